@@ -1,0 +1,158 @@
+// Moving samples between streams in memory and vectors that hold one time step of every stream.
+// For *_kernels.cpp only, see vec.h.
+//
+// A block is VD time steps: r[i] holds all lanes at time t + i. Blocks come from and go to
+//   Rows   a row of consecutive samples in memory per lane, transposed in registers;
+//   Tile   tile.at[t * VD + lane] as doubles, small enough to stay in L1.
+#ifndef TORCHFX_LANE_TILE_H
+#define TORCHFX_LANE_TILE_H
+
+#include "transpose.h"
+
+namespace torchfx {
+namespace TORCHFX_ISA_NAMESPACE {
+
+constexpr int tile_steps = 128;  // 8 KiB with eight lanes: a sixth of L1, the rest is for the streams
+
+struct alignas(64) Tile {
+    double at[tile_steps * VD];
+};
+
+template <class Sample>
+struct Rows {
+    Sample* at[VD];
+};
+
+// Sixteen streams, eight in and eight out, are more than hardware prefetchers follow: ask for what comes this much
+// later. Measured on 8 to 16 channels beyond the cache: 0.24 ns per sample with it, 0.35 without, 0.28 for the
+// inputs alone; distances from 512 to 2048 do equally well.
+constexpr int prefetch_bytes = 1024;
+
+template <class Sample>
+TORCHFX_INLINE void prefetch_row(Sample* p) {
+    prefetch(reinterpret_cast<const char*>(p) + prefetch_bytes);
+}
+
+TORCHFX_INLINE void read_block(const Rows<const float>& rows, int t, vd (&r)[VD]) {
+    vh half[VD];
+    for (int i = 0; i < VD; ++i) {
+        half[i] = load_half(rows.at[i] + t);
+        prefetch_row(rows.at[i] + t);
+    }
+    transpose(half);
+    for (int i = 0; i < VD; ++i) r[i] = widen(half[i]);
+}
+
+TORCHFX_INLINE void read_block(const Rows<const double>& rows, int t, vd (&r)[VD]) {
+    for (int i = 0; i < VD; ++i) {
+        r[i] = load(rows.at[i] + t);
+        prefetch_row(rows.at[i] + t);
+    }
+    transpose(r);
+}
+
+TORCHFX_INLINE void read_block(const Tile& tile, int t, vd (&r)[VD]) {
+    for (int i = 0; i < VD; ++i) r[i] = load(tile.at + (t + i) * VD);
+}
+
+TORCHFX_INLINE void write_block(const Rows<float>& rows, int t, const vd (&r)[VD]) {
+    vh half[VD];
+    for (int i = 0; i < VD; ++i) half[i] = narrow(r[i]);
+    transpose(half);
+    for (int i = 0; i < VD; ++i) {
+        store_half(rows.at[i] + t, half[i]);
+        prefetch_row(rows.at[i] + t);
+    }
+}
+
+TORCHFX_INLINE void write_block(const Rows<double>& rows, int t, vd (&r)[VD]) {
+    transpose(r);
+    for (int i = 0; i < VD; ++i) {
+        store(rows.at[i] + t, r[i]);
+        prefetch_row(rows.at[i] + t);
+    }
+}
+
+TORCHFX_INLINE void write_block(Tile& tile, int t, const vd (&r)[VD]) {
+    for (int i = 0; i < VD; ++i) store(tile.at + (t + i) * VD, r[i]);
+}
+
+TORCHFX_INLINE vd load_as_double(const float* p) { return widen(load_half(p)); }
+TORCHFX_INLINE vd load_as_double(const double* p) { return load(p); }
+
+// One sample at a time, for any stride and length. A lane without a source reads zeros.
+template <class Sample>
+void read_singly(const Sample* const* x, int64_t stride, int64_t start, int steps, double* tile) {
+    for (int lane = 0; lane < VD; ++lane) {
+        const Sample* p = x[lane];
+        if (p) p += start * stride;
+        for (int t = 0; t < steps; ++t) tile[t * VD + lane] = p ? p[t * stride] : 0;
+    }
+}
+
+// Whether the lanes lie next to each other in memory, as in interleaved audio.
+template <class Sample>
+bool side_by_side(const Sample* const* x) {
+    if (!x[0]) return false;
+    for (int lane = 1; lane < VD; ++lane)
+        if (x[lane] != x[0] + lane) return false;
+    return true;
+}
+
+// The rows from sample `start` on; `instead`, a tile long, stands in for lanes without a stream.
+template <class Sample>
+Rows<Sample> rows_from(Sample* const* streams, int64_t start, Sample* instead) {
+    Rows<Sample> rows;
+    for (int lane = 0; lane < VD; ++lane) rows.at[lane] = streams[lane] ? streams[lane] + start : instead;
+    return rows;
+}
+
+template <class Sample>
+Sample* silence() {
+    static Sample zeros[tile_steps] = {};
+    return zeros;
+}
+
+// x[lane][(start + t) * stride], t < steps, into a tile.
+template <class Sample>
+void read_tile(const Sample* const* x, int64_t stride, int64_t start, int steps, Tile& tile) {
+    int t = 0;
+    if (stride == 1) {
+        const Rows<const Sample> rows = rows_from<const Sample>(x, start, silence<Sample>());
+        for (; t + VD <= steps; t += VD) {
+            vd r[VD];
+            read_block(rows, t, r);
+            write_block(tile, t, r);
+        }
+    } else if (side_by_side(x)) {
+        for (const Sample* p = x[0] + start * stride; t < steps; ++t, p += stride) store(tile.at + t * VD, load_as_double(p));
+    }
+    read_singly(x, stride, start + t, steps - t, tile.at + t * VD);
+}
+
+// A tile to y[lane][start + t]; lanes without a destination are dropped.
+template <class Sample>
+void write_tile(const Tile& tile, int steps, Sample* const* y, int64_t start) {
+    Sample dropped[tile_steps];
+    const Rows<Sample> rows = rows_from<Sample>(y, start, dropped);
+    int t = 0;
+    for (; t + VD <= steps; t += VD) {
+        vd r[VD];
+        read_block(tile, t, r);
+        write_block(rows, t, r);
+    }
+    for (; t < steps; ++t)
+        for (int lane = 0; lane < VD; ++lane) rows.at[lane][t] = static_cast<Sample>(tile.at[t * VD + lane]);
+}
+
+template <class Sample>
+bool any_stream(Sample* const* streams) {
+    for (int lane = 0; lane < VD; ++lane)
+        if (streams[lane]) return true;
+    return false;
+}
+
+}  // namespace TORCHFX_ISA_NAMESPACE
+}  // namespace torchfx
+
+#endif

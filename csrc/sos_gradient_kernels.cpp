@@ -1,0 +1,160 @@
+#include "sos_gradient_kernels.h"
+
+#include "lane_tile.h"
+#include "sos_running.h"
+
+namespace torchfx {
+namespace TORCHFX_ISA_NAMESPACE {
+namespace {
+
+// N stages of the adjoint, at work.
+template <int N, bool shifted>
+struct AdjointStages {
+    vd b0[N], c1[N], c0[N], p1[N], p0[N], kappa[N], l1[N], l2[N];
+
+    AdjointStages(const SosStage* stages, const double* adjoint) {
+        for (int k = 0; k < N; ++k) {
+            b0[k] = set1(stages[k].b0);
+            c1[k] = set1(stages[k].c1);
+            c0[k] = set1(stages[k].c0);
+            p1[k] = set1(stages[k].p1);
+            p0[k] = set1(stages[k].p0);
+            kappa[k] = set1(stages[k].kappa);
+            l1[k] = load(adjoint + (2 * k) * VD);
+            l2[k] = load(adjoint + (2 * k + 1) * VD);
+        }
+    }
+
+    void save(double* adjoint) const {
+        for (int k = 0; k < N; ++k) {
+            store(adjoint + (2 * k) * VD, l1[k]);
+            store(adjoint + (2 * k + 1) * VD, l2[k]);
+        }
+    }
+
+    // One stage, one sample: the gradient at its input.
+    TORCHFX_INLINE_MEMBER vd step(int k, vd g) {
+        const vd gx = fma(c0[k], l2[k], fma(c1[k], l1[k], b0[k] * g));
+        vd next1 = fnma(p1[k], l1[k], fnma(p0[k], l2[k], g));
+        vd next2 = l1[k];
+        if (shifted) {
+            next1 = fma(kappa[k], l1[k], next1);
+            next2 = fma(kappa[k], l2[k], next2);
+        }
+        l1[k] = next1;
+        l2[k] = next2;
+        return gx;
+    }
+};
+
+template <int N, bool shifted>
+TORCHFX_NOINLINE void adjoint_sweep(const SosStage* stages, double* adjoint, double* tile, int steps) {
+    AdjointStages<N, shifted> running(stages, adjoint);
+    for (int t = steps - 1; t >= 0; --t) {
+        vd g = load(tile + t * VD);
+        for (int k = N - 1; k >= 0; --k) g = running.step(k, g);
+        store(tile + t * VD, g);
+    }
+    running.save(adjoint);
+}
+
+template <bool shifted>
+void adjoint_sweep(int n, const SosStage* stages, double* adjoint, double* tile, int steps) {
+    switch (n) {
+        case 1: return adjoint_sweep<1, shifted>(stages, adjoint, tile, steps);
+        case 2: return adjoint_sweep<2, shifted>(stages, adjoint, tile, steps);
+        case 3: return adjoint_sweep<3, shifted>(stages, adjoint, tile, steps);
+        case 4: return adjoint_sweep<4, shifted>(stages, adjoint, tile, steps);
+    }
+}
+
+template <class Sample, bool shifted>
+void run_adjoint(const SosStage* stages, int64_t count, double* adjoint, const SosLanes<Sample>& lanes, int64_t steps) {
+    Tile tile;
+    const bool wanted = any_stream(lanes.y);
+    int64_t end = steps;
+    while (end > 0) {
+        const int n = end < tile_steps ? static_cast<int>(end) : tile_steps;
+        const int64_t start = end - n;
+        read_tile(lanes.x, lanes.x_stride, start, n, tile);
+        for (int64_t left = count; left > 0;) {
+            const int sweep = next_sweep(left);
+            left -= sweep;
+            adjoint_sweep<shifted>(sweep, stages + left, adjoint + left * state_size, tile.at, n);
+        }
+        if (wanted) write_tile(tile, n, lanes.y, start);
+        flush_tiny(adjoint, count);
+        end = start;
+    }
+}
+
+// Filters trace[0] through N stages into trace[1] ... trace[N].
+template <int N, bool shifted>
+TORCHFX_NOINLINE void trace_sweep(const SosStage* stages, double* state, Tile* trace, int steps) {
+    Stages<N, shifted> running(stages, state);
+    for (int t = 0; t < steps; ++t) {
+        vd x = load(trace[0].at + t * VD);
+        for (int k = 0; k < N; ++k) {
+            x = running.stage(k, x);
+            store(trace[k + 1].at + t * VD, x);
+        }
+    }
+    running.save(state);
+}
+
+// Two stages keep their constants, adjoint states and sums in the registers of AVX-512.
+template <int N, bool shifted>
+TORCHFX_NOINLINE void gradient_sweep(const SosStage* stages, double* adjoint, double* sums, const Tile* trace,
+                                     double* tile, int steps) {
+    AdjointStages<N, shifted> running(stages, adjoint);
+    vd sum[N][sums_per_stage];
+    for (int k = 0; k < N; ++k)
+        for (int i = 0; i < sums_per_stage; ++i) sum[k][i] = load(sums + (k * sums_per_stage + i) * VD);
+    for (int t = steps - 1; t >= 0; --t) {
+        vd g = load(tile + t * VD);
+        for (int k = N - 1; k >= 0; --k) {
+            const vd x = load(trace[k].at + t * VD), y = load(trace[k + 1].at + t * VD);
+            const vd l1 = running.l1[k], l2 = running.l2[k];
+            sum[k][0] = fma(g, x, sum[k][0]);
+            sum[k][1] = fma(l1, x, sum[k][1]);
+            sum[k][2] = fma(l2, x, sum[k][2]);
+            sum[k][3] = fma(l1, y, sum[k][3]);
+            sum[k][4] = fma(l2, y, sum[k][4]);
+            g = running.step(k, g);
+        }
+        store(tile + t * VD, g);
+    }
+    for (int k = 0; k < N; ++k)
+        for (int i = 0; i < sums_per_stage; ++i) store(sums + (k * sums_per_stage + i) * VD, sum[k][i]);
+    running.save(adjoint);
+}
+
+template <class Sample, bool shifted>
+void run_gradient(const SosStage* stages, int64_t count, double* state, double* adjoint, double* sums,
+                  const SosGradientLanes<Sample>& lanes, int steps, double* work) {
+    Tile* trace = reinterpret_cast<Tile*>(work);
+    Tile& tile = trace[count + 1];
+    read_tile(lanes.x, lanes.x_stride, 0, steps, trace[0]);
+    int64_t k = 0;
+    for (; k + 2 <= count; k += 2) trace_sweep<2, shifted>(stages + k, state + k * state_size, trace + k, steps);
+    if (k < count) trace_sweep<1, shifted>(stages + k, state + k * state_size, trace + k, steps);
+
+    read_tile(lanes.g, lanes.g_stride, 0, steps, tile);
+    for (k = count; k >= 2; k -= 2) {
+        const int64_t first = k - 2;
+        gradient_sweep<2, shifted>(stages + first, adjoint + first * state_size, sums + first * sums_per_stage * VD,
+                                   trace + first, tile.at, steps);
+    }
+    if (k == 1) gradient_sweep<1, shifted>(stages, adjoint, sums, trace, tile.at, steps);
+    if (any_stream(lanes.gx)) write_tile(tile, steps, lanes.gx, 0);
+    flush_tiny(adjoint, count);
+}
+
+}  // namespace
+
+extern const SosGradientKernels sos_gradient_kernels = {
+    tile_steps, run_adjoint<float, false>, run_adjoint<double, true>, run_gradient<float, false>,
+    run_gradient<double, true>};
+
+}  // namespace TORCHFX_ISA_NAMESPACE
+}  // namespace torchfx

@@ -1,0 +1,50 @@
+// The inner loops of the recursive filter's gradients, one table per instruction set.
+//
+// The adjoint of a stage (SosStage) runs backwards in time. With g the gradient at its output and (l1, l2) that at
+// its state, at each sample
+//
+//     gx  = b0 g + c1 l1 + c0 l2
+//     l1' = g + kappa l1 - p1 l1 - p0 l2
+//     l2' = l1 + kappa l2
+//
+// and its coefficients' gradients are the five sums over time of g x, l1 x, l2 x, l1 y and l2 y, with x and y the
+// samples that enter and leave the stage at the same instant.
+#ifndef TORCHFX_SOS_GRADIENT_KERNELS_H
+#define TORCHFX_SOS_GRADIENT_KERNELS_H
+
+#include "sos_kernels.h"
+
+namespace torchfx {
+
+constexpr int sums_per_stage = 5;
+
+template <class Sample>
+struct SosGradientLanes {
+    const Sample* x[max_lanes];  // nullptr: zeros
+    const Sample* g[max_lanes];  // nullptr: zeros
+    Sample* gx[max_lanes];       // nullptr: not wanted
+    int64_t x_stride, g_stride;
+};
+
+// At most `gradient_steps` samples of every lane: filters x again from `state` (changed), then runs the adjoint
+// backwards over g from `adjoint` (changed) and adds to `sums`, (count, 5, lanes). state and adjoint are
+// (count, 2, lanes); work holds (count + 2) tiles of gradient_steps * lanes doubles.
+template <class Sample>
+using SosGradient = void (*)(const SosStage* stages, int64_t count, double* state, double* adjoint, double* sums,
+                             const SosGradientLanes<Sample>& lanes, int steps, double* work);
+
+struct SosGradientKernels {
+    int gradient_steps;
+    // As SosRun, backwards: from the last of `steps` samples to the first, with lanes.x the gradient at the output
+    // and lanes.y that at the input. For when the coefficients' gradients are not wanted.
+    SosRun<float> adjoint_f32;
+    SosRun<double> adjoint_f64;
+    SosGradient<float> gradient_f32;
+    SosGradient<double> gradient_f64;
+};
+
+TORCHFX_DECLARE_KERNELS(SosGradientKernels, sos_gradient_kernels)
+
+}  // namespace torchfx
+
+#endif

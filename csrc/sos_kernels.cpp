@@ -1,0 +1,83 @@
+#include "sos_kernels.h"
+
+#include "lane_tile.h"
+#include "sos_running.h"
+
+namespace torchfx {
+namespace TORCHFX_ISA_NAMESPACE {
+namespace {
+
+// Takes whole blocks from rows in memory through N stages into the tile. Transposing in here lets the processor do
+// it while the multiply-adds of another block fill its pipes. Kept out of line: inlined, the states spill to memory.
+template <int N, bool shifted, class Sample>
+TORCHFX_NOINLINE void sweep_rows(const SosStage* stages, double* state, const Rows<const Sample>& rows, Tile& tile,
+                                 int steps) {
+    Stages<N, shifted> running(stages, state);
+    for (int t = 0; t < steps; t += VD) {
+        vd r[VD];
+        read_block(rows, t, r);
+        for (int i = 0; i < VD; ++i) r[i] = running.step(r[i]);
+        write_block(tile, t, r);
+    }
+    running.save(state);
+}
+
+// The same inside the tile, for any number of steps.
+template <int N, bool shifted>
+TORCHFX_NOINLINE void sweep_tile(const SosStage* stages, double* state, double* tile, int steps) {
+    Stages<N, shifted> running(stages, state);
+    for (int t = 0; t < steps; ++t) store(tile + t * VD, running.step(load(tile + t * VD)));
+    running.save(state);
+}
+
+template <bool shifted, class Sample>
+void sweep(int n, const SosStage* stages, double* state, const Rows<const Sample>& rows, Tile& tile, int steps) {
+    switch (n) {
+        case 1: return sweep_rows<1, shifted>(stages, state, rows, tile, steps);
+        case 2: return sweep_rows<2, shifted>(stages, state, rows, tile, steps);
+        case 3: return sweep_rows<3, shifted>(stages, state, rows, tile, steps);
+        case 4: return sweep_rows<4, shifted>(stages, state, rows, tile, steps);
+    }
+}
+
+template <bool shifted>
+void sweep(int n, const SosStage* stages, double* state, double* tile, int steps) {
+    switch (n) {
+        case 1: return sweep_tile<1, shifted>(stages, state, tile, steps);
+        case 2: return sweep_tile<2, shifted>(stages, state, tile, steps);
+        case 3: return sweep_tile<3, shifted>(stages, state, tile, steps);
+        case 4: return sweep_tile<4, shifted>(stages, state, tile, steps);
+    }
+}
+
+template <class Sample, bool shifted>
+void run(const SosStage* stages, int64_t count, double* state, const SosLanes<Sample>& lanes, int64_t steps) {
+    Tile tile;
+    const bool wanted = any_stream(lanes.y);
+    const int first = next_sweep(count);
+    for (int64_t start = 0; start < steps; start += tile_steps) {
+        const int n = steps - start < tile_steps ? static_cast<int>(steps - start) : tile_steps;
+        if (lanes.x_stride == 1) {
+            const Rows<const Sample> rows = rows_from<const Sample>(lanes.x, start, silence<Sample>());
+            const int whole = n / VD * VD;
+            double* rest = tile.at + whole * VD;
+            sweep<shifted>(first, stages, state, rows, tile, whole);
+            read_singly(lanes.x, 1, start + whole, n - whole, rest);
+            sweep<shifted>(first, stages, state, rest, n - whole);
+        } else {
+            read_tile(lanes.x, lanes.x_stride, start, n, tile);
+            sweep<shifted>(first, stages, state, tile.at, n);
+        }
+        for (int64_t k = first; k < count; k += stages_per_sweep)
+            sweep<shifted>(next_sweep(count - k), stages + k, state + k * state_size, tile.at, n);
+        if (wanted) write_tile(tile, n, lanes.y, start);
+        flush_tiny(state, count);
+    }
+}
+
+}  // namespace
+
+extern const SosKernels sos_kernels = {VD, run<float, false>, run<double, true>};
+
+}  // namespace TORCHFX_ISA_NAMESPACE
+}  // namespace torchfx

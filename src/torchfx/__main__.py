@@ -1,0 +1,5 @@
+"""`python -m torchfx`: the command line."""
+
+from torchfx.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""`torchfx_ext::fir_forward`: a finite impulse response."""

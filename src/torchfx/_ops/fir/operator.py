@@ -1,0 +1,77 @@
+"""Schema, argument checks, shapes and kernels of `torchfx_ext::fir_forward`."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from torchfx._ops import native, reference_warning
+from torchfx._ops.checks import check_finite, check_same_device, check_signal, check_state
+from torchfx._ops.fir import reference
+from torchfx._ops.library import library
+from torchfx._ops.strided import as_channels, empty_output, raise_for
+from torchfx.errors import ArgumentError, ArgumentTypeError
+
+library.define(
+    "fir_forward(Tensor x, Tensor taps, Tensor? state=None) -> (Tensor, Tensor)",
+    tags=(torch.Tag.pt2_compliant_tag,),
+)
+
+
+def _check(x: Tensor, taps: Tensor, state: Tensor | None) -> tuple[int, ...]:
+    """Raise on bad arguments; return the state's shape, (*leading, taps - 1)."""
+    check_signal(x)
+    if taps.dtype != torch.float64:
+        raise ArgumentTypeError(f"taps must be float64, got {taps.dtype}")
+    if taps.ndim != 1 or taps.numel() < 1:
+        raise ArgumentError(f"taps must have the shape (n >= 1,), got {tuple(taps.shape)}")
+    shape = (*x.shape[:-1], taps.numel() - 1)
+    if state is not None:
+        check_state(state, shape)
+    check_same_device(x, taps=taps, state=state)
+    return shape
+
+
+def fir_forward_native(x: Tensor, taps: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Run csrc's kernel on CPU tensors."""
+    if native.library is None:
+        return fir_forward_reference(x, taps, state)
+    after = torch.empty(_check(x, taps, state), dtype=torch.float64)
+    signal, channel_stride, time_stride = as_channels(x)
+    taps = taps.contiguous()
+    y = empty_output(x)
+    time = x.shape[-1]
+    status = native.library.torchfx_fir_forward(
+        x.dtype == torch.float64,
+        signal.data_ptr(), channel_stride, time_stride, y.data_ptr(), time, x.numel() // time, time,
+        taps.data_ptr(), taps.numel(),
+        None if state is None else (state := state.contiguous()).data_ptr(), after.data_ptr(),
+        torch.get_num_threads(),
+    )  # fmt: skip
+    if status:
+        check_finite("taps", taps)
+        raise_for(status, "torchfx_fir_forward")
+    return y, after
+
+
+def fir_forward_reference(x: Tensor, taps: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Run the plain PyTorch form on any device that has float64."""
+    shape = _check(x, taps, state)
+    check_finite("taps", taps)
+    reference_warning.warn_once(x.device)
+    signal = x.reshape(-1, x.shape[-1]).double()
+    start = x.new_zeros(shape, dtype=torch.float64) if state is None else state
+    form = reference.direct if taps.numel() <= reference.DIRECT_TAPS else reference.through_fft
+    y, after = form(signal, taps, start.reshape(signal.shape[0], -1))
+    return y.reshape(x.shape).to(x.dtype), after.reshape(shape).clone()
+
+
+def fir_forward_fake(x: Tensor, taps: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Shapes and dtypes of the results."""
+    shape = _check(x, taps, state)
+    return torch.empty_like(x, memory_format=torch.contiguous_format), x.new_empty(shape, dtype=torch.float64)
+
+
+library.impl("fir_forward", fir_forward_native, "CPU")
+library.impl("fir_forward", fir_forward_reference, "CompositeExplicitAutograd")
+torch.library.register_fake("torchfx_ext::fir_forward", fir_forward_fake, lib=library)

@@ -1,0 +1,1 @@
+"""`torchfx_ext::sos_forward`: a cascade of second-order sections."""

@@ -1,0 +1,80 @@
+"""Schema, argument checks, shapes and kernels of `torchfx_ext::sos_forward`."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from torchfx._ops import native, reference_warning
+from torchfx._ops.checks import check_same_device, check_signal, check_sos, check_stable, check_state
+from torchfx._ops.library import library
+from torchfx._ops.sos import reference
+from torchfx._ops.strided import as_channels, empty_output, raise_for
+
+library.define(
+    "sos_forward(Tensor x, Tensor sos, Tensor? state=None, int threshold=2048) -> (Tensor, Tensor)",
+    tags=(torch.Tag.pt2_compliant_tag,),
+)
+
+
+def _check(x: Tensor, sos: Tensor, state: Tensor | None) -> tuple[int, ...]:
+    """Raise on bad arguments; return the state's shape, (sections, *leading, 2)."""
+    check_signal(x)
+    check_sos(sos)
+    shape = (sos.shape[0], *x.shape[:-1], 2)
+    if state is not None:
+        check_state(state, shape)
+    check_same_device(x, sos=sos, state=state)
+    return shape
+
+
+def sos_forward_native(
+    x: Tensor, sos: Tensor, state: Tensor | None = None, threshold: int = 2048
+) -> tuple[Tensor, Tensor]:
+    """Run csrc's kernel on CPU tensors."""
+    if native.library is None:
+        return sos_forward_reference(x, sos, state, threshold)
+    after = torch.empty(_check(x, sos, state), dtype=torch.float64)
+    signal, channel_stride, time_stride = as_channels(x)
+    sos = sos.contiguous()
+    y = empty_output(x)
+    time = x.shape[-1]
+    status = native.library.torchfx_sos_forward(
+        x.dtype == torch.float64,
+        signal.data_ptr(), channel_stride, time_stride, y.data_ptr(), time, x.numel() // time, time,
+        sos.data_ptr(), sos.shape[0],
+        None if state is None else (state := state.contiguous()).data_ptr(), after.data_ptr(),
+        threshold, torch.get_num_threads(),
+    )  # fmt: skip
+    if status:
+        check_stable(sos)
+        raise_for(status, "torchfx_sos_forward")
+    return y, after
+
+
+def sos_forward_reference(
+    x: Tensor, sos: Tensor, state: Tensor | None = None, threshold: int = 2048
+) -> tuple[Tensor, Tensor]:
+    """Run the plain PyTorch form on any device that has float64."""
+    shape = _check(x, sos, state)
+    check_stable(sos)
+    reference_warning.warn_once(x.device)
+    signal = x.reshape(-1, x.shape[-1]).double()
+    start = x.new_zeros(shape, dtype=torch.float64) if state is None else state
+    start = start.reshape(sos.shape[0], -1, 2)
+    form = reference.scan if x.shape[-1] >= max(threshold, reference.BLOCK) else reference.loop
+    y, after = form(signal, sos, start)
+    return y.reshape(x.shape).to(x.dtype), after.reshape(shape)
+
+
+def sos_forward_fake(
+    x: Tensor, sos: Tensor, state: Tensor | None = None, threshold: int = 2048
+) -> tuple[Tensor, Tensor]:
+    """Shapes and dtypes of the results."""
+    shape = _check(x, sos, state)
+    return torch.empty_like(x, memory_format=torch.contiguous_format), x.new_empty(shape, dtype=torch.float64)
+
+
+library.impl("sos_forward", sos_forward_native, "CPU")
+library.impl("sos_forward", sos_forward_reference, "CompositeExplicitAutograd")
+torch.library.register_fake("torchfx_ext::sos_forward", sos_forward_fake, lib=library)

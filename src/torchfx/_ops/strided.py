@@ -1,0 +1,46 @@
+"""How tensors are handed to the C interface: signals as (channels, time) with two strides."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from torchfx._ops import native
+from torchfx.errors import TorchFXError
+
+__all__ = ["as_channels", "empty_output", "raise_for"]
+
+HUGE = 4 << 20  # bytes from which a fresh output asks for huge pages; below, nothing is gained
+
+STATUS = {
+    1: "an argument is out of range",
+    2: "a coefficient is not finite",
+    3: "a pole is unstable",
+    4: "no memory",
+}
+
+
+def as_channels(x: Tensor) -> tuple[Tensor, int, int]:
+    """Return (a tensor sharing or holding the samples, channel stride, time stride); copies only if it must."""
+    if x.ndim == 1:
+        return x, 0, x.stride(0)
+    if x.ndim > 2:
+        x = x.reshape(-1, x.shape[-1])
+    return x, x.stride(0), x.stride(1)
+
+
+def empty_output(x: Tensor) -> Tensor:
+    """Return an uninitialised contiguous tensor like `x`; large ones in huge pages where the system has them.
+
+    First-touch page faults on a fresh output cost 1.0 to 1.6 ns a sample, more than the filtering.
+    """
+    y = torch.empty_like(x, memory_format=torch.contiguous_format)
+    size = y.numel() * y.element_size()
+    if size >= HUGE and native.library is not None:
+        native.library.torchfx_advise_huge_pages(y.data_ptr(), size)
+    return y
+
+
+def raise_for(status: int, function: str) -> None:
+    """Raise for a status the argument checks did not foresee."""
+    raise TorchFXError(f"{function} failed with status {status}: {STATUS.get(status, 'unknown')}")

@@ -1,0 +1,75 @@
+"""Window-method finite impulse responses."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+from torchfx.checks import whole_number
+from torchfx.design.iir import check_cutoff
+from torchfx.errors import ArgumentError, ArgumentTypeError
+
+__all__ = ["Window", "check_band_edges", "check_taps", "fir_taps"]
+
+Window = str | tuple[str, float]
+CACHED = 256
+
+
+def fir_taps(
+    cutoff: float | Sequence[float],
+    num_taps: int,
+    fs: float,
+    window: Window = "hamming",
+    pass_zero: bool = True,
+) -> Tensor:
+    """Design a linear-phase FIR filter by the window method.
+
+    Args:
+        cutoff: Hz, in (0, fs/2); several, ascending, for bands.
+        num_taps: >= 1; odd when the response at fs/2 must pass.
+        fs: sample rate, Hz.
+        window: a name or (name, parameter) that `scipy.signal.get_window` knows.
+        pass_zero: True passes 0 Hz (lowpass, bandstop), False stops it (highpass, bandpass).
+
+    Returns:
+        float64, (num_taps,), as `scipy.signal.firwin`. Shared: don't write to it.
+    """
+    edges = check_band_edges(cutoff, fs)
+    check_taps(num_taps, edges, pass_zero)
+    return _firwin(edges, num_taps, float(fs), window, pass_zero)
+
+
+def check_band_edges(cutoff: float | Sequence[float], fs: float | None) -> tuple[float, ...]:
+    """Return the cutoffs as floats, or raise unless they ascend within (0, fs/2) Hz."""
+    if isinstance(cutoff, str):
+        raise ArgumentTypeError(f"cutoff must be a number or a sequence of numbers in Hz, got {cutoff!r}")
+    edges = tuple(check_cutoff(edge, fs) for edge in (cutoff if isinstance(cutoff, Sequence) else (cutoff,)))
+    if not edges or any(low >= high for low, high in itertools.pairwise(edges)):
+        raise ArgumentError(f"cutoff must be one or more ascending frequencies in Hz, got {list(edges)}")
+    return edges
+
+
+def check_taps(num_taps: int, edges: Sequence[float], pass_zero: bool) -> int:
+    """Return the number of taps, or raise: an even number cannot pass fs/2 (a type II filter has a zero there)."""
+    count = whole_number("num_taps", num_taps, 1)
+    passes_nyquist = pass_zero == (len(edges) % 2 == 0)
+    if passes_nyquist and count % 2 == 0:
+        raise ArgumentError(f"num_taps must be odd for a filter that passes fs/2, got {count}")
+    return count
+
+
+@lru_cache(CACHED)
+def _firwin(edges: tuple[float, ...], num_taps: int, fs: float, window: Window, pass_zero: bool) -> Tensor:
+    from scipy import signal
+
+    try:
+        taps = signal.firwin(num_taps, edges, window=window, pass_zero=pass_zero, fs=fs)
+    except ValueError as error:
+        raise ArgumentError(
+            f"window must be one that scipy.signal.get_window knows, got {window!r}: {error}"
+        ) from error
+    return torch.tensor(taps, dtype=torch.float64)

@@ -1,0 +1,18 @@
+"""Filters, all `nn.Module`s."""
+
+from torchfx.filter.butterworth import HiButterworth, LoButterworth
+from torchfx.filter.chebyshev1 import HiChebyshev1, LoChebyshev1
+from torchfx.filter.filter import Filter
+from torchfx.filter.fir import FIR, DesignableFIR
+from torchfx.filter.iir import IIR
+
+__all__ = [
+    "FIR",
+    "IIR",
+    "DesignableFIR",
+    "Filter",
+    "HiButterworth",
+    "HiChebyshev1",
+    "LoButterworth",
+    "LoChebyshev1",
+]

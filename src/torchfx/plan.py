@@ -1,0 +1,323 @@
+"""Lowering: a chain of modules becomes the fewest operator calls, once, and runs from then on.
+
+    modules -> runs of linear time-invariant steps, everything else -> steps -> Plan
+
+A run collapses to one cascade (all sections of all its filters), one finite impulse response (all taps convolved) and
+a gain that is multiplied into either. Modules with hooks, and modules that are not of this package, are called as they
+are. Plans are remembered per container and made anew when anything they depend on changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Protocol, TypeGuard
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+
+from torchfx import _ops
+from torchfx.errors import ArgumentError, SampleRateError
+from torchfx.lti import LTI, cascade
+from torchfx.processor import Processor
+from torchfx.rate import ambient_rate, sample_rate
+
+__all__ = ["LTIStep", "ModuleStep", "ParallelStep", "Plan", "lower"]
+
+MIXED_BLOCK = 1 << 20
+"""Samples (over all channels) per float64 block where a cascade and an impulse response run one after the other."""
+
+
+class Step(Protocol):
+    """One step of a plan."""
+
+    def run(self, x: Tensor) -> Tensor:
+        """Process a signal (..., time)."""
+
+    def lines(self) -> list[str]:
+        """Return the step as text: what is called, then what it stands for."""
+
+    def calls(self) -> int:
+        """Return how many operator calls the step makes, as far as that is known before it runs."""
+
+
+@dataclass
+class LTIStep:
+    """A run of linear time-invariant modules as at most two operator calls."""
+
+    system: LTI
+    members: tuple[str, ...]
+    _placed: dict[torch.device, LTI] = field(default_factory=dict)
+
+    def on(self, device: torch.device) -> LTI:
+        """Return the coefficients on a device; kept there, so that a GPU gets them once."""
+        found = self._placed.get(device)
+        if found is None:
+            sos, taps = self.system.sos, self.system.taps
+            found = LTI(
+                self.system.gain,
+                None if sos is None else sos.to(device),
+                None if taps is None else taps.to(device),
+            )
+            self._placed[device] = found
+        return found
+
+    def run(self, x: Tensor) -> Tensor:
+        """Process a signal (..., time)."""
+        system = self.on(x.device)
+        if system.sos is not None and system.taps is not None:
+            return _run_mixed(x, system.sos, system.taps)
+        if system.sos is not None:
+            return _ops.parallel_iir_forward(x, system.sos)[0]
+        if system.taps is not None:
+            return _ops.fir_forward(x, system.taps)[0]
+        return x * system.gain
+
+    def lines(self) -> list[str]:
+        """Return the operator calls, then the modules they stand for."""
+        heads = []
+        if self.system.taps is not None:
+            heads.append(f"torchfx_ext::fir_forward  {_plural(self.system.taps.numel(), 'tap')}")
+        if self.system.sos is not None:
+            heads.append(f"torchfx_ext::sos_forward  {_plural(self.system.sos.shape[0], 'section')}")
+        return [*(heads or [f"aten::mul  by {self.system.gain:.6g}"]), *self.members]
+
+    def calls(self) -> int:
+        """Return the number of operator calls."""
+        return max(1, (self.system.sos is not None) + (self.system.taps is not None))
+
+
+@dataclass
+class ModuleStep:
+    """A module that is called as it is."""
+
+    module: nn.Module
+
+    def run(self, x: Tensor) -> Tensor:
+        """Process a signal (..., time)."""
+        y: Tensor = self.module(x)
+        return y
+
+    def lines(self) -> list[str]:
+        """Return the module's class and parameters."""
+        return [f"{_name(self.module)}  called as it is"]
+
+    def calls(self) -> int:
+        """Return 1 for the module's own call; what happens inside is not known here."""
+        return 1
+
+
+@dataclass
+class ParallelStep:
+    """Plans side by side, added."""
+
+    plans: tuple[Plan, ...]
+
+    def run(self, x: Tensor) -> Tensor:
+        """Process a signal (..., time) in every branch and return the sum."""
+        total = self.plans[0].run(x)
+        for plan in self.plans[1:]:
+            total = total + plan.run(x)
+        return total
+
+    def lines(self) -> list[str]:
+        """Return the branches' steps, indented."""
+        text = [f"sum of {len(self.plans)} branches"]
+        for i, plan in enumerate(self.plans):
+            text.append(f"branch {i + 1}:")
+            text += [f"    {line}" for line in plan.lines()]
+        return text
+
+    def calls(self) -> int:
+        """Return the calls of all branches and the additions."""
+        return sum(plan.calls() for plan in self.plans) + len(self.plans) - 1
+
+
+@dataclass
+class Plan:
+    """What a chain runs: its steps, at one sample rate."""
+
+    fs: float | None
+    steps: tuple[Step, ...]
+    modules: int
+    device: torch.device | None = None
+
+    def run(self, x: Tensor) -> Tensor:
+        """Process a signal (..., time), float32 or float64."""
+        if self.device is not None and x.device != self.device:
+            raise ArgumentError(
+                f"the filters were moved to {self.device} but the signal is on {x.device}; move one of them with .to()"
+            )
+        for step in self.steps:
+            x = step.run(x)
+        return x
+
+    def calls(self) -> int:
+        """Return how many operator calls the plan makes."""
+        return sum(step.calls() for step in self.steps)
+
+    def lines(self) -> list[str]:
+        """Return the steps as numbered lines."""
+        text = []
+        for i, step in enumerate(self.steps):
+            head, *rest = step.lines()
+            text.append(f"{i + 1}. {head}")
+            text += [f"   {line}" for line in rest]
+        return text or ["nothing to do"]
+
+    def __str__(self) -> str:
+        """Return the plan as text."""
+        rate = "any sample rate" if self.fs is None else f"{self.fs:g} Hz"
+        head = f"plan at {rate}: {_plural(self.modules, 'module')} -> {_plural(self.calls(), 'operator call')}"
+        return "\n".join([head, *(f"  {line}" for line in self.lines())])
+
+
+def lower(module: nn.Module) -> Plan:
+    """Return the plan of a container at the ambient sample rate, or at the one rate its filters were built for."""
+    keys = _keys(module)
+    if keys is None:
+        return _lower(module)
+    key = (ambient_rate(), keys)
+    known = _plans.get(module)
+    if known is None or known[0] != key:
+        known = _plans[module] = (key, _lower(module))
+    return known[1]
+
+
+_plans: WeakKeyDictionary[nn.Module, tuple[Hashable, Plan]] = WeakKeyDictionary()
+
+
+def _lower(module: nn.Module) -> Plan:
+    leaves = list(_leaves(module))
+    parts = [part for leaf in leaves for part in _parts(leaf)]
+    rate = ambient_rate() or _common_rate(parts)
+    with nullcontext() if rate is None else sample_rate(rate):
+        branches = _branches(module)
+        steps = (_side_by_side(branches),) if branches else tuple(_steps(leaves))
+    return Plan(rate, steps, len(parts), _common_device(parts))
+
+
+def _side_by_side(branches: Sequence[nn.Module]) -> ParallelStep:
+    return ParallelStep(
+        tuple(
+            Plan(ambient_rate(), (ModuleStep(branch),), 1) if _hooked(branch) else _lower(branch) for branch in branches
+        )
+    )
+
+
+def _steps(leaves: list[nn.Module]) -> Iterator[Step]:
+    systems: list[LTI] = []
+    names: list[str] = []
+    for leaf in leaves:
+        system = leaf.lti() if isinstance(leaf, Processor) and not _hooked(leaf) else None
+        if system is not None:
+            systems.append(system)
+            names.append(_name(leaf))
+            continue
+        if systems:
+            yield LTIStep(cascade(systems).folded(), tuple(names))
+            systems, names = [], []
+        branches = () if _hooked(leaf) else _branches(leaf)
+        yield _side_by_side(branches) if branches else ModuleStep(leaf)
+    if systems:
+        yield LTIStep(cascade(systems).folded(), tuple(names))
+
+
+def _run_mixed(x: Tensor, sos: Tensor, taps: Tensor) -> Tensor:
+    """Run taps, then sections, in float64 blocks with carried state.
+
+    In between the samples stay float64: what the cascade suppresses may be far larger than what it lets through,
+    and so would be its float32 rounding.
+    """
+    size = max(1, MIXED_BLOCK * x.shape[-1] // x.numel())
+    fir_state: Tensor | None = None
+    iir_state: Tensor | None = None
+    blocks = []
+    for block in x.split(size, dim=-1):
+        y, fir_state = _ops.fir_forward(block.double(), taps, fir_state)
+        y, iir_state = _ops.parallel_iir_forward(y, sos, iir_state)
+        blocks.append(y.to(x.dtype))
+    return blocks[0] if len(blocks) == 1 else torch.cat(blocks, dim=-1)
+
+
+def _transparent(module: nn.Module) -> TypeGuard[nn.Sequential]:
+    """Whether running a module's children one after the other is all it does."""
+    return isinstance(module, nn.Sequential) and (
+        type(module).forward is nn.Sequential.forward or isinstance(module, Processor)
+    )
+
+
+def _leaves(module: nn.Module) -> Iterator[nn.Module]:
+    if not _transparent(module):
+        yield module
+        return
+    for child in module:
+        if _transparent(child) and not _hooked(child):
+            yield from _leaves(child)
+        else:
+            yield child
+
+
+def _keys(module: nn.Module) -> Hashable | None:
+    """Return a value that changes whenever the plan would, or None when that cannot be known."""
+    keys: list[Hashable] = []
+    for leaf in _leaves(module):
+        key: Hashable | None = ()
+        branches = _branches(leaf)
+        if branches:
+            inner = [_keys(branch) for branch in branches]
+            key = None if None in inner else tuple(inner)
+        elif isinstance(leaf, Processor):
+            key = leaf.lti_key()
+        if key is None:
+            return None
+        keys.append((id(leaf), _hooked(leaf), key))
+    return tuple(keys)
+
+
+def _branches(module: nn.Module) -> Sequence[nn.Module]:
+    return module.branches() if isinstance(module, Processor) else ()
+
+
+def _parts(leaf: nn.Module) -> Iterator[nn.Module]:
+    """The leaves of a leaf that is itself a sum of chains."""
+    branches = _branches(leaf)
+    if not branches:
+        yield leaf
+    for branch in branches:
+        for inner in _leaves(branch):
+            yield from _parts(inner)
+
+
+def _hooked(module: nn.Module) -> bool:
+    return bool(module._forward_hooks or module._forward_pre_hooks or module._backward_hooks)
+
+
+def _common_rate(leaves: list[nn.Module]) -> float | None:
+    rates = {leaf.fs: leaf for leaf in leaves if isinstance(leaf, Processor) and leaf.fs is not None}
+    if len(rates) > 1:
+        shown = " and ".join(f"{_name(leaf)} for {fs:g} Hz" for fs, leaf in rates.items())
+        raise SampleRateError(f"the filters of a chain must share one sample rate, got {shown}")
+    return next(iter(rates), None)
+
+
+def _common_device(leaves: list[nn.Module]) -> torch.device | None:
+    devices: dict[torch.device, nn.Module] = {}
+    for leaf in leaves:
+        device = getattr(leaf, "device", None) if isinstance(leaf, Processor) else None
+        if device is not None:
+            devices[device] = leaf
+    if len(devices) > 1:
+        shown = " and ".join(f"{_name(leaf)} on {device}" for device, leaf in devices.items())
+        raise ArgumentError(f"the filters of a chain must share one device, got {shown}")
+    return next(iter(devices), None)
+
+
+def _name(module: nn.Module) -> str:
+    return f"{type(module).__name__}({module.extra_repr()})"
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")

@@ -1,0 +1,63 @@
+"""The base of every filter and effect: a module that maps a signal to a signal and joins with `|` and `+`."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from torch import Tensor, nn
+
+from torchfx.lti import LTI
+
+__all__ = ["Processor"]
+
+Join = Callable[[Any, Any], nn.Module]
+_joins: dict[str, Join] = {}
+
+
+def register_join(operator: str, join: Join) -> None:
+    """Say what `|` or `+` between modules builds; the containers register themselves, so imports go one way."""
+    _joins[operator] = join
+
+
+class Processor(nn.Module):
+    """A signal processor: `module(x)` maps a tensor (..., time) to a tensor (..., time) and keeps nothing of it.
+
+    `a | b` runs one after the other, `a + b` side by side and adds the results.
+    """
+
+    fs: float | None = None
+    """Sample rate (Hz) the module was built for; None follows the signal's, or does not care."""
+
+    def lti(self) -> LTI | None:
+        """Return the linear time-invariant system this module is at the ambient sample rate, or None if it is none."""
+        return None
+
+    def lti_key(self) -> Hashable | None:
+        """Return a value that changes whenever `lti` would; None means: ask again every time."""
+        return ()
+
+    def branches(self) -> list[nn.Module]:
+        """Return the modules that run side by side and are added, which is what a `Parallel` is; none otherwise."""
+        return []
+
+    def __or__(self, other: object) -> nn.Module:
+        """Join: this module, then `other`."""
+        return _joins["|"](self, other) if isinstance(other, nn.Module) else NotImplemented
+
+    def __ror__(self, other: object) -> nn.Module:
+        """Join: `other`, a plain `nn.Module`, then this one."""
+        return _joins["|"](other, self) if isinstance(other, nn.Module) else NotImplemented
+
+    def __add__(self, other: object) -> nn.Module:
+        """Join side by side: the outputs are added."""
+        return _joins["+"](self, other) if isinstance(other, nn.Module) else NotImplemented
+
+    def __radd__(self, other: object) -> nn.Module:
+        """Join side by side with a plain `nn.Module` on the left."""
+        return _joins["+"](other, self) if isinstance(other, nn.Module) else NotImplemented
+
+    @abstractmethod
+    def forward(self, x: Tensor) -> Tensor:
+        """Map a signal (..., time) to a signal (..., time)."""

@@ -1,0 +1,61 @@
+"""The ambient sample rate: what a filter built without `fs` uses while a wave flows through it.
+
+It is a context variable, so threads and asynchronous tasks each see their own; nothing is ever written to a module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from torchfx.checks import sample_rate as checked_rate
+from torchfx.errors import SampleRateError
+
+__all__ = ["ambient_rate", "resolve_rate", "sample_rate"]
+
+_ambient: ContextVar[float | None] = ContextVar("torchfx_sample_rate", default=None)
+
+
+def ambient_rate() -> float | None:
+    """Return the sample rate (Hz) of the wave being processed, or None outside of one."""
+    return _ambient.get()
+
+
+@contextmanager
+def sample_rate(fs: float) -> Iterator[None]:
+    """Let modules built without `fs` use this rate (Hz) on plain tensors.
+
+    `wave | module` does this by itself.
+
+    Examples:
+        >>> import torch, torchfx as fx
+        >>> lowpass = fx.filter.LoButterworth(1000)
+        >>> with fx.sample_rate(48_000):
+        ...     y = lowpass(torch.zeros(2, 64))
+        >>> y.shape
+        torch.Size([2, 64])
+    """
+    token = _ambient.set(checked_rate(fs))
+    try:
+        yield
+    finally:
+        _ambient.reset(token)
+
+
+def resolve_rate(own: float | None, who: str) -> float:
+    """Return the rate (Hz) a module works at: its own, or the ambient one; raise if they differ or none is known."""
+    ambient = _ambient.get()
+    if own is None:
+        if ambient is None:
+            raise SampleRateError(
+                f"{who} has no sample rate: build it with fs=..., pipe a Wave into it, "
+                f"or call it inside `with torchfx.sample_rate(fs):`"
+            )
+        return ambient
+    if ambient is not None and ambient != own:
+        raise SampleRateError(
+            f"{who} was built for fs={own:g} Hz but the signal has fs={ambient:g} Hz; "
+            f"resample the signal, or build the filter without fs to follow it"
+        )
+    return own

@@ -1,0 +1,72 @@
+"""IIR designs against SciPy's, and the physics behind them."""
+
+import numpy as np
+import pytest
+from scipy import signal
+
+from torchfx.design import butterworth, chebyshev1
+from torchfx.errors import ArgumentError, ArgumentTypeError
+
+
+@pytest.mark.parametrize("side", ["lowpass", "highpass"])
+@pytest.mark.parametrize("order", range(1, 13))
+def test_designs_are_scipys(order, side):
+    for cutoff, fs in ((20, 48000), (1000, 44100), (0.45 * 96000, 96000)):
+        expected = signal.butter(order, cutoff, side, fs=fs, output="sos")
+        assert np.array_equal(butterworth(cutoff, order, fs, side).numpy(), expected)
+        expected = signal.cheby1(order, 0.3, cutoff, side, fs=fs, output="sos")
+        assert np.array_equal(chebyshev1(cutoff, order, 0.3, fs, side).numpy(), expected)
+
+
+@pytest.mark.parametrize("order", [1, 4, 7])
+def test_butterworth_has_3_db_at_the_cutoff(order):
+    for side in ("lowpass", "highpass"):
+        _, h = signal.freqz_sos(butterworth(3000, order, 48000, side).numpy(), [3000], fs=48000)
+        assert 20 * np.log10(abs(h[0])) == pytest.approx(-20 * np.log10(2) / 2, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("cutoff", "message"),
+    [
+        (0, r"cutoff must lie in \(0, fs/2\) = \(0, 24000\) Hz, got 0"),
+        (-5, "got -5"),
+        (24000, r"\(0, 24000\) Hz, got 24000"),
+        (30000, r"\(0, 24000\) Hz, got 30000"),
+        (float("nan"), "cutoff must be finite, got nan Hz"),
+        (float("inf"), "cutoff must be finite, got inf Hz"),
+    ],
+)
+def test_bad_cutoffs_raise(cutoff, message):
+    with pytest.raises(ArgumentError, match=message):
+        butterworth(cutoff, 2, 48000, "lowpass")
+    with pytest.raises(ArgumentError, match=message):
+        chebyshev1(cutoff, 2, 0.5, 48000, "lowpass")
+
+
+@pytest.mark.parametrize(
+    ("order", "error"),
+    [
+        (0, ArgumentError),
+        (-1, ArgumentError),
+        (2.5, ArgumentTypeError),
+        (True, ArgumentTypeError),
+        ("2", ArgumentTypeError),
+    ],
+)
+def test_bad_orders_raise(order, error):
+    with pytest.raises(error, match="order must be a whole number >= 1"):
+        butterworth(1000, order, 48000, "lowpass")
+
+
+def test_bad_ripples_and_rates_raise():
+    with pytest.raises(ArgumentError, match=r"ripple must lie in \(0, inf\) dB, got 0 dB"):
+        chebyshev1(1000, 2, 0, 48000, "lowpass")
+    with pytest.raises(ArgumentError, match=r"fs must lie in \(0, inf\) Hz, got -1"):
+        butterworth(1000, 2, -1, "lowpass")
+    with pytest.raises(ArgumentTypeError, match="cutoff must be a number in Hz, got '80'"):
+        butterworth("80", 2, 48000, "lowpass")
+
+
+def test_a_filter_float64_cannot_hold_raises():
+    with pytest.raises(ArgumentError, match="float64 cannot hold"):
+        butterworth(1e-12, 4, 192000, "lowpass")

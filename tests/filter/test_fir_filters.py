@@ -1,0 +1,86 @@
+"""FIR and DesignableFIR."""
+
+import numpy as np
+import pytest
+import torch
+from scipy import signal
+
+import torchfx as fx
+from oracle import deviation
+from torchfx.errors import ArgumentError, ArgumentTypeError
+
+
+def test_filters_as_scipy_does(rng):
+    x = rng.standard_normal((2, 3000))
+    taps = signal.firwin(101, 1000, fs=44100)
+    exact = signal.lfilter(taps, 1, x)
+    assert deviation(fx.filter.DesignableFIR(1000, 101, fs=44100)(torch.from_numpy(x)), exact) < 1e-12
+    assert deviation(fx.filter.FIR(taps)(torch.from_numpy(x).float()), exact) < 2e-7
+
+
+@pytest.mark.parametrize("taps", [[1, 2, 3], (0.5, 0.25), np.array([1, 2], np.int16), torch.tensor([1.0, 2.0])])
+def test_taps_come_in_many_forms(taps):
+    module = fx.filter.FIR(taps)
+    assert module.b.dtype == torch.float64
+    assert np.array_equal(module.b, np.asarray(taps, np.float64))
+    assert module.a.tolist() == [1.0]
+
+
+def test_taps_stay_exact_and_travel_in_the_state_dict():
+    taps = torch.tensor([1 / 3, 2 / 3], dtype=torch.float64)
+    module = fx.filter.FIR(taps).half()
+    assert torch.equal(module.b, taps)
+    twin = fx.filter.FIR([0.0, 0.0])
+    twin.load_state_dict(module.state_dict())
+    assert torch.equal(twin.b, taps)
+
+
+def test_given_taps_are_copied():
+    taps = torch.ones(2, dtype=torch.float64)
+    module = fx.filter.FIR(taps)
+    taps.zero_()
+    assert module.b.tolist() == [1.0, 1.0]
+
+
+def test_taps_that_want_a_gradient_are_a_parameter():
+    module = fx.filter.FIR(torch.ones(3, requires_grad=True))
+    assert [name for name, _ in module.named_parameters()] == ["taps"]
+
+
+def test_changed_taps_change_a_chain(rng):
+    wave = fx.Wave(rng.standard_normal(100), 44100)
+    module = fx.filter.FIR([1.0, 0.0])
+    chain = module | fx.effect.Gain(2.0)
+    assert torch.equal((wave | chain).ys, wave.ys * 2)
+    module.taps.copy_(torch.tensor([0.0, 1.0]))
+    assert torch.equal((wave | chain).ys[:, 1:], wave.ys[:, :-1] * 2)
+
+
+@pytest.mark.parametrize(
+    ("taps", "error", "message"),
+    [
+        ([], ArgumentError, r"b must have the shape \(n >= 1,\), got \(0,\)"),
+        ([[1.0]], ArgumentError, r"got \(1, 1\)"),
+        ([1.0, float("nan")], ArgumentError, "b must hold finite numbers"),
+        (["a"], ArgumentTypeError, "b must hold real numbers"),
+        (torch.ones(2, dtype=torch.complex64), ArgumentTypeError, "b must be real"),
+    ],
+)
+def test_bad_taps_raise(taps, error, message):
+    with pytest.raises(error, match=message):
+        fx.filter.FIR(taps)
+
+
+def test_bad_parameters_raise_at_construction():
+    with pytest.raises(ArgumentError, match=r"\(0, 22050\) Hz, got 30000"):
+        fx.filter.DesignableFIR(30000, 101, fs=44100)
+    with pytest.raises(ArgumentError, match="num_taps must be odd"):
+        fx.filter.DesignableFIR(1000, 100, pass_zero=False)
+    with pytest.raises(ArgumentError, match="window must be one"):
+        fx.filter.DesignableFIR(1000, 101, fs=44100, window="hammock")
+
+
+def test_text_shows_the_parameters():
+    assert str(fx.filter.FIR([1.0, 2.0])) == "FIR(2 taps)"
+    module = fx.filter.DesignableFIR([300, 3400], 101, window="hann", pass_zero=False)
+    assert str(module) == "DesignableFIR(cutoff=[300.0, 3400.0], num_taps=101, window='hann', pass_zero=False)"

@@ -1,0 +1,51 @@
+"""The operators as PyTorch sees them: opcheck, meta tensors, the profiler's table."""
+
+import pytest
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from torchfx import _ops
+
+SOS = torch.tensor([[0.2, 0.3, 0.1, 1.0, -0.5, 0.3], [1.0, -1.0, 0.0, 1.0, 0.2, 0.0]]).double()
+OPERATORS = {
+    "sos_forward": ((SOS,), (2, 3, 2)),
+    "biquad_forward": ((SOS[0, :3].clone(), SOS[0, 3:].clone()), (3, 2)),
+    "fir_forward": ((torch.tensor([0.5, 0.25, 0.125]).double(),), (3, 2)),
+}
+
+
+def test_every_operator_is_here():
+    found = {
+        name.partition("::")[2].partition(".")[0]
+        for name in torch._C._dispatch_get_all_op_names()
+        if name.startswith("torchfx_ext::")
+    }
+    assert set(OPERATORS) <= found
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("with_state", [False, True])
+def test_opcheck_is_clean(name, dtype, with_state):
+    coefficients, shape = OPERATORS[name]
+    operator = getattr(torch.ops.torchfx_ext, name).default
+    x = torch.randn(3, 50, dtype=dtype, generator=torch.Generator().manual_seed(0))
+    state = torch.full(shape, 0.1, dtype=torch.float64) if with_state else None
+    torch.library.opcheck(operator, (x, *coefficients, state))
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_meta_tensors_give_shapes(name):
+    coefficients, shape = OPERATORS[name]
+    operator = getattr(torch.ops.torchfx_ext, name).default
+    y, state = operator(torch.empty(3, 50, device="meta"), *(c.to("meta") for c in coefficients))
+    assert y.shape == (3, 50)
+    assert y.dtype == torch.float32
+    assert state.shape == shape
+    assert state.dtype == torch.float64
+
+
+def test_profiler_shows_the_operator():
+    with profile(activities=[ProfilerActivity.CPU]) as captured:
+        _ops.parallel_iir_forward(torch.zeros(1, 10), SOS)
+    assert "torchfx_ext::sos_forward" in {event.key for event in captured.key_averages()}

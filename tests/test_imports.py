@@ -1,0 +1,128 @@
+"""Imports go one way, the halves never meet, and `import torchfx` is light."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import torchfx
+
+ROOT = Path(torchfx.__file__).parent
+
+# Each layer may import from itself and from the layers before it. A module belongs to the longest name that fits.
+AUDIO = [
+    {"errors", "checks"},
+    {"rate", "lti", "processor", "_ops", "design"},
+    {"filter", "effect"},
+    {"plan", "chain"},
+    {"audio_io", "wave"},
+    {"system", "spec", "processing", "demo"},
+    {"cli", "__main__"},
+]
+ORDER = {"processor": "lti", "chain": "plan", "wave": "audio_io"}  # inside a layer: who may import whom
+
+
+def layer(part):
+    return next(i for i, names in enumerate(AUDIO) if part in names)
+
+
+def part_of(module):
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def imported(path):
+    """Every torchfx module a file imports, also inside functions."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "torchfx")
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            if (node.module or "").split(".")[0] == "torchfx":
+                if node.module == "torchfx":
+                    yield from (f"torchfx.{alias.name}" for alias in node.names)
+                else:
+                    yield node.module
+
+
+FILES = [path for path in sorted(ROOT.rglob("*.py")) if path != ROOT / "__init__.py"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_go_one_way(path):
+    own = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    if own == "profiler":
+        assert {part_of(name) for name in imported(path)} <= {"profiler", "errors"}
+        return
+    for name in imported(path):
+        other = part_of(name)
+        assert other != "profiler" or own == "cli", f"{path.name} imports the other half: {name}"
+        if other in {own, "profiler"}:
+            continue
+        assert layer(other) <= layer(own), f"{path.name} imports {name}, against the arrow"
+        if layer(other) == layer(own) and own != "cli":
+            reverse = any(
+                part_of(back) == own
+                for file in FILES
+                if file.relative_to(ROOT).parts[0].removesuffix(".py") == other
+                for back in imported(file)
+            )
+            assert not reverse, f"{own} and {other} import each other"
+
+
+def run(code, **environment):
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, **environment}
+    )
+    return ran.stdout
+
+
+def test_import_loads_no_heavy_module():
+    heavy = ("soundfile", "scipy", "triton", "rich", "typer", "matplotlib", "pandas", "torchfx.profiler", "torchfx.cli")
+    before = run("import torch, sys; print('\\n'.join(sys.modules))").split()
+    after = run("import torch, torchfx, sys; print('\\n'.join(sys.modules))").split()
+    added = set(after) - set(before)
+    assert not [name for name in added if name.startswith(heavy)]
+
+
+def test_import_alone_needs_no_torch():
+    code = "import torchfx, sys; print('torch' in sys.modules); torchfx.Wave; print('torch' in sys.modules)"
+    assert run(code).split() == ["False", "True"]
+    code = "import torchfx, torch; torchfx.filter; print(torch.ops.torchfx_ext.sos_forward.default.name())"
+    assert run(code).split() == ["torchfx_ext::sos_forward"]
+
+
+def test_operators_are_registered_where_torch_is_loaded():
+    code = "import torch, torchfx; print(torch.ops.torchfx_ext.sos_forward.default.name())"
+    assert run(code).split() == ["torchfx_ext::sos_forward"]
+
+
+def test_public_names_are_what_they_say():
+    assert {name: getattr(torchfx, name).__name__ for name in torchfx.__all__} == {
+        name: f"torchfx.{name}" if name in {"effect", "filter"} else name for name in torchfx.__all__
+    }
+    assert set(torchfx.__all__) <= set(dir(torchfx))
+    assert torchfx.__version__[0].isdigit()
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        torchfx.nothing  # noqa: B018
+
+
+def test_import_costs_under_50_ms_beyond_torch():
+    code = "import torch, time; t = time.perf_counter(); import torchfx; print(time.perf_counter() - t)"
+    assert min(float(run(code)) for _ in range(5)) < 0.05
+
+
+def test_command_line_help_needs_no_torch():
+    code = """
+import sys
+sys.argv = ["torchfx", "--help"]
+try:
+    from torchfx.cli import main
+    main()
+except SystemExit:
+    print("torch" in sys.modules)
+"""
+    assert run(code).splitlines()[-1] == "False"

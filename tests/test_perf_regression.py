@@ -1,0 +1,95 @@
+"""Gates that no noise can move: how often a chain crosses into native code."""
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import torchfx as fx
+from torchfx import _ops
+
+FS = 48000
+
+
+class Operators(TorchDispatchMode):
+    """Every operator that reaches the dispatcher, by name."""
+
+    def __enter__(self):
+        self.names = []
+        return super().__enter__()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(func.name().removesuffix(".default"))
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.fixture
+def wave(generator):
+    return fx.Wave(torch.randn(2, 2000, generator=generator), FS)
+
+
+def cascade(depth):
+    return [fx.filter.HiButterworth(20 + i) if i % 2 else fx.filter.LoChebyshev1(9000 - i) for i in range(depth)]
+
+
+def operators(run):
+    run()  # the plan is made
+    with Operators() as seen:
+        run()
+    return seen.names
+
+
+@pytest.mark.parametrize("depth", [1, 2, 5, 10, 20])
+def test_a_fused_cascade_is_one_dispatch_and_nothing_else(wave, depth):
+    chain = fx.FilterChain(*cascade(depth))
+    assert operators(lambda: wave | chain) == ["torchfx_ext::sos_forward"]
+
+
+@pytest.mark.parametrize("depth", [2, 5])
+def test_unfused_filters_are_one_dispatch_each(wave, depth):
+    def run():
+        y = wave
+        for module in cascade(depth):
+            y = y | module
+
+    assert operators(run) == ["torchfx_ext::sos_forward"] * depth
+
+
+def test_a_static_gain_between_iirs_adds_nothing(wave):
+    first, second = cascade(2)
+    chain = first | fx.effect.Gain("-3dB") | second | fx.effect.Gain(2.0)
+    assert operators(lambda: wave | chain) == ["torchfx_ext::sos_forward"]
+
+
+def test_neighbouring_firs_are_one_dispatch(wave):
+    chain = fx.FilterChain(*(fx.filter.DesignableFIR(1000 + i, 101 + i) for i in range(5)), fx.effect.Gain(0.5))
+    assert operators(lambda: wave | chain) == ["torchfx_ext::fir_forward"]
+
+
+def test_a_second_call_designs_nothing(wave, monkeypatch):
+    chain = fx.FilterChain(*cascade(4), fx.filter.DesignableFIR(1000, 101))
+    _ = wave | chain
+
+    def design(*args, **kwargs):
+        raise AssertionError("designed again")
+
+    for name in ("butter", "cheby1", "firwin"):
+        monkeypatch.setattr(f"scipy.signal.{name}", design)
+    monkeypatch.setattr("torchfx.plan.cascade", design)
+    _ = wave | chain
+
+
+def test_the_documents_way_of_counting_sees_one_call(wave):
+    chain = fx.filter.HiButterworth(80, order=4) | fx.filter.LoButterworth(12_000, order=8)
+    original, calls = _ops.parallel_iir_forward, 0
+
+    def counted(*args, **kwargs):
+        nonlocal calls
+        calls += 1
+        return original(*args, **kwargs)
+
+    _ops.parallel_iir_forward = counted
+    try:
+        _ = wave | chain
+    finally:
+        _ops.parallel_iir_forward = original
+    assert calls == 1

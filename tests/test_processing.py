@@ -1,0 +1,67 @@
+"""Files through a module."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import torchfx as fx
+from torchfx import audio_io
+from torchfx.errors import ArgumentError
+from torchfx.processing import plan_outputs, process_files
+
+
+@pytest.fixture
+def talk(tmp_path):
+    path = tmp_path / "talk.wav"
+    noise = torch.rand(2, 8000, generator=torch.Generator().manual_seed(0)) - 0.5
+    audio_io.save(path, noise, 16000, bits_per_sample=16)
+    return path
+
+
+def test_outputs_are_planned(tmp_path):
+    a, b = tmp_path / "a.wav", tmp_path / "b.wav"
+    assert plan_outputs([a], tmp_path / "c.flac") == [(a, tmp_path / "c.flac")]
+    assert plan_outputs([a], tmp_path) == [(a, tmp_path / "a.wav")]
+    assert plan_outputs([a, b], Path("new")) == [(a, Path("new/a.wav")), (b, Path("new/b.wav"))]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ArgumentError, match=r"OUT must be a folder for 2 inputs"):
+        plan_outputs([a, b], tmp_path / "file")
+    with pytest.raises(ArgumentError, match=r"names must differ, got 2 named a.wav"):
+        plan_outputs([a, tmp_path / "x" / "a.wav"], tmp_path / "new")
+
+
+def test_files_are_filtered_and_keep_their_encoding(tmp_path, talk):
+    module = fx.filter.LoButterworth(1000, order=4)
+    [outcome] = process_files([(talk, tmp_path / "out" / "talk.wav")], module)
+    assert outcome.error is None
+    assert outcome.duration_s == 0.5
+    assert audio_io.info(outcome.target).encoding == "PCM_16"
+    expected = (fx.Wave.from_file(talk) | module).ys
+    assert torch.allclose(audio_io.load(outcome.target)[0], expected, atol=2**-16)
+    [outcome] = process_files([(talk, tmp_path / "talk.flac")], module)
+    assert audio_io.info(outcome.target).format == "FLAC"
+
+
+def test_one_failure_stops_nothing(tmp_path, talk):
+    bad = tmp_path / "bad.wav"
+    bad.write_bytes(b"RIFF")
+    jobs = [(bad, tmp_path / "1.wav"), (talk, tmp_path / "2.wav"), (talk, talk)]
+    first, second, third = process_files(jobs, fx.effect.Gain(0.5))
+    assert "cannot read" in str(first.error)
+    assert second.error is None
+    assert "exists already; --force" in str(third.error)
+    assert not (tmp_path / "1.wav").exists()
+    assert (tmp_path / "2.wav").exists()
+
+
+def test_overwriting_on_request_may_replace_the_source(tmp_path, talk):
+    before = audio_io.load(talk)[0]
+    [outcome] = process_files([(talk, talk)], fx.effect.Gain(0.5), overwrite=True)
+    assert outcome.error is None
+    assert torch.allclose(audio_io.load(talk)[0], before / 2, atol=2**-16)
+
+
+def test_clipping_is_passed_on(tmp_path, talk):
+    [outcome] = process_files([(talk, tmp_path / "loud.wav")], fx.effect.Gain(10.0))
+    assert "were clipped" in outcome.warnings[0]

@@ -1,0 +1,68 @@
+"""Modules from text, as the command line takes them."""
+
+import pytest
+
+import torchfx as fx
+from torchfx import spec
+from torchfx.errors import ArgumentError
+from torchfx.processor import Processor
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("hibutterworth:cutoff=80,order=4", "HiButterworth(cutoff=80, order=4)"),
+        ("HiButterworth:80", "HiButterworth(cutoff=80, order=2)"),
+        (
+            " lochebyshev1 : 12kHz , 5 , ripple=0.1 , fs=48000",
+            "LoChebyshev1(cutoff=12000, order=5, ripple=0.1, fs=48000)",
+        ),
+        ("lobutterworth:3.4 kHz,fs=none", "LoButterworth(cutoff=3400, order=2)"),
+        ("gain:-3dB", "Gain(-3 dB)"),
+        ("gain:0.5,clamp=yes", "Gain(0.5, clamp=True)"),
+        ("gain:-3,db", "Gain(-3 dB)"),
+        ("normalize", "Normalize(peak=1)"),
+        ("normalize:peak=.9", "Normalize(peak=0.9)"),
+        ("fir:[0.5, 0.25,-1e-3]", "FIR(3 taps)"),
+        (
+            "designablefir:[300,3400],101,window=hann,pass_zero=false",
+            "DesignableFIR(cutoff=[300.0, 3400.0], num_taps=101, window='hann', pass_zero=False)",
+        ),
+    ],
+)
+def test_text_becomes_a_module(text, shown):
+    assert str(spec.build(text)) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("hibuterworth:80", "there is no filter or effect 'hibuterworth'; did you mean 'hibutterworth'?"),
+        ("xyzzy", "available: designablefir, fir, gain"),
+        ("filter", "there is no filter or effect 'filter'"),
+        (
+            "hibutterworth:cutof=80",
+            "HiButterworth has no parameter 'cutof'; it is hibutterworth:cutoff,order=2,fs=None",
+        ),
+        ("hibutterworth", "missing a required argument: 'cutoff'"),
+        ("hibutterworth:80,4,48000,1", "takes at most 3 parameters"),
+        ("hibutterworth:80,cutoff=90", "cutoff is given twice"),
+        ("hibutterworth:eighty", "cutoff must be a number, got 'eighty'"),
+        ("hibutterworth:80dB", "cutoff must be a number, got '80dB'"),
+        ("hibutterworth:80,order=2.5", "order must be a whole number, got '2.5'"),
+        ("gain:1,clamp=maybe", "clamp must be true or false, got 'maybe'"),
+        ("gain:1,volts", "gain_type must be one of amplitude/db/power, got 'volts'"),
+        ("designablefir:[300,x],101", "cutoff must be a number, a list such as"),
+        ("hibutterworth:-80", r"cutoff must lie in \(0, fs/2\) Hz, got -80"),
+    ],
+)
+def test_bad_text_raises(text, message):
+    with pytest.raises(ArgumentError, match=message):
+        spec.build(text)
+
+
+def test_everything_public_is_available():
+    public = {getattr(module, name) for module in (fx.filter, fx.effect) for name in module.__all__}
+    abstract = {fx.filter.Filter, fx.filter.IIR}
+    assert set(spec.available().values()) == public - abstract
+    assert all(issubclass(cls, Processor) for cls in public)
