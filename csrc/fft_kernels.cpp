@@ -157,7 +157,7 @@ constexpr int64_t leaf_size = VD * VD;
 struct LaneTwiddles {
     Complex w[VD];
     static TORCHFX_INLINE_MEMBER LaneTwiddles of(const FftRoots& roots, int64_t block) {
-        LaneTwiddles t;
+        LaneTwiddles t{};
         if (VD == 1) return t;
         Complex first = {load(roots.re + VD * block), load(roots.im + VD * block)};
         for (int radix = 8; radix > VD; radix /= 2) first = first * first;

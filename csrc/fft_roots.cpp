@@ -1,5 +1,6 @@
 #include "fft_roots.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 
@@ -53,14 +54,15 @@ void for_roots(int64_t count, int power, Get&& get, Put&& put) {
 
 }  // namespace
 
-FftRootTable::FftRootTable(int64_t lane_blocks, int64_t blocks)
-    : lane_blocks_(lane_blocks),
-      blocks_(blocks),
-      re_(new double[static_cast<size_t>(lane_blocks)]),
-      im_(new double[static_cast<size_t>(lane_blocks)]),
-      powers_(new double[static_cast<size_t>(14 * blocks)]) {
+FftRootTable::FftRootTable(int64_t lane_blocks, int64_t blocks, const FftRootTable* smaller)
+    : lane_blocks_(smaller ? std::max(lane_blocks, smaller->lane_blocks_) : lane_blocks),
+      blocks_(smaller ? std::max(blocks, smaller->blocks_) : blocks),
+      re_(new double[static_cast<size_t>(lane_blocks_)]),
+      im_(new double[static_cast<size_t>(lane_blocks_)]),
+      powers_(new double[static_cast<size_t>(14 * blocks_)]),
+      smaller_(smaller) {
     for_roots(
-        lane_blocks, 1, [&](int64_t b) { return Root{re_[b], im_[b]}; },
+        lane_blocks_, 1, [&](int64_t b) { return Root{re_[b], im_[b]}; },
         [&](int64_t b, Root root) {
             re_[b] = root.re;
             im_[b] = root.im;
@@ -68,7 +70,7 @@ FftRootTable::FftRootTable(int64_t lane_blocks, int64_t blocks)
     for (int power = 1; power < 8; ++power) {
         double* column = powers_.get() + 2 * (power - 1);
         for_roots(
-            blocks, power, [&](int64_t b) { return Root{column[14 * b], column[14 * b + 1]}; },
+            blocks_, power, [&](int64_t b) { return Root{column[14 * b], column[14 * b + 1]}; },
             [&](int64_t b, Root root) {
                 column[14 * b] = root.re;
                 column[14 * b + 1] = root.im;
@@ -79,15 +81,15 @@ FftRootTable::FftRootTable(int64_t lane_blocks, int64_t blocks)
 std::shared_ptr<const FftRootTable> fft_roots(int64_t size, int lanes) {
     const int64_t leaf = lanes == 1 ? 4 : lanes * lanes;
     const int64_t lane_blocks = size / lanes, blocks = size / leaf;
-    // Replaced tables are never freed, since others may be reading them: each is at least twice as long as the
-    // one before, so together they are no longer than the last.
+    // Tables are only ever replaced by larger ones, and never freed, since others may be reading them: together
+    // they are hardly longer than the last. No lock, which a forked child might find held for ever.
     static std::atomic<const FftRootTable*> kept{nullptr};
     const auto borrow = [](const FftRootTable* table) {
         return std::shared_ptr<const FftRootTable>(std::shared_ptr<void>(), table);
     };
     const FftRootTable* found = kept.load(std::memory_order_acquire);
     if (found && found->serves(lane_blocks, blocks)) return borrow(found);
-    auto fresh = std::make_unique<const FftRootTable>(lane_blocks, blocks);
+    auto fresh = std::make_unique<FftRootTable>(lane_blocks, blocks, found);
     if (size > kept_size || !kept.compare_exchange_strong(found, fresh.get(), std::memory_order_acq_rel)) return fresh;
     return borrow(fresh.release());
 }

@@ -1,50 +1,78 @@
 // The C interface of FIR filters: checks, and what to convolve with what.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <cstring>
 #include <iterator>
 #include <new>
 #include <vector>
 
 #include "fir_convolution.h"
 #include "fir_correlation.h"
+#include "fir_plan.h"
+#include "pool.h"
 #include "torchfx.h"
 
 namespace torchfx {
 namespace {
 
+// By the bits, as loops over these become vectors: an exponent of all ones, plus one, reaches the sign bit.
 bool all_finite(const double* values, int64_t count) {
-    return std::all_of(values, values + count, [](double v) { return std::isfinite(v); });
+    constexpr uint64_t exponent = uint64_t{0x7ff} << 52, one = uint64_t{1} << 52;
+    uint64_t seen = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        uint64_t bits;
+        std::memcpy(&bits, values + i, sizeof bits);
+        seen |= (bits & exponent) + one;
+    }
+    return seen >> 63 == 0;
 }
 
-// A block shorter than the taps whose state goes on: the taps are then the long signal and the block the
-// filter, one for each channel.
-void filter_short_block(const FirConvolution& block, const double* taps, int64_t n_taps) {
-    const int64_t samples = block.signal.length;
-    std::vector<double> filter(static_cast<size_t>(samples));
-    for (int64_t c = 0; c < block.channels; ++c) {
-        const FirSignal x = channel_of(block.signal, block.signal_channel_stride, c);
-        bool finite = true;
-        for (int64_t t = 0; t < samples; ++t) {
-            const double sample = sample_at(x, t);
-            finite = finite && std::isfinite(sample);
-            filter[static_cast<size_t>(t)] = std::isfinite(sample) ? sample : 0;
-        }
-        FirConvolution job = block;
-        job.channels = 1;
-        job.signal = {taps, TORCHFX_F64, 1, n_taps, nullptr, 0};
-        job.filter = filter.data();
-        job.filter_length = samples;
-        job.filter_source = finite ? nullptr : &x;
-        job.output = channel_of(block.output, block.output_channel_stride, c);
-        if (block.added) job.added = block.added + c * block.added_length;
-        convolve(job);
+// One channel of a block shorter than the taps whose state goes on: the taps are then the long signal and the
+// block the filter.
+void filter_short_channel(const FirConvolution& block, const double* taps, int64_t n_taps, int64_t c, int threads) {
+    const FirSignal x = channel_of(block.signal, block.signal_channel_stride, c);
+    std::vector<double> filter(static_cast<size_t>(x.length));
+    bool finite = true;
+    for (int64_t t = 0; t < x.length; ++t) {
+        const double sample = sample_at(x, t);
+        finite = finite && std::isfinite(sample);
+        filter[static_cast<size_t>(t)] = std::isfinite(sample) ? sample : 0;
     }
+    FirConvolution job = block;
+    job.channels = 1;
+    job.signal = {taps, TORCHFX_F64, 1, n_taps, nullptr, 0};
+    job.filter = filter.data();
+    job.filter_length = x.length;
+    job.filter_source = finite ? nullptr : &x;
+    job.output = channel_of(block.output, block.output_channel_stride, c);
+    if (block.added) job.added = block.added + c * block.added_length;
+    job.threads = threads;
+    convolve(job);
+}
+
+void filter_short_block(const FirConvolution& block, const double* taps, int64_t n_taps) {
+    if (block.channels == 1) {
+        filter_short_channel(block, taps, n_taps, 0, block.threads);
+        return;
+    }
+    const int64_t results = block.output.length + block.output.tail_length;
+    const int threads = plan_fir(block.channels, results, block.signal.length, block.threads).threads;
+    std::atomic<bool> out_of_memory{false};
+    parallel_for(block.channels, threads, [&](int64_t c) {
+        try {
+            filter_short_channel(block, taps, n_taps, c, 1);
+        } catch (const std::bad_alloc&) {
+            out_of_memory.store(true, std::memory_order_relaxed);
+        }
+    });
+    if (out_of_memory) throw std::bad_alloc();
 }
 
 void forward(FirConvolution job, const double* taps, int64_t n_taps, const double* state_in) {
-    // The state's last entries are written while its first are still to be read.
+    // Of one and the same state the end is written while the start is still to be read.
     std::vector<double> state;
-    if (state_in && job.output.tail) {
+    if (state_in && state_in == job.output.tail) {
         state.assign(state_in, state_in + job.channels * (n_taps - 1));
         state_in = state.data();
     }

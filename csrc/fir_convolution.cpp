@@ -22,23 +22,20 @@ Pointer advance(Pointer data, int32_t dtype, int64_t elements) {
     return static_cast<Bytes>(data) + elements * (dtype == TORCHFX_F32 ? sizeof(float) : sizeof(double));
 }
 
-#if defined(__GNUC__)
-// Inlined early, or GCC takes it for a function without effect and drops the calls.
-#define TORCHFX_PREFETCH_LINE(p) __builtin_prefetch(p)
-#define TORCHFX_ALWAYS_INLINE inline __attribute__((always_inline))
-#else
-#define TORCHFX_PREFETCH_LINE(p) static_cast<void>(p)
-#define TORCHFX_ALWAYS_INLINE inline
-#endif
-
 // Asks for samples [first, first + count), as far as they exist, to be brought near the processor.
+#if defined(__GNUC__)
 template <class Samples>
-TORCHFX_ALWAYS_INLINE void prefetch(const Samples& samples, int64_t first, int64_t count) {
+__attribute__((always_inline))  // or GCC takes it for a function without effect and drops the calls
+inline void prefetch(const Samples& samples, int64_t first, int64_t count) {
     const int64_t begin = std::max<int64_t>(first, 0), end = std::min(first + count, samples.length);
     const char* line = static_cast<const char*>(advance(samples.data, samples.dtype, begin));
     const char* last = static_cast<const char*>(advance(samples.data, samples.dtype, end));
-    for (; line < last; line += 64) TORCHFX_PREFETCH_LINE(line);
+    for (; line < last; line += 64) __builtin_prefetch(line);
 }
+#else
+template <class Samples>
+void prefetch(const Samples&, int64_t, int64_t) {}
+#endif
 
 // One tile of results of one channel, in a buffer of doubles.
 struct Tile {
@@ -55,7 +52,7 @@ public:
           results_(job.output.length + job.output.tail_length) {}
 
     void run() {
-        const FirPlan plan = plan_fir(job_.channels, results_, job_.filter_length, lanes_, job_.threads);
+        const FirPlan plan = plan_fir(job_.channels, results_, job_.filter_length, job_.threads);
         if (plan.fft_size == 0) run_direct(plan.threads);
         else run_fft(plan.fft_size, plan.threads);
     }
@@ -89,11 +86,10 @@ private:
     // A transform holds two tiles of one channel, one in its real and one in its imaginary parts: the
     // filter's spectrum is that of a real sequence, so they stay apart.
     void run_fft(int64_t size, int threads) {
-        history_ = fir_history(job_.filter_length, lanes_);
+        history_ = fir_history(job_.filter_length);
         hop_ = size - history_;
-        const FftKernels& kernels = TORCHFX_KERNELS(fft_kernels);
-        const std::shared_ptr<const FftRootTable> table = fft_roots(size, kernels.lanes);
-        const ParallelFft fft = {kernels, table->view(), size};
+        const std::shared_ptr<const FftRootTable> table = fft_roots(size, fir_.lanes);
+        const ParallelFft fft = {*fir_.fft, table->view(), size};
         const bool shared = size > largest_private_fft;
         const int sharing = shared ? threads : 1, apart = shared ? 1 : threads;
         Workspaces spectra(1, 2 * size), workspaces(apart, 2 * size);
@@ -133,13 +129,14 @@ private:
                 if (!std::isfinite(data[i])) data[i] = 0;
         });
         // In the meantime the memory that comes next moves towards the cache: the hardware does not foresee it,
-        // tiles being read and written in several short streams.
+        // tiles being read and written in several short streams. 15 % of the time where signals exceed the L3.
+        const bool foresee = fft.size <= largest_private_fft;
         const FirOutput output = channel_of(job_.output, job_.output_channel_stride, c);
         const int64_t next = start + 2 * hop_ + history_;
         fft.for_children(threads, [&](int64_t offset, int64_t size, int64_t child) {
             const int64_t part = 2 * hop_ * size / fft.size;
-            if (signal.stride == 1) prefetch(signal, next + child * part, part);
-            prefetch(output, first_result + child * part, part);
+            if (foresee && signal.stride == 1) prefetch(signal, next + child * part, part);
+            if (foresee) prefetch(output, first_result + child * part, part);
             fft.kernels.convolve(data + offset, spectrum + offset, size, child, fft.roots);
         });
         fft.inverse_root(data, threads, [&](int64_t begin, int64_t end) {
@@ -178,9 +175,7 @@ private:
     // Adds what is still missing and writes the results out. `spoiled`: NaNs and infinities of the signal
     // were set to 0.
     void finish(const Tile& tile, int64_t c, bool spoiled) {
-        const int64_t end = tile.first + tile.count;
-        const double* added = job_.added + c * job_.added_length;
-        for (int64_t t = tile.first; t < std::min(end, job_.added_length); ++t) value(tile, t) += added[t];
+        add_state(tile, c);
         if (job_.filter_source) {
             add_not_finite(tile, *job_.filter_source, static_cast<const double*>(job_.signal.data),
                            job_.signal.length);
@@ -190,6 +185,14 @@ private:
         }
         fir_.store(tile.data, tile.step, channel_of(job_.output, job_.output_channel_stride, c), tile.first,
                    tile.count);
+    }
+
+    void add_state(const Tile& tile, int64_t c) {
+        const int64_t end = std::min(tile.first + tile.count, job_.added_length);
+        const double* added = job_.added + c * job_.added_length;
+        double* vector = tile.data;
+        for (int64_t t = tile.first; t < end; t += lanes_, vector += tile.step)
+            for (int64_t lane = 0; lane < std::min(lanes_, end - t); ++lane) vector[lane] += added[t + lane];
     }
 
     // Adds what NaNs and infinities in `source` contribute, each times all weights, as the direct form does.

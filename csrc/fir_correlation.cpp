@@ -20,7 +20,7 @@ public:
         : job_(job), fir_(TORCHFX_KERNELS(fir_kernels)), lanes_(fir_.lanes) {}
 
     void run() {
-        const FirPlan plan = plan_fir(job_.channels, job_.a.length, job_.lags, lanes_, job_.threads);
+        const FirPlan plan = plan_fir(job_.channels, job_.a.length, job_.lags, job_.threads);
         if (plan.fft_size == 0) run_direct(plan.threads);
         else run_fft(plan.fft_size, plan.threads);
     }
@@ -72,12 +72,11 @@ private:
     // w conj(z) is the correlation of a1 with b1 plus that of a2 with b2. Only sums of products are kept, so
     // there is one inverse transform in all.
     void run_fft(int64_t size, int threads) {
-        const FftKernels& kernels = TORCHFX_KERNELS(fft_kernels);
-        const std::shared_ptr<const FftRootTable> table = fft_roots(size, kernels.lanes);
-        const ParallelFft fft = {kernels, table->view(), size};
+        const std::shared_ptr<const FftRootTable> table = fft_roots(size, fir_.lanes);
+        const ParallelFft fft = {*fir_.fft, table->view(), size};
         const bool shared = size > largest_private_fft;
         const int sharing = shared ? threads : 1, apart = shared ? 1 : threads;
-        const int64_t hop = size - fir_history(job_.lags, lanes_);
+        const int64_t hop = size - fir_history(job_.lags);
         const int64_t per_channel = (job_.a.length + 2 * hop - 1) / (2 * hop);
         const int64_t pairs = job_.channels * per_channel;
         const int64_t groups = shared ? 1 : std::min(pairs, max_groups);

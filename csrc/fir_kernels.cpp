@@ -185,7 +185,7 @@ void correlate(const double* a, const double* b, int64_t count, double* sum, int
 
 }  // namespace
 
-extern const FirKernels fir_kernels = {VD, load_any, store_any, filter, correlate};
+extern const FirKernels fir_kernels = {VD, load_any, store_any, filter, correlate, &fft_kernels};
 
 }  // namespace TORCHFX_ISA_NAMESPACE
 }  // namespace torchfx

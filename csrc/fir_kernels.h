@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "dispatch.h"
+#include "fft_kernels.h"
 
 namespace torchfx {
 
@@ -41,6 +42,8 @@ struct FirKernels {
     void (*filter)(const double* in, const double* taps, int64_t n_taps, double* out, int64_t count);
     // sum[k] += sum_i a[i] b[i + k] for k < lags and i < count, a multiple of `lanes`.
     void (*correlate)(const double* a, const double* b, int64_t count, double* sum, int64_t lags);
+
+    const FftKernels* fft;  // of the same instruction set
 };
 
 TORCHFX_DECLARE_KERNELS(FirKernels, fir_kernels)

@@ -16,7 +16,7 @@ constexpr double direct_per_result = 0.25;
 double fft_per_value(int64_t size) {
     const double levels = std::log2(static_cast<double>(size));
     if (size <= largest_private_fft) return 0.9 + 0.075 * levels;
-    const double beyond_l3 = size >= int64_t{1} << 20 ? 1.5 : 0.0;
+    const double beyond_l3 = std::min(2.8, std::max(0.0, 1.4 * (levels - 19)));
     return 2.1 + 0.32 * (levels - 15) + beyond_l3;
 }
 
@@ -24,6 +24,9 @@ double fft_cost(int64_t size) { return 60 + fft_per_value(size) * static_cast<do
 
 // The filter's own transform, as a part of fft_cost.
 constexpr double spectrum_share = 0.5;
+
+// 16 MiB, and as much again for the spectrum; exceeded only by filters of more than half as many taps.
+constexpr int64_t largest_fft = int64_t{1} << 20;
 
 // Work for each thread that pays for waking it.
 constexpr double work_per_thread = 30000;
@@ -34,14 +37,14 @@ int useful_threads(double cost, int threads) {
 
 }  // namespace
 
-int64_t fir_history(int64_t filter_length, int lanes) { return (filter_length - 1 + lanes - 1) / lanes * lanes; }
+int64_t fir_history(int64_t filter_length) { return (filter_length - 1 + 7) / 8 * 8; }
 
-FirPlan plan_fir(int64_t channels, int64_t results, int64_t filter_length, int lanes, int threads) {
+FirPlan plan_fir(int64_t channels, int64_t results, int64_t filter_length, int threads) {
     const double direct = static_cast<double>(channels) * static_cast<double>(results) *
                           (direct_per_product * static_cast<double>(filter_length) + direct_per_result);
     FirPlan best = {0, useful_threads(direct, threads)};
     double best_time = direct / best.threads;
-    const int64_t history = fir_history(filter_length, lanes);
+    const int64_t history = fir_history(filter_length);
     for (int64_t size = fft_min_size;; size *= 2) {
         if (size <= history) continue;
         const int64_t pair = 2 * (size - history);
@@ -55,7 +58,8 @@ FirPlan plan_fir(int64_t channels, int64_t results, int64_t filter_length, int l
             best_time = time;
             best = {size, workers};
         }
-        if (pairs_per_channel == 1) return best;  // larger ones would only hold more zeros
+        // Larger ones would only hold more zeros, or more memory for little gain in time.
+        if (pairs_per_channel == 1 || (size >= 2 * history && size >= largest_fft)) return best;
     }
 }
 

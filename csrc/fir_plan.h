@@ -11,11 +11,12 @@ struct FirPlan {
     int threads;
 };
 
-// For `channels` outputs of `results` samples each, all with one filter, by kernels of `lanes` doubles.
-FirPlan plan_fir(int64_t channels, int64_t results, int64_t filter_length, int lanes, int threads);
+// For `channels` outputs of `results` samples each, all with one filter.
+FirPlan plan_fir(int64_t channels, int64_t results, int64_t filter_length, int threads);
 
-// Samples at the start of every tile that only serve as history: filter_length - 1, in whole vectors.
-int64_t fir_history(int64_t filter_length, int lanes);
+// Samples at the start of every tile that only serve as history: filter_length - 1, in whole vectors of any
+// instruction set.
+int64_t fir_history(int64_t filter_length);
 
 // Transforms up to this size stay in one core's cache and run one per thread; larger ones are shared by all.
 constexpr int64_t largest_private_fft = 1 << 14;

@@ -24,29 +24,31 @@ struct Rows {
 };
 
 // Sixteen streams, eight in and eight out, are more than hardware prefetchers follow: ask for what comes this much
-// later. Measured on 8 to 16 channels beyond the cache: 0.24 ns per sample with it, 0.35 without, 0.28 for the
+// later in the direction of travel. Measured on 8 to 16 channels beyond the cache: 0.24 ns per sample with it, 0.35 without, 0.28 for the
 // inputs alone; distances from 512 to 2048 do equally well.
-constexpr int prefetch_bytes = 1024;
+enum Direction { forwards = 1024, backwards = -1024 };  // bytes
 
-template <class Sample>
+template <Direction direction, class Sample>
 TORCHFX_INLINE void prefetch_row(Sample* p) {
-    prefetch(reinterpret_cast<const char*>(p) + prefetch_bytes);
+    prefetch(reinterpret_cast<const char*>(p) + static_cast<int>(direction));
 }
 
+template <Direction direction>
 TORCHFX_INLINE void read_block(const Rows<const float>& rows, int t, vd (&r)[VD]) {
     vh half[VD];
     for (int i = 0; i < VD; ++i) {
         half[i] = load_half(rows.at[i] + t);
-        prefetch_row(rows.at[i] + t);
+        prefetch_row<direction>(rows.at[i] + t);
     }
     transpose(half);
     for (int i = 0; i < VD; ++i) r[i] = widen(half[i]);
 }
 
+template <Direction direction>
 TORCHFX_INLINE void read_block(const Rows<const double>& rows, int t, vd (&r)[VD]) {
     for (int i = 0; i < VD; ++i) {
         r[i] = load(rows.at[i] + t);
-        prefetch_row(rows.at[i] + t);
+        prefetch_row<direction>(rows.at[i] + t);
     }
     transpose(r);
 }
@@ -55,21 +57,23 @@ TORCHFX_INLINE void read_block(const Tile& tile, int t, vd (&r)[VD]) {
     for (int i = 0; i < VD; ++i) r[i] = load(tile.at + (t + i) * VD);
 }
 
+template <Direction direction>
 TORCHFX_INLINE void write_block(const Rows<float>& rows, int t, const vd (&r)[VD]) {
     vh half[VD];
     for (int i = 0; i < VD; ++i) half[i] = narrow(r[i]);
     transpose(half);
     for (int i = 0; i < VD; ++i) {
         store_half(rows.at[i] + t, half[i]);
-        prefetch_row(rows.at[i] + t);
+        prefetch_row<direction>(rows.at[i] + t);
     }
 }
 
+template <Direction direction>
 TORCHFX_INLINE void write_block(const Rows<double>& rows, int t, vd (&r)[VD]) {
     transpose(r);
     for (int i = 0; i < VD; ++i) {
         store(rows.at[i] + t, r[i]);
-        prefetch_row(rows.at[i] + t);
+        prefetch_row<direction>(rows.at[i] + t);
     }
 }
 
@@ -114,14 +118,14 @@ Sample* silence() {
 }
 
 // x[lane][(start + t) * stride], t < steps, into a tile.
-template <class Sample>
+template <Direction direction, class Sample>
 void read_tile(const Sample* const* x, int64_t stride, int64_t start, int steps, Tile& tile) {
     int t = 0;
     if (stride == 1) {
         const Rows<const Sample> rows = rows_from<const Sample>(x, start, silence<Sample>());
         for (; t + VD <= steps; t += VD) {
             vd r[VD];
-            read_block(rows, t, r);
+            read_block<direction>(rows, t, r);
             write_block(tile, t, r);
         }
     } else if (side_by_side(x)) {
@@ -131,7 +135,7 @@ void read_tile(const Sample* const* x, int64_t stride, int64_t start, int steps,
 }
 
 // A tile to y[lane][start + t]; lanes without a destination are dropped.
-template <class Sample>
+template <Direction direction, class Sample>
 void write_tile(const Tile& tile, int steps, Sample* const* y, int64_t start) {
     Sample dropped[tile_steps];
     const Rows<Sample> rows = rows_from<Sample>(y, start, dropped);
@@ -139,7 +143,7 @@ void write_tile(const Tile& tile, int steps, Sample* const* y, int64_t start) {
     for (; t + VD <= steps; t += VD) {
         vd r[VD];
         read_block(tile, t, r);
-        write_block(rows, t, r);
+        write_block<direction>(rows, t, r);
     }
     for (; t < steps; ++t)
         for (int lane = 0; lane < VD; ++lane) rows.at[lane][t] = static_cast<Sample>(tile.at[t * VD + lane]);

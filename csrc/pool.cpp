@@ -31,6 +31,26 @@ void relax() {
 #endif
 }
 
+// Workers take no signals: Ctrl-C belongs to the thread that runs Python.
+#if defined(_WIN32)
+struct SignalsBlocked {
+    SignalsBlocked() {}
+};
+#else
+class SignalsBlocked {
+public:
+    SignalsBlocked() {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+private:
+    sigset_t before_;
+};
+#endif
+
 // A job as the workers see it. The gate holds its number and how many workers may still join; joining is one
 // compare-and-swap on it, so a worker that wakes late can never enter a job that its caller has closed.
 class Pool {
@@ -115,24 +135,10 @@ private:
 
     // Makes sure of that many workers if the system allows it; returns how many there are.
     int hire(int wanted) {
-        wanted = std::min(wanted, max_workers);
         while (workers_ < wanted) {
+            const SignalsBlocked inherited_by_the_worker;
             try {
-#if defined(_WIN32)
                 std::thread([this] { serve(); }).detach();
-#else
-                // Workers take no signals: Ctrl-C belongs to the thread that runs Python.
-                sigset_t all, before;
-                sigfillset(&all);
-                pthread_sigmask(SIG_SETMASK, &all, &before);
-                try {
-                    std::thread([this] { serve(); }).detach();
-                } catch (...) {
-                    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-                    throw;
-                }
-                pthread_sigmask(SIG_SETMASK, &before, nullptr);
-#endif
             } catch (const std::system_error&) {
                 break;  // out of threads: the caller does the work with those there are
             }

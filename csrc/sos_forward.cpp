@@ -1,5 +1,6 @@
 // torchfx_sos_forward: checks the arguments, prepares the stages, plans, runs.
 #include <new>
+#include <type_traits>
 
 #include "sos_filter.h"
 #include "torchfx.h"
@@ -12,34 +13,16 @@ SosRun<double> kernel_for(const SosKernels& kernels, const double*) { return ker
 
 template <class Sample>
 void forward(SosCall<Sample> call, const double* sos, int64_t threshold, int threads) {
-    constexpr SosForm form = sizeof(Sample) == sizeof(float) ? SosForm::direct : SosForm::shifted;
     Scratch<SosStage, 16> stages(static_cast<std::size_t>(call.sections));
-    for (int64_t k = 0; k < call.sections; ++k) stages[static_cast<std::size_t>(k)] = make_stage(sos + 6 * k, form);
+    for (int64_t k = 0; k < call.sections; ++k)
+        stages[static_cast<std::size_t>(k)] = make_stage(sos + 6 * k, form_for<Sample>);
     const SosKernels& kernels = TORCHFX_KERNELS(sos_kernels);
     call.stages = stages.data();
     call.lanes = kernels.lanes;
     call.run = kernel_for(kernels, call.x);
+    call.state_stride = 2 * call.channels;
     call.plan = plan_sos({call.channels, call.samples, call.sections, sizeof(Sample), call.lanes, threads, threshold}, sos);
     sos_filter(call);
-}
-
-template <class Sample>
-SosCall<Sample> make_call(const void* x, int64_t x_channel_stride, int64_t x_time_stride, void* y,
-                          int64_t y_channel_stride, int64_t channels, int64_t samples, int64_t sections,
-                          const double* state_in, double* state_out) {
-    SosCall<Sample> call = {};
-    call.x = static_cast<const Sample*>(x);
-    call.x_channel_stride = x_channel_stride;
-    call.x_time_stride = x_time_stride;
-    call.y = static_cast<Sample*>(y);
-    call.y_channel_stride = y_channel_stride;
-    call.channels = channels;
-    call.samples = samples;
-    call.sections = sections;
-    call.state_in = state_in;
-    call.state_out = state_out;
-    call.state_stride = 2 * channels;
-    return call;
 }
 
 }  // namespace
@@ -54,13 +37,24 @@ extern "C" int32_t torchfx_sos_forward(
     if (!x || !y || !sos || channels < 1 || samples < 1 || sections < 1 || threads < 1) return TORCHFX_BAD_ARGUMENT;
     if (dtype != TORCHFX_F32 && dtype != TORCHFX_F64) return TORCHFX_BAD_ARGUMENT;
     if (const int32_t status = check_sos(sos, sections)) return status;
+
+    const auto run = [&](auto call) {
+        using Sample = std::remove_pointer_t<decltype(call.y)>;
+        call.x = static_cast<const Sample*>(x);
+        call.x_channel_stride = x_channel_stride;
+        call.x_time_stride = x_time_stride;
+        call.y = static_cast<Sample*>(y);
+        call.y_channel_stride = y_channel_stride;
+        call.channels = channels;
+        call.samples = samples;
+        call.sections = sections;
+        call.state_in = state_in;
+        call.state_out = state_out;
+        forward(call, sos, threshold, threads);
+    };
     try {
-        if (dtype == TORCHFX_F32)
-            forward(make_call<float>(x, x_channel_stride, x_time_stride, y, y_channel_stride, channels, samples,
-                                     sections, state_in, state_out), sos, threshold, threads);
-        else
-            forward(make_call<double>(x, x_channel_stride, x_time_stride, y, y_channel_stride, channels, samples,
-                                      sections, state_in, state_out), sos, threshold, threads);
+        if (dtype == TORCHFX_F32) run(SosCall<float>{});
+        else run(SosCall<double>{});
     } catch (const std::bad_alloc&) {
         return TORCHFX_NO_MEMORY;
     }

@@ -76,13 +76,13 @@ void run_adjoint(const SosStage* stages, int64_t count, double* adjoint, const S
     while (end > 0) {
         const int n = end < tile_steps ? static_cast<int>(end) : tile_steps;
         const int64_t start = end - n;
-        read_tile(lanes.x, lanes.x_stride, start, n, tile);
+        read_tile<backwards>(lanes.x, lanes.x_stride, start, n, tile);
         for (int64_t left = count; left > 0;) {
             const int sweep = next_sweep(left);
             left -= sweep;
             adjoint_sweep<shifted>(sweep, stages + left, adjoint + left * state_size, tile.at, n);
         }
-        if (wanted) write_tile(tile, n, lanes.y, start);
+        if (wanted) write_tile<backwards>(tile, n, lanes.y, start);
         flush_tiny(adjoint, count);
         end = start;
     }
@@ -100,6 +100,16 @@ TORCHFX_NOINLINE void trace_sweep(const SosStage* stages, double* state, Tile* t
         }
     }
     running.save(state);
+}
+
+template <bool shifted>
+void trace_sweep(int n, const SosStage* stages, double* state, Tile* trace, int steps) {
+    switch (n) {
+        case 1: return trace_sweep<1, shifted>(stages, state, trace, steps);
+        case 2: return trace_sweep<2, shifted>(stages, state, trace, steps);
+        case 3: return trace_sweep<3, shifted>(stages, state, trace, steps);
+        case 4: return trace_sweep<4, shifted>(stages, state, trace, steps);
+    }
 }
 
 // Two stages keep their constants, adjoint states and sums in the registers of AVX-512.
@@ -134,26 +144,26 @@ void run_gradient(const SosStage* stages, int64_t count, double* state, double* 
                   const SosGradientLanes<Sample>& lanes, int steps, double* work) {
     Tile* trace = reinterpret_cast<Tile*>(work);
     Tile& tile = trace[count + 1];
-    read_tile(lanes.x, lanes.x_stride, 0, steps, trace[0]);
-    int64_t k = 0;
-    for (; k + 2 <= count; k += 2) trace_sweep<2, shifted>(stages + k, state + k * state_size, trace + k, steps);
-    if (k < count) trace_sweep<1, shifted>(stages + k, state + k * state_size, trace + k, steps);
+    read_tile<backwards>(lanes.x, lanes.x_stride, 0, steps, trace[0]);
+    for (int64_t k = 0; k < count; k += stages_per_sweep)
+        trace_sweep<shifted>(next_sweep(count - k), stages + k, state + k * state_size, trace + k, steps);
 
-    read_tile(lanes.g, lanes.g_stride, 0, steps, tile);
-    for (k = count; k >= 2; k -= 2) {
+    read_tile<backwards>(lanes.g, lanes.g_stride, 0, steps, tile);
+    int64_t k = count;
+    for (; k >= 2; k -= 2) {
         const int64_t first = k - 2;
         gradient_sweep<2, shifted>(stages + first, adjoint + first * state_size, sums + first * sums_per_stage * VD,
                                    trace + first, tile.at, steps);
     }
     if (k == 1) gradient_sweep<1, shifted>(stages, adjoint, sums, trace, tile.at, steps);
-    if (any_stream(lanes.gx)) write_tile(tile, steps, lanes.gx, 0);
+    if (any_stream(lanes.gx)) write_tile<backwards>(tile, steps, lanes.gx, 0);
     flush_tiny(adjoint, count);
 }
 
 }  // namespace
 
 extern const SosGradientKernels sos_gradient_kernels = {
-    tile_steps, run_adjoint<float, false>, run_adjoint<double, true>, run_gradient<float, false>,
+    &sos_kernels, tile_steps, run_adjoint<float, false>, run_adjoint<double, true>, run_gradient<float, false>,
     run_gradient<double, true>};
 
 }  // namespace TORCHFX_ISA_NAMESPACE

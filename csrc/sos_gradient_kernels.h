@@ -34,6 +34,7 @@ using SosGradient = void (*)(const SosStage* stages, int64_t count, double* stat
                              const SosGradientLanes<Sample>& lanes, int steps, double* work);
 
 struct SosGradientKernels {
+    const SosKernels* filter;  // of the same instruction set
     int gradient_steps;
     // As SosRun, backwards: from the last of `steps` samples to the first, with lanes.x the gradient at the output
     // and lanes.y that at the input. For when the coefficients' gradients are not wanted.

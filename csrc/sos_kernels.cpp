@@ -15,7 +15,7 @@ TORCHFX_NOINLINE void sweep_rows(const SosStage* stages, double* state, const Ro
     Stages<N, shifted> running(stages, state);
     for (int t = 0; t < steps; t += VD) {
         vd r[VD];
-        read_block(rows, t, r);
+        read_block<forwards>(rows, t, r);
         for (int i = 0; i < VD; ++i) r[i] = running.step(r[i]);
         write_block(tile, t, r);
     }
@@ -65,12 +65,12 @@ void run(const SosStage* stages, int64_t count, double* state, const SosLanes<Sa
             read_singly(lanes.x, 1, start + whole, n - whole, rest);
             sweep<shifted>(first, stages, state, rest, n - whole);
         } else {
-            read_tile(lanes.x, lanes.x_stride, start, n, tile);
+            read_tile<forwards>(lanes.x, lanes.x_stride, start, n, tile);
             sweep<shifted>(first, stages, state, tile.at, n);
         }
         for (int64_t k = first; k < count; k += stages_per_sweep)
             sweep<shifted>(next_sweep(count - k), stages + k, state + k * state_size, tile.at, n);
-        if (wanted) write_tile(tile, n, lanes.y, start);
+        if (wanted) write_tile<forwards>(tile, n, lanes.y, start);
         flush_tiny(state, count);
     }
 }

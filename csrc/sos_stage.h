@@ -12,6 +12,9 @@ namespace torchfx {
 // per sample instead of 7.
 enum class SosForm { direct, shifted };
 
+template <class Sample>
+constexpr SosForm form_for = sizeof(Sample) == sizeof(float) ? SosForm::direct : SosForm::shifted;
+
 // TORCHFX_OK, TORCHFX_NOT_FINITE or TORCHFX_UNSTABLE.
 int32_t check_sos(const double* sos, int64_t sections);
 

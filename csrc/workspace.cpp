@@ -2,9 +2,7 @@
 
 #include <new>
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
+#include "torchfx.h"
 
 namespace torchfx {
 namespace {
@@ -15,25 +13,20 @@ struct alignas(64) Block {
 };
 
 constexpr std::size_t smallest_kept = std::size_t{1} << 16, largest_kept = std::size_t{1} << 22;
-constexpr std::size_t huge_page = std::size_t{1} << 21;
-constexpr std::align_val_t cache_line{64}, huge_page_line{huge_page};
+constexpr std::align_val_t cache_line{64};
 
 // Without locks: a forked child may find any of them held for ever.
 std::atomic<Block*> kept[4];
 std::atomic<unsigned> oldest{0};
 
-std::align_val_t alignment_for(std::size_t bytes) { return bytes < huge_page ? cache_line : huge_page_line; }
-
 void release(Block* block) {
-    if (block) ::operator delete(block, alignment_for(block->bytes));
+    if (block) ::operator delete(block, cache_line);
 }
 
 Block* allocate(std::size_t bytes) {
-    void* memory = ::operator new(sizeof(Block) + bytes, alignment_for(bytes));
-#if defined(__linux__)
+    void* memory = ::operator new(sizeof(Block) + bytes, cache_line);
     // A large transform would spend more time on the first touch of small pages than on its arithmetic.
-    if (bytes >= huge_page) madvise(memory, bytes / huge_page * huge_page, MADV_HUGEPAGE);
-#endif
+    if (bytes > largest_kept) torchfx_advise_huge_pages(memory, static_cast<int64_t>(bytes));
     return new (memory) Block{bytes};
 }
 

@@ -19,7 +19,7 @@ AUDIO = [
     {"filter", "effect"},
     {"plan", "chain"},
     {"audio_io", "wave"},
-    {"system", "spec", "processing", "demo"},
+    {"system", "spec", "processing", "demo", "suggest", "bench"},
     {"cli", "__main__"},
 ]
 ORDER = {"processor": "lti", "chain": "plan", "wave": "audio_io"}  # inside a layer: who may import whom

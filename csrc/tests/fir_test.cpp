@@ -1,34 +1,16 @@
 // FIR filters and their gradients against plain sums in long double.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <limits>
-#include <random>
 #include <string>
 #include <vector>
 
-#include "../torchfx.h"
+#include "testing.h"
+
+using namespace testing;
 
 namespace {
-
-int failures = 0;
-std::string context;  // what is being tried, for messages
-
-void expect(bool holds, const char* what) {
-    if (holds) return;
-    if (++failures <= 20) std::fprintf(stderr, "FAILED: %s [%s]\n", what, context.c_str());
-}
-
-std::mt19937_64 random_bits(20240501);
-double noise() { return static_cast<double>(static_cast<int64_t>(random_bits())) * 0x1p-63; }
-int64_t pick(int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(random_bits() % static_cast<uint64_t>(high - low + 1));
-}
-std::vector<double> noises(int64_t count) {
-    std::vector<double> values(static_cast<size_t>(count));
-    for (double& v : values) v = noise();
-    return values;
-}
 
 // A signal in memory: any strides and alignment, and space around it that nobody may write to.
 template <class Sample>
@@ -193,6 +175,9 @@ void long_filters_equal_the_sum() {
     try_case<double>(2, 3001, 20011, 3);
 }
 
+// Short blocks of many channels, whose state goes on, are filtered side by side.
+void many_short_blocks_share_threads() { try_case<float>(200, 60, 200, 3); }
+
 void blocks_equal_the_whole() {
     for (int64_t n_taps : {1, 5, 101, 700}) {
         context = "blocks, " + std::to_string(n_taps) + " taps";
@@ -273,17 +258,14 @@ void bad_arguments_write_nothing() {
 }  // namespace
 
 int main() {
-    const std::string best = torchfx_isa();
-    for (const char* isa : {"avx512", "avx2", "neon", "baseline"}) {
-        if (torchfx_set_isa(isa) != TORCHFX_OK) continue;
+    with_every_isa([] {
         ugly_sizes_equal_the_sum();
         a_nan_stays_where_it_belongs();
-    }
-    torchfx_set_isa(best.c_str());
+    });
     long_filters_equal_the_sum();
     blocks_equal_the_whole();
     attenuating_filters_stay_exact();
+    many_short_blocks_share_threads();
     bad_arguments_write_nothing();
-    if (failures) std::fprintf(stderr, "%d failures\n", failures);
-    return failures != 0;
+    return report();
 }

@@ -9,8 +9,7 @@ are. Plans are remembered per container and made anew when anything they depend 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeGuard
 from weakref import WeakKeyDictionary
@@ -22,12 +21,9 @@ from torchfx import _ops
 from torchfx.errors import ArgumentError, SampleRateError
 from torchfx.lti import LTI, cascade
 from torchfx.processor import Processor
-from torchfx.rate import ambient_rate, sample_rate
+from torchfx.rate import ambient_rate
 
 __all__ = ["LTIStep", "ModuleStep", "ParallelStep", "Plan", "lower"]
-
-MIXED_BLOCK = 1 << 20
-"""Samples (over all channels) per float64 block where a cascade and an impulse response run one after the other."""
 
 
 class Step(Protocol):
@@ -45,10 +41,10 @@ class Step(Protocol):
 
 @dataclass
 class LTIStep:
-    """A run of linear time-invariant modules as at most two operator calls."""
+    """A run of linear time-invariant modules as one operator call."""
 
     system: LTI
-    members: tuple[str, ...]
+    members: tuple[nn.Module, ...]
     _placed: dict[torch.device, LTI] = field(default_factory=dict)
 
     def on(self, device: torch.device) -> LTI:
@@ -68,7 +64,7 @@ class LTIStep:
         """Process a signal (..., time)."""
         system = self.on(x.device)
         if system.sos is not None and system.taps is not None:
-            return _run_mixed(x, system.sos, system.taps)
+            return _ops.parallel_iir_forward(x, system.sos, taps=system.taps)[0]
         if system.sos is not None:
             return _ops.parallel_iir_forward(x, system.sos)[0]
         if system.taps is not None:
@@ -77,16 +73,21 @@ class LTIStep:
 
     def lines(self) -> list[str]:
         """Return the operator calls, then the modules they stand for."""
-        heads = []
-        if self.system.taps is not None:
-            heads.append(f"torchfx_ext::fir_forward  {_plural(self.system.taps.numel(), 'tap')}")
-        if self.system.sos is not None:
-            heads.append(f"torchfx_ext::sos_forward  {_plural(self.system.sos.shape[0], 'section')}")
-        return [*(heads or [f"aten::mul  by {self.system.gain:.6g}"]), *self.members]
+        sos, taps = self.system.sos, self.system.taps
+        sections = "" if sos is None else _plural(sos.shape[0], "section")
+        if sos is not None and taps is not None:
+            head = f"torchfx_ext::lti_forward  {_plural(taps.numel(), 'tap')}, {sections}"
+        elif sos is not None:
+            head = f"torchfx_ext::sos_forward  {sections}"
+        elif taps is not None:
+            head = f"torchfx_ext::fir_forward  {_plural(taps.numel(), 'tap')}"
+        else:
+            head = f"aten::mul  by {self.system.gain:.6g}"
+        return [head, *map(_name, self.members)]
 
     def calls(self) -> int:
         """Return the number of operator calls."""
-        return max(1, (self.system.sos is not None) + (self.system.taps is not None))
+        return 1
 
 
 @dataclass
@@ -176,70 +177,55 @@ class Plan:
 
 def lower(module: nn.Module) -> Plan:
     """Return the plan of a container at the ambient sample rate, or at the one rate its filters were built for."""
-    keys = _keys(module)
-    if keys is None:
-        return _lower(module)
-    key = (ambient_rate(), keys)
+    if torch.compiler.is_dynamo_compiling():
+        return _lower(module, None)  # the compiler follows neither context variables nor weak tables
+    rate, keys = ambient_rate(), _keys(module)
     known = _plans.get(module)
-    if known is None or known[0] != key:
-        known = _plans[module] = (key, _lower(module))
-    return known[1]
+    if known is not None and keys is not None and known[0] == (rate, keys):
+        return known[1]
+    plan = _lower(module, rate)
+    if keys is not None and not torch.compiler.is_compiling():
+        _plans[module] = ((rate, keys), plan)
+    return plan
 
 
 _plans: WeakKeyDictionary[nn.Module, tuple[Hashable, Plan]] = WeakKeyDictionary()
 
 
-def _lower(module: nn.Module) -> Plan:
-    leaves = list(_leaves(module))
+def _lower(module: nn.Module, rate: float | None) -> Plan:
+    leaves = _leaves(module)
     parts = [part for leaf in leaves for part in _parts(leaf)]
-    rate = ambient_rate() or _common_rate(parts)
-    with nullcontext() if rate is None else sample_rate(rate):
-        branches = _branches(module)
-        steps = (_side_by_side(branches),) if branches else tuple(_steps(leaves))
-    return Plan(rate, steps, len(parts), _common_device(parts))
+    rate = _common_rate(parts) if rate is None else rate
+    branches = _branches(module)
+    steps = [_side_by_side(branches, rate)] if branches else _steps(leaves, rate)
+    return Plan(rate, tuple(steps), len(parts), _common_device(parts))
 
 
-def _side_by_side(branches: Sequence[nn.Module]) -> ParallelStep:
+def _side_by_side(branches: Sequence[nn.Module], rate: float | None) -> ParallelStep:
     return ParallelStep(
-        tuple(
-            Plan(ambient_rate(), (ModuleStep(branch),), 1) if _hooked(branch) else _lower(branch) for branch in branches
-        )
+        tuple(Plan(rate, (ModuleStep(branch),), 1) if _hooked(branch) else _lower(branch, rate) for branch in branches)
     )
 
 
-def _steps(leaves: list[nn.Module]) -> Iterator[Step]:
-    systems: list[LTI] = []
-    names: list[str] = []
+def _steps(leaves: list[nn.Module], rate: float | None) -> list[Step]:
+    steps: list[Step] = []
+    run: list[tuple[nn.Module, LTI]] = []
+
+    def end_run() -> None:
+        if run:
+            steps.append(LTIStep(cascade([system for _, system in run]).folded(), tuple(leaf for leaf, _ in run)))
+            run.clear()
+
     for leaf in leaves:
-        system = leaf.lti() if isinstance(leaf, Processor) and not _hooked(leaf) else None
+        system = leaf.lti(rate) if isinstance(leaf, Processor) and not _hooked(leaf) else None
         if system is not None:
-            systems.append(system)
-            names.append(_name(leaf))
+            run.append((leaf, system))
             continue
-        if systems:
-            yield LTIStep(cascade(systems).folded(), tuple(names))
-            systems, names = [], []
+        end_run()
         branches = () if _hooked(leaf) else _branches(leaf)
-        yield _side_by_side(branches) if branches else ModuleStep(leaf)
-    if systems:
-        yield LTIStep(cascade(systems).folded(), tuple(names))
-
-
-def _run_mixed(x: Tensor, sos: Tensor, taps: Tensor) -> Tensor:
-    """Run taps, then sections, in float64 blocks with carried state.
-
-    In between the samples stay float64: what the cascade suppresses may be far larger than what it lets through,
-    and so would be its float32 rounding.
-    """
-    size = max(1, MIXED_BLOCK * x.shape[-1] // x.numel())
-    fir_state: Tensor | None = None
-    iir_state: Tensor | None = None
-    blocks = []
-    for block in x.split(size, dim=-1):
-        y, fir_state = _ops.fir_forward(block.double(), taps, fir_state)
-        y, iir_state = _ops.parallel_iir_forward(y, sos, iir_state)
-        blocks.append(y.to(x.dtype))
-    return blocks[0] if len(blocks) == 1 else torch.cat(blocks, dim=-1)
+        steps.append(_side_by_side(branches, rate) if branches else ModuleStep(leaf))
+    end_run()
+    return steps
 
 
 def _transparent(module: nn.Module) -> TypeGuard[nn.Sequential]:
@@ -249,15 +235,13 @@ def _transparent(module: nn.Module) -> TypeGuard[nn.Sequential]:
     )
 
 
-def _leaves(module: nn.Module) -> Iterator[nn.Module]:
+def _leaves(module: nn.Module) -> list[nn.Module]:
     if not _transparent(module):
-        yield module
-        return
+        return [module]
+    leaves: list[nn.Module] = []
     for child in module:
-        if _transparent(child) and not _hooked(child):
-            yield from _leaves(child)
-        else:
-            yield child
+        leaves += _leaves(child) if _transparent(child) and not _hooked(child) else [child]
+    return leaves
 
 
 def _keys(module: nn.Module) -> Hashable | None:
@@ -281,14 +265,12 @@ def _branches(module: nn.Module) -> Sequence[nn.Module]:
     return module.branches() if isinstance(module, Processor) else ()
 
 
-def _parts(leaf: nn.Module) -> Iterator[nn.Module]:
-    """The leaves of a leaf that is itself a sum of chains."""
+def _parts(leaf: nn.Module) -> list[nn.Module]:
+    """Return a leaf, or where it is a sum of chains, the leaves of those."""
     branches = _branches(leaf)
     if not branches:
-        yield leaf
-    for branch in branches:
-        for inner in _leaves(branch):
-            yield from _parts(inner)
+        return [leaf]
+    return [part for branch in branches for inner in _leaves(branch) for part in _parts(inner)]
 
 
 def _hooked(module: nn.Module) -> bool:

@@ -30,8 +30,12 @@ class Processor(nn.Module):
     fs: float | None = None
     """Sample rate (Hz) the module was built for; None follows the signal's, or does not care."""
 
-    def lti(self) -> LTI | None:
-        """Return the linear time-invariant system this module is at the ambient sample rate, or None if it is none."""
+    def lti(self, rate: float | None) -> LTI | None:
+        """Return the linear time-invariant system this module is, or None if it is none.
+
+        Args:
+            rate: the signal's sample rate in Hz, or None where it is not known.
+        """
         return None
 
     def lti_key(self) -> Hashable | None:

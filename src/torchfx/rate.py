@@ -43,19 +43,18 @@ def sample_rate(fs: float) -> Iterator[None]:
         _ambient.reset(token)
 
 
-def resolve_rate(own: float | None, who: str) -> float:
-    """Return the rate (Hz) a module works at: its own, or the ambient one; raise if they differ or none is known."""
-    ambient = _ambient.get()
+def resolve_rate(own: float | None, rate: float | None, who: str) -> float:
+    """Return the rate (Hz) a module works at: its own, or the signal's; raise if they differ or neither is known."""
     if own is None:
-        if ambient is None:
+        if rate is None:
             raise SampleRateError(
                 f"{who} has no sample rate: build it with fs=..., pipe a Wave into it, "
                 f"or call it inside `with torchfx.sample_rate(fs):`"
             )
-        return ambient
-    if ambient is not None and ambient != own:
+        return rate
+    if rate is not None and rate != own:
         raise SampleRateError(
-            f"{who} was built for fs={own:g} Hz but the signal has fs={ambient:g} Hz; "
+            f"{who} was built for fs={own:g} Hz but the signal has fs={rate:g} Hz; "
             f"resample the signal, or build the filter without fs to follow it"
         )
     return own

@@ -11,6 +11,7 @@ OPERATORS = {
     "sos_forward": ((SOS,), (2, 3, 2)),
     "biquad_forward": ((SOS[0, :3].clone(), SOS[0, 3:].clone()), (3, 2)),
     "fir_forward": ((torch.tensor([0.5, 0.25, 0.125]).double(),), (3, 2)),
+    "lti_forward": ((torch.tensor([0.5, 0.25, 0.125]).double(), SOS), (3, 2), (2, 3, 2)),
 }
 
 
@@ -27,22 +28,21 @@ def test_every_operator_is_here():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("with_state", [False, True])
 def test_opcheck_is_clean(name, dtype, with_state):
-    coefficients, shape = OPERATORS[name]
+    coefficients, *shapes = OPERATORS[name]
     operator = getattr(torch.ops.torchfx_ext, name).default
     x = torch.randn(3, 50, dtype=dtype, generator=torch.Generator().manual_seed(0))
-    state = torch.full(shape, 0.1, dtype=torch.float64) if with_state else None
-    torch.library.opcheck(operator, (x, *coefficients, state))
+    states = [torch.full(shape, 0.1, dtype=torch.float64) if with_state else None for shape in shapes]
+    torch.library.opcheck(operator, (x, *coefficients, *states))
 
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_meta_tensors_give_shapes(name):
-    coefficients, shape = OPERATORS[name]
+    coefficients, *shapes = OPERATORS[name]
     operator = getattr(torch.ops.torchfx_ext, name).default
-    y, state = operator(torch.empty(3, 50, device="meta"), *(c.to("meta") for c in coefficients))
+    y, *states = operator(torch.empty(3, 50, device="meta"), *(c.to("meta") for c in coefficients))
     assert y.shape == (3, 50)
     assert y.dtype == torch.float32
-    assert state.shape == shape
-    assert state.dtype == torch.float64
+    assert [(state.shape, state.dtype) for state in states] == [(shape, torch.float64) for shape in shapes]
 
 
 def test_profiler_shows_the_operator():

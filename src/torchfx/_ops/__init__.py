@@ -9,18 +9,30 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from torchfx._ops.biquad import operator as _biquad  # noqa: F401  (registers the operator)
-from torchfx._ops.fir import operator as _fir  # noqa: F401
-from torchfx._ops.sos import operator as _sos  # noqa: F401
+from torchfx._ops.biquad import operator as _biquad
+from torchfx._ops.fir import autograd as _fir
+from torchfx._ops.fir import vmap as _fir_vmap  # noqa: F401
+from torchfx._ops.lti import operator as _lti
+from torchfx._ops.sos import autograd as _sos
+from torchfx._ops.sos import vmap as _sos_vmap  # noqa: F401
 
-__all__ = ["PARALLEL_SCAN_THRESHOLD", "biquad_forward", "fir_forward", "parallel_iir_forward"]
+__all__ = [
+    "PARALLEL_SCAN_THRESHOLD",
+    "biquad_forward",
+    "fir_forward",
+    "parallel_iir_forward",
+]
 
-PARALLEL_SCAN_THRESHOLD = 2048
+PARALLEL_SCAN_THRESHOLD = 1024
 """Signals of at least this many samples are split along time and carried by a scan; read at every call."""
 
 
 def parallel_iir_forward(
-    x: Tensor, sos: Tensor, state: Tensor | None = None, threshold: int | None = None
+    x: Tensor,
+    sos: Tensor,
+    state: Tensor | None = None,
+    threshold: int | None = None,
+    taps: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Filter a signal through a whole cascade of second-order sections: one dispatch at any depth.
 
@@ -30,6 +42,7 @@ def parallel_iir_forward(
         state: float64, (sections, ..., 2), SciPy's `sosfilt` zi; None starts from rest.
         threshold: signals of at least this many samples may be split along time;
             None means `PARALLEL_SCAN_THRESHOLD`.
+        taps: float64, (n,), a finite impulse response to run before the cascade, from rest, in the same dispatch.
 
     Returns:
         The output like x, and the state after it like `state`.
@@ -47,7 +60,10 @@ def parallel_iir_forward(
     """
     if threshold is None:
         threshold = PARALLEL_SCAN_THRESHOLD
-    return torch.ops.torchfx_ext.sos_forward.default(x, sos, state, threshold)  # type: ignore[no-any-return]
+    if taps is not None:
+        y, _, after = _lti.lti_forward(x, taps, sos, None, state, threshold)
+        return y, after
+    return _sos.sos_forward(x, sos, state, threshold)
 
 
 def biquad_forward(
@@ -67,6 +83,8 @@ def biquad_forward(
     """
     if threshold is None:
         threshold = PARALLEL_SCAN_THRESHOLD
+    if torch._C._are_functorch_transforms_active():
+        return _biquad.biquad_forward(x, b, a, state, threshold)
     return torch.ops.torchfx_ext.biquad_forward.default(x, b, a, state, threshold)  # type: ignore[no-any-return]
 
 
@@ -81,4 +99,4 @@ def fir_forward(x: Tensor, taps: Tensor, state: Tensor | None = None) -> tuple[T
     Returns:
         The output like x, and the state after it like `state`.
     """
-    return torch.ops.torchfx_ext.fir_forward.default(x, taps, state)  # type: ignore[no-any-return]
+    return _fir.fir_forward(x, taps, state)

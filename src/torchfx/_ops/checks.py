@@ -1,4 +1,7 @@
-"""Checks of tensors at the operators' door: raised before any sample is touched."""
+"""Checks of tensors at the operators' door: raised before any sample is touched.
+
+They run at every call of a few microseconds, hence `is` for dtypes and `dim()` for `ndim`.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +12,23 @@ from torchfx.errors import ArgumentError, ArgumentTypeError
 
 __all__ = ["check_finite", "check_same_device", "check_signal", "check_sos", "check_stable", "check_state"]
 
-SIGNAL_DTYPES = (torch.float32, torch.float64)
-
 
 def check_signal(x: Tensor) -> None:
     """Raise unless `x` is a non-empty float32 or float64 tensor (..., time)."""
-    if x.dtype not in SIGNAL_DTYPES:
+    if x.dtype is not torch.float32 and x.dtype is not torch.float64:
         raise ArgumentTypeError(
             f"x must be float32 or float64, got {x.dtype}; convert it first, e.g. x.float() "
             f"(half precision would lose the filter's state)"
         )
-    if x.ndim == 0 or x.numel() == 0:
+    if x.dim() == 0 or x.numel() == 0:
         raise ArgumentError(f"x must hold samples, shape (..., time), got the empty shape {tuple(x.shape)}")
 
 
 def check_sos(sos: Tensor) -> None:
     """Raise unless `sos` is float64 (sections, 6)."""
-    if sos.dtype != torch.float64:
+    if sos.dtype is not torch.float64:
         raise ArgumentTypeError(f"sos must be float64, got {sos.dtype}")
-    if sos.ndim != 2 or sos.shape[0] < 1 or sos.shape[1] != 6:
+    if sos.dim() != 2 or sos.shape[1] != 6 or sos.numel() == 0:
         raise ArgumentError(f"sos must have the shape (sections >= 1, 6), got {tuple(sos.shape)}")
 
 
@@ -39,11 +40,10 @@ def check_state(state: Tensor, shape: tuple[int, ...]) -> None:
         raise ArgumentError(f"state must have the shape {shape} (SciPy's zi), got {tuple(state.shape)}")
 
 
-def check_same_device(x: Tensor, **others: Tensor | None) -> None:
-    """Raise unless every given tensor lies where the signal lies."""
-    for name, other in others.items():
-        if other is not None and other.device != x.device:
-            raise ArgumentError(f"{name} must be on the signal's device {x.device}, got {other.device}")
+def check_same_device(x: Tensor, name: str, other: Tensor) -> None:
+    """Raise unless the other tensor lies where the signal lies."""
+    if other.device != x.device:
+        raise ArgumentError(f"{name} must be on the signal's device {x.device}, got {other.device}")
 
 
 def check_finite(name: str, values: Tensor) -> None:

@@ -19,7 +19,23 @@ _int32, _int64, _pointer = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
 _SIGNAL: Final = [_int32, _pointer, _int64, _int64, _pointer, _int64, _int64, _int64]
 SIGNATURES: Final = {
     "torchfx_sos_forward": [*_SIGNAL, _pointer, _int64, _pointer, _pointer, _int64, _int32],
+    "torchfx_sos_backward": [
+        *(_int32, _pointer, _int64, _int64, _pointer, _int64, _int64, _int64, _int64),
+        *(_pointer, _int64, _pointer, _pointer, _pointer, _int64, _pointer, _pointer, _int64, _int32),
+    ],
     "torchfx_fir_forward": [*_SIGNAL, _pointer, _int64, _pointer, _pointer, _int32],
+    "torchfx_fir_backward_x": [
+        *(_int32, _pointer, _int64, _int64, _pointer, _int64, _int64, _pointer, _int64),
+        *(_pointer, _int64, _pointer, _int32),
+    ],
+    "torchfx_fir_backward_taps": [
+        *(_int32, _pointer, _int64, _int64, _pointer, _pointer, _int64, _int64, _int64, _int64),
+        *(_pointer, _int64, _int32),
+    ],
+    "torchfx_lti_forward": [
+        *(*_SIGNAL, _pointer, _int64, _pointer, _pointer, _pointer, _int64, _pointer, _pointer, _int64, _int32)
+    ],
+    "torchfx_advise_huge_pages": [_pointer, _int64],
 }
 
 

@@ -6,11 +6,12 @@ import itertools
 from collections.abc import Sequence
 from functools import lru_cache
 
-import torch
+import numpy as np
 from torch import Tensor
 
 from torchfx.checks import whole_number
 from torchfx.design.iir import check_cutoff
+from torchfx.design.operator import Coefficients, design_operator
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
 __all__ = ["Window", "check_band_edges", "check_taps", "fir_taps"]
@@ -40,7 +41,8 @@ def fir_taps(
     """
     edges = check_band_edges(cutoff, fs)
     check_taps(num_taps, edges, pass_zero)
-    return _firwin(edges, num_taps, float(fs), window, pass_zero)
+    name, parameter = (window, None) if isinstance(window, str) else window
+    return _firwin(edges, num_taps, float(fs), name, parameter, pass_zero)
 
 
 def check_band_edges(cutoff: float | Sequence[float], fs: float | None) -> tuple[float, ...]:
@@ -62,8 +64,18 @@ def check_taps(num_taps: int, edges: Sequence[float], pass_zero: bool) -> int:
     return count
 
 
+@design_operator(
+    "firwin_taps(float[] edges, int num_taps, float fs, str window, float? parameter, bool pass_zero) -> Tensor",
+    shape=lambda edges, num_taps, *_: (num_taps,),
+)
+def _firwin(
+    edges: Sequence[float], num_taps: int, fs: float, window: str, parameter: float | None, pass_zero: bool
+) -> Coefficients:
+    return _remembered(tuple(edges), num_taps, fs, window if parameter is None else (window, parameter), pass_zero)
+
+
 @lru_cache(CACHED)
-def _firwin(edges: tuple[float, ...], num_taps: int, fs: float, window: Window, pass_zero: bool) -> Tensor:
+def _remembered(edges: tuple[float, ...], num_taps: int, fs: float, window: Window, pass_zero: bool) -> Coefficients:
     from scipy import signal
 
     try:
@@ -72,4 +84,4 @@ def _firwin(edges: tuple[float, ...], num_taps: int, fs: float, window: Window, 
         raise ArgumentError(
             f"window must be one that scipy.signal.get_window knows, got {window!r}: {error}"
         ) from error
-    return torch.tensor(taps, dtype=torch.float64)
+    return np.asarray(taps, np.float64)

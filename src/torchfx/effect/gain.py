@@ -54,7 +54,7 @@ class Gain(Processor):
             return math.pow(10, self.gain / 20)
         return math.sqrt(self.gain) if self.gain_type == "power" else self.gain
 
-    def lti(self) -> LTI | None:
+    def lti(self, rate: float | None) -> LTI | None:
         """Return the factor, unless clamping makes the effect nonlinear."""
         return None if self.clamp else LTI(gain=self.factor)
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from torchfx.checks import whole_number
 from torchfx.design import butterworth
-from torchfx.design.iir import BandType, check_cutoff
+from torchfx.design.iir import BandType, check_cutoff, is_learned
 from torchfx.filter.iir import IIR
 
 __all__ = ["HiButterworth", "LoButterworth"]
@@ -19,7 +19,7 @@ class Butterworth(IIR):
     """Either Butterworth filter; the subclasses say which side passes.
 
     Args:
-        cutoff: -3 dB frequency in Hz, in (0, fs/2).
+        cutoff: -3 dB frequency in Hz, in (0, fs/2). An `nn.Parameter` is learned.
         order: >= 1; the slope is 6 dB per octave times the order.
         fs: sample rate in Hz, or None to follow the wave's.
 
@@ -29,7 +29,7 @@ class Butterworth(IIR):
 
     btype: ClassVar[BandType]
 
-    def __init__(self, cutoff: float, order: int = 2, fs: float | None = None) -> None:
+    def __init__(self, cutoff: float | Tensor, order: int = 2, fs: float | None = None) -> None:
         """Check and keep the parameters; the design happens when the rate is known."""
         super().__init__(fs)
         check_cutoff(cutoff, self.fs)
@@ -39,9 +39,9 @@ class Butterworth(IIR):
     def _design(self, fs: float) -> Tensor:
         return butterworth(self.cutoff, self.order, fs, self.btype)
 
-    def lti_key(self) -> Hashable:
-        """Return what the design depends on."""
-        return (self.cutoff, self.order, self.fs, self._device)
+    def lti_key(self) -> Hashable | None:
+        """Return what the design depends on; a learned cutoff is asked for every time."""
+        return None if is_learned(self.cutoff) else (float(self.cutoff), self.order, self.fs, self._device)
 
     def extra_repr(self) -> str:
         """Return the parameters as text."""

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from torchfx.checks import positive_number, whole_number
 from torchfx.design import chebyshev1
-from torchfx.design.iir import BandType, check_cutoff
+from torchfx.design.iir import BandType, check_cutoff, is_learned
 from torchfx.filter.iir import IIR
 
 __all__ = ["HiChebyshev1", "LoChebyshev1"]
@@ -19,7 +19,8 @@ class Chebyshev1(IIR):
     """Either Chebyshev type I filter; the subclasses say which side passes.
 
     Args:
-        cutoff: frequency in Hz where the response last leaves the ripple band (-ripple dB), in (0, fs/2).
+        cutoff: frequency in Hz where the response last leaves the ripple band (-ripple dB), in (0, fs/2). An
+            `nn.Parameter` is learned.
         order: >= 1.
         ripple: peak-to-peak ripple of the passband in dB, > 0.
         fs: sample rate in Hz, or None to follow the wave's.
@@ -30,7 +31,7 @@ class Chebyshev1(IIR):
 
     btype: ClassVar[BandType]
 
-    def __init__(self, cutoff: float, order: int = 2, ripple: float = 0.5, fs: float | None = None) -> None:
+    def __init__(self, cutoff: float | Tensor, order: int = 2, ripple: float = 0.5, fs: float | None = None) -> None:
         """Check and keep the parameters; the design happens when the rate is known."""
         super().__init__(fs)
         check_cutoff(cutoff, self.fs)
@@ -41,9 +42,9 @@ class Chebyshev1(IIR):
     def _design(self, fs: float) -> Tensor:
         return chebyshev1(self.cutoff, self.order, self.ripple, fs, self.btype)
 
-    def lti_key(self) -> Hashable:
-        """Return what the design depends on."""
-        return (self.cutoff, self.order, self.ripple, self.fs, self._device)
+    def lti_key(self) -> Hashable | None:
+        """Return what the design depends on; a learned cutoff is asked for every time."""
+        return None if is_learned(self.cutoff) else (float(self.cutoff), self.order, self.ripple, self.fs, self._device)
 
     def extra_repr(self) -> str:
         """Return the parameters as text."""

@@ -40,7 +40,7 @@ class Filter(Processor):
     def compute_coefficients(self) -> None:
         """Design the coefficients now, where the rate is known; they are designed at the first call otherwise."""
         if self.fs is not None or ambient_rate() is not None:
-            self.lti()
+            self.lti(ambient_rate())
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
         # A change of dtype (.half(), .float()) leaves no trace here: coefficients stay float64.
@@ -51,5 +51,12 @@ class Filter(Processor):
             self._device = now
         return self
 
-    def _rate(self) -> float:
-        return resolve_rate(self.fs, type(self).__name__)
+    def _own_rate(self) -> float:
+        """Return the rate (Hz) to work at outside of a chain: the filter's own, or the ambient one."""
+        if self.fs is not None and torch.compiler.is_dynamo_compiling():
+            return self.fs  # the compiler cannot follow context variables
+        return self._rate_for(ambient_rate())
+
+    def _rate_for(self, rate: float | None) -> float:
+        """Return the rate (Hz) to work at for a signal of this rate."""
+        return resolve_rate(self.fs, rate, type(self).__name__)

@@ -17,6 +17,7 @@ from torchfx.design.firwin import Window, check_band_edges, check_taps
 from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.filter.filter import Filter
 from torchfx.lti import LTI
+from torchfx.rate import ambient_rate
 
 __all__ = ["FIR", "DesignableFIR"]
 
@@ -25,8 +26,13 @@ class FiniteResponse(Filter):
     """A filter that is nothing but its taps, run in float64 arithmetic."""
 
     @abstractmethod
+    def _design(self, rate: float | None) -> Tensor:
+        """Return the taps for a signal of this rate (Hz; None where it is not known): float64, (n,)."""
+
     def _taps(self) -> Tensor:
-        """Return the taps: float64, (n,)."""
+        """Return the taps at the filter's own rate or the ambient one."""
+        own = self.fs is not None and torch.compiler.is_dynamo_compiling()
+        return self._design(self.fs if own else ambient_rate())
 
     @property
     def b(self) -> Tensor:
@@ -38,9 +44,9 @@ class FiniteResponse(Filter):
         """The denominator of a filter that has none: float64, (1,), equal to 1."""
         return torch.ones(1, dtype=torch.float64, device=self._device or "cpu")
 
-    def lti(self) -> LTI:
-        """Return the filter as taps."""
-        return LTI(taps=self._taps())
+    def lti(self, rate: float | None) -> LTI:
+        """Return the filter as taps, at its own rate (Hz) or the signal's."""
+        return LTI(taps=self._design(rate))
 
     def forward(self, x: Tensor) -> Tensor:
         """Filter a signal (..., time), float32 or float64, from rest; the output is as long as the input."""
@@ -51,8 +57,9 @@ class FIR(FiniteResponse):
     """A finite impulse response with given taps.
 
     Args:
-        b: the taps, a sequence, array or tensor (n,) of finite real numbers. A tensor that requires a gradient stays
-            the learnable parameter it is. Everything else is kept as float64 and is part of the state dict.
+        b: the taps, a sequence, array or tensor (n,) of finite real numbers. A tensor that requires a gradient is
+            learned: a leaf becomes a parameter, and what a network computed stays part of it. Everything else is kept
+            as float64 and is part of the state dict.
 
     Raises:
         ArgumentError: no taps, more than one dimension, or a tap that is NaN or infinite.
@@ -69,7 +76,7 @@ class FIR(FiniteResponse):
         """Check and keep the taps."""
         super().__init__()
         if isinstance(b, Tensor) and b.requires_grad:
-            self.taps = b if isinstance(b, torch.nn.Parameter) else torch.nn.Parameter(b)
+            self.taps = torch.nn.Parameter(b) if b.is_leaf and not isinstance(b, torch.nn.Parameter) else b
         else:
             self.register_buffer("taps", _as_float64(b))
         if self.taps.ndim != 1 or self.taps.numel() == 0:
@@ -77,7 +84,7 @@ class FIR(FiniteResponse):
         if not bool(torch.isfinite(self.taps).all()):
             raise ArgumentError("b must hold finite numbers, got NaN or infinity")
 
-    def _taps(self) -> Tensor:
+    def _design(self, rate: float | None) -> Tensor:
         return self.taps.double()
 
     def lti_key(self) -> Hashable | None:
@@ -133,10 +140,10 @@ class DesignableFIR(FiniteResponse):
         self.window = window
         self.pass_zero = pass_zero
         if self.fs is not None:
-            self._taps()  # a window that SciPy does not know shows here, not in the first call
+            self._design(self.fs)  # a window that SciPy does not know shows here, not in the first call
 
-    def _taps(self) -> Tensor:
-        return fir_taps(self.cutoff, self.num_taps, self._rate(), self.window, self.pass_zero)
+    def _design(self, rate: float | None) -> Tensor:
+        return fir_taps(self.cutoff, self.num_taps, self._rate_for(rate), self.window, self.pass_zero)
 
     def lti_key(self) -> Hashable:
         """Return what the design depends on."""

@@ -24,7 +24,7 @@ class IIR(Filter):
     @property
     def sos(self) -> Tensor:
         """Second-order sections, float64, (sections, 6), rows b0 b1 b2 a0 a1 a2."""
-        return self._design(self._rate()).to(self._device or "cpu").clone()
+        return self._design(self._own_rate()).to(self._device or "cpu").clone()
 
     @property
     def b(self) -> Tensor:
@@ -45,11 +45,11 @@ class IIR(Filter):
         used = int(torch.nonzero((b != 0) | (a != 0)).max()) + 1
         return b[:used], a[:used]
 
-    def lti(self) -> LTI:
-        """Return the filter as sections, at its own rate or the ambient one."""
-        return LTI(sos=self._design(self._rate()))
+    def lti(self, rate: float | None) -> LTI:
+        """Return the filter as sections, at its own rate (Hz) or the signal's."""
+        return LTI(sos=self._design(self._rate_for(rate)))
 
     def forward(self, x: Tensor) -> Tensor:
         """Filter a signal (..., time), float32 or float64, from rest."""
-        sos = self._design(self._rate()).to(self._device or x.device)
+        sos = self._design(self._own_rate()).to(self._device or x.device)
         return _ops.parallel_iir_forward(x, sos)[0]

@@ -1,4 +1,7 @@
-"""Schema, argument checks, shapes and kernels of `torchfx_ext::biquad_forward`: a cascade of one section."""
+"""`torchfx_ext::biquad_forward`: a cascade of one section, given as b and a.
+
+It is defined in terms of `sos_forward`, which brings kernels, shapes and gradients.
+"""
 
 from __future__ import annotations
 
@@ -7,54 +10,32 @@ from torch import Tensor
 
 from torchfx._ops.checks import check_same_device, check_signal, check_state
 from torchfx._ops.library import library
-from torchfx._ops.sos.operator import sos_forward_native, sos_forward_reference
+from torchfx._ops.sos.autograd import sos_forward
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
 library.define(
-    "biquad_forward(Tensor x, Tensor b, Tensor a, Tensor? state=None, int threshold=2048) -> (Tensor, Tensor)",
+    "biquad_forward(Tensor x, Tensor b, Tensor a, Tensor? state=None, int threshold=1024) -> (Tensor, Tensor)",
     tags=(torch.Tag.pt2_compliant_tag,),
 )
 
 
-def _row(x: Tensor, b: Tensor, a: Tensor, state: Tensor | None) -> Tensor:
-    """Raise on bad arguments; return b and a as one row of second-order sections."""
+def biquad_forward(
+    x: Tensor, b: Tensor, a: Tensor, state: Tensor | None = None, threshold: int = 1024
+) -> tuple[Tensor, Tensor]:
+    """Run b and a as one row of second-order sections, or raise on bad arguments."""
     check_signal(x)
     for name, values in (("b", b), ("a", a)):
         if values.dtype != torch.float64:
             raise ArgumentTypeError(f"{name} must be float64, got {values.dtype}")
         if values.shape != (3,):
             raise ArgumentError(f"{name} must have the shape (3,), got {tuple(values.shape)}")
+        check_same_device(x, name, values)
     if state is not None:
         check_state(state, (*x.shape[:-1], 2))
-    check_same_device(x, b=b, a=a, state=state)
-    return torch.cat([b, a])[None]
-
-
-def biquad_forward_native(
-    x: Tensor, b: Tensor, a: Tensor, state: Tensor | None = None, threshold: int = 2048
-) -> tuple[Tensor, Tensor]:
-    """Run csrc's kernel on CPU tensors."""
-    y, after = sos_forward_native(x, _row(x, b, a, state), None if state is None else state[None], threshold)
+        check_same_device(x, "state", state)
+    before = None if state is None else state[None]
+    y, after = sos_forward(x, torch.cat([b, a])[None], before, threshold)
     return y, after[0]
 
 
-def biquad_forward_reference(
-    x: Tensor, b: Tensor, a: Tensor, state: Tensor | None = None, threshold: int = 2048
-) -> tuple[Tensor, Tensor]:
-    """Run the plain PyTorch form on any device that has float64."""
-    y, after = sos_forward_reference(x, _row(x, b, a, state), None if state is None else state[None], threshold)
-    return y, after[0]
-
-
-def biquad_forward_fake(
-    x: Tensor, b: Tensor, a: Tensor, state: Tensor | None = None, threshold: int = 2048
-) -> tuple[Tensor, Tensor]:
-    """Shapes and dtypes of the results."""
-    _row(x, b, a, state)
-    y = torch.empty_like(x, memory_format=torch.contiguous_format)
-    return y, x.new_empty((*x.shape[:-1], 2), dtype=torch.float64)
-
-
-library.impl("biquad_forward", biquad_forward_native, "CPU")
-library.impl("biquad_forward", biquad_forward_reference, "CompositeExplicitAutograd")
-torch.library.register_fake("torchfx_ext::biquad_forward", biquad_forward_fake, lib=library)
+library.impl("biquad_forward", biquad_forward, "CompositeImplicitAutograd")

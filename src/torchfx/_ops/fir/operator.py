@@ -9,7 +9,7 @@ from torchfx._ops import native, reference_warning
 from torchfx._ops.checks import check_finite, check_same_device, check_signal, check_state
 from torchfx._ops.fir import reference
 from torchfx._ops.library import library
-from torchfx._ops.strided import as_channels, empty_output, raise_for
+from torchfx._ops.strided import as_channels, empty_output, packed, raise_for
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
 library.define(
@@ -18,7 +18,7 @@ library.define(
 )
 
 
-def _check(x: Tensor, taps: Tensor, state: Tensor | None) -> tuple[int, ...]:
+def check(x: Tensor, taps: Tensor, state: Tensor | None) -> tuple[int, ...]:
     """Raise on bad arguments; return the state's shape, (*leading, taps - 1)."""
     check_signal(x)
     if taps.dtype != torch.float64:
@@ -28,7 +28,8 @@ def _check(x: Tensor, taps: Tensor, state: Tensor | None) -> tuple[int, ...]:
     shape = (*x.shape[:-1], taps.numel() - 1)
     if state is not None:
         check_state(state, shape)
-    check_same_device(x, taps=taps, state=state)
+        check_same_device(x, "state", state)
+    check_same_device(x, "taps", taps)
     return shape
 
 
@@ -36,16 +37,16 @@ def fir_forward_native(x: Tensor, taps: Tensor, state: Tensor | None = None) -> 
     """Run csrc's kernel on CPU tensors."""
     if native.library is None:
         return fir_forward_reference(x, taps, state)
-    after = torch.empty(_check(x, taps, state), dtype=torch.float64)
-    signal, channel_stride, time_stride = as_channels(x)
-    taps = taps.contiguous()
-    y = empty_output(x)
+    after = torch.empty(*check(x, taps, state), dtype=torch.float64)
     time = x.shape[-1]
+    signal, channel_stride, time_stride = as_channels(x, time)
+    taps = packed(taps)
+    y = empty_output(x)
     status = native.library.torchfx_fir_forward(
-        x.dtype == torch.float64,
+        x.dtype is torch.float64,
         signal.data_ptr(), channel_stride, time_stride, y.data_ptr(), time, x.numel() // time, time,
         taps.data_ptr(), taps.numel(),
-        None if state is None else (state := state.contiguous()).data_ptr(), after.data_ptr(),
+        None if state is None else (state := packed(state)).data_ptr(), after.data_ptr(),
         torch.get_num_threads(),
     )  # fmt: skip
     if status:
@@ -56,7 +57,7 @@ def fir_forward_native(x: Tensor, taps: Tensor, state: Tensor | None = None) -> 
 
 def fir_forward_reference(x: Tensor, taps: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Run the plain PyTorch form on any device that has float64."""
-    shape = _check(x, taps, state)
+    shape = check(x, taps, state)
     check_finite("taps", taps)
     reference_warning.warn_once(x.device)
     signal = x.reshape(-1, x.shape[-1]).double()
@@ -68,7 +69,7 @@ def fir_forward_reference(x: Tensor, taps: Tensor, state: Tensor | None = None) 
 
 def fir_forward_fake(x: Tensor, taps: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Shapes and dtypes of the results."""
-    shape = _check(x, taps, state)
+    shape = check(x, taps, state)
     return torch.empty_like(x, memory_format=torch.contiguous_format), x.new_empty(shape, dtype=torch.float64)
 
 

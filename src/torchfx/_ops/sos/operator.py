@@ -9,41 +9,42 @@ from torchfx._ops import native, reference_warning
 from torchfx._ops.checks import check_same_device, check_signal, check_sos, check_stable, check_state
 from torchfx._ops.library import library
 from torchfx._ops.sos import reference
-from torchfx._ops.strided import as_channels, empty_output, raise_for
+from torchfx._ops.strided import as_channels, empty_output, packed, raise_for
 
 library.define(
-    "sos_forward(Tensor x, Tensor sos, Tensor? state=None, int threshold=2048) -> (Tensor, Tensor)",
+    "sos_forward(Tensor x, Tensor sos, Tensor? state=None, int threshold=1024) -> (Tensor, Tensor)",
     tags=(torch.Tag.pt2_compliant_tag,),
 )
 
 
-def _check(x: Tensor, sos: Tensor, state: Tensor | None) -> tuple[int, ...]:
+def check(x: Tensor, sos: Tensor, state: Tensor | None) -> tuple[int, ...]:
     """Raise on bad arguments; return the state's shape, (sections, *leading, 2)."""
     check_signal(x)
     check_sos(sos)
+    check_same_device(x, "sos", sos)
     shape = (sos.shape[0], *x.shape[:-1], 2)
     if state is not None:
         check_state(state, shape)
-    check_same_device(x, sos=sos, state=state)
+        check_same_device(x, "state", state)
     return shape
 
 
 def sos_forward_native(
-    x: Tensor, sos: Tensor, state: Tensor | None = None, threshold: int = 2048
+    x: Tensor, sos: Tensor, state: Tensor | None = None, threshold: int = 1024
 ) -> tuple[Tensor, Tensor]:
     """Run csrc's kernel on CPU tensors."""
     if native.library is None:
         return sos_forward_reference(x, sos, state, threshold)
-    after = torch.empty(_check(x, sos, state), dtype=torch.float64)
-    signal, channel_stride, time_stride = as_channels(x)
-    sos = sos.contiguous()
-    y = empty_output(x)
+    shape = check(x, sos, state)
     time = x.shape[-1]
+    signal, channel_stride, time_stride = as_channels(x, time)
+    sos = packed(sos)
+    y, after = empty_output(x), torch.empty(*shape, dtype=torch.float64)
     status = native.library.torchfx_sos_forward(
-        x.dtype == torch.float64,
+        x.dtype is torch.float64,
         signal.data_ptr(), channel_stride, time_stride, y.data_ptr(), time, x.numel() // time, time,
-        sos.data_ptr(), sos.shape[0],
-        None if state is None else (state := state.contiguous()).data_ptr(), after.data_ptr(),
+        sos.data_ptr(), shape[0],
+        None if state is None else (state := packed(state)).data_ptr(), after.data_ptr(),
         threshold, torch.get_num_threads(),
     )  # fmt: skip
     if status:
@@ -53,10 +54,10 @@ def sos_forward_native(
 
 
 def sos_forward_reference(
-    x: Tensor, sos: Tensor, state: Tensor | None = None, threshold: int = 2048
+    x: Tensor, sos: Tensor, state: Tensor | None = None, threshold: int = 1024
 ) -> tuple[Tensor, Tensor]:
     """Run the plain PyTorch form on any device that has float64."""
-    shape = _check(x, sos, state)
+    shape = check(x, sos, state)
     check_stable(sos)
     reference_warning.warn_once(x.device)
     signal = x.reshape(-1, x.shape[-1]).double()
@@ -68,10 +69,10 @@ def sos_forward_reference(
 
 
 def sos_forward_fake(
-    x: Tensor, sos: Tensor, state: Tensor | None = None, threshold: int = 2048
+    x: Tensor, sos: Tensor, state: Tensor | None = None, threshold: int = 1024
 ) -> tuple[Tensor, Tensor]:
     """Shapes and dtypes of the results."""
-    shape = _check(x, sos, state)
+    shape = check(x, sos, state)
     return torch.empty_like(x, memory_format=torch.contiguous_format), x.new_empty(shape, dtype=torch.float64)
 
 

@@ -1,0 +1,104 @@
+// torchfx_sos_backward: checks the arguments, prepares the stages, plans, runs, and turns the kernels' sums into the
+// gradients of SciPy's coefficients.
+#include <new>
+#include <type_traits>
+#include <vector>
+
+#include "sos_gradient.h"
+#include "torchfx.h"
+
+namespace torchfx {
+namespace {
+
+void choose_kernels(const SosGradientKernels& kernels, SosGradientCall<float>& call) {
+    call.forward.run = kernels.filter->run_f32;
+    call.run_adjoint = kernels.adjoint_f32;
+    call.run_gradient = kernels.gradient_f32;
+}
+
+void choose_kernels(const SosGradientKernels& kernels, SosGradientCall<double>& call) {
+    call.forward.run = kernels.filter->run_f64;
+    call.run_adjoint = kernels.adjoint_f64;
+    call.run_gradient = kernels.gradient_f64;
+}
+
+// Gradients of b0 b1 b2 a0 a1 a2 in `grad`. First those of the shifted recursion,
+//     y = b0 x + w1,  w1' = kappa w1 + w2 + q1 x - p1 y,  w2' = kappa w2 + q0 x - p0 y,
+// then back through q1 = 2 kappa b0 + b1, q0 = kappa^2 b0 + kappa b1 + b2, p1 = 2 kappa + a1,
+// p0 = kappa^2 + kappa a1 + a2, and the division by a0.
+void coefficient_gradients(const double* sos, const SosStage& stage, const double* sums, double* grad) {
+    const double kappa = stage.kappa, a0 = sos[3];
+    const double q1 = sums[1], q0 = sums[2], p1 = -sums[3], p0 = -sums[4];
+    const double b0 = sums[0] - stage.p1 * q1 - stage.p0 * q0;
+    grad[0] = (b0 + 2 * kappa * q1 + kappa * kappa * q0) / a0;
+    grad[1] = (q1 + kappa * q0) / a0;
+    grad[2] = q0 / a0;
+    grad[4] = (p1 + kappa * p0) / a0;
+    grad[5] = p0 / a0;
+    grad[3] = -(sos[0] * grad[0] + sos[1] * grad[1] + sos[2] * grad[2] + sos[4] * grad[4] + sos[5] * grad[5]) / a0;
+}
+
+template <class Sample>
+void backward(SosGradientCall<Sample> call, const double* sos, double* grad_sos, int64_t threshold, int threads) {
+    SosCall<Sample>& forward = call.forward;
+    std::vector<SosStage> stages;
+    for (int64_t k = 0; k < forward.sections; ++k) stages.push_back(make_stage(sos + 6 * k, form_for<Sample>));
+    std::vector<double> sums(grad_sos ? static_cast<std::size_t>(forward.sections * sums_per_stage) : 0);
+
+    const SosGradientKernels& kernels = TORCHFX_KERNELS(sos_gradient_kernels);
+    choose_kernels(kernels, call);
+    call.gradient_steps = kernels.gradient_steps;
+    call.sums = grad_sos ? sums.data() : nullptr;
+    forward.stages = stages.data();
+    forward.lanes = kernels.filter->lanes;
+    forward.state_stride = 2 * forward.channels;
+    forward.plan = plan_sos({forward.channels, forward.samples, forward.sections, sizeof(Sample), forward.lanes, threads,
+                             threshold}, sos);
+    sos_gradient(call);
+    if (!grad_sos) return;
+    for (int64_t k = 0; k < forward.sections; ++k)
+        coefficient_gradients(sos + 6 * k, stages[static_cast<std::size_t>(k)], sums.data() + k * sums_per_stage,
+                              grad_sos + 6 * k);
+}
+
+}  // namespace
+}  // namespace torchfx
+
+extern "C" int32_t torchfx_sos_backward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
+    const void* grad_y, int64_t grad_y_channel_stride, int64_t grad_y_time_stride, int64_t channels, int64_t samples,
+    const double* sos, int64_t sections, const double* state_in, const double* grad_state_out,
+    void* grad_x, int64_t grad_x_channel_stride, double* grad_sos, double* grad_state_in,
+    int64_t threshold, int32_t threads) {
+    using namespace torchfx;
+    if (!grad_y || !sos || (grad_sos && !x)) return TORCHFX_BAD_ARGUMENT;
+    if (channels < 1 || samples < 1 || sections < 1 || threads < 1) return TORCHFX_BAD_ARGUMENT;
+    if (dtype != TORCHFX_F32 && dtype != TORCHFX_F64) return TORCHFX_BAD_ARGUMENT;
+    if (const int32_t status = check_sos(sos, sections)) return status;
+
+    const auto run = [&](auto call) {
+        using Sample = std::remove_pointer_t<decltype(call.grad_x)>;
+        call.forward.x = static_cast<const Sample*>(x);
+        call.forward.x_channel_stride = x_channel_stride;
+        call.forward.x_time_stride = x_time_stride;
+        call.forward.channels = channels;
+        call.forward.samples = samples;
+        call.forward.sections = sections;
+        call.forward.state_in = state_in;
+        call.grad_y = static_cast<const Sample*>(grad_y);
+        call.grad_y_channel_stride = grad_y_channel_stride;
+        call.grad_y_time_stride = grad_y_time_stride;
+        call.grad_x = static_cast<Sample*>(grad_x);
+        call.grad_x_channel_stride = grad_x_channel_stride;
+        call.grad_state_out = grad_state_out;
+        call.grad_state_in = grad_state_in;
+        backward(call, sos, grad_sos, threshold, threads);
+    };
+    try {
+        if (dtype == TORCHFX_F32) run(SosGradientCall<float>{});
+        else run(SosGradientCall<double>{});
+    } catch (const std::bad_alloc&) {
+        return TORCHFX_NO_MEMORY;
+    }
+    return TORCHFX_OK;
+}

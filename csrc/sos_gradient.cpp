@@ -1,0 +1,238 @@
+// Every group of streams goes over its segments twice: forwards, keeping the filter's state at the start of every
+// tile, then tile by tile backwards, filtering the tile again from its checkpoint and running the adjoint over it.
+// What a segment needs from the one after it, the adjoint state at its end, is found as in the forward direction,
+// with the plan's warm-up or carried states.
+#include "sos_gradient.h"
+
+#include <vector>
+
+#include "sos_segments.h"
+
+namespace torchfx {
+namespace {
+
+template <class Sample>
+class AdjointGroup {
+public:
+    // ends: adjoint states at the end of every segment but a channel's last; nullptr: segments warm up.
+    AdjointGroup(const SosGradientCall<Sample>& call, int64_t index, SegmentStates* ends)
+        : call_(call), forward_(call.forward, index), ends_(ends), adjoint_(call.forward.sections, call.forward.lanes) {}
+
+    const SosGroup<Sample>& streams() const { return forward_; }
+    LaneState& adjoint() { return adjoint_; }
+
+    // The adjoint alone, over whole segments.
+    void run(bool write) {
+        warm_up();
+        std::vector<int64_t> ends = segment_ends();
+        for (std::size_t i = ends.size() - 1; i > 0; --i) {
+            begin_lanes(ends[i]);
+            backwards(ends[i - 1], ends[i], write);
+        }
+    }
+
+    // The adjoint and the coefficients' sums, (sections, 5).
+    void run_with_sums(SegmentStates* starts, double* sums) {
+        const std::vector<int64_t> edges = tile_edges();
+        const std::vector<double> checkpoints = forwards(edges, starts);
+        warm_up();
+
+        const int64_t sections = call_.forward.sections;
+        const int lanes = call_.forward.lanes;
+        std::vector<double> lane_sums(static_cast<std::size_t>(sections * sums_per_stage * lanes));
+        Scratch<double, 8> work(static_cast<std::size_t>((sections + 2) * call_.gradient_steps * lanes));
+        LaneState state(sections, lanes);
+        for (std::size_t i = edges.size() - 1; i > 0; --i) {
+            begin_lanes(edges[i]);
+            std::copy_n(checkpoints.data() + (i - 1) * static_cast<std::size_t>(state.size()), state.size(), state.data());
+            call_.run_gradient(call_.forward.stages, sections, state.data(), adjoint_.data(), lane_sums.data(),
+                               gradient_lanes(edges[i - 1], edges[i]), static_cast<int>(edges[i] - edges[i - 1]),
+                               work.data());
+        }
+        for (int64_t i = 0; i < sections * sums_per_stage; ++i) {
+            sums[i] = 0;
+            for (int lane = 0; lane < lanes; ++lane) sums[i] += lane_sums[static_cast<std::size_t>(i * lanes + lane)];
+        }
+    }
+
+    void store_grad_state_in(int lane) {
+        if (!call_.grad_state_in) return;
+        for (int64_t k = 0; k < call_.forward.sections; ++k) {
+            double* s = call_.grad_state_in + k * call_.forward.state_stride + 2 * stream(lane).channel;
+            s[1] = adjoint_.at(2 * k + 1, lane);
+            s[0] = adjoint_.at(2 * k, lane) + call_.forward.stages[k].kappa * s[1];
+        }
+    }
+
+private:
+    const Stream& stream(int lane) const { return forward_.stream(lane); }
+
+    // Positions below count from the start of the segment. The adjoint of a lane begins here: at the end of its
+    // segment, or later by the warm-up as far as there is signal.
+    int64_t top(int lane) const {
+        const Stream& s = stream(lane);
+        return std::min(s.length + call_.forward.plan.warm_up, call_.forward.samples - s.start);
+    }
+
+    // What a lane's adjoint begins with, for lanes that begin at `position`.
+    void begin_lanes(int64_t position) {
+        for (int lane = 0; lane < forward_.count(); ++lane) {
+            if (top(lane) != position) continue;
+            const Stream& s = stream(lane);
+            if (s.start + position == call_.forward.samples) load_grad_state_out(lane);
+            else if (ends_) adjoint_.set(lane, ends_->of(s));
+        }
+    }
+
+    void load_grad_state_out(int lane) {
+        if (!call_.grad_state_out) return;
+        for (int64_t k = 0; k < call_.forward.sections; ++k) {
+            const double* s = call_.grad_state_out + k * call_.forward.state_stride + 2 * stream(lane).channel;
+            adjoint_.at(2 * k, lane) = s[0] - call_.forward.stages[k].kappa * s[1];
+            adjoint_.at(2 * k + 1, lane) = s[1];
+        }
+    }
+
+    // From the lanes' tops down to the end of their segments.
+    void warm_up() {
+        if (call_.forward.plan.warm_up == 0) return;
+        const int64_t end = call_.forward.plan.length;
+        int64_t position = 0;
+        for (int lane = 0; lane < forward_.count(); ++lane) position = std::max(position, top(lane));
+        while (position > end) {
+            begin_lanes(position);
+            int64_t next = end;
+            for (int lane = 0; lane < forward_.count(); ++lane)
+                if (top(lane) < position) next = std::max(next, top(lane));
+            backwards(next, position, false);
+            position = next;
+        }
+    }
+
+    // The adjoint over [from, to), for lanes that reach that far.
+    void backwards(int64_t from, int64_t to, bool write) {
+        SosLanes<Sample> lanes = {};
+        lanes.x_stride = call_.grad_y_time_stride;
+        for (int lane = 0; lane < forward_.count(); ++lane) {
+            if (top(lane) < to) continue;
+            lanes.x[lane] = grad_y(lane, from);
+            if (write) lanes.y[lane] = grad_x(lane, from);
+        }
+        call_.run_adjoint(call_.forward.stages, call_.forward.sections, adjoint_.data(), lanes, to - from);
+    }
+
+    SosGradientLanes<Sample> gradient_lanes(int64_t from, int64_t to) const {
+        const SosCall<Sample>& forward = call_.forward;
+        SosGradientLanes<Sample> lanes = {};
+        lanes.x_stride = forward.x_time_stride;
+        lanes.g_stride = call_.grad_y_time_stride;
+        for (int lane = 0; lane < forward_.count(); ++lane) {
+            const Stream& s = stream(lane);
+            if (s.length < to) continue;
+            lanes.x[lane] = forward.x + s.channel * forward.x_channel_stride + (s.start + from) * forward.x_time_stride;
+            lanes.g[lane] = grad_y(lane, from);
+            lanes.gx[lane] = grad_x(lane, from);
+        }
+        return lanes;
+    }
+
+    const Sample* grad_y(int lane, int64_t position) const {
+        const Stream& s = stream(lane);
+        return call_.grad_y + s.channel * call_.grad_y_channel_stride + (s.start + position) * call_.grad_y_time_stride;
+    }
+
+    Sample* grad_x(int lane, int64_t position) const {
+        const Stream& s = stream(lane);
+        return call_.grad_x ? call_.grad_x + s.channel * call_.grad_x_channel_stride + s.start + position : nullptr;
+    }
+
+    // 0 and the lengths of the segments, ascending.
+    std::vector<int64_t> segment_ends() const {
+        std::vector<int64_t> ends{0};
+        while (const int64_t end = forward_.next_end(ends.back())) ends.push_back(end);
+        return ends;
+    }
+
+    // The same, with the steps of a tile between them.
+    std::vector<int64_t> tile_edges() const {
+        std::vector<int64_t> edges{0};
+        while (const int64_t end = forward_.next_end(edges.back()))
+            while (edges.back() < end) edges.push_back(std::min(edges.back() + call_.gradient_steps, end));
+        return edges;
+    }
+
+    // The states at the start of every tile.
+    std::vector<double> forwards(const std::vector<int64_t>& edges, SegmentStates* starts) {
+        if (call_.forward.plan.warm_up > 0) forward_.warm_up(call_.forward.plan.warm_up);
+        for (int lane = 0; lane < forward_.count(); ++lane) {
+            if (starts) forward_.state().set(lane, starts->of(stream(lane)));
+            else if (stream(lane).segment == 0) forward_.load_state_in(lane);
+        }
+        const auto size = static_cast<std::size_t>(forward_.state().size());
+        std::vector<double> checkpoints((edges.size() - 1) * size);
+        for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
+            std::copy_n(forward_.state().data(), size, checkpoints.data() + i * size);
+            if (i + 2 < edges.size()) forward_.advance(edges[i], edges[i + 1], false);
+        }
+        return checkpoints;
+    }
+
+    const SosGradientCall<Sample>& call_;
+    SosGroup<Sample> forward_;
+    SegmentStates* ends_;
+    LaneState adjoint_;
+};
+
+// The adjoint states at the segments' ends, from a pass from rest and the transition, as carry_states for the states
+// at their starts.
+template <class Sample>
+void carry_adjoints(const SosGradientCall<Sample>& call, Transition<Sample>& transition, SegmentStates& ends) {
+    const int64_t last = call.forward.plan.segments - 1;
+    for (int64_t c = 0; c < call.forward.channels; ++c)
+        for (int64_t i = 0; i <= last; ++i) std::fill_n(ends.of(c, i), 2 * call.forward.sections, 0.0);
+    for_each_group(call.forward.groups(), call.forward.plan.threads, [&](int64_t index) {
+        AdjointGroup<Sample> group(call, index, nullptr);
+        group.run(false);
+        for (int lane = 0; lane < group.streams().count(); ++lane) {
+            const Stream& s = group.streams().stream(lane);
+            if (s.segment > 0) group.adjoint().get(lane, ends.of(s.channel, s.segment - 1));
+        }
+    });
+    for (int64_t c = 0; c < call.forward.channels; ++c)
+        for (int64_t i = last - 1; i > 0; --i) transition.backwards(ends.of(c, i), ends.of(c, i - 1));
+}
+
+}  // namespace
+
+template <class Sample>
+void sos_gradient(const SosGradientCall<Sample>& call) {
+    const SosCall<Sample>& forward = call.forward;
+    const bool carried = forward.plan.carried;
+    const int64_t remembered = carried ? forward.plan.segments : 0;
+    SegmentStates starts(forward.sections, remembered, forward.channels);
+    SegmentStates ends(forward.sections, remembered, forward.channels);
+    if (carried) {
+        Transition<Sample> transition(forward);
+        if (call.sums) carry_states(forward, transition, starts);
+        else for_each_group(transition.groups(), forward.plan.threads, [&](int64_t i) { transition.compute(i); });
+        carry_adjoints(call, transition, ends);
+    }
+
+    const int64_t sums_size = forward.sections * sums_per_stage;
+    std::vector<double> group_sums(call.sums ? static_cast<std::size_t>(forward.groups() * sums_size) : 0);
+    for_each_group(forward.groups(), forward.plan.threads, [&](int64_t index) {
+        AdjointGroup<Sample> group(call, index, carried ? &ends : nullptr);
+        if (call.sums) group.run_with_sums(carried ? &starts : nullptr, group_sums.data() + index * sums_size);
+        else group.run(call.grad_x != nullptr);
+        for (int lane = 0; lane < group.streams().count(); ++lane)
+            if (group.streams().stream(lane).segment == 0) group.store_grad_state_in(lane);
+    });
+    if (!call.sums) return;
+    std::fill_n(call.sums, sums_size, 0.0);
+    for (std::size_t i = 0; i < group_sums.size(); ++i) call.sums[i % static_cast<std::size_t>(sums_size)] += group_sums[i];
+}
+
+template void sos_gradient(const SosGradientCall<float>&);
+template void sos_gradient(const SosGradientCall<double>&);
+
+}  // namespace torchfx

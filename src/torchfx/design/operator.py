@@ -1,0 +1,51 @@
+"""Designs as operators, for programs that are traced: SciPy cannot be, so the traced program calls the design."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from torchfx._ops.library import library
+
+__all__ = ["Coefficients", "design_operator"]
+
+Coefficients = npt.NDArray[np.float64]
+
+
+def design_operator(
+    schema: str, shape: Callable[..., tuple[int, ...]]
+) -> Callable[[Callable[..., Coefficients]], Callable[..., Tensor]]:
+    """Turn a design that returns an array into a function that returns a tensor, and register it in `torchfx_ext`.
+
+    While `torch.compile` or `torch.export` trace, the operator is called; otherwise the design itself.
+
+    Args:
+        schema: the operator's name, arguments (numbers and texts only) and result.
+        shape: the result's shape, from the design's own arguments.
+    """
+
+    def register(design: Callable[..., Coefficients]) -> Callable[..., Tensor]:
+        def fresh(*args: Any) -> Tensor:
+            return torch.tensor(design(*args))  # a copy: an operator's results must not share memory
+
+        def fake(*args: Any) -> Tensor:
+            return torch.empty(shape(*args), dtype=torch.float64)
+
+        name = schema.partition("(")[0]
+        library.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
+        library.impl(name, fresh, "CompositeExplicitAutograd")
+        torch.library.register_fake(f"torchfx_ext::{name}", fake, lib=library)
+        operator = getattr(torch.ops.torchfx_ext, name).default
+
+        def traceable(*args: Any) -> Tensor:
+            found: Tensor = operator(*args) if torch.compiler.is_compiling() else torch.from_numpy(design(*args))
+            return found
+
+        return traceable
+
+    return register

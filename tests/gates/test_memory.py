@@ -1,0 +1,60 @@
+"""What a call allocates, and what it takes beyond its input and output."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+import torchfx as fx
+
+
+def allocations(run, folder):
+    """Sizes in bytes of everything PyTorch allocates during a call."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as captured:
+        kept = run()
+    captured.export_chrome_trace(str(folder / "trace.json"))
+    del kept
+    events = json.loads((folder / "trace.json").read_text())["traceEvents"]
+    sizes = [event["args"]["Bytes"] for event in events if event.get("name") == "[memory]"]
+    return [size for size in sizes if size > 0]
+
+
+@pytest.mark.parametrize(
+    ("modules", "state_bytes"),
+    [
+        (
+            [fx.filter.HiButterworth(80, order=4), fx.filter.LoChebyshev1(9000, order=3), fx.effect.Gain(0.5)],
+            4 * 2 * 2 * 8,
+        ),
+        ([fx.filter.DesignableFIR(1000, 101), fx.filter.DesignableFIR(2000, 101)], 2 * 200 * 8),
+    ],
+)
+def test_a_call_allocates_output_and_state_only(tmp_path, generator, modules, state_bytes):
+    wave = fx.Wave(torch.randn(2, 5000, generator=generator), 48000)
+    chain = fx.FilterChain(*modules)
+    _ = wave | chain
+    assert sorted(allocations(lambda: wave | chain, tmp_path)) == sorted([wave.ys.nbytes, state_bytes])
+
+
+PEAK = """
+import resource, torch, torchfx as fx
+chain = {chain}
+warm = fx.Wave(torch.zeros(12, 50_000), 44100) | chain
+wave = fx.Wave(torch.full((12, 44100 * 120), 0.5), 44100)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+result = wave | chain
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(peak * 1024 - before * 1024 - result.ys.nbytes)
+"""
+IIR = "fx.filter.HiButterworth(80, order=4) | fx.filter.LoChebyshev1(9000, order=6)"
+FIR = "fx.FilterChain(*(fx.filter.DesignableFIR(1000 + i, 101 + i) for i in range(5)))"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in KiB on Linux only")
+@pytest.mark.parametrize("chain", [IIR, FIR, f"{IIR} | {FIR}"])
+def test_no_temporary_grows_with_the_signal(chain):
+    ran = subprocess.run([sys.executable, "-c", PEAK.format(chain=chain)], capture_output=True, text=True, check=True)
+    assert int(ran.stdout) < 64e6

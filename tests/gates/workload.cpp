@@ -1,0 +1,22 @@
+// A fixed workload for the instruction counter: workload NAME runs one call of the C interface on one thread.
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "torchfx.h"
+
+int main(int count, char** arguments) {
+    if (count != 2 || torchfx_set_isa("baseline") != TORCHFX_OK) return 2;
+    const int64_t channels = std::strstr(arguments[1], "many") ? 8 : 1, samples = 1 << 16;
+    std::vector<float> x(channels * samples), y(channels * samples);
+    for (size_t i = 0; i < x.size(); ++i) x[i] = std::sin(0.01f * float(i % 7919));
+    const double section[6] = {0.2, 0.4, 0.2, 1.0, -0.6, 0.4};
+    std::vector<double> sos, taps;
+    for (int k = 0; k < 4; ++k) sos.insert(sos.end(), section, section + 6);
+    for (int k = 0; k < (std::strstr(arguments[1], "long") ? 511 : 15); ++k) taps.push_back(std::cos(0.1 * k) / 20);
+    if (std::strstr(arguments[1], "sos"))
+        return torchfx_sos_forward(TORCHFX_F32, x.data(), samples, 1, y.data(), samples, channels, samples, sos.data(),
+                                   4, nullptr, nullptr, 2048, 1);
+    return torchfx_fir_forward(TORCHFX_F32, x.data(), samples, 1, y.data(), samples, channels, samples, taps.data(),
+                               int64_t(taps.size()), nullptr, nullptr, 1);
+}

@@ -1,0 +1,200 @@
+"""Gradients of the operators: native against the definition, the definition against finite differences."""
+
+import pytest
+import torch
+from torch.autograd import gradcheck, gradgradcheck
+
+import torchfx as fx
+from torchfx import _ops
+from torchfx._ops.fir import gradient as fir_gradient
+from torchfx._ops.fir.autograd import fir_forward
+from torchfx._ops.sos import gradient as sos_gradient
+from torchfx._ops.sos.autograd import sos_forward
+
+SOS = torch.tensor([[0.2, 0.3, 0.1, 1.0, -0.5, 0.3], [1.0, -1.0, 0.2, 2.0, 0.4, 0.1], [0.5, 0.5, 0.0, 1.0, 0.2, 0.0]])
+
+
+def tensors(*shapes, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn(shape, dtype=torch.float64, generator=generator).requires_grad_() for shape in shapes]
+
+
+@pytest.mark.parametrize("check", [gradcheck, gradgradcheck])
+@pytest.mark.parametrize("leading", [(), (2,), (2, 2)])
+def test_cascade_against_finite_differences(check, leading):
+    x, state = tensors((*leading, 9), (3, *leading, 2))
+    sos = SOS.double().requires_grad_()
+    assert check(torch.ops.torchfx_ext.sos_forward.default, (x, sos, state))
+    assert check(lambda x, sos: _ops.parallel_iir_forward(x, sos), (x, sos))
+
+
+@pytest.mark.parametrize("check", [gradcheck, gradgradcheck])
+def test_biquad_against_finite_differences(check):
+    x, state = tensors((2, 9), (2, 2))
+    b, a = SOS[1, :3].double().requires_grad_(), SOS[1, 3:].double().requires_grad_()
+    assert check(torch.ops.torchfx_ext.biquad_forward.default, (x, b, a, state))
+
+
+@pytest.mark.parametrize("check", [gradcheck, gradgradcheck])
+@pytest.mark.parametrize("taps", [1, 4, 12])
+def test_response_against_finite_differences(check, taps):
+    x, b, state = tensors((2, 7), (taps,), (2, taps - 1))
+    assert check(torch.ops.torchfx_ext.fir_forward.default, (x, b, state))
+    assert check(lambda x, b: _ops.fir_forward(x, b), (x, b))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("channels", [1, 2, 9])
+@pytest.mark.parametrize("time", [1, 2, 65, 1025, 30_000])
+def test_native_cascade_gradient_equals_the_definition(time, channels, dtype):
+    x, grad_y, state, grad_state = (
+        t.detach() for t in tensors((channels, time), (channels, time), (3, channels, 2), (3, channels, 2))
+    )
+    x, grad_y, sos = x.to(dtype), grad_y.to(dtype), SOS.double()
+    native = torch.ops.torchfx_ext.sos_backward(grad_y, grad_state, x, sos, state)
+    for found, expected in zip(
+        native, sos_gradient.backward(sos_forward, grad_y, grad_state, x, sos, state), strict=True
+    ):
+        scale = expected.abs().max()
+        assert float((found - expected).abs().max() / scale) < (2e-7 if found.dtype == torch.float32 else 1e-10)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("taps", [1, 5, 101, 700])
+@pytest.mark.parametrize("time", [1, 65, 1025, 30_000])
+def test_native_response_gradient_equals_the_definition(time, taps, dtype):
+    x, grad_y, grad_state, b = (t.detach() for t in tensors((3, time), (3, time), (3, taps - 1), (taps,)))
+    x, grad_y = x.to(dtype), grad_y.to(dtype)
+    native = torch.ops.torchfx_ext.fir_backward(grad_y, grad_state, x, b)
+    for found, expected in zip(native, fir_gradient.backward(fir_forward, grad_y, grad_state, x, b), strict=True):
+        scale = expected.abs().max() if expected.numel() else 1.0
+        assert found.shape == expected.shape
+        assert float((found - expected).abs().sum() / scale) / max(expected.numel(), 1) < (
+            2e-7 if found.dtype == torch.float32 else 1e-11
+        )
+    for need_x, need_taps in ((True, False), (False, True)):
+        partial = torch.ops.torchfx_ext.fir_backward(grad_y, grad_state, x, b, need_x, need_taps)
+        for found, expected, needed in zip(partial, native, (need_x, need_taps, True), strict=True):
+            assert torch.equal(found, expected) if needed else found.numel() == 0
+
+
+def test_gradients_flow_through_lowered_chains():
+    taps = torch.tensor([0.5, 0.25, 0.125], dtype=torch.float64, requires_grad=True)
+    (x,) = tensors((2, 200))
+    chain = fx.filter.HiButterworth(80, fs=48000) | fx.filter.FIR(taps) | fx.effect.Gain(2.0)
+    parameter = chain[1].taps
+    chain(x).square().sum().backward()
+    expected_x, expected_taps = x.grad.clone(), parameter.grad.clone()
+    x.grad = parameter.grad = None
+    y = x
+    for module in chain:
+        y = module(y)
+    y.square().sum().backward()
+    assert torch.allclose(x.grad, expected_x)
+    assert torch.allclose(parameter.grad, expected_taps)
+
+
+def test_nothing_is_recorded_when_no_gradient_is_wanted():
+    (x,) = tensors((2, 50))
+    assert _ops.parallel_iir_forward(x.detach(), SOS.double())[0].grad_fn is None
+    with torch.no_grad():
+        assert not _ops.parallel_iir_forward(x, SOS.double())[0].requires_grad
+    with torch.inference_mode():
+        assert _ops.fir_forward(torch.ones(5), torch.ones(2).double())[0].is_inference()
+
+
+OPERATIONS = {
+    "sos": lambda x: _ops.parallel_iir_forward(x, SOS.double())[0],
+    "biquad": lambda x: _ops.biquad_forward(x, SOS[0, :3].double(), SOS[0, 3:].double())[0],
+    "fir": lambda x: _ops.fir_forward(x, torch.tensor([1.0, 0.5, 0.25]).double())[0],
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_vmap_equals_a_batch(name):
+    (x,) = tensors((4, 2, 50))
+    run = OPERATIONS[name]
+    with torch.no_grad():
+        assert torch.allclose(torch.func.vmap(run)(x), run(x))
+        assert torch.allclose(torch.func.vmap(run, in_dims=1, out_dims=1)(x), run(x))
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_per_sample_gradients(name):
+    (x,) = tensors((4, 50))
+    run = OPERATIONS[name]
+    per_sample = torch.func.vmap(torch.func.grad(lambda v: run(v).square().sum()))(x.detach())
+    run(x).square().sum().backward()
+    assert torch.allclose(per_sample, x.grad)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_hessian_of_a_quadratic(name):
+    """y is linear in x, so the second derivative of sum(y^2) / 2 is the operator's matrix with its transpose."""
+    run = OPERATIONS[name]
+    x = torch.zeros(6, dtype=torch.float64)
+    matrix = torch.func.jacrev(run)(x)
+    assert torch.allclose(torch.func.jacrev(torch.func.grad(lambda v: run(v).square().sum() / 2))(x), matrix.T @ matrix)
+
+
+def test_vmap_over_coefficients_and_states():
+    (x,) = tensors((3, 20))
+    generator = torch.Generator().manual_seed(1)
+    many = SOS.double() + 0.01 * torch.randn(5, 3, 6, dtype=torch.float64, generator=generator) * (SOS != 0)
+    states = torch.randn(5, 3, 3, 2, dtype=torch.float64, generator=generator)
+    with torch.no_grad():
+        y, after = torch.func.vmap(_ops.parallel_iir_forward, in_dims=(None, 0, 0))(x, many, states)
+        for i in range(5):
+            expected = _ops.parallel_iir_forward(x, many[i], states[i])
+            assert torch.allclose(y[i], expected[0])
+            assert torch.allclose(after[i], expected[1])
+        taps = torch.randn(5, 4, dtype=torch.float64, generator=generator)
+        y, _ = torch.func.vmap(_ops.fir_forward, in_dims=(None, 0))(x, taps)
+        assert torch.allclose(y[2], _ops.fir_forward(x, taps[2])[0])
+
+
+def test_compiled_whole_with_gradients():
+    (x,) = tensors((2, 300))
+    taps = torch.tensor([0.5, 0.25], dtype=torch.float64, requires_grad=True)
+
+    def run(x, sos, taps):
+        y, _ = _ops.parallel_iir_forward(x, sos)
+        z, _ = _ops.fir_forward(y * 2, taps)
+        return z.tanh().sum()
+
+    sos = SOS.double().requires_grad_()
+    eager = torch.autograd.grad(run(x, sos, taps), (x, sos, taps))
+    torch._dynamo.reset()
+    compiled = torch.compile(run, fullgraph=True, backend="aot_eager")
+    for found, expected in zip(torch.autograd.grad(compiled(x, sos, taps), (x, sos, taps)), eager, strict=True):
+        assert torch.allclose(found, expected)
+
+
+def test_compiled_chain_is_whole():
+    chain = (
+        fx.filter.HiButterworth(80, order=4, fs=48000) | fx.filter.LoButterworth(9000, fs=48000) | fx.effect.Gain(0.5)
+    )
+    (x,) = tensors((2, 300))
+    torch._dynamo.reset()
+    compiled = torch.compile(chain, fullgraph=True, backend="aot_eager")
+    assert torch.allclose(compiled(x), chain(x))
+    (compiled(x).square().sum()).backward()
+    found, x.grad = x.grad, None
+    chain(x).square().sum().backward()
+    assert torch.allclose(found, x.grad)
+
+
+def test_exported_filters_run_as_before():
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.tone = fx.filter.LoButterworth(9000, order=3, fs=48000)
+            self.chain = fx.filter.HiButterworth(80, fs=48000) | fx.effect.Gain(0.5)
+
+        def forward(self, x):
+            return torch.tanh(self.chain(self.tone(x)))
+
+    x = torch.randn(2, 300, generator=torch.Generator().manual_seed(0))
+    exported = torch.export.export(Model(), (x,))
+    assert torch.allclose(exported.module()(x), Model()(x))
+    assert sum("sos_forward" in str(node.target) for node in exported.graph.nodes) == 2
