@@ -110,9 +110,17 @@ def test_public_names_are_what_they_say():
         torchfx.nothing  # noqa: B018
 
 
-def test_import_costs_under_50_ms_beyond_torch():
-    code = "import torch, time; t = time.perf_counter(); import torchfx; print(time.perf_counter() - t)"
-    assert min(float(run(code)) for _ in range(5)) < 0.05
+def test_import_is_a_small_part_of_importing_torch():
+    """50 ms beyond PyTorch's own second or so; as a ratio within one process, since machines differ."""
+    code = """
+import time
+start = time.perf_counter()
+import torch
+loaded = time.perf_counter()
+import torchfx
+print((time.perf_counter() - loaded) / (loaded - start))
+"""
+    assert min(float(run(code)) for _ in range(5)) < 0.06
 
 
 def test_command_line_help_needs_no_torch():

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from torchfx.errors import ArgumentError, ArgumentTypeError, AudioFileError, SampleRateError, TorchFXError
     from torchfx.plan import Plan
     from torchfx.rate import sample_rate
+    from torchfx.suggest import Suggestion, suggest_device
     from torchfx.wave import Wave
 
 __all__ = [
@@ -30,14 +31,16 @@ __all__ = [
     "Parallel",
     "Plan",
     "SampleRateError",
+    "Suggestion",
     "TorchFXError",
     "Wave",
     "effect",
     "filter",
     "sample_rate",
+    "suggest_device",
 ]
 
-_MODULES = ("wave", "plan", "chain", "rate", "errors")  # where the names above live
+_MODULES = ("wave", "plan", "chain", "rate", "suggest", "errors")  # where the names above live
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -20,6 +19,7 @@ from torchfx.checks import sample_rate
 from torchfx.errors import ArgumentError, AudioFileError
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     from soundfile import SoundFile
 
 __all__ = ["FORMATS", "AudioInfo", "ClippingWarning", "info", "load", "save"]

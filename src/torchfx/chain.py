@@ -6,6 +6,7 @@ from collections import OrderedDict
 
 from torch import Tensor, nn
 
+from torchfx._ops.paths import cpu_path, other_path
 from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.plan import Plan, lower
 from torchfx.processor import Processor, register_join
@@ -33,6 +34,7 @@ class FilterChain(Processor, nn.Sequential):  # type: ignore[misc]  # `+` adds o
              HiButterworth(cutoff=80, order=4)
              LoButterworth(cutoff=12000, order=2)
              Gain(-3 dB)
+        CPU tensors: ...; other devices: ...
     """
 
     def __init__(self, *modules: nn.Module | OrderedDict[str, nn.Module]) -> None:
@@ -58,7 +60,8 @@ class FilterChain(Processor, nn.Sequential):  # type: ignore[misc]  # `+` adds o
     def explain(self, fs: float | None = None) -> Plan:
         """Print the lowered plan at a sample rate (Hz), like a database's EXPLAIN, and return it.
 
-        Without `fs` the rate is the one the filters were built for.
+        Without `fs` the rate is the one the filters were built for. The last line says which implementation the
+        operators have here; `torchfx.suggest_device` measures which device is faster.
         """
         return _explain(self, fs)
 
@@ -115,6 +118,7 @@ def _explain(module: nn.Module, fs: float | None) -> Plan:
         with sample_rate(fs):
             plan = lower(module)
     print(plan)
+    print(f"CPU tensors: {cpu_path()}; other devices: {other_path()}")
     return plan
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -78,13 +79,11 @@ def suggest_device(chain: nn.Module, channels: int, samples: int, fs: float) -> 
         raise ArgumentTypeError(f"chain must be an nn.Module, got {chain!r} ({type(chain).__name__})")
     shape = (whole_number("channels", channels, 1), whole_number("samples", samples, 1))
     rate = checked_rate(fs)
-    with sample_rate(rate):
-        plan = lower(chain)
-    cpu_s = _cost(plan.run, str(plan), shape, "cpu")
-    if not torch.cuda.is_available():
-        return decide(cpu_s, shape[1] / rate)
-    gpu_s = _cost(plan.run, str(plan), shape, "cuda")
-    return decide(cpu_s, shape[1] / rate, gpu_s, _transfer_cost(shape))
+    with sample_rate(rate), torch.no_grad():
+        cpu_s = _cost(chain, shape, "cpu")
+        if not torch.cuda.is_available():
+            return decide(cpu_s, shape[1] / rate)
+        return decide(cpu_s, shape[1] / rate, _cost(chain, shape, "cuda"), _transfer_cost(shape))
 
 
 def decide(cpu_s: float, signal_s: float, gpu_s: float | None = None, transfer_s: float | None = None) -> Suggestion:
@@ -110,22 +109,23 @@ def decide(cpu_s: float, signal_s: float, gpu_s: float | None = None, transfer_s
 _costs: dict[tuple[Any, ...], float] = {}
 
 
-def _cost(run: Callable[[Tensor], Tensor], plan: str, shape: tuple[int, int], device: str) -> float:
-    """Return the seconds that `run` takes on a signal, measured, or extrapolated from two shorter ones."""
+def _cost(chain: nn.Module, shape: tuple[int, int], device: str) -> float:
+    """Return the seconds that a chain takes on a signal, measured, or extrapolated from two shorter ones."""
     channels, samples = shape
     longest = max(2, MEASURED // channels)
     if samples <= longest:
-        return _measured(run, plan, shape, device)
-    half, whole = (_measured(run, plan, (channels, size), device) for size in (longest // 2, longest))
+        return _measured(chain, shape, device)
+    half, whole = (_measured(chain, (channels, size), device) for size in (longest // 2, longest))
     per_sample = max(0.0, whole - half) / (longest - longest // 2)
     return whole + per_sample * (samples - longest)
 
 
-def _measured(run: Callable[[Tensor], Tensor], plan: str, shape: tuple[int, int], device: str) -> float:
-    key = (plan, shape, device, torch.get_num_threads())
+def _measured(chain: nn.Module, shape: tuple[int, int], device: str) -> float:
+    key = (str(lower(chain)), shape, device, torch.get_num_threads())
     if key not in _costs:
+        module = copy.deepcopy(chain).to(device)  # the chain itself stays where it is
         x = torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(device)
-        _costs[key] = _median_time(lambda: run(x))
+        _costs[key] = _median_time(lambda: lower(module).run(x))
     return _costs[key]
 
 

@@ -8,7 +8,7 @@ from importlib import metadata
 
 import torch
 
-from torchfx._ops import native
+from torchfx._ops.paths import cpu_path, other_path
 
 __all__ = ["describe"]
 
@@ -20,9 +20,9 @@ def describe() -> dict[str, str]:
     facts = {package: _version(package) for package in PACKAGES}
     facts["python"] = f"{platform.python_version()} ({platform.system()} {platform.machine()})"
     facts["threads"] = f"{torch.get_num_threads()} of {os.cpu_count()} processors"
-    facts["cpu path"] = _cpu_path()
+    facts["cpu path"] = cpu_path()
     facts["gpu"] = _gpu()
-    facts["gpu path"] = "reference in plain PyTorch"
+    facts["gpu path"] = other_path()
     return facts
 
 
@@ -31,12 +31,6 @@ def _version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return "not installed"
-
-
-def _cpu_path() -> str:
-    if native.library is None:
-        return f"reference in plain PyTorch (native library {native.why_missing})"
-    return f"native, instruction set {native.instruction_set()}"
 
 
 def _gpu() -> str:

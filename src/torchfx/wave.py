@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -19,7 +18,10 @@ from torchfx.rate import sample_rate
 
 __all__ = ["Wave"]
 
-ArrayLike = Tensor | npt.NDArray[Any] | Sequence[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    ArrayLike = Tensor | npt.NDArray[Any] | Sequence[Any]
 
 
 class Wave:

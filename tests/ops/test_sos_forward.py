@@ -7,6 +7,7 @@ from scipy import signal
 
 from oracle import LENGTHS, bound, deviation, exact_sos
 from torchfx import _ops
+from torchfx._ops import native
 from torchfx._ops.sos.operator import sos_forward_native, sos_forward_reference
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
@@ -125,7 +126,7 @@ def test_nan_spreads_to_what_follows_in_its_channel_only(rng, form):
     y, _ = form(x, torch.from_numpy(CHAIN), None, 256)
     others = [c for c in range(9) if c != 4]
     assert torch.allclose(y[others], clean[others], atol=1e-12, rtol=0)
-    if form is sos_forward_native:
+    if form is sos_forward_native and native.library is not None:
         assert torch.allclose(y[4, :3000], clean[4, :3000], atol=1e-12, rtol=0)
     assert y[4, 3000:].isnan().all()
 

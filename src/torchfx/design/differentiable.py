@@ -8,11 +8,14 @@ belongs (Oppenheim and Schafer, Discrete-Time Signal Processing, chapter 7).
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 __all__ = ["follow_cutoff"]
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from torch import Tensor
 
 from torchfx.checks import whole_number
 from torchfx.design.iir import check_cutoff
-from torchfx.design.operator import Coefficients, design_operator
+from torchfx.design.operator import design_operator
 from torchfx.errors import ArgumentError, ArgumentTypeError
+
+if TYPE_CHECKING:
+    from torchfx.design.operator import Coefficients
 
 __all__ = ["Window", "check_band_edges", "check_taps", "fir_taps"]
 

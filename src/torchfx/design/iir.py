@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Literal, TypeGuard
+from typing import TYPE_CHECKING, Literal, TypeGuard
 
 import numpy as np
 from torch import Tensor
 
 from torchfx.checks import finite_number, positive_number, sample_rate, whole_number
 from torchfx.design.differentiable import follow_cutoff
-from torchfx.design.operator import Coefficients, design_operator
+from torchfx.design.operator import design_operator
 from torchfx.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from torchfx.design.operator import Coefficients
 
 __all__ = ["BandType", "butterworth", "chebyshev1", "check_cutoff", "is_learned"]
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from torchfx._ops.library import library
 
-__all__ = ["Coefficients", "design_operator"]
+__all__ = ["design_operator"]
 
-Coefficients = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Coefficients = npt.NDArray[np.float64]
 
 
 def design_operator(

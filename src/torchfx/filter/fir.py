@@ -7,7 +7,6 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -72,7 +71,7 @@ class FIR(FiniteResponse):
 
     taps: Tensor
 
-    def __init__(self, b: Sequence[float] | npt.NDArray[Any] | Tensor) -> None:
+    def __init__(self, b: Sequence[float] | np.ndarray[Any, Any] | Tensor) -> None:
         """Check and keep the taps."""
         super().__init__()
         if isinstance(b, Tensor) and b.requires_grad:
@@ -159,7 +158,7 @@ class DesignableFIR(FiniteResponse):
         return ", ".join(parts)
 
 
-def _as_float64(values: Sequence[float] | npt.NDArray[Any] | Tensor) -> Tensor:
+def _as_float64(values: Sequence[float] | np.ndarray[Any, Any] | Tensor) -> Tensor:
     if isinstance(values, Tensor):
         if values.is_complex():
             raise ArgumentTypeError(f"b must be real, got {values.dtype}")

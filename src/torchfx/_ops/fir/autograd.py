@@ -119,4 +119,4 @@ def fir_backward_fake(
 library.impl("fir_forward", fir_forward_autograd, "Autograd")
 library.impl("fir_backward", fir_backward_native, "CPU")
 library.impl("fir_backward", fir_backward_reference, "CompositeExplicitAutograd")
-torch.library.register_fake("torchfx_ext::fir_backward", fir_backward_fake, lib=library)
+library.impl("fir_backward", fir_backward_fake, "Meta")

@@ -62,9 +62,14 @@ def fir_forward_reference(x: Tensor, taps: Tensor, state: Tensor | None = None) 
     reference_warning.warn_once(x.device)
     signal = x.reshape(-1, x.shape[-1]).double()
     start = x.new_zeros(shape, dtype=torch.float64) if state is None else state
-    form = reference.direct if taps.numel() <= reference.DIRECT_TAPS else reference.through_fft
+    # A transform would spread a NaN over the whole channel.
+    directly = taps.numel() <= reference.DIRECT_TAPS or not bool(torch.isfinite(signal).all())
+    form = reference.direct if directly else reference.through_fft
     y, after = form(signal, taps, start.reshape(signal.shape[0], -1))
-    return y.reshape(x.shape).to(x.dtype), after.reshape(shape).clone()
+    # Both are parts of one tensor; results of their own are contiguous and share nothing.
+    return y.reshape(x.shape).to(x.dtype).contiguous(), after.reshape(shape).clone(
+        memory_format=torch.contiguous_format
+    )
 
 
 def fir_forward_fake(x: Tensor, taps: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -75,4 +80,4 @@ def fir_forward_fake(x: Tensor, taps: Tensor, state: Tensor | None = None) -> tu
 
 library.impl("fir_forward", fir_forward_native, "CPU")
 library.impl("fir_forward", fir_forward_reference, "CompositeExplicitAutograd")
-torch.library.register_fake("torchfx_ext::fir_forward", fir_forward_fake, lib=library)
+library.impl("fir_forward", fir_forward_fake, "Meta")

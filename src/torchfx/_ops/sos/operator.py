@@ -65,7 +65,7 @@ def sos_forward_reference(
     start = start.reshape(sos.shape[0], -1, 2)
     form = reference.scan if x.shape[-1] >= max(threshold, reference.BLOCK) else reference.loop
     y, after = form(signal, sos, start)
-    return y.reshape(x.shape).to(x.dtype), after.reshape(shape)
+    return y.reshape(x.shape).to(x.dtype).contiguous(), after.reshape(shape)
 
 
 def sos_forward_fake(
@@ -78,4 +78,4 @@ def sos_forward_fake(
 
 library.impl("sos_forward", sos_forward_native, "CPU")
 library.impl("sos_forward", sos_forward_reference, "CompositeExplicitAutograd")
-torch.library.register_fake("torchfx_ext::sos_forward", sos_forward_fake, lib=library)
+library.impl("sos_forward", sos_forward_fake, "Meta")

@@ -19,15 +19,19 @@ delta operator of Middleton and Goodwin, 1986.)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 __all__ = ["loop", "scan"]
 
-Wide = npt.NDArray[np.longdouble]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Wide = npt.NDArray[np.longdouble]
+
 BLOCK = 64
 
 
@@ -82,7 +86,10 @@ def loop(x: Tensor, sos: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def scan(x: Tensor, sos: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-    """Filter (channels, time) float64 in blocks, from `state` (sections, channels, 2); time must be >= BLOCK."""
+    """Filter (channels, time) float64 in blocks, from `state` (sections, channels, 2); time must be >= BLOCK.
+
+    A NaN also reaches the samples before it that lie in its block.
+    """
     after = torch.empty_like(state)
     whole = x.shape[-1] // BLOCK * BLOCK
     for i, section in enumerate(sections_of(sos)):
