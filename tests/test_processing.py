@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 import torch
 
 import torchfx as fx
@@ -41,6 +43,21 @@ def test_files_are_filtered_and_keep_their_encoding(tmp_path, talk):
     assert torch.allclose(audio_io.load(outcome.target)[0], expected, atol=2**-16)
     [outcome] = process_files([(talk, tmp_path / "talk.flac")], module)
     assert audio_io.info(outcome.target).format == "FLAC"
+
+
+def test_many_channels_keep_their_encoding(tmp_path):
+    source = tmp_path / "multi.wav"
+    soundfile.write(source, np.zeros((100, 17)), 48000, format="WAVEX", subtype="PCM_24")
+    [outcome] = process_files([(source, tmp_path / "out.wav")], fx.effect.Gain(0.5))
+    assert (audio_io.info(outcome.target).channels, audio_io.info(outcome.target).encoding) == (17, "PCM_24")
+
+
+def test_a_folder_is_made_but_not_a_tree(tmp_path, talk):
+    [outcome] = process_files([(talk, tmp_path / "new" / "talk.wav")], fx.effect.Gain(0.5))
+    assert outcome.error is None
+    [outcome] = process_files([(talk, tmp_path / "no" / "such" / "talk.wav")], fx.effect.Gain(0.5))
+    assert "No such file or directory" in str(outcome.error)
+    assert not (tmp_path / "no").exists()
 
 
 def test_one_failure_stops_nothing(tmp_path, talk):

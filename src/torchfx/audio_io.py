@@ -68,7 +68,8 @@ def info(path: str | os.PathLike[str]) -> AudioInfo:
         AudioFileError: the file is missing, empty, truncated or of no known format.
     """
     with _opened(path) as file:
-        return AudioInfo(file.samplerate, file.channels, file.frames, file.format, file.subtype)
+        container = "WAV" if file.format == "WAVEX" else file.format  # WAVEX: a WAV with a longer header
+        return AudioInfo(file.samplerate, file.channels, file.frames, container, file.subtype)
 
 
 def load(path: str | os.PathLike[str], frame_offset: int = 0, num_frames: int = -1) -> tuple[Tensor, int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from torch import nn
 
 from torchfx import audio_io
-from torchfx.errors import ArgumentError, TorchFXError
+from torchfx.errors import ArgumentError, AudioFileError, TorchFXError
 from torchfx.wave import Wave
 
 __all__ = ["Outcome", "plan_outputs", "process_files"]
@@ -77,6 +77,9 @@ def _process(source: Path, target: Path, module: nn.Module, overwrite: bool) -> 
     header = audio_io.info(source)
     same_format = audio_io.FORMATS.get(target.suffix.lower()) == header.format
     result = Wave.from_file(source) | module
-    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        target.parent.mkdir(exist_ok=True)
+    except OSError as error:
+        raise AudioFileError(f"cannot write {target}: {error.strerror}") from error
     result.save(target, encoding=header.encoding if same_format else None)
     return result.duration()
