@@ -63,3 +63,142 @@ def demo() -> None:
     from torchfx.cli import demo as command
 
     raise typer.Exit(command.run())
+
+
+@app.command()
+def measure(
+    statements: Annotated[list[str], typer.Argument(metavar="STATEMENT...", help="Python; two or more are compared.")],
+    setup: Annotated[str, typer.Option("--setup", "-s", metavar="CODE", help="Runs once; torch is imported.")] = "pass",
+    threads: Annotated[int | None, typer.Option(min=1, help="PyTorch's threads for one operator.")] = None,
+    max_time: Annotated[float, typer.Option("--max-time", help="Seconds to spend at most.")] = 10.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Time a statement: warmed up, synchronised, as often as its spread asks for.
+
+    torchfx measure "x @ x" --setup "x = torch.randn(512, 512)"
+
+    Several statements are timed in turns and compared with the first. Exit status 1: nothing ran.
+    """
+    from torchfx.cli import measure as command
+
+    raise typer.Exit(command.run(statements, setup, threads, max_time, as_json))
+
+
+@app.command()
+def bench(
+    suite: Annotated[str, typer.Argument(metavar="SUITE", help="iir, fir, api, latency, threshold or targets.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer and smaller signals, fewer rounds.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables and drawings.")] = False,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the .out (CSV) and .png.")] = Path(),
+    peer: Annotated[
+        list[str] | None,
+        typer.Option("--peer", metavar="NAME=PYTHON", help="Another Python whose libraries take part; repeatable."),
+    ] = None,
+    durations: Annotated[str | None, typer.Option("--durations", help="Seconds, as in 1,5,60.")] = None,
+    samples: Annotated[str | None, typer.Option("--samples", help="Block sizes or lengths, as in 64,256.")] = None,
+    channels: Annotated[str | None, typer.Option("--channels", help="As in 1,2,8.")] = None,
+    repetitions: Annotated[int | None, typer.Option("--repetitions", "-r", help="Rounds; for latency, calls.")] = None,
+    limit: Annotated[float, typer.Option("--limit", help="Seconds a signal, after three rounds.")] = 60.0,
+    threads: Annotated[int | None, typer.Option("--threads", help="PyTorch's threads.")] = None,
+) -> None:
+    """Measure this machine: equality with SciPy first, then interleaved rounds, medians with quartiles.
+
+    iir, fir and api run whole signals, latency small blocks, threshold finds where splitting a signal pays, and
+    targets measures the promised ratios (exit status 1 when one is missed).
+    """
+    from torchfx.cli import bench as command
+
+    options = command.Request(
+        quick, repetitions, limit, durations, samples, channels, threads, tuple(peer or ()), as_json, output
+    )
+    raise typer.Exit(command.run(suite, options))
+
+
+@app.command()
+def gate(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder with counts.json, or such a file.")],
+    name: Annotated[str | None, typer.Option("--name", help="Add the table tool.torchfx.budgets.NAME.")] = None,
+    pyproject: Annotated[
+        Path | None, typer.Option("--pyproject", help="Where budgets are; default: above here.")
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option("--baseline", help="Counts not to exceed; default: torchfx-baseline.json if it is there."),
+    ] = None,
+    update: Annotated[bool, typer.Option("--update", help="Keep these counts as the baseline.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a baseline of another environment.")] = False,
+    form: Annotated[str, typer.Option("--format", help="text, json, junit or github.")] = "text",
+) -> None:
+    """Check what a run counted against budgets in pyproject.toml and a baseline.
+
+    `with profiler.count() as c: step()` and `c.save("run")` write RUN. Exit status 1: a limit was not kept.
+    """
+    from torchfx.cli import gate as command
+
+    request = command.Request(name, pyproject, baseline, update, force, form)
+    raise typer.Exit(command.run(run, request))
+
+
+@app.command()
+def experiment(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="matmul-add: x @ w + b on square matrices.")],
+    size: Annotated[list[int] | None, typer.Option("--size", help="Rows of the matrices; repeatable.  [64]")] = None,
+    dtype: Annotated[str, typer.Option("--dtype", help="bf16, fp16, fp32 or fp64.")] = "bf16",
+    warmup: Annotated[bool, typer.Option("--warmup", help="Call it 10 times before profiling.")] = False,
+    compiled: Annotated[bool, typer.Option("--compile", help="With torch.compile.")] = False,
+    mode: Annotated[str | None, typer.Option("--mode", help="Of torch.compile, such as reduce-overhead.")] = None,
+    batch: Annotated[int | None, typer.Option("--batch", help="A leading batch dimension of this length.")] = None,
+    wait: Annotated[int, typer.Option("--wait", help="Steps to skip.")] = 1,
+    unrecorded: Annotated[int, typer.Option("--profiler-warmup", help="Steps profiled and not kept.")] = 1,
+    active: Annotated[int, typer.Option("--active", help="Steps to record.")] = 3,
+    device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, cuda:1, ...  [the accelerator]")] = None,
+    grid: Annotated[bool, typer.Option("--grid", help="Cold and warm, eager and compiled, each apart.")] = False,
+    sweep: Annotated[str, typer.Option("--sweep", metavar="size=A..B", help="Time many sizes and draw them.")] = "",
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files.")] = Path("traces"),
+    force: Annotated[bool, typer.Option("--force", "-f", help="Replace files instead of numbering them.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Run a small study under the profiler and read what it shows.
+
+    torchfx experiment matmul-add --size 64 writes traces/matmul_add/64_bf16_cold_eager.json and .txt.
+    Several sizes, and --grid, run each case in a process of its own, so that cold means cold.
+    """
+    from torchfx.cli import experiment as command
+
+    request = command.Request(dtype, device, batch, warmup, compiled, mode, (wait, unrecorded, active))
+    target = command.Target(output, force, as_json)
+    raise typer.Exit(command.run(name, size or [64], request, grid, sweep, target))
+
+
+@app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+def profile(
+    words: Annotated[list[str], typer.Argument(metavar="SCRIPT [ARGS...]", help="What `python` would run.")],
+    module: Annotated[bool, typer.Option("-m", help="Run a module, as python -m does.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder to write.  [traces/SCRIPT]")] = None,
+    wait: Annotated[int, typer.Option("--wait", help="Steps left unprofiled before each window.")] = 3,
+    warmup: Annotated[int, typer.Option("--warmup", help="Steps profiled and dropped.")] = 1,
+    active: Annotated[int, typer.Option("--active", help="Steps recorded.")] = 3,
+    repeat: Annotated[int, typer.Option("--repeat", help="Windows.")] = 1,
+    step_on: Annotated[
+        str, typer.Option("--step-on", help="auto, optimizer, dataloader, forward, none, or MODULE:FUNCTION.")
+    ] = "auto",
+    seconds: Annotated[float, typer.Option("--seconds", help="How much of a run without steps to record.")] = 10,
+    shapes: Annotated[bool, typer.Option(help="Sizes of the operators' inputs.")] = True,
+    memory: Annotated[bool, typer.Option("--memory", help="Allocations and releases.")] = False,
+    stacks: Annotated[bool, typer.Option("--stacks", help="Python stacks; slow.")] = False,
+    flops: Annotated[bool, typer.Option("--flops", help="Estimated floating point operations.")] = False,
+    modules: Annotated[bool, typer.Option("--modules", help="Module hierarchy of TorchScript.")] = False,
+    cuda: Annotated[bool | None, typer.Option("--cuda/--no-cuda", help="The GPU.  [where the program uses it]")] = None,
+    sync_events: Annotated[bool, typer.Option(help="Waits for the GPU and between its streams.")] = True,
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write TensorBoard's files.")] = False,
+) -> None:
+    """Run a PyTorch program under the profiler, without changing it, and show where its time went.
+
+    Options of the profiler go before the script: torchfx profile --active 5 train.py --epochs 1
+    stdout and the exit status are the program's; the report goes to stderr and, with the trace and tables, to a folder.
+    """
+    from torchfx.cli import profile as command
+
+    recorded = command.Options(shapes, memory, stacks, flops, modules, cuda, sync_events, tensorboard)
+    schedule = (wait, warmup, active, repeat)
+    raise typer.Exit(command.run(words, module, out, schedule, recorded, step_on, seconds))

@@ -1,0 +1,10 @@
+"""What is compared: one file per library, run by `worker.py` in a process of its own.
+
+The files import nothing from their neighbours, so that they also run under a Python that has no torchfx. Each says in
+NEEDS what must be installed and offers
+
+    CONTENDERS  name -> prepare(job, x), which returns a function of no arguments: the work to be timed
+    STREAMS     name -> prepare(job), which returns step(block): the next block's output, state carried
+
+A job is a dictionary: fs, device, sos and taps of the whole chain, and each filter's design with its b and a.
+"""

@@ -1,0 +1,63 @@
+"""The page of measured figures, made from reports and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torchfx.bench.plots import terminal
+from torchfx.bench.report import LatencyRow, Report
+from torchfx.bench.tables import HEADERS, cells, machine, remarks
+
+__all__ = ["page"]
+
+INTRODUCTION = """\
+# Performance
+
+This page is generated from the JSON reports in `benchmark/results/`; don't edit it. To measure your machine:
+
+    torchfx bench targets
+    torchfx bench iir
+
+and to make this page anew:
+
+    for suite in targets iir fir api latency threshold; do
+        torchfx bench $suite --json > benchmark/results/$suite.json
+    done
+    python benchmark/performance_page.py benchmark/results/*.json > docs/performance.md
+
+How to read it: before anything is timed, each result is compared with SciPy in float64 ("deviation", relative to the
+peak); this library's must lie within 2e-7. Contenders take turns (A B A B), each in a process of its own, except for
+the targets and the threshold, which run in one process. Times are medians of the turns, with quartiles; ratios are
+taken turn by turn. A sample is one channel at one instant; GB/s counts 8 bytes a sample (float32 read once, written
+once); "of copy" is the share of the bandwidth that PyTorch's own copy reached in the same rounds. Ratios carry over to
+other machines better than times.
+"""
+
+ORDER = ("targets", "iir", "fir", "api", "latency", "threshold")
+
+
+def page(reports: Sequence[Report]) -> str:
+    """Return the page as Markdown, suites in a fixed order."""
+    parts = [INTRODUCTION]
+    for report in sorted(reports, key=lambda report: ORDER.index(report.suite)):
+        parts += [f"## {report.suite}: {report.title}\n", f"{report.work}. Reference: {report.baseline}.\n"]
+        parts.append(f"Machine: {machine(report)}.\n")
+        if report.rows:
+            parts.append(_table(report))
+        said = [f"- {remark}" for remark in remarks(report)]
+        if said:
+            parts.append("\n".join(said) + "\n")
+        if isinstance(report.rows[0] if report.rows else None, LatencyRow):
+            parts.append(f"```text\n{_plain(terminal.draw(report))}\n```\n")
+    return "\n".join(parts)
+
+
+def _table(report: Report) -> str:
+    header = HEADERS[type(report.rows[0])]
+    lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
+    lines += [f"| {' | '.join(cells(row))} |" for row in report.rows]
+    return "\n".join(lines) + "\n"
+
+
+def _plain(drawing: str) -> str:
+    return "\n".join(line.rstrip() for line in drawing.splitlines())

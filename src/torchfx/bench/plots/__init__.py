@@ -1,0 +1,1 @@
+"""Reports as pictures: PNG with matplotlib, or characters in a terminal."""
