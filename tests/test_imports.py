@@ -95,6 +95,11 @@ def test_import_alone_needs_no_torch():
     assert run(code).split() == ["torchfx_ext::sos_forward"]
 
 
+def test_a_filter_imported_alone_joins():
+    code = "import torchfx\nfrom torchfx.filter import FIR\nf = FIR([1.0])\nprint(type(f | f), type(f + f))"
+    assert run(code).count("torchfx.chain.") == 2
+
+
 def test_operators_are_registered_where_torch_is_loaded():
     code = "import torch, torchfx; print(torch.ops.torchfx_ext.sos_forward.default.name())"
     assert run(code).split() == ["torchfx_ext::sos_forward"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable
+from importlib import import_module
 from typing import Any
 
 from torch import Tensor, nn
@@ -19,6 +20,13 @@ _joins: dict[str, Join] = {}
 def register_join(operator: str, join: Join) -> None:
     """Say what `|` or `+` between modules builds; the containers register themselves, so imports go one way."""
     _joins[operator] = join
+
+
+def _join(operator: str, left: nn.Module, right: nn.Module) -> nn.Module:
+    """Build what an operator between two modules means."""
+    if operator not in _joins:
+        import_module("torchfx.chain")  # whoever imported a filter alone has not met the containers yet
+    return _joins[operator](left, right)
 
 
 class Processor(nn.Module):
@@ -48,19 +56,19 @@ class Processor(nn.Module):
 
     def __or__(self, other: object) -> nn.Module:
         """Join: this module, then `other`."""
-        return _joins["|"](self, other) if isinstance(other, nn.Module) else NotImplemented
+        return _join("|", self, other) if isinstance(other, nn.Module) else NotImplemented
 
     def __ror__(self, other: object) -> nn.Module:
         """Join: `other`, a plain `nn.Module`, then this one."""
-        return _joins["|"](other, self) if isinstance(other, nn.Module) else NotImplemented
+        return _join("|", other, self) if isinstance(other, nn.Module) else NotImplemented
 
     def __add__(self, other: object) -> nn.Module:
         """Join side by side: the outputs are added."""
-        return _joins["+"](self, other) if isinstance(other, nn.Module) else NotImplemented
+        return _join("+", self, other) if isinstance(other, nn.Module) else NotImplemented
 
     def __radd__(self, other: object) -> nn.Module:
         """Join side by side with a plain `nn.Module` on the left."""
-        return _joins["+"](other, self) if isinstance(other, nn.Module) else NotImplemented
+        return _join("+", other, self) if isinstance(other, nn.Module) else NotImplemented
 
     @abstractmethod
     def forward(self, x: Tensor) -> Tensor:

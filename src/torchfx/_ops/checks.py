@@ -12,10 +12,13 @@ from torchfx.errors import ArgumentError, ArgumentTypeError
 
 __all__ = ["check_finite", "check_same_device", "check_signal", "check_sos", "check_stable", "check_state"]
 
+FLOAT32, FLOAT64 = torch.float32, torch.float64
+
 
 def check_signal(x: Tensor) -> None:
     """Raise unless `x` is a non-empty float32 or float64 tensor (..., time)."""
-    if x.dtype is not torch.float32 and x.dtype is not torch.float64:
+    dtype = x.dtype
+    if dtype is not FLOAT32 and dtype is not FLOAT64:
         raise ArgumentTypeError(
             f"x must be float32 or float64, got {x.dtype}; convert it first, e.g. x.float() "
             f"(half precision would lose the filter's state)"
@@ -24,12 +27,15 @@ def check_signal(x: Tensor) -> None:
         raise ArgumentError(f"x must hold samples, shape (..., time), got the empty shape {tuple(x.shape)}")
 
 
-def check_sos(sos: Tensor) -> None:
-    """Raise unless `sos` is float64 (sections, 6)."""
-    if sos.dtype is not torch.float64:
+def check_sos(sos: Tensor) -> int:
+    """Return the number of sections, or raise unless `sos` is float64 (sections, 6)."""
+    if sos.dtype is not FLOAT64:
         raise ArgumentTypeError(f"sos must be float64, got {sos.dtype}")
-    if sos.dim() != 2 or sos.shape[1] != 6 or sos.numel() == 0:
-        raise ArgumentError(f"sos must have the shape (sections >= 1, 6), got {tuple(sos.shape)}")
+    if sos.dim() == 2:
+        sections, columns = sos.shape
+        if columns == 6 and sections > 0:
+            return sections
+    raise ArgumentError(f"sos must have the shape (sections >= 1, 6), got {tuple(sos.shape)}")
 
 
 def check_state(state: Tensor, shape: tuple[int, ...]) -> None:

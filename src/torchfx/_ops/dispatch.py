@@ -8,10 +8,14 @@ from torch import Tensor
 __all__ = ["is_plain", "wants_gradient"]
 
 
+_active_modes = torch._C._len_torch_dispatch_stack
+
+
 def wants_gradient(x: Tensor, coefficients: Tensor, state: Tensor | None) -> bool:
     """Return whether this call has to be recorded for a backward pass."""
-    wanted = x.requires_grad or coefficients.requires_grad or (state is not None and state.requires_grad)
-    return wanted and torch.is_grad_enabled()
+    if x.requires_grad or coefficients.requires_grad or (state is not None and state.requires_grad):
+        return torch.is_grad_enabled()
+    return False
 
 
 def is_plain(x: Tensor) -> bool:
@@ -19,4 +23,4 @@ def is_plain(x: Tensor) -> bool:
 
     Not so for subclasses, and not while a dispatch mode (tracing, counting) wants to see the operator.
     """
-    return type(x) is Tensor and x.is_cpu and torch._C._len_torch_dispatch_stack() == 0
+    return type(x) is Tensor and x.is_cpu and not _active_modes()

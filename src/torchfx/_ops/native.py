@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
 import sys
 from importlib import resources
 from typing import Final
 
 from torchfx.errors import TorchFXError
 
-__all__ = ["instruction_set", "library", "why_missing"]
+__all__ = ["instruction_set", "library", "pack13", "pack14", "why_missing"]
 
 ABI_VERSION: Final = 1
 NAMES: Final = {"win32": "torchfx_native.dll", "darwin": "libtorchfx_native.dylib"}
@@ -19,6 +20,8 @@ _int32, _int64, _pointer = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
 _SIGNAL: Final = [_int32, _pointer, _int64, _int64, _pointer, _int64, _int64, _int64]
 SIGNATURES: Final = {
     "torchfx_sos_forward": [*_SIGNAL, _pointer, _int64, _pointer, _pointer, _int64, _int32],
+    "torchfx_sos_forward_packed": [ctypes.c_char_p],
+    "torchfx_fir_forward_packed": [ctypes.c_char_p],
     "torchfx_sos_backward": [
         *(_int32, _pointer, _int64, _int64, _pointer, _int64, _int64, _int64, _int64),
         *(_pointer, _int64, _pointer, _pointer, _pointer, _int64, _pointer, _pointer, _int64, _int32),
@@ -37,6 +40,10 @@ SIGNATURES: Final = {
     ],
     "torchfx_advise_huge_pages": [_pointer, _int64],
 }
+
+
+pack13, pack14 = struct.Struct("13q").pack, struct.Struct("14q").pack
+"""Arguments of the `_packed` functions, as bytes; 0 is a null pointer."""
 
 
 def _find() -> os.PathLike[str] | None:

@@ -20,9 +20,10 @@ library.define(
 def check(x: Tensor, sos: Tensor, state: Tensor | None) -> tuple[int, ...]:
     """Raise on bad arguments; return the state's shape, (sections, *leading, 2)."""
     check_signal(x)
-    check_sos(sos)
+    sections = check_sos(sos)
     check_same_device(x, "sos", sos)
-    shape = (sos.shape[0], *x.shape[:-1], 2)
+    *leading, _ = x.shape
+    shape = (sections, *leading, 2)
     if state is not None:
         check_state(state, shape)
         check_same_device(x, "state", state)
@@ -40,13 +41,14 @@ def sos_forward_native(
     signal, channel_stride, time_stride = as_channels(x, time)
     sos = packed(sos)
     y, after = empty_output(x), torch.empty(*shape, dtype=torch.float64)
-    status = native.library.torchfx_sos_forward(
+    arguments = native.pack14(
         x.dtype is torch.float64,
         signal.data_ptr(), channel_stride, time_stride, y.data_ptr(), time, x.numel() // time, time,
         sos.data_ptr(), shape[0],
-        None if state is None else (state := packed(state)).data_ptr(), after.data_ptr(),
+        0 if state is None else (state := packed(state)).data_ptr(), after.data_ptr(),
         threshold, torch.get_num_threads(),
     )  # fmt: skip
+    status = native.library.torchfx_sos_forward_packed(arguments)
     if status:
         check_stable(sos)
         raise_for(status, "torchfx_sos_forward")
