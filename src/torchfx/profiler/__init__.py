@@ -1,0 +1,35 @@
+"""Measure, capture and count what any PyTorch program does; nothing here is about audio.
+
+    profiler.measure(lambda: step(batch))
+    profiler.compare({"eager": f, "compiled": g})
+    with profiler.profile("traces/run", active=3) as p: ...
+    with profiler.count() as c: ...
+
+Names are loaded when they are first used, so importing this package imports no PyTorch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchfx.profiler.capture import profile
+    from torchfx.profiler.counters import count, counted
+    from torchfx.profiler.timing import compare, measure
+
+__all__ = ["compare", "count", "counted", "measure", "profile"]
+
+_HOMES = {"compare": "timing", "count": "counters", "counted": "counters", "measure": "timing", "profile": "capture"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'torchfx.profiler' has no attribute {name!r}")
+    value = getattr(import_module(f"torchfx.profiler.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

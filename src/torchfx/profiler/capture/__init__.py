@@ -1,0 +1,13 @@
+"""Capture: run any PyTorch program under `torch.profiler` and write a folder that says where the time went.
+
+`profile` is the context manager; `launch` runs programs that know nothing of it.
+"""
+
+from __future__ import annotations
+
+from torchfx.profiler.capture.context import profile
+from torchfx.profiler.capture.options import Options
+from torchfx.profiler.capture.result import Capture, ProfileWarning
+from torchfx.profiler.capture.schedule import Schedule
+
+__all__ = ["Capture", "Options", "ProfileWarning", "Schedule", "profile"]

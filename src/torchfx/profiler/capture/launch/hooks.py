@@ -1,0 +1,78 @@
+"""Tells a `StepFinder` what PyTorch does, and goes away without a trace.
+
+Nothing here is seen by `torch.compile`, so what is compiled under the profiler is what is compiled without it.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from torchfx.profiler.capture.launch.calls import watch_calls
+from torchfx.profiler.capture.launch.discovery import Source, StepFinder
+
+__all__ = ["has_optimizer", "install"]
+
+
+def install(finder: StepFinder, wanted: Source | None) -> list[Callable[[], None]]:
+    """Watch optimizers, DataLoaders and outermost modules in this thread; return what undoes it, to be called in turn.
+
+    Args:
+        finder: is told.
+        wanted: the only source that matters; modules are watched only where they may.
+    """
+    import torch
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+
+    here, process = threading.get_ident(), os.getpid()
+
+    def elsewhere() -> bool:
+        return threading.get_ident() != here or os.getpid() != process
+
+    def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
+        if not torch.compiler.is_compiling() and not elsewhere():
+            finder.optimizer(id(optimizer), type(optimizer).__name__)
+
+    loading, undo_data = _watch_data(finder, elsewhere)
+    undo = [register_optimizer_step_post_hook(stepped).remove, undo_data]
+    if wanted in {None, Source.FORWARD}:
+        undo += watch_calls(
+            lambda key, label: finder.forward(key, label, torch.is_grad_enabled()),
+            lambda: elsewhere() or bool(loading) or torch.compiler.is_compiling(),
+        )
+    return undo
+
+
+def has_optimizer() -> bool:
+    """Whether an optimizer exists anywhere in the program."""
+    from torch.optim import Optimizer
+
+    # type() and not isinstance(): proxies would be made to load what they stand for.
+    return any(issubclass(type(thing), Optimizer) for thing in gc.get_objects())
+
+
+def _watch_data(finder: StepFinder, elsewhere: Callable[[], bool]) -> tuple[list[int], Callable[[], None]]:
+    """Return a list that is not empty while a batch is being made, and what undoes it."""
+    import torch
+    from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+    original: Callable[[Any], Any] = _BaseDataLoaderIter.__next__
+    loading: list[int] = []
+
+    @functools.wraps(original)
+    def give(self: Any) -> Any:
+        if elsewhere() or loading:
+            return original(self)
+        finder.data(id(self._dataset), torch.is_grad_enabled())
+        loading.append(1)
+        try:
+            return original(self)
+        finally:
+            loading.clear()
+
+    setattr(_BaseDataLoaderIter, "__next__", give)  # noqa: B010  (a method is not assigned otherwise under mypy)
+    return loading, lambda: setattr(_BaseDataLoaderIter, "__next__", original)

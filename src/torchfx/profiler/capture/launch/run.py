@@ -1,0 +1,188 @@
+"""One program, one capture: waits for PyTorch, looks for steps, records, reports."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from torchfx.errors import ArgumentError
+from torchfx.profiler.capture.advice import Spelling
+from torchfx.profiler.capture.launch import hooks
+from torchfx.profiler.capture.launch.discovery import Source, StepFinder
+from torchfx.profiler.capture.launch.ending import Ending, on_termination, run_to_end
+from torchfx.profiler.capture.launch.importing import after_import
+from torchfx.profiler.capture.launch.later import after
+from torchfx.profiler.capture.launch.named import NamedFunction
+from torchfx.profiler.capture.launch.program import Program
+from torchfx.profiler.capture.options import Options
+from torchfx.profiler.capture.result import Capture
+from torchfx.profiler.capture.schedule import Phase, Schedule
+from torchfx.profiler.capture.session import Session
+
+__all__ = ["STEP_SOURCES", "Settings", "launch"]
+
+STEP_SOURCES = ("auto", *(source.value for source in Source), "none")
+QUIET = "99"  # Kineto prints a line for every start and stop into the program's stderr below this level
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to record a program.
+
+    Attributes:
+        path: the run's folder.
+        schedule: which steps.
+        options: what.
+        step_on: one of `STEP_SOURCES`, or a function as MODULE:NAME.
+        seconds: how much of a run without steps is recorded, in seconds.
+    """
+
+    path: Path
+    schedule: Schedule
+    options: Options
+    step_on: str
+    seconds: float
+
+    def __post_init__(self) -> None:
+        """Check what has no class of its own.
+
+        Raises:
+            ArgumentError: step_on is no source, or seconds not positive.
+        """
+        if not self.seconds > 0:
+            raise ArgumentError(f"seconds must be > 0, got {self.seconds}")
+        if self.step_on not in STEP_SOURCES:
+            NamedFunction.parse(self.step_on)
+
+
+def launch(program: Program, settings: Settings, report: Callable[[Capture], None]) -> Ending:
+    """Run a program to its end and record it on the way.
+
+    Args:
+        program: is run in this process, as `__main__`.
+        settings: how it is recorded.
+        report: called once, with the capture, when the program has ended or is being terminated.
+
+    Returns:
+        How the program ended, for the caller to end likewise.
+
+    Raises:
+        ArgumentError: there is no such script.
+    """
+    program.check()
+    os.environ.setdefault("KINETO_LOG_LEVEL", QUIET)
+    launched = _Launched(program, settings, report)
+    on_termination(launched.finish)
+    process = os.getpid()
+    ending = run_to_end(launched.run)
+    if os.getpid() != process:
+        ending.follow_in_child()
+    launched.finish(ending)
+    return ending
+
+
+class _Launched:
+    """The wiring between a program, its steps and a session."""
+
+    def __init__(self, program: Program, settings: Settings, report: Callable[[Capture], None]) -> None:
+        self._program, self._settings, self._report = program, settings, report
+        self._session = Session(
+            settings.path, settings.schedule, settings.options, program.command, Spelling("--{} {}", " "), False
+        )
+        self._function = None if settings.step_on in STEP_SOURCES else NamedFunction.parse(settings.step_on)
+        self._called = self._finished = self._found = self._torch = False
+        self._undo: list[Callable[[], None]] = []
+
+    def run(self) -> None:
+        after_import("torch", self._torch_is_loaded)
+        try:
+            self._run()
+        finally:
+            self._session.stop()  # before a traceback is shown, which is no part of the last step
+
+    def _run(self) -> None:
+        if self._function is None:
+            self._program.run()
+        elif self._function.module == "__main__" and not self._program.is_module:
+            self._found = True
+            self._program.run(self._function.rewrite(self._step))
+        else:
+            after_import(self._function.module, self._module_is_loaded)
+            self._program.run()
+
+    def finish(self, ending: Ending) -> None:
+        if self._finished:
+            return
+        self._finished = True
+        for undo in self._undo:
+            undo()
+        if not self._torch:
+            self._session.give_up("nothing was recorded: the program did not import PyTorch")
+        elif self._function is not None and not self._called:
+            why = "was never called" if self._found else "was not found"
+            self._session.give_up(f"nothing was recorded: the function {self._function} {why}")
+        capture = self._session.close(ending.text)
+        if capture is not None:
+            self._report(capture)
+
+    def _torch_is_loaded(self, torch: ModuleType) -> None:
+        self._torch = True
+        if threading.current_thread() is not threading.main_thread():
+            self._session.give_up("nothing was recorded: PyTorch was imported outside the main thread")
+            return
+        self._session.open()
+        if self._function is None:
+            self._find_steps()
+
+    def _find_steps(self) -> None:
+        import torch
+
+        step_on = self._settings.step_on
+        wanted = None if step_on in {"auto", "none"} else Source(step_on)
+        if step_on != "none":
+            finder = StepFinder(wanted, self._begin, self._session.step, self._may_switch, hooks.has_optimizer)
+            self._undo += hooks.install(finder, wanted)
+        if wanted is None:
+            self._record_everything()
+            # Kernels are recorded from when the GPU is first used; looking earlier would fix which GPUs are visible.
+            torch.cuda._lazy_call(self._cuda_is_used)
+            self._undo.append(after(self._settings.seconds, self._stop_recording_everything))
+
+    def _record_everything(self) -> None:
+        if self._session.clock is None and threading.current_thread() is threading.main_thread():
+            options = self._settings.options
+            self._session.record_everything(options if self._settings.step_on == "none" else options.light())
+
+    def _cuda_is_used(self) -> None:
+        self._session.eager_cuda = True
+        self._record_everything()
+
+    def _stop_recording_everything(self) -> None:
+        if self._session.clock is None and not self._session.stopped and not self._finished:
+            self._session.stop()
+            found = "" if self._settings.step_on == "none" else "no steps were found, so "
+            self._session.notes.append(
+                f"{found}only the first {self._settings.seconds:g} s with PyTorch were recorded; "
+                "--seconds records more, --step-on MODULE:NAME makes each call of a function a step"
+            )
+
+    def _begin(self, label: str, before: int) -> None:
+        self._session.record_steps(label, before)
+
+    def _may_switch(self) -> bool:
+        return self._session.phase is Phase.WAIT
+
+    def _module_is_loaded(self, module: ModuleType) -> None:
+        assert self._function is not None
+        self._found = self._function.replace_in(module, self._step)
+
+    def _step(self) -> None:
+        if self._called:
+            self._session.step()
+        else:
+            self._called = True
+            self._session.record_steps(f"calls of {self._function}", before=0)

@@ -1,0 +1,116 @@
+"""One `torch.profiler.profile` at work: start, steps, stop, and the windows it recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torchfx.profiler.capture.options import Options
+from torchfx.profiler.capture.schedule import Phase, Schedule
+
+__all__ = ["Recorder", "Window"]
+
+
+@dataclass(frozen=True)
+class Window:
+    """One stretch of recorded steps.
+
+    Attributes:
+        trace: the exported timeline, plain JSON.
+        results: the `torch.autograd.profiler.profile` that holds the events.
+    """
+
+    trace: Path
+    results: Any
+
+    @property
+    def events(self) -> list[Any]:
+        """Its `FunctionEvent`s, Python frames among them where stacks were recorded."""
+        return list(self.results.function_events or ())
+
+
+class Recorder:
+    """Records the windows of a schedule, or everything between `start` and `stop`.
+
+    Args:
+        options: what to record.
+        cuda: whether to record the GPU.
+        schedule: which steps; None records everything as one window.
+        folder: where timelines are exported to.
+
+    Attributes:
+        windows: what was recorded so far.
+        busy: true while this recorder itself is inside the profiler, to tell its calls from other people's.
+    """
+
+    def __init__(self, options: Options, cuda: bool, schedule: Schedule | None, folder: Path) -> None:
+        """Make the profiler; `start` starts it."""
+        from torch.profiler import profile
+
+        self.windows: list[Window] = []
+        self.busy = False
+        self.running = False
+        self._schedule = schedule
+        self._folder = folder
+        self._keep = True
+        self._profiler: Any = profile(
+            schedule=self._action if schedule else None,
+            on_trace_ready=self._save,
+            **options.for_torch(cuda),
+        )
+
+    def start(self) -> None:
+        """Begin; without warm-up and wait, recording starts here."""
+        with self._inside():
+            self._profiler.start()
+        self.running = True
+
+    def step(self) -> None:
+        """One step is over, the next begins."""
+        if self.running:
+            with self._inside():
+                self._profiler.step()
+
+    def salvage(self) -> list[Window]:
+        """The windows, or else what was stopped without being kept; for when nothing better came."""
+        if not self.windows and self._profiler.profiler is not None and self._schedule is None:
+            self._keep = True
+            self._save(self._profiler)
+        return self.windows
+
+    def stop(self, keep: bool = True) -> None:
+        """End; a window that is open is kept as it is, or not exported."""
+        if not self.running:
+            return
+        self.running = False
+        self._keep = keep
+        with self._inside():
+            self._profiler.stop()
+
+    def _action(self, step: int) -> Any:
+        from torch.profiler import ProfilerAction
+
+        assert self._schedule is not None
+        if self._schedule.ends_window(step):
+            return ProfilerAction.RECORD_AND_SAVE
+        names = {Phase.WAIT: "NONE", Phase.DONE: "NONE", Phase.WARMUP: "WARMUP", Phase.ACTIVE: "RECORD"}
+        return ProfilerAction[names[self._schedule.phase(step)]]
+
+    def _save(self, profiler: Any) -> None:
+        if self._keep:
+            # Compressed only when the program has ended: its next steps should not wait for that.
+            path = self._folder / f"window-{len(self.windows) + 1}.json"
+            profiler.export_chrome_trace(str(path))
+            self.windows.append(Window(path, profiler.profiler))
+            profiler.profiler = None  # the next window gets its own; else PyTorch warns that these events go
+
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
+        self.busy = True
+        try:
+            yield
+        finally:
+            self.busy = False

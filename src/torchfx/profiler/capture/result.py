@@ -1,0 +1,63 @@
+"""What one capture found, as plain data; `run.json` holds it and the text is made from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from torchfx.profiler.capture.breakdown import Breakdown
+from torchfx.profiler.capture.operators import OperatorRow
+from torchfx.profiler.capture.options import Options
+from torchfx.profiler.capture.schedule import Schedule
+from torchfx.profiler.capture.step_clock import Overhead
+
+__all__ = ["WHOLE_RUN", "Capture", "ProfileWarning"]
+
+WHOLE_RUN = "whole run"
+
+
+class ProfileWarning(UserWarning):
+    """A capture could not be made as asked; the program runs on and the message says what to change."""
+
+
+@dataclass(frozen=True)
+class Capture:
+    """One run under the profiler.
+
+    Attributes:
+        folder: where everything was written; None when nothing was recorded.
+        command: the command line.
+        ended: how the program ended: "finished", or what stopped it.
+        steps_from: what marks a step, or "whole run".
+        steps_seen: steps that ended, recorded or not.
+        schedule: which of them were to be recorded; None for a whole run.
+        windows: recorded windows.
+        options: what was recorded.
+        cuda: whether the GPU was recorded.
+        overhead: unprofiled and profiled time per step.
+        breakdown: where the recorded time went.
+        operators: rows by name, the most expensive first.
+        problems: what did not go as asked, and what to do about it.
+        hints: what to keep in mind when reading the numbers.
+    """
+
+    folder: Path | None
+    command: tuple[str, ...]
+    ended: str
+    steps_from: str
+    steps_seen: int
+    schedule: Schedule | None
+    windows: int
+    options: Options
+    cuda: bool
+    overhead: Overhead | None
+    breakdown: Breakdown
+    operators: tuple[OperatorRow, ...]
+    problems: tuple[str, ...]
+    hints: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return the capture as a screen of text."""
+        from torchfx.profiler.capture.screen import render
+
+        return render(self)

@@ -1,0 +1,86 @@
+"""Which steps are recorded: the schedule of a capture, in steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from torchfx.errors import ArgumentError
+
+__all__ = ["Phase", "Schedule"]
+
+
+class Phase(Enum):
+    """What the profiler does during one step."""
+
+    WAIT = "wait"
+    WARMUP = "warmup"
+    ACTIVE = "active"
+    DONE = "done"
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Steps left alone, steps that warm the profiler up, steps recorded; then the same again.
+
+    Waiting steps run unprofiled: they let caches, autotuning and compilation settle, and they are the baseline that the
+    profiler's own cost is measured against. Warm-up steps run with the profiler on and are thrown away, because the
+    first step under a profiler pays for its buffers.
+
+    Args:
+        wait: steps before each window that run unprofiled, >= 0.
+        warmup: steps before each window that run under the profiler and are dropped, >= 0.
+        active: steps recorded in each window, >= 1.
+        repeat: number of windows, >= 1.
+
+    Raises:
+        ArgumentError: one of them is not a whole number in its range.
+
+    >>> [Schedule(wait=1, warmup=1, active=2).phase(step).value for step in range(5)]
+    ['wait', 'warmup', 'active', 'active', 'done']
+    """
+
+    wait: int = 3
+    warmup: int = 1
+    active: int = 3
+    repeat: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the four numbers."""
+        for name, least in (("wait", 0), ("warmup", 0), ("active", 1), ("repeat", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise ArgumentError(f"{name} must be a whole number of steps >= {least}, got {value!r}")
+
+    @property
+    def cycle(self) -> int:
+        """Steps from the start of one window's wait to its end."""
+        return self.wait + self.warmup + self.active
+
+    @property
+    def length(self) -> int:
+        """Steps the program has to run for every window to be whole."""
+        return self.cycle * self.repeat
+
+    @property
+    def first_recorded(self) -> int:
+        """Steps that pass before the first one is recorded."""
+        return self.wait + self.warmup
+
+    def phase(self, step: int) -> Phase:
+        """What happens in the step with this number, counted from 0."""
+        if step >= self.length:
+            return Phase.DONE
+        place = step % self.cycle
+        if place < self.wait:
+            return Phase.WAIT
+        return Phase.WARMUP if place < self.first_recorded else Phase.ACTIVE
+
+    def ends_window(self, step: int) -> bool:
+        """Whether this step is the last one of a window."""
+        return step < self.length and step % self.cycle == self.cycle - 1
+
+    def __str__(self) -> str:
+        """Return it as it stands in reports."""
+        text = f"wait {self.wait}, warmup {self.warmup}, active {self.active}"
+        return text if self.repeat == 1 else f"{text}, repeat {self.repeat}"

@@ -1,0 +1,185 @@
+"""One capture from claiming its folder to the last step: what the context manager and the command share."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from torchfx.profiler.capture import cuda_graphs, foreign
+from torchfx.profiler.capture.advice import Spelling
+from torchfx.profiler.capture.finish import TROUBLE, finish
+from torchfx.profiler.capture.folder import RunFolder, claim, claim_temporary, rank_of
+from torchfx.profiler.capture.options import Options
+from torchfx.profiler.capture.recorder import Recorder
+from torchfx.profiler.capture.result import WHOLE_RUN, Capture
+from torchfx.profiler.capture.schedule import Phase, Schedule
+from torchfx.profiler.capture.step_clock import StepClock
+
+__all__ = ["Session"]
+
+F = TypeVar("F", bound=Callable[..., None])
+
+
+def _contained(method: F) -> F:
+    """Turn trouble with the profiler into a note and stop recording, so that the program runs on."""
+
+    @functools.wraps(method)
+    def run(self: Session, *args: Any, **kwargs: Any) -> None:
+        if self.stopped or os.getpid() != self.process:
+            return  # a forked child inherits this object, but the recording is its parent's
+        try:
+            method(self, *args, **kwargs)
+        except TROUBLE as error:
+            self.give_up(f"the profiler stopped: {type(error).__name__}: {error}")
+
+    return run  # type: ignore[return-value]
+
+
+class Session:
+    """Records into a folder; no method raises for what goes wrong with the profiler: that becomes a note.
+
+    Args:
+        path: the run's folder; `path-2` and so on if it is taken.
+        schedule: which steps are recorded.
+        options: what is recorded.
+        command: the command line.
+        spelling: how the caller spells settings, for advice.
+        eager_cuda: record the GPU where there is one, even if the program has not used it yet. Looking for it fixes
+            which devices are visible, so a program that may still choose them must not be looked at.
+
+    Attributes:
+        notes: what did not go as asked.
+        stopped: true when nothing will be recorded any more.
+        gave_up: true when that is for a reason that `notes` tells.
+        steps_from: what marks a step.
+        before: steps that passed before the schedule began.
+        recorder: what records now.
+        beginning: what recorded before steps were found, until there is a window with steps.
+    """
+
+    def __init__(
+        self, path: Path, schedule: Schedule, options: Options, command: list[str], spelling: Spelling, eager_cuda: bool
+    ) -> None:
+        """Claim the folder, so that trouble with it is known before the program runs."""
+        self.schedule, self.options, self.command, self.spelling = schedule, options, tuple(command), spelling
+        self.notes: list[str] = []
+        self.stopped = self.gave_up = False
+        self.steps_from = WHOLE_RUN
+        self.before = 0
+        self.cuda = False
+        self.process = os.getpid()
+        self.recorder: Recorder | None = None
+        self.beginning: Recorder | None = None
+        self.clock: StepClock | None = None
+        self.eager_cuda = eager_cuda
+        self._unwatch: Callable[[], None] | None = None
+        self.folder = self._claim(path)
+
+    @property
+    def phase(self) -> Phase:
+        """What happens in the current step."""
+        return self.schedule.phase(self.clock.step if self.clock else 0)
+
+    @_contained
+    def open(self) -> None:
+        """Look for other profilers and old drivers; PyTorch is loaded from here on."""
+        import torch
+
+        if foreign.is_running():
+            self.give_up("another PyTorch profiler is running already and only one can; nothing is recorded here")
+            return
+        if cuda_graphs.needed(cuda_graphs.driver_version(), torch.version.cuda):
+            cuda_graphs.apply()
+            self.notes.append("old CUDA driver: CUPTI was loaded early, otherwise CUDA graphs lose kernels or crash")
+        self._unwatch = foreign.watch(self._someone_starts)
+
+    @_contained
+    def record_everything(self, options: Options) -> None:
+        """Record from here on as one window, unless steps are found; what was recorded before is dropped."""
+        self._start(options, None)
+
+    @_contained
+    def record_steps(self, steps_from: str, before: int) -> None:
+        """Begin the schedule; its first step starts now.
+
+        Args:
+            steps_from: what marks a step, for the report.
+            before: how many steps the program has made already. Its first one is no fair baseline.
+        """
+        self.steps_from, self.before = steps_from, before
+        self._start(self.options, self.schedule)
+        self.clock = StepClock(self.schedule, cold_start=before == 0)
+
+    def step(self) -> None:
+        """One step has ended and the next begins."""
+        if self.clock is not None and os.getpid() == self.process:
+            self.clock.end()
+            self._advance()
+            self.clock.begin()
+
+    @_contained
+    def stop(self) -> None:
+        """End the window that is open; `close` does the rest."""
+        if self.recorder is not None:
+            self.recorder.stop()
+
+    def give_up(self, note: str) -> None:
+        """Record nothing more; windows that are whole are kept."""
+        self.notes.append(note)
+        self.stopped = self.gave_up = True
+
+    def close(self, ended: str) -> Capture | None:
+        """Stop, write the folder and return the capture; None in a forked child, which has nothing to write.
+
+        Args:
+            ended: how the program ended, for the report.
+        """
+        if os.getpid() != self.process:
+            return None
+        self.stop()
+        self.stopped = True
+        if self._unwatch is not None:
+            self._unwatch()
+        return finish(self, ended)
+
+    @_contained
+    def _advance(self) -> None:
+        if self.recorder is not None:
+            self.recorder.step()
+            if self.recorder.windows:
+                self.beginning = None
+
+    def _start(self, options: Options, schedule: Schedule | None) -> None:
+        if self.recorder is not None:
+            self.recorder.stop(keep=False)
+            if self.clock is None:
+                self.beginning = self.recorder
+        self.cuda = self._wants_cuda()
+        self.recorder = Recorder(options, self.cuda, schedule, self.folder.partial)
+        self.recorder.start()
+
+    def _wants_cuda(self) -> bool:
+        import torch
+
+        if self.options.cuda is False or not (self.eager_cuda or torch.cuda.is_initialized()):
+            return False
+        return torch.cuda.is_available()
+
+    def _someone_starts(self) -> None:
+        """Make room for a profiler of the program's own: it is part of what the program does."""
+        if self.stopped or self.recorder is None or self.recorder.busy:
+            return
+        if self.clock is None or self.phase is not Phase.DONE:
+            self.recorder.stop(keep=self.clock is not None)
+            self.give_up("the program started a PyTorch profiler of its own and only one can run; this one made room")
+
+    def _claim(self, path: Path) -> RunFolder:
+        try:
+            return claim(path, rank_of())
+        except OSError as error:
+            folder = claim_temporary(path.name)
+            self.notes.append(f"cannot write {path}: {error.strerror or error}; everything went to {folder.final}")
+            return folder

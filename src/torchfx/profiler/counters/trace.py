@@ -1,0 +1,113 @@
+"""What only `torch.profiler` sees: launches on the device, calls that Python itself made, compiled regions.
+
+Recording costs about a millisecond per count and some microseconds per call; PyTorch can record only once at a time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+__all__ = ["Recording", "Traced", "read"]
+
+_LAUNCHES = ("LaunchKernel", "GraphLaunch", "ModuleLaunch", "EnqueueKernelLaunch", "LaunchCooperativeKernel")
+_REGION = "Torch-Compiled Region: "
+_NOT_PYTHONS = ("autograd::engine::", "dynamo")  # what autograd calls, and what runs while compiling
+
+
+@dataclass(frozen=True)
+class Traced:
+    """What a recording held.
+
+    Args:
+        dispatches: operators called by no other operator, nor by the autograd engine, nor while compiling.
+        kernel_launches: launch calls of the device's runtime or driver.
+        resumed: the compiled regions (frame/attempt) that ran inside another one: code after a graph break.
+    """
+
+    dispatches: int = 0
+    kernel_launches: int = 0
+    resumed: tuple[str, ...] = ()
+
+
+class Recording:
+    """A `torch.profiler` recording of this thread, with the device's activity where a device is in use."""
+
+    def __init__(self) -> None:
+        """Prepare; `start` begins."""
+        activities = [ProfilerActivity.CPU]
+        if torch.cuda.is_available():
+            activities.append(ProfilerActivity.CUDA)
+        self._profile = profile(activities=activities)
+
+    @staticmethod
+    def is_possible() -> bool:
+        """Return whether no other profiler runs in this thread."""
+        return not torch._C._autograd._profiler_enabled()
+
+    def start(self) -> None:
+        """Begin to record."""
+        self._profile.start()
+
+    def stop(self) -> Traced:
+        """End, and return what was recorded."""
+        self._profile.stop()
+        results: Any = self._profile.profiler.kineto_results if self._profile.profiler else None
+        if results is None:
+            return Traced()
+        return read(results.experimental_event_tree(), (event.name() for event in results.events()))
+
+
+def read(tree: Iterable[Any], names: Iterable[str]) -> Traced:
+    """Count in the tree of calls and in the names of all events."""
+    roots, times = list(tree), Counter(names)
+    # A graph compiled while its first call is under way runs operators on tensors without values: not the program's.
+    dispatched = sum(1 for _ in _outermost(roots, _is_operator, stop=_is_not_pythons))
+    launches = sum(number for name, number in times.items() if any(launch in name for launch in _LAUNCHES))
+    compiled = any(name.startswith(_REGION) for name in times)
+    return Traced(dispatched, launches, tuple(sorted(_regions_inside_regions(roots))) if compiled else ())
+
+
+def _regions_inside_regions(roots: Iterable[Any]) -> set[str]:
+    regions = _outermost(roots, _is_region)
+    names = (name for region in regions for name in _names_below(region.children))
+    return {name.removeprefix(_REGION) for name in names if name.startswith(_REGION)}
+
+
+def _is_operator(call: Any) -> bool:
+    annotation = "USER_SCOPE" in str(getattr(call.extra_fields, "scope", ""))
+    return "::" in call.name and " " not in call.name and not annotation and not call.name.startswith("torch::autograd")
+
+
+def _is_not_pythons(call: Any) -> bool:
+    return call.name.startswith(_NOT_PYTHONS) or "dynamo_timed" in call.name
+
+
+def _is_region(call: Any) -> bool:
+    return bool(call.name.startswith(_REGION))
+
+
+def _outermost(
+    roots: Iterable[Any], wanted: Callable[[Any], bool], stop: Callable[[Any], bool] = lambda call: False
+) -> Iterator[Any]:
+    """Yield wanted calls that no other wanted call made, from nowhere below a call to stop at."""
+    pending = list(roots)
+    while pending:  # a list, not recursion: call trees may be deeper than Python's stack
+        call = pending.pop()
+        if wanted(call):
+            yield call
+        elif not stop(call):
+            pending.extend(call.children)
+
+
+def _names_below(calls: Iterable[Any]) -> Iterator[str]:
+    pending = list(calls)
+    while pending:
+        call = pending.pop()
+        yield call.name
+        pending.extend(call.children)

@@ -1,0 +1,107 @@
+"""One limit on one number, and what became of it."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from torchfx.errors import ArgumentError, ArgumentTypeError
+from torchfx.profiler.counters.counts import Counts
+from torchfx.profiler.counters.names import check_name, did_you_mean
+from torchfx.profiler.counters.table import SHOWN, details
+
+__all__ = ["Budget", "Check", "check", "parse_budget", "parse_budgets"]
+
+COMPARISONS = {"eq": operator.eq, "max": operator.le, "min": operator.ge}
+_WORDS = {"eq": "exactly", "max": "at most", "min": "at least"}
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A limit: `metric` must be exactly (eq), at most (max) or at least (min) `limit`."""
+
+    metric: str
+    comparison: str
+    limit: int
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        return f"{self.metric} {_WORDS[self.comparison]} {self.limit}"
+
+
+@dataclass(frozen=True)
+class Check:
+    """Whether a limit was kept: `actual` None is a number that was not counted, which keeps no limit.
+
+    Args:
+        metric: its name. rule: the limit in words.
+        evidence: what the number is made of, one line each, where the limit was not kept.
+        baseline: the file the limit is from, if it is none of the budgets.
+    """
+
+    metric: str
+    rule: str
+    actual: int | None
+    passed: bool
+    evidence: tuple[str, ...] = ()
+    baseline: str = ""
+
+    def __str__(self) -> str:
+        """Return what was found and what is allowed; evidence follows in indented lines."""
+        found = "was not counted" if self.actual is None else f"is {self.actual}"
+        return "\n    ".join([f"{self.metric} {found}, allowed: {self.rule}", *self.evidence])
+
+
+def parse_budgets(budgets: Mapping[str, object]) -> tuple[Budget, ...]:
+    """Return the budgets of a table `{"syncs__eq": 0}`.
+
+    Raises:
+        ArgumentError: for an unknown metric or comparison, or a negative limit.
+        ArgumentTypeError: for a limit that is no whole number.
+    """
+    return tuple(parse_budget(name, limit) for name, limit in budgets.items())
+
+
+def parse_budget(name: str, limit: object) -> Budget:
+    """Return the budget that `metric__comparison` and a limit describe.
+
+    >>> print(parse_budget("kernel_launches__max", 12))
+    kernel_launches at most 12
+    >>> parse_budget("syncs__equal", 0)
+    Traceback (most recent call last):
+    torchfx.errors.ArgumentError: unknown comparison 'equal' in 'syncs__equal', did you mean 'eq'?
+    """
+    metric, separator, comparison = name.rpartition("__")
+    if not separator:
+        check_name(name)
+        raise ArgumentError(f"{name!r} says no comparison; write {name}__max, {name}__eq or {name}__min")
+    if comparison not in COMPARISONS:
+        raise ArgumentError(f"unknown comparison {comparison!r} in {name!r}{did_you_mean(comparison, COMPARISONS)}")
+    check_name(metric)
+    if not isinstance(limit, int) or isinstance(limit, bool):
+        raise ArgumentTypeError(f"{name} must be a whole number, got {limit!r}")
+    if limit < 0:
+        raise ArgumentError(f"{name} must be 0 or more, got {limit}; counts are never negative")
+    return Budget(metric, comparison, limit)
+
+
+def check(budget: Budget, counts: Counts) -> Check:
+    """Compare one budget with counts.
+
+    >>> print(check(Budget("operators", "max", 1), Counts(operators={"aten::mm": 2})))
+    operators is 2, allowed: at most 1
+        2 aten::mm
+    """
+    actual = counts[budget.metric]
+    passed = actual is not None and bool(COMPARISONS[budget.comparison](actual, budget.limit))
+    rule = f"{_WORDS[budget.comparison]} {budget.limit}"
+    return Check(budget.metric, rule, actual, passed, () if passed else _evidence(budget.metric, actual, counts))
+
+
+def _evidence(metric: str, actual: int | None, counts: Counts) -> tuple[str, ...]:
+    if actual is None:
+        return counts.notes or ("count(trace=True) records it",)
+    rows = [(number, label.strip(), text) for label, number, text in details(counts, metric)]
+    lines = [" ".join(part for part in row if part) for row in rows]
+    return (*lines[:SHOWN], *([f"and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []))

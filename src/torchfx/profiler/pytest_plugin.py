@@ -1,0 +1,111 @@
+"""The pytest fixture `profile_gate`: budgets on what a block does.
+
+    def test_step(profile_gate):
+        with profile_gate(kernel_launches__max=12, syncs__eq=0, graph_breaks__eq=0):
+            step()
+
+pytest itself loads `_torchfx_pytest`, which comes here when the fixture is used.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from torchfx.profiler.counters import Counting
+    from torchfx.profiler.gate import Budget, Report
+
+__all__ = ["ProfileGate"]
+
+
+class ProfileGate:
+    """Calling it with budgets gives a block that fails the test when it does more than they allow."""
+
+    def __init__(self, folder: Path) -> None:
+        """Look for `pyproject.toml` in `folder` and above."""
+        self._folder = folder
+
+    @contextmanager
+    def __call__(
+        self, budgets: Mapping[str, int] | None = None, /, *, trace: bool | None = None, **more: int
+    ) -> Iterator[Counting]:
+        """Count the block and check it; the budgets of `pyproject.toml` apply where none is given.
+
+        Args:
+            budgets: `{"aten::mm__max": 4}`, for names that are no Python names; more: `syncs__eq=0`.
+            trace: as in `profiler.count`; None also traces where a budget needs it.
+
+        Yields:
+            the count, whose numbers are complete after the block.
+
+        Raises:
+            ArgumentError, ArgumentTypeError: for a wrong budget, before the block runs.
+        """
+        from torchfx.profiler.counters import count
+
+        allowed = self._budgets({**(budgets or {}), **more})
+        with count(trace=_trace_for(allowed) if trace is None else trace) as counting:
+            yield counting
+        report = self._check(counting, allowed)
+        if not report.passed:
+            failures = "\n".join(map(str, report.failed))
+            pytest.fail(
+                f"profile_gate: {len(report.failed)} of {len(report.checks)} limits not kept\n{failures}", False
+            )
+
+    def time_ratio(
+        self, step: Callable[[], Any], reference: Callable[[], Any], *, max_ratio: float, max_time_s: float = 5.0
+    ) -> float:
+        """Fail when `step` surely takes more than `max_ratio` times as long as `reference`, timed in turns just now.
+
+        Times alone differ between machines; a ratio within one run does not, and its interval says how sure it is.
+
+        Returns:
+            the median ratio.
+        """
+        from torchfx.errors import ArgumentError
+        from torchfx.profiler.timing import compare
+
+        if not max_ratio > 0:
+            raise ArgumentError(f"max_ratio must be greater than 0, got {max_ratio}")
+        ratio = compare({"reference": reference, "step": step}, max_time_s=max_time_s).ratios[0]
+        if ratio.confidence >= ratio.required and ratio.low > max_ratio:
+            pytest.fail(f"profile_gate: time ratio is {ratio}, allowed: at most {max_ratio}", False)
+        return ratio.ratio
+
+    def _budgets(self, given: Mapping[str, int]) -> tuple[Budget, ...]:
+        from torchfx.errors import ArgumentError
+        from torchfx.profiler.gate import budgets_from, find_pyproject, parse_budgets
+
+        path = find_pyproject(self._folder)
+        allowed = parse_budgets(given) if given else budgets_from(path) if path else ()
+        if not allowed:
+            raise ArgumentError("profile_gate needs a budget, as syncs__eq=0; pyproject.toml has none to fall back on")
+        return allowed
+
+    @staticmethod
+    def _check(counting: Counting, allowed: tuple[Budget, ...]) -> Report:
+        from torchfx.profiler.gate import gate
+
+        return gate("block", counting.counts, allowed)
+
+
+def _trace_for(budgets: tuple[Budget, ...]) -> bool | None:
+    """Return True where a budget needs a trace: its own calls, or graph breaks of code compiled before."""
+    names = {budget.metric for budget in budgets}
+    if "dispatches" in names or ("graph_breaks" in names and "torch._dynamo" in sys.modules and _breaks_known()):
+        return True
+    return None
+
+
+def _breaks_known() -> bool:
+    from torchfx.profiler.counters.compiler import known_graph_breaks
+
+    return known_graph_breaks() > 0
+

@@ -1,0 +1,65 @@
+"""When a set of run times should not be taken at its word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from torchfx.profiler.timing.machine import Load
+from torchfx.profiler.timing.quantiles import iqr, quantile
+from torchfx.profiler.timing.trend import mann_kendall, relative_drift
+from torchfx.profiler.timing.units import seconds
+from torchfx.profiler.timing.warning import TimingWarning
+
+__all__ = ["cautions"]
+
+WIDE = 0.10  # IQR over median; PyTorch's own benchmark calls this "suspect" from 10 % on
+DRIFT = 0.05  # first third against last third
+TREND = 3.0  # standard deviations
+FEWEST = 6  # fewer runs have no 95 % interval
+
+
+def cautions(
+    times_s: Sequence[float], load: Load | None, on_accelerator: bool, max_time_s: float
+) -> Iterator[TimingWarning]:
+    """Yield what should be said about run times in s, with advice that fits how they were taken.
+
+    >>> [w.code for w in cautions([1.0, 1.0, 1.0, 2.0, 2.0, 2.0], None, False, max_time_s=10)]
+    ['wide-spread']
+    """
+    busy = load is not None and load.busy
+    if len(times_s) < FEWEST:
+        runs = "run" if len(times_s) == 1 else "runs"
+        message = f"{len(times_s)} {runs} fitted into {max_time_s:g} s, too few to tell chance from change"
+        yield TimingWarning("few-runs", message, "raise max_time_s, or time a smaller piece of work")
+    yield from _spread(times_s, busy, on_accelerator)
+    yield from _drift(times_s, on_accelerator)
+    if load is not None and busy:
+        message = f"other processes used {load.others:.1f} of {load.cpus} processors"
+        yield TimingWarning("busy-machine", message, "repeat it on an idle machine")
+
+
+def _spread(times_s: Sequence[float], busy: bool, on_accelerator: bool) -> Iterator[TimingWarning]:
+    median_s, width_s = quantile(times_s, 0.5), iqr(times_s)
+    if width_s <= WIDE * median_s:
+        return
+    if busy:
+        advice = "other processes are the likely cause; repeat it on an idle machine"
+    elif on_accelerator:
+        advice = "lock the device's clocks, and check that nobody else uses it"
+    else:
+        advice = "check that fn does the same work in every call, and try fewer threads (torch.set_num_threads)"
+    message = f"the middle half of the runs spreads over {seconds(width_s)}, {width_s / median_s:.0%} of the median"
+    yield TimingWarning("wide-spread", message, advice)
+
+
+def _drift(times_s: Sequence[float], on_accelerator: bool) -> Iterator[TimingWarning]:
+    if len(times_s) < FEWEST:
+        return
+    change, trend = relative_drift(times_s), mann_kendall(times_s)
+    if change < -DRIFT and trend < -TREND:
+        message = f"times were still falling: the last third is {-change:.0%} below the first"
+        yield TimingWarning("still-falling", message, "call fn some more before measuring, or raise max_time_s")
+    elif change > DRIFT and trend > TREND:
+        message = f"times were rising: the last third is {change:.0%} above the first"
+        advice = "look for heat or power limits" if on_accelerator else "look for state that grows with every call"
+        yield TimingWarning("still-rising", message, advice)

@@ -1,0 +1,93 @@
+"""Steps are found in the order of events a loop makes: D a batch, F a forward pass, O an optimizer step."""
+
+import pytest
+
+from torchfx.profiler.capture.launch.discovery import PATIENCE, Source, StepFinder
+
+OPTIMIZER, LOADER, MODEL, CRITERION = 1, 2, 3, 4
+
+
+def find(events, wanted=None, has_optimizer=False, trains=True, may_switch=lambda: True):
+    """Play events and return what the finder said: the label where it began, "|" for every later step."""
+    said = []
+    finder = StepFinder(
+        wanted,
+        lambda label, before: said.append(f"{label} after {before}"),
+        lambda: said.append("|"),
+        may_switch,
+        lambda: has_optimizer,
+    )
+    act = {
+        "D": lambda: finder.data(LOADER, trains),
+        "F": lambda: finder.forward(MODEL, "forward of Net", trains),
+        "C": lambda: finder.forward(CRITERION, "forward of Loss", trains),
+        "O": lambda: finder.optimizer(OPTIMIZER, "Adam"),
+        "P": lambda: finder.optimizer(OPTIMIZER + 100, "Other"),
+    }
+    for event in events:
+        act[event]()
+    return said
+
+
+def test_training_steps_with_the_optimizer_and_begins_with_the_next_batch():
+    assert find("DFO" * 4) == ["Adam.step after 1", "|", "|"]
+
+
+def test_training_without_a_loader_begins_with_the_next_forward():
+    assert find("FCO" * 4) == ["Adam.step after 1", "|", "|"]
+
+
+def test_an_optimizer_alone_is_enough():
+    assert find("OOOO") == ["Adam.step after 1", "|", "|"]
+
+
+def test_of_two_optimizers_the_first_counts():
+    assert find("DFOP" * 4) == ["Adam.step after 1", "|", "|"]
+
+
+def test_accumulated_gradients_make_one_step():
+    assert find("DFDFDFDFO" * 3, has_optimizer=True) == ["Adam.step after 1", "|"]
+
+
+def test_an_optimizer_that_comes_late_takes_over_while_nothing_is_recorded():
+    events = "DFDFDFO" * 2 + "D"
+    assert find(events, has_optimizer=False) == ["DataLoader after 1", "|", "Adam.step after 1", "|"]
+    assert "Adam.step after 1" not in find(events, has_optimizer=False, may_switch=lambda: False)
+
+
+def test_inference_steps_with_the_loader():
+    assert find("DF" * 4, trains=False) == ["DataLoader after 1", "|", "|"]
+
+
+def test_an_unused_optimizer_does_not_matter_without_gradients():
+    assert find("DF" * 4, trains=False, has_optimizer=True) == ["DataLoader after 1", "|", "|"]
+
+
+def test_generation_steps_with_the_batch_and_not_with_the_token():
+    assert find("DFFFF" * 3, trains=False) == ["DataLoader after 1", "|"]
+
+
+def test_an_outermost_module_is_the_last_resort():
+    assert find("FCFCFC", trains=False) == ["forward of Net after 1", "|"]
+
+
+def test_one_forward_is_no_step():
+    assert find("F") == []
+
+
+def test_patience_ends():
+    said = find("F" * (PATIENCE + 2), has_optimizer=True)
+    assert said == [f"forward of Net after {PATIENCE - 1}", "|", "|"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        (Source.FORWARD, ["forward of Net after 0"]),
+        (Source.DATA, ["DataLoader after 0", "|"]),
+        (Source.OPTIMIZER, ["Adam.step after 1"]),
+    ],
+)
+def test_a_source_asked_for_is_the_only_one(wanted, said):
+    assert find("DFO" * 2 + "D" * (wanted is Source.OPTIMIZER), wanted)[: len(said)] == said
+    assert len({word for word in find("DFO" * 9, wanted) if word != "|"}) == 1

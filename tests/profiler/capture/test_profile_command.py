@@ -1,0 +1,162 @@
+"""`torchfx profile` runs programs as python does, finds their steps, and leaves their stdout and status alone."""
+
+import signal
+import sys
+
+import pytest
+
+
+def names(ran):
+    return {row["name"] for row in ran.json("operators.json")["operators"]}
+
+
+def parts(ran):
+    return {share["name"] for share in ran.json("run.json")["breakdown"]["shares"]}
+
+
+def test_training_with_workers_steps_with_the_optimizer(profile_program):
+    ran = profile_program("--flops", program="cnn_training.py", arguments=["--steps", 11])
+    assert (ran.status, ran.out) == (0, "trained 11 batches\n")
+    assert ran.steps() == [4, 5, 6]
+    run = ran.json("run.json")
+    assert run["steps_from"] == "SGD.step"
+    assert run["command"][1:] == ["cnn_training.py", "--steps", "11"]
+    assert run["overhead"]["baseline_n"] >= 6
+    assert {"aten::convolution_backward", "Optimizer.step#SGD.step"} <= names(ran)
+    assert {"data loading", "backward", "optimizer", "operators"} <= parts(ran)
+    assert [row["calls"] for row in ran.json("operators.json")["operators"] if row["name"] == "aten::addmm"] == [3]
+    assert "where the time went" in ran.report
+    assert "aten::convolution_backward" in (ran.folder / "operators.txt").read_text()
+
+
+def test_no_optimizer_range_sticks_out_of_its_step(profile_program):
+    ran = profile_program(program="cnn_training.py", arguments=["--steps", 20, "--workers", 0, "--accumulate", 2])
+    events = [event for event in ran.trace()["traceEvents"] if event.get("cat") == "user_annotation"]
+    steps = [(e["ts"], e["ts"] + e["dur"]) for e in events if e["name"].startswith("ProfilerStep#")]
+    optimizers = [(e["ts"], e["ts"] + e["dur"]) for e in events if e["name"].startswith("Optimizer.step#")]
+    assert len(steps) == len(optimizers) == 3
+    for (begin, end), (first, last) in zip(steps, optimizers, strict=True):
+        assert begin <= first
+        assert last <= end
+
+
+def test_inference_steps_with_the_outermost_forward(profile_program):
+    ran = profile_program("--active", 2, program="transformer_inference.py", arguments=[9])
+    assert (ran.status, ran.out) == (0, "(2, 8, 5)\n")
+    assert ran.steps() == [4, 5]
+    assert ran.json("run.json")["steps_from"] == "forward of TransformerEncoder"
+
+
+@pytest.mark.parametrize("words", [[], ["--step-on", "__main__:step"]])
+def test_a_compiled_function_runs_as_it_does_without(profile_program, words):
+    ran = profile_program(*words, program="graph_break.py")
+    assert (ran.status, ran.out) == (0, "1 graph break\n")
+    assert ran.steps() == [4, 5, 6]
+    calls = {row["name"]: row["calls"] for row in ran.json("operators.json")["operators"]}
+    assert {name: count for name, count in calls.items() if name.startswith("Torch")} == {
+        "Torch-Compiled Region: 0/0": 3,
+        "Torch-Compiled Region: 1/0": 3,
+        "TorchDynamo Cache Lookup": 6,
+    }
+    assert ran.json("run.json")["steps_from"] == ("calls of __main__:step" if words else "calls of step")
+
+
+def test_a_compiled_module_is_compiled_as_often_as_without(profile_program, run_plainly):
+    ran = profile_program(program="recompiles.py")
+    plain = run_plainly("recompiles.py")
+    assert (ran.status, ran.out) == (plain.returncode, plain.stdout)
+    assert "Warning" not in ran.report
+    assert "compiling" in parts(ran)
+    assert {name for name in names(ran) if "Region" in name} == {
+        "Torch-Compiled Region: 0/1",
+        "Torch-Compiled Region: 0/2",
+    }
+    assert ran.json("run.json")["steps_from"] == "forward of Sequential"
+
+
+def test_a_crash_shows_the_programs_own_traceback(profile_program, run_plainly):
+    ran = profile_program(program="crash.py")
+    plain = run_plainly("crash.py")
+    assert ran.status == plain.returncode == 1
+    assert ran.report.startswith(plain.stderr)
+    run = ran.json("run.json")
+    assert run["ended"] == "ValueError"
+    assert "there were 2 steps and recording begins after 5" in run["problems"][0]
+    assert "aten::linear" in names(ran)  # the beginning of the run is kept
+
+
+def test_no_hook_stands_in_a_traceback(profile_program, run_plainly):
+    ran = profile_program(program="broken_data.py")
+    assert ran.report.startswith(run_plainly("broken_data.py").stderr)
+    assert (ran.status, ran.out) == (1, "")
+
+
+def test_exit_is_the_programs(profile_program):
+    ran = profile_program(program="exit_seven.py")
+    assert (ran.status, ran.json("run.json")["ended"]) == (7, "exit 7")
+    assert ran.steps() == [4, 5, 6]
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_an_interrupted_program_dies_of_the_signal_and_keeps_its_capture(profile_program, name):
+    ran = profile_program(program="interrupted.py", arguments=[name])
+    assert (ran.status, ran.out) == (-signal.Signals[name], "")
+    assert ran.json("run.json")["ended"] == name
+    assert ran.steps() == [4, 5, 6]
+
+
+def test_without_steps_the_whole_run_is_one_window(profile_program):
+    ran = profile_program(program="no_steps.py", environment={"RANK": "1", "WORLD_SIZE": "2"})
+    assert (ran.status, ran.out) == (0, "-0.0\n") or ran.out == "0.0\n"
+    ran.folder = ran.folder / "rank1"
+    assert ran.json("run.json")["steps_from"] == "whole run"
+    assert ran.steps() == []
+    assert "aten::mm" in names(ran)
+    assert ran.report == f"rank 1: {ran.folder}\n"
+
+
+def test_a_program_with_a_profiler_of_its_own_keeps_it(profile_program):
+    ran = profile_program(program="profiles_itself.py")
+    assert (ran.status, ran.out) == (0, "10 events of its own\n")
+    assert "the program started a PyTorch profiler of its own" in ran.report
+    assert not ran.folder.exists()
+
+
+def test_a_script_sees_what_it_would_see_under_python(profile_program, run_plainly):
+    ran = profile_program(program="where_am_i.py", arguments=["a", "--active", "--", "-b"])
+    plain = run_plainly("where_am_i.py", "a", "--active", "--", "-b")
+    assert (ran.status, ran.out) == (plain.returncode, plain.stdout)
+    assert ran.report.startswith(plain.stderr)
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--active", "0", "crash.py"], "active must be a whole number of steps >= 1, got 0"),
+        (["missing.py"], "cannot run missing.py: no such file"),
+        (["--step-on", "1:2", "crash.py"], "step-on must be auto, optimizer, dataloader, forward, none or a function"),
+    ],
+)
+def test_misuse_is_refused_before_the_program_runs(profile_program, words, complaint):
+    *options, program = words
+    ran = profile_program(*options, program=program)
+    assert (ran.status, ran.out) == (2, "")
+    assert complaint in " ".join(ran.report.split())
+    assert not ran.folder.exists()
+
+
+def test_a_module_runs_as_with_python_m(profile_program):
+    ran = profile_program("-m", program="exit_seven")
+    assert ran.status == 7
+    assert ran.json("run.json")["command"] == [sys.executable, "-m", "exit_seven"]
+
+
+def test_a_function_that_is_not_there_is_told(profile_program):
+    ran = profile_program("--step-on", "json:nothing", program="exit_seven.py")
+    assert ran.status == 7
+    assert "the function json:nothing was not found" in ran.report
+
+
+def test_a_program_may_import_torchfx_itself_and_fork(profile_program):
+    ran = profile_program(program="uses_torchfx.py")
+    assert (ran.status, ran.out) == (0, "torchfx_ext::sos_forward torchfx.profiler torchfx.filter\n3\n")

@@ -1,0 +1,157 @@
+"""`with profile(...) as p:` in a program that knows of it."""
+
+import gzip
+import json
+import warnings
+
+import pytest
+import torch
+
+from torchfx.errors import ArgumentError, ArgumentTypeError
+from torchfx.profiler.capture import ProfileWarning, profile
+
+
+def loop(p, steps, work=lambda: torch.ones(8).cos()):
+    for _ in range(steps):
+        work()
+        p.step()
+
+
+def calls(result, name):
+    return sum(row.calls for row in result.operators if row.name == name)
+
+
+def test_exactly_the_active_steps_are_recorded(tmp_path):
+    with profile(tmp_path / "run", wait=2, warmup=1, active=3, repeat=2) as p:
+        loop(p, 15)
+    assert calls(p.result, "aten::cos") == 6
+    assert (p.result.windows, p.result.breakdown.steps, p.result.steps_seen) == (2, 6, 15)
+    assert p.result.overhead.profiled_n == 6
+    assert p.result.overhead.baseline_n == 2 + 2 + 3 - 1  # waits, steps after the last window, less the cold one
+    assert p.result.problems == ()
+    trace = json.loads(gzip.decompress((p.result.folder / "trace-2.json.gz").read_bytes()))
+    names = {event["name"] for event in trace["traceEvents"]}
+    assert {name for name in names if name.startswith("ProfilerStep")} == {f"ProfilerStep#{n}" for n in (9, 10, 11)}
+
+
+def test_every_artefact_is_written(tmp_path):
+    with profile(
+        tmp_path / "run", wait=0, warmup=1, active=2, memory=True, stacks=True, flops=True, tensorboard=True
+    ) as p:
+        loop(p, 3, lambda: torch.ones(8, 4) @ torch.ones(4, 2))
+    folder = p.result.folder
+    by_shape = json.loads((folder / "operators_by_shape.json").read_text())
+    assert by_shape["schema"] == 1
+    assert [row["shapes"] for row in by_shape["operators"] if row["name"] == "aten::mm"] == ["[[8, 4], [4, 2]]"]
+    by_name = json.loads((folder / "operators.json").read_text())["operators"]
+    assert [row["flops"] for row in by_name if row["name"] == "aten::mm"] == [2 * (2 * 8 * 4 * 2)]
+    stacks = json.loads((folder / "operators_by_stack.json").read_text())["operators"]
+    assert any("test_profile_context.py" in row["stack"][0] for row in stacks if row["name"] == "aten::mm")
+    folded = (folder / "stacks_cpu.folded").read_text().splitlines()
+    assert all(line.rpartition(" ")[2].isdigit() for line in folded)
+    timeline = json.loads((folder / "memory.json").read_text())["timelines"][0]
+    assert timeline["device"] == "cpu"
+    assert timeline["peak_bytes"] >= (8 * 4 + 4 * 2 + 8 * 2) * 4
+    environment = json.loads((folder / "environment.json").read_text())
+    assert environment["versions"]["torch"] == torch.__version__
+    assert len(list((folder / "tensorboard").glob("*_*.*.pt.trace.json.gz"))) == 1
+    assert (folder / "report.txt").read_text().strip() == str(p.result).strip()
+
+
+def test_the_program_is_told_when_it_ends_before_recording_begins(tmp_path):
+    p = profile(tmp_path / "run", wait=5)
+    with (
+        pytest.warns(
+            ProfileWarning, match=r"there were 2 steps and recording begins after 6 .* wait=0, warmup=0, active=2"
+        ),
+        p,
+    ):
+        loop(p, 2)
+    assert p.result.folder is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_short_last_window_is_kept_and_told(tmp_path):
+    p = profile(tmp_path / "run", wait=1, warmup=1, active=5)
+    with pytest.warns(ProfileWarning, match="the last window is short: there were 4 steps and the schedule needs 7"), p:
+        loop(p, 4)
+    assert calls(p.result, "aten::cos") == 2
+
+
+def test_an_error_in_the_block_comes_through_and_what_was_recorded_is_kept(tmp_path):
+    p = profile(tmp_path / "run", wait=0, warmup=0, active=1)
+
+    def run():
+        with p:
+            loop(p, 2)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        run()
+    assert p.result.ended == "KeyError"
+    assert calls(p.result, "aten::cos") == 1
+
+
+def test_a_profiler_inside_another_steps_back(tmp_path):
+    inner = profile(tmp_path / "inner", wait=0, warmup=0, active=1)
+    with profile(tmp_path / "outer", wait=0, warmup=0, active=2) as outer:
+        with pytest.warns(ProfileWarning, match="another PyTorch profiler is running already"), inner:
+            loop(inner, 1)
+        loop(outer, 2)
+    assert inner.result.folder is None
+    assert calls(outer.result, "aten::cos") == 3
+
+
+def test_a_later_profiler_of_the_program_goes_first(tmp_path):
+    p = profile(tmp_path / "run", wait=1, warmup=0, active=5)
+    own = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
+
+    def run():
+        with p:
+            loop(p, 3)
+            with own:
+                loop(p, 4)
+
+    with pytest.warns(ProfileWarning, match="the program started a PyTorch profiler of its own"):
+        run()
+    assert sum(event.name == "aten::cos" for event in own.events()) == 4
+    assert calls(p.result, "aten::cos") == 2
+
+
+def test_nothing_of_it_stays_in_torch(tmp_path):
+    from torch.autograd.profiler import profile as theirs
+
+    before = theirs._prepare_trace
+    with profile(tmp_path / "run", wait=0, warmup=0, active=1) as p:
+        loop(p, 1)
+    assert theirs._prepare_trace is before
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
+def test_a_missing_gpu_is_told_and_the_cpu_recorded(tmp_path):
+    p = profile(tmp_path / "run", wait=0, warmup=0, active=1, cuda=True)
+    with pytest.warns(ProfileWarning, match="the GPU was asked for and PyTorch has none here"), p:
+        loop(p, 1)
+    assert calls(p.result, "aten::cos") == 1
+
+
+def test_an_unwritable_folder_is_told_and_the_capture_goes_elsewhere(tmp_path):
+    (tmp_path / "file").write_text("")
+    p = profile(tmp_path / "file" / "run", wait=0, warmup=0, active=1)
+    with pytest.warns(ProfileWarning, match="cannot write .*; everything went to"), p:
+        loop(p, 1)
+    assert (p.result.folder / "trace.json.gz").is_file()
+
+
+def test_steps_outside_the_block_do_nothing(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        profile(tmp_path / "run").step()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_wrong_arguments_are_refused_at_once():
+    with pytest.raises(ArgumentError, match="active must be"):
+        profile(active=0)
+    with pytest.raises(ArgumentTypeError, match="path must name a folder, got 3"):
+        profile(3)

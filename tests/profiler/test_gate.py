@@ -1,0 +1,279 @@
+"""Budgets, baselines, their reports, and the command `torchfx gate`."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner
+
+from torchfx.cli.app import app
+from torchfx.errors import ArgumentError, ArgumentTypeError, TorchFXError
+from torchfx.profiler.counters import Counts, Sync
+from torchfx.profiler.gate import (
+    FORMATS,
+    Baseline,
+    Budget,
+    EnvironmentMismatch,
+    budgets_from,
+    find_pyproject,
+    gate,
+    parse_budgets,
+    render,
+)
+
+HERE = {"torch": "2.13", "device": "cpu"}
+COUNTS = Counts(
+    operators={"aten::mm": 2, "aten::relu": 1},
+    syncs=(Sync("aten::_local_scalar_dense", "train.py:12 in step", 2),),
+    environment=HERE,
+)
+CLEAN = replace(COUNTS, syncs=())
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "passes"),
+    [
+        ("operators__eq", 3, True),
+        ("operators__eq", 2, False),
+        ("operators__max", 3, True),
+        ("operators__max", 2, False),
+        ("operators__min", 3, True),
+        ("operators__min", 4, False),
+        ("aten::mm__eq", 2, True),
+        ("aten::conv2d__eq", 0, True),
+        ("syncs__eq", 0, False),
+    ],
+)
+def test_budgets_compare(name, limit, passes):
+    assert gate("run", COUNTS, parse_budgets({name: limit})).passed == passes
+
+
+def test_a_budget_not_kept_shows_the_lines_to_blame():
+    (failed,) = gate("run", COUNTS, parse_budgets({"syncs__eq": 0})).failed
+    assert str(failed) == ("syncs is 2, allowed: exactly 0\n    2 aten::_local_scalar_dense train.py:12 in step")
+
+
+def test_what_was_not_counted_keeps_no_budget():
+    (failed,) = gate("run", COUNTS, parse_budgets({"dispatches__max": 100})).failed
+    assert str(failed).startswith("dispatches was not counted, allowed: at most 100")
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "error", "message"),
+    [
+        ("sync__eq", 0, ArgumentError, "unknown metric 'sync', did you mean 'syncs'"),
+        ("syncs__lt", 0, ArgumentError, "unknown comparison 'lt' in 'syncs__lt'"),
+        ("syncs__maxx", 0, ArgumentError, "did you mean 'max'"),
+        ("syncs", 0, ArgumentError, "write syncs__max, syncs__eq or syncs__min"),
+        ("syncs__max", -1, ArgumentError, "must be 0 or more, got -1"),
+        ("syncs__max", 1.5, ArgumentTypeError, "whole number, got 1.5"),
+        ("syncs__max", True, ArgumentTypeError, "whole number, got True"),
+        ("syncs__max", "3", ArgumentTypeError, "whole number, got '3'"),
+    ],
+)
+def test_wrong_budgets_are_explained(name, limit, error, message):
+    with pytest.raises(error, match=message):
+        parse_budgets({name: limit})
+
+
+def test_checking_against_nothing_is_an_error():
+    with pytest.raises(ArgumentError, match="nothing to check against"):
+        gate("run", COUNTS)
+
+
+def test_a_baseline_allows_what_it_has_and_less(tmp_path):
+    kept = Baseline.update(tmp_path / "kept.json", COUNTS)
+    assert gate("run", COUNTS, (), kept).passed
+    fewer = gate("run", CLEAN, (), kept)
+    assert fewer.passed
+    assert fewer.remarks == ("fewer than in the baseline, --update keeps it: syncs 2 -> 0",)
+
+
+def test_a_baseline_refuses_more_and_says_what_was_added(tmp_path):
+    kept = Baseline.update(tmp_path / "kept.json", CLEAN)
+    more = replace(CLEAN, operators={"aten::mm": 4, "aten::relu": 1})
+    (failed,) = gate("run", more, (), kept).failed
+    assert (failed.metric, failed.evidence) == ("operators", ("+2 aten::mm",))
+
+
+def test_a_baseline_number_that_is_no_longer_counted_fails(tmp_path):
+    kept = Baseline.update(tmp_path / "kept.json", replace(CLEAN, dispatches=3))
+    (failed,) = gate("run", CLEAN, (), kept).failed
+    assert failed.metric == "dispatches"
+
+
+def test_baselines_of_another_environment_are_refused(tmp_path):
+    path = tmp_path / "kept.json"
+    kept = Baseline.update(path, COUNTS)
+    elsewhere = replace(COUNTS, environment={**HERE, "torch": "2.14"})
+    with pytest.raises(EnvironmentMismatch, match=r"torch 2\.13 there, 2\.14 here"):
+        gate("run", elsewhere, (), kept)
+    with pytest.raises(EnvironmentMismatch, match="--force"):
+        Baseline.update(path, elsewhere)
+    assert Baseline.load(path).counts == COUNTS
+    Baseline.update(path, elsewhere, force=True)
+    assert Baseline.load(path).counts == elsewhere
+
+
+def test_a_missing_baseline_says_how_to_make_one(tmp_path):
+    with pytest.raises(TorchFXError, match="write one with `torchfx gate RUN --update`"):
+        Baseline.load(tmp_path / "none.json")
+
+
+PYPROJECT = """
+[tool.torchfx.budgets]
+syncs__eq = 0
+"aten::mm__max" = 2
+
+[tool.torchfx.budgets.train]
+operators__max = 3
+syncs__eq = 2
+"""
+
+
+def test_budgets_come_from_pyproject_and_named_ones_go_first(tmp_path):
+    path = tmp_path / "pyproject.toml"
+    path.write_text(PYPROJECT)
+    assert budgets_from(path) == (Budget("syncs", "eq", 0), Budget("aten::mm", "max", 2))
+    assert set(budgets_from(path, "train")) == {
+        Budget("syncs", "eq", 2),
+        Budget("aten::mm", "max", 2),
+        Budget("operators", "max", 3),
+    }
+    (tmp_path / "below" / "deep").mkdir(parents=True)
+    assert find_pyproject(tmp_path / "below" / "deep") == path
+    with pytest.raises(ArgumentError, match="did you mean 'train'"):
+        budgets_from(path, "trian")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("[tool", "is not TOML"), ("[tool.torchfx]\nbudgets = 3", "must be a table"), (None, "cannot read")],
+)
+def test_unusable_pyprojects_are_explained(tmp_path, text, message):
+    path = tmp_path / "pyproject.toml"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(TorchFXError, match=message):
+        budgets_from(path)
+
+
+def test_a_pyproject_without_budgets_has_none(tmp_path):
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    assert budgets_from(tmp_path / "pyproject.toml") == ()
+
+
+REPORT = gate("run", COUNTS, parse_budgets({"syncs__eq": 0, "operators__max": 3}))
+
+
+def test_text_names_each_limit():
+    lines = render(REPORT, "text").splitlines()
+    assert [line[:4] for line in lines] == ["FAIL", "    ", "ok  ", "run:"]
+    assert lines[-1] == "run: 1 of 2 limits not kept"
+
+
+def test_json_is_the_whole_report():
+    content = json.loads(render(REPORT, "json"))
+    assert (content["schema"], content["passed"]) == (1, False)
+    assert content["checks"][0] == {
+        "metric": "syncs",
+        "allowed": "exactly 0",
+        "actual": 2,
+        "passed": False,
+        "evidence": ["2 aten::_local_scalar_dense train.py:12 in step"],
+    }
+
+
+def test_junit_has_a_case_for_each_limit():
+    suite = ElementTree.fromstring(render(REPORT, "junit").encode()).find("testsuite")
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    failures = [case.find("failure") for case in suite.findall("testcase")]
+    assert failures[0].get("message") == "syncs is 2, allowed: exactly 0"
+    assert "train.py:12" in failures[0].text
+    assert failures[1] is None
+
+
+def test_github_annotations_stay_on_one_line():
+    first, last = render(REPORT, "github").splitlines()
+    assert first.startswith("::error title=run syncs::syncs is 2, allowed: exactly 0%0A    2 aten::")
+    assert last == "run: 1 of 2 limits not kept"
+    awkward = gate("50%,a:b", COUNTS, parse_budgets({"syncs__eq": 0}))
+    assert "title=50%25%2Ca%3Ab syncs::" in render(awkward, "github")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "pyproject.toml").write_text("[tool.torchfx.budgets]\nsyncs__eq = 0\n")
+    CLEAN.save(tmp_path / "clean")
+    COUNTS.save(tmp_path / "waiting")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def torchfx_gate(*arguments):
+    return CliRunner().invoke(app, ["gate", *arguments])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        (["clean"], 0, "all 1 limits kept"),
+        (["clean/counts.json"], 0, "all 1 limits kept"),
+        (["waiting"], 1, "train.py:12 in step"),
+        (["clean", "--format", "yaml"], 2, "unknown format 'yaml'"),
+        (["clean", "--format", "jsom"], 2, "did you mean 'json'"),
+        (["clean", "--name", "train"], 2, "has no [tool.torchfx.budgets.train]"),
+        (["clean", "--force"], 2, "--force only serves --update"),
+        (["nowhere"], 3, "cannot read nowhere"),
+        (["."], 3, "holds no counts.json"),
+        (["clean", "--baseline", "none.json"], 3, "there is no baseline none.json"),
+        (["clean", "--pyproject", "none.toml"], 3, "cannot read none.toml"),
+    ],
+)
+def test_exit_status_says_what_happened(folder, arguments, status, says):
+    ran = torchfx_gate(*arguments)
+    assert ran.exit_code == status, ran.output
+    assert says in " ".join(ran.output.split())
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_format_prints_the_answer(folder, form):
+    ran = torchfx_gate("waiting", "--format", form)
+    assert ran.exit_code == 1
+    assert "syncs" in ran.stdout
+
+
+def test_update_keeps_a_baseline_that_later_runs_must_not_exceed(folder):
+    assert torchfx_gate("clean", "--update").exit_code == 0
+    assert Path("torchfx-baseline.json").exists()
+    Path("pyproject.toml").write_text("")
+    assert torchfx_gate("clean").exit_code == 0
+    assert torchfx_gate("waiting").exit_code == 1
+
+
+def test_update_of_another_environment_needs_force(folder):
+    replace(CLEAN, environment={"torch": "1.0"}).save("old")
+    assert torchfx_gate("old", "--update").exit_code == 0
+    assert torchfx_gate("clean").exit_code == 2
+    assert torchfx_gate("clean", "--update").exit_code == 2
+    assert torchfx_gate("clean", "--update", "--force").exit_code == 0
+    assert torchfx_gate("clean").exit_code == 0
+
+
+def test_nothing_to_check_against_is_misuse(folder):
+    Path("pyproject.toml").write_text("")
+    ran = torchfx_gate("clean")
+    assert ran.exit_code == 2
+    assert "nothing to check against" in " ".join(ran.output.split())
+
+
+def test_the_command_needs_no_torch(folder):
+    code = "import sys; sys.argv = ['torchfx', 'gate', 'clean']\nfrom torchfx.cli import main\n"
+    code += "try:\n    main()\nexcept SystemExit as end:\n    print(end.code, 'torch' in sys.modules)\n"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ})
+    assert ran.stdout.splitlines()[-1] == "0 False"

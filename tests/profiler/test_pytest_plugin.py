@@ -1,0 +1,166 @@
+"""The fixture `profile_gate`, in test suites of its own."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+import torch._dynamo  # pytester forgets what its runs import first, and PyTorch cannot be imported twice
+
+from torchfx.errors import ArgumentError
+
+pytest_plugins = "pytester"
+
+STEP = """
+import torch
+
+layer = torch.nn.Linear(3, 3)
+
+def step():
+    return layer(torch.ones(2, 3)).relu()
+"""
+
+
+@pytest.fixture
+def suite(pytester):
+    """Run a test file in this process and return its outcome; pytest loads the plugin itself."""
+
+    def run(code, *arguments, pyproject=""):
+        pytester.makepyprojecttoml(pyproject)
+        pytester.makepyfile(STEP + code)
+        return pytester.runpytest_inprocess(*arguments)
+
+    return run
+
+
+def test_kept_budgets_pass(suite):
+    outcome = suite("""
+def test_step(profile_gate):
+    with profile_gate(kernel_launches__max=12, syncs__eq=0, graph_breaks__eq=0) as c:
+        step()
+    assert c["aten::relu"] == 1
+""")
+    outcome.assert_outcomes(passed=1)
+
+
+def test_exceeded_budgets_fail_with_what_exceeded_them(suite):
+    outcome = suite("""
+def test_step(profile_gate):
+    with profile_gate({"aten::relu__eq": 0}, operators__max=1):
+        step()
+""")
+    outcome.assert_outcomes(failed=1)
+    outcome.stdout.fnmatch_lines(
+        ["*profile_gate: 2 of 2 limits not kept*", "*aten::relu is 1, allowed: exactly 0*", "*operators is *"]
+    )
+
+
+def test_an_exception_in_the_block_is_what_fails(suite):
+    outcome = suite("""
+def test_step(profile_gate):
+    with profile_gate(operators__max=0):
+        step()
+        raise RuntimeError("the reason")
+""")
+    outcome.assert_outcomes(failed=1)
+    outcome.stdout.fnmatch_lines(["*RuntimeError: the reason*"])
+    outcome.stdout.no_fnmatch_line("*limits not kept*")
+
+
+def test_misspelt_budgets_are_errors_before_the_block_runs(suite):
+    outcome = suite("""
+def test_step(profile_gate):
+    with profile_gate(synk__eq=0):
+        raise SystemExit("ran")
+""")
+    outcome.assert_outcomes(failed=1)
+    outcome.stdout.fnmatch_lines(["*unknown metric 'synk', did you mean 'syncs'?*"])
+
+
+def test_without_budgets_those_of_pyproject_apply(suite):
+    outcome = suite(
+        """
+def test_step(profile_gate):
+    with profile_gate():
+        step()
+""",
+        pyproject="[tool.torchfx.budgets]\noperators__max = 1\n",
+    )
+    outcome.assert_outcomes(failed=1)
+    outcome.stdout.fnmatch_lines(["*operators is *, allowed: at most 1*"])
+
+
+def test_without_any_budget_it_says_so(suite):
+    outcome = suite("""
+def test_step(profile_gate):
+    with profile_gate():
+        step()
+""")
+    outcome.assert_outcomes(failed=1)
+    outcome.stdout.fnmatch_lines(["*profile_gate needs a budget*"])
+
+
+def test_dispatch_budgets_turn_the_trace_on(suite):
+    outcome = suite("""
+def test_step(profile_gate):
+    with profile_gate(dispatches__eq=3):
+        step()
+""")
+    outcome.assert_outcomes(passed=1)
+
+
+def test_graph_breaks_of_a_warm_step_are_found(suite):
+    outcome = suite("""
+def broken(x):
+    y = x.sin()
+    torch._dynamo.graph_break()
+    return y.cos()
+
+def test_step(profile_gate):
+    compiled = torch.compile(broken, backend="eager")
+    compiled(torch.ones(3))
+    with profile_gate(graph_breaks__eq=0):
+        compiled(torch.ones(3))
+""")
+    outcome.assert_outcomes(failed=1)
+    outcome.stdout.fnmatch_lines(["*graph_breaks is 1, allowed: exactly 0*"])
+
+
+def test_blocks_may_be_nested(suite):
+    outcome = suite("""
+def test_step(profile_gate):
+    with profile_gate(dispatches__eq=6), profile_gate(dispatches__eq=6):
+        step()
+        step()
+""")
+    outcome.assert_outcomes(passed=1)
+
+
+def test_time_is_limited_only_as_a_ratio(profile_gate):
+    x = torch.ones(1000)
+
+    def once():
+        return x.sin()
+
+    def often():
+        for _ in range(30):
+            x.sin()
+
+    assert profile_gate.time_ratio(once, often, max_ratio=1.0, max_time_s=0.5) < 1
+    with pytest.raises(pytest.fail.Exception, match="allowed: at most 2"):
+        profile_gate.time_ratio(often, once, max_ratio=2.0, max_time_s=0.5)
+    with pytest.raises(ArgumentError, match="max_ratio must be greater than 0"):
+        profile_gate.time_ratio(once, often, max_ratio=0)
+
+
+def test_loading_the_plugin_loads_no_torch():
+    code = "import _torchfx_pytest, sys; print('torch' in sys.modules, 'numpy' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["False", "False"]
+
+
+def test_pytest_finds_the_plugin_once_torchfx_is_installed():
+    from importlib.metadata import entry_points
+
+    (found,) = entry_points(group="pytest11", name="torchfx")
+    assert found.value == "_torchfx_pytest"

@@ -1,0 +1,55 @@
+"""`torchfx measure` as a person runs it."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from torchfx.cli import measure as command
+
+
+def measure(*arguments, folder=None):
+    return subprocess.run(
+        [sys.executable, "-m", "torchfx", "measure", *arguments],
+        capture_output=True, text=True, timeout=60, cwd=folder, env={**os.environ, "NO_COLOR": "1"},
+    )  # fmt: skip
+
+
+def test_json_carries_the_schema_and_the_times():
+    ran = measure("x + 1", "--setup", "x = torch.ones(3)", "--max-time", "0.2", "--threads", "1", "--json")
+    assert ran.returncode == 0
+    data = json.loads(ran.stdout)
+    assert (data["schema"], data["kind"], data["name"], data["threads"]) == (1, "measurement", "x + 1", 1)
+    assert data["n"] == len(data["times_s"])
+
+
+def test_several_statements_are_compared(tmp_path):
+    (tmp_path / "mine.py").write_text("import torch\nx = torch.ones(300)\n")
+    statement = "[x.sin() for _ in range(20)]"
+    ran = measure("x.sin()", statement, "-s", "from mine import x", "--max-time", "0.5", folder=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines()[-1] in {"winner: x.sin()", "no winner: the difference is within the noise"}
+    assert f"{statement} takes" in ran.stdout
+
+
+def test_nothing_ran_is_status_1(capsys):
+    assert command.run(["x"], "x = torch.ones(3)", threads=None, max_time_s=0.2, as_json=False) == 1
+    assert "warning nothing-ran" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("statements", "status", "message"),
+    [
+        (["x +"], 2, "error: the statement is not Python: invalid syntax in 'x +'"),
+        (["1", "1"], 2, "error: the statements must differ"),
+        (["unknown + 1"], 3, "error: the code raised NameError: name 'unknown' is not defined"),
+    ],
+)
+def test_trouble_is_one_line_on_stderr(statements, status, message, capsys):
+    assert command.run(statements, "pass", threads=None, max_time_s=0.2, as_json=False) == status
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(message)
+    assert len(captured.err.splitlines()) == 1
