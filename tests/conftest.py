@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+collect_ignore = ["profiler/programs"]  # programs to be profiled: importing one runs it
+
 
 @pytest.fixture
 def rng():

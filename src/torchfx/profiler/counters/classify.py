@@ -20,6 +20,7 @@ PYTORCH_NAMESPACES = frozenset(
     {
         *("aten", "prim", "prims", "higher_order", "profiler", "streams", "export", "aoti", "sparse", "rngprims"),
         *("c10d", "_c10d_functional", "_c10d_functional_autograd", "c10d_functional", "fsdp", "symm_mem", "_dtensor"),
+        "cplib",
         *("inductor", "inductor_prims", "_inductor_test", "flex_lib", "debugprims", "debug_mode_ops", "static_runtime"),
         *("mkl", "mkldnn", "mkldnn_prepacked", "onednn", "xnnpack", "prepacked", "fbgemm", "onnx", "onnx_symbolic"),
         *("quantized", "_quantized", "quantization", "quantized_decomposed", "rpc", "_native", "_nested", "_spmd"),
