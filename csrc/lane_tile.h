@@ -12,7 +12,7 @@
 namespace torchfx {
 namespace TORCHFX_ISA_NAMESPACE {
 
-constexpr int tile_steps = 128;  // 8 KiB with eight lanes: a sixth of L1, the rest is for the streams
+constexpr int tile_steps = 256;  // 16 KiB with eight lanes: a third of L1, the rest is for the streams
 
 struct alignas(64) Tile {
     double at[tile_steps * VD];

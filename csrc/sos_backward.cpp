@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "sos_filter.h"
 #include "sos_gradient.h"
 #include "torchfx.h"
 
@@ -13,7 +14,7 @@ namespace {
 void choose_kernels(const SosGradientKernels& kernels, SosGradientCall<float>& call) {
     call.forward.run = kernels.filter->run_f32;
     call.run_adjoint = kernels.adjoint_f32;
-    call.run_gradient = kernels.gradient_f32;
+    call.run_gradient = call.unit ? kernels.unit_gradient_f32 : kernels.gradient_f32;
 }
 
 void choose_kernels(const SosGradientKernels& kernels, SosGradientCall<double>& call) {
@@ -38,6 +39,16 @@ void coefficient_gradients(const double* sos, const SosStage& stage, const doubl
     grad[3] = -(sos[0] * grad[0] + sos[1] * grad[1] + sos[2] * grad[2] + sos[4] * grad[4] + sos[5] * grad[5]) / a0;
 }
 
+// From the sums of a UnitCascade to those of the stages: products with x lack all gains but the stage's own, those
+// with y all of them.
+void take_gains_back(const std::vector<SosStage>& stages, double gain, double* sums) {
+    for (const SosStage& stage : stages) {
+        for (int i = 0; i < 3; ++i) sums[i] *= gain / stage.b0;
+        for (int i = 3; i < sums_per_stage; ++i) sums[i] *= gain;
+        sums += sums_per_stage;
+    }
+}
+
 template <class Sample>
 void backward(SosGradientCall<Sample> call, const double* sos, double* grad_sos, int64_t threshold, int threads) {
     SosCall<Sample>& forward = call.forward;
@@ -46,16 +57,28 @@ void backward(SosGradientCall<Sample> call, const double* sos, double* grad_sos,
     std::vector<double> sums(grad_sos ? static_cast<std::size_t>(forward.sections * sums_per_stage) : 0);
 
     const SosGradientKernels& kernels = TORCHFX_KERNELS(sos_gradient_kernels);
+    UnitCascade unit = {{}, {}, {}, 1};
+    if (grad_sos && form_for<Sample> == SosForm::direct) unit = unit_cascade(stages);
+    call.unit = unit.stages.empty() ? nullptr : &unit;
     choose_kernels(kernels, call);
-    call.gradient_steps = kernels.gradient_steps;
     call.sums = grad_sos ? sums.data() : nullptr;
     forward.stages = stages.data();
     forward.lanes = kernels.filter->lanes;
     forward.state_stride = 2 * forward.channels;
     forward.plan = plan_sos({forward.channels, forward.samples, forward.sections, sizeof(Sample), forward.lanes, threads,
-                             threshold}, sos);
+                             threshold, grad_sos ? checkpoint_steps : 1}, sos);
+    const bool missing = grad_sos && !call.checkpoints;
+    Scratch<double, 64> found(static_cast<std::size_t>(
+        missing ? forward.channels * forward.checkpoints_per_channel() * 2 * forward.sections : 0));
+    if (missing) {
+        SosCall<Sample> recording = forward;
+        recording.checkpoints = found.data();
+        sos_filter(recording);
+        call.checkpoints = found.data();
+    }
     sos_gradient(call);
     if (!grad_sos) return;
+    if (call.unit) take_gains_back(stages, unit.gain, sums.data());
     for (int64_t k = 0; k < forward.sections; ++k)
         coefficient_gradients(sos + 6 * k, stages[static_cast<std::size_t>(k)], sums.data() + k * sums_per_stage,
                               grad_sos + 6 * k);
@@ -68,7 +91,7 @@ extern "C" int32_t torchfx_sos_backward(
     int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
     const void* grad_y, int64_t grad_y_channel_stride, int64_t grad_y_time_stride, int64_t channels, int64_t samples,
     const double* sos, int64_t sections, const double* state_in, const double* grad_state_out,
-    void* grad_x, int64_t grad_x_channel_stride, double* grad_sos, double* grad_state_in,
+    const double* checkpoints, void* grad_x, int64_t grad_x_channel_stride, double* grad_sos, double* grad_state_in,
     int64_t threshold, int32_t threads) {
     using namespace torchfx;
     if (!grad_y || !sos || (grad_sos && !x)) return TORCHFX_BAD_ARGUMENT;
@@ -92,6 +115,7 @@ extern "C" int32_t torchfx_sos_backward(
         call.grad_x_channel_stride = grad_x_channel_stride;
         call.grad_state_out = grad_state_out;
         call.grad_state_in = grad_state_in;
+        call.checkpoints = checkpoints;
         backward(call, sos, grad_sos, threshold, threads);
     };
     try {

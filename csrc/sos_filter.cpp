@@ -30,7 +30,8 @@ template <class Sample>
 SosCall<Sample> single_channel(const SosCall<Sample>& call, int64_t channel) {
     SosCall<Sample> single = call;
     single.x += channel * call.x_channel_stride;
-    single.y += channel * call.y_channel_stride;
+    if (call.y) single.y += channel * call.y_channel_stride;
+    if (call.checkpoints) single.checkpoints += channel * call.checkpoints_per_channel() * 2 * call.sections;
     if (call.state_in) single.state_in += 2 * channel;
     if (call.state_out) single.state_out += 2 * channel;
     single.channels = 1;

@@ -1,4 +1,4 @@
-// torchfx_sos_forward: checks the arguments, prepares the stages, plans, runs.
+// torchfx_sos_forward and torchfx_sos_forward_recording: checks the arguments, prepares the stages, plans, runs.
 #include <new>
 #include <type_traits>
 
@@ -21,19 +21,16 @@ void forward(SosCall<Sample> call, const double* sos, int64_t threshold, int thr
     call.lanes = kernels.lanes;
     call.run = kernel_for(kernels, call.x);
     call.state_stride = 2 * call.channels;
-    call.plan = plan_sos({call.channels, call.samples, call.sections, sizeof(Sample), call.lanes, threads, threshold}, sos);
+    call.plan = plan_sos({call.channels, call.samples, call.sections, sizeof(Sample), call.lanes, threads, threshold,
+                          call.checkpoints ? checkpoint_steps : 1}, sos);
     sos_filter(call);
 }
 
-}  // namespace
-}  // namespace torchfx
-
-extern "C" int32_t torchfx_sos_forward(
+int32_t checked_forward(
     int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
     void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
-    const double* sos, int64_t sections, const double* state_in, double* state_out,
+    const double* sos, int64_t sections, const double* state_in, double* state_out, double* checkpoints,
     int64_t threshold, int32_t threads) {
-    using namespace torchfx;
     if (!x || !y || !sos || channels < 1 || samples < 1 || sections < 1 || threads < 1) return TORCHFX_BAD_ARGUMENT;
     if (dtype != TORCHFX_F32 && dtype != TORCHFX_F64) return TORCHFX_BAD_ARGUMENT;
     if (const int32_t status = check_sos(sos, sections)) return status;
@@ -50,6 +47,7 @@ extern "C" int32_t torchfx_sos_forward(
         call.sections = sections;
         call.state_in = state_in;
         call.state_out = state_out;
+        call.checkpoints = checkpoints;
         forward(call, sos, threshold, threads);
     };
     try {
@@ -59,4 +57,26 @@ extern "C" int32_t torchfx_sos_forward(
         return TORCHFX_NO_MEMORY;
     }
     return TORCHFX_OK;
+}
+
+}  // namespace
+}  // namespace torchfx
+
+extern "C" int32_t torchfx_sos_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
+    void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
+    const double* sos, int64_t sections, const double* state_in, double* state_out,
+    int64_t threshold, int32_t threads) {
+    return torchfx::checked_forward(dtype, x, x_channel_stride, x_time_stride, y, y_channel_stride, channels, samples, sos,
+                                    sections, state_in, state_out, nullptr, threshold, threads);
+}
+
+extern "C" int32_t torchfx_sos_forward_recording(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
+    void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
+    const double* sos, int64_t sections, const double* state_in, double* state_out, double* checkpoints,
+    int64_t threshold, int32_t threads) {
+    if (!checkpoints) return TORCHFX_BAD_ARGUMENT;
+    return torchfx::checked_forward(dtype, x, x_channel_stride, x_time_stride, y, y_channel_stride, channels, samples, sos,
+                                    sections, state_in, state_out, checkpoints, threshold, threads);
 }

@@ -1,6 +1,5 @@
-// Every group of streams goes over its segments twice: forwards, keeping the filter's state at the start of every
-// tile, then tile by tile backwards, filtering the tile again from its checkpoint and running the adjoint over it.
-// What a segment needs from the one after it, the adjoint state at its end, is found as in the forward direction,
+// Every group of streams goes over its segments tile by tile, from the last to the first: filters the tile again from
+// the checkpoint at its start and runs the adjoint over it. What a segment needs from the one after it, the adjoint state at its end, is found as in the forward direction,
 // with the plan's warm-up or carried states.
 #include "sos_gradient.h"
 
@@ -32,22 +31,17 @@ public:
     }
 
     // The adjoint and the coefficients' sums, (sections, 5).
-    void run_with_sums(SegmentStates* starts, double* sums) {
-        const std::vector<int64_t> edges = tile_edges();
-        const std::vector<double> checkpoints = forwards(edges, starts);
+    void run_with_sums(double* sums) {
         warm_up();
-
         const int64_t sections = call_.forward.sections;
         const int lanes = call_.forward.lanes;
         std::vector<double> lane_sums(static_cast<std::size_t>(sections * sums_per_stage * lanes));
-        Scratch<double, 8> work(static_cast<std::size_t>((sections + 2) * call_.gradient_steps * lanes));
-        LaneState state(sections, lanes);
+        Scratch<double, 8> work(static_cast<std::size_t>((sections + 2) * checkpoint_steps * lanes));
+        const std::vector<int64_t> edges = tile_edges();
         for (std::size_t i = edges.size() - 1; i > 0; --i) {
             begin_lanes(edges[i]);
-            std::copy_n(checkpoints.data() + (i - 1) * static_cast<std::size_t>(state.size()), state.size(), state.data());
-            call_.run_gradient(call_.forward.stages, sections, state.data(), adjoint_.data(), lane_sums.data(),
-                               gradient_lanes(edges[i - 1], edges[i]), static_cast<int>(edges[i] - edges[i - 1]),
-                               work.data());
+            restore_state(edges[i - 1]);
+            run_gradient(edges[i - 1], edges[i], lane_sums.data(), work.data());
         }
         for (int64_t i = 0; i < sections * sums_per_stage; ++i) {
             sums[i] = 0;
@@ -121,6 +115,21 @@ private:
         call_.run_adjoint(call_.forward.stages, call_.forward.sections, adjoint_.data(), lanes, to - from);
     }
 
+    void run_gradient(int64_t from, int64_t to, double* sums, double* work) {
+        const UnitCascade* unit = call_.unit;
+        const SosStage* stages = unit ? unit->stages.data() : call_.forward.stages;
+        if (unit)
+            for (int64_t k = 0; k < call_.forward.sections; ++k) {
+                forward_.state().scale(k, unit->state_factors[static_cast<std::size_t>(k)]);
+                adjoint_.scale(k, unit->adjoint_factors[static_cast<std::size_t>(k)]);
+            }
+        call_.run_gradient(stages, call_.forward.sections, forward_.state().data(), adjoint_.data(), sums,
+                           gradient_lanes(from, to), unit ? unit->gain : 1, static_cast<int>(to - from), work);
+        if (unit)
+            for (int64_t k = 0; k < call_.forward.sections; ++k)
+                adjoint_.scale(k, 1 / unit->adjoint_factors[static_cast<std::size_t>(k)]);
+    }
+
     SosGradientLanes<Sample> gradient_lanes(int64_t from, int64_t to) const {
         const SosCall<Sample>& forward = call_.forward;
         SosGradientLanes<Sample> lanes = {};
@@ -153,28 +162,21 @@ private:
         return ends;
     }
 
-    // The same, with the steps of a tile between them.
+    // The same, with the checkpoints between them.
     std::vector<int64_t> tile_edges() const {
         std::vector<int64_t> edges{0};
         while (const int64_t end = forward_.next_end(edges.back()))
-            while (edges.back() < end) edges.push_back(std::min(edges.back() + call_.gradient_steps, end));
+            while (edges.back() < end) edges.push_back(std::min(next_checkpoint(edges.back()), end));
         return edges;
     }
 
-    // The states at the start of every tile.
-    std::vector<double> forwards(const std::vector<int64_t>& edges, SegmentStates* starts) {
-        if (call_.forward.plan.warm_up > 0) forward_.warm_up(call_.forward.plan.warm_up);
-        for (int lane = 0; lane < forward_.count(); ++lane) {
-            if (starts) forward_.state().set(lane, starts->of(stream(lane)));
-            else if (stream(lane).segment == 0) forward_.load_state_in(lane);
-        }
-        const auto size = static_cast<std::size_t>(forward_.state().size());
-        std::vector<double> checkpoints((edges.size() - 1) * size);
-        for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
-            std::copy_n(forward_.state().data(), size, checkpoints.data() + i * size);
-            if (i + 2 < edges.size()) forward_.advance(edges[i], edges[i + 1], false);
-        }
-        return checkpoints;
+    // The filter's state at a tile's start. A tile may start between two checkpoints, where a shorter segment ended.
+    void restore_state(int64_t position) {
+        const int64_t kept = position / checkpoint_steps * checkpoint_steps;
+        for (int lane = 0; lane < forward_.count(); ++lane)
+            if (stream(lane).length > position)
+                forward_.state().set(lane, call_.checkpoints + forward_.checkpoint_at(lane, kept));
+        if (position > kept) forward_.advance(kept, position, false);
     }
 
     const SosGradientCall<Sample>& call_;
@@ -209,12 +211,10 @@ void sos_gradient(const SosGradientCall<Sample>& call) {
     const SosCall<Sample>& forward = call.forward;
     const bool carried = forward.plan.carried;
     const int64_t remembered = carried ? forward.plan.segments : 0;
-    SegmentStates starts(forward.sections, remembered, forward.channels);
     SegmentStates ends(forward.sections, remembered, forward.channels);
     if (carried) {
         Transition<Sample> transition(forward);
-        if (call.sums) carry_states(forward, transition, starts);
-        else for_each_group(transition.groups(), forward.plan.threads, [&](int64_t i) { transition.compute(i); });
+        for_each_group(transition.groups(), forward.plan.threads, [&](int64_t i) { transition.compute(i); });
         carry_adjoints(call, transition, ends);
     }
 
@@ -222,7 +222,7 @@ void sos_gradient(const SosGradientCall<Sample>& call) {
     std::vector<double> group_sums(call.sums ? static_cast<std::size_t>(forward.groups() * sums_size) : 0);
     for_each_group(forward.groups(), forward.plan.threads, [&](int64_t index) {
         AdjointGroup<Sample> group(call, index, carried ? &ends : nullptr);
-        if (call.sums) group.run_with_sums(carried ? &starts : nullptr, group_sums.data() + index * sums_size);
+        if (call.sums) group.run_with_sums(group_sums.data() + index * sums_size);
         else group.run(call.grad_x != nullptr);
         for (int lane = 0; lane < group.streams().count(); ++lane)
             if (group.streams().stream(lane).segment == 0) group.store_grad_state_in(lane);

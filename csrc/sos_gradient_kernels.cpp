@@ -7,8 +7,8 @@ namespace torchfx {
 namespace TORCHFX_ISA_NAMESPACE {
 namespace {
 
-// N stages of the adjoint, at work.
-template <int N, bool shifted>
+// N stages of the adjoint, at work. unit: b0 is 1.
+template <int N, bool shifted, bool unit = false>
 struct AdjointStages {
     vd b0[N], c1[N], c0[N], p1[N], p0[N], kappa[N], l1[N], l2[N];
 
@@ -34,7 +34,7 @@ struct AdjointStages {
 
     // One stage, one sample: the gradient at its input.
     TORCHFX_INLINE_MEMBER vd step(int k, vd g) {
-        const vd gx = fma(c0[k], l2[k], fma(c1[k], l1[k], b0[k] * g));
+        const vd gx = fma(c0[k], l2[k], fma(c1[k], l1[k], unit ? g : b0[k] * g));
         vd next1 = fnma(p1[k], l1[k], fnma(p0[k], l2[k], g));
         vd next2 = l1[k];
         if (shifted) {
@@ -88,40 +88,54 @@ void run_adjoint(const SosStage* stages, int64_t count, double* adjoint, const S
     }
 }
 
-// Filters trace[0] through N stages into trace[1] ... trace[N].
-template <int N, bool shifted>
-TORCHFX_NOINLINE void trace_sweep(const SosStage* stages, double* state, Tile* trace, int steps) {
-    Stages<N, shifted> running(stages, state);
-    for (int t = 0; t < steps; ++t) {
+// Filters trace[0] through N stages into trace[1] ... trace[N]. With rows, trace[0] is read from them block by block on
+// the way: the transposes then fill gaps between the multiply-adds.
+template <int N, bool shifted, bool unit, class Sample>
+TORCHFX_NOINLINE void trace_sweep(const SosStage* stages, double* state, const Rows<const Sample>* rows, Tile* trace,
+                                  int steps) {
+    Stages<N, shifted, unit> running(stages, state);
+    const auto step = [&](int t) TORCHFX_INLINE_LAMBDA {
         vd x = load(trace[0].at + t * VD);
         for (int k = 0; k < N; ++k) {
             x = running.stage(k, x);
             store(trace[k + 1].at + t * VD, x);
         }
+    };
+    int t = 0;
+    for (; t + VD <= steps; t += VD) {
+        if (rows) {
+            vd r[VD];
+            read_block<backwards>(*rows, t, r);
+            write_block(trace[0], t, r);
+        }
+        for (int i = 0; i < VD; ++i) step(t + i);
     }
+    for (; t < steps; ++t) step(t);
     running.save(state);
 }
 
-template <bool shifted>
-void trace_sweep(int n, const SosStage* stages, double* state, Tile* trace, int steps) {
+template <bool shifted, bool unit, class Sample>
+void trace_sweep(int n, const SosStage* stages, double* state, const Rows<const Sample>* rows, Tile* trace, int steps) {
     switch (n) {
-        case 1: return trace_sweep<1, shifted>(stages, state, trace, steps);
-        case 2: return trace_sweep<2, shifted>(stages, state, trace, steps);
-        case 3: return trace_sweep<3, shifted>(stages, state, trace, steps);
-        case 4: return trace_sweep<4, shifted>(stages, state, trace, steps);
+        case 1: return trace_sweep<1, shifted, unit>(stages, state, rows, trace, steps);
+        case 2: return trace_sweep<2, shifted, unit>(stages, state, rows, trace, steps);
+        case 3: return trace_sweep<3, shifted, unit>(stages, state, rows, trace, steps);
+        case 4: return trace_sweep<4, shifted, unit>(stages, state, rows, trace, steps);
     }
 }
 
-// Two stages keep their constants, adjoint states and sums in the registers of AVX-512.
-template <int N, bool shifted>
+// Two stages keep their constants, adjoint states and sums in the registers of AVX-512. Whole blocks of the tile come
+// from and go to rows on the way where given, multiplied by `gain` as they go.
+template <int N, bool shifted, bool unit, class Sample>
 TORCHFX_NOINLINE void gradient_sweep(const SosStage* stages, double* adjoint, double* sums, const Tile* trace,
-                                     double* tile, int steps) {
-    AdjointStages<N, shifted> running(stages, adjoint);
+                                     const Rows<const Sample>* from, const Rows<Sample>* to, double gain, Tile& tile,
+                                     int steps) {
+    AdjointStages<N, shifted, unit> running(stages, adjoint);
     vd sum[N][sums_per_stage];
     for (int k = 0; k < N; ++k)
         for (int i = 0; i < sums_per_stage; ++i) sum[k][i] = load(sums + (k * sums_per_stage + i) * VD);
-    for (int t = steps - 1; t >= 0; --t) {
-        vd g = load(tile + t * VD);
+    const auto step = [&](int t) TORCHFX_INLINE_LAMBDA {
+        vd g = load(tile.at + t * VD);
         for (int k = N - 1; k >= 0; --k) {
             const vd x = load(trace[k].at + t * VD), y = load(trace[k + 1].at + t * VD);
             const vd l1 = running.l1[k], l2 = running.l2[k];
@@ -132,39 +146,70 @@ TORCHFX_NOINLINE void gradient_sweep(const SosStage* stages, double* adjoint, do
             sum[k][4] = fma(l2, y, sum[k][4]);
             g = running.step(k, g);
         }
-        store(tile + t * VD, g);
+        store(tile.at + t * VD, g);
+    };
+    int t = steps;
+    while (t % VD != 0) step(--t);
+    while (t > 0) {
+        const int start = t - VD;
+        if (from) {
+            vd r[VD];
+            read_block<backwards>(*from, start, r);
+            write_block(tile, start, r);
+        }
+        while (t > start) step(--t);
+        if (to) {
+            vd r[VD];
+            read_block(tile, start, r);
+            if (unit)
+                for (int i = 0; i < VD; ++i) r[i] *= set1(gain);
+            write_block<backwards>(*to, start, r);
+        }
     }
     for (int k = 0; k < N; ++k)
         for (int i = 0; i < sums_per_stage; ++i) store(sums + (k * sums_per_stage + i) * VD, sum[k][i]);
     running.save(adjoint);
 }
 
-template <class Sample, bool shifted>
+template <class Sample, bool shifted, bool unit>
 void run_gradient(const SosStage* stages, int64_t count, double* state, double* adjoint, double* sums,
-                  const SosGradientLanes<Sample>& lanes, int steps, double* work) {
+                  const SosGradientLanes<Sample>& lanes, double gain, int steps, double* work) {
+    static_assert(checkpoint_steps <= tile_steps, "a gradient's step is a tile");
     Tile* trace = reinterpret_cast<Tile*>(work);
     Tile& tile = trace[count + 1];
-    read_tile<backwards>(lanes.x, lanes.x_stride, 0, steps, trace[0]);
-    for (int64_t k = 0; k < count; k += stages_per_sweep)
-        trace_sweep<shifted>(next_sweep(count - k), stages + k, state + k * state_size, trace + k, steps);
+    const int whole = steps / VD * VD;
 
-    read_tile<backwards>(lanes.g, lanes.g_stride, 0, steps, tile);
-    int64_t k = count;
-    for (; k >= 2; k -= 2) {
-        const int64_t first = k - 2;
-        gradient_sweep<2, shifted>(stages + first, adjoint + first * state_size, sums + first * sums_per_stage * VD,
-                                   trace + first, tile.at, steps);
+    Rows<const Sample> x_rows = rows_from<const Sample>(lanes.x, 0, silence<Sample>());
+    const Rows<const Sample>* x = lanes.x_stride == 1 ? &x_rows : nullptr;
+    if (x) read_singly(lanes.x, 1, whole, steps - whole, trace[0].at + whole * VD);
+    else read_tile<backwards>(lanes.x, lanes.x_stride, 0, steps, trace[0]);
+    for (int64_t k = 0; k < count; k += stages_per_sweep, x = nullptr)
+        trace_sweep<shifted, unit>(next_sweep(count - k), stages + k, state + k * state_size, x, trace + k, steps);
+
+    Rows<const Sample> g_rows = rows_from<const Sample>(lanes.g, 0, silence<Sample>());
+    const Rows<const Sample>* g = lanes.g_stride == 1 ? &g_rows : nullptr;
+    if (g) read_singly(lanes.g, 1, whole, steps - whole, tile.at + whole * VD);
+    else read_tile<backwards>(lanes.g, lanes.g_stride, 0, steps, tile);
+    Sample dropped[tile_steps];
+    const Rows<Sample> gx_rows = rows_from<Sample>(lanes.gx, 0, dropped);
+    const bool wanted = any_stream(lanes.gx);
+    for (int64_t left = count; left > 0; g = nullptr) {
+        const int sweep = left >= 2 ? 2 : 1;
+        left -= sweep;
+        const auto run = sweep == 2 ? gradient_sweep<2, shifted, unit, Sample> : gradient_sweep<1, shifted, unit, Sample>;
+        run(stages + left, adjoint + left * state_size, sums + left * sums_per_stage * VD, trace + left, g,
+            wanted && left == 0 ? &gx_rows : nullptr, gain, tile, steps);
     }
-    if (k == 1) gradient_sweep<1, shifted>(stages, adjoint, sums, trace, tile.at, steps);
-    if (any_stream(lanes.gx)) write_tile<backwards>(tile, steps, lanes.gx, 0);
+    for (int t = whole; t < steps; ++t)
+        for (int lane = 0; lane < VD; ++lane) gx_rows.at[lane][t] = static_cast<Sample>(gain * tile.at[t * VD + lane]);
     flush_tiny(adjoint, count);
 }
 
 }  // namespace
 
 extern const SosGradientKernels sos_gradient_kernels = {
-    &sos_kernels, tile_steps, run_adjoint<float, false>, run_adjoint<double, true>, run_gradient<float, false>,
-    run_gradient<double, true>};
+    &sos_kernels, run_adjoint<float, false>, run_adjoint<double, true>, run_gradient<float, false, false>,
+    run_gradient<float, false, true>, run_gradient<double, true, false>};
 
 }  // namespace TORCHFX_ISA_NAMESPACE
 }  // namespace torchfx

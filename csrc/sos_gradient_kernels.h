@@ -26,21 +26,22 @@ struct SosGradientLanes {
     int64_t x_stride, g_stride;
 };
 
-// At most `gradient_steps` samples of every lane: filters x again from `state` (changed), then runs the adjoint
+// At most `checkpoint_steps` samples of every lane: filters x again from `state` (changed), then runs the adjoint
 // backwards over g from `adjoint` (changed) and adds to `sums`, (count, 5, lanes). state and adjoint are
-// (count, 2, lanes); work holds (count + 2) tiles of gradient_steps * lanes doubles.
+// (count, 2, lanes); gx is multiplied by gain; work holds (count + 2) tiles of checkpoint_steps * lanes doubles.
 template <class Sample>
 using SosGradient = void (*)(const SosStage* stages, int64_t count, double* state, double* adjoint, double* sums,
-                             const SosGradientLanes<Sample>& lanes, int steps, double* work);
+                             const SosGradientLanes<Sample>& lanes, double gain, int steps,
+                             double* work);
 
 struct SosGradientKernels {
     const SosKernels* filter;  // of the same instruction set
-    int gradient_steps;
     // As SosRun, backwards: from the last of `steps` samples to the first, with lanes.x the gradient at the output
     // and lanes.y that at the input. For when the coefficients' gradients are not wanted.
     SosRun<float> adjoint_f32;
     SosRun<double> adjoint_f64;
     SosGradient<float> gradient_f32;
+    SosGradient<float> unit_gradient_f32;  // for stages with b0 = 1
     SosGradient<double> gradient_f64;
 };
 

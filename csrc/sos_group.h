@@ -16,7 +16,7 @@ template <class Sample>
 struct SosCall {
     const Sample* x;
     int64_t x_channel_stride, x_time_stride;
-    Sample* y;
+    Sample* y;  // or nullptr
     int64_t y_channel_stride;
     int64_t channels, samples;
     const SosStage* stages;
@@ -24,13 +24,17 @@ struct SosCall {
     const double* state_in;  // SciPy's states of channel c and section k at [k * state_stride + 2 * c], or nullptr
     double* state_out;       // the same
     int64_t state_stride;
+    double* checkpoints;  // (channels, checkpoints_per_channel, sections, 2), or nullptr; the plan's grid fits them
     SosPlan plan;
     int lanes;
     SosRun<Sample> run;
 
     int64_t streams() const { return channels * plan.segments; }
+    int64_t checkpoints_per_channel() const { return (samples + checkpoint_steps - 1) / checkpoint_steps; }
     int64_t groups() const { return (streams() + lanes - 1) / lanes; }
 };
+
+inline int64_t next_checkpoint(int64_t position) { return (position / checkpoint_steps + 1) * checkpoint_steps; }
 
 // A segment of a channel.
 struct Stream {
@@ -83,7 +87,7 @@ public:
             const Stream& s = stream(lane);
             if (s.length < to) continue;
             lanes.x[lane] = input(lane, from);
-            if (write) lanes.y[lane] = call_.y + s.channel * call_.y_channel_stride + s.start + from;
+            if (write && call_.y) lanes.y[lane] = call_.y + s.channel * call_.y_channel_stride + s.start + from;
         }
         call_.run(call_.stages, call_.sections, state_.data(), lanes, to - from);
     }
@@ -96,20 +100,41 @@ public:
         return end;
     }
 
-    // The segments. finished(lane) is called when a lane's segment has ended and the state is still its own.
+    // The segments; `write` is for the output and the checkpoints. finished(lane) is called when a lane's segment has
+    // ended and the state is still its own.
     template <class Finished>
     void filter(bool write, Finished&& finished) {
         int64_t done = 0;
         while (const int64_t end = next_end(done)) {
-            advance(done, end, write);
+            if (write && call_.checkpoints) advance_recording(done, end);
+            else advance(done, end, write);
             for (int lane = 0; lane < count_; ++lane)
                 if (stream(lane).length == end) finished(lane);
             done = end;
         }
     }
 
+    // Where a lane's state at `position` of its segment, the start of a tile, belongs among a call's checkpoints.
+    int64_t checkpoint_at(int lane, int64_t position) const {
+        const Stream& s = stream(lane);
+        const int64_t index = (s.start + position) / checkpoint_steps;
+        return (s.channel * call_.checkpoints_per_channel() + index) * 2 * call_.sections;
+    }
+
 private:
     static constexpr double rest[2] = {0, 0};
+
+    // Segments start at a checkpoint; `from` may lie between two, where a shorter segment has ended.
+    void advance_recording(int64_t from, int64_t to) {
+        while (from < to) {
+            if (from % checkpoint_steps == 0)
+                for (int lane = 0; lane < count_; ++lane)
+                    if (stream(lane).length > from) state_.get(lane, call_.checkpoints + checkpoint_at(lane, from));
+            const int64_t next = std::min(to, next_checkpoint(from));
+            advance(from, next, true);
+            from = next;
+        }
+    }
 
     // Neighbouring streams share a vector: segments of one channel, which lie apart as the plan chose, or, where
     // channels alternate in memory, adjacent channels, whose samples then load as a vector.

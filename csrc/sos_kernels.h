@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "dispatch.h"
+#include "torchfx.h"
 
 namespace torchfx {
 
@@ -25,6 +26,9 @@ struct SosStage {
 };
 
 constexpr int max_lanes = 8;
+
+// For gradients the state may be kept at every multiple of this many samples.
+constexpr int checkpoint_steps = TORCHFX_CHECKPOINT_STEPS;
 
 // Streams that march through the same filter side by side, one in each lane of a vector: channels, or
 // pieces in time of one channel.

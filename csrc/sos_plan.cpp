@@ -23,10 +23,10 @@ int useful_threads(const SosShape& shape) {
 }
 
 // Segments an odd number of cache lines long: with lengths near a power of two, all streams of a group would
-// meet in the same few sets of the cache.
-int64_t spread_over_cache(int64_t length, int bytes_per_sample) {
-    const int64_t line = 64 / bytes_per_sample;
-    return (divide_up(length, line) | 1) * line;
+// meet in the same few sets of the cache. Where they have to start on a grid, an odd number of its steps.
+int64_t spread_over_cache(int64_t length, const SosShape& shape) {
+    const int64_t step = std::max<int64_t>(64 / shape.bytes_per_sample, shape.grid);
+    return (divide_up(length, step) | 1) * step;
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ SosPlan plan_sos(const SosShape& shape, const double* sos) {
     for (int64_t groups = best.threads; groups <= most_groups; groups += best.threads) {
         const int64_t wanted = groups * shape.lanes / shape.channels;
         if (wanted < 2) continue;
-        const int64_t length = spread_over_cache(divide_up(shape.samples, wanted), shape.bytes_per_sample);
+        const int64_t length = spread_over_cache(divide_up(shape.samples, wanted), shape);
         const int64_t segments = divide_up(shape.samples, length);
         if (segments < 2) continue;
         if (forgets_after < 0) forgets_after = decay_samples(sos, shape.sections, forgotten(shape.bytes_per_sample));

@@ -26,6 +26,7 @@ struct SosShape {
     int lanes;
     int threads;        // at most
     int64_t threshold;  // shorter signals stay whole
+    int64_t grid = 1;   // segments start at multiples of this many samples
 };
 
 // `sos` has passed check_sos.

@@ -28,8 +28,8 @@ TORCHFX_INLINE int next_sweep(int64_t count) {
     return count < stages_per_sweep ? static_cast<int>(count) : stages_per_sweep;
 }
 
-// N stages with their constants, one vector each, and their states.
-template <int N, bool shifted>
+// N stages with their constants, one vector each, and their states. unit: b0 is 1.
+template <int N, bool shifted, bool unit = false>
 struct Stages {
     vd b0[N], c1[N], c0[N], p1[N], p0[N], kappa[N], w1[N], w2[N];
 
@@ -55,7 +55,7 @@ struct Stages {
 
     // One sample through one stage ...
     TORCHFX_INLINE_MEMBER vd stage(int k, vd x) {
-        const vd y = fma(b0[k], x, w1[k]);
+        const vd y = unit ? x + w1[k] : fma(b0[k], x, w1[k]);
         vd next1 = fnma(p1[k], w1[k], fma(c1[k], x, w2[k]));
         vd next2 = fnma(p0[k], w1[k], c0[k] * x);
         if (shifted) {  // added last: the only rounding at the state's own size

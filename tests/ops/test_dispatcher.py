@@ -45,6 +45,18 @@ def test_meta_tensors_give_shapes(name):
     assert [(state.shape, state.dtype) for state in states] == [(shape, torch.float64) for shape in shapes]
 
 
+@pytest.mark.parametrize("with_state", [False, True])
+def test_opcheck_of_recording_and_what_it_is_for(with_state):
+    x = torch.randn(3, 300, generator=torch.Generator().manual_seed(0))
+    state = torch.full((2, 3, 2), 0.1, dtype=torch.float64) if with_state else None
+    operators = torch.ops.torchfx_ext
+    torch.library.opcheck(operators.sos_forward_recording.default, (x, SOS, state))
+    y, after, checkpoints = operators.sos_forward_recording(x, SOS, state)
+    for kept in (None, checkpoints):
+        arguments = (y, after, x, SOS, state, 1024, True, True, kept)
+        torch.library.opcheck(operators.sos_backward.default, arguments)
+
+
 def test_profiler_shows_the_operator():
     with profile(activities=[ProfilerActivity.CPU]) as captured:
         _ops.parallel_iir_forward(torch.zeros(1, 10), SOS)

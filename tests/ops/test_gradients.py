@@ -51,12 +51,38 @@ def test_native_cascade_gradient_equals_the_definition(time, channels, dtype):
         t.detach() for t in tensors((channels, time), (channels, time), (3, channels, 2), (3, channels, 2))
     )
     x, grad_y, sos = x.to(dtype), grad_y.to(dtype), SOS.double()
-    native = torch.ops.torchfx_ext.sos_backward(grad_y, grad_state, x, sos, state)
+    definition = sos_gradient.backward(sos_forward, grad_y, grad_state, x, sos, state)
+    *forward, checkpoints = torch.ops.torchfx_ext.sos_forward_recording(x, sos, state)
+    for found, expected in zip(forward, torch.ops.torchfx_ext.sos_forward(x, sos, state), strict=True):
+        assert torch.allclose(found, expected)
+    for kept in (None, checkpoints):
+        native = torch.ops.torchfx_ext.sos_backward(grad_y, grad_state, x, sos, state, checkpoints=kept)
+        for found, expected in zip(native, definition, strict=True):
+            scale = expected.abs().max()
+            assert float((found - expected).abs().max() / scale) < (2e-7 if found.dtype == torch.float32 else 1e-10)
+
+
+# A section without b0 has no gain to divide by; gains as far apart as these leave no range to divide in.
+@pytest.mark.parametrize("gains", [(0.0, 1.0), (1e-9, 1e9), (-3.0, 1.0), (1e-60, 1e-60)])
+def test_native_cascade_gradient_at_any_gain(gains):
+    x, grad_y = (t.detach().float() for t in tensors((2, 3000), (2, 3000)))
+    sos = SOS[:2].double()
+    sos[0, 0] = gains[0]
+    sos[1, :3] *= gains[1]
+    grad_state = torch.zeros(2, 2, 2, dtype=torch.float64)
+    native = torch.ops.torchfx_ext.sos_backward(grad_y, grad_state, x, sos)
     for found, expected in zip(
-        native, sos_gradient.backward(sos_forward, grad_y, grad_state, x, sos, state), strict=True
+        native, sos_gradient.backward(sos_forward, grad_y, grad_state, x, sos, None), strict=True
     ):
-        scale = expected.abs().max()
-        assert float((found - expected).abs().max() / scale) < (2e-7 if found.dtype == torch.float32 else 1e-10)
+        assert float((found - expected).abs().max()) <= 2e-7 * float(expected.abs().max())
+
+
+def test_checkpoints_of_another_signal_are_refused():
+    x, y, sos = torch.zeros(2, 600), torch.zeros(2, 700), SOS.double()
+    _, after, checkpoints = torch.ops.torchfx_ext.sos_forward_recording(y, sos)
+    with pytest.raises(fx.TorchFXError, match=r"shape \(2, 3, 3, 2\)"):
+        torch.ops.torchfx_ext.sos_backward(x, after, x, sos, checkpoints=torch.zeros(2, 2, 3, 2).double())
+    torch.ops.torchfx_ext.sos_backward(x, after, x, sos, checkpoints=checkpoints)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -13,7 +13,7 @@ from torchfx.errors import TorchFXError
 
 __all__ = ["instruction_set", "library", "pack13", "pack14", "why_missing"]
 
-ABI_VERSION: Final = 1
+ABI_VERSION: Final = 2
 NAMES: Final = {"win32": "torchfx_native.dll", "darwin": "libtorchfx_native.dylib"}
 
 _int32, _int64, _pointer = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
@@ -22,9 +22,10 @@ SIGNATURES: Final = {
     "torchfx_sos_forward": [*_SIGNAL, _pointer, _int64, _pointer, _pointer, _int64, _int32],
     "torchfx_sos_forward_packed": [ctypes.c_char_p],
     "torchfx_fir_forward_packed": [ctypes.c_char_p],
+    "torchfx_sos_forward_recording": [*_SIGNAL, _pointer, _int64, _pointer, _pointer, _pointer, _int64, _int32],
     "torchfx_sos_backward": [
         *(_int32, _pointer, _int64, _int64, _pointer, _int64, _int64, _int64, _int64),
-        *(_pointer, _int64, _pointer, _pointer, _pointer, _int64, _pointer, _pointer, _int64, _int32),
+        *(_pointer, _int64, _pointer, _pointer, _pointer, _pointer, _int64, _pointer, _pointer, _int64, _int32),
     ],
     "torchfx_fir_forward": [*_SIGNAL, _pointer, _int64, _pointer, _pointer, _int32],
     "torchfx_fir_backward_x": [

@@ -108,4 +108,3 @@ def _breaks_known() -> bool:
     from torchfx.profiler.counters.compiler import known_graph_breaks
 
     return known_graph_breaks() > 0
-

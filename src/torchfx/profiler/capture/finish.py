@@ -9,15 +9,14 @@ from torchfx.profiler.capture import advice, writer
 from torchfx.profiler.capture.breakdown import Breakdown, break_down
 from torchfx.profiler.capture.operators import OperatorRow
 from torchfx.profiler.capture.recorder import Window
-from torchfx.profiler.capture.result import WHOLE_RUN, Capture
+from torchfx.profiler.capture.result import TROUBLE, WHOLE_RUN, Capture
+from torchfx.profiler.capture.step_counts import write_counts
 
 if TYPE_CHECKING:
     from torchfx.profiler.capture.session import Session
 
-__all__ = ["TROUBLE", "finish"]
+__all__ = ["finish"]
 
-# What PyTorch's profiler, its exporter and the file system raise. The program being profiled must not meet them.
-TROUBLE = (RuntimeError, OSError, AssertionError, ValueError)
 NOTHING = Breakdown(0.0, 0, (), None)
 
 
@@ -66,6 +65,7 @@ def _write(session: Session, ended: str, windows: list[Window], breakdown: Break
     folder = session.folder.partial
     options = session.options.light() if salvaged else session.options
     rows = () if breakdown is None else writer.write_details(folder, windows, options, session.cuda)
+    session.notes.extend(write_counts(folder, windows, options.memory, session.cuda))
     writer.write_traces(folder, windows, options.tensorboard)
     capture = _capture(session, ended, windows, breakdown or NOTHING, salvaged, rows)
     writer.write_run(folder, capture)

@@ -10,6 +10,7 @@ from typing import Any
 
 from torchfx.profiler.capture.options import Options
 from torchfx.profiler.capture.schedule import Phase, Schedule
+from torchfx.profiler.counters.compiler import Compiled, CompilerMark
 
 __all__ = ["Recorder", "Window"]
 
@@ -21,10 +22,12 @@ class Window:
     Attributes:
         trace: the exported timeline, plain JSON.
         results: the `torch.autograd.profiler.profile` that holds the events.
+        compiled: what `torch.compile` did meanwhile.
     """
 
     trace: Path
     results: Any
+    compiled: Compiled
 
     @property
     def events(self) -> list[Any]:
@@ -56,6 +59,8 @@ class Recorder:
         self._schedule = schedule
         self._folder = folder
         self._keep = True
+        self._mark: CompilerMark | None = None
+        self._compiled: Compiled | None = None
         self._profiler: Any = profile(
             schedule=self._action if schedule else None,
             on_trace_ready=self._save,
@@ -67,12 +72,14 @@ class Recorder:
         with self._inside():
             self._profiler.start()
         self.running = True
+        self._mark_compiler(0)
 
     def step(self) -> None:
         """One step is over, the next begins."""
         if self.running:
             with self._inside():
                 self._profiler.step()
+            self._mark_compiler(self._profiler.step_num)
 
     def salvage(self) -> list[Window]:
         """The windows, or else what was stopped without being kept; for when nothing better came."""
@@ -87,6 +94,7 @@ class Recorder:
             return
         self.running = False
         self._keep = keep
+        self._compiled = self._mark.since() if self._mark else None
         with self._inside():
             self._profiler.stop()
 
@@ -99,12 +107,20 @@ class Recorder:
         names = {Phase.WAIT: "NONE", Phase.DONE: "NONE", Phase.WARMUP: "WARMUP", Phase.ACTIVE: "RECORD"}
         return ProfilerAction[names[self._schedule.phase(step)]]
 
+    def _mark_compiler(self, step: int) -> None:
+        """Remember where the compiler's records stand, when a window begins."""
+        recorded = self._schedule is None or self._schedule.phase(step) is Phase.ACTIVE
+        if recorded and self._mark is None:
+            self._mark = CompilerMark()
+
     def _save(self, profiler: Any) -> None:
         if self._keep:
             # Compressed only when the program has ended: its next steps should not wait for that.
             path = self._folder / f"window-{len(self.windows) + 1}.json"
             profiler.export_chrome_trace(str(path))
-            self.windows.append(Window(path, profiler.profiler))
+            compiled = self._compiled or (self._mark or CompilerMark()).since()
+            self.windows.append(Window(path, profiler.profiler, compiled))
+            self._mark = None
             profiler.profiler = None  # the next window gets its own; else PyTorch warns that these events go
 
     @contextmanager

@@ -11,9 +11,11 @@ from torchfx.profiler.capture.options import Options
 from torchfx.profiler.capture.schedule import Schedule
 from torchfx.profiler.capture.step_clock import Overhead
 
-__all__ = ["WHOLE_RUN", "Capture", "ProfileWarning"]
+__all__ = ["TROUBLE", "WHOLE_RUN", "Capture", "ProfileWarning"]
 
 WHOLE_RUN = "whole run"
+# What PyTorch's profiler, its exporter and the file system raise. The program being profiled must not meet them.
+TROUBLE = (RuntimeError, OSError, AssertionError, ValueError)
 
 
 class ProfileWarning(UserWarning):

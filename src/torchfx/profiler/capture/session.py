@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 
 from torchfx.profiler.capture import cuda_graphs, foreign
 from torchfx.profiler.capture.advice import Spelling
-from torchfx.profiler.capture.finish import TROUBLE, finish
+from torchfx.profiler.capture.finish import finish
 from torchfx.profiler.capture.folder import RunFolder, claim, claim_temporary, rank_of
 from torchfx.profiler.capture.options import Options
 from torchfx.profiler.capture.recorder import Recorder
-from torchfx.profiler.capture.result import WHOLE_RUN, Capture
+from torchfx.profiler.capture.result import TROUBLE, WHOLE_RUN, Capture
 from torchfx.profiler.capture.schedule import Phase, Schedule
 from torchfx.profiler.capture.step_clock import StepClock
 

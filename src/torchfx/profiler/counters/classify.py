@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["HOST", "MOVING", "PYTORCH_NAMESPACES", "copy_of", "is_native", "waits"]
+__all__ = ["COPIES", "HOST", "MOVING", "PYTORCH_NAMESPACES", "copy_of", "is_native", "waits"]
 
 HOST = "cpu"
 
@@ -39,8 +39,8 @@ _NEEDS_VALUES = frozenset(
 
 _INDEXING = frozenset({"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"})
 _FROM_PYTHON = "aten::lift_fresh"  # ends torch.tensor(values, device=...), whose copy is below the dispatcher
-_COPIES = frozenset({"aten::_to_copy", "aten::copy_", "aten::clone", "aten::copy"})
-MOVING = _COPIES | _INDEXING | _NEEDS_VALUES | {_FROM_PYTHON}  # every operator that the functions below ask about
+COPIES = frozenset({"aten::_to_copy", "aten::copy_", "aten::clone", "aten::copy"})
+MOVING = COPIES | _INDEXING | _NEEDS_VALUES | {_FROM_PYTHON}  # every operator that the functions below ask about
 
 
 def is_native(namespace: str) -> bool:
@@ -56,7 +56,7 @@ def copy_of(operator: str, args: Sequence[Any], result: Any) -> tuple[str, int] 
     """Return the kind of copy (`HtoD`, `DtoH`, `DtoD`, `HtoH`) and the bytes written, or None for no copy."""
     if operator == _FROM_PYTHON and _on_device(args):
         return "HtoD", args[0].numel() * args[0].element_size()
-    if operator not in _COPIES or not args or not isinstance(result, torch.Tensor):
+    if operator not in COPIES or not args or not isinstance(result, torch.Tensor):
         return None
     source = args[1] if operator in ("aten::copy_", "aten::copy") else args[0]
     if not isinstance(source, torch.Tensor) or "meta" in (source.device.type, result.device.type):

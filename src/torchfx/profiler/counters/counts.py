@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,8 @@ class Counts:
         compilations, graph_breaks, recompiles: what `torch.compile` did during the count.
         kernel_launches: launches on CUDA and ROCm devices; None where they could not be counted, `notes` says why.
         dispatches: operators that Python called itself; None unless traced.
-        notes: what limits these numbers. environment: where they were counted.
+        notes: what limits these numbers. A number that is not known, as in counts read off a trace, is None.
+            environment: where they were counted.
 
     >>> counts = Counts(operators={"aten::mm": 2, "aten::relu": 1})
     >>> counts["operators"], counts["aten::mm"], counts["syncs"]
@@ -37,10 +39,10 @@ class Counts:
 
     operators: dict[str, int] = field(default_factory=dict)
     native_calls: dict[str, int] = field(default_factory=dict)
-    syncs: tuple[Sync, ...] = ()
-    copies: dict[str, CopyTotal] = field(default_factory=dict)
-    allocations: int = 0
-    allocated_bytes: int = 0
+    syncs: tuple[Sync, ...] | None = ()
+    copies: dict[str, CopyTotal] | None = field(default_factory=dict)
+    allocations: int | None = 0
+    allocated_bytes: int | None = 0
     compilations: int = 0
     graph_breaks: tuple[GraphBreak, ...] = ()
     recompiles: tuple[Compilation, ...] = ()
@@ -51,13 +53,14 @@ class Counts:
 
     def metrics(self) -> dict[str, int | None]:
         """Return every metric by name; None is what was not counted."""
-        totals = {kind: self.copies.get(kind, CopyTotal()) for kind in COPY_KINDS}
+        unknown = CopyTotal(None, None)
+        totals = {kind: unknown if self.copies is None else self.copies.get(kind, CopyTotal()) for kind in COPY_KINDS}
         values = {
             "operators": sum(self.operators.values()),
             "native_calls": sum(self.native_calls.values()),
-            "syncs": sum(sync.times for sync in self.syncs),
-            "copies": sum(total.times for total in totals.values()),
-            "copied_bytes": sum(total.bytes for total in totals.values()),
+            "syncs": None if self.syncs is None else sum(sync.times for sync in self.syncs),
+            "copies": _sum(total.times for total in totals.values()),
+            "copied_bytes": _sum(total.bytes for total in totals.values()),
             "graph_breaks": sum(found.times for found in self.graph_breaks),
             "recompiles": len(self.recompiles),
             **{f"copies_{kind.lower()}": total.times for kind, total in totals.items()},
@@ -98,3 +101,9 @@ class Counts:
             CountsFileError: if there is none, or it is no counts file.
         """
         return read_counts_file(path, cls)
+
+
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    """Add up; the sum with something that is not known is not known."""
+    known = list(numbers)
+    return None if None in known else sum(number for number in known if number is not None)

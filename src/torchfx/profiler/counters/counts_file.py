@@ -42,7 +42,9 @@ def read_counts_file(path: str | Path, form: type[T]) -> T:
     if source.is_dir():
         source /= NAME
         if not source.exists():
-            raise CountsFileError(f"{path} holds no {NAME}; write one with `c.save({str(path)!r})` after a count")
+            raise CountsFileError(
+                f"{path} holds no {NAME}; `torchfx profile` writes one, `c.save({str(path)!r})` after a count too"
+            )
     try:
         content = msgspec.json.decode(source.read_bytes())
     except OSError as error:

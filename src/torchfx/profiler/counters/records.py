@@ -24,10 +24,10 @@ class Sync:
 
 @dataclass(frozen=True)
 class CopyTotal:
-    """All copies of one kind: how many and how many bytes arrived."""
+    """All copies of one kind: how many and how many bytes arrived, None where that is not known."""
 
-    times: int = 0
-    bytes: int = 0
+    times: int | None = 0
+    bytes: int | None = 0
 
 
 @dataclass(frozen=True)

@@ -50,9 +50,12 @@ def details(counts: Counts, name: str) -> list[tuple[str, str, str]]:
         calls: dict[str, int] = getattr(counts, name)
         return [(f"    {key}", str(calls[key]), "") for key in sorted(calls, key=lambda key: (-calls[key], key))]
     if name == "copies":
-        return [(f"    {kind}", str(total.times), _bytes(total.bytes)) for kind, total in sorted(counts.copies.items())]
+        return [
+            (f"    {kind}", str(total.times), _bytes(total.bytes))
+            for kind, total in sorted((counts.copies or {}).items())
+        ]
     if name == "syncs":
-        ordered = sorted(counts.syncs, key=lambda sync: -sync.times)
+        ordered = sorted(counts.syncs or (), key=lambda sync: -sync.times)
         return [(f"    {sync.operator}", str(sync.times), sync.where) for sync in ordered]
     if name == "graph_breaks":
         return [("", str(found.times), _joined(found.reason, found.where)) for found in counts.graph_breaks]
@@ -71,7 +74,9 @@ def _joined(reason: str, where: str) -> str:
     return f"{reason} ({where})" if where else reason
 
 
-def _bytes(number: int) -> str:
+def _bytes(number: int | None) -> str:
+    if number is None:
+        return ""
     for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if number >= size:
             return f"{number / size:.1f} {unit}"

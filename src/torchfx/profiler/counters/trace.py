@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-__all__ = ["Recording", "Traced", "read"]
+__all__ = ["Recording", "Traced", "is_launch", "is_operator", "read", "resumed_regions"]
 
 _LAUNCHES = ("LaunchKernel", "GraphLaunch", "ModuleLaunch", "EnqueueKernelLaunch", "LaunchCooperativeKernel")
 _REGION = "Torch-Compiled Region: "
@@ -67,19 +67,26 @@ def read(tree: Iterable[Any], names: Iterable[str]) -> Traced:
     """Count in the tree of calls and in the names of all events."""
     roots, times = list(tree), Counter(names)
     # A graph compiled while its first call is under way runs operators on tensors without values: not the program's.
-    dispatched = sum(1 for _ in _outermost(roots, _is_operator, stop=_is_not_pythons))
-    launches = sum(number for name, number in times.items() if any(launch in name for launch in _LAUNCHES))
+    dispatched = sum(1 for _ in _outermost(roots, is_operator, stop=_is_not_pythons))
+    launches = sum(number for name, number in times.items() if is_launch(name))
     compiled = any(name.startswith(_REGION) for name in times)
-    return Traced(dispatched, launches, tuple(sorted(_regions_inside_regions(roots))) if compiled else ())
+    return Traced(dispatched, launches, tuple(sorted(resumed_regions(roots))) if compiled else ())
 
 
-def _regions_inside_regions(roots: Iterable[Any]) -> set[str]:
+def resumed_regions(roots: Iterable[Any]) -> set[str]:
+    """Return the compiled regions (frame/attempt) that ran inside another one."""
     regions = _outermost(roots, _is_region)
     names = (name for region in regions for name in _names_below(region.children))
     return {name.removeprefix(_REGION) for name in names if name.startswith(_REGION)}
 
 
-def _is_operator(call: Any) -> bool:
+def is_launch(name: str) -> bool:
+    """Return whether an event of this name launches work on a device."""
+    return any(launch in name for launch in _LAUNCHES)
+
+
+def is_operator(call: Any) -> bool:
+    """Return whether a call is one of an operator, not a range that the program or PyTorch named."""
     annotation = "USER_SCOPE" in str(getattr(call.extra_fields, "scope", ""))
     return "::" in call.name and " " not in call.name and not annotation and not call.name.startswith("torch::autograd")
 

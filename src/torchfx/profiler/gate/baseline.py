@@ -9,7 +9,7 @@ from torchfx.errors import TorchFXError
 from torchfx.profiler.counters.counts import Counts
 from torchfx.profiler.counters.counts_file import CountsFileError
 from torchfx.profiler.counters.metrics import METRICS
-from torchfx.profiler.gate.budget import Check
+from torchfx.profiler.gate.budget import Check, why_unknown
 
 __all__ = ["Baseline", "EnvironmentMismatch"]
 
@@ -85,7 +85,9 @@ class Baseline:
         """Return the metrics that are smaller now: worth keeping with `--update`."""
         now, before = counts.metrics(), self.counts.metrics()
         return tuple(
-            f"{name} {before[name]} -> {value}" for name, value in now.items() if (value or 0) < (before[name] or 0)
+            f"{name} {before[name]} -> {value}"
+            for name, value in now.items()
+            if value is not None and value < (before[name] or 0)
         )
 
     def _check(self, name: str, now: int | None, before: int | None, counts: Counts) -> Check:
@@ -95,7 +97,7 @@ class Baseline:
 
     def _evidence(self, name: str, now: int | None, counts: Counts) -> tuple[str, ...]:
         if now is None:
-            return counts.notes
+            return why_unknown(name, counts)
         if name in ("operators", "native_calls"):
             ours, theirs = getattr(counts, name), getattr(self.counts, name)
             changes = {key: ours.get(key, 0) - theirs.get(key, 0) for key in sorted({*ours, *theirs})}

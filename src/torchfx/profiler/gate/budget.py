@@ -11,7 +11,7 @@ from torchfx.profiler.counters.counts import Counts
 from torchfx.profiler.counters.names import check_name, did_you_mean
 from torchfx.profiler.counters.table import SHOWN, details
 
-__all__ = ["Budget", "Check", "check", "parse_budget", "parse_budgets"]
+__all__ = ["Budget", "Check", "check", "parse_budget", "parse_budgets", "why_unknown"]
 
 COMPARISONS = {"eq": operator.eq, "max": operator.le, "min": operator.ge}
 _WORDS = {"eq": "exactly", "max": "at most", "min": "at least"}
@@ -99,9 +99,14 @@ def check(budget: Budget, counts: Counts) -> Check:
     return Check(budget.metric, rule, actual, passed, () if passed else _evidence(budget.metric, actual, counts))
 
 
+def why_unknown(metric: str, counts: Counts) -> tuple[str, ...]:
+    """Return the notes that say why a number was not counted: those that name it, or else all."""
+    return tuple(note for note in counts.notes if metric in note) or counts.notes or ("count(trace=True) records it",)
+
+
 def _evidence(metric: str, actual: int | None, counts: Counts) -> tuple[str, ...]:
     if actual is None:
-        return counts.notes or ("count(trace=True) records it",)
+        return why_unknown(metric, counts)
     rows = [(number, label.strip(), text) for label, number, text in details(counts, metric)]
     lines = [" ".join(part for part in row if part) for row in rows]
     return (*lines[:SHOWN], *([f"and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []))

@@ -1,0 +1,29 @@
+#include "sos_unit.h"
+
+#include <cmath>
+
+namespace torchfx {
+namespace {
+
+// Far from where doubles end, with samples of any size a float can hold.
+bool moderate(double factor) { return std::fabs(factor) > 1e-100 && std::fabs(factor) < 1e100; }
+
+}  // namespace
+
+UnitCascade unit_cascade(const std::vector<SosStage>& stages) {
+    UnitCascade unit = {{}, {}, {}, 1};
+    for (const SosStage& stage : stages) {
+        unit.gain *= stage.b0;
+        if (!moderate(stage.b0) || !moderate(unit.gain)) return {{}, {}, {}, 1};
+        unit.state_factors.push_back(1 / unit.gain);
+    }
+    for (const SosStage& stage : stages) {
+        const double behind = unit.gain * unit.state_factors[unit.stages.size()];
+        if (!moderate(behind)) return {{}, {}, {}, 1};
+        unit.adjoint_factors.push_back(1 / behind);
+        unit.stages.push_back({1, stage.c1 / stage.b0, stage.c0 / stage.b0, stage.p1, stage.p0, stage.kappa});
+    }
+    return unit;
+}
+
+}  // namespace torchfx
