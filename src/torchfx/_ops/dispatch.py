@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
-from torch._functorch.utils import unwrap_dead_wrappers
 
-__all__ = ["is_plain", "record", "wants_gradient"]
-
+__all__ = ["is_plain", "wants_gradient"]
 
 _active_modes = torch._C._len_torch_dispatch_stack
 
@@ -27,14 +23,3 @@ def is_plain(x: Tensor) -> bool:
     Not so for subclasses, and not while a dispatch mode (tracing, counting) wants to see the operator.
     """
     return type(x) is Tensor and x.is_cpu and not _active_modes()
-
-
-def record(function: type[torch.autograd.Function], *args: Any) -> Any:
-    """Apply an autograd function to all of its arguments.
-
-    `apply` of a function that transforms can nest reads its signature anew at each call, to fill in defaults: 15 of
-    29 us for a short signal. Outside transforms this goes straight to what `apply` then calls.
-    """
-    if torch._C._are_functorch_transforms_active():
-        return function.apply(*args)
-    return super(torch.autograd.Function, function).apply(*unwrap_dead_wrappers(args))  # type: ignore[misc]

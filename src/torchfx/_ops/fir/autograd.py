@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from torchfx._ops import native
-from torchfx._ops.dispatch import is_plain, record, wants_gradient
+from torchfx._ops.dispatch import is_plain, wants_gradient
 from torchfx._ops.fir import gradient
 from torchfx._ops.fir.operator import fir_forward_native
 from torchfx._ops.library import library
@@ -48,14 +48,14 @@ class FirForward(torch.autograd.Function):
 def fir_forward(x: Tensor, taps: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Call the operator; under torch.func transforms through autograd's own door, which knows how to nest them."""
     if torch._C._are_functorch_transforms_active():
-        return record(FirForward, x, taps, state)  # type: ignore[no-any-return]
+        return FirForward.apply(x, taps, state)  # type: ignore[no-any-return,no-untyped-call]
     return torch.ops.torchfx_ext.fir_forward.default(x, taps, state)  # type: ignore[no-any-return]
 
 
 def fir_forward_autograd(x: Tensor, taps: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Record the call where a gradient is wanted, else get out of the way."""
     if wants_gradient(x, taps, state):
-        return record(FirForward, x, taps, state)  # type: ignore[no-any-return]
+        return FirForward.apply(x, taps, state)  # type: ignore[no-any-return,no-untyped-call]
     if is_plain(x):
         return fir_forward_native(x, taps, state)
     with torch._C._AutoDispatchBelowAutograd():

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from torchfx._ops import native
-from torchfx._ops.dispatch import is_plain, record, wants_gradient
+from torchfx._ops.dispatch import is_plain, wants_gradient
 from torchfx._ops.library import library
 from torchfx._ops.sos import gradient, recording
 from torchfx._ops.sos.operator import sos_forward_native
@@ -65,7 +65,7 @@ class SosForward(torch.autograd.Function):
 
 
 def _recorded(x: Tensor, sos: Tensor, state: Tensor | None, threshold: int) -> tuple[Tensor, Tensor]:
-    y, after, _ = record(SosForward, x, sos, state, threshold, recording.pays(x, sos))
+    y, after, _ = SosForward.apply(x, sos, state, threshold, recording.pays(x, sos))  # type: ignore[no-untyped-call]
     return y, after
 
 

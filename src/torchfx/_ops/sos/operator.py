@@ -40,7 +40,7 @@ def sos_forward_native(
     time = x.shape[-1]
     signal, channel_stride, time_stride = as_channels(x, time)
     sos = packed(sos)
-    y, after = empty_output(x), torch.empty(*shape, dtype=torch.float64)
+    y, after = empty_output(x), sos.new_empty(*shape)
     arguments = native.pack14(
         x.dtype is torch.float64,
         signal.data_ptr(), channel_stride, time_stride, y.data_ptr(), time, x.numel() // time, time,
