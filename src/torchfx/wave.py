@@ -14,7 +14,8 @@ from torchfx import audio_io
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.errors import ArgumentError, ArgumentTypeError, SampleRateError
 from torchfx.plan import lower
-from torchfx.rate import sample_rate
+from torchfx.processor import Processor
+from torchfx.rate import resolve_rate, sample_rate
 
 __all__ = ["Wave"]
 
@@ -144,9 +145,13 @@ class Wave:
         """Run the samples through a module, now; containers are lowered first."""
         if not isinstance(module, nn.Module):
             return NotImplemented
+        if "_orig_mod" in module._modules:  # torch.compile: traced code cannot ask for the ambient rate
+            for part in module.modules():
+                if isinstance(part, Processor):
+                    resolve_rate(part.fs, self.fs, type(part).__name__)
         with sample_rate(self.fs):
-            plain = isinstance(module, nn.Sequential) and type(module) is nn.Sequential and not module._forward_hooks
-            y = lower(module).run(self.ys) if plain and not module._forward_pre_hooks else module(self.ys)
+            plain = type(module) is nn.Sequential and not (module._forward_hooks or module._forward_pre_hooks)
+            y = lower(module).run(self.ys) if plain else module(self.ys)
         if not isinstance(y, Tensor):
             raise ArgumentTypeError(f"{type(module).__name__} must return a tensor (..., time), got {type(y).__name__}")
         return self._with(y)

@@ -210,6 +210,19 @@ def test_compiled_chain_is_whole():
     assert torch.allclose(found, x.grad)
 
 
+def test_compiled_filters_mind_the_sample_rate(generator):
+    wave = fx.Wave(torch.randn(2, 300, generator=generator), 48000)
+    slower = fx.Wave(wave.ys, 16000)
+    follows = fx.filter.HiButterworth(80) | fx.filter.LoButterworth(6000)
+    torch._dynamo.reset()
+    compiled = torch.compile(follows, backend="aot_eager")
+    for signal in (wave, slower, wave):
+        assert torch.allclose((signal | compiled).ys, (signal | follows).ys)
+    fixed = torch.compile(fx.filter.HiButterworth(80, fs=48000), backend="aot_eager")
+    with pytest.raises(fx.SampleRateError, match="built for fs=48000 Hz but the signal has fs=16000 Hz"):
+        slower | fixed
+
+
 def test_exported_filters_run_as_before():
     class Model(torch.nn.Module):
         def __init__(self):
