@@ -1,5 +1,7 @@
 """Graph breaks and recompilations, and that compiled code runs compiled while it is counted."""
 
+import re
+
 import pytest
 import torch
 
@@ -52,7 +54,7 @@ def test_a_trace_finds_the_break_in_code_compiled_before():
     with profiler.count() as c:
         function(torch.ones(3))
     assert c["graph_breaks"] == 0
-    assert any("1 earlier in this process" in note for note in c.notes)
+    assert any(re.search(r"\b[1-9]\d* earlier in this process", note) for note in c.notes)  # other tests break too
     with profiler.count(trace=True) as c:
         function(torch.ones(3))
     assert c["graph_breaks"] == 1

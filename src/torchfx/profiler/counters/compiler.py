@@ -71,7 +71,8 @@ def breaks_in(resumed: Iterable[str], frames: Sequence[Any]) -> Iterator[GraphBr
         if region not in compiled_now:
             known = [record for record in _compilations() if _number(record) == region and _place(record)]
             reason = f"met before this count began; compiled region {region} runs inside another"
-            yield GraphBreak(reason, _place(known[0]) if known else "", 1)
+            # The latest: torch._dynamo.reset() lets the numbers begin anew.
+            yield GraphBreak(reason, _place(known[-1]) if known else "", 1)
 
 
 def _dynamo() -> Any:
