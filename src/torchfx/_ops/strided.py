@@ -10,7 +10,7 @@ from torchfx.errors import TorchFXError
 
 __all__ = ["as_channels", "empty_output", "packed", "raise_for"]
 
-HUGE = 4 << 20  # bytes from which a fresh output asks for huge pages; below, nothing is gained
+HUGE = 2 << 20  # bytes from which a fresh output asks for huge pages: below, no whole one lies inside
 
 STATUS = {
     1: "an argument is out of range",
