@@ -1,7 +1,9 @@
 """`|` and `+` between modules: FilterChain, Parallel, and what they run."""
 
 import copy
+import gc
 import pickle
+import weakref
 from collections import OrderedDict
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 import torch
 from scipy import signal
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 import torchfx as fx
 from oracle import deviation
@@ -16,6 +19,7 @@ from torchfx import _ops
 from torchfx.effect import Gain, Normalize
 from torchfx.errors import ArgumentError, ArgumentTypeError, SampleRateError
 from torchfx.filter import FIR, DesignableFIR, HiButterworth, HiChebyshev1, LoButterworth, LoChebyshev1
+from torchfx.plan import lower
 
 FS = 48000
 
@@ -194,6 +198,32 @@ def test_plans_follow_changes(wave):
     assert torch.allclose((wave | chain).ys, 2 * (wave | HiButterworth(800)).ys, atol=1e-12)
     del chain[0]
     assert torch.allclose((wave | chain).ys, 2 * wave.ys)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: HiButterworth(80) | Gain(0.5),
+        lambda: HiButterworth(80) + Gain(0.5),
+        lambda: HiButterworth(80),
+        lambda: nn.Linear(4, 4),
+    ],
+)
+def test_remembered_plans_keep_no_module_alive(make):
+    module = make()
+    with fx.sample_rate(FS):
+        lower(module)
+    gone = weakref.ref(module)
+    del module
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_plan_made_from_fake_tensors_serves_no_real_ones(wave):
+    chain = HiButterworth(80) | LoButterworth(9000) | Gain(0.5)
+    with FakeTensorMode(), fx.sample_rate(FS):
+        chain.plan()
+    assert deviation((wave | chain).ys, one_by_one(wave, list(chain))) < 1e-12
 
 
 def test_tensors_need_a_rate(wave):

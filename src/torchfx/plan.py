@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from torchfx import _ops
+from torchfx._ops.dispatch import modes_active
 from torchfx.errors import ArgumentError, SampleRateError
 from torchfx.lti import LTI, cascade
 from torchfx.processor import Processor
@@ -184,9 +185,19 @@ def lower(module: nn.Module) -> Plan:
     if known is not None and keys is not None and known[0] == (rate, keys):
         return known[1]
     plan = _lower(module, rate)
-    if keys is not None and not torch.compiler.is_compiling():
+    if keys is not None and _may_be_kept(module):
         _plans[module] = ((rate, keys), plan)
     return plan
+
+
+def _may_be_kept(module: nn.Module) -> bool:
+    """Return whether a plan made now may serve later calls.
+
+    Not where the module is its own only step: the table's entry would keep its own key alive. Nor while a dispatch mode
+    is active: coefficients made under one that traces are fakes.
+    """
+    own_step = not (_transparent(module) or _branches(module))
+    return not (own_step or modes_active() or torch.compiler.is_compiling())
 
 
 _plans: WeakKeyDictionary[nn.Module, tuple[Hashable, Plan]] = WeakKeyDictionary()

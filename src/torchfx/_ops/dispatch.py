@@ -5,9 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["is_plain", "wants_gradient"]
+__all__ = ["is_plain", "modes_active", "wants_gradient"]
 
-_active_modes = torch._C._len_torch_dispatch_stack
+modes_active = torch._C._len_torch_dispatch_stack
+"""How many dispatch modes (tracing, counting, fake tensors) are active in this thread."""
 
 
 def wants_gradient(x: Tensor, coefficients: Tensor, state: Tensor | None) -> bool:
@@ -22,4 +23,4 @@ def is_plain(x: Tensor) -> bool:
 
     Not so for subclasses, and not while a dispatch mode (tracing, counting) wants to see the operator.
     """
-    return type(x) is Tensor and x.is_cpu and not _active_modes()
+    return type(x) is Tensor and x.is_cpu and not modes_active()

@@ -27,7 +27,6 @@ SIGNATURES: Final = {
         *(_int32, _pointer, _int64, _int64, _pointer, _int64, _int64, _int64, _int64),
         *(_pointer, _int64, _pointer, _pointer, _pointer, _pointer, _int64, _pointer, _pointer, _int64, _int32),
     ],
-    "torchfx_fir_forward": [*_SIGNAL, _pointer, _int64, _pointer, _pointer, _int32],
     "torchfx_fir_backward_x": [
         *(_int32, _pointer, _int64, _int64, _pointer, _int64, _int64, _pointer, _int64),
         *(_pointer, _int64, _pointer, _int32),
@@ -63,7 +62,7 @@ def _load() -> tuple[ctypes.CDLL | None, str]:
         return None, "switched off by TORCHFX_NATIVE=0"
     path = _find()
     if path is None:
-        return None, "not built: no C++ compiler was found when torchfx was installed"
+        return None, "not built: no C++ compiler was found when torchfx was installed, or it failed"
     try:
         found = ctypes.CDLL(os.fspath(path))
     except OSError as error:
