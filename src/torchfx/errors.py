@@ -7,7 +7,7 @@ them too.
 
 from __future__ import annotations
 
-__all__ = ["ArgumentError", "ArgumentTypeError", "AudioFileError", "SampleRateError", "TorchFXError"]
+__all__ = ["ArgumentError", "ArgumentTypeError", "AudioFileError", "SampleRateError", "TorchFXError", "TraceError"]
 
 
 class TorchFXError(Exception):
@@ -28,3 +28,7 @@ class SampleRateError(ArgumentError):
 
 class AudioFileError(TorchFXError, OSError):
     """An audio file cannot be read or written."""
+
+
+class TraceError(TorchFXError, OSError):
+    """A trace file cannot be read, or is none."""

@@ -1,0 +1,55 @@
+"""Rows of a trace as evidence a person can look up."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from torchfx.profiler.rules.finding import Evidence
+from torchfx.profiler.trace.device import devices_of, streams_of
+from torchfx.profiler.trace.kinds import GPU_WORK
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["evidence", "severity_of", "where"]
+
+
+def evidence(
+    trace: Trace, rows: npt.ArrayLike, *, times: npt.ArrayLike | None = None, limit: int = 5, note: str = ""
+) -> tuple[Evidence, ...]:
+    """Group rows by name, the most time first.
+
+    Args:
+        trace: where the rows are from.
+        rows: events.
+        times: the nanoseconds of each that matter; their durations where None.
+        limit: names to keep.
+        note: for every entry.
+    """
+    events, chosen = trace.events, np.asarray(rows, np.int32)
+    if not len(chosen):
+        return ()
+    spent = events.dur[chosen] if times is None else np.asarray(times, np.int64)
+    names, which = np.unique(events.name[chosen], return_inverse=True)
+    total = np.zeros(len(names), np.int64)
+    np.add.at(total, which, spent)
+    found = []
+    for i in np.argsort(-total, kind="stable")[:limit].tolist():
+        same = np.flatnonzero(which == i)
+        row = int(chosen[same[np.argmax(spent[same])]])
+        stack = () if events.kind[row] in GPU_WORK else tuple(trace.stack(row)[:8])
+        time_us, start_us = int(total[i]) / 1000, int(events.ts[row]) / 1000
+        found.append(Evidence(trace.name(row), len(same), time_us, start_us, where(trace, row), stack, note))
+    return tuple(found)
+
+
+def where(trace: Trace, row: int) -> str:
+    """The thread, or the device and stream, of an event."""
+    if trace.events.kind[row] in GPU_WORK:
+        one = np.array([row], np.int32)
+        return f"GPU {devices_of(trace.events, one)[0]} stream {streams_of(trace.events, one)[0]}"
+    return trace.lane(row).label
+
+
+def severity_of(share: float) -> str:
+    """Rank a fraction of the window: low below 5 %, medium from there, high from 20 %."""
+    return "high" if share >= 0.2 else "medium" if share >= 0.05 else "low"

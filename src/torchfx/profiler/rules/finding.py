@@ -1,0 +1,108 @@
+"""What a rule found: symptom, evidence, cause, fix, and the time at stake."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from torchfx.profiler.trace.window import Window
+
+__all__ = ["CONFIDENCES", "SEVERITIES", "Evidence", "Finding"]
+
+SEVERITIES: Final = ("info", "low", "medium", "high")
+"""info: worth knowing; low: below 5 % of the window; medium: from 5 %; high: from 20 %, or the result is wrong."""
+
+CONFIDENCES: Final = ("low", "medium", "high")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Rows of the trace a finding rests on, one entry per name.
+
+    Attributes:
+        name: of the events.
+        count: how many.
+        time_us: their time together, where that means something.
+        start_us: when the longest of them begins, in the file's own time, for looking it up in a viewer.
+        where: its thread or stream.
+        stack: Python frames around it, innermost first.
+        note: what else is to see, such as "115.6 MB at 10.1 GB/s".
+    """
+
+    name: str
+    count: int = 1
+    time_us: float | None = None
+    start_us: float | None = None
+    where: str = ""
+    stack: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong, or worth knowing.
+
+    Attributes:
+        title: the symptom in one line, with its number.
+        severity: one of `SEVERITIES`.
+        confidence: one of `CONFIDENCES`.
+        time_us: time at stake, microseconds of `window`; savings of several findings don't add up.
+        window: what `time_us` is a part of.
+        evidence: what it rests on.
+        cause: why, in a sentence or two.
+        linked: True where ids in the trace tie cause and symptom; False where the cause is inferred.
+        fix: what to do, fitted to what the program does already.
+        code, slug, source: of the rule; filled in by whoever runs it.
+    """
+
+    title: str
+    severity: str
+    confidence: str
+    time_us: float
+    window: Window
+    evidence: tuple[Evidence, ...]
+    cause: str
+    fix: str
+    linked: bool = False
+    code: str = ""
+    slug: str = ""
+    source: str = ""
+
+    @property
+    def share(self) -> float:
+        """Time at stake as a fraction of the window; 0 for a window without length."""
+        return self.time_us / self.window.us if self.window.us else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as the JSON report has them."""
+        return {
+            "code": self.code,
+            "slug": self.slug,
+            "title": self.title,
+            "severity": self.severity,
+            "confidence": self.confidence,
+            "time_us": round(self.time_us, 3),
+            "window": {"name": self.window.name, "start_us": self.window.start / 1000, "duration_us": self.window.us},
+            "evidence": [_evidence(item) for item in self.evidence],
+            "cause": self.cause,
+            "cause_is": "linked" if self.linked else "inferred",
+            "fix": self.fix,
+            "source": self.source,
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.code} {self.slug}: {self.title}"]
+        lines += [f"  {item.name}" + (f" ({item.note})" if item.note else "") for item in self.evidence[:3]]
+        return "\n".join([*lines, f"  Cause: {self.cause}", f"  Fix: {self.fix}"])
+
+
+def _evidence(item: Evidence) -> dict[str, Any]:
+    return {
+        "name": item.name,
+        "count": item.count,
+        "time_us": None if item.time_us is None else round(item.time_us, 3),
+        "start_us": item.start_us,
+        "where": item.where,
+        "stack": list(item.stack),
+        "note": item.note,
+    }

@@ -1,0 +1,1 @@
+"""B: the host: waiting for data and for the device, launching, the program's loop."""

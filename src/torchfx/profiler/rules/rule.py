@@ -1,0 +1,104 @@
+"""A rule: a function from a trace to findings, with a code, a name people can say, and its documentation."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from torchfx.errors import ArgumentError, ArgumentTypeError
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["ASPECTS", "Rule", "rule"]
+
+ASPECTS: Final = {
+    "gpu": "work on a device was recorded",
+    "idle": "what looks like an idle device is one",
+    "order": "the clocks of host and device agree",
+    "host": "durations on the host are the program's, not the profiler's",
+}
+"""What a rule may need to be true of a trace; a rule about trust that fires may deny it to the others."""
+
+Function = Callable[..., Iterable[Finding]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule and what is known of it.
+
+    Attributes:
+        code: a family's letter and a number, such as "B9".
+        slug: its name, such as "dataloader-wait".
+        source: where symptom and threshold come from.
+        needs: aspects of a trace it relies on (`ASPECTS`).
+        mutes: aspects that a finding of this rule denies to the others.
+        function: takes the trace and, by keyword, its thresholds.
+    """
+
+    code: str
+    slug: str
+    source: str
+    needs: frozenset[str]
+    mutes: frozenset[str]
+    function: Function
+
+    @property
+    def family(self) -> str:
+        """The letter of the code."""
+        return self.code.rstrip("0123456789")
+
+    @property
+    def title(self) -> str:
+        """First line of its documentation."""
+        return self.documentation.partition("\n")[0]
+
+    @property
+    def documentation(self) -> str:
+        """The function's docstring."""
+        return inspect.cleandoc(self.function.__doc__ or "")
+
+    @property
+    def thresholds(self) -> dict[str, Any]:
+        """Names and defaults of its keyword arguments."""
+        parameters = inspect.signature(self.function).parameters.values()
+        return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+    def check(self, trace: Trace, thresholds: Mapping[str, Any] | None = None) -> Iterator[Finding]:
+        """Run it.
+
+        Args:
+            trace: what to look at.
+            thresholds: values for some of `Rule.thresholds`.
+        """
+        for finding in self.function(trace, **self._checked(thresholds or {})):
+            yield replace(finding, code=self.code, slug=self.slug, source=self.source)
+
+    def _checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        known = self.thresholds
+        for name, value in given.items():
+            if name not in known:
+                names = ", ".join(known) or "none"
+                raise ArgumentError(f"threshold of {self.slug} must be one of: {names}; got {name!r}")
+            if isinstance(value, bool) != isinstance(known[name], bool) or not isinstance(value, int | float):
+                raise ArgumentTypeError(f"threshold {name} of {self.slug} must be a number, got {value!r}")
+        return dict(given)
+
+
+def rule(
+    code: str, slug: str, *, source: str, needs: Iterable[str] = (), mutes: Iterable[str] = ()
+) -> Callable[[Function], Rule]:
+    """Make a function a rule; see `Rule` for the arguments.
+
+    The function takes a `Trace`, thresholds as keyword-only numbers with defaults, and yields findings. Its docstring
+    is what `torchfx rule CODE` prints: a line with the symptom, then the paragraphs "Sees:", "Costs:" and "Fix:".
+    """
+    unknown = {*needs, *mutes} - set(ASPECTS)
+    if unknown:
+        raise ArgumentError(f"aspects of {slug} must be among {', '.join(ASPECTS)}, got {', '.join(sorted(unknown))}")
+
+    def decorate(function: Function) -> Rule:
+        return Rule(code, slug, source, frozenset(needs), frozenset(mutes), function)
+
+    return decorate

@@ -1,0 +1,237 @@
+"""The bytes of a trace file in chunks, whatever holds them: a path, an open file, standard input; plain or gzip."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Protocol, TypeAlias
+
+from torchfx.errors import ArgumentTypeError, TraceError
+
+__all__ = ["CHUNK", "Chunks", "Readable", "Source"]
+
+CHUNK: Final = 1 << 20
+"""Bytes handed out at a time, about."""
+
+GZIP: Final = b"\x1f\x8b"
+UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+LOOKS: Final = (
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"RIFF", "a RIFF file (WAV, AVI or WebP)"),
+    (b"fLaC", "a FLAC file"),
+    (b"%PDF", "a PDF document"),
+    (b"PK\x03\x04", "a zip archive (or a file of torch.save): unpack it and name the trace inside"),
+    (b"\x28\xb5\x2f\xfd", "zstd data: unpack it first"),
+    (b"BZh", "bzip2 data: unpack it first"),
+    (b"\xfd7zXZ", "xz data: unpack it first"),
+    (b"7z\xbc\xaf", "a 7z archive: unpack it first"),
+    (b"SQLite format 3", "an SQLite database (of Nsight Systems?)"),
+    (b"\x7fELF", "a program"),
+    (b"\x93NUMPY", "a NumPy array"),
+    (b"\x80\x02", "a pickle"),
+    (b"\x80\x03", "a pickle"),
+    (b"\x80\x04", "a pickle"),
+    (b"\x80\x05", "a pickle"),
+    (b"version https://git-lfs", "the placeholder of a file in Git LFS: git lfs pull fetches the file"),
+    (b"<!doctype html", "an HTML page"),
+    (b"<html", "an HTML page"),
+    (b"<?xml", "XML"),
+    (b"<", "a page of mark-up"),
+    (b"\x0a", "a protobuf trace (.pftrace): export the trace as JSON"),
+)
+"""How files begin that are given by mistake; compared without regard to case."""
+
+
+class Readable(Protocol):
+    """An open binary file, or anything that reads like one."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return at most `size` bytes; none at the end."""
+        ...
+
+
+Source: TypeAlias = "str | os.PathLike[str] | Readable"
+
+
+class Chunks:
+    """The decompressed bytes of a source, as an iterator over chunks; can be gone through once.
+
+    Args:
+        source: a path, "-" for standard input, or an open binary file, which stays open. Gzip is recognised by its
+            first bytes, UTF-16 by its byte order mark (and comes out as UTF-8).
+
+    Attributes:
+        name: how messages call the source.
+        truncated_gzip: set when the compressed data ended early or was damaged; what could be unpacked has come out.
+
+    Raises:
+        TraceError: the file is missing, a folder, not permitted, empty, or does not begin like JSON.
+        ArgumentTypeError: `source` is none of these, or an open text file.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.truncated_gzip = False
+        self._owned = False
+        self._file: Readable
+        if isinstance(source, (str, os.PathLike)):
+            self.name = os.fspath(source)
+            if self.name == "-":
+                self.name, self._file = "standard input", sys.stdin.buffer
+            else:
+                self._file = _open(self.name)
+                self._owned = True
+        elif hasattr(source, "read"):
+            self.name, self._file = str(getattr(source, "name", "the open file")), source
+        else:
+            raise ArgumentTypeError(f"source must be a path, '-' or an open binary file, got {type(source).__name__}")
+
+    def __enter__(self) -> Chunks:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file if it was opened here."""
+        if self._owned:
+            self._file.close()  # type: ignore[attr-defined]
+
+    def __iter__(self) -> Iterator[bytes]:
+        chunks = self._plain()
+        head = next(chunks, b"")
+        if not head:
+            raise TraceError(f"{self.name} is empty")
+        check_looks_like_json(self.name, head)
+        yield head
+        yield from chunks
+
+    def _read(self, size: int) -> bytes:
+        try:
+            data = self._file.read(size)
+        except UnicodeDecodeError as error:
+            raise ArgumentTypeError(f"{self.name} is open as text; open it in binary mode ('rb')") from error
+        except OSError as error:
+            raise TraceError(f"{self.name} cannot be read: {error.strerror or error}") from error
+        if isinstance(data, str):
+            raise ArgumentTypeError(f"{self.name} is open as text; open it in binary mode ('rb')")
+        return data
+
+    def _raw(self) -> Iterator[bytes]:
+        # What comes first decides on everything; a pipe may hand out single bytes.
+        head = b""
+        while len(head) < 64 and (data := self._read(CHUNK)):
+            head += data
+        if head:
+            yield head
+        while data := self._read(CHUNK):
+            yield data
+
+    def _unpacked(self) -> Iterator[bytes]:
+        raw = self._raw()
+        head = next(raw, b"")
+        if head.startswith(GZIP):
+            yield from self._gunzip(head, raw)
+        elif head:
+            yield head
+            yield from raw
+
+    def _plain(self) -> Iterator[bytes]:
+        chunks = _joined(self._unpacked())
+        head = next(chunks, b"")
+        if not head.startswith(UTF16):
+            yield head
+            yield from chunks
+            return
+        decoder = codecs.getincrementaldecoder("utf-16")(errors="replace")
+        yield decoder.decode(head).encode()
+        for chunk in chunks:
+            yield decoder.decode(chunk).encode(errors="replace")
+        yield decoder.decode(b"", final=True).encode()
+
+    def _gunzip(self, data: bytes, raw: Iterator[bytes]) -> Iterator[bytes]:
+        """Unpack one member after the other; zeros and garbage behind the last one are none of our business."""
+        member = zlib.decompressobj(31)
+        begun = True  # something of the current member has been read
+        while True:
+            while data:
+                before = member.copy()
+                try:
+                    out = member.decompress(data, CHUNK)
+                except zlib.error:
+                    self.truncated_gzip = True
+                    yield from _salvage(before, data)
+                    return
+                if out:
+                    yield out
+                data = member.unconsumed_tail
+                if member.eof:
+                    data = member.unused_data
+                    while len(data) < len(GZIP) and (more := next(raw, b"")):
+                        data += more
+                    if not data.startswith(GZIP):
+                        return
+                    member, begun = zlib.decompressobj(31), True
+            data = next(raw, b"")
+            if not data:
+                self.truncated_gzip = begun
+                tail = member.flush()
+                if tail:
+                    yield tail
+                return
+
+
+def _open(name: str) -> Readable:
+    path = Path(name)
+    try:
+        return path.open("rb")
+    except IsADirectoryError as error:
+        raise TraceError(f"{name} is a folder; name a trace file in it") from error
+    except FileNotFoundError as error:
+        raise TraceError(f"{name} does not exist") from error
+    except PermissionError as error:
+        if path.is_dir():  # Windows
+            raise TraceError(f"{name} is a folder; name a trace file in it") from error
+        raise TraceError(f"{name} may not be read: permission denied") from error
+    except (OSError, ValueError) as error:
+        raise TraceError(f"{name} cannot be opened: {error}") from error
+
+
+def _joined(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Make the first chunk long enough to be recognised by."""
+    head = b""
+    while len(head) < 64 and (chunk := next(chunks, b"")):
+        head += chunk
+    if head:
+        yield head
+        yield from chunks
+
+
+def _salvage(member: zlib._Decompress, data: bytes) -> Iterator[bytes]:
+    """Unpack in small steps up to the damage: a call that fails gives nothing of what it had."""
+    for start in range(0, len(data), 64):
+        try:
+            out = member.decompress(data[start : start + 64])
+        except zlib.error:
+            return
+        if out:
+            yield out
+
+
+def check_looks_like_json(name: str, head: bytes) -> None:
+    """Raise TraceError, saying what the file looks like, unless `head` begins like a JSON object or list."""
+    text = head.removeprefix(codecs.BOM_UTF8).lstrip(bytes(range(33)))
+    if text[:1] in (b"{", b"[", b""):
+        return
+    lower = head[:64].lower()
+    for start, what in LOOKS:
+        if lower.startswith(start.lower()) or (start[:1] == b"<" and text.lower().startswith(start)):
+            raise TraceError(f"{name} is not a trace: it looks like {what}")
+    shown = text[:20].decode("utf-8", "replace")
+    raise TraceError(f"{name} is not a trace: it begins with {shown!r} instead of an object or a list")

@@ -1,0 +1,241 @@
+"""One trace, read: its events, and what belongs together among them. Everything is computed when first asked for."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar, cast
+
+import numpy as np
+
+from torchfx.profiler.trace.columns import Columns, Int32, Repairs
+from torchfx.profiler.trace.device import DeviceWork, devices_of
+from torchfx.profiler.trace.events import Events, Lane
+from torchfx.profiler.trace.info import Info, read_info
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.kinds import HOST, Kind
+from torchfx.profiler.trace.links import Links
+from torchfx.profiler.trace.steps import Step, find_steps
+from torchfx.profiler.trace.tree import Tree
+from torchfx.profiler.trace.window import Window
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["Trace"]
+
+T = TypeVar("T")
+
+
+class Trace:
+    """A recorded program. A "row" is the index of an event in the file; times are integer nanoseconds.
+
+    Attributes:
+        file: where it was read from.
+        events: the columns.
+        info: devices, rank, versions, flags.
+        repairs: what was wrong with the file.
+        size: bytes of the decompressed file.
+    """
+
+    def __init__(self, file: str, columns: Columns) -> None:
+        self.file = file
+        self.info: Info = read_info(columns.top)
+        self.repairs: Repairs = columns.repairs
+        self.size = columns.size
+        self.events = Events(columns)
+        self._derived: dict[Callable[[Trace], object], object] = {}
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def name(self, row: int) -> str:
+        """The name of an event."""
+        return self.events.named(row)
+
+    def lane(self, row: int) -> Lane:
+        """The thread or stream of an event."""
+        return self.events.lanes[int(self.events.lane[row])]
+
+    def derived(self, function: Callable[[Trace], T]) -> T:
+        """Return `function(self)`, computed once: what several rules need of a trace."""
+        if function not in self._derived:
+            self._derived[function] = function(self)
+        return cast("T", self._derived[function])
+
+    # Host
+
+    @cached_property
+    def calls(self) -> Tree:
+        """Operators, annotations and runtime calls, nested; Python frames are left out."""
+        return Tree(self.events, Kind.OPERATOR, Kind.ANNOTATION, Kind.RUNTIME)
+
+    @cached_property
+    def frames(self) -> Tree:
+        """The same with Python frames, where they were recorded."""
+        return Tree(self.events, *HOST) if self.has_stacks else self.calls
+
+    @cached_property
+    def has_stacks(self) -> bool:
+        """Whether Python frames were recorded."""
+        return bool((self.events.kind == Kind.PYTHON).any())
+
+    def stack(self, row: int) -> list[str]:
+        """The Python frames around a host event, from the innermost; [] where none were recorded."""
+        if self.has_stacks:
+            kind = self.events.kind
+            return [self.name(above) for above in self.frames.ancestors(row) if kind[above] == Kind.PYTHON]
+        for above in (row, *self.calls.ancestors(row)):  # the 2021 format writes them as an argument
+            text = self.events.text("Call stack", above)
+            if text:
+                return [frame.strip() for frame in text.split(";") if frame.strip()]
+        return []
+
+    def operator(self, row: int) -> int:
+        """The innermost operator around a host event, itself included, or -1."""
+        return self._nearest(row, Kind.OPERATOR)
+
+    def annotation(self, row: int) -> int:
+        """The innermost annotation around a host event other than a step, itself included, or -1."""
+        for above in (row, *self.calls.ancestors(row)):
+            if self.events.kind[above] == Kind.ANNOTATION and not self.name(above).startswith("ProfilerStep"):
+                return above
+        return -1
+
+    def _nearest(self, row: int, kind: Kind) -> int:
+        if row < 0:
+            return -1
+        return next((above for above in (row, *self.calls.ancestors(row)) if self.events.kind[above] == kind), -1)
+
+    @cached_property
+    def main_lane(self) -> int:
+        """The thread that runs the program's loop: that of the steps, else the one with the most operators; or -1."""
+        for step in self.steps_found:
+            if step.lane >= 0:
+                return step.lane
+        rows = self.events.rows(Kind.OPERATOR, Kind.ANNOTATION)
+        if not len(rows):
+            rows = self.events.rows(Kind.RUNTIME)
+        return int(np.bincount(self.events.lane[rows]).argmax()) if len(rows) else -1
+
+    # Device
+
+    @cached_property
+    def links(self) -> Links:
+        """Launches and what they put on the device."""
+        return Links(self.events)
+
+    @property
+    def has_gpu(self) -> bool:
+        """Whether any work on a device was recorded."""
+        return len(self.links.work) > 0
+
+    @cached_property
+    def gpu(self) -> DeviceWork:
+        """The work of all devices together."""
+        return DeviceWork(-1, self.links.work, self.events)
+
+    @cached_property
+    def gpus(self) -> tuple[DeviceWork, ...]:
+        """The work of each device that had any, by its id."""
+        work = self.links.work
+        device = devices_of(self.events, work)
+        return tuple(DeviceWork(int(i), work[device == i], self.events) for i in np.unique(device))
+
+    def launching_operator(self, row: int) -> int:
+        """The innermost operator that launched a piece of device work, or -1 where it isn't known."""
+        launch = int(self.links.of(np.array([row], np.int32))[0])
+        if launch >= 0 and (found := self.operator(launch)) >= 0:
+            return found
+        return self._by_external_id(row)
+
+    def _by_external_id(self, row: int) -> int:
+        wanted = int(self.events.integers("External id", [row])[0])
+        return self._operators_by_id.get(wanted, -1) if wanted > 0 else -1
+
+    @cached_property
+    def _operators_by_id(self) -> dict[int, int]:
+        rows = self.events.rows(Kind.OPERATOR)
+        ids = self.events.integers("External id", rows)
+        return dict(zip(ids.tolist(), rows.tolist(), strict=True))
+
+    # Time
+
+    @cached_property
+    def steps_found(self) -> tuple[Step, ...]:
+        """The rounds of the program's loop, recorded or inferred; see `Step.inferred`."""
+        return find_steps(self.events, self.calls, self.links)
+
+    @cached_property
+    def span(self) -> tuple[int, int]:
+        """From the first start to the last end of everything the program did, host and device; (0, 0) when empty."""
+        rows = self.events.rows(*HOST, Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
+        if not len(rows):
+            return 0, 0
+        return int(self.events.ts[rows].min()), int(self.events.end[rows].max())
+
+    @cached_property
+    def window(self) -> Window:
+        """The time rules speak about unless they say otherwise: the steps, until their device work ends; or all."""
+        steps = self.steps_found
+        if not steps:
+            return Window("the whole trace", *self.span)
+        first, last = steps[0].name, steps[-1].name
+        name = f"{first} to {last}" if len(steps) > 1 else first
+        if steps[0].inferred:
+            name = f"{len(steps)} steps inferred from {first}"
+        return Window(name, min(s.start for s in steps), max(s.device_end for s in steps))
+
+    @cached_property
+    def overhead(self) -> Intervals:
+        """What the profiler itself took: its buffers and set-up, and the wait for the device when it was stopped."""
+        rows = self.events.rows(Kind.OVERHEAD)
+        starts, ends = self.events.ts[rows], self.events.end[rows]
+        if self.closing_sync >= 0:
+            starts = np.append(starts, self.events.ts[self.closing_sync])
+            ends = np.append(ends, self.events.end[self.closing_sync])
+        return Intervals.union(starts, ends)
+
+    @cached_property
+    def closing_sync(self) -> int:
+        """The row of the wait for the device that the profiler made when it was stopped, or -1.
+
+        It is the last one, no operator or annotation is around it, and nothing the program does follows.
+        """
+        rows = self.events.find(r"(cuda|hip)(Device|Ctx)Synchronize", Kind.RUNTIME)
+        if not len(rows):
+            return -1
+        last = int(rows[-1])
+        after = self.events.rows(Kind.OPERATOR, Kind.ANNOTATION)
+        followed = len(after) > 0 and int(self.events.ts[after[-1]]) >= int(self.events.ts[last])
+        inside = any(self.events.kind[above] in (Kind.OPERATOR, Kind.ANNOTATION) for above in self.ancestors(last))
+        return -1 if followed or inside else last
+
+    @cached_property
+    def idle(self) -> Intervals:
+        """When, within the window, no device had work and the profiler itself was not the reason."""
+        start, end = self.window.start, self.window.end
+        return Intervals.union([start], [end]) - self.gpu.busy - self.overhead
+
+    def in_steps(self, rows: Int32) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Whether each host event begins within a step; all of them do where there are no steps."""
+        steps = self.steps_found
+        if not steps:
+            return np.ones(len(rows), np.bool_)
+        starts, ends = np.array([step.start for step in steps]), np.array([step.end for step in steps])
+        i = np.searchsorted(starts, self.events.ts[rows], "right") - 1
+        found: np.ndarray[tuple[int], np.dtype[np.bool_]] = (i >= 0) & (self.events.ts[rows] < ends[np.maximum(i, 0)])
+        return found
+
+    def step_of(self, rows: Int32) -> Int32:
+        """The index of the step each host event begins in, or -1."""
+        steps = self.steps_found
+        if not steps:
+            return np.full(len(rows), -1, np.int32)
+        starts, ends = np.array([step.start for step in steps]), np.array([step.end for step in steps])
+        i = np.searchsorted(starts, self.events.ts[rows], "right") - 1
+        inside = (i >= 0) & (self.events.ts[rows] < ends[np.maximum(i, 0)])
+        return np.where(inside, i, -1).astype(np.int32)
+
+    def ancestors(self, row: int) -> Iterator[int]:
+        """The calls around a host event, from the innermost, without Python frames."""
+        return self.calls.ancestors(row)
