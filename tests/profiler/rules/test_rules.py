@@ -3,8 +3,8 @@
 import re
 
 import pytest
-from profiler.rules.cases import FIRES, SILENT
 
+from profiler.rules.cases import FIRES, SILENT
 from torchfx.profiler.rules.catalogue import all_rules, find_rule
 from torchfx.profiler.rules.diagnose import diagnose
 from torchfx.profiler.rules.finding import CONFIDENCES, SEVERITIES

@@ -49,7 +49,7 @@ def diagnose(
     for rule in (r for r in all_rules() if r.mutes):
         found = list(rule.check(trace, _thresholds(rule, given)))
         if found:
-            denied.update({aspect: f"{rule.code} {rule.slug}: {found[0].title}" for aspect in rule.mutes - {*denied}})
+            denied.update(dict.fromkeys(rule.mutes - {*denied}, f"{rule.code} {rule.slug}: {found[0].title}"))
         findings += found if rule in chosen else []
     for rule in (r for r in chosen if not r.mutes):
         reasons = [denied[aspect] for aspect in sorted(rule.needs) if aspect in denied]

@@ -245,9 +245,7 @@ class _Scan:
             else:
                 i = self.parser.value(i, IN_OBJECT)
         elif key == b"id":
-            before = self.parser.repairs.not_numbers
             flow, i = self.number(i, integer)
-            self.parser.repairs.not_numbers = before  # an `id` may be any text but in flow events
             event.flow = ABSENT if flow is None else int(flow)
         elif key == b"args":
             event.arguments = {}
@@ -280,7 +278,10 @@ class _Scan:
     # A value
 
     def number(self, i: int, convert: Callable[[bytes], float | None]) -> tuple[float | None, int]:
-        """Read a number, in quotes or not; None, and counted, where it is none, and not counted where it is null."""
+        """Read a number, in quotes or not; None where it is none.
+
+        A time that is neither a number nor null is counted; other keys may well hold texts.
+        """
         parser, good = self.parser, True
         if self.data[i] == QUOTE:
             raw, i = parser.string(i, IN_OBJECT)
@@ -293,7 +294,7 @@ class _Scan:
                 return None, i
             raw = LITERALS.get(raw, raw)
         value = convert(raw)
-        parser.repairs.not_numbers += good and value is None
+        parser.repairs.not_numbers += good and value is None and convert is nanoseconds
         return value, i
 
     def text(self, i: int) -> tuple[int | None, int]:
