@@ -5,20 +5,22 @@ Everything is read from the trace file, as a person would read it, so an old fil
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+
+from torchfx.profiler.trace.columns import Int32
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.scanning import scan
+from torchfx.profiler.trace.trace import Trace
 
 __all__ = ["Kernel", "Reading", "Step", "read"]
 
-_DEVICE = {"kernel", "gpu_memcpy", "gpu_memset"}
-_CLOSING = {"cudaDeviceSynchronize", "hipDeviceSynchronize"}
-_RUNTIME = {"cuda_runtime", "cuda_driver", "xpu_runtime", "xpu_driver"}
+_OPERATORS = (Kind.OPERATOR,)
+_CALLS = (Kind.OPERATOR, Kind.RUNTIME)
 
 
 @dataclass(frozen=True)
@@ -77,89 +79,67 @@ class Reading:
         return float(np.median([step.device_us for step in self.steps]))
 
 
-def read(trace: Path, label: str) -> Reading:
+def read(path: Path, label: str) -> Reading:
     """Read a trace whose steps contain the annotation `label` once each."""
-    events = [e for e in json.loads(trace.read_text("utf-8"))["traceEvents"] if e.get("ph") == "X"]
-    by_category = defaultdict(list)
-    for event in events:
-        by_category[event.get("cat")].append(event)
-    annotations = by_category["user_annotation"]
-    marks = sorted((e for e in annotations if e["name"].startswith("ProfilerStep#")), key=_start)
-    calls = sorted((e for e in annotations if e["name"] == label), key=_start)
-    operators, launches = by_category["cpu_op"], [e for c in _RUNTIME for e in by_category[c]]
-    work = [e for c in _DEVICE for e in by_category[c]]
-    steps = tuple(
-        _step(int(mark["name"].split("#")[1]), call, operators, launches, work)
-        for mark in marks
-        for call in calls
-        if _inside(call, mark)
-    )
-    closing = (e for e in launches if e["name"] in _CLOSING and not any(_inside(e, call) for call in calls))
-    own = _sums((*by_category["overhead"], *closing))
-    last = [e for e in (*operators, *launches) if calls and _inside(e, calls[-1])]
-    return Reading(steps, _kernels(work), _nested(last), own)
-
-
-def _step(
-    number: int,
-    call: dict[str, Any],
-    operators: list[dict[str, Any]],
-    runtime: list[dict[str, Any]],
-    work: list[dict[str, Any]],
-) -> Step:
-    first = min((e["ts"] for e in operators if _inside(e, call)), default=None)
-    launched = {_correlation(e): float(e["ts"]) for e in runtime if _inside(e, call) and _correlation(e) is not None}
-    own = sorted((e for e in work if _correlation(e) in launched), key=_start)
-    delay_us = round(own[0]["ts"] - launched[_correlation(own[0])], 3) if own else None
-    dead_us = None if first is None else round(first - call["ts"], 3)
-    return Step(number, call["dur"], dead_us, float(sum(e["dur"] for e in own)), len(own), delay_us)
-
-
-def _kernels(work: list[dict[str, Any]]) -> tuple[Kernel, ...]:
-    durations: dict[str, list[float]] = defaultdict(list)
-    for event in work:
-        durations[event["name"]].append(event["dur"])
-    kernels = [
-        Kernel(name, len(us), min(us), float(np.median(us)), sum(us) / len(us), max(us))
-        for name, us in durations.items()
+    trace = Trace(str(path), scan(path))
+    calls = [
+        (step.number or 0, row)
+        for step in trace.steps_found
+        for row in trace.calls.inside(step.row).tolist()
+        if trace.events.kind[row] == Kind.ANNOTATION and trace.name(row) == label
     ]
+    steps = tuple(_step(trace, number, row) for number, row in calls)
+    last = _within(trace, calls[-1][1], _CALLS) if calls else np.empty(0, np.int32)
+    return Reading(steps, _kernels(trace), _nested(trace, last), _profilers_own(trace))
+
+
+def _step(trace: Trace, number: int, row: int) -> Step:
+    events = trace.events
+    operators, runtime = _within(trace, row, _OPERATORS), _within(trace, row, (Kind.RUNTIME,))
+    work = trace.links.put_by(runtime)
+    dead_us = _us(events.ts[operators[0]] - events.ts[row]) if len(operators) else None
+    delay_us = _us(events.ts[work[0]] - events.ts[trace.links.of(work[:1])[0]]) if len(work) else None
+    return Step(number, _us(events.dur[row]), dead_us, _us(events.dur[work].sum()), len(work), delay_us)
+
+
+def _kernels(trace: Trace) -> tuple[Kernel, ...]:
+    events, work = trace.events, trace.links.work
+    kernels = []
+    for name in np.unique(events.name[work]):
+        us = events.dur[work[events.name[work] == name]] / 1000
+        kernels.append(Kernel(events.texts[name], len(us), *map(float, (us.min(), np.median(us), us.mean(), us.max()))))
     return tuple(sorted(kernels, key=lambda kernel: -kernel.n * kernel.mean_us))
 
 
-def _nested(events: Iterable[dict[str, Any]]) -> tuple[Call, ...]:
-    """Return the events of one thread in order, with their depth; equal neighbours count as one call, n times."""
+def _nested(trace: Trace, rows: Int32) -> tuple[Call, ...]:
+    """Return calls in order, with their depth below the annotation; equal neighbours count as one call, n times."""
     calls: list[Call] = []
-    open_until: list[float] = []
-    for event in sorted(events, key=lambda e: (e["ts"], -e["dur"])):
-        while open_until and open_until[-1] <= event["ts"]:
-            open_until.pop()
-        call = Call(event["name"], len(open_until), 1)
+    depth = trace.calls.depth
+    top = int(depth[rows].min()) if len(rows) else 0
+    for row in rows.tolist():
+        call = Call(trace.name(row), int(depth[row]) - top, 1)
         if calls and (calls[-1].name, calls[-1].depth) == (call.name, call.depth):
             calls[-1] = replace(calls[-1], n=calls[-1].n + 1)
         else:
             calls.append(call)
-        open_until.append(event["ts"] + event["dur"])
     return tuple(calls)
 
 
-def _sums(events: Iterable[dict[str, Any]]) -> tuple[tuple[str, float], ...]:
-    sums: dict[str, float] = defaultdict(float)
-    for event in events:
-        sums[event["name"]] += event["dur"]
-    return tuple(sums.items())
+def _profilers_own(trace: Trace) -> tuple[tuple[str, float], ...]:
+    rows = trace.events.rows(Kind.OVERHEAD).tolist()
+    if trace.closing_sync >= 0:
+        rows.append(trace.closing_sync)
+    sums: Counter[str] = Counter()
+    for row in rows:
+        sums[trace.name(row)] += trace.events.dur[row]
+    return tuple((name, _us(ns)) for name, ns in sums.items())
 
 
-def _correlation(event: dict[str, Any]) -> Any:
-    """Return the number that ties a launch to its kernel, or None."""
-    return event.get("args", {}).get("correlation")
+def _within(trace: Trace, row: int, kinds: tuple[Kind, ...]) -> Int32:
+    """The calls of these kinds inside one, in order."""
+    rows = trace.calls.inside(row)
+    return rows[np.isin(trace.events.kind[rows], kinds)]
 
 
-def _start(event: dict[str, Any]) -> float:
-    return float(event["ts"])
-
-
-def _inside(event: dict[str, Any], outer: dict[str, Any]) -> bool:
-    """Whether an event on the same thread lies within another's time."""
-    if event.get("tid") != outer.get("tid"):
-        return False
-    return bool(outer["ts"] <= event["ts"] and event["ts"] + event["dur"] <= outer["ts"] + outer["dur"])
+def _us(ns: npt.ArrayLike) -> float:
+    return float(ns) / 1000  # type: ignore[arg-type]
