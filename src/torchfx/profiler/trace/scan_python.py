@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import re
 from array import array
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -13,6 +12,7 @@ import numpy as np
 
 from torchfx.profiler.trace.columns import ABSENT, Argument, Columns
 from torchfx.profiler.trace.decimals import integer, nanoseconds, real
+from torchfx.profiler.trace.recovery import find_end, find_events, find_start
 from torchfx.profiler.trace.tolerant import (
     BLANK_AND_COMMAS,
     CLOSE,
@@ -28,18 +28,7 @@ from torchfx.profiler.trace.tolerant import (
     decoded,
 )
 
-__all__ = ["Scanned", "find_start", "scan_python"]
-
-_B: Final = rb"[\x00-\x20]*"
-START: Final = re.compile(
-    rb'(\{%b"ph"%b:)|\}%b,[\x00-\x20,]*(\{%b"(?:name|cat|pid|tid|ts|dur|args|id)"%b:)' % (_B, _B, _B, _B, _B)
-)
-"""Where an event plausibly begins: an object whose first key is "ph"; with another key, only behind one that ended."""
-
-END: Final = re.compile(rb'\}%b(?=\]%b(?:,%b"|\}|\Z))' % (_B, _B, _B))
-"""In front of where the list of events plausibly ends."""
-
-EVENTS: Final = re.compile(rb'"traceEvents"%b:%b\[' % (_B, _B))
+__all__ = ["Scanned", "scan_python"]
 
 TIMES: Final = {b"ts": "ts", b"dur": "dur"}
 TEXTS: Final = {b"cat": "category", b"name": "name", b"pid": "pid", b"tid": "tid"}
@@ -58,12 +47,6 @@ class Scanned(NamedTuple):
 
     columns: Columns
     has_list: bool
-
-
-def find_start(data: bytes, i: int) -> int:
-    """Return where the first event from `i` on plausibly begins, or -1."""
-    match = START.search(data, i)
-    return -1 if match is None else match.start(1) if match[1] is not None else match.start(2)
 
 
 class _Event:
@@ -114,18 +97,29 @@ class _Scan:
             before = self.parser.attempt(None)
             try:
                 opens, i = self.member(i, first)
-            except (Broken, Cut):
+            except Cut:
                 self.parser.repairs = before
-                match = None if self.has_list else EVENTS.search(self.data, i)
-                if match is None:
-                    raise Cut from None
-                self.has_list = opens = True
-                i = match.end()
+                raise
+            except Broken:
+                self.parser.repairs = before
+                opens, i = True, self.events_behind(i)
             if i < 0:
                 return
             if opens:
                 i = self.events(i)
             first = False
+
+    def events_behind(self, i: int) -> int:
+        """Return where events go on behind damage at the top level, which may have been one of theirs."""
+        behind = -1 if self.has_list else find_events(self.data, i)
+        if behind >= 0:
+            self.has_list = True
+            return behind
+        start = find_start(self.data, i)
+        if start < 0:
+            raise Cut
+        self.parser.repairs.damaged_events += 1
+        return start
 
     def member(self, i: int, first: bool) -> tuple[bool, int]:
         """Read a key of the top level and its value; return the place behind, -1 behind the object's end.
@@ -137,13 +131,17 @@ class _Scan:
         if self.data[i] == CLOSE:
             return False, -1
         raw, i = parser.key(i)
-        if raw == b"traceEvents":
+        is_list = raw == b"traceEvents"
+        if is_list and self.data[i] == OPEN_LIST:
             self.has_list = True
-            if self.data[i] == OPEN_LIST:
-                return True, i + 1
+            return True, i + 1
         out: list[str] = []
         i = parser.value(i, IN_OBJECT, out)
-        if raw != b"traceEvents":
+        if self.data[parser.blank(i)] not in b",}":
+            raise Broken
+        if is_list:
+            self.has_list = True
+        else:
             self.top[decoded(raw)] = "".join(out)
         return False, i
 
@@ -179,9 +177,7 @@ class _Scan:
         if data[here] == OPEN:
             return False, self.event(here)
         try:
-            after = parser.value(here, IN_LIST)
-            if data[parser.blank(after)] not in b",]":
-                raise Broken
+            after = self.no_event(here)
         except Broken:
             parser.repairs = before
             after = find_start(data, here)
@@ -189,6 +185,13 @@ class _Scan:
                 return True, i  # the list's bracket is missing
         parser.repairs.damaged_events += 1
         return False, after
+
+    def no_event(self, i: int) -> int:
+        """Go over an element that is no object."""
+        i = self.parser.value(i, IN_LIST)
+        if self.data[self.parser.blank(i)] not in b",]":
+            raise Broken
+        return i
 
     def event(self, start: int) -> int:
         """Read an event; return where to go on: behind it, or behind as much as is damaged."""
@@ -204,16 +207,15 @@ class _Scan:
         following = find_start(self.data, start + 1)
         if following < 0 and cut:
             raise Cut
+        if following < 0:
+            following = find_end(self.data, start)
         before = parser.attempt(len(self.data) if following < 0 else following)
         try:
             return self.fields(start)
         except (Cut, Broken):
             parser.repairs = before
         if following < 0:
-            match = END.search(self.data, start)
-            if match is None:
-                raise Cut
-            following = match.end()
+            raise Cut
         parser.repairs.damaged_events += 1
         return following
 
@@ -340,10 +342,14 @@ class _Scan:
         }
         return Columns(
             phase=np.array(self.phase, np.uint8),
+            ts=np.array(self.times["ts"], np.int64),
+            dur=np.array(self.times["dur"], np.int64),
+            category=np.array(self.texts["category"], np.int32),
+            name=np.array(self.texts["name"], np.int32),
+            pid=np.array(self.texts["pid"], np.int32),
+            tid=np.array(self.texts["tid"], np.int32),
             flow=np.array(self.flow, np.int64),
             offset=np.array(self.offset, np.int64),
-            **{name: np.array(values, np.int64) for name, values in self.times.items()},
-            **{name: np.array(values, np.int32) for name, values in self.texts.items()},
             arguments=arguments,
             texts=list(self.interned),
             top=self.top,

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from torchfx.errors import ArgumentError, TraceError
-from torchfx.profiler.trace.columns import ARGUMENTS, Columns
+from torchfx.profiler.trace.columns import ARGUMENTS, Columns, Repairs
+from torchfx.profiler.trace.scan_native import available, scan_native
 from torchfx.profiler.trace.scan_python import scan_python
 from torchfx.profiler.trace.source import Chunks, Source
 
@@ -34,9 +35,16 @@ def scan(source: Source, keys: Mapping[str, str] = ARGUMENTS) -> Columns:
         if kind not in KINDS:
             raise ArgumentError(f"keys[{key!r}] must be one of {', '.join(map(repr, KINDS))}, got {kind!r}")
     with Chunks(source) as chunks:
-        columns, has_list = scan_python(chunks, keys)
+        columns, has_list = (scan_native if available() else scan_python)(chunks, keys)
     columns.repairs.truncated_gzip = chunks.truncated_gzip
     if not has_list and not columns.phase.any():
-        kind = "a JSON list without an event in it" if columns.repairs.bare_list else "JSON without traceEvents"
-        raise TraceError(f"{chunks.name} is not a trace: {kind}")
+        raise TraceError(f"{chunks.name} is not a trace: {_what_else(columns.repairs)}")
     return columns
+
+
+def _what_else(repairs: Repairs) -> str:
+    if repairs.bare_list:
+        return "a JSON list without an event in it"
+    if repairs.truncated:
+        return "what can be read of its JSON ends before there are any traceEvents"
+    return "JSON without traceEvents"

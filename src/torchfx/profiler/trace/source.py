@@ -44,7 +44,6 @@ LOOKS: Final = (
     (b"<html", "an HTML page"),
     (b"<?xml", "XML"),
     (b"<", "a page of mark-up"),
-    (b"\x0a", "a protobuf trace (.pftrace): export the trace as JSON"),
 )
 """How files begin that are given by mistake; compared without regard to case."""
 
@@ -121,7 +120,7 @@ class Chunks:
             raise TraceError(f"{self.name} cannot be read: {error.strerror or error}") from error
         if isinstance(data, str):
             raise ArgumentTypeError(f"{self.name} is open as text; open it in binary mode ('rb')")
-        return data
+        return bytes(data or b"")  # some hand out other buffers, or None at the end
 
     def _raw(self) -> Iterator[bytes]:
         # What comes first decides on everything; a pipe may hand out single bytes.
@@ -214,21 +213,30 @@ def _joined(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _salvage(member: zlib._Decompress, data: bytes) -> Iterator[bytes]:
-    """Unpack in small steps up to the damage: a call that fails gives nothing of what it had."""
-    for start in range(0, len(data), 64):
+    """Unpack up to the damage, found by halving: a call that fails gives nothing of what it had."""
+    size = len(data)
+    while size:
+        trial = member.copy()
         try:
-            out = member.decompress(data[start : start + 64])
+            out = trial.decompress(data[:size])
         except zlib.error:
-            return
+            size //= 2
+            continue
         if out:
             yield out
+        member, data = trial, data[size:]
+        size = min(size, len(data))
 
 
 def check_looks_like_json(name: str, head: bytes) -> None:
     """Raise TraceError, saying what the file looks like, unless `head` begins like a JSON object or list."""
     text = head.removeprefix(codecs.BOM_UTF8).lstrip(bytes(range(33)))
-    if text[:1] in (b"{", b"[", b""):
+    if text[:1] in (b"{", b"["):
         return
+    if head[:1] == b"\n" and min(head[1:16], default=32) < 9:  # a message, its length: no text has such characters
+        raise TraceError(f"{name} is not a trace: it looks like a protobuf trace (.pftrace); export it as JSON")
+    if not text:
+        return  # more may follow
     lower = head[:64].lower()
     for start, what in LOOKS:
         if lower.startswith(start.lower()) or (start[:1] == b"<" and text.lower().startswith(start)):

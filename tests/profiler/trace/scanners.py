@@ -1,0 +1,64 @@
+"""Both scanners on the same bytes, cut into chunks in several ways; they must agree in everything."""
+
+import dataclasses
+
+import numpy as np
+
+from torchfx.profiler.trace.columns import ARGUMENTS
+from torchfx.profiler.trace.scan_native import available, scan_native
+from torchfx.profiler.trace.scan_python import scan_python
+
+NUMBERS = ("phase", "ts", "dur", "category", "name", "pid", "tid", "flow", "offset")
+
+
+def pieces(data, size):
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+def assert_same(one, other):
+    assert one.has_list == other.has_list
+    a, b = one.columns, other.columns
+    for field in dataclasses.fields(a):
+        if field.name in NUMBERS:
+            x, y = getattr(a, field.name), getattr(b, field.name)
+            assert x.dtype == y.dtype, field.name
+            assert x.tolist() == y.tolist(), field.name
+        elif field.name != "arguments":
+            assert getattr(a, field.name) == getattr(b, field.name), field.name
+    assert list(a.top) == list(b.top)
+    assert list(a.arguments) == list(b.arguments)
+    for key, x in a.arguments.items():
+        y = b.arguments[key]
+        assert (x.rows.dtype, x.values.dtype) == (y.rows.dtype, y.values.dtype), key
+        assert x.rows.tolist() == y.rows.tolist(), key
+        assert np.array_equal(x.values, y.values), key
+
+
+def both(data, keys=ARGUMENTS, sizes=(1, 7, 1 << 20)):
+    """What the scanner in Python finds, after the native one found the same for each size of chunks."""
+    expected = scan_python([data], keys)
+    if available():
+        for size in sizes:
+            assert_same(scan_native(pieces(data, size), keys), expected)
+    return expected
+
+
+def columns_of(data, keys=ARGUMENTS, **how):
+    return both(data, keys, **how).columns
+
+
+def text(columns, index):
+    return None if index < 0 else columns.texts[index]
+
+
+def names(columns):
+    return [text(columns, index) for index in columns.name]
+
+
+def argument(columns, key):
+    """An argument as {row: value}."""
+    found = columns.arguments[key]
+    values = found.values.tolist()
+    if columns.arguments[key].values.dtype == np.int32:
+        values = [columns.texts[value] for value in values]
+    return dict(zip(found.rows.tolist(), values, strict=True))
