@@ -1,0 +1,120 @@
+"""Which names came, went, became slower or faster, per step: only what is more than a trifle and beyond the noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from torchfx.profiler.difference.costs import Costs
+from torchfx.profiler.difference.noise import Floats, differs
+
+__all__ = ["STATES", "Change", "Changes", "changes_between"]
+
+STATES: Final = ("added", "gone", "slower", "faster")
+
+
+@dataclass(frozen=True)
+class Change:
+    """One name on both sides, per step.
+
+    Attributes:
+        name: of the operator, annotation, kernel, call or kind of copy.
+        state: one of `STATES`.
+        calls: how often on A and on B.
+        host_us: time on the host without what is called inside, on A and on B.
+        device_us: time on the device, on A and on B.
+        size: bytes, on A and on B; 0 where that means nothing.
+    """
+
+    name: str
+    state: str
+    calls: tuple[float, float]
+    host_us: tuple[float, float]
+    device_us: tuple[float, float]
+    size: tuple[float, float]
+
+    @property
+    def change_us(self) -> float:
+        """Time gained or lost per step: on the host or on the device, whichever is more."""
+        return max((b - a for a, b in (self.host_us, self.device_us)), key=abs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values; pairs are [A, B]."""
+        return {
+            "name": self.name,
+            "state": self.state,
+            "calls_per_step": [round(value, 3) for value in self.calls],
+            "host_us_per_step": [round(value, 3) for value in self.host_us],
+            "device_us_per_step": [round(value, 3) for value in self.device_us],
+            "bytes_per_step": [round(value) for value in self.size],
+        }
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The changes of one kind of thing.
+
+    Attributes:
+        shown: those that matter, the most time per step first.
+        trifles: how many names came or went that take too little time to be shown.
+        same: how many names didn't change beyond threshold and noise.
+    """
+
+    shown: tuple[Change, ...]
+    trifles: int
+    same: int
+
+    def __getitem__(self, state: str) -> tuple[Change, ...]:
+        return tuple(change for change in self.shown if change.state == state)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            **{state: [change.to_dict() for change in self[state]] for state in STATES},
+            "too_small_to_list": self.trifles,
+            "unchanged": self.same,
+        }
+
+
+def changes_between(a: Costs, b: Costs, threshold_us: float) -> Changes:
+    """Compare two sides by name.
+
+    Args:
+        a, b: the sides.
+        threshold_us: a change of less time per step is a trifle.
+    """
+    names = tuple(dict.fromkeys((*a.names, *b.names)))
+    first, second = _aligned(a, names), _aligned(b, names)
+    beyond = differs(first[1], second[1]) | differs(first[2], second[2])
+    means = [np.stack([x.mean(1), y.mean(1)], 1) for x, y in zip(first, second, strict=True)]
+    shown, trifles, same = [], 0, 0
+    for i, name in enumerate(names):
+        calls, host, device, size = ((float(pair[i, 0]), float(pair[i, 1])) for pair in means)
+        host, device = (host[0] / 1000, host[1] / 1000), (device[0] / 1000, device[1] / 1000)
+        change = Change(name, "", calls, host, device, size)
+        one_sided = not (calls[0] or device[0]) or not (calls[1] or device[1])
+        small = abs(change.change_us) < threshold_us or not change.change_us
+        if small or not (one_sided or beyond[i]):
+            trifles, same = trifles + one_sided, same + (not one_sided)
+            continue
+        if one_sided:
+            state = "gone" if calls[0] or device[0] else "added"
+        else:
+            state = "slower" if change.change_us > 0 else "faster"
+        shown.append(Change(name, state, calls, host, device, size))
+    return Changes(tuple(sorted(shown, key=lambda change: (-abs(change.change_us), change.name))), trifles, same)
+
+
+def _aligned(costs: Costs, names: Sequence[str]) -> tuple[Floats, Floats, Floats, Floats]:
+    """The matrices with a row for each of these names."""
+    place = {name: i for i, name in enumerate(names)}
+    rows = np.array([place[name] for name in costs.names], np.int64)
+    found = []
+    for matrix in (costs.counts, costs.host_ns, costs.device_ns, costs.size):
+        whole = np.zeros((len(names), matrix.shape[1]))
+        whole[rows] = matrix
+        found.append(whole)
+    return found[0], found[1], found[2], found[3]

@@ -1,0 +1,201 @@
+"""What each operator, kernel and copy costs in each step of a recording: counts and times by name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from torchfx.profiler.difference.names import canonical
+from torchfx.profiler.difference.noise import Floats
+from torchfx.profiler.difference.rounds import Rounds
+from torchfx.profiler.trace.columns import ABSENT, Int32, Int64
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["Costs", "Side", "canonical_ids", "operators_around", "side_of"]
+
+UNKNOWN: Final = "(unknown operator)"
+
+
+@dataclass(frozen=True)
+class Costs:
+    """By name and step; all matrices have a row per name and a column per step.
+
+    Attributes:
+        names: what the rows are.
+        counts: how often.
+        host_ns: time on the host, without what is called inside.
+        device_ns: time on the device; of an operator, that of the work it launched itself.
+        size: bytes, of copies.
+    """
+
+    names: tuple[str, ...]
+    counts: Floats
+    host_ns: Floats
+    device_ns: Floats
+    size: Floats
+
+    @property
+    def per_step(self) -> dict[str, float]:
+        """How often each name comes in a step, on average."""
+        return dict(zip(self.names, self.counts.mean(1).tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two recordings, cut into the steps that are compared.
+
+    Attributes:
+        trace, rounds: the recording and its steps.
+        host: rows of operators, annotations and runtime calls in the steps; `host_round` the step of each.
+        work: rows of device work launched in the steps; `work_round` the step of each, `operator` who launched it.
+        calls: operators and annotations by name. runtime: calls of the driver. kernels, copies: device work.
+        by_operator: kernels by the name of the operator that launched them, then by name: calls and time per step.
+    """
+
+    trace: Trace
+    rounds: Rounds
+    host: Int32
+    host_round: Int32
+    work: Int32
+    work_round: Int32
+    operator: Int32
+    calls: Costs
+    runtime: Costs
+    kernels: Costs
+    copies: Costs
+    by_operator: dict[str, dict[str, tuple[float, float]]]
+
+
+def side_of(trace: Trace, rounds: Rounds) -> Side:
+    """Count and add up what a recording did in its steps."""
+    host, host_round = _host(trace, rounds)
+    work, work_round, launch = _work(trace, rounds)
+    operator = operators_around(trace, launch)
+    missing = np.flatnonzero(operator < 0)
+    operator[missing] = _by_external_id(trace, work[missing])
+    kind, ids, names = trace.events.kind, *canonical_ids(trace)
+    called = kind[host] != Kind.RUNTIME
+    is_kernel, is_copy = kind[work] == Kind.KERNEL, kind[work] == Kind.MEMCPY
+    tally = _Tally(trace, ids, names, len(rounds))
+    return Side(
+        trace, rounds, host, host_round, work, work_round, operator,
+        calls=tally.host(host[called], host_round[called], work, work_round, operator),
+        runtime=tally.host(host[~called], host_round[~called], work[:0], work_round[:0], operator[:0]),
+        kernels=tally.device(work[is_kernel], work_round[is_kernel]),
+        copies=tally.copies(work[is_copy], work_round[is_copy]),
+        by_operator=_by_operator(trace, work[is_kernel], operator[is_kernel], ids, names, len(rounds)),
+    )  # fmt: skip
+
+
+def canonical_ids(trace: Trace) -> tuple[Int32, list[str]]:
+    """Return for each text of the trace (and, last, for none) an index into distinct canonical names."""
+    return trace.derived(_canonical_ids)
+
+
+def operators_around(trace: Trace, rows: Int32) -> Int32:
+    """The innermost operator around each host event, itself included, or -1; -1 for -1."""
+    kind, parent = trace.events.kind, trace.calls.parent
+    found = rows.copy()
+    open_ = np.flatnonzero(found >= 0)
+    while len(open_):
+        open_ = open_[kind[found[open_]] != Kind.OPERATOR]
+        found[open_] = parent[found[open_]]
+        open_ = open_[found[open_] >= 0]
+    return found
+
+
+def _canonical_ids(trace: Trace) -> tuple[Int32, list[str]]:
+    events = trace.events
+    ids = np.full(len(events.texts) + 1, -1, np.int32)
+    known: dict[str, int] = {}
+    for i in np.unique(events.name[events.kind != Kind.OTHER]).tolist():
+        name = canonical(events.texts[i]) if i >= 0 else ""
+        ids[i] = known.setdefault(name, len(known))
+    return ids, list(known)
+
+
+def _host(trace: Trace, rounds: Rounds) -> tuple[Int32, Int32]:
+    rows = trace.calls.rows
+    rows = rows[~np.isin(rows, [*rounds.rows, trace.closing_sync])]
+    inside = rounds.of(trace.events.ts[rows])
+    return rows[inside >= 0], inside[inside >= 0]
+
+
+def _work(trace: Trace, rounds: Rounds) -> tuple[Int32, Int32, Int32]:
+    """Device work by the step that launched it; by its own time where the launch isn't known."""
+    work, launch, ts = trace.links.work, trace.links.launch, trace.events.ts
+    inside = rounds.of(np.where(launch >= 0, ts[launch], ts[work]))
+    kept = inside >= 0
+    return work[kept], inside[kept], launch[kept]
+
+
+def _by_external_id(trace: Trace, rows: Int32) -> Int32:
+    events = trace.events
+    found = np.full(len(rows), -1, np.int32)
+    operators = events.rows(Kind.OPERATOR)
+    if not len(rows) or not len(operators):
+        return found
+    ids, wanted = events.integers("External id", operators), events.integers("External id", rows)
+    order = np.argsort(ids, kind="stable")
+    i = np.minimum(np.searchsorted(ids[order], wanted), len(ids) - 1)
+    there = (ids[order[i]] == wanted) & (wanted != ABSENT) & (wanted > 0)
+    found[there] = operators[order[i[there]]]
+    return found
+
+
+class _Tally:
+    """Adds up by canonical name and step."""
+
+    def __init__(self, trace: Trace, ids: Int32, names: list[str], rounds: int) -> None:
+        self._events, self._self_time = trace.events, trace.calls.self_time
+        self._ids, self._names, self._rounds = ids, names, rounds
+
+    def host(self, rows: Int32, inside: Int32, work: Int32, work_inside: Int32, operator: Int32) -> Costs:
+        known = operator >= 0
+        work, work_inside, operator = work[known], work_inside[known], operator[known]
+        launched = self._matrix(self._ids[self._events.name[operator]], work_inside, self._events.dur[work])
+        of = self._ids[self._events.name[rows]]
+        return self._costs(self._matrix(of, inside), self._matrix(of, inside, self._self_time[rows]), launched)
+
+    def device(self, rows: Int32, inside: Int32) -> Costs:
+        of = self._ids[self._events.name[rows]]
+        counts = self._matrix(of, inside)
+        return self._costs(counts, np.zeros_like(counts), self._matrix(of, inside, self._events.dur[rows]))
+
+    def copies(self, rows: Int32, inside: Int32) -> Costs:
+        of = self._ids[self._events.name[rows]]
+        size = self._events.integers("bytes", rows)
+        size = np.where(size == ABSENT, 0, size)
+        counts, time = self._matrix(of, inside), self._matrix(of, inside, self._events.dur[rows])
+        found = self._costs(counts, np.zeros_like(counts), time, self._matrix(of, inside, size))
+        kinds = tuple(re.sub(r"^Memcpy ?", "", name) or "of unknown kind" for name in found.names)
+        return Costs(kinds, found.counts, found.host_ns, found.device_ns, found.size)
+
+    def _matrix(self, of: Int32, inside: Int32, values: Int64 | None = None) -> Floats:
+        shape = max(len(self._names), 1), self._rounds
+        place = of.astype(np.int64) * self._rounds + inside
+        found: Floats = np.bincount(place, values, shape[0] * shape[1]).reshape(shape).astype(np.float64)
+        return found
+
+    def _costs(self, counts: Floats, host: Floats, device: Floats, size: Floats | None = None) -> Costs:
+        there = np.flatnonzero((counts.sum(1) > 0) | (device.sum(1) > 0))
+        size = np.zeros_like(counts) if size is None else size
+        return Costs(tuple(self._names[i] for i in there), counts[there], host[there], device[there], size[there])
+
+
+def _by_operator(
+    trace: Trace, kernels: Int32, operator: Int32, ids: Int32, names: list[str], rounds: int
+) -> dict[str, dict[str, tuple[float, float]]]:
+    by = np.where(operator >= 0, ids[trace.events.name[operator]], -1)
+    pairs = by.astype(np.int64) << 32 | ids[trace.events.name[kernels]]
+    distinct, which, count = np.unique(pairs, return_inverse=True, return_counts=True)
+    time = np.bincount(which.reshape(-1), trace.events.dur[kernels], len(distinct))
+    found: dict[str, dict[str, tuple[float, float]]] = {}
+    for pair, calls, spent in zip(distinct.tolist(), count.tolist(), time.tolist(), strict=True):
+        who = names[pair >> 32] if pair >= 0 else UNKNOWN
+        found.setdefault(who, {})[names[pair & 0xFFFFFFFF]] = (calls / rounds, spent / rounds / 1000)
+    return found

@@ -1,0 +1,264 @@
+"""A difference as titled sections of sentences and rows, from which text and Markdown are made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchfx.profiler.difference.call_tree import OTHER_THREADS
+from torchfx.profiler.difference.changes import STATES, Change, Changes
+from torchfx.profiler.difference.difference import Difference, Recording
+from torchfx.profiler.difference.findings import FATES
+from torchfx.profiler.difference.names import short, short_pair
+from torchfx.profiler.difference.totals import Total
+from torchfx.profiler.report.amounts import counted, duration
+
+__all__ = ["Section", "sections_of"]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report.
+
+    Attributes:
+        title: "" for the head of the report.
+        sentences: come first.
+        header: names of the columns; empty without rows.
+        rows: texts, as many as the header has names.
+        right: which columns hold numbers.
+    """
+
+    title: str
+    sentences: tuple[str, ...] = ()
+    header: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    right: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is shown: entries per list, and characters per name (0 for all)."""
+
+    entries: int
+    width: int
+
+
+def sections_of(found: Difference, *, verbose: bool = False) -> list[Section]:
+    """Return the report's parts, those with nothing to say left out.
+
+    Args:
+        found: what to show.
+        verbose: list everything, with whole names.
+    """
+    size = Size(10**6, 10**6) if verbose else Size(8 if found.likeness.same_program else 3, 56)
+    parts = [_head(found)]
+    if found.verdict.kind == "identical":
+        return parts
+    parts += [
+        Section("Mind", found.conditions) if found.conditions else Section(""),
+        _origins(found, size),
+        _totals(found),
+        _changes("Operators and annotations", found.calls, size),
+        *([] if found.two_vendors and not verbose else [_changes("Driver and runtime calls", found.runtime, size)]),
+        _kernel_sets(found, size),
+        *([] if found.two_vendors and not verbose else [_changes("Kernels", found.kernels, size)]),
+        _changes("Copies", found.copies, size),
+        *_findings(found, size),
+    ]
+    return [part for part in parts if part.sentences or part.rows]
+
+
+def _head(found: Difference) -> Section:
+    rows = tuple(_recording(which, side) for which, side in (("A", found.a), ("B", found.b)))
+    sentences = [found.verdict.sentence]
+    steps = found.steps
+    if min(len(steps.a_us), len(steps.b_us)) > 1 and found.verdict.kind != "identical":
+        medians, means = steps.median_us, steps.mean_us
+        if any(abs(mean - median) > 0.03 * median for mean, median in zip(means, medians, strict=True)):
+            sentences.append(f"Those are medians; the means are {duration(means[0])} -> {duration(means[1])}.")
+    if steps.clock == "device":
+        sentences.append("The device sets the pace: a step's time runs from one completion of its work to the next.")
+    return Section("", tuple(sentences), ("", "file", "device", "compared"), rows)
+
+
+def _recording(which: str, side: Recording) -> tuple[str, ...]:
+    rounds = side.rounds
+    steps = f"{counted(len(rounds), 'step')}, {rounds.name}" if rounds.are_steps else rounds.name
+    return which, side.file, side.device, steps + (" (inferred)" if rounds.inferred else "")
+
+
+def _origins(found: Difference, size: Size) -> Section:
+    total = found.step_us[1] - found.step_us[0]
+    rows = tuple(
+        (
+            _signed(origin.change_us),
+            "" if OTHER_THREADS in origin.path else _share(origin.change_us, total),
+            origin.state,
+            _calls(origin.calls),
+            _place(origin.path, size) or "between the calls of a step",
+        )
+        for origin in found.origins[: size.entries]
+    )
+    if not rows:
+        return Section("")
+    a, b = found.step_us
+    unit = "an average step" if found.a.rounds.are_steps else "the recording"
+    sentences = [f"{unit.capitalize()} goes from {duration(a)} to {duration(b)} on the host ({_signed(total)})."]
+    path = found.main_path
+    if path:
+        place = _place(path.path, size)
+        sentences.append(f"Most of it ({_share(path.change_us, total)}) arises in {place}.")
+    gone, came = (_sum(found, state) for state in ("gone", "added"))
+    if gone and came:
+        sentences.append(f"Calls that are gone took {duration(gone)}, those that came take {duration(came)}.")
+    header = ("change", "share", "", "calls", "path")
+    more = _more(len(found.origins) - len(rows))
+    return Section("Where the difference arises", (*sentences, *more), header, rows, (0, 1, 3))
+
+
+def _sum(found: Difference, state: str) -> float:
+    """The time of the places in one state, on the step's own thread and others."""
+    return sum(max(origin.us) for origin in found.origins if origin.state == state)
+
+
+def _place(path: tuple[str, ...], size: Size) -> str:
+    """A path with its middle left out where it is long."""
+    names = [short(name, size.width) for name in path]
+    if len(names) > 6 and size.entries < 100:
+        names = [*names[:2], "...", *names[-3:]]
+    return " > ".join(names)
+
+
+def _totals(found: Difference) -> Section:
+    rows = tuple(
+        (total.name, _amount(total.a, total.unit), _amount(total.b, total.unit), _change(total))
+        for total in found.totals
+    )
+    return Section(
+        "Per step" if found.a.rounds.are_steps else "In the whole recording",
+        (),
+        ("", "A", "B", "change"),
+        rows,
+        (1, 2, 3),
+    )
+
+
+def _change(total: Total) -> str:
+    if total.a is None or total.b is None or total.a == total.b:
+        return ""
+    if not total.beyond_noise:
+        return "within the noise"
+    if not total.a:
+        return "new"
+    return f"{total.b / total.a - 1:+.0%}" if total.b < 10 * total.a else f"x{total.b / total.a:,.0f}"
+
+
+def _changes(title: str, changes: Changes, size: Size) -> Section:
+    rows: list[tuple[str, ...]] = []
+    hidden = 0
+    host = any(any(change.host_us) for change in changes.shown)
+    device = any(any(change.device_us) for change in changes.shown)
+    for state in STATES:
+        some = changes[state]
+        hidden += max(len(some) - size.entries, 0)
+        rows += [_row(change, size, host=host, device=device) for change in some[: size.entries]]
+    notes = _more(hidden)
+    if rows and changes.trifles:
+        notes = (*notes, f"{counted(changes.trifles, 'name')} that came or went take too little time to be listed.")
+    header = ("", "name", "calls", *(["host"] if host else []), *(["device"] if device else []), "change")
+    return Section(title, notes, header, tuple(rows), tuple(range(2, len(header)))) if rows else Section("")
+
+
+def _row(change: Change, size: Size, *, host: bool, device: bool) -> tuple[str, ...]:
+    times = ([change.host_us] if host else []) + ([change.device_us] if device else [])
+    spent = (f"{duration(a)} -> {duration(b)}" if a or b else "" for a, b in times)
+    name = short(change.name, size.width)
+    if any(change.size):
+        name += f" ({_bytes(change.size[0])} -> {_bytes(change.size[1])})"
+    return change.state, name, _calls(change.calls), *spent, _signed(change.change_us)
+
+
+def _kernel_sets(found: Difference, size: Size) -> Section:
+    sets = found.kernel_sets
+    if sets is None:
+        return Section("")
+    if sets.identical:
+        text = f"Identical: {counted(sets.in_common, 'name')}, each as often per step. That is the same GPU work."
+        return Section("Kernel sets", (text,))
+    ending = "two makers' kernels have different names" if found.two_vendors else "not the same GPU work"
+    sentences = [
+        f"{counted(sets.in_common, 'name')} in common, {len(sets.only_a)} only on A, {len(sets.only_b)} only on B"
+        f"{f', {len(sets.counts_differ)} not as often' if sets.counts_differ else ''}: {ending}."
+    ]
+    rows = []
+    for item in sets.replaced[: size.entries]:
+        before, after = short_pair(item.before[0][0], item.after[0][0], size.width // 2)
+        counts = [f" +{len(uses) - 1}" if len(uses) > 1 else "" for uses in (item.before, item.after)]
+        times = f"{duration(item.us[0])} -> {duration(item.us[1])}"
+        rows.append((item.operator, before + counts[0], after + counts[1], times))
+    sentences += _more(len(sets.replaced) - len(rows))
+    header = ("operator", "launches on A", "launches on B instead", "time")
+    return Section("Kernel sets", tuple(sentences), header, tuple(rows), (3,))
+
+
+def _findings(found: Difference, size: Size) -> Iterator[Section]:
+    rows, same, remarks = [], list[str](), 0
+    for state in FATES:
+        for fate in (fate for fate in found.findings if fate.state == state):
+            finding = fate.finding
+            if size.entries < 100 and (state == "unchanged" or finding.severity == "info"):
+                if state == "unchanged":
+                    same.append(f"{finding.code} {finding.slug}")
+                else:
+                    remarks += 1
+                continue
+            times = f"{duration(fate.us[0])} -> {duration(fate.us[1])}" if any(fate.us) else ""
+            text = f"{finding.title}; {fate.note}" if fate.note else finding.title
+            rows.append((_fate(found, state), finding.code, finding.slug, times, text))
+    notes = [f"Unchanged: {', '.join(dict.fromkeys(same))}."] if same else []
+    notes += [f"{counted(remarks, 'remark')} on one side only, with -v."] if remarks else []
+    yield Section("Findings", tuple(notes), ("", "", "rule", "per step", "what"), tuple(rows), (3,))
+
+
+def _fate(found: Difference, state: str) -> str:
+    """Between two programs nothing is fixed."""
+    alone = {} if found.likeness.same_program else {"fixed": "only on A", "new": "only on B"}
+    return alone.get(state, state)
+
+
+def _more(count: int) -> tuple[str, ...]:
+    return (f"{counted(count, 'more entry', 'more entries')} with -v.",) if count > 0 else ()
+
+
+def _calls(calls: tuple[float, float]) -> str:
+    a, b = (f"{value:,.0f}" if value == round(value) else f"{value:,.1f}" for value in calls)
+    return a if a == b else f"{a} -> {b}"
+
+
+def _signed(us: float) -> str:
+    return f"{'+' if us > 0 else '-' if us < 0 else ''}{duration(abs(us))}"
+
+
+def _share(part: float, total: float) -> str:
+    share = part / total if total else 0.0
+    return f"{share:.0%}" if 0 < abs(share) < 10 else ""
+
+
+def _amount(value: float | None, unit: str) -> str:
+    if value is None:
+        return "-"
+    if unit == "us":
+        return duration(value)
+    return _bytes(value) if unit == "bytes" else f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
+
+
+def _bytes(value: float) -> str:
+    """Powers of 1000, as bandwidths are given.
+
+    >>> _bytes(0), _bytes(1234567)
+    ('0 B', '1.23 MB')
+    """
+    for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if value >= scale:
+            return f"{value / scale:.3g} {unit}" if value < 1000 * scale else f"{value / scale:,.0f} {unit}"
+    return f"{value:.0f} B"

@@ -1,0 +1,145 @@
+"""Numbers of a step that aren't tied to a name: launches, waits, copies, busy and idle time, memory, compilation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from torchfx.profiler.difference.costs import Side
+from torchfx.profiler.difference.noise import Floats, differs
+from torchfx.profiler.trace.columns import ABSENT, Int32
+from torchfx.profiler.trace.compiled import compiled_of
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.launching import kernel_launches
+from torchfx.profiler.trace.waits import BLOCKING
+
+__all__ = ["Total", "totals_between"]
+
+
+SMALL: Final = 10**6
+"""A peak of memory below this many bytes isn't worth a line."""
+
+
+@dataclass(frozen=True)
+class Total:
+    """One number on both sides.
+
+    Attributes:
+        name: such as "kernel launches".
+        unit: "", "us" or "bytes"; of one step, except for the peak of memory.
+        a, b: the values; None where a side didn't record it.
+        beyond_noise: whether the difference is more than a hundredth and than the steps' own variation.
+    """
+
+    name: str
+    unit: str
+    a: float | None
+    b: float | None
+    beyond_noise: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        values = [None if value is None else round(value, 3) for value in (self.a, self.b)]
+        return {"name": self.name, "unit": self.unit, "a": values[0], "b": values[1], "changed": self.beyond_noise}
+
+
+def totals_between(a: Side, b: Side) -> tuple[Total, ...]:
+    """Compare both sides; what neither has is left out."""
+    first, second = _steps(a), _steps(b)
+    found = [_total(name, unit, first.get(name), second.get(name)) for name, unit in _UNITS.items()]
+    peaks = [_peaks(side) for side in (a, b)]
+    for name in ("peak of device memory", "peak of host memory"):
+        before, after = peaks[0].get(name), peaks[1].get(name)
+        changed = before is not None and after is not None and abs(after - before) > 0.01 * max(before, after)
+        found.append(Total(name, "bytes", before, after, changed))
+    return tuple(total for total in found if total.a or total.b)
+
+
+_UNITS = {
+    "kernel launches": "",
+    "kernels": "",
+    "waits for the device": "",
+    "time waiting for the device": "us",
+    "copies": "",
+    "copied bytes": "bytes",
+    "device busy": "us",
+    "device idle": "us",
+    "compilation": "us",
+    "compilations": "",
+    "of them recompilations": "",
+    "compiled regions": "",
+}
+
+
+def _steps(side: Side) -> dict[str, Floats]:
+    """Each number in each step; what can't be known is missing."""
+    trace, rounds = side.trace, side.rounds
+    events, n = trace.events, len(rounds)
+    found: dict[str, Floats] = {}
+    compiled = trace.derived(compiled_of)
+    found["compilation"] = compiled.compiling.overlap(rounds.starts, rounds.ends).astype(np.float64) / 1000
+    found["compilations"] = _count(side, np.array([c.row for c in compiled.compilations], np.int32))
+    again = [c.row for c in compiled.compilations if c.version > 0]
+    found["of them recompilations"] = _count(side, np.array(again, np.int32))
+    found["compiled regions"] = _count(side, compiled.regions)
+    if not trace.has_gpu and not len(trace.links.launches):
+        return found
+    found["kernel launches"] = _count(side, trace.derived(kernel_launches))
+    waits = events.find(BLOCKING, Kind.RUNTIME)
+    waits = waits[waits != trace.closing_sync]
+    found["waits for the device"] = _count(side, waits)
+    blocked = Intervals.union(events.ts[waits], events.end[waits])
+    found["time waiting for the device"] = blocked.overlap(rounds.starts, rounds.ends).astype(np.float64) / 1000
+    if not trace.has_gpu:
+        return found
+    kind = events.kind[side.work]
+    found["kernels"] = np.bincount(side.work_round[kind == Kind.KERNEL], minlength=n).astype(np.float64)
+    found["copies"] = np.bincount(side.work_round[kind == Kind.MEMCPY], minlength=n).astype(np.float64)
+    copied = side.copies.size.sum(0)
+    if copied.any() or not found["copies"].any():
+        found["copied bytes"] = copied
+    busy, idle = _busy_and_idle(side)
+    found["device busy"], found["device idle"] = busy, idle
+    return found
+
+
+def _busy_and_idle(side: Side) -> tuple[Floats, Floats]:
+    """Over the steps on the host; after the last one until its device work is done, since that began in it."""
+    rounds, gpu = side.rounds, side.trace.gpu
+    ends = rounds.ends.copy()
+    if rounds.are_steps and len(side.work):
+        ends[-1] = max(int(ends[-1]), int(side.trace.events.end[side.work].max()))
+    busy = gpu.busy.overlap(rounds.starts, ends).astype(np.float64)
+    idle = (Intervals.union(rounds.starts, ends) - gpu.busy - side.trace.overhead).overlap(rounds.starts, ends)
+    return busy / 1000, idle.astype(np.float64) / 1000
+
+
+def _count(side: Side, rows: Int32) -> Floats:
+    inside = side.rounds.of(side.trace.events.ts[rows])
+    return np.bincount(inside[inside >= 0], minlength=len(side.rounds)).astype(np.float64)
+
+
+def _total(name: str, unit: str, a: Floats | None, b: Floats | None) -> Total:
+    before, after = (None if values is None else float(values.mean()) for values in (a, b))
+    changed = False
+    if a is not None and b is not None and before is not None and after is not None:
+        beyond = bool(differs(a[None, :], b[None, :])[0])
+        changed = beyond and abs(after - before) > 0.01 * max(before, after)
+    return Total(name, unit, before, after, changed)
+
+
+def _peaks(side: Side) -> dict[str, float]:
+    """The most memory held at once within the steps, of the program's tensors."""
+    events = side.trace.events
+    rows = np.flatnonzero(events.kind == Kind.MEMORY).astype(np.int32)
+    rows = rows[side.rounds.of(events.ts[rows]) >= 0]
+    held, where = events.integers("Total Allocated", rows), events.integers("Device Type", rows)
+    found = {}
+    for name, chosen in (("peak of device memory", where > 0), ("peak of host memory", where == 0)):
+        known = held[chosen & (held != ABSENT)]
+        if len(known) and known.max() >= SMALL:
+            found[name] = float(known.max())
+    return found

@@ -1,0 +1,99 @@
+"""`torchfx diff` as a person runs it."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from profiler.difference.pairs import loop
+
+STEADY = [1000, 1010, 990, 1005, 995]
+
+
+def torchfx(*arguments, folder):
+    return subprocess.run(
+        [sys.executable, "-m", "torchfx", *map(str, arguments)],
+        capture_output=True, text=True, cwd=folder, env={**os.environ, "NO_COLOR": "1"}, timeout=120,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def pair(tmp_path):
+    loop(STEADY).write(tmp_path / "a.json")
+    loop([1250, 1260, 1240, 1255, 1245]).write(tmp_path / "b.json")
+    return tmp_path
+
+
+def test_the_verdict_is_on_stdout(pair):
+    ran = torchfx("diff", "a.json", "b.json", folder=pair)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "B is 1.25x slower (1.00 ms -> 1.25 ms per step, beyond the noise of" in ran.stdout
+
+
+def test_folders_of_runs(pair):
+    for name in "ab":
+        (pair / f"run-{name}").mkdir()
+        (pair / f"{name}.json").rename(pair / f"run-{name}" / "trace.json")
+    (pair / "run-a" / "tables.json").write_text("{}")
+    ran = torchfx("diff", "run-a", "run-b", folder=pair)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert f"run-a{os.sep}trace.json" in ran.stdout
+
+
+@pytest.mark.parametrize(("percent", "status"), [(10, 1), (50, 0)])
+def test_too_slow_is_status_1(pair, percent, status):
+    assert torchfx("diff", "a.json", "b.json", "--fail-on-slower", percent, folder=pair).returncode == status
+    assert torchfx("diff", "b.json", "a.json", "--fail-on-slower", percent, folder=pair).returncode == 0
+
+
+def test_a_limit_that_cannot_be_judged_is_status_2(pair):
+    loop([2000, 2000]).write(pair / "short.json")
+    ran = torchfx("diff", "a.json", "short.json", "--fail-on-slower", 5, folder=pair)
+    assert ran.returncode == 2
+    assert "noise can't be judged" in ran.stderr
+    assert ran.stdout  # the comparison itself is printed nevertheless
+
+
+@pytest.mark.parametrize("form", ["json", "markdown"])
+def test_other_formats_and_a_file(pair, form):
+    ran = torchfx("diff", "a.json", "b.json", "--format", form, "--output", "out.txt", folder=pair)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+    text = (pair / "out.txt").read_text()
+    assert json.loads(text)["schema"] == 1 if form == "json" else text.startswith("# Difference")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["a.json", "b.json", "--format", "xml"], 2, "--format must be one of text, json, markdown, got 'xml'"),
+        (["a.json", "b.json", "--fail-on-slower", "-3"], 2, "--fail-on-slower must be a percentage from 0 on"),
+        (["-", "-"], 2, "only one of A and B can come from stdin"),
+        (["a.json"], 2, "Missing argument"),
+        (["a.json", "missing.json"], 3, "missing.json"),
+        (["a.json", "noise.json"], 3, "noise.json"),
+        (["a.json", "empty"], 3, "no trace in it"),
+        (["a.json", "ranks"], 3, "holds several ranks"),
+        (["a.json", "b.json", "-o", "nowhere/out.txt"], 3, "cannot write"),
+    ],
+)
+def test_trouble_is_one_line(pair, arguments, status, message):
+    (pair / "noise.json").write_bytes(b"\x93" * 500)
+    (pair / "empty").mkdir()
+    (pair / "ranks" / "rank0").mkdir(parents=True)
+    ran = torchfx("diff", *arguments, folder=pair)
+    assert ran.returncode == status
+    assert message in ran.stderr
+    assert "Traceback" not in ran.stderr
+    if message != "Missing argument":
+        assert ran.stderr.count("\n") == 1
+
+
+def test_no_torch_is_imported(pair):
+    code = (
+        "import sys\nsys.argv = ['torchfx', 'diff', 'a.json', 'b.json']\nfrom torchfx.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    print('torch' in sys.modules, 'rich.console' in sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=pair, check=True)
+    assert ran.stdout.splitlines()[-1].split()[0] == "False"
