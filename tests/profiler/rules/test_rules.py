@@ -37,7 +37,7 @@ def test_stays_silent(slug, story):
     assert slug not in {finding.slug for finding in diagnose(story().trace()).findings}
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.slug)
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.on == "trace"], ids=lambda rule: rule.slug)
 def test_has_both_kinds_of_case(rule):
     assert rule.slug in {slug for slug, _ in FIRES}, "no case where it fires"
     assert rule.slug in {slug for slug, _ in SILENT}, "no case where it is silent"

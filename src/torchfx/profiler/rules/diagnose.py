@@ -40,13 +40,13 @@ def diagnose(
         rules: which; all where None.
         thresholds: values by rule (code or slug), then by name.
     """
-    chosen = all_rules() if rules is None else tuple(rules)
+    chosen = tuple(rule for rule in (all_rules() if rules is None else rules) if rule.on == "trace")
     denied = {} if trace.has_gpu else dict.fromkeys(("gpu", "idle", "order"), "no work on a device was recorded")
     given = {key.lower(): value for key, value in (thresholds or {}).items()}
     findings: list[Finding] = []
     muted: dict[str, str] = {}
     # Rules that deny something run even when they aren't chosen: what they deny is not to be reported either.
-    for rule in (r for r in all_rules() if r.mutes):
+    for rule in (r for r in all_rules() if r.mutes and r.on == "trace"):
         found = list(rule.check(trace, _thresholds(rule, given)))
         if found:
             denied.update(dict.fromkeys(rule.mutes - {*denied}, f"{rule.code} {rule.slug}: {found[0].title}"))

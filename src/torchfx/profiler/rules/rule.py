@@ -9,9 +9,8 @@ from typing import Any, Final
 
 from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.profiler.rules.finding import Finding
-from torchfx.profiler.trace.trace import Trace
 
-__all__ = ["ASPECTS", "Rule", "rule"]
+__all__ = ["ASPECTS", "SUBJECTS", "Rule", "rule"]
 
 ASPECTS: Final = {
     "gpu": "work on a device was recorded",
@@ -20,6 +19,9 @@ ASPECTS: Final = {
     "host": "durations on the host are the program's, not the profiler's",
 }
 """What a rule may need to be true of a trace; a rule about trust that fires may deny it to the others."""
+
+SUBJECTS: Final = ("trace", "job")
+"""What a rule can look at: one trace, or the traces of all ranks of a job."""
 
 Function = Callable[..., Iterable[Finding]]
 
@@ -35,6 +37,7 @@ class Rule:
         needs: aspects of a trace it relies on (`ASPECTS`).
         mutes: aspects that a finding of this rule denies to the others.
         function: takes the trace and, by keyword, its thresholds.
+        on: what it looks at (`SUBJECTS`).
     """
 
     code: str
@@ -43,6 +46,7 @@ class Rule:
     needs: frozenset[str]
     mutes: frozenset[str]
     function: Function
+    on: str = "trace"
 
     @property
     def family(self) -> str:
@@ -65,14 +69,14 @@ class Rule:
         parameters = inspect.signature(self.function).parameters.values()
         return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
-    def check(self, trace: Trace, thresholds: Mapping[str, Any] | None = None) -> Iterator[Finding]:
+    def check(self, subject: Any, thresholds: Mapping[str, Any] | None = None) -> Iterator[Finding]:
         """Run it.
 
         Args:
-            trace: what to look at.
+            subject: the `Trace` to look at, or the `Job` where the rule is on jobs.
             thresholds: values for some of `Rule.thresholds`.
         """
-        for finding in self.function(trace, **self._checked(thresholds or {})):
+        for finding in self.function(subject, **self._checked(thresholds or {})):
             yield replace(finding, code=self.code, slug=self.slug, source=self.source)
 
     def _checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,18 +91,22 @@ class Rule:
 
 
 def rule(
-    code: str, slug: str, *, source: str, needs: Iterable[str] = (), mutes: Iterable[str] = ()
+    code: str, slug: str, *, source: str, needs: Iterable[str] = (), mutes: Iterable[str] = (), on: str = "trace"
 ) -> Callable[[Function], Rule]:
     """Make a function a rule; see `Rule` for the arguments.
 
-    The function takes a `Trace`, thresholds as keyword-only numbers with defaults, and yields findings. Its docstring
-    is what `torchfx rule CODE` prints: a line with the symptom, then the paragraphs "Sees:", "Costs:" and "Fix:".
+    The function takes a `Trace` (a `Job` with on="job"), thresholds as keyword-only numbers with defaults, and yields
+    findings. Its docstring is what `torchfx rule CODE` prints: a line with the symptom, then the paragraphs "Sees:",
+    "Costs:" and "Fix:".
     """
     unknown = {*needs, *mutes} - set(ASPECTS)
     if unknown:
         raise ArgumentError(f"aspects of {slug} must be among {', '.join(ASPECTS)}, got {', '.join(sorted(unknown))}")
 
+    if on not in SUBJECTS:
+        raise ArgumentError(f"on of {slug} must be one of {', '.join(SUBJECTS)}, got {on!r}")
+
     def decorate(function: Function) -> Rule:
-        return Rule(code, slug, source, frozenset(needs), frozenset(mutes), function)
+        return Rule(code, slug, source, frozenset(needs), frozenset(mutes), function, on)
 
     return decorate

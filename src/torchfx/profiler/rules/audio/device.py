@@ -1,0 +1,161 @@
+"""torchfx's operators on a GPU, or without the native library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torchfx.profiler.rules.audio.calls import calls_of
+from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.rules.wording import duration
+from torchfx.profiler.trace.columns import ABSENT
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["gpu_not_worth_it", "launches_per_section", "reference_path"]
+
+
+@rule(
+    "G3",
+    "launches-per-section",
+    source="launches inside torchfx's operators; 16 per call, kernels below 10 us, the device idle for half of it",
+    needs={"gpu", "idle", "order"},
+)
+def launches_per_section(
+    trace: Trace, *, launches: int = 16, kernel_us: float = 10.0, idle: float = 0.5, share: float = 0.05
+) -> Iterator[Finding]:
+    """A filter on the GPU launches many short kernels for a short signal.
+
+    Sees: calls of torchfx's filters that launch sixteen kernels or more each with a median below 10 microseconds, and
+    the time within them during which the device has no work.
+
+    Costs: launches grow with sections, not with samples, so short chunks cost as much as long ones; in real time that
+    eats the budget of a chunk.
+
+    Fix: longer chunks or more channels per call; a CUDA graph around a chunk of fixed length; or the CPU, whose native
+    path takes one call for any number of sections.
+    """
+    rows = np.array([call.row for call in trace.derived(calls_of)], np.int32)
+    if not len(rows):
+        return
+    events = trace.events
+    start, end = events.ts[rows], events.end[rows]
+    inside = Intervals.union(start, end)
+    made = trace.links.launches
+    made = made[inside.overlap(events.ts[made], events.end[made]) > 0]
+    kernels = trace.links.put_by(made)
+    lost = inside & trace.idle
+    total = lost.total / 1000
+    if len(made) < launches * len(rows) or not len(kernels) or total < share * trace.window.us:
+        return
+    if float(np.median(events.dur[kernels])) >= 1000 * kernel_us or lost.total < idle * inside.total:
+        return
+    yield Finding(
+        title=f"A filter's call launches {len(made) / len(rows):.0f} kernels of "
+        f"{duration(float(np.median(events.dur[kernels])))} each; the device mostly waits",
+        severity=severity_of(total / trace.window.us),
+        confidence="medium",
+        time_us=total,
+        window=trace.window,
+        evidence=evidence(trace, rows, times=lost.overlap(start, end)),
+        cause="Every section and block is launched by itself, and the signal is too short to keep the device busy.",
+        fix="Filter longer chunks or more channels at once, record a CUDA graph for chunks of fixed length, or filter "
+        "short chunks on the CPU.",
+        linked=True,
+    )
+
+
+@rule(
+    "G4",
+    "gpu-not-worth-it",
+    source="copies around torchfx's operators against their kernels; a minute of audio, four channels",
+    needs={"gpu"},
+)
+def gpu_not_worth_it(trace: Trace, *, copy_mb: float = 12.0, share: float = 0.1) -> Iterator[Finding]:
+    """Signals go to the GPU for less work than the way there takes.
+
+    Sees: copies between host and device in steps that call torchfx's filters, of less than 12 MB each (a minute of
+    float32 audio at 48 kHz), that take longer than all kernels together.
+
+    Costs: the copies, and the launches; the CPU's native path filters such a signal in less.
+
+    Fix: stay on the CPU, or keep signals on the GPU for everything that is done to them. For recursive filters the GPU
+    is worth its copies above a minute, four channels or a hundred taps, or so.
+    """
+    events = trace.events
+    calls = trace.derived(calls_of)
+    if not calls:
+        return
+    copies = events.find(r"Memcpy (HtoD|DtoH)", Kind.MEMCPY)
+    inside = (events.ts[copies] >= trace.window.start) & (events.end[copies] <= trace.window.end)
+    copies = copies[inside]
+    sizes = events.integers("bytes", copies)
+    if not len(copies) or (sizes == ABSENT).any() or int(sizes.max()) >= 1e6 * copy_mb:
+        return
+    spent = Intervals.union(events.ts[copies], events.end[copies])
+    computing = trace.gpu.compute.clip(trace.window.start, trace.window.end)
+    lost = spent - computing
+    total = lost.total / 1000
+    rows = np.array([call.row for call in calls], np.int32)
+    launched = trace.links.put_by(trace.links.launches)
+    if not len(launched) or lost.total <= computing.total or total < share * trace.window.us:
+        return
+    yield Finding(
+        title=f"Copying signals to the GPU and back takes {duration(lost.total)}, filtering them there "
+        f"{duration(computing.total)}",
+        severity=severity_of(total / trace.window.us),
+        confidence="medium",
+        time_us=total,
+        window=trace.window,
+        evidence=(*evidence(trace, copies), *evidence(trace, rows, limit=2)),
+        cause="The signals are short: the way to the device and back costs more than the work on it.",
+        fix="Leave short signals on the CPU, or keep them on the device from the first effect to the last: one "
+        'wave.to("cuda"), and back once.',
+    )
+
+
+@rule(
+    "G8",
+    "reference-path",
+    source="operators of plain PyTorch inside torchfx's on the CPU, where the native library makes a single call",
+)
+def reference_path(trace: Trace, *, operators: int = 30, share: float = 0.01) -> Iterator[Finding]:
+    """torchfx's filters run without the native library.
+
+    Sees: calls of torchfx's filters with thirty or more operators of plain PyTorch inside, and nothing launched on a
+    device by them.
+
+    Costs: ten to a hundred times what the native library takes.
+
+    Fix: `torchfx info` says why it isn't used: no C++ compiler when torchfx was installed, or TORCHFX_NATIVE=0.
+    """
+    calls = trace.derived(calls_of)
+    rows = np.array([call.row for call in calls], np.int32)
+    if not len(rows):
+        return
+    events, tree = trace.events, trace.calls
+    made = trace.links.launches
+    inside = Intervals.union(events.ts[rows], events.end[rows])
+    on_device = bool((inside.overlap(events.ts[made], events.end[made]) > 0).any()) if len(made) else False
+    slow = rows[tree.sizes[rows] >= operators]
+    spent = Intervals.union(events.ts[slow], events.end[slow]).clip(trace.window.start, trace.window.end)
+    total = spent.total / 1000
+    if on_device or not total or total < share * trace.window.us:
+        return
+    yield Finding(
+        title=f"{len(slow)} calls of filters take {total / trace.window.us:.0%} of the time in plain PyTorch, without "
+        "the native library",
+        severity=severity_of(total / trace.window.us),
+        confidence="high",
+        time_us=total,
+        window=trace.window,
+        evidence=evidence(trace, slow),
+        cause=f"Inside a call there are {int(np.median(tree.sizes[slow]))} operators; the native path has a few.",
+        fix="Run `torchfx info`: it tells why the library isn't there. Installing torchfx again with a C++ compiler "
+        "builds it; TORCHFX_NATIVE=0 switches it off.",
+        linked=True,
+    )

@@ -1,0 +1,124 @@
+"""What an audio loop does besides filtering: reading files, and computing coefficients again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.columns import Int32
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["audio_load", "coefficients_recomputed"]
+
+DESIGN: Final = (
+    r"(.*/)?(torchfx/filter/\w+\.py\(\d+\): __init__"
+    r"|scipy/signal/.*: (iirfilter|iirdesign|butter|cheby1|cheby2|ellip|bessel|firwin2?|remez|firls|tf2sos|zpk2sos)$)"
+)
+DESIGN_OPERATOR: Final = r"torchfx_ext::\w+_(sos|taps)$"
+LOAD: Final = (
+    r"(.*/)?(torchfx/audio_io\.py\(\d+\): (load|read)|soundfile\.py\(\d+\): (read|blocks)"
+    r"|torchaudio/.*: load|librosa/core/audio\.py\(\d+\): load|torchcodec/.*: (get_all_samples|get_samples\w*)"
+    r"|scipy/io/wavfile\.py\(\d+\): read|pydub/.*: from_file|audioread/.*: audio_open)"
+)
+LOAD_OPERATOR: Final = r"(torchaudio|torchcodec|torchcodec_ns)::.*(load|decode|get_frames)"
+
+
+@rule(
+    "G5",
+    "coefficients-recomputed",
+    source="filters made or designed in every step, as Python frames and torchfx's design operators show",
+)
+def coefficients_recomputed(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator[Finding]:
+    """Filters are designed again in every step.
+
+    Sees: in three or more steps, and all but the first, constructors of torchfx's filters or designs of SciPy in
+    the Python frames, or torchfx's design operators in compiled code. Silent where coefficients are learned. (torchfx
+    remembers designs by their arguments; only what is really computed counts.)
+
+    Costs: a design takes 0.1 to 1 millisecond, often more than the filtering.
+
+    Fix: make filters and chains once, before the loop, and call them in it.
+    """
+    events = trace.events
+    if len(events.find(r"torchfx_ext::\w+_backward", Kind.OPERATOR)):
+        return
+    rows = _on_main(trace, events.find(DESIGN_OPERATOR, Kind.OPERATOR), DESIGN)
+    step = trace.step_of(rows)
+    where = np.unique(step[step >= 0])
+    if len(where) < max(steps, len(trace.steps_found) - 1):
+        return
+    rows = rows[step >= 0]
+    start, end = events.ts[rows], events.end[rows]
+    spent = Intervals.union(start, end).clip(trace.window.start, trace.window.end)
+    spent = spent & trace.idle if trace.has_gpu else spent
+    total = spent.total / 1000
+    if not total or total < share * trace.window.us:
+        return
+    yield Finding(
+        title=f"Filters are designed again in {len(where)} of {len(trace.steps_found)} steps, "
+        f"{total / trace.window.us:.1%} of the time",
+        severity=severity_of(total / trace.window.us),
+        confidence="high",
+        time_us=total,
+        window=trace.window,
+        evidence=evidence(trace, rows, times=spent.overlap(start, end)),
+        cause="Filters are made inside the loop, so their coefficients are computed each time.",
+        fix="Make the chain once before the loop and use it in each step; a filter designs itself once per sampling "
+        "rate.",
+        linked=True,
+    )
+
+
+@rule(
+    "G9",
+    "audio-load",
+    source="frames and operators that decode audio on the loop's own thread; 5 % of the window",
+)
+def audio_load(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
+    """Audio files are read and decoded on the loop's own thread.
+
+    Sees: frames of torchfx, soundfile, torchaudio, librosa, torchcodec or SciPy that read audio, and operators that
+    decode it, on the thread of the steps; with a GPU only while it has no work.
+
+    Costs: nothing is computed while a file is decoded: 1 to 50 milliseconds per minute of audio, more for MP3.
+
+    Fix: read ahead in worker processes (a DataLoader with num_workers), or decode once and keep arrays.
+    """
+    rows = _on_main(trace, trace.events.find(LOAD_OPERATOR, Kind.OPERATOR), LOAD)
+    rows = rows[trace.in_steps(rows)]
+    if not len(rows):
+        return
+    start, end = trace.events.ts[rows], trace.events.end[rows]
+    spent = Intervals.union(start, end).clip(trace.window.start, trace.window.end)
+    spent = spent & trace.idle if trace.has_gpu else spent
+    total = spent.total / 1000
+    if not total or total < share * trace.window.us:
+        return
+    yield Finding(
+        title=f"Reading audio files takes {total / trace.window.us:.0%} of the time",
+        severity=severity_of(total / trace.window.us),
+        confidence="high",
+        time_us=total,
+        window=trace.window,
+        evidence=evidence(trace, rows, times=spent.overlap(start, end)),
+        cause="Files are decoded between two rounds of the loop, on its own thread.",
+        fix="Let worker processes read ahead (torch.utils.data.DataLoader, num_workers=4), or decode once and cache.",
+        linked=True,
+    )
+
+
+def _on_main(trace: Trace, operators: Int32, frames: str) -> Int32:
+    """These operators, and Python frames that match, on the thread of the loop; by start."""
+    events = trace.events
+    found = events.find(frames, Kind.PYTHON) if trace.has_stacks else operators[:0]
+    rows = np.concatenate((operators, found)).astype(np.int32)
+    rows = rows[np.argsort(events.ts[rows], kind="stable")]
+    mine: Int32 = rows[events.lane[rows] == trace.main_lane] if trace.main_lane >= 0 else rows
+    return mine

@@ -1,0 +1,1 @@
+"""torch.compile: time spent compiling, code compiled again, pieces too small, what stayed uncompiled."""

@@ -1,0 +1,145 @@
+"""Compiled code in pieces: graph breaks, and functions PyTorch has given up on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from torchfx.profiler.rules.compiler.stake import at_stake, counted, entry_overhead
+from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.finding import Evidence, Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.rules.wording import duration
+from torchfx.profiler.trace.compiled import compiled_of
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["compiled_but_eager", "graph_breaks"]
+
+RESUMED: Final = r".*: torch_dynamo_resume_in_"
+_PLACE: Final = re.compile(r"(.*)\(\d+\): torch_dynamo_resume_in_(.+)_at_(\d+)$")
+
+
+@rule(
+    "E3",
+    "graph-breaks",
+    source="compiled regions inside compiled regions: only a break makes the rest of a function a region of its own",
+)
+def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
+    """A compiled function falls into several graphs.
+
+    Sees: `Torch-Compiled Region: K/M` inside another region: what was broken off is entered like a function of its
+    own. Where Python frames were recorded, the names of the continuations tell file and line. Compiled functions
+    called one after the other are no breaks.
+
+    Costs: a lookup, guards and a prologue for every piece, no fusion across the break, and results that must go
+    through memory. The time given is that of the additional entries only; what fusion would save isn't in a trace.
+
+    Fix: TORCH_LOGS=graph_breaks names the reason, fullgraph=True turns it into an error. Usual reasons: print or
+    logging, .item() or an `if` on a tensor's value, a call into C code Dynamo doesn't know.
+    """
+    compiled = trace.derived(compiled_of)
+    inner, outermost = compiled.outer >= 0, compiled.outer < 0
+    inside = trace.in_steps(compiled.regions)
+    nested, calls = compiled.regions[inner & inside], compiled.regions[outermost & inside]
+    if not len(nested) or not len(calls):
+        return
+    events = trace.events
+    pieces = Intervals.union(events.ts[nested], events.end[nested])
+    lookups = compiled.lookups
+    # The lookup before a piece belongs to it: it lies in the region around, like the piece itself.
+    within = compiled.running.overlap(events.ts[lookups], events.end[lookups]) > 0
+    pieces = pieces | Intervals.union(events.ts[lookups[within]], events.end[lookups[within]])
+    lost = at_stake(trace, pieces & trace.derived(entry_overhead))
+    total = lost.total / 1000
+    share = total / trace.window.us if trace.window.us else 0.0
+    places = _places(trace)
+    per_call = len(nested) / len(calls)
+    evident = evidence(trace, nested, times=lost.overlap(events.ts[nested], events.end[nested]))
+    broken = tuple(Evidence(f"break at {place}", count) for place, count in places[:5])
+    yield Finding(
+        title=f"{counted(len(calls), 'call')} of compiled code enter {counted(len(nested), 'further region')}: "
+        "graph breaks" + (f" at {places[0][0]}" if places and len(places[0][0]) < 50 else ""),
+        severity=severity_of(share) if share >= worth else "info",
+        confidence="high",
+        time_us=total,
+        window=trace.window,
+        evidence=(*broken, *evident),
+        cause=f"Dynamo could not capture something and continues behind it with a new graph, "
+        f"{per_call:.2g} for each call. Entering the pieces takes {duration(1000 * total)}; nothing is fused across "
+        "a break.",
+        fix=("Look at the lines above: " if places else "TORCH_LOGS=graph_breaks names the lines: ")
+        + "move printing and logging out, keep values on the device instead of .item() or float(), replace an `if` on "
+        "a tensor by torch.where or torch.cond; fullgraph=True then keeps it whole.",
+        linked=bool(places),
+    )
+
+
+@rule(
+    "E13",
+    "compiled-but-eager",
+    source="cache lookups that lead into no region; PyTorch's recompile_limit of 8 variants per function",
+)
+def compiled_but_eager(trace: Trace, *, lookups: int = 3, share: float = 0.5) -> Iterator[Finding]:
+    """A function that should be compiled runs as it was written.
+
+    Sees: `TorchDynamo Cache Lookup` events that neither a compiled region nor a compilation follows, for at least
+    half of all lookups of the window's last step, or of the trace where it has no steps.
+
+    Costs: what compiling was to save, on every call, and the lookup besides.
+
+    Fix: PyTorch stops compiling a function once it has too many variants (torch._dynamo.config.recompile_limit);
+    TORCH_LOGS=recompiles names the guards that failed each time. Remove the reason rather than raise the limit.
+    """
+    compiled = trace.derived(compiled_of)
+    events = trace.events
+    nowhere, every = compiled.without_region, compiled.lookups
+    if trace.steps_found:
+        last = trace.steps_found[-1]
+        if len(trace.steps_found) > 1 and last.end >= trace.span[1]:
+            last = trace.steps_found[-2]  # the last lookup of a trace is never counted
+        nowhere = nowhere[events.ts[nowhere] >= last.start]
+        every = every[events.ts[every] >= last.start]
+    if len(compiled.without_region) < lookups or len(nowhere) < share * len(every) or not len(nowhere):
+        return
+    steps = [s for s in trace.steps_found if any(s.start <= t < s.end for t in events.ts[nowhere].tolist())]
+    spent = Intervals.union([s.start for s in steps], [s.end for s in steps])
+    total = at_stake(trace, spent & Intervals.union(*_follows(trace, nowhere))).total / 1000
+    yield Finding(
+        title=f"{len(nowhere)} of {len(every)} entries to compiled code find none that fits and run uncompiled",
+        severity="medium",
+        confidence="medium",
+        time_us=min(total, trace.window.us),
+        window=trace.window,
+        evidence=evidence(trace, nowhere),
+        cause="No variant's guards hold, and PyTorch doesn't make another one: it has met the limit of recompilations, "
+        'or was told not to compile (stance "eager_on_recompile").',
+        fix="TORCH_LOGS=recompiles shows what varies from call to call. Pass varying Python numbers as tensors, mark "
+        "varying sizes as dynamic, or split the function so that the part that varies stays outside.",
+        linked=True,
+    )
+
+
+def _follows(trace: Trace, lookups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """From each of these lookups to the next one on any thread, or to the end."""
+    ts = trace.events.ts[trace.derived(compiled_of).lookups]
+    ends = np.append(ts, trace.span[1])[np.searchsorted(ts, trace.events.ts[lookups], "right")]
+    return trace.events.ts[lookups], ends
+
+
+def _places(trace: Trace) -> list[tuple[str, int]]:
+    """Return "file.py:20 in forward" of every continuation in the Python frames, the most frequent first."""
+    if not trace.has_stacks:
+        return []
+    found: dict[str, int] = {}
+    rows = trace.events.find(RESUMED, Kind.PYTHON)
+    for name in trace.events.name[rows].tolist():
+        place = _PLACE.match(trace.events.texts[name])
+        if place:
+            label = f"{place[1]}:{place[3]} in {place[2]}"
+            found[label] = found.get(label, 0) + 1
+    return sorted(found.items(), key=lambda item: -item[1])

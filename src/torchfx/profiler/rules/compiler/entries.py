@@ -1,0 +1,125 @@
+"""The way into compiled code: what each call costs before and after the graph itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torchfx.profiler.rules.compiler.stake import at_stake, counted, entry_overhead
+from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.rules.wording import duration
+from torchfx.profiler.trace.columns import Int32, Int64
+from torchfx.profiler.trace.compiled import compiled_of
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["compile_overhead", "lookup_cost"]
+
+
+@rule(
+    "E5",
+    "compile-overhead",
+    source="time of regions and lookups outside their graphs; half of it, and 10 % of the window",
+    needs={"host"},
+)
+def compile_overhead(trace: Trace, *, part: float = 0.5, share: float = 0.1) -> Iterator[Finding]:
+    """Entering the compiled code costs more than running it.
+
+    Sees: of the time in `TorchDynamo Cache Lookup` and `Torch-Compiled Region`, the part outside
+    `## Call CompiledFxGraph` and outside operators: guards, prologue, bytecode, wrappers. Fires where that is more
+    than half, and a tenth of the window; with a GPU only while it has no work. Compilations are left out.
+
+    Costs: some 20 to 100 microseconds per call, whatever the graph does.
+
+    Fix: compile the larger function around this one, so that it is entered once; or do more per call. For code this
+    small the uncompiled function may be faster: compare both.
+    """
+    compiled = trace.derived(compiled_of)
+    if not len(compiled.graphs) or not len(compiled.regions):
+        return
+    events = trace.events
+    lookups = Intervals.union(events.ts[compiled.lookups], events.end[compiled.lookups])
+    whole = ((compiled.running | lookups) - compiled.compiling).clip(trace.window.start, trace.window.end)
+    overhead = trace.derived(entry_overhead).clip(trace.window.start, trace.window.end)
+    lost = at_stake(trace, overhead)
+    entries = compiled.regions[(compiled.outer < 0) & trace.in_steps(compiled.regions)]
+    start, end = _entered(trace, entries), events.end[entries]
+    each = lost.overlap(start, end)
+    # An entry that took far longer than the others was interrupted; it says nothing about what entering costs.
+    usual = np.minimum(each, 3 * int(np.median(each)) if len(each) else 0)
+    total = int(usual.sum()) / 1000
+    if overhead.total <= part * whole.total or total < share * trace.window.us:
+        return
+    gpu = ' mode="reduce-overhead" replays it as one CUDA graph where shapes are fixed.' if trace.has_gpu else ""
+    yield Finding(
+        title=f"Getting into compiled code takes {total / trace.window.us:.0%} of the time: "
+        f"{duration(1000 * total / len(entries))} for each of {counted(len(entries), 'call')}",
+        severity=severity_of(total / trace.window.us),
+        confidence="medium",
+        time_us=total,
+        window=trace.window,
+        evidence=evidence(trace, entries, times=usual),
+        cause=f"The graphs are small: {overhead.total / whole.total:.0%} of the time in compiled regions passes "
+        "outside them, in guards, prologue and wrappers.",
+        fix="Compile the function around it, so that more runs per entry, or compare with the uncompiled one." + gpu,
+    )
+
+
+@rule(
+    "E9",
+    "lookup-cost",
+    source="`TorchDynamo Cache Lookup`, healthy at 1 to 30 us; 50 us and 1 % of the window",
+    needs={"host"},
+)
+def lookup_cost(trace: Trace, *, lookup_us: float = 50.0, share: float = 0.01) -> Iterator[Finding]:
+    """Finding the compiled code for a call takes long.
+
+    Sees: the median `TorchDynamo Cache Lookup` and their time together, with a GPU only while it has no work.
+
+    Costs: every guard of every variant of the function is checked on each call, until one variant fits.
+
+    Fix: fewer variants (see hash-churn), smaller closures and fewer module attributes in what is compiled. With inputs
+    that never vary, torch.compiler.set_stance(skip_guard_eval_unsafe=True) checks only what tells variants apart.
+    """
+    compiled = trace.derived(compiled_of)
+    rows = compiled.lookups[trace.in_steps(compiled.lookups)]
+    if len(rows) < 2 or float(np.median(trace.events.dur[rows])) < lookup_us * 1000:
+        return
+    start, end = trace.events.ts[rows], trace.events.end[rows]
+    lost = at_stake(trace, Intervals.union(start, end) - compiled.compiling)
+    total = lost.total / 1000
+    if total < share * trace.window.us:
+        return
+    median = float(np.median(trace.events.dur[rows])) / 1000
+    variants = int(compiled.version.max()) + 1 if len(compiled.version) else 0
+    many = f" There are up to {variants} variants of a function to look through." if variants > 1 else ""
+    yield Finding(
+        title=f"Lookups of compiled code take {total / trace.window.us:.1%} of the time, "
+        f"{duration(1000 * median)} each",
+        severity=severity_of(total / trace.window.us),
+        confidence="high",
+        time_us=total,
+        window=trace.window,
+        evidence=evidence(trace, rows, times=lost.overlap(start, end)),
+        cause="Each call checks the guards of the compiled code: sizes, types, attributes, globals." + many,
+        fix="Compile a smaller part, with fewer objects to guard, or one that varies less; as a last resort "
+        "torch.compiler.set_stance(skip_guard_eval_unsafe=True) once all variants exist.",
+        linked=True,
+    )
+
+
+def _entered(trace: Trace, regions: Int32) -> Int64:
+    """When each region's call began: with the lookup right before it on its thread, or with the region itself."""
+    events, lookups = trace.events, trace.derived(compiled_of).lookups
+    start = events.ts[regions]
+    if not len(lookups):
+        return start
+    i = np.maximum(np.searchsorted(events.end[lookups], start, "right") - 1, 0)
+    before = lookups[i]
+    near = (events.lane[before] == events.lane[regions]) & (events.end[before] <= start)
+    near &= start - events.end[before] < 1_000_000
+    found: Int64 = np.where(near, events.ts[before], start)
+    return found

@@ -1,0 +1,123 @@
+"""Kernels of compiled graphs: those Inductor made, and those it left to PyTorch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.finding import Evidence, Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.rules.wording import duration
+from torchfx.profiler.trace.compiled import compiled_of
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["fallback_kernels", "inductor_names"]
+
+EAGER: Final = r".*\bat::native::"
+FUSED: Final = re.compile(r"triton_(poi|red|per|tem|mix|for)_fused_(.*?)_?(\d+)?$")
+WHAT: Final = {
+    "poi": "pointwise",
+    "red": "a reduction in a loop",
+    "per": "a reduction held in registers",
+    "tem": "a template (matrix product or attention)",
+    "mix": "a mix of reductions and pointwise work",
+    "for": "many small operations side by side",
+}
+
+
+@rule(
+    "E4",
+    "fallback-kernels",
+    source="PyTorch's own kernels (at::native) launched by compiled graphs; 50 us per call, 5 % of the device's time",
+    needs={"gpu"},
+)
+def fallback_kernels(trace: Trace, *, per_call_us: float = 50.0, share: float = 0.05) -> Iterator[Finding]:
+    """A compiled graph runs kernels of uncompiled PyTorch.
+
+    Sees: kernels named at::native launched from within `## Call CompiledFxGraph`. Kernels of vendors' libraries are
+    what Inductor is meant to call; what runs between graphs belongs to a graph break.
+
+    Costs: such an operator is fused with nothing: its inputs and results go through memory.
+
+    Fix: TORCH_LOGS=inductor and TORCH_LOGS=output_code show what was left as an extern or fallback call. Write it with
+    operators Inductor lowers, or register a lowering or a Triton kernel for it.
+    """
+    compiled = trace.derived(compiled_of)
+    events, links = trace.events, trace.links
+    if not len(compiled.graphs):
+        return
+    kernels = trace.gpu.kernels
+    eager = kernels[events.names_matching(EAGER)[events.name[kernels]]]
+    launch = links.of(eager)
+    inside = np.zeros(len(eager), np.bool_)
+    for lane in np.unique(events.lane[compiled.graphs]).tolist():
+        graphs = compiled.graphs[events.lane[compiled.graphs] == lane]
+        calls = Intervals.union(events.ts[graphs], events.end[graphs])
+        covered = calls.overlap(events.ts[launch], events.end[launch]) > 0
+        inside |= (launch >= 0) & (events.lane[launch] == lane) & covered
+    eager = eager[inside]
+    spent = Intervals.union(events.ts[eager], events.end[eager]).clip(trace.window.start, trace.window.end)
+    total, busy = spent.total / 1000, trace.gpu.busy.clip(trace.window.start, trace.window.end).total / 1000
+    if not total or total < share * busy or total < per_call_us * len(compiled.graphs):
+        return
+    yield Finding(
+        title=f"{len(eager)} kernels of uncompiled PyTorch run in compiled graphs, {duration(1000 * total)}, "
+        f"{total / busy:.0%} of the device's time",
+        severity=severity_of(total / trace.window.us),
+        confidence="medium",
+        time_us=total,
+        window=trace.window,
+        evidence=evidence(trace, eager),
+        cause="Inductor has no lowering for these operators, or leaves them to PyTorch on purpose, and fuses nothing "
+        "with them.",
+        fix="TORCH_LOGS=output_code shows the extern calls. Replace the operator by ones that fuse, or give it a "
+        "Triton kernel of its own.",
+        linked=True,
+    )
+
+
+@rule("E12", "inductor-names", source="Inductor's naming of kernels: triton_<kind>_fused_<operators>_<number>")
+def inductor_names(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
+    """What the names of Inductor's kernels mean.
+
+    Sees: kernels called triton_poi_fused_..., triton_red_fused_..., triton_per_fused_... that take five percent of the
+    device's time or more.
+
+    Costs: nothing; this explains.
+
+    Fix: none is needed. poi is pointwise, red a reduction in a loop, per one that fits in registers, tem a template;
+    then follow the fused operators and the number in the graph. TORCH_LOGS=output_code prints the code by that name.
+    """
+    events = trace.events
+    rows = events.find(r"triton_[a-z]+_fused_", Kind.KERNEL)
+    busy = trace.gpu.busy.total
+    total = Intervals.union(events.ts[rows], events.end[rows]).clip(trace.window.start, trace.window.end).total
+    if not busy or total < share * busy:
+        return
+    found = []
+    for item in evidence(trace, rows, limit=3):
+        match = FUSED.match(item.name)
+        if match:
+            said = f"{WHAT[match[1]]} over {match[2].strip('_').replace('__', '_')}"
+            found.append(Evidence(item.name, item.count, item.time_us, item.start_us, item.where, note=said))
+    if not found:
+        return
+    names = len(np.unique(events.name[rows]))
+    yield Finding(
+        title=f"Inductor made {names} fused kernels; they take {total / busy:.0%} of the device's time",
+        severity="info",
+        confidence="high",
+        time_us=total / 1000,
+        window=trace.window,
+        evidence=tuple(found),
+        cause="Their names say kind, fused operators and number: poi is pointwise, red a reduction in a loop, per one "
+        "in registers, tem a template.",
+        fix="",
+        linked=True,
+    )

@@ -1,0 +1,78 @@
+"""Programs that torch.compile would suit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from torchfx.profiler.rules.evidence import evidence
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.rules.wording import duration
+from torchfx.profiler.trace.compiled import compiled_of
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["compile_missing"]
+
+COMPILED: Final = r"CompiledFunction|Torch-Compiled|TorchDynamo|triton_|## |torch::jit::|TensorRT|.*GraphModule"
+WAITING: Final = r"(cuda|hip|cu)\w*(Synchronize|Memcpy(?!.*Async)|Malloc|Free)|enumerate\(DataLoader\)"
+
+
+@rule(
+    "E11",
+    "compile-missing",
+    source="a device that waits for short kernels launched one by one by operators; half of the window",
+    needs={"gpu", "idle", "order", "host"},
+)
+def compile_missing(
+    trace: Trace, *, share: float = 0.5, kernels: int = 15, kernel_us: float = 15.0
+) -> Iterator[Finding]:
+    """Operators launch many short kernels one by one, and nothing is compiled.
+
+    Sees: in a program of at least three steps without any trace of a compiler or of graph replays, an idle device for
+    half of the window while the host is inside operators, fifteen or more kernels per step, and a median kernel below
+    15 microseconds. Waiting for copies, synchronisation, allocation and data doesn't count. NVIDIA's GPUs before
+    Volta are left out: Inductor has no code for them.
+
+    Costs: at most the time given: the device idle while the host dispatches.
+
+    Fix: torch.compile, with mode="reduce-overhead" where shapes are fixed. First remove what breaks graphs (.item(),
+    printing); compiling takes a minute or so and pays off in programs that run for longer.
+    """
+    steps, events = trace.steps_found, trace.events
+    if len(steps) < 3 or len(trace.links.graph_launches) or trace.derived(compiled_of):
+        return
+    if any((0, 0) < device.capability < (7, 0) for device in trace.info.devices):
+        return
+    if len(events.find(COMPILED, Kind.OPERATOR, Kind.ANNOTATION, Kind.KERNEL)):
+        return
+    rows = trace.gpu.kernels
+    rows = rows[(events.ts[rows] >= trace.window.start) & (events.ts[rows] < trace.window.end)]
+    if len(rows) < kernels * len(steps) or float(np.median(events.dur[rows])) >= kernel_us * 1000:
+        return
+    operators = events.rows(Kind.OPERATOR)
+    waiting = events.find(WAITING, Kind.RUNTIME, Kind.ANNOTATION)
+    inside = Intervals.union(events.ts[operators], events.end[operators])
+    lost = (trace.idle & inside) - Intervals.union(events.ts[waiting], events.end[waiting])
+    total = lost.total / 1000
+    if total < share * trace.window.us:
+        return
+    outermost = operators[trace.calls.depth[operators] <= 1]
+    yield Finding(
+        title=f"The GPU is idle for {total / trace.window.us:.0%} of the time while operators launch "
+        f"{len(rows) / len(steps):.0f} kernels per step",
+        severity="low",
+        confidence="medium",
+        time_us=total,
+        window=trace.window,
+        evidence=evidence(trace, outermost, times=lost.overlap(events.ts[outermost], events.end[outermost])),
+        cause=f"Half of the kernels take less than {duration(float(np.median(events.dur[rows])))}, which is "
+        "less than PyTorch needs to launch one.",
+        fix=f"Try torch.compile on the model; it can save {duration(1000 * total / len(steps))} per step at most, of "
+        f'{duration(1000 * trace.window.us / len(steps))}. With fixed shapes mode="reduce-overhead" comes '
+        "nearest to it.",
+    )

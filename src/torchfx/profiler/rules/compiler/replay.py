@@ -1,0 +1,126 @@
+"""CUDA graphs and compiled code: missing, or captured over and over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from torchfx.profiler.rules.compiler.stake import at_stake
+from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.rules.wording import duration
+from torchfx.profiler.trace.columns import Int32
+from torchfx.profiler.trace.compiled import compiled_of
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["cudagraph_re_record", "no_cudagraph"]
+
+BEGIN: Final = r"(cuda|cu|hip)StreamBeginCapture"
+END: Final = r"(cuda|cu|hip)StreamEndCapture"
+INSTANTIATE: Final = r"(cuda|cu|hip)GraphInstantiate"
+
+
+@rule(
+    "E6",
+    "no-cudagraph",
+    source="device idle while the host is in compiled code; 20 % of the window, 5 kernels per entry",
+    needs={"gpu", "idle", "order", "host"},
+)
+def no_cudagraph(trace: Trace, *, share: float = 0.2, kernels: int = 5) -> Iterator[Finding]:
+    """Compiled code launches its kernels one by one, and the GPU waits for them.
+
+    Sees: time in which the host is in compiled regions or graphs (compilation excluded) and the device has no work,
+    with five or more launches per entry and no graph launch in the whole trace.
+
+    Costs: each launch costs the host 5 to 20 microseconds, which short kernels don't cover.
+
+    Fix: mode="reduce-overhead" records the kernels as a CUDA graph and replays them with one launch. It wants inputs of
+    fixed shapes and keeps their memory; what it can't take it skips (TORCH_LOGS=cudagraphs says why).
+    """
+    compiled = trace.derived(compiled_of)
+    links, events = trace.links, trace.events
+    if len(links.graph_launches) or not (len(compiled.regions) or len(compiled.graphs)):
+        return
+    graphs = Intervals.union(events.ts[compiled.graphs], events.end[compiled.graphs])
+    inside = (compiled.running | graphs) - compiled.compiling
+    lost = inside & trace.idle
+    total = lost.total / 1000
+    launches = links.launches[inside.overlap(events.ts[links.launches], events.end[links.launches]) > 0]
+    launches = launches[trace.in_steps(launches)]
+    entries = compiled.graphs if len(compiled.graphs) else compiled.regions
+    calls = int(np.count_nonzero(trace.in_steps(entries)))
+    if not calls or total < share * trace.window.us or len(launches) < kernels * calls:
+        return
+    yield Finding(
+        title=f"The GPU has nothing to do for {total / trace.window.us:.0%} of the time while compiled code launches",
+        severity=severity_of(total / trace.window.us),
+        confidence="medium",
+        time_us=total,
+        window=trace.window,
+        evidence=evidence(trace, launches, times=lost.overlap(events.ts[launches], events.end[launches])),
+        cause=f"The host makes {len(launches) / calls:,.0f} launches per entry, and the device is through with most "
+        "kernels before the next one is there.",
+        fix='Where input shapes are fixed: torch.compile(mode="reduce-overhead"), which replays a CUDA graph.',
+    )
+
+
+@rule(
+    "E7",
+    "cudagraph-re-record",
+    source="calls that capture and instantiate graphs, behind the first step that has any",
+    needs={"gpu"},
+)
+def cudagraph_re_record(trace: Trace, *, steps: int = 2) -> Iterator[Finding]:
+    """CUDA graphs are captured again in steady steps.
+
+    Sees: stream captures and graph instantiations in two or more steps behind the first that has one, and the time
+    from the beginning of each capture to its end.
+
+    Costs: a capture runs the whole function on the host without the device doing its work, and instantiating costs as
+    much again; the graph saves time only if it is replayed often.
+
+    Fix: fixed shapes (pad), inputs at fixed addresses (torch._dynamo.mark_static_address), no CPU scalars and no
+    mutated inputs in the captured part. TORCH_LOGS=cudagraphs,recompiles says why one was recorded again.
+    """
+    events = trace.events
+    begin, end = events.find(BEGIN, Kind.RUNTIME), events.find(END, Kind.RUNTIME)
+    made = events.find(INSTANTIATE, Kind.RUNTIME)
+    rows = np.concatenate((begin, made)).astype(np.int32)
+    step = trace.step_of(rows)
+    where = np.unique(step[step >= 0])
+    if len(where) <= steps or len(trace.steps_found) < 3:
+        return
+    starts, ends = _captures(trace, begin, end)
+    spent = Intervals.union(
+        np.concatenate((starts, events.ts[made])), np.concatenate((ends, events.end[made]))
+    )  # of all steps; those behind the first are what is lost
+    first = trace.steps_found[int(where[0])]
+    lost = at_stake(trace, spent.clip(first.end, trace.window.end))
+    late = rows[step > where[0]]
+    total = lost.total / 1000
+    yield Finding(
+        title=f"CUDA graphs are captured again in {len(where) - 1} of {len(trace.steps_found)} steps, "
+        f"{duration(1000 * total)} in all",
+        severity=severity_of(total / trace.window.us),
+        confidence="high",
+        time_us=total,
+        window=trace.window,
+        evidence=evidence(trace, late),
+        cause="What a graph was recorded for no longer holds: a shape, an address, or the place of its memory changed.",
+        fix="Pad to fixed shapes, mark inputs that stay in place (torch._dynamo.mark_static_address), keep CPU scalars "
+        "out; TORCH_LOGS=cudagraphs,recompiles gives the reason.",
+        linked=True,
+    )
+
+
+def _captures(trace: Trace, begin: Int32, end: Int32) -> tuple[np.ndarray, np.ndarray]:
+    """From the beginning of each capture to the next end of one."""
+    events = trace.events
+    i = np.searchsorted(events.ts[end], events.ts[begin])
+    there = i < len(end)
+    return events.ts[begin][there], events.end[end][i[there]]

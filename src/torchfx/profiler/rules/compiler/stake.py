@@ -1,0 +1,42 @@
+"""What the rules about torch.compile share: which host time matters, and how to say it."""
+
+from __future__ import annotations
+
+from torchfx.profiler.trace.compiled import compiled_of
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["at_stake", "counted", "entry_overhead", "step_names"]
+
+ENTERING = (
+    r"Torch-Compiled Region|TorchDynamo Cache Lookup|Pregraph bytecode|AOTDispatcher Runtime Wrapper|CompiledFunction$"
+)
+"""Events that are the way into a compiled graph, not its work."""
+
+
+def at_stake(trace: Trace, spent: Intervals) -> Intervals:
+    """The part of some host time that counts: within the window and, with a device, while that has nothing to do."""
+    return spent & trace.idle if trace.has_gpu else spent.clip(trace.window.start, trace.window.end)
+
+
+def entry_overhead(trace: Trace) -> Intervals:
+    """Time on the way into compiled graphs and out of them: lookups and regions without graphs and operators."""
+    compiled = trace.derived(compiled_of)
+    events = trace.events
+    rows = events.rows(Kind.OPERATOR, Kind.RUNTIME)
+    working = rows[~events.names_matching(ENTERING)[events.name[rows]]]
+    work = Intervals.union(events.ts[working], events.end[working])
+    graphs = Intervals.union(events.ts[compiled.graphs], events.end[compiled.graphs])
+    lookups = Intervals.union(events.ts[compiled.lookups], events.end[compiled.lookups])
+    return (compiled.running | lookups) - work - graphs - compiled.compiling
+
+
+def step_names(trace: Trace, moments: list[int]) -> list[str]:
+    """The names of the steps in which these moments lie, each once, in order."""
+    return [s.name for s in trace.steps_found if any(s.start <= moment < s.end for moment in moments)]
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun: "1 call", "2 calls"."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")

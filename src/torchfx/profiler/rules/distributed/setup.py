@@ -1,0 +1,139 @@
+"""How the ranks were set up: DataParallel, a slow backend, a search for unused parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["backend", "data_parallel", "find_unused"]
+
+SLOW: Final = r"(gloo|mpi):"
+SEARCH: Final = r"(torch\.distributed\.ddp\.reducer|torch::distributed::reducer)::search_unused_parameters"
+
+
+@rule(
+    "F5",
+    "data-parallel",
+    source="torch.nn.DataParallel's own annotation, with work on more than one device",
+    needs={"gpu"},
+)
+def data_parallel(trace: Trace) -> Iterator[Finding]:
+    """The model runs under nn.DataParallel.
+
+    Sees: `DataParallel.forward` on the host and work on two or more devices of one process.
+
+    Costs: every forward pass copies the model to all devices, gathers the outputs on the first, and all of it is
+    launched by threads of one Python process that take turns. The time given is that of the forward passes in which
+    not all devices compute.
+
+    Fix: DistributedDataParallel, one process per device; torchrun starts them.
+    """
+    rows = trace.events.find(r"DataParallel\.forward", Kind.ANNOTATION, Kind.OPERATOR)
+    rows = rows[trace.in_steps(rows)]
+    if not len(rows) or len(trace.gpus) < 2:
+        return
+    window = trace.window
+    together = trace.gpus[0].compute
+    for device in trace.gpus[1:]:
+        together = together & device.compute
+    start, end = trace.events.ts[rows], trace.events.end[rows]
+    lost = (Intervals.union(start, end) - together).clip(window.start, window.end)
+    total = lost.total / 1000
+    yield Finding(
+        title=f"nn.DataParallel spreads the model over {len(trace.gpus)} devices from one process",
+        severity=max("medium", severity_of(total / window.us), key=("low", "medium", "high").index),
+        confidence="high",
+        time_us=total,
+        window=window,
+        evidence=evidence(trace, rows, times=lost.overlap(start, end)),
+        cause="It copies the parameters to every device for each forward pass and drives them all from one process.",
+        fix="Use DistributedDataParallel with one process per device (torchrun --nproc-per-node).",
+        linked=True,
+    )
+
+
+@rule(
+    "F6",
+    "backend",
+    source="distributedInfo.backend; NCCL needs compute capability 3.5, RCCL an AMD GPU",
+    needs={"gpu"},
+)
+def backend(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
+    """Ranks with GPUs exchange data through the host.
+
+    Sees: a process group of Gloo or MPI on a machine whose GPUs NCCL (or RCCL) serves, and the time in its collectives
+    during which the device has nothing to do.
+
+    Costs: data is copied to host memory, reduced there or sent from there, and copied back.
+
+    Fix: init_process_group("nccl"), or "cpu:gloo,cuda:nccl" to keep Gloo for tensors on the CPU.
+    """
+    used = (trace.info.backend or "").lower()
+    rows = trace.events.find(SLOW, Kind.ANNOTATION, Kind.OPERATOR)
+    served = trace.info.vendor == "amd" or any(device.capability >= (3, 5) for device in trace.info.devices)
+    if used not in {"gloo", "mpi"} or not served or not len(rows):
+        return
+    start, end = trace.events.ts[rows], trace.events.end[rows]
+    lost = Intervals.union(start, end) & trace.idle
+    total = lost.total / 1000
+    if not total or total < share * trace.window.us:
+        return
+    yield Finding(
+        title=f"Ranks with GPUs communicate through {used}; the device waits {total / trace.window.us:.0%} of the time "
+        "for it",
+        severity=severity_of(total / trace.window.us),
+        confidence="high",
+        time_us=total,
+        window=trace.window,
+        evidence=evidence(trace, rows, times=lost.overlap(start, end)),
+        cause=f"{used} works on the processor; NCCL and RCCL exchange data between the devices themselves.",
+        fix='init_process_group("nccl") for tensors on the device ("cpu:gloo,cuda:nccl" where both are exchanged).',
+        linked=True,
+    )
+
+
+@rule(
+    "F9",
+    "find-unused",
+    source="DDP's reducer::search_unused_parameters, called when find_unused_parameters=True",
+)
+def find_unused(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
+    """DDP searches for unused parameters in every forward pass.
+
+    Sees: `reducer::search_unused_parameters`, and its time, with a GPU while that has no work.
+
+    Costs: a walk over the whole autograd graph per forward pass, and a further all-reduce to agree on the result.
+
+    Fix: find_unused_parameters=False if every parameter gets a gradient in every step; static_graph=True if it is
+    always the same ones that don't.
+    """
+    rows = trace.events.find(SEARCH, Kind.OPERATOR, Kind.ANNOTATION)
+    if trace.has_stacks:
+        frames = trace.events.find(r".*distributed\.py\(\d+\): _find_tensors", Kind.PYTHON)
+        rows = np.concatenate((rows, frames)).astype(np.int32) if len(rows) else rows
+    if not len(rows):
+        return
+    start, end = trace.events.ts[rows], trace.events.end[rows]
+    spent = Intervals.union(start, end).clip(trace.window.start, trace.window.end)
+    lost = spent & trace.idle if trace.has_gpu else spent
+    part = lost.total / 1000 / trace.window.us if trace.window.us else 0.0
+    yield Finding(
+        title="DDP looks for unused parameters in every forward pass",
+        severity=severity_of(part) if part >= share else "info",
+        confidence="high",
+        time_us=lost.total / 1000,
+        window=trace.window,
+        evidence=evidence(trace, rows, times=lost.overlap(start, end)),
+        cause="find_unused_parameters=True: the autograd graph is walked for parameters that get no gradient.",
+        fix="Leave it off if all of them get one; if always the same ones don't, static_graph=True finds them once.",
+        linked=True,
+    )

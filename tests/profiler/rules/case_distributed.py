@@ -1,0 +1,136 @@
+"""Communication between ranks, seen from one of them."""
+
+from profiler.rules.cases import fires, silent
+from profiler.traces import Story
+
+ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+
+
+def exchange(compute, comm, size=25_000_000, n=4, times=1, ranks=2, wrapper=None, **top):
+    """Steps of 1 ms with a kernel that computes and collectives on another stream; each (at, us) within the step."""
+    top.setdefault("distributedInfo", {"backend": "nccl", "rank": 0, "world_size": ranks})
+    story = Story(**top)
+    for i in range(n):
+        at = 1000 * i
+        story.step(i + 3, at, 990)
+        if wrapper:
+            story.note(wrapper, at + 5, 300)
+        story.kernel("gemm", at + compute[0], compute[1], launch_at=at + 10)
+        for k in range(times):
+            launch = at + 30 + 5 * k
+            args = {"Collective name": "allreduce", "In msg nelems": size // 4, "Out msg nelems": size // 4}
+            args |= {"dtype": "Float", "Group size": ranks, "Process Group Name": "0", "Seq": i * times + k}
+            story.op("record_param_comms", launch - 1, 5, **args)
+            story.kernel(ALL_REDUCE, at + comm[0] + comm[1] * k, comm[1], launch_at=launch, stream=20, **args)
+    return story
+
+
+@fires("comm-share", "exposed-comm", "single-rank")
+def nothing_beside_the_exchange():
+    return exchange((50, 400), (500, 300))
+
+
+@fires("exposed-comm")
+def under_ddp():
+    return exchange((50, 400), (500, 300), wrapper="DistributedDataParallel.forward")
+
+
+@fires("comm-share")
+@silent("exposed-comm")
+def much_but_hidden():
+    return exchange((50, 900), (500, 300))
+
+
+@silent("comm-share", "exposed-comm", "single-rank")
+def little():
+    return exchange((50, 900), (955, 20))
+
+
+@silent("single-rank")
+def a_world_of_one():
+    return exchange((50, 400), (500, 300), ranks=1)
+
+
+@fires("small-collectives")
+def a_hundred_small_ones():
+    return exchange((50, 200), (300, 6), size=40_000, times=100)
+
+
+@silent("small-collectives")
+def a_hundred_large_ones():
+    return exchange((50, 200), (300, 6), size=40_000_000, times=100)
+
+
+@silent("small-collectives")
+def small_ones_beside_the_work():
+    return exchange((50, 940), (300, 6), size=40_000, times=100)
+
+
+def replicas(name, devices=2):
+    story = Story()
+    for i in range(4):
+        at = 1000 * i
+        story.step(i, at, 990)
+        story.note(name, at + 10, 600)
+        for device in range(devices):
+            story.kernel("gemm", at + 100 + 200 * device, 200, launch_at=at + 50, device=device)
+    return story
+
+
+@fires("data-parallel")
+def one_process_for_two_devices():
+    return replicas("DataParallel.forward")
+
+
+@silent("data-parallel")
+def one_process_each():
+    return replicas("DistributedDataParallel.forward")
+
+
+@silent("data-parallel")
+def wrapped_but_alone():
+    return replicas("DataParallel.forward", devices=1)
+
+
+def through_the_host(kind, wait, **top):
+    story = Story(distributedInfo={"backend": kind, "rank": 0, "world_size": 2}, **top)
+    for i in range(4):
+        at = 1000 * i
+        story.step(i, at, 990)
+        story.kernel("gemm", at + 20, 980 - wait, launch_at=at + 10)
+        story.note("gloo:all_reduce", at + 990 - wait, wait - 20, tid=200)
+    return story
+
+
+@fires("backend")
+def gloo_between_gpus():
+    return through_the_host("gloo", 400)
+
+
+@silent("backend")
+def gloo_beside_nccl():
+    return through_the_host("cpu:gloo,cuda:nccl", 400)
+
+
+@silent("backend")
+def gloo_without_gpus():
+    return through_the_host("gloo", 400, gpu=None, deviceProperties=[])
+
+
+def searching(name, us=5):
+    story = Story(gpu=None)
+    for i in range(4):
+        story.step(i, 1000 * i, 990)
+        story.note("DistributedDataParallel.forward", 1000 * i + 10, 400)
+        story.op(name, 1000 * i + 20, us)
+    return story
+
+
+@fires("find-unused")
+def a_search_per_step():
+    return searching("torch.distributed.ddp.reducer::search_unused_parameters", 100)
+
+
+@silent("find-unused")
+def other_work_of_the_reducer():
+    return searching("torch.distributed.ddp.reducer::copy_bucket_to_grad", 100)
