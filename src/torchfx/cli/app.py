@@ -202,3 +202,67 @@ def profile(
     recorded = command.Options(shapes, memory, stacks, flops, modules, cuda, sync_events, tensorboard)
     schedule = (wait, warmup, active, repeat)
     raise typer.Exit(command.run(words, module, out, schedule, recorded, step_on, seconds))
+
+
+@app.command()
+def explain(
+    trace: Annotated[
+        str, typer.Argument(metavar="TRACE", help="A file (gzip or not), - for stdin, or the folder of a run.")
+    ],
+    select: Annotated[
+        list[str] | None, typer.Option("--select", metavar="CODES", help="Only these rules or families: B9,C.")
+    ] = None,
+    ignore: Annotated[list[str] | None, typer.Option("--ignore", metavar="CODES", help="Not these.")] = None,
+    form: Annotated[
+        str, typer.Option("--format", help="text, json, markdown, html-fragment, sarif or junit.")
+    ] = "text",
+    fail_on: Annotated[
+        str | None,
+        typer.Option("--fail-on", metavar="SEVERITY", help="Exit 1 for findings from: info, low, medium, high."),
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="All findings and parts.")] = False,
+    steps: Annotated[str | None, typer.Option("--steps", metavar="5-7", help="Only these steps.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file.")] = None,
+) -> None:
+    """Read a trace of torch.profiler and say what is slow, why, and what to do about it.
+
+    [tool.torchfx.rules] in pyproject.toml may select and ignore rules and set their thresholds.
+    Exit status 1: findings as severe as --fail-on; 2: misuse; 3: the trace cannot be read.
+    """
+    from torchfx.cli import explain as command
+
+    request = command.Request(tuple(select or ()), tuple(ignore or ()), form, fail_on, verbose, steps, output)
+    raise typer.Exit(command.run(trace, request))
+
+
+@app.command()
+def rule(
+    code: Annotated[str | None, typer.Argument(metavar="[CODE]", help="Such as B9 or dataloader-wait.")] = None,
+    form: Annotated[str, typer.Option("--format", help="text or markdown.")] = "text",
+) -> None:
+    """List the rules of `torchfx explain`, or tell what one sees, what that costs and how to fix it."""
+    from torchfx.cli import rule as command
+
+    raise typer.Exit(command.run(code, form))
+
+
+@app.command()
+def diff(
+    a: Annotated[str, typer.Argument(metavar="A", help="The trace before: a file, or the folder of a run.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The trace after.")],
+    form: Annotated[str, typer.Option("--format", help="text, json or markdown.")] = "text",
+    fail_on_slower: Annotated[
+        float | None,
+        typer.Option("--fail-on-slower", metavar="PERCENT", help="Exit 1 if B is slower by more, beyond the noise."),
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file.")] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Whole lists and names.")] = False,
+) -> None:
+    """Compare two traces of one program: which is faster, beyond the noise, and where the time went.
+
+    Everything is per step. Exit status 1: slower than --fail-on-slower allows; 2: misuse, or --fail-on-slower cannot
+    be judged (different programs, fewer than 3 steps on a side); 3: a trace cannot be read.
+    """
+    from torchfx.cli import diff as command
+
+    raise typer.Exit(command.run(a, b, command.Request(form, fail_on_slower, output, verbose)))

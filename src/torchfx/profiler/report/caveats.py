@@ -1,0 +1,69 @@
+"""What to keep in mind about a verdict."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from torchfx.profiler.report.amounts import duration
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["caveats", "slowed_by_stacks"]
+
+_LONG: Final = 3.0
+"""A step that takes so many times as long as the others speaks for itself only."""
+
+_STACKS: Final = 0.3
+"""Share of Python frames among the events from which recording them slows the host noticeably."""
+
+
+def caveats(trace: Trace, kind: str, slugs: frozenset[str]) -> list[str]:
+    """Return sentences that qualify a verdict.
+
+    Args:
+        trace: what was read.
+        kind: of the verdict.
+        slugs: the names of the rules that found something.
+    """
+    steps, found = trace.steps_found, []
+    if not steps:
+        found.append("No steps are marked, so this is about the whole recording, its start and end included.")
+    elif steps[0].inferred:
+        found.append("Steps were inferred from what repeats; profiler.step() marks them.")
+    if len(steps) == 1:
+        found.append("One step was recorded: others may differ.")
+    found += _one_long_step(trace)
+    if kind == "overhead-bound" and slowed_by_stacks(trace):
+        found.append("Python stacks were recorded, which slows the host: without the profiler it waits less.")
+    if kind == "communication-bound" and (trace.info.world_size or 0) > 1:
+        found.append("One rank's communication includes waiting for the others: compare the traces of all ranks.")
+    if "clock-skew" in slugs:
+        found.append("Clocks of host and device disagree in this file.")
+    if "dropped-kernels" in slugs:
+        found.append("Some GPU work is missing from this file.")
+    return found
+
+
+def _one_long_step(trace: Trace) -> list[str]:
+    """Shares of the window are mostly those of a step much longer than the others."""
+    steps = trace.steps_found
+    if len(steps) < 2:
+        return []
+    longest = max(steps, key=lambda step: step.duration)
+    others = float(np.median([step.duration for step in steps if step is not longest])) / 1000
+    if not longest.duration or longest.duration / 1000 < _LONG * others:
+        return []
+    numbers = [step.number for step in steps]
+    first = longest is steps[0] and not longest.inferred and None not in numbers
+    without = f"; --steps {numbers[1]}-{numbers[-1]} leaves it out" if first else ""
+    return [
+        f"One step takes {duration(longest.duration / 1000)}, the others {duration(others)} (median): these shares are "
+        f"mostly that step's{without}."
+    ]
+
+
+def slowed_by_stacks(trace: Trace) -> bool:
+    """Whether so many Python frames were recorded that the host's times are much longer for it."""
+    return len(trace.events.rows(Kind.PYTHON)) > _STACKS * max(len(trace), 1)

@@ -1,0 +1,62 @@
+"""Names as people know them: the line of a stack they can change, and a kernel without its C++ around."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+__all__ = ["own_frame", "short_name"]
+
+_FRAME: Final = re.compile(r"(?P<file>[^<>]+\.py)(\(\d+\)|:\d+)")
+_LIBRARIES: Final = re.compile(
+    r"(^|.*[/\\])((site|dist)-packages|lib[/\\]python\d|torch|torchfx|triton|numpy|_dynamo|torchgen)[/\\]"
+)
+
+_FRAMEWORKS: Final = re.compile(
+    r"(transformers|diffusers|accelerate|peft|trl|timm|torchvision|torchaudio|torchtune|torchtitan|lightning\w*"
+    r"|pytorch_lightning|ignite|fastai|deepspeed|megatron|fairseq2?|vllm|apex|xformers|flash_attn|tqdm)[/\\]"
+)
+"""Code that calls PyTorch for the program: better than nothing, worse than the program's own line."""
+
+
+def own_frame(stack: Sequence[str]) -> str:
+    """Return the innermost frame of the program's own code, else of a framework's; "" where there is neither.
+
+    Args:
+        stack: frames, innermost first, as "train.py(34): step".
+
+    >>> own_frame(["<built-in method mm>", "torch/nn/modules/linear.py(114): forward", "train.py(34): step"])
+    'train.py(34): step'
+    """
+    second = ""
+    for frame in stack:
+        found = _FRAME.match(frame)
+        if found and not _LIBRARIES.match(found["file"]) and not _standard(found["file"]):
+            if not _FRAMEWORKS.match(found["file"]):
+                return frame
+            second = second or frame
+    return second
+
+
+_NOISE: Final = re.compile(r"^void |\(anonymous namespace\)::|\bat::native::|\bat::cuda::")
+_PARAMETERS: Final = re.compile(r"\((?:[^()]|\([^()]*\))*\)(?: \[clone [^\]]*\])?$")
+
+
+def short_name(name: str) -> str:
+    """Return an event's name without what every kernel has: `void`, namespaces, the list of parameters.
+
+    >>> short_name("void at::native::(anonymous namespace)::softmax<float, 4>(float*, int)"), short_name("aten::mm")
+    ('softmax<float, 4>', 'aten::mm')
+    """
+    if "::" not in name and not name.startswith("void "):
+        return name
+    short = _NOISE.sub("", name)
+    return (_PARAMETERS.sub("", short) or short) if short != name else name
+
+
+def _standard(file: str) -> bool:
+    """Whether a file belongs to Python itself; the profiler writes those as "threading.py" or "asyncio/events.py"."""
+    first = re.split(r"[/\\]", file.removesuffix(".py"))[0]
+    return first in sys.stdlib_module_names or first.startswith("<")

@@ -1,0 +1,81 @@
+"""The report on a job: the traces of all ranks of a program. Its keys are those of a trace's report where they fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import Any
+
+from torchfx.profiler.ranks.job import Job
+from torchfx.profiler.report.amounts import counted, percent
+from torchfx.profiler.report.report import SCHEMA, finding_of
+from torchfx.profiler.rules.finding import Finding
+
+__all__ = ["describe_job"]
+
+_LARGE = 0.2
+"""From this share of the window on, exchanging and nothing else is what limits a job."""
+
+
+def describe_job(job: Job, findings: Sequence[Finding], ran: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return everything there is to say of a job.
+
+    Args:
+        job: what was read.
+        findings: what the rules found in it.
+        ran: codes of the rules that were asked.
+    """
+    plain = job.to_dict(findings)
+    ranks = plain["ranks"]
+    name = PurePath(job.folder).name or job.folder
+    return {
+        **plain,
+        "schema": SCHEMA,
+        "trace": {
+            "file": job.folder,
+            "name": name,
+            "events": sum(summary.events for summary in job.summaries),
+            "start_us": 0.0,
+            "repairs": _gaps(plain),
+        },
+        "verdict": _verdict(ranks),
+        "findings": [finding_of(finding) for finding in findings],
+        "muted": [],
+        "ran": list(ran),
+    }
+
+
+def _gaps(plain: dict[str, Any]) -> list[dict[str, Any]]:
+    """What of the folder takes no part."""
+    found = [
+        {"kind": "unreadable", "count": 1, "sentence": f"{item['file']} could not be read: {item['reason']}"}
+        for item in plain["unreadable"]
+    ]
+    if plain["duplicates"]:
+        files = counted(len(plain["duplicates"]), "further trace")
+        sentence = f"{files} of ranks that are there already left out: {', '.join(plain['duplicates'][:3])}"
+        found.append({"kind": "duplicates", "count": len(plain["duplicates"]), "sentence": sentence})
+    return found
+
+
+def _verdict(ranks: list[dict[str, Any]]) -> dict[str, Any]:
+    """What limits the rank in the middle: of the medians, since one slow rank makes all others wait."""
+    shares = {
+        name: _median([row[f"{name}_us"] / row["window_us"] for row in ranks if row["window_us"]])
+        for name in ("compute", "exposed", "busy")
+    }
+    numbers = (
+        f"on the median of {counted(len(ranks), 'rank')}, the GPU computes for {percent(shares['compute'])} of the "
+        f"time, only communicates for {percent(shares['exposed'])} and is idle for {percent(1 - shares['busy'])}"
+    )
+    if shares["exposed"] >= _LARGE and shares["exposed"] >= 1 - shares["busy"]:
+        return {"kind": "communication-bound", "sentence": f"The ranks wait for each other: {numbers}.", "caveats": []}
+    if shares["compute"] >= 0.5:
+        return {"kind": "compute-bound", "sentence": f"The GPUs are the limit: {numbers}.", "caveats": []}
+    hint = "`torchfx explain` on the trace of one rank tells what its GPU waits for"
+    return {"kind": "unknown", "sentence": f"Can't tell from the ranks together: {numbers}; {hint}.", "caveats": []}
+
+
+def _median(values: list[float]) -> float:
+    ordered = sorted(values)
+    return ordered[len(ordered) // 2] if ordered else 0.0

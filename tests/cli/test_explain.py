@@ -1,0 +1,262 @@
+"""`torchfx explain` as a person runs it."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from profiler.ranks.jobs import write_job
+from profiler.report.programs import computing, training
+from torchfx.profiler.report import FORMATS
+
+HEAVY = ("torch", "rich", "scipy", "pandas", "matplotlib", "soundfile", "asyncio", "unittest", "numpy.testing")
+
+
+def explain(*arguments, folder, text=True, **options):
+    environment = {**os.environ, "COLUMNS": "80", "PYTHONIOENCODING": "utf-8", **options.pop("environment", {})}
+    return subprocess.run(
+        [sys.executable, "-m", "torchfx", "explain", *map(str, arguments)],
+        capture_output=True, cwd=folder, env=environment, timeout=120, text=text,
+        encoding="utf-8" if text else None, **options,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def slow(tmp_path):
+    """A trace that waits for data half of the time."""
+    return training(load=480).write(tmp_path / "slow.json")
+
+
+def test_the_answer_is_on_stdout(tmp_path, slow):
+    ran = explain(slow, folder=tmp_path)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.startswith("slow.json\nNVIDIA A100-SXM4-80GB (GPU 0) · 44 events\n")
+    assert "INPUT-BOUND" in ran.stdout
+    assert "B9 dataloader-wait, high: 1.92 ms of 4.00 ms at stake (48%)" in ran.stdout
+    assert "\x1b" not in ran.stdout
+    assert max(map(len, ran.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_formats(tmp_path, slow, form):
+    ran = explain(slow, "--format", form, "--select", "B9", folder=tmp_path)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "dataloader-wait" in ran.stdout
+
+
+def test_json_from_standard_input(tmp_path, slow):
+    packed = gzip.compress(slow.read_bytes())
+    ran = explain("-", "--format", "json", folder=tmp_path, text=False, input=packed)
+    assert ran.returncode == 0
+    report = json.loads(ran.stdout)
+    assert (report["schema"], report["trace"]["file"], report["verdict"]["kind"]) == (
+        1,
+        "standard input",
+        "input-bound",
+    )
+
+
+def test_no_torch_and_nothing_heavy_is_loaded(tmp_path, slow):
+    code = f"""
+import sys
+sys.argv = ["torchfx", "explain", {str(slow)!r}]
+from torchfx.cli import main
+try:
+    main()
+except SystemExit as ended:
+    assert not ended.code, ended.code
+names = {{name for name in sys.modules}}
+print([name for name in {HEAVY!r} if name in names], file=sys.stderr)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert ran.stderr == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--select", "B9,dataloder-wait"], "'dataloder-wait'; nearest: B9 dataloader-wait"),
+        (["--ignore", "B99"], "no rule or family is called 'B99'"),
+        (["--format", "yaml"], "--format must be one of text, json, markdown, html-fragment, sarif, junit"),
+        (["--fail-on", "worst"], "--fail-on must be one of info, low, medium, high"),
+        (["--steps", "soon"], "soon"),
+        (["--steps", "90"], "90"),
+    ],
+)
+def test_misuse(tmp_path, slow, arguments, words):
+    ran = explain(slow, *arguments, folder=tmp_path)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert words in ran.stderr
+    assert ran.stderr.count("\n") == 1
+
+
+def test_an_unknown_rule_tells_how_to_list_them(tmp_path, slow):
+    assert "`torchfx rule` lists all" in explain(slow, "--select", "nothing", folder=tmp_path).stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("there-is-none.json", None, "does not exist"),
+        ("empty.json", b"", "is empty"),
+        ("picture.json", b"\x89PNG\r\n\x1a\n" + bytes(64), "looks like a PNG image"),
+        ("other.json", b'{"a": 1}', "is not a trace: JSON without traceEvents"),
+        ("run", "folder", "has no traces in it"),
+    ],
+)
+def test_unreadable(tmp_path, name, content, words):
+    if content == "folder":
+        (tmp_path / name).mkdir()
+    elif content is not None:
+        (tmp_path / name).write_bytes(content)
+    ran = explain(name, folder=tmp_path)
+    assert (ran.returncode, ran.stdout) == (3, "")
+    assert words in ran.stderr
+    assert ran.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(("severity", "status"), [("info", 1), ("medium", 1), ("high", 1)])
+def test_fail_on(tmp_path, slow, severity, status):
+    assert explain(slow, "--fail-on", severity, "--select", "B9", folder=tmp_path).returncode == status
+
+
+def test_fail_on_spares_what_is_less_severe(tmp_path):
+    path = training(load=80).write(tmp_path / "slight.json")  # 8 %: medium
+    assert explain(path, "--fail-on", "high", "--select", "B9", folder=tmp_path).returncode == 0
+    assert explain(path, "--fail-on", "medium", "--select", "B9", folder=tmp_path).returncode == 1
+
+
+def test_select_and_ignore(tmp_path, slow):
+    def codes(*arguments):
+        ran = explain(slow, "--format", "json", *arguments, folder=tmp_path)
+        return {finding["code"] for finding in json.loads(ran.stdout)["findings"]}
+
+    assert codes("--select", "B9") == {"B9"}
+    assert codes("--select", "b") >= {"B9"}
+    assert "B9" not in codes("--ignore", "dataloader-wait")
+    assert codes("--select", "B9", "--ignore", "B") == set()
+
+
+def test_pyproject_sets_thresholds_and_lists(tmp_path, slow):
+    (tmp_path / "pyproject.toml").write_text("[tool.torchfx.rules.dataloader-wait]\nshare = 0.9\n")
+    inner = tmp_path / "deep" / "down"
+    inner.mkdir(parents=True)
+    assert (
+        "B9" not in explain(slow, "--format", "json", "--select", "B9", folder=inner).stdout.split('"findings"')[1][:20]
+    )
+    (tmp_path / "pyproject.toml").write_text('[tool.torchfx.rules]\nselect = ["B9"]\n')
+    ran = json.loads(explain(slow, "--format", "json", folder=inner).stdout)
+    assert ran["ran"] == ["B9"]
+    ran = json.loads(explain(slow, "--format", "json", "--select", "B10", folder=inner).stdout)
+    assert ran["ran"] == ["B10"]
+
+
+def test_a_wrong_pyproject_is_misuse(tmp_path, slow):
+    (tmp_path / "pyproject.toml").write_text("[tool.torchfx.rules.dataloader-wait]\nshares = 0.9\n")
+    ran = explain(slow, folder=tmp_path)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "threshold of dataloader-wait must be one of: share; got 'shares'" in ran.stderr
+    assert "pyproject.toml" in ran.stderr
+
+
+def test_output_goes_to_a_file(tmp_path, slow):
+    ran = explain(slow, "--format", "sarif", "--output", "found.sarif", folder=tmp_path)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+    assert json.loads((tmp_path / "found.sarif").read_text())["version"] == "2.1.0"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["found.sarif", "slow.json"]
+
+
+def test_output_that_cannot_be_written(tmp_path, slow):
+    ran = explain(slow, "--output", "nowhere/found.txt", folder=tmp_path)
+    assert (ran.returncode, ran.stdout) == (3, "")
+    assert ran.stderr.startswith("error: cannot write nowhere/found.txt")
+
+
+def test_a_run_folder_is_its_trace(tmp_path, slow):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "trace.json.gz").write_bytes(gzip.compress(slow.read_bytes()))
+    (run / "trace-2.json.gz").write_bytes(gzip.compress(slow.read_bytes()))
+    (run / "run.json").write_text("{}")
+    ran = explain("run", folder=tmp_path)
+    assert ran.returncode == 0
+    assert ran.stdout.startswith("trace.json.gz\n")
+    assert "also there: trace-2.json.gz" in ran.stderr
+
+
+def test_steps(tmp_path, slow):
+    ran = explain(slow, "--steps", "4-5", "--format", "json", folder=tmp_path)
+    window = json.loads(ran.stdout)["window"]
+    assert [step["name"] for step in window["steps"]] == ["ProfilerStep#4", "ProfilerStep#5"]
+    assert window["duration_us"] == 2000
+
+
+def test_a_folder_of_ranks(tmp_path):
+    write_job(tmp_path / "job", 3)
+    ran = explain("job", "--format", "json", folder=tmp_path)
+    assert ran.returncode == 0
+    assert [row["rank"] for row in json.loads(ran.stdout)["ranks"]] == [0, 1, 2]
+    ran = explain("job", "--steps", "3", folder=tmp_path)
+    assert (ran.returncode, ran.stdout) == (2, "")
+
+
+def test_a_folder_with_one_trace_is_that_trace(tmp_path):
+    (tmp_path / "log").mkdir()
+    computing().write(tmp_path / "log" / "host_1.pt.trace.json")
+    ran = explain("log", folder=tmp_path)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.startswith("host_1.pt.trace.json\n")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_terminals_without_utf8(tmp_path, slow, encoding):
+    ran = explain(slow, folder=tmp_path, text=False, environment={"PYTHONIOENCODING": encoding})
+    assert ran.returncode == 0
+    assert ran.stdout.decode("ascii")
+
+
+def test_json_is_utf8_everywhere(tmp_path):
+    path = computing(note="é").write(tmp_path / "é.json")
+    ran = explain(path, "--format", "json", folder=tmp_path, text=False, environment={"PYTHONIOENCODING": "ascii"})
+    assert json.loads(ran.stdout.decode("utf-8"))["trace"]["name"] == "é.json"
+
+
+def test_a_closed_pipe_is_no_error(tmp_path, slow):
+    command = f"{sys.executable} -m torchfx explain {slow} | true"
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize(
+    ("environment", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+)
+def test_colour_on_a_terminal(tmp_path, slow, environment, coloured):
+    import pty
+
+    leader, follower = pty.openpty()
+    base = {k: v for k, v in os.environ.items() if k not in {"NO_COLOR", "TERM"}}
+    ran = subprocess.Popen(
+        [sys.executable, "-m", "torchfx", "explain", str(slow)],
+        stdout=follower, stderr=subprocess.DEVNULL, cwd=tmp_path, env={"TERM": "xterm", **base, **environment},
+    )  # fmt: skip
+    os.close(follower)
+    shown = b""
+    try:
+        while data := os.read(leader, 4096):
+            shown += data
+    except OSError:  # Linux's way of saying that the other end is closed
+        pass
+    assert ran.wait(timeout=60) == 0
+    os.close(leader)
+    assert (b"\x1b[1" in shown) == coloured
+
+
+def test_files_named_like_options_of_nothing_exist(tmp_path):
+    computing().write(tmp_path / "-x.json")
+    assert explain("--", "-x.json", folder=tmp_path).returncode == 0
+    assert Path(tmp_path / "-x.json").exists()
