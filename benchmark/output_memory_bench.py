@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""What fresh outputs cost: the operator, a few of whose outputs stay alive, beside the same kernel on memory in use.
+"""What fresh outputs cost: the operator, some of whose outputs live and die together, beside its kernel in used memory.
 
 python benchmark/output_memory_bench.py [rounds]
 """
 
 from __future__ import annotations
 
-import collections
 import sys
 import time
 
@@ -38,7 +37,7 @@ def main():
     for megabytes in MEGABYTES:
         x = torch.randn(2, int(megabytes * 2**20) // 8)
         reused = preallocated(x, sos)
-        held = collections.deque(maxlen=HELD)
+        held = []
         runs = {
             "fresh": lambda x=x, held=held: held.append(torch.ops.torchfx_ext.sos_forward(x, sos)[0]),
             "reused": reused,
@@ -49,6 +48,8 @@ def main():
                 start = time.perf_counter()
                 run()
                 times[name].append((time.perf_counter() - start) / x.numel() * 1e9)
+            if len(held) == HELD:
+                held.clear()
         shown = {name: np.quantile(found, [0.5, 0.25, 0.75]) for name, found in times.items()}
         columns = "   ".join(f"{name} {mid:.3f} ({low:.3f} to {high:.3f})" for name, (mid, low, high) in shown.items())
         print(f"{megabytes:>5} MB   {columns}   fresh / reused {shown['fresh'][0] / shown['reused'][0]:.2f}")
