@@ -8,12 +8,16 @@ import pytest
 import torch
 
 from torchfx._ops import native, output_memory
-from torchfx._ops.output_memory import KEPT, SMALLEST, reused_like
+from torchfx._ops.output_memory import KEPT, SMALLEST
 
 pytestmark = pytest.mark.skipif(native.library is None, reason="outputs of the reference are PyTorch's own")
 
 SOS = torch.tensor([[0.2, 0.4, 0.2, 1.0, -0.6, 0.4]], dtype=torch.float64)
 SAMPLES = SMALLEST // 4
+
+
+def floats(count):
+    return output_memory.reused((count,), torch.float32, 4 * count)
 
 
 def filtered(x):
@@ -61,16 +65,16 @@ def test_an_output_kept_by_autograd_is_not_used_again():
 
 
 def test_what_is_kept_is_bounded(unused):
-    held = [reused_like(torch.empty(4 << 20)) for _ in range(6)]
+    held = [floats(4 << 20) for _ in range(6)]
     assert sum(map(len, unused)) == 0
     held.clear()
     assert 0 < sum(map(len, unused)) <= KEPT
 
 
 def test_sizes_apart_do_not_share(unused):
-    reused_like(torch.empty(SAMPLES))
+    floats(SAMPLES)
     assert len(unused) == 1
-    assert reused_like(torch.empty(4 * SAMPLES)).nbytes == 4 * SMALLEST
+    assert floats(4 * SAMPLES).nbytes == 4 * SMALLEST
     assert len(unused) == 2
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["LARGEST", "SMALLEST", "reused_like"]
+__all__ = ["LARGEST", "SMALLEST", "reused"]
 
 SMALLEST, LARGEST = 512 << 10, 16 << 20  # bytes of an output
 KEPT = 64 << 20  # bytes of unused mappings
@@ -38,9 +38,9 @@ class Lent(np.ndarray):
             _give_back(self.base)
 
 
-def reused_like(x: Tensor) -> Tensor:
-    """Return an uninitialised contiguous CPU tensor like `x`, of `SMALLEST` to `LARGEST` bytes."""
-    return torch.from_numpy(Lent(tuple(x.shape), _DTYPES[x.dtype], buffer=_take(x.nbytes)))
+def reused(shape: tuple[int, ...], dtype: torch.dtype, size: int) -> Tensor:
+    """Return an uninitialised contiguous CPU tensor; its `size` lies between `SMALLEST` and `LARGEST` bytes."""
+    return torch.from_numpy(Lent(shape, _DTYPES[dtype], buffer=_take(size)))
 
 
 def _take(size: int) -> mmap.mmap:
