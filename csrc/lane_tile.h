@@ -81,6 +81,13 @@ TORCHFX_INLINE void write_block(Tile& tile, int t, const vd (&r)[VD]) {
     for (int i = 0; i < VD; ++i) store(tile.at + (t + i) * VD, r[i]);
 }
 
+template <Direction direction, class Sample>
+TORCHFX_INLINE void copy_block(const Rows<const Sample>& rows, int t, Tile& tile) {
+    vd r[VD];
+    read_block<direction>(rows, t, r);
+    write_block(tile, t, r);
+}
+
 TORCHFX_INLINE vd load_as_double(const float* p) { return widen(load_half(p)); }
 TORCHFX_INLINE vd load_as_double(const double* p) { return load(p); }
 
@@ -123,11 +130,7 @@ void read_tile(const Sample* const* x, int64_t stride, int64_t start, int steps,
     int t = 0;
     if (stride == 1) {
         const Rows<const Sample> rows = rows_from<const Sample>(x, start, silence<Sample>());
-        for (; t + VD <= steps; t += VD) {
-            vd r[VD];
-            read_block<direction>(rows, t, r);
-            write_block(tile, t, r);
-        }
+        for (; t + VD <= steps; t += VD) copy_block<direction>(rows, t, tile);
     } else if (side_by_side(x)) {
         for (const Sample* p = x[0] + start * stride; t < steps; ++t, p += stride) store(tile.at + t * VD, load_as_double(p));
     }

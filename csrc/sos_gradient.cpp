@@ -1,11 +1,12 @@
 // Every group of streams goes over its segments tile by tile, from the last to the first: filters the tile again from
-// the checkpoint at its start and runs the adjoint over it. What a segment needs from the one after it, the adjoint state at its end, is found as in the forward direction,
-// with the plan's warm-up or carried states.
+// the checkpoint at its start and runs the adjoint over it. What a segment needs from the one after it, the adjoint
+// state at its end, is found as in the forward direction, with the plan's warm-up or carried states.
 #include "sos_gradient.h"
 
 #include <vector>
 
 #include "sos_segments.h"
+#include "workspace.h"
 
 namespace torchfx {
 namespace {
@@ -36,13 +37,16 @@ public:
         const int64_t sections = call_.forward.sections;
         const int lanes = call_.forward.lanes;
         std::vector<double> lane_sums(static_cast<std::size_t>(sections * sums_per_stage * lanes));
-        Scratch<double, 8> work(static_cast<std::size_t>((sections + 2) * checkpoint_steps * lanes));
+        Workspaces workspaces(1, (sections + 2) * checkpoint_steps * lanes);
+        const Workspaces::Lease work(workspaces);
         const std::vector<int64_t> edges = tile_edges();
+        divide_gains_out();
         for (std::size_t i = edges.size() - 1; i > 0; --i) {
             begin_lanes(edges[i]);
             restore_state(edges[i - 1]);
             run_gradient(edges[i - 1], edges[i], lane_sums.data(), work.data());
         }
+        multiply_gains_in();
         for (int64_t i = 0; i < sections * sums_per_stage; ++i) {
             sums[i] = 0;
             for (int lane = 0; lane < lanes; ++lane) sums[i] += lane_sums[static_cast<std::size_t>(i * lanes + lane)];
@@ -74,16 +78,38 @@ private:
             if (top(lane) != position) continue;
             const Stream& s = stream(lane);
             if (s.start + position == call_.forward.samples) load_grad_state_out(lane);
-            else if (ends_) adjoint_.set(lane, ends_->of(s));
+            else if (ends_) set_adjoint(lane, ends_->of(s));
         }
+    }
+
+    void set_adjoint(int lane, const double* l) {
+        if (without_gains_) adjoint_.set(lane, l, call_.unit->adjoint_factors.data());
+        else adjoint_.set(lane, l);
+    }
+
+    // The gradients' inner loop may run on stages without their gains (UnitCascade), and then on their states. The
+    // adjoint's stays in this form from tile to tile.
+    void divide_gains_out() {
+        without_gains_ = call_.unit != nullptr;
+        if (!without_gains_) return;
+        for (int64_t k = 0; k < call_.forward.sections; ++k)
+            adjoint_.scale(k, call_.unit->adjoint_factors[static_cast<std::size_t>(k)]);
+    }
+
+    void multiply_gains_in() {
+        if (!without_gains_) return;
+        without_gains_ = false;
+        for (int64_t k = 0; k < call_.forward.sections; ++k)
+            adjoint_.scale(k, 1 / call_.unit->adjoint_factors[static_cast<std::size_t>(k)]);
     }
 
     void load_grad_state_out(int lane) {
         if (!call_.grad_state_out) return;
         for (int64_t k = 0; k < call_.forward.sections; ++k) {
             const double* s = call_.grad_state_out + k * call_.forward.state_stride + 2 * stream(lane).channel;
-            adjoint_.at(2 * k, lane) = s[0] - call_.forward.stages[k].kappa * s[1];
-            adjoint_.at(2 * k + 1, lane) = s[1];
+            const double factor = without_gains_ ? call_.unit->adjoint_factors[static_cast<std::size_t>(k)] : 1;
+            adjoint_.at(2 * k, lane) = factor * (s[0] - call_.forward.stages[k].kappa * s[1]);
+            adjoint_.at(2 * k + 1, lane) = factor * s[1];
         }
     }
 
@@ -118,16 +144,8 @@ private:
     void run_gradient(int64_t from, int64_t to, double* sums, double* work) {
         const UnitCascade* unit = call_.unit;
         const SosStage* stages = unit ? unit->stages.data() : call_.forward.stages;
-        if (unit)
-            for (int64_t k = 0; k < call_.forward.sections; ++k) {
-                forward_.state().scale(k, unit->state_factors[static_cast<std::size_t>(k)]);
-                adjoint_.scale(k, unit->adjoint_factors[static_cast<std::size_t>(k)]);
-            }
         call_.run_gradient(stages, call_.forward.sections, forward_.state().data(), adjoint_.data(), sums,
                            gradient_lanes(from, to), unit ? unit->gain : 1, static_cast<int>(to - from), work);
-        if (unit)
-            for (int64_t k = 0; k < call_.forward.sections; ++k)
-                adjoint_.scale(k, 1 / unit->adjoint_factors[static_cast<std::size_t>(k)]);
     }
 
     SosGradientLanes<Sample> gradient_lanes(int64_t from, int64_t to) const {
@@ -173,16 +191,25 @@ private:
     // The filter's state at a tile's start. A tile may start between two checkpoints, where a shorter segment ended.
     void restore_state(int64_t position) {
         const int64_t kept = position / checkpoint_steps * checkpoint_steps;
-        for (int lane = 0; lane < forward_.count(); ++lane)
-            if (stream(lane).length > position)
-                forward_.state().set(lane, call_.checkpoints + forward_.checkpoint_at(lane, kept));
-        if (position > kept) forward_.advance(kept, position, false);
+        LaneState& state = forward_.state();
+        for (int lane = 0; lane < forward_.count(); ++lane) {
+            if (stream(lane).length <= position) continue;
+            const double* checkpoint = call_.checkpoints + forward_.checkpoint_at(lane, kept);
+            if (without_gains_ && position == kept) state.set(lane, checkpoint, call_.unit->state_factors.data());
+            else state.set(lane, checkpoint);
+        }
+        if (position == kept) return;
+        forward_.advance(kept, position, false);
+        if (!without_gains_) return;
+        for (int64_t k = 0; k < call_.forward.sections; ++k)
+            state.scale(k, call_.unit->state_factors[static_cast<std::size_t>(k)]);
     }
 
     const SosGradientCall<Sample>& call_;
     SosGroup<Sample> forward_;
     SegmentStates* ends_;
     LaneState adjoint_;
+    bool without_gains_ = false;
 };
 
 // The adjoint states at the segments' ends, from a pass from rest and the transition, as carry_states for the states

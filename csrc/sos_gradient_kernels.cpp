@@ -34,7 +34,7 @@ struct AdjointStages {
 
     // One stage, one sample: the gradient at its input.
     TORCHFX_INLINE_MEMBER vd step(int k, vd g) {
-        const vd gx = fma(c0[k], l2[k], fma(c1[k], l1[k], unit ? g : b0[k] * g));
+        const vd gx = fma(c1[k], l1[k], fma(c0[k], l2[k], unit ? g : b0[k] * g));
         vd next1 = fnma(p1[k], l1[k], fnma(p0[k], l2[k], g));
         vd next2 = l1[k];
         if (shifted) {
@@ -88,8 +88,8 @@ void run_adjoint(const SosStage* stages, int64_t count, double* adjoint, const S
     }
 }
 
-// Filters trace[0] through N stages into trace[1] ... trace[N]. With rows, trace[0] is read from them block by block on
-// the way: the transposes then fill gaps between the multiply-adds.
+// Filters trace[0] through N stages into trace[1] ... trace[N]. With rows, whole blocks of trace[0] come from them on the
+// way, each while the one before it is filtered: nothing waits for its transposes, which fill gaps between multiply-adds.
 template <int N, bool shifted, bool unit, class Sample>
 TORCHFX_NOINLINE void trace_sweep(const SosStage* stages, double* state, const Rows<const Sample>* rows, Tile* trace,
                                   int steps) {
@@ -102,12 +102,9 @@ TORCHFX_NOINLINE void trace_sweep(const SosStage* stages, double* state, const R
         }
     };
     int t = 0;
+    if (rows && VD <= steps) copy_block<backwards>(*rows, 0, trace[0]);
     for (; t + VD <= steps; t += VD) {
-        if (rows) {
-            vd r[VD];
-            read_block<backwards>(*rows, t, r);
-            write_block(trace[0], t, r);
-        }
+        if (rows && t + 2 * VD <= steps) copy_block<backwards>(*rows, t + VD, trace[0]);
         for (int i = 0; i < VD; ++i) step(t + i);
     }
     for (; t < steps; ++t) step(t);
@@ -124,8 +121,9 @@ void trace_sweep(int n, const SosStage* stages, double* state, const Rows<const 
     }
 }
 
-// Two stages keep their constants, adjoint states and sums in the registers of AVX-512. Whole blocks of the tile come
-// from and go to rows on the way where given, multiplied by `gain` as they go.
+// The adjoint of N stages over the tile, in place, and their sums: two stages keep their constants, adjoint states and
+// sums in the registers of AVX-512. Whole blocks of the tile come from and go to rows on the way where given, multiplied
+// by `gain` as they go; each a block ahead or behind, so that neither waits for a transpose.
 template <int N, bool shifted, bool unit, class Sample>
 TORCHFX_NOINLINE void gradient_sweep(const SosStage* stages, double* adjoint, double* sums, const Tile* trace,
                                      const Rows<const Sample>* from, const Rows<Sample>* to, double gain, Tile& tile,
@@ -148,24 +146,24 @@ TORCHFX_NOINLINE void gradient_sweep(const SosStage* stages, double* adjoint, do
         }
         store(tile.at + t * VD, g);
     };
+    const auto write = [&](int t) TORCHFX_INLINE_LAMBDA {
+        vd r[VD];
+        read_block(tile, t, r);
+        if (unit)
+            for (int i = 0; i < VD; ++i) r[i] *= set1(gain);
+        write_block<backwards>(*to, t, r);
+    };
     int t = steps;
     while (t % VD != 0) step(--t);
+    const int whole = t;
+    if (from && whole > 0) copy_block<backwards>(*from, whole - VD, tile);
     while (t > 0) {
-        const int start = t - VD;
-        if (from) {
-            vd r[VD];
-            read_block<backwards>(*from, start, r);
-            write_block(tile, start, r);
-        }
-        while (t > start) step(--t);
-        if (to) {
-            vd r[VD];
-            read_block(tile, start, r);
-            if (unit)
-                for (int i = 0; i < VD; ++i) r[i] *= set1(gain);
-            write_block<backwards>(*to, start, r);
-        }
+        if (from && t >= 2 * VD) copy_block<backwards>(*from, t - 2 * VD, tile);
+        if (to && t < whole) write(t);
+        for (int i = 1; i <= VD; ++i) step(t - i);
+        t -= VD;
     }
+    if (to && whole > 0) write(0);
     for (int k = 0; k < N; ++k)
         for (int i = 0; i < sums_per_stage; ++i) store(sums + (k * sums_per_stage + i) * VD, sum[k][i]);
     running.save(adjoint);
@@ -179,14 +177,14 @@ void run_gradient(const SosStage* stages, int64_t count, double* state, double* 
     Tile& tile = trace[count + 1];
     const int whole = steps / VD * VD;
 
-    Rows<const Sample> x_rows = rows_from<const Sample>(lanes.x, 0, silence<Sample>());
+    const Rows<const Sample> x_rows = rows_from<const Sample>(lanes.x, 0, silence<Sample>());
     const Rows<const Sample>* x = lanes.x_stride == 1 ? &x_rows : nullptr;
     if (x) read_singly(lanes.x, 1, whole, steps - whole, trace[0].at + whole * VD);
     else read_tile<backwards>(lanes.x, lanes.x_stride, 0, steps, trace[0]);
     for (int64_t k = 0; k < count; k += stages_per_sweep, x = nullptr)
         trace_sweep<shifted, unit>(next_sweep(count - k), stages + k, state + k * state_size, x, trace + k, steps);
 
-    Rows<const Sample> g_rows = rows_from<const Sample>(lanes.g, 0, silence<Sample>());
+    const Rows<const Sample> g_rows = rows_from<const Sample>(lanes.g, 0, silence<Sample>());
     const Rows<const Sample>* g = lanes.g_stride == 1 ? &g_rows : nullptr;
     if (g) read_singly(lanes.g, 1, whole, steps - whole, tile.at + whole * VD);
     else read_tile<backwards>(lanes.g, lanes.g_stride, 0, steps, tile);

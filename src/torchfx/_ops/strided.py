@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
 from torchfx._ops import native
+from torchfx._ops.output_memory import LARGEST, SMALLEST, reused
 from torchfx.errors import TorchFXError
 
-__all__ = ["as_channels", "empty_output", "packed", "raise_for"]
-
-HUGE = 2 << 20  # bytes from which a fresh output asks for huge pages: below, no whole one lies inside
+__all__ = ["as_channels", "empty_doubles", "empty_output", "packed", "raise_for"]
 
 STATUS = {
     1: "an argument is out of range",
@@ -37,13 +38,27 @@ def as_channels(x: Tensor, time: int) -> tuple[Tensor, int, int]:
 
 
 def empty_output(x: Tensor) -> Tensor:
-    """Return an uninitialised contiguous tensor like `x`; large ones in huge pages where the system has them.
+    """Return an uninitialised contiguous tensor like `x`, large ones where the first touch costs little.
 
-    First-touch page faults on a fresh output cost 1.0 to 1.6 ns a sample, more than the filtering.
+    Page faults on a fresh output cost 1.0 to 1.6 ns a sample, more than the filtering.
     """
-    y = torch.empty_like(x) if x.is_contiguous() else torch.empty_like(x, memory_format=torch.contiguous_format)
-    if y.nbytes >= HUGE and native.library is not None:
-        native.library.torchfx_advise_huge_pages(y.data_ptr(), y.nbytes)
+    if (size := x.nbytes) < SMALLEST:
+        return torch.empty_like(x) if x.is_contiguous() else torch.empty_like(x, memory_format=torch.contiguous_format)
+    return _empty_large(tuple(x.shape), x.dtype, size)
+
+
+def empty_doubles(shape: tuple[int, ...]) -> Tensor:
+    """Return the same of this shape, float64."""
+    size = 8 * math.prod(shape)
+    return torch.empty(shape, dtype=torch.float64) if size < SMALLEST else _empty_large(shape, torch.float64, size)
+
+
+def _empty_large(shape: tuple[int, ...], dtype: torch.dtype, size: int) -> Tensor:
+    if size <= LARGEST:
+        return reused(shape, dtype, size)
+    y = torch.empty(shape, dtype=dtype)
+    if native.library is not None:
+        native.library.torchfx_advise_huge_pages(y.data_ptr(), size)
     return y
 
 

@@ -13,7 +13,7 @@ from torchfx._ops import native
 from torchfx._ops.checks import check_stable
 from torchfx._ops.library import library
 from torchfx._ops.sos.operator import check, sos_forward_fake, sos_forward_reference
-from torchfx._ops.strided import as_channels, empty_output, packed, raise_for
+from torchfx._ops.strided import as_channels, empty_doubles, empty_output, packed, raise_for
 from torchfx.errors import TorchFXError
 
 STEPS = 256  # TORCHFX_CHECKPOINT_STEPS
@@ -51,7 +51,7 @@ def sos_forward_recording_native(
     sos = packed(sos)
     state = None if state is None else packed(state)
     y, after = empty_output(x), torch.empty(*shape, dtype=torch.float64)
-    checkpoints = torch.empty(_shape(x, sos), dtype=torch.float64)
+    checkpoints = empty_doubles(_shape(x, sos))
     status = native.library.torchfx_sos_forward_recording(
         x.dtype == torch.float64, signal.data_ptr(), *strides, y.data_ptr(), time, x.numel() // time, time,
         sos.data_ptr(), shape[0], None if state is None else state.data_ptr(), after.data_ptr(), checkpoints.data_ptr(),
