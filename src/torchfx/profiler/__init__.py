@@ -4,6 +4,7 @@
     profiler.compare({"eager": f, "compiled": g})
     with profiler.profile("traces/run", active=3) as p: ...
     with profiler.count() as c: ...
+    trace = profiler.load("trace.json.gz")
 
 Names are loaded when they are first used, so importing this package imports no PyTorch.
 """
@@ -16,11 +17,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torchfx.profiler.capture import profile
     from torchfx.profiler.counters import count, counted
+    from torchfx.profiler.difference import diff
+    from torchfx.profiler.loading import load
     from torchfx.profiler.timing import compare, measure
 
-__all__ = ["compare", "count", "counted", "measure", "profile"]
+__all__ = ["compare", "count", "counted", "diff", "load", "measure", "profile"]
 
-_HOMES = {"compare": "timing", "count": "counters", "counted": "counters", "measure": "timing", "profile": "capture"}
+_HOMES = {
+    "compare": "timing",
+    "count": "counters",
+    "counted": "counters",
+    "diff": "difference",
+    "load": "loading",
+    "measure": "timing",
+    "profile": "capture",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -86,7 +86,8 @@ class DeviceWork:
     @property
     def kernels(self) -> Int32:
         """Rows of kernels, by start."""
-        return self.rows[self._events.kind[self.rows] == Kind.KERNEL]
+        found: Int32 = self.rows[self._events.kind[self.rows] == Kind.KERNEL]
+        return found
 
     @cached_property
     def streams(self) -> tuple[int, ...]:
@@ -96,7 +97,9 @@ class DeviceWork:
     @cached_property
     def _communicates(self) -> Flags:
         events = self._events
-        return events.names_matching(COMMUNICATION)[events.name[self.rows]] & (events.kind[self.rows] == Kind.KERNEL)
+        named = events.names_matching(COMMUNICATION)[events.name[self.rows]]
+        flags: Flags = named & (events.kind[self.rows] == Kind.KERNEL)
+        return flags
 
     def _union(self, rows: Int32) -> Intervals:
         return Intervals.union(self._events.ts[rows], self._events.end[rows])
@@ -107,7 +110,7 @@ def devices_of(events: Events, rows: Int32) -> Int64:
     found = events.integers("device", rows)
     missing = np.flatnonzero(found == ABSENT)
     if len(missing):
-        by_lane = np.array([int(lane.pid) if lane.pid.lstrip("-").isdigit() else 0 for lane in events.lanes], np.int64)
+        by_lane = np.array([_digits(lane.pid) for lane in events.lanes], np.int64)
         found[missing] = by_lane[events.lane[rows[missing]]]
     return found
 
@@ -123,5 +126,5 @@ def streams_of(events: Events, rows: Int32) -> Int64:
 
 
 def _digits(text: str) -> int:
-    digits = "".join(character for character in text if character.isdigit())
+    digits = "".join(character for character in text if character in "0123456789")[:19]
     return int(digits) % 2**62 if digits else 0

@@ -6,31 +6,27 @@ import json
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from torchfx.profiler.trace.columns import ABSENT, Argument, Columns, Int32, Int64
-from torchfx.profiler.trace.kinds import Kind, kind_of
+from torchfx.profiler.trace.distinct import distinct
+from torchfx.profiler.trace.kinds import Kind, kinds_of
+from torchfx.profiler.trace.lanes import Lane, lanes_of
 
-__all__ = ["DAY", "Damage", "Events", "Lane"]
+__all__ = ["DAY", "Damage", "Events", "Lane", "parse_list"]
 
 DAY: Final = 24 * 3600 * 10**9
 """Longer than any event of a trace, nanoseconds: such a duration is an exporter's mistake."""
 
+# Who is around whom where times are equal: lower is further out.
+_RANK: Final = np.full(max(Kind) + 1, 4, np.uint8)
+_RANK[[Kind.PYTHON, Kind.ANNOTATION, Kind.OPERATOR, Kind.RUNTIME]] = (0, 1, 2, 3)
+
 # Spellings of one argument over the years.
 _SYNONYMS: Final = {"external id": "External id", "Input dims": "Input Dims"}
-
-
-@dataclass(frozen=True)
-class Lane:
-    """A row of the timeline: a thread of the host, or a stream of a device."""
-
-    pid: str
-    tid: str
-    label: str
-    """The thread's name where the file tells it, such as "thread 123 (python)" or "stream 7"."""
 
 
 @dataclass
@@ -41,7 +37,7 @@ class Damage:
     negative: int = 0
     absurd: int = 0
     zero: int = 0
-    """GPU work that is said to begin at time 0, while everything else doesn't."""
+    """GPU work without a time of its own: said to take nothing at 0, or to begin at 0 while all else is far off."""
 
 
 class Events:
@@ -63,11 +59,11 @@ class Events:
         self.ts, self.name, self.offset = columns.ts, columns.name, columns.offset
         self.flow, self.phase = columns.flow, columns.phase
         self.arguments = _unified(columns.arguments)
-        self.kind = _kinds(columns)
-        self.dur = np.where(columns.dur == ABSENT, 0, columns.dur)
+        self.kind = kinds_of(columns)
+        self.dur: Int64 = np.where(columns.dur == ABSENT, np.int64(0), columns.dur)
         self.damage = self._drop_damaged()
         self.end: Int64 = self.ts + self.dur
-        self.lane, self.lanes = _lanes(columns, self.texts)
+        self.lane, self.lanes = lanes_of(columns)
 
     def __len__(self) -> int:
         return len(self.ts)
@@ -78,14 +74,19 @@ class Events:
         return self.texts[i] if i >= 0 else ""
 
     def rows(self, *kinds: Kind) -> Int32:
-        """Rows of these kinds by start; of equal starts the longer first, so that parents precede children."""
+        """Rows of these kinds by start, parents before children.
+
+        Of equal starts the longer comes first; of equal times frames, annotations, operators, runtime calls, in this
+        order, since that is who calls whom.
+        """
         return self._by_kind.setdefault(kinds, self._sorted(kinds))
 
     def find(self, pattern: str, *kinds: Kind) -> Int32:
         """Rows of these kinds whose name matches a regular expression from its beginning, by start."""
         rows = self.rows(*kinds)
         wanted = self.names_matching(pattern)
-        return rows[wanted[self.name[rows]]]
+        found: Int32 = rows[wanted[self.name[rows]]]
+        return found
 
     def names_matching(self, pattern: str) -> npt.NDArray[np.bool_]:
         """Whether each text matches a regular expression from its beginning; one more entry for "no name"."""
@@ -99,7 +100,8 @@ class Events:
 
     def integers(self, key: str, rows: npt.ArrayLike) -> Int64:
         """Return an integer argument of each row; `ABSENT` where it has none."""
-        return self._lookup(key, np.asarray(rows), ABSENT, np.int64)
+        found: Int64 = self._lookup(key, np.asarray(rows), ABSENT, np.int64)
+        return found
 
     def floats(self, key: str, rows: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return a number of each row; NaN where it has none."""
@@ -120,8 +122,8 @@ class Events:
         """Whether any event has this argument."""
         return key in self.arguments and len(self.arguments[key].rows) > 0
 
-    def _lookup(self, key: str, rows: npt.NDArray[np.integer], absent: float, dtype: type) -> npt.NDArray:  # type: ignore[type-arg]
-        result = np.full(len(rows), absent, dtype)
+    def _lookup(self, key: str, rows: npt.NDArray[Any], absent: float, dtype: type) -> npt.NDArray[Any]:
+        result: npt.NDArray[Any] = np.full(len(rows), absent, dtype)
         argument = self.arguments.get(key)
         if argument is None or not len(argument.rows):
             return result
@@ -134,19 +136,35 @@ class Events:
         chosen = np.zeros(max(Kind) + 1, np.bool_)
         chosen[list(kinds)] = True
         rows = np.flatnonzero(chosen[self.kind]).astype(np.int32)
-        found: Int32 = rows[np.lexsort((-self.dur[rows], self.ts[rows]))]
-        return found
+        rows = rows[np.argsort(self.ts[rows], kind="stable")]
+        times = self.ts[rows]
+        tied = np.zeros(len(rows) + 1, np.bool_)
+        tied[1:-1] = times[1:] == times[:-1]
+        among = np.flatnonzero(tied[1:] | tied[:-1])  # few: sorting those alone by all keys is cheaper
+        if len(among):
+            group = rows[among]
+            rows[among] = group[np.lexsort((_RANK[self.kind[group]], -self.dur[group], times[among]))]
+        return rows
 
     def _drop_damaged(self) -> Damage:
         real = self.kind != Kind.OTHER
         lost = real & (self.ts == ABSENT)
         negative = real & (self.dur < 0)
         absurd = real & (self.dur > DAY)
-        work = np.isin(self.kind, (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET))
-        zero = work & (self.ts == 0)
-        if zero.any() and np.count_nonzero(real & (self.ts == 0)) == np.count_nonzero(real):
-            zero[:] = False
-        self.dur[negative] = 0
+        zero = np.zeros(len(real), np.bool_)
+        timed = np.flatnonzero(real & ~lost)
+        if len(timed):
+            # Almost always all are near the first; only where they aren't the middle has to be found.
+            middle = int(self.ts[timed[0]])
+            if int(self.ts[timed].max()) - middle > DAY or middle - int(self.ts[timed].min()) > DAY:
+                middle = int(np.partition(self.ts[timed], len(timed) // 2)[len(timed) // 2])
+            far = (self.ts < middle - DAY) | (self.ts > middle + DAY)
+            work = (self.kind >= Kind.KERNEL) & (self.kind <= Kind.MEMSET)
+            zero = work & (self.ts == 0) & (far | (self.dur == 0))
+            if np.count_nonzero(zero) == np.count_nonzero(work & real) and not far.any():
+                zero[:] = False  # a trace that begins at 0 and takes no time
+            absurd |= real & far & ~lost & ~zero
+        self.dur[negative | absurd | lost] = 0
         self.kind[lost | absurd | zero] = Kind.OTHER
         return Damage(*(int(np.count_nonzero(bad)) for bad in (lost, negative, absurd, zero)))
 
@@ -161,7 +179,8 @@ class Events:
     @cached_property
     def _names(self) -> list[int]:
         """Texts that are names of events: few, where arguments bring many more texts."""
-        return [int(i) for i in np.unique(self.name[self.kind != Kind.OTHER]) if i >= 0]
+        found: list[int] = distinct(self.name[self.kind != Kind.OTHER], len(self.texts)).tolist()
+        return found
 
 
 def _unified(arguments: dict[str, Argument]) -> dict[str, Argument]:
@@ -174,43 +193,10 @@ def _unified(arguments: dict[str, Argument]) -> dict[str, Argument]:
 
 
 def _merged(a: Argument, b: Argument) -> Argument:
-    rows, values = np.concatenate((a.rows, b.rows)), np.concatenate((a.values, b.values))
+    rows: Int32 = np.concatenate((a.rows, b.rows))
+    values: Int64 = np.concatenate((a.values, b.values)).astype(a.values.dtype)
     order = np.argsort(rows, kind="stable")
     return Argument(rows[order], values[order])
-
-
-def _kinds(columns: Columns) -> npt.NDArray[np.uint8]:
-    kind = np.full(len(columns), Kind.OTHER, np.uint8)
-    complete = np.flatnonzero((columns.phase == ord("X")) & (columns.category >= 0))
-    pairs = columns.category[complete].astype(np.int64) << 32 | (columns.name[complete].astype(np.int64) & 0xFFFFFFFF)
-    distinct, which = np.unique(pairs, return_inverse=True)
-    texts = columns.texts
-    kinds = [kind_of(texts[pair >> 32], _text(texts, pair & 0xFFFFFFFF)) for pair in distinct.tolist()]
-    kind[complete] = np.array(kinds, np.uint8)[which] if kinds else Kind.OTHER
-    memory = [i for i, text in enumerate(texts) if text == "[memory]"]
-    if memory:  # an instant or, from the Python exporter, a complete event; the phase doesn't matter
-        kind[columns.name == memory[0]] = Kind.MEMORY
-    return kind
-
-
-def _text(texts: list[str], i: int) -> str:
-    return texts[i] if i < len(texts) else ""
-
-
-def _lanes(columns: Columns, texts: list[str]) -> tuple[Int32, list[Lane]]:
-    pairs = columns.pid.astype(np.int64) << 32 | (columns.tid.astype(np.int64) & 0xFFFFFFFF)
-    distinct, which = np.unique(pairs, return_inverse=True)
-    labels: dict[int, str] = {}
-    named = columns.arguments.get("name")
-    if named is not None:
-        for row, value in zip(named.rows.tolist(), named.values.tolist(), strict=True):
-            if columns.phase[row] == ord("M") and _text(texts, int(columns.name[row]) & 0xFFFFFFFF) == "thread_name":
-                labels[int(which[row])] = texts[int(value)].strip()
-    lanes = []
-    for i, pair in enumerate(distinct.tolist()):
-        pid, tid = _text(texts, pair >> 32 if pair >= 0 else -1 & 0xFFFFFFFF), _text(texts, pair & 0xFFFFFFFF)
-        lanes.append(Lane(pid, tid, labels.get(i, tid if not tid.isdigit() else f"thread {tid}")))
-    return which.astype(np.int32).reshape(-1), lanes
 
 
 def parse_list(text: str | None) -> list[object]:

@@ -64,6 +64,8 @@ class Intervals:
 
     def clip(self, start: int, end: int) -> Intervals:
         """Keep the parts within [start, end)."""
+        if end <= start:
+            return NOTHING
         first, last = np.searchsorted(self.ends, start, "right"), np.searchsorted(self.starts, end, "left")
         if first >= last:
             return NOTHING
@@ -80,12 +82,13 @@ class Intervals:
         i = np.searchsorted(self.starts, moments, "right")
         last = np.maximum(i - 1, 0)
         inside = np.clip(moments - self.starts[last], 0, self.ends[last] - self.starts[last])
-        found: Int64 = np.where(i > 0, before[last] + inside, 0)
+        found: Int64 = np.where(i > 0, before[last] + inside, np.int64(0))
         return found
 
     def overlap(self, starts: npt.ArrayLike, ends: npt.ArrayLike) -> Int64:
         """Return how much of each stretch [start, end) they cover, nanoseconds; one number per stretch."""
-        return np.maximum(self.covered_before(ends) - self.covered_before(starts), 0)
+        found: Int64 = np.maximum(self.covered_before(ends) - self.covered_before(starts), 0)
+        return found
 
     def __and__(self, other: Intervals) -> Intervals:
         """What both cover."""

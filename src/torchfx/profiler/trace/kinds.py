@@ -5,7 +5,13 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-__all__ = ["GPU_WORK", "HOST", "Kind", "kind_of"]
+import numpy as np
+import numpy.typing as npt
+
+from torchfx.profiler.trace.columns import Columns
+from torchfx.profiler.trace.distinct import distinct
+
+__all__ = ["GPU_WORK", "HOST", "Kind", "kind_of", "kinds_of"]
 
 
 class Kind(IntEnum):
@@ -73,4 +79,22 @@ def kind_of(category: str, name: str) -> Kind:
     kind = _KINDS.get(category, Kind.OTHER)
     if kind is Kind.OPERATOR and name.startswith(_ANNOTATIONS):
         return Kind.ANNOTATION
+    return kind
+
+
+def kinds_of(columns: Columns) -> npt.NDArray[np.uint8]:
+    """The `Kind` of each event."""
+    texts, count = columns.texts, len(columns.texts)
+    meaning = np.zeros(count + 1, np.uint8)  # by category; the last entry answers for "missing"
+    for i in distinct(columns.category, count).tolist():
+        meaning[i] = kind_of(texts[i], "")
+    kind = meaning[columns.category]
+    kind[columns.phase != ord("X")] = Kind.OTHER
+    operators = np.flatnonzero(kind == Kind.OPERATOR)
+    annotates = np.zeros(count + 1, np.bool_)
+    for i in distinct(columns.name[operators], count).tolist():
+        annotates[i] = kind_of("cpu_op", texts[i]) is Kind.ANNOTATION
+    kind[operators[annotates[columns.name[operators]]]] = Kind.ANNOTATION
+    if "[memory]" in texts:  # an instant or, from the Python exporter, a complete event; the phase doesn't matter
+        kind[columns.name == texts.index("[memory]")] = Kind.MEMORY
     return kind

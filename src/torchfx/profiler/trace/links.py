@@ -34,11 +34,8 @@ class Links:
         calls = events.rows(Kind.RUNTIME)
         ids = events.integers("correlation", calls)
         usable = (ids != ABSENT) & (ids != 0)
-        calls, ids = calls[usable], ids[usable]
-        # Two calls with one id (a driver call inside a runtime call): the launch is the one that says so.
-        rank = events.names_matching(LAUNCH)[events.name[calls]]
-        order = np.lexsort((~rank, ids))
-        self._calls, self._ids = calls[order], ids[order]
+        self._calls, self._ids = self._one_per_launch(calls[usable], ids[usable])
+        self._repeated = bool((self._ids[1:] == self._ids[:-1]).any())
         self.launch: Int32 = self._launch_of(self.work)
 
     def of(self, rows: Int32) -> Int32:
@@ -68,6 +65,28 @@ class Links:
         found: Int32 = np.bincount(self.launch[self.launch >= 0], minlength=len(self._events)).astype(np.int32)
         return found
 
+    def _one_per_launch(self, calls: Int32, ids: Int64) -> tuple[Int32, Int64]:
+        """Sort calls by id, then by start; of calls inside each other with one id only the launch stays.
+
+        A driver call inside a runtime call has its id. The same id further away is another launch: files of several
+        processes merged into one have such.
+        """
+        order = np.argsort(ids, kind="stable")
+        calls, ids = calls[order], ids[order]
+        again = np.flatnonzero(ids[1:] == ids[:-1]) + 1
+        if not len(again):
+            return calls, ids
+        events = self._events
+        launches = events.names_matching(LAUNCH)[events.name[calls]]
+        keep = np.ones(len(calls), np.bool_)
+        end, lane = events.end[calls], events.lane[calls]
+        j = 0
+        for i in again.tolist():  # pairs are rare, but for files written with driver calls recorded
+            j = i - 1 if keep[i - 1] else j
+            if events.ts[calls[i]] < end[j] and lane[i] == lane[j]:
+                keep[j if launches[i] and not launches[j] else i] = False
+        return calls[keep], ids[keep]
+
     def _launch_of(self, rows: Int32) -> Int32:
         result = np.full(len(rows), -1, np.int32)
         if not len(self._ids):
@@ -76,4 +95,26 @@ class Links:
         i = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
         there = self._ids[i] == ids
         result[there] = self._calls[i[there]]
+        if self._repeated:
+            several = np.flatnonzero(there & (np.searchsorted(self._ids, ids, "right") - i > 1))
+            result[several] = self._latest_before(ids[several], self._events.ts[rows[several]], result[several])
         return result
+
+    def _latest_before(self, ids: Int64, times: Int64, otherwise: Int32) -> Int32:
+        """For device work whose id several launches have: the last of them that began before it."""
+        events, n = self._events, len(self._ids)
+        order = np.lexsort(
+            (
+                np.repeat([0, 1], [n, len(ids)]),
+                np.concatenate((events.ts[self._calls], times)),
+                np.concatenate((self._ids, ids)),
+            )
+        )
+        call = np.where(order < n, np.arange(len(order)), -1)
+        call = np.maximum.accumulate(call)  # the last call at or before each place
+        found = otherwise.copy()
+        work = np.flatnonzero((order >= n) & (call >= 0))
+        before = order[call[work]]
+        same = self._ids[before] == ids[order[work] - n]
+        found[order[work[same]] - n] = self._calls[before[same]]
+        return found

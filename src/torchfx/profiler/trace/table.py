@@ -25,7 +25,7 @@ class Table:
     >>> print(table.sorted("time_us"))
     name  time_us
     add       5.5
-    mul       2.0
+    mul         2
     >>> table.rows()[0]
     {'name': 'mul', 'time_us': 2.0}
     """
@@ -37,6 +37,11 @@ class Table:
         if len({len(values) for values in self.columns.values()}) > 1:
             lengths = {name: len(values) for name, values in self.columns.items()}
             raise ArgumentError(f"columns must have equal lengths, got {lengths}")
+
+    @classmethod
+    def of(cls, rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Table:
+        """Make a table of dictionaries that all have these names."""
+        return cls({name: [row[name] for row in rows] for name in names})
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()))) if self.columns else 0
@@ -68,8 +73,10 @@ class Table:
 
     def sorted(self, by: str, *, descending: bool = True) -> Table:
         """The rows in order of one column, the largest first."""
-        order = np.argsort(np.asarray(self[by]), kind="stable")
-        return self.take(order[::-1] if descending else order)
+        values = np.asarray(self[by])
+        if descending:  # of equal values the first stays first
+            return self.take(len(values) - 1 - np.argsort(values[::-1], kind="stable")[::-1])
+        return self.take(np.argsort(values, kind="stable"))
 
     def head(self, n: int = 10) -> Table:
         """The first rows."""
@@ -123,6 +130,8 @@ def _plain(values: Any) -> list[Any]:
 
 def _shown(value: object) -> str:
     if isinstance(value, float):
-        return f"{value:.3f}".rstrip("0").rstrip(".") if abs(value) >= 1000 or value == int(value) else f"{value:.4g}"
+        if value != value:  # not a number: not known
+            return "-"
+        return f"{value:.3f}".rstrip("0").rstrip(".") if abs(value) >= 1000 or value.is_integer() else f"{value:.4g}"
     text = "" if value is None else str(value)
     return text if len(text) <= 60 else text[:57] + "..."

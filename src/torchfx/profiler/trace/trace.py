@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from torchfx.profiler.trace import queries
 from torchfx.profiler.trace.columns import Columns, Int32, Repairs
 from torchfx.profiler.trace.device import DeviceWork, devices_of
-from torchfx.profiler.trace.events import Events, Lane
+from torchfx.profiler.trace.events import Events
 from torchfx.profiler.trace.info import Info, read_info
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import HOST, Kind
+from torchfx.profiler.trace.lanes import Lane
 from torchfx.profiler.trace.links import Links
+from torchfx.profiler.trace.origin import NOWHERE, Origin
+from torchfx.profiler.trace.overhead import closing_sync, profiler_overhead
+from torchfx.profiler.trace.queries.idle import IdleTime
 from torchfx.profiler.trace.steps import Step, find_steps
 from torchfx.profiler.trace.tree import Tree
 from torchfx.profiler.trace.window import Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    import pandas as pd
 
 __all__ = ["Trace"]
 
@@ -35,10 +42,23 @@ class Trace:
         info: devices, rank, versions, flags.
         repairs: what was wrong with the file.
         size: bytes of the decompressed file.
+        origin: the file as it was when it was read.
+        part: the stretch of time that was asked for where only one was, (start, end); or None.
     """
 
-    def __init__(self, file: str, columns: Columns) -> None:
+    def __init__(
+        self,
+        file: str,
+        columns: Columns,
+        origin: Origin = NOWHERE,
+        *,
+        beginning: int | None = None,
+        part: tuple[int, int] | None = None,
+    ) -> None:
         self.file = file
+        self.origin = origin
+        self.part = part
+        self._beginning = beginning
         self.info: Info = read_info(columns.top)
         self.repairs: Repairs = columns.repairs
         self.size = columns.size
@@ -173,58 +193,52 @@ class Trace:
             return 0, 0
         return int(self.events.ts[rows].min()), int(self.events.end[rows].max())
 
+    @property
+    def beginning(self) -> int:
+        """The first start of the whole trace, also where only a part was loaded: what tables count `start_us` from."""
+        return self.span[0] if self._beginning is None else self._beginning
+
     @cached_property
     def window(self) -> Window:
         """The time rules speak about unless they say otherwise: the steps, until their device work ends; or all."""
         steps = self.steps_found
+        if not steps and self.part is not None:
+            start, end = ((moment - self.beginning) / 1000 for moment in self.part)
+            return Window(f"{start:.0f} to {end:.0f} us of the trace", *self.part)
         if not steps:
             return Window("the whole trace", *self.span)
         first, last = steps[0].name, steps[-1].name
         name = f"{first} to {last}" if len(steps) > 1 else first
         if steps[0].inferred:
-            name = f"{len(steps)} steps inferred from {first}"
+            name = f"{len(steps)} inferred steps ({first})"
         return Window(name, min(s.start for s in steps), max(s.device_end for s in steps))
 
     @cached_property
     def overhead(self) -> Intervals:
         """What the profiler itself took: its buffers and set-up, and the wait for the device when it was stopped."""
-        rows = self.events.rows(Kind.OVERHEAD)
-        starts, ends = self.events.ts[rows], self.events.end[rows]
-        if self.closing_sync >= 0:
-            starts = np.append(starts, self.events.ts[self.closing_sync])
-            ends = np.append(ends, self.events.end[self.closing_sync])
-        return Intervals.union(starts, ends)
+        return profiler_overhead(self)
 
     @cached_property
     def closing_sync(self) -> int:
-        """The row of the wait for the device that the profiler made when it was stopped, or -1.
-
-        It is the last one, no operator or annotation is around it, and nothing the program does follows.
-        """
-        rows = self.events.find(r"(cuda|hip)(Device|Ctx)Synchronize", Kind.RUNTIME)
-        if not len(rows):
-            return -1
-        last = int(rows[-1])
-        after = self.events.rows(Kind.OPERATOR, Kind.ANNOTATION)
-        followed = len(after) > 0 and int(self.events.ts[after[-1]]) >= int(self.events.ts[last])
-        inside = any(self.events.kind[above] in (Kind.OPERATOR, Kind.ANNOTATION) for above in self.ancestors(last))
-        return -1 if followed or inside else last
+        """The row of the wait for the device that the profiler made when it was stopped, or -1."""
+        return closing_sync(self)
 
     @cached_property
-    def idle(self) -> Intervals:
-        """When, within the window, no device had work and the profiler itself was not the reason."""
+    def idle(self) -> IdleTime:
+        """When, within the window, no device had work and the profiler itself was not the reason.
+
+        Called, `trace.idle()`, it is a table of the gaps with their reasons.
+        """
         start, end = self.window.start, self.window.end
-        return Intervals.union([start], [end]) - self.gpu.busy - self.overhead
+        times = Intervals.union([start], [end]) - self.gpu.busy - self.overhead
+        return IdleTime(times.starts, times.ends, trace=self)
 
     def in_steps(self, rows: Int32) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Whether each host event begins within a step; all of them do where there are no steps."""
         steps = self.steps_found
         if not steps:
             return np.ones(len(rows), np.bool_)
-        starts, ends = np.array([step.start for step in steps]), np.array([step.end for step in steps])
-        i = np.searchsorted(starts, self.events.ts[rows], "right") - 1
-        found: np.ndarray[tuple[int], np.dtype[np.bool_]] = (i >= 0) & (self.events.ts[rows] < ends[np.maximum(i, 0)])
-        return found
+        return np.asarray(self.step_of(rows) >= 0)
 
     def step_of(self, rows: Int32) -> Int32:
         """The index of the step each host event begins in, or -1."""
@@ -239,3 +253,27 @@ class Trace:
     def ancestors(self, row: int) -> Iterator[int]:
         """The calls around a host event, from the innermost, without Python frames."""
         return self.calls.ancestors(row)
+
+    # Questions: each is a function of the trace in a file of its own, and a method here
+
+    ops = queries.ops
+    kernels = queries.kernels
+    steps = queries.step_times
+    launches = queries.launches
+    copies = queries.copies
+    memory = queries.memory
+    modules = queries.module_times
+    compile = queries.compilation
+    overlap = queries.overlap
+    critical_path = queries.critical_path
+    arguments = queries.arguments
+    sql = queries.sql
+    to_table = queries.event_table
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The events as a DataFrame, with the columns of `to_table`. Needs pandas."""
+        return self.to_table().to_pandas()
+
+    def to_arrow(self) -> Any:
+        """The events as a pyarrow.Table, with the columns of `to_table`. Needs pyarrow."""
+        return self.to_table().to_arrow()

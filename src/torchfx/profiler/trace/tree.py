@@ -7,12 +7,18 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from torchfx.profiler.trace.columns import Int32, Int64
 from torchfx.profiler.trace.events import Events
 from torchfx.profiler.trace.kinds import Kind
 
 __all__ = ["BLEED", "Tree"]
+
+PEELED: Final = 3
+"""Levels of nesting that are looked for one by one before all that is left is searched at once."""
+
+Flags = npt.NDArray[np.bool_]
 
 BLEED: Final = 1000
 """A child may end so many nanoseconds after its parent: clocks were once read in whole microseconds."""
@@ -29,7 +35,9 @@ class Tree:
     def __init__(self, events: Events, *kinds: Kind) -> None:
         self._events = events
         rows = events.rows(*kinds)
-        rows = rows[np.argsort(events.lane[rows], kind="stable")]
+        if len(rows) and len(events.lanes) > 1:
+            small = np.uint16 if len(events.lanes) <= 1 << 16 else np.int32  # numpy sorts 16 bits in linear time
+            rows = rows[np.argsort(events.lane[rows].astype(small), kind="stable")]
         self.rows: Int32 = rows
         self.parent: Int32 = np.full(len(events), -1, np.int32)
         if len(rows):
@@ -79,11 +87,13 @@ class Tree:
     def sizes(self) -> Int32:
         """How many events are inside each row, at any depth."""
         sizes = np.zeros(len(self.parent), np.int32)
-        level = self.depth[self.rows]
-        order = self.rows[np.argsort(level, kind="stable")]
-        ends = np.cumsum(np.bincount(level)) if len(level) else []
-        for start, end in reversed(list(zip(ends[:-1], ends[1:], strict=True))):
-            np.add.at(sizes, self.parent[order[start:end]], sizes[order[start:end]] + 1)
+        rows, above = self.rows, self.parent.copy()
+        count = np.zeros(len(sizes), np.int64)
+        count[rows] = 1
+        while len(rows := rows[above[rows] >= 0]):  # counted over twice as many generations in each round
+            count += np.bincount(above[rows], weights=count[rows], minlength=len(count)).astype(np.int64)
+            above[rows] = above[above[rows]]
+        sizes[self.rows] = count[self.rows] - 1
         return sizes
 
     @cached_property
@@ -95,7 +105,52 @@ class Tree:
         above = self.parent[inner]
         inside = np.minimum(events.end[inner], events.end[above]) - events.ts[inner]
         np.subtract.at(own, above, inside)
-        return np.maximum(own, 0)
+        found: Int64 = np.maximum(own, 0)
+        return found
+
+    def nearest(self, wanted: Flags) -> Int32:
+        """For every row of the trace, the innermost wanted event around it, itself included; -1 where there is none.
+
+        Args:
+            wanted: one flag per row of the trace; rows outside the tree never count.
+        """
+        found = np.full(len(self.parent), -1, np.int32)
+        found[self.rows] = np.where(wanted[self.rows], self.rows, self.parent[self.rows])
+        settled = np.zeros(len(found) + 1, np.bool_)  # the last entry answers for -1
+        settled[self.rows] = wanted[self.rows]
+        settled[-1] = True
+        open_ = self.rows[~settled[found[self.rows]]]
+        while len(open_):  # all jump at once, over twice the distance each time
+            found[open_] = found[found[open_]]
+            open_ = open_[~settled[found[open_]]]
+        return found
+
+    def sums(self, amounts: Int64) -> Int64:
+        """For every row in the tree, the amounts of itself and of everything inside it; 0 elsewhere.
+
+        Args:
+            amounts: one number per row of the trace.
+        """
+        before = np.concatenate(([0], np.cumsum(amounts[self.rows])))
+        found = np.zeros(len(self.parent), np.int64)
+        first = np.arange(len(self.rows))
+        found[self.rows] = before[first + self.sizes[self.rows] + 1] - before[first]
+        return found
+
+    def outermost_of_name(self, rows: Int32) -> Int32:
+        """Of these rows those that aren't inside another of them with the same name."""
+        rows = rows[self._place[rows] >= 0]
+        place, name = self._place[rows].astype(np.int64), self._events.name[rows].astype(np.int64)
+        order = np.lexsort((place, name))
+        rows, place, name = rows[order], place[order], name[order]
+        if not len(rows):
+            return rows
+        # The furthest that any earlier one of the name reaches; names come one after another, so none mixes in.
+        base = (name - name.min()) * (len(self.rows) + 1)
+        reach = np.maximum.accumulate(base + place + self.sizes[rows])
+        fresh = np.concatenate(([True], base[1:] + place[1:] > reach[:-1]))
+        found: Int32 = np.sort(rows[fresh])
+        return found
 
     @cached_property
     def _by_parent(self) -> Int32:
@@ -121,7 +176,8 @@ def _above(lane: Int32, start: Int64, end: Int64) -> Int64:
     guess is the next one to try: all events jump at once, over twice the distance each time.
     """
     guess = np.arange(-1, len(start) - 1, dtype=np.int64)
-    open_ = np.arange(len(start), dtype=np.int64)
+    _shorten(guess, lane, start, end)
+    open_ = np.flatnonzero(guess >= 0)
     while len(open_):
         other = guess[open_]
         candidate = np.maximum(other, 0)
@@ -133,3 +189,27 @@ def _above(lane: Int32, start: Int64, end: Int64) -> Int64:
         open_, candidate = open_[past], candidate[past]
         guess[open_] = guess[candidate]
     return guess
+
+
+def _shorten(guess: Int64, lane: Int32, start: Int64, end: Int64) -> None:
+    """Make better first guesses for long rows of events one after another, as under the annotation of a loop.
+
+    Where nothing before in its group reaches beyond the start of an event, nothing but the group's owner can be around
+    it. What is left belongs to the groups of those found so. The groups at first are the lanes, owned by nobody.
+    """
+    if not len(start):
+        return
+    rows, owner = np.arange(len(start)), np.full(len(start), -1)
+    begins = np.concatenate(([True], lane[1:] != lane[:-1]))
+    low, span = int(start.min()), int(end.max()) - int(start.min()) + 1
+    for _ in range(PEELED):
+        group = np.cumsum(begins) - 1
+        if not len(rows) or (int(group[-1]) + 1) * span > np.iinfo(np.int64).max:
+            return
+        before = group * span - low  # sets each group's times behind those of the group before
+        reach = np.maximum.accumulate(before + end[rows])
+        alone = np.concatenate(([True], reach[:-1] <= (before + start[rows])[1:]))
+        guess[rows[alone]] = owner[alone]
+        last = np.maximum.accumulate(np.where(alone, np.arange(len(rows)), 0))
+        rows, owner = rows[~alone], rows[last][~alone]
+        begins = np.concatenate(([True], owner[1:] != owner[:-1]))[: len(rows)]

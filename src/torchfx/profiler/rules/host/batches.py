@@ -11,11 +11,12 @@ from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.columns import Int32, Int64
 from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.launching import device_known
+from torchfx.profiler.trace.occupation import NEXT_BATCH
 from torchfx.profiler.trace.trace import Trace
 
 __all__ = ["dataloader_single_process", "dataloader_wait"]
 
-NEXT_BATCH = r"enumerate\(DataLoader\)#.*__next__"
 IN_PROCESS = r"enumerate\(DataLoader\)#_SingleProcessDataLoaderIter"
 
 
@@ -27,8 +28,9 @@ IN_PROCESS = r"enumerate\(DataLoader\)#_SingleProcessDataLoaderIter"
 def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """The program waits for its next batch.
 
-    Sees: the time in `enumerate(DataLoader)#...__next__` during which no device has work, as a share of the window.
-    On a machine without GPU all of that time counts.
+    Sees: the time in `enumerate(DataLoader)#...__next__`, or in the program's own annotation around getting a batch
+    ("load_data", "wait_for_batch", Lightning's "train_dataloader_next"), during which no device has work, as a share of
+    the window. On a machine without GPU all of that time counts.
 
     Costs: while the loop waits for data, nothing is computed. Loading that overlaps with the device's work is free and
     isn't counted.
@@ -37,7 +39,7 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     (`prefetch_factor`), pin the batches; or make a sample cheaper: decode once, cache, augment on the device.
     """
     rows, waited = _waits(trace)
-    total = int(waited.sum()) / 1000
+    total = min(int(waited.sum()) / 1000, trace.window.us)
     window = trace.window
     if not len(rows) or total < share * window.us:
         return
@@ -48,6 +50,9 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
             "Give the DataLoader num_workers=4 or so and persistent_workers=True; then measure again. "
             "Worker processes take a second to start and hold copies of what the dataset holds."
         )
+    elif not trace.events.names_matching(r"enumerate\(")[trace.events.name[rows]].any():
+        cause = "An annotation of the program's own says so; what is inside of it isn't recorded."
+        fix = "Get the next batch in another process or thread while a step runs, as DataLoader(num_workers=4) does."
     else:
         cause = "The worker processes don't keep up: a batch takes longer to make than to use."
         fix = (
@@ -86,7 +91,7 @@ def dataloader_single_process(trace: Trace, *, share: float = 0.005) -> Iterator
     rows, waited = _waits(trace)
     single = trace.events.names_matching(IN_PROCESS)[trace.events.name[rows]]
     rows, waited = rows[single], waited[single]
-    total = int(waited.sum()) / 1000
+    total = min(int(waited.sum()) / 1000, trace.window.us)
     if not share <= (total / trace.window.us if trace.window.us else 0) < dataloader_wait.thresholds["share"]:
         return
     yield Finding(
@@ -104,8 +109,12 @@ def dataloader_single_process(trace: Trace, *, share: float = 0.005) -> Iterator
 
 def _waits(trace: Trace) -> tuple[Int32, Int64]:
     """The calls for the next batch in the window, and for how long nothing else went on during each."""
-    rows = trace.events.find(NEXT_BATCH, Kind.ANNOTATION)
-    rows = rows[trace.in_steps(rows)]
-    start, end = trace.events.ts[rows], trace.events.end[rows]
+    events, window = trace.events, trace.window
+    rows = events.find(NEXT_BATCH, Kind.ANNOTATION)
+    rows = rows[(events.ts[rows] >= window.start) & (events.ts[rows] < window.end)]
+    rows = rows[~np.isin(trace.calls.parent[rows], rows)]  # an annotation around PyTorch's own
+    if not trace.derived(device_known):  # nor is it known whether it worked meanwhile
+        return rows[:0], np.empty(0, np.int64)
+    start, end = events.ts[rows], np.minimum(events.end[rows], window.end)
     waited = trace.idle.overlap(start, end) if trace.has_gpu else np.asarray(end - start)
     return rows, waited

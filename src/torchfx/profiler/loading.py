@@ -1,0 +1,105 @@
+"""Load a trace for reading: `torchfx.profiler.load`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, cast
+
+from torchfx.errors import ArgumentError, ArgumentTypeError
+from torchfx.profiler.rules.catalogue import all_rules, matching
+from torchfx.profiler.rules.diagnose import diagnose
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.trace.columns import ARGUMENTS
+from torchfx.profiler.trace.origin import Origin
+from torchfx.profiler.trace.scanning import scan
+from torchfx.profiler.trace.selection import select as select_events
+from torchfx.profiler.trace.source import Source
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["LoadedTrace", "load"]
+
+KINDS: Final = ("int", "float", "text")
+
+
+class LoadedTrace(Trace):
+    """A trace that can be asked what is wrong with it."""
+
+    def diagnose(
+        self,
+        select: tuple[str, ...] = (),
+        ignore: tuple[str, ...] = (),
+        thresholds: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> tuple[Finding, ...]:
+        """Return what the rules find, the most time at stake first.
+
+        Args:
+            select: codes, names or families ("B") of rules; all where empty.
+            ignore: those to leave out.
+            thresholds: values by rule, then by name, as in {"dataloader-wait": {"share": 0.1}}.
+        """
+        wanted = matching(select) if select else {rule.code for rule in all_rules()}
+        codes = wanted - matching(ignore)
+        rules = [rule for rule in all_rules() if rule.code in codes]
+        return diagnose(self, rules=rules, thresholds=thresholds).findings
+
+
+def load(
+    source: Source,
+    *,
+    window: tuple[float, float] | None = None,
+    steps: str | int | Iterable[int] | None = None,
+    categories: Iterable[str] | None = None,
+    columns: Mapping[str, str] | Iterable[str] | None = None,
+    ranks: Iterable[int] | None = None,
+) -> LoadedTrace:
+    """Read a trace that `torch.profiler` wrote, or a part of it.
+
+        trace = profiler.load("trace.json.gz", steps="5-7")
+
+    Args:
+        source: a path, "-" for standard input, or an open binary file; plain or gzip. A folder with the traces of
+            several ranks gives a job of ranks (`torchfx.profiler.ranks`).
+        window: only what overlaps this stretch, (start, end) in microseconds from the beginning of the trace, with the
+            device work launched in it, and the launches of the work in it. Steps it cuts are no steps.
+        steps: only these recorded steps with their device work: "5-7", (5, 7), 5, or a list of numbers.
+        categories: only events of these, by the file's names ("cpu_op", "kernel") or those common to all years
+            ("operator", "annotation", "runtime", "python", "kernel", "memcpy", "memset", ...).
+        columns: further arguments of events to keep, by name: as "int", "float" or "text" (the default).
+        ranks: which ranks of a folder.
+
+    Raises:
+        TraceError: it cannot be read, or is no trace.
+        ArgumentError, ArgumentTypeError: a value makes no sense, or the trace has no such step or category.
+    """
+    if isinstance(source, str | os.PathLike) and os.fspath(source) != "-" and Path(source).is_dir():
+        given = {"window": window, "steps": steps, "categories": categories, "columns": columns}
+        for name, value in given.items():
+            if value is not None:
+                raise ArgumentError(f"{name} chooses a part of one trace, and {source} is a folder; got {value!r}")
+        job = import_module("torchfx.profiler.ranks.job").load_job(source, ranks=ranks)
+        return cast("LoadedTrace", job)  # answers the same questions, for several ranks
+    if ranks is not None:
+        raise ArgumentError(f"ranks chooses among the traces of a folder, and {source} is none; got {ranks!r}")
+    origin = Origin.of(source)
+    everything = scan(source, {**_extra(columns), **ARGUMENTS})
+    part = select_events(everything, window=window, steps=steps, categories=categories)
+    del everything
+    return LoadedTrace(origin.name, part.columns, origin, beginning=part.beginning, part=part.window)
+
+
+def _extra(columns: Mapping[str, str] | Iterable[str] | None) -> dict[str, str]:
+    """Arguments to keep beside the usual ones, and as what."""
+    if columns is None:
+        return {}
+    if isinstance(columns, str):
+        columns = (columns,)
+    found = dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns, "text")
+    for name, kind in found.items():
+        if not isinstance(name, str):
+            raise ArgumentTypeError(f"columns must name arguments of events, such as 'priority'; got {name!r}")
+        if kind not in KINDS:
+            raise ArgumentError(f"columns[{name!r}] must be one of 'int', 'float', 'text', got {kind!r}")
+    return found

@@ -1,0 +1,1 @@
+"""What the device computes, and how well."""

@@ -1,0 +1,158 @@
+"""Attention computed in pieces instead of by one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown, stake
+from torchfx.profiler.rules.compute.shapes import dtypes, shapes
+from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.finding import Evidence, Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.columns import Int32
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["sdpa_math_backend", "unfused_attention"]
+
+STAGES = r"aten::(bmm|baddbmm|_softmax|mm|addmm|convolution|_safe_softmax)$"
+PRODUCT = r"aten::(bmm|baddbmm)$"
+SOFTMAX = r"aten::_(safe_)?softmax$"
+MATH = r"aten::_scaled_dot_product_attention_math$"
+
+
+@rule(
+    "D8",
+    "unfused-attention",
+    source="a batched product, softmax and batched product in a row; 5 % of the window's work",
+)
+def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
+    """Attention is computed step by step, its matrix of weights written to memory.
+
+    Sees: `aten::bmm`, `aten::_softmax`, `aten::bmm` in a row on a thread, no other matrix product in between, from 5 %
+    of the kernels' time on (of the window on a machine without GPU). What `F.scaled_dot_product_attention` does itself
+    belongs to sdpa-math-backend.
+
+    Costs: the weights, heads times length squared, are written and read several times; memory grows with the square of
+    the length.
+
+    Fix: `F.scaled_dot_product_attention(q, k, v)`, with `is_causal=True` instead of a mask where that is meant.
+    """
+    events = trace.events
+    rows = events.find(STAGES, Kind.OPERATOR)
+    rows = rows[np.argsort(events.lane[rows], kind="stable")]
+    if len(rows) < 3:
+        return
+    product, soft = events.names_matching(PRODUCT)[events.name[rows]], events.names_matching(SOFTMAX)[events.name[rows]]
+    lane = events.lane[rows]
+    first = (
+        np.flatnonzero(product[:-2] & soft[1:-1] & product[2:] & (lane[:-2] == lane[2:]))
+        if len(rows) > 2
+        else np.zeros(0, np.int64)
+    )
+    spans = [(int(rows[i]), int(rows[i + 1]), int(rows[i + 2])) for i in first.tolist()]
+    math = events.names_matching(MATH)
+    spans = [span for span in spans if not any(math[events.name[above]] for above in trace.ancestors(span[1]))]
+    spans = [span for span in spans if trace.in_steps(np.array(span[:1], np.int32))[0]]
+    if not spans:
+        return
+    time_us, part, found = _cost(trace, [(a, c) for a, _, c in spans])
+    if part < share or not matters(trace, time_us, 0.005):
+        return
+    native = any(trace.name(above) == "aten::_native_multi_head_attention" for above in trace.ancestors(spans[0][1]))
+    whole = "of the kernels' time" if trace.has_gpu else "of the time"
+    yield Finding(
+        title=f"Attention is computed in pieces {len(spans)} times: {part:.0%} {whole}",
+        severity=rank(trace, time_us) if trace.has_gpu else severity_of(part),
+        confidence="high",
+        time_us=time_us,
+        window=trace.window,
+        evidence=found,
+        cause="Products and softmax are separate operators, so the matrix of weights goes to memory and back."
+        + (" They come from the fast path of nn.MultiheadAttention." if native else "")
+        + (caveat(trace) if trace.has_gpu else ""),
+        fix="Compute it with F.scaled_dot_product_attention"
+        + (
+            " in the model itself, or switch the fast path off (torch.backends.mha.set_fastpath_enabled(False)): "
+            "nn.MultiheadAttention then uses it with need_weights=False."
+            if native
+            else '; for models of a library choose its sdpa implementation (attn_implementation="sdpa").'
+        ),
+        linked=True,
+    )
+
+
+@rule(
+    "D9",
+    "sdpa-math-backend",
+    source="`aten::_scaled_dot_product_attention_math` in the trace; 5 % of the window's work",
+)
+def sdpa_math_backend(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
+    """Scaled dot-product attention falls back to its plain implementation.
+
+    Sees: `aten::_scaled_dot_product_attention_math`, from 5 % of the kernels' time on (of the window without a GPU).
+
+    Costs: about ten kernels instead of one, and the matrix of weights in memory.
+
+    Fix: the fused kernels want 16-bit inputs, a head dimension up to 256 that is a multiple of 8, and no mask (or one
+    they know). `with torch.nn.attention.sdpa_kernel([SDPBackend.FLASH_ATTENTION]):` warns with the reason.
+    """
+    rows = trace.events.find(MATH, Kind.OPERATOR)
+    rows = rows[trace.in_steps(rows)]
+    if not len(rows):
+        return
+    time_us, part, found = _cost(trace, [(row, row) for row in rows.tolist()])
+    if part < share or not matters(trace, time_us, 0.005):
+        return
+    reasons = _reasons(trace, rows)
+    whole = "of the kernels' time" if trace.has_gpu else "of the time"
+    yield Finding(
+        title=f"Attention falls back to its plain implementation {len(rows)} times: {part:.0%} {whole}",
+        severity=rank(trace, time_us) if trace.has_gpu else severity_of(part),
+        confidence="high",
+        time_us=time_us,
+        window=trace.window,
+        evidence=(*evidence(trace, rows, limit=2), *found[:3]),
+        cause=(" ".join(reasons) or "No fused kernel accepted the inputs; the trace doesn't tell why.")
+        + (caveat(trace) if trace.has_gpu else ""),
+        fix="Give it 16-bit inputs with a head dimension that is a multiple of 8 (up to 256), is_causal instead of a "
+        "mask; sdpa_kernel([SDPBackend.FLASH_ATTENTION]) around the call warns with the reason it can't be used.",
+        linked=True,
+    )
+
+
+def _cost(trace: Trace, spans: list[tuple[int, int]]) -> tuple[float, float, tuple[Evidence, ...]]:
+    """Time, share and evidence of what happens from the start of one operator to the end of another."""
+    events = trace.events
+    starts, ends = [int(events.ts[a]) for a, _ in spans], [int(events.end[c]) for _, c in spans]
+    within = Intervals.union(starts, ends)
+    if not trace.has_gpu:
+        rows = np.array(sorted({row for span in spans for row in span}), np.int32)
+        time_us = within.clip(trace.window.start, trace.window.end).total / 1000
+        return time_us, time_us / trace.window.us if trace.window.us else 0.0, evidence(trace, rows)
+    kernels = trace.derived(kernels_of)
+    launch = trace.links.of(kernels.rows)
+    chosen = launch >= 0
+    if chosen.any():
+        i = np.searchsorted(within.starts, events.ts[launch], "right") - 1
+        chosen &= (i >= 0) & (events.ts[launch] < within.ends[np.maximum(i, 0)])
+        chosen &= np.isin(events.lane[launch], events.lane[[a for a, _ in spans]])
+    rows = kernels.rows[chosen]
+    return stake(trace, rows), kernels.share(chosen), shown(trace, rows)
+
+
+def _reasons(trace: Trace, rows: Int32) -> list[str]:
+    """What of the inputs keeps the fused kernels away, as far as shapes and types tell."""
+    row = int(rows[0])
+    kinds, sizes = dtypes(trace, row)[:3], shapes(trace, row)
+    found = []
+    if kinds and kinds[0] in ("float32", "float64"):
+        found.append(f"Inputs are {kinds[0]}, which FlashAttention doesn't take.")
+    if sizes and (sizes[0][-1] % 8 or sizes[0][-1] > 256):
+        found.append(f"The head dimension is {sizes[0][-1]}.")
+    if len(sizes) > 3:
+        found.append(f"A mask of shape {sizes[3]} is given.")
+    return found

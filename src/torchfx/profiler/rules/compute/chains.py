@@ -1,0 +1,176 @@
+"""Chains of small operations, each a round trip to memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torchfx.profiler.rules.compute.kernels import Flags, caveat, kernels_of, matters, rank, shown
+from torchfx.profiler.rules.compute.shapes import elements, shapes
+from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.columns import Int32, Int64
+from torchfx.profiler.trace.device import devices_of, streams_of
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.kernel_names import MEMORY_BOUND, KernelName
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["elementwise_chain"]
+
+UPDATING = r"Optimizer\.step#|aten::_foreach_|autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"
+"""Work on parameters and gradients one by one: no compiler of a model fuses it."""
+ELEMENTWISE = (
+    r"aten::(add|sub|mul|div|neg|abs|exp|exp2|log|log2|log10|log1p|expm1|sqrt|rsqrt|pow|sin|cos|tan|tanh|sigmoid|relu|gelu|"
+    r"silu|erf|clamp|clamp_min|clamp_max|where|lerp|addcmul|addcdiv|reciprocal|square|sign|floor|ceil|round|maximum|"
+    r"minimum|leaky_relu|elu|softplus|hardtanh|threshold|masked_fill|atan2|fmod|remainder|bitwise_and|logical_and|eq|ne|"
+    r"lt|le|gt|ge)_?$"
+)
+
+
+@rule(
+    "D10",
+    "elementwise-chain",
+    source="adjacent elementwise kernels, as fusion opportunities in TraceLens; 3 in a row, 10 % of the window",
+)
+def elementwise_chain(
+    trace: Trace, *, length: float = 3, share: float = 0.1, shortest_us: float = 2, elements_at_least: float = 16384
+) -> Iterator[Finding]:
+    """Elementwise operations follow each other, each reading and writing its tensors.
+
+    Sees: on the device, three or more of PyTorch's elementwise, reduction, softmax or normalization kernels in a row on
+    a stream; on a machine without GPU, three or more elementwise operators in a row on tensors of 16384 elements or
+    more (needs `record_shapes=True`). Counted is what remains when the longest of each run is kept, from 10 % of the
+    kernels' time (on the CPU, of the window) on. Optimizers and the accumulation of gradients are left out.
+
+    Costs: such a kernel takes as long as its tensors take to be read and written; fused, intermediate tensors never
+    leave the registers.
+
+    Fix: `torch.compile` around them, or one operator that does the same (`F.layer_norm`, `F.gelu`, `torch.addcmul`).
+    """
+    if trace.has_gpu:
+        yield from _on_device(trace, length, share, shortest_us * 1000)
+    else:
+        yield from _on_cpu(trace, length, share, elements_at_least)
+
+
+def _on_device(trace: Trace, length: float, share: float, shortest: float) -> Iterator[Finding]:
+    events, kernels = trace.events, trace.derived(kernels_of)
+    if not len(kernels.rows):
+        return
+    launch = trace.links.of(kernels.rows)
+    fusable = kernels.that(_fusable) & ~_updates(trace, launch) & (kernels.spent >= shortest)
+    step = np.where(launch >= 0, trace.step_of(np.maximum(launch, 0)), -1)
+    places = np.stack((devices_of(events, kernels.rows), streams_of(events, kernels.rows), step))
+    place = np.unique(places, axis=1, return_inverse=True)[1].reshape(-1)
+    order = np.argsort(place, kind="stable")
+    inside, run = _runs(fusable[order], place[order], length)
+    if not inside.any():
+        return
+    at, spent = order[inside], kernels.spent[order][inside]
+    saved = int(spent.sum()) - _longest(run[inside], spent)
+    part = saved / kernels.total if kernels.total else 0.0
+    time_us = min(saved / 1000, trace.window.us)
+    if part < share or not matters(trace, time_us):
+        return
+    count = len(np.unique(run[inside]))
+    rows = kernels.rows[at]
+    compiled = bool(kernels.that(lambda name: name.library == "Triton").any())
+    yield Finding(
+        title=f"{len(at)} elementwise kernels stand in {count} chains; fused they could save {part:.0%} of kernel time",
+        severity=rank(trace, time_us),
+        confidence="medium",
+        time_us=time_us,
+        window=trace.window,
+        evidence=shown(trace, rows),
+        cause="Each kernel reads its inputs from memory and writes its result back, for a few operations per element."
+        + caveat(trace),
+        fix="These lie outside the compiled regions: widen torch.compile to them."
+        if compiled
+        else "torch.compile around them fuses each chain into one kernel; for single places one operator that does all "
+        "of it (F.layer_norm, F.gelu, torch.addcmul).",
+    )
+
+
+def _on_cpu(trace: Trace, length: float, share: float, elements_at_least: float) -> Iterator[Finding]:
+    events = trace.events
+    rows = events.rows(Kind.OPERATOR)
+    rows = rows[trace.in_steps(rows)]
+    # Operators beside each other: those whose parent is no elementwise operator itself.
+    simple = events.names_matching(ELEMENTWISE)
+    parent = trace.calls.parent[rows]
+    outer = (parent < 0) | ~simple[events.name[np.maximum(parent, 0)]]
+    rows = rows[outer & (trace.calls.sizes[rows] <= 3)]
+    order = np.lexsort((events.ts[rows], trace.calls.parent[rows], events.lane[rows]))
+    rows = rows[order]
+    chosen = simple[events.name[rows]] & _large(trace, rows, elements_at_least)
+    beside = events.lane[rows].astype(np.int64) * 2**32 + trace.calls.parent[rows]
+    inside, run = _runs(chosen, beside, length)
+    if not inside.any():
+        return
+    spent = events.dur[rows][inside]
+    covered = Intervals.union(events.ts[rows[inside]], events.end[rows[inside]])
+    saved = min(int(spent.sum()) - _longest(run[inside], spent), covered.total)
+    part = saved / 1000 / trace.window.us if trace.window.us else 0.0
+    if part < share:
+        return
+    yield Finding(
+        title=f"{int(inside.sum())} elementwise operators stand in chains; fused they could save {part:.0%} of time",
+        severity=severity_of(part),
+        confidence="medium",
+        time_us=saved / 1000,
+        window=trace.window,
+        evidence=evidence(trace, rows[inside]),
+        cause="Each operator reads its inputs from memory and writes its result back, for few operations per element.",
+        fix="torch.compile fuses each chain into one loop; in-place variants (add_, mul_) spare the allocation where "
+        "autograd allows them.",
+    )
+
+
+def _fusable(name: KernelName) -> bool:
+    return name.operation in MEMORY_BOUND and name.library == "PyTorch" and name.operation not in ("random", "fill")
+
+
+def _updates(trace: Trace, launch: Int32) -> Flags:
+    """Whether launches lie within an optimizer's step or the accumulation of a gradient."""
+    events = trace.events
+    rows = events.find(UPDATING, Kind.ANNOTATION, Kind.OPERATOR)
+    steps = Intervals.union(events.ts[rows], events.end[rows])
+    if not len(steps):
+        return np.zeros(len(launch), np.bool_)
+    time = events.ts[np.maximum(launch, 0)]
+    i = np.searchsorted(steps.starts, time, "right") - 1
+    found: Flags = (launch >= 0) & (i >= 0) & (time < steps.ends[np.maximum(i, 0)])
+    return found
+
+
+def _large(trace: Trace, rows: Int32, at_least: float) -> Flags:
+    """Whether an input of each operator has so many elements; read once per distinct list of shapes."""
+    ids = trace.events.text_ids("Input Dims", rows)
+    distinct, first, which = np.unique(ids, return_index=True, return_inverse=True)
+    large = [
+        i >= 0 and max(map(elements, shapes(trace, int(rows[at]))), default=0) >= at_least
+        for i, at in zip(distinct.tolist(), first.tolist(), strict=True)
+    ]
+    found: Flags = np.array(large, np.bool_)[which.reshape(-1)] if len(large) else np.zeros(0, np.bool_)
+    return found
+
+
+def _runs(chosen: Flags, group: Int64, length: float) -> tuple[Flags, Int64]:
+    """Of a sequence, which entries stand in runs of chosen ones of one group, long enough; and the run of each."""
+    if not len(chosen):
+        return chosen, np.zeros(0, np.int64)
+    fresh = np.concatenate(([True], (chosen[1:] != chosen[:-1]) | (group[1:] != group[:-1])))
+    run = np.cumsum(fresh) - 1
+    inside: Flags = chosen & (np.bincount(run)[run] >= length)
+    return inside, run.astype(np.int64)
+
+
+def _longest(run: Int64, spent: Int64) -> int:
+    """The longest entry of each run, added up."""
+    _, which = np.unique(run, return_inverse=True)
+    longest = np.zeros(int(which.max()) + 1, np.int64)
+    np.maximum.at(longest, which, spent)
+    return int(longest.sum())

@@ -1,0 +1,101 @@
+"""Operators with known shapes: how long their kernels took, and how long the device would need at best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from torchfx.profiler.rules.compute.kernels import Kernels
+from torchfx.profiler.rules.compute.shapes import WIDTH, dtypes, elements, flops_of, shapes
+from torchfx.profiler.trace.columns import Int32
+from torchfx.profiler.trace.peaks import Peaks, peaks_of
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["PRODUCTS", "Group", "groups", "used_peaks"]
+
+PRODUCTS = ("matmul", "attention", "convolution")
+STREAMING = (
+    r"aten::(add|sub|mul|div|neg|exp|sqrt|rsqrt|sigmoid|tanh|relu|gelu|silu|clamp|copy|addcmul|lerp|"
+    r"_softmax|_log_softmax)_?$"
+)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Calls of one operator with the same shapes and types."""
+
+    operators: Int32
+    name: str
+    spent: float
+    ideal: float
+    bound: str
+    dtype: str
+
+    @property
+    def reached(self) -> float:
+        """The part of the roofline they come to."""
+        return self.ideal / self.spent if self.spent else 1.0
+
+
+def groups(trace: Trace, kernels: Kernels, peaks: Peaks) -> list[Group]:
+    """Operators with known shapes that launched kernels, by name, shapes and types."""
+    events = trace.events
+    product = kernels.that(lambda name: name.operation in PRODUCTS)
+    streaming = kernels.that(
+        lambda name: name.operation in ("elementwise", "copy", "softmax") and name.library == "PyTorch"
+    )
+    found = []
+    for chosen, bound in ((product, "product"), (streaming, "streaming")):
+        at = np.flatnonzero(chosen & (kernels.operator >= 0))
+        operators, which = np.unique(kernels.operator[at], return_inverse=True)
+        if not len(operators):
+            continue
+        spent = np.bincount(which.reshape(-1), weights=kernels.spent[at])
+        first = np.zeros(len(operators), np.int64)
+        first[which.reshape(-1)] = kernels.which[at]
+        dims = events.text_ids("Input Dims", operators)
+        keys = np.stack((events.name[operators], dims, events.text_ids("Input type", operators), first))
+        distinct, group = np.unique(keys, axis=1, return_inverse=True)
+        group = group.reshape(-1)
+        for i in np.flatnonzero(distinct[1] >= 0).tolist():
+            members = operators[group == i]
+            made = _group(
+                trace, members, float(spent[group == i].sum()), kernels.names[int(distinct[3, i])].dtype, bound, peaks
+            )
+            found += [made] if made else []
+    return found
+
+
+def _group(trace: Trace, members: Int32, spent: float, dtype: str, bound: str, peaks: Peaks) -> Group | None:
+    row = int(members[0])
+    name, sizes = trace.name(row), shapes(trace, row)
+    kinds = [kind for kind in dtypes(trace, row) if kind]
+    width = WIDTH.get(kinds[0], 0) if kinds else 0
+    if not width or not sizes:
+        return None
+    if bound == "streaming":
+        if not trace.events.names_matching(STREAMING)[trace.events.name[row]]:
+            return None
+        widths = [WIDTH.get(kind, width) for kind in kinds] + [width] * len(sizes)
+        moved = sum(elements(size) * wide for size, wide in zip(sizes, widths, strict=False))
+        moved += 0 if name == "aten::copy_" else max(map(elements, sizes)) * width
+        return Group(members, name, spent, len(members) * moved / peaks.bandwidth, "streaming", dtype)
+    needed = flops_of(name, sizes)
+    rate = peaks.flops(dtype or kinds[0])
+    if needed is None or not rate:
+        return None
+    computing, moving = needed[0] / rate * 1e9, needed[1] * width / peaks.bandwidth
+    limit = "arithmetic" if computing >= moving else "memory"
+    return Group(members, name, spent, len(members) * max(computing, moving), limit, dtype or kinds[0])
+
+
+def used_peaks(trace: Trace) -> Peaks | None:
+    """The figures of the devices in use; None if they differ or aren't known.
+
+    ROCm counts processors too when it numbers the devices of kernels, so these may not be among the file's devices.
+    """
+    used = {gpu.device for gpu in trace.gpus}
+    names = {device.name for device in trace.info.devices if device.id in used}
+    names = names or {device.name for device in trace.info.devices}
+    return peaks_of(names.pop()) if len(names) == 1 else None

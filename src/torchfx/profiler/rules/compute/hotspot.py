@@ -1,0 +1,109 @@
+"""The kernel that takes the most time, and how many kernels a step has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torchfx.profiler.rules.compute.kernels import kernels_of, shown, stake
+from torchfx.profiler.rules.evidence import evidence
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["hotspot", "kernel_budget"]
+
+DECLARED = "kernels_per_step"
+"""Key of the trace's metadata (`prof.add_metadata_json`) that says how many kernels a step should have."""
+
+
+@rule("D1", "hotspot", source="one kernel with 30 % of the kernels' time: the cheat sheet's first line", needs={"gpu"})
+def hotspot(trace: Trace, *, share: float = 0.3, of_window: float = 0.1) -> Iterator[Finding]:
+    """One kernel takes much of the device's time.
+
+    Sees: a kernel with more than 30 % of all kernels' time and 10 % of the window. Communication doesn't count.
+
+    Costs: nothing by itself; this is where work pays first, and what isn't there can't gain much.
+
+    Fix: look at its operator, shapes and type: is the work needed, in this precision, in this layout, in one kernel?
+    """
+    kernels = trace.derived(kernels_of)
+    if not kernels.total or len(kernels.names) < 2:
+        return
+    spent = np.bincount(kernels.which, weights=kernels.spent, minlength=len(kernels.names))
+    i = int(spent.argmax())
+    name, rows = kernels.names[i], kernels.rows[kernels.which == i]
+    part, time_us = float(spent[i]) / kernels.total, stake(trace, rows)
+    if part < share or time_us < of_window * trace.window.us:
+        return
+    operators = kernels.operator[(kernels.which == i) & (kernels.operator >= 0)]
+    top = trace.name(int(np.bincount(operators).argmax())) if len(operators) else ""
+    yield Finding(
+        title=f"One kernel takes {part:.0%} of the kernels' time: {name.short}",
+        severity="info",
+        confidence="high",
+        time_us=time_us,
+        window=trace.window,
+        evidence=shown(trace, rows),
+        cause=f"{name.description[:1].upper()}{name.description[1:]}" + (f", launched by {top}." if top else "."),
+        fix=_advice(name.operation),
+        linked=len(operators) > 0,
+    )
+
+
+@rule("D20", "kernel-budget", source="the user's own count: guess first, then look", needs={"gpu"})
+def kernel_budget(trace: Trace, *, kernels_per_step: float = 0) -> Iterator[Finding]:
+    """A step launches another number of kernels than it should.
+
+    Sees: steps whose number of kernels differs from `kernels_per_step`, a threshold of this rule or a value of the
+    trace's metadata (`prof.add_metadata_json("kernels_per_step", "3")`). Silent unless one of them is given.
+
+    Costs: a kernel more than expected is a fusion that was lost, a hidden copy, a conversion of type or layout.
+
+    Fix: compare the step's kernels with what was expected, one by one.
+    """
+    expected = int(kernels_per_step) or _declared(trace)
+    steps = trace.steps_found
+    if expected <= 0 or not steps:
+        return
+    links, events = trace.links, trace.events
+    work = (events.kind[links.work] == Kind.KERNEL) & (links.launch >= 0)
+    rows, step = links.work[work], trace.step_of(links.launch[work])
+    count = np.bincount(step[step >= 0], minlength=len(steps))
+    wrong = np.flatnonzero(count != expected)
+    if not len(wrong):
+        return
+    chosen = rows[np.isin(step, wrong)]
+    usual = int(np.median(count[wrong]))
+    yield Finding(
+        title=f"{len(wrong)} of {len(steps)} steps launch {usual} kernels instead of {expected}",
+        severity="medium",
+        confidence="high",
+        time_us=stake(trace, chosen),
+        window=trace.window,
+        evidence=evidence(trace, chosen, limit=10)
+        or evidence(trace, [step.row for step in steps if step.row >= 0], limit=10),
+        cause="More kernels: a fusion is gone, or a copy or conversion came in. Fewer: something isn't computed, or "
+        "runs fused.",
+        fix="Compare the kernels in the evidence with what the step should launch; `torchfx diff` shows what changed.",
+        linked=True,
+    )
+
+
+def _advice(operation: str) -> str:
+    return {
+        "matmul": "Check its type (16 bits on tensor cores?), its sizes (multiples of 64?), whether it is all needed.",
+        "convolution": "Check its type (16 bits on tensor cores?), channels_last, and the number of channels.",
+        "attention": "Check is_causal instead of a mask, 16-bit inputs, and a sequence no longer than needed.",
+        "softmax": "If it belongs to attention, F.scaled_dot_product_attention computes it without writing it out.",
+    }.get(
+        operation,
+        "Look at its operator and shapes: it moves memory more than it computes, so fusing or avoiding it pays.",
+    )
+
+
+def _declared(trace: Trace) -> int:
+    value = trace.info.top.get(DECLARED, 0)
+    return int(value) if isinstance(value, int | float | str) and str(value).strip().isdigit() else 0

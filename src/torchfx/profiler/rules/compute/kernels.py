@@ -1,0 +1,131 @@
+"""The kernels of the window with their names read and their operators, for several rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.finding import Evidence
+from torchfx.profiler.trace.columns import Int32, Int64
+from torchfx.profiler.trace.device_time import device_time
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.kernel_names import KernelName, decode
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["Flags", "Kernels", "caveat", "in_window", "kernels_of", "matters", "rank", "shown", "stake"]
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """Kernels that ran within the window, those that communicate left out: they also wait for other ranks.
+
+    Attributes:
+        rows: by start.
+        spent: nanoseconds of each within the window.
+        names: what each distinct name tells.
+        which: index into `names` per row.
+        operator: the innermost operator that launched each, or -1.
+    """
+
+    rows: Int32
+    spent: Int64
+    names: list[KernelName]
+    which: Int64
+    operator: Int32
+
+    @cached_property
+    def total(self) -> int:
+        """Their durations together, nanoseconds."""
+        return int(self.spent.sum())
+
+    def that(self, accept: Callable[[KernelName], bool]) -> Flags:
+        """Which of them have a name that tells something."""
+        chosen = np.array([accept(name) for name in self.names], np.bool_)
+        found: Flags = chosen[self.which] if len(self.names) else np.zeros(0, np.bool_)
+        return found
+
+    def share(self, chosen: Flags) -> float:
+        """The part of all kernels' time that some take."""
+        return float(self.spent[chosen].sum()) / self.total if self.total else 0.0
+
+
+def kernels_of(trace: Trace) -> Kernels:
+    """Read the kernels' names; `trace.derived(kernels_of)` does it once."""
+    events, work = trace.events, trace.links.work
+    at = np.flatnonzero((events.kind[work] == Kind.KERNEL) & in_window(trace, work))
+    ids, which = np.unique(events.name[work[at]], return_inverse=True)
+    names = [decode(events.texts[i]) if i >= 0 else KernelName("(no name)") for i in ids.tolist()]
+    counted = np.array([name.operation != "communication" for name in names], np.bool_)
+    at, which = (at[counted[which]], which[counted[which]]) if len(names) else (at, which)
+    rows = work[at]
+    spent = np.minimum(events.end[rows], trace.window.end) - np.maximum(events.ts[rows], trace.window.start)
+    return Kernels(rows, np.maximum(spent, 0), names, which, trace.derived(device_time).operator[at])
+
+
+def in_window(trace: Trace, rows: Int32) -> Flags:
+    """Whether device work ran within the window, at least in part."""
+    events, window = trace.events, trace.window
+    found: Flags = (events.ts[rows] < window.end) & (events.end[rows] > window.start)
+    return found
+
+
+def stake(trace: Trace, rows: npt.ArrayLike) -> float:
+    """How long at least one of the rows ran within the window, microseconds."""
+    events, chosen = trace.events, np.asarray(rows, np.int32)
+    union = Intervals.union(events.ts[chosen], events.end[chosen])
+    return union.clip(trace.window.start, trace.window.end).total / 1000
+
+
+def matters(trace: Trace, time_us: float, share: float = 0.01) -> bool:
+    """Whether device time is enough of the window to speak of: of a device that waits nearly always nothing is."""
+    return time_us > 0 and time_us >= share * trace.window.us
+
+
+def rank(trace: Trace, time_us: float) -> str:
+    """Severity of device time that could be shorter: low where the device mostly waits for the host's launches."""
+    return severity_of(time_us / trace.window.us if trace.window.us else 0) if trace.derived(_queued) else "low"
+
+
+def caveat(trace: Trace) -> str:
+    """Say so where the device mostly waits for launches: faster kernels then change little."""
+    if trace.derived(_queued):
+        return ""
+    window = trace.window
+    busy = trace.gpu.busy.clip(window.start, window.end).total / 1000 / window.us if window.us else 0.0
+    return f" But the device is busy for {busy:.0%} of the window only and waits for launches: the host comes first."
+
+
+def shown(trace: Trace, rows: npt.ArrayLike, *, limit: int = 5, note: str = "") -> tuple[Evidence, ...]:
+    """Evidence for kernels, with what their names say as the note."""
+    found = evidence(trace, rows, limit=limit, note=note)
+    if note:
+        return found
+    return tuple(
+        Evidence(e.name, e.count, e.time_us, e.start_us, e.where, e.stack, decode(e.name).description) for e in found
+    )
+
+
+def _queued(trace: Trace) -> bool:
+    """Whether the device sets the pace where it works: for half of its time or more the next work waits already.
+
+    How busy it is over the whole window doesn't tell: a step may prepare its data on the host first and then keep the
+    device busy without a gap.
+    """
+    events, links = trace.events, trace.links
+    at = np.flatnonzero(in_window(trace, links.work))
+    if len(at) < 2:
+        return True
+    work, launch = links.work[at], links.launch[at]
+    end = np.maximum.accumulate(events.end[work])[:-1]
+    # Work whose launch isn't in the trace was launched before it began.
+    waits = (launch[1:] < 0) | (events.ts[np.maximum(launch[1:], 0)] < end)
+    spent = events.dur[work][:-1]
+    return int(spent[waits].sum()) * 2 >= int(spent.sum())

@@ -1,0 +1,126 @@
+"""Layouts that are converted back and forth, and a bias that is taken away again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown, stake
+from torchfx.profiler.rules.compute.shapes import shapes
+from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.columns import Int32
+from torchfx.profiler.trace.device_time import device_time
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["conv_bias_before_bn", "layout_conversion"]
+
+
+@rule(
+    "D6",
+    "layout-conversion",
+    source="`nchwToNhwc` and its like in names of kernels; 5 % of the kernels' time",
+    needs={"gpu"},
+)
+def layout_conversion(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
+    """Tensors are converted between memory layouts around convolutions.
+
+    Sees: kernels named for a conversion between NCHW and NHWC or a transposition by cuDNN or MIOpen, from 5 % of the
+    kernels' time on.
+
+    Costs: each reads and writes a whole tensor and computes nothing.
+
+    Fix: `model.to(memory_format=torch.channels_last)` and the inputs likewise, once.
+    """
+    kernels = trace.derived(kernels_of)
+    chosen = kernels.that(lambda name: name.operation == "layout" and name.library != "PyTorch")
+    part = kernels.share(chosen)
+    if part < share:
+        return
+    rows = kernels.rows[chosen]
+    time_us = stake(trace, rows)
+    if not matters(trace, time_us):
+        return
+    yield Finding(
+        title=f"{part:.0%} of the kernels' time goes to conversions of memory layout",
+        severity=rank(trace, time_us),
+        confidence="high",
+        time_us=time_us,
+        window=trace.window,
+        evidence=shown(trace, rows),
+        cause="The convolutions' kernels want channels last, the tensors have channels first." + caveat(trace),
+        fix="Convert once: model.to(memory_format=torch.channels_last) and the same for its inputs; then look whether "
+        "an operator in between turns them back.",
+        linked=True,
+    )
+
+
+@rule("D7", "conv-bias-before-bn", source="torch.profiler's pattern matcher, convolution with bias before batch norm")
+def conv_bias_before_bn(trace: Trace, *, layers: float = 1, share: float = 0.002) -> Iterator[Finding]:
+    """Convolutions add a bias that the batch normalization behind them takes away.
+
+    Sees: `aten::conv2d` (or 1d, 3d) with a bias, directly followed on its thread by `aten::batch_norm`, as shapes of
+    inputs tell (`record_shapes=True`).
+
+    Costs: one kernel that reads and writes the output, and in training the gradient of the bias.
+
+    Fix: `bias=False` in the convolution; for inference fold the normalization into the weights.
+    """
+    events = trace.events
+    convolutions = events.find(r"aten::conv[123]d$", Kind.OPERATOR)
+    norms = events.find(r"aten::batch_norm$", Kind.OPERATOR)
+    if not len(convolutions) or not len(norms) or not events.has("Input Dims"):
+        return
+    pairs = [row for row in convolutions.tolist() if len(shapes(trace, row)) > 2 and _followed_by(trace, row, norms)]
+    added = np.array([child for row in pairs for child in _bias(trace, row)], np.int32)
+    if len(pairs) < layers or not len(added):
+        return
+    if trace.has_gpu:
+        time_us = int(trace.derived(device_time).total[added].sum()) / 1000
+    else:
+        time_us = Intervals.union(events.ts[added], events.end[added]).total / 1000
+    part = time_us / trace.window.us if trace.window.us else 0.0
+    if not share <= part <= 1:
+        return
+    yield Finding(
+        title=f"{len(pairs)} convolutions add a bias that batch normalization removes: {part:.1%} of the time",
+        severity=severity_of(part),
+        confidence="high",
+        time_us=time_us,
+        window=trace.window,
+        evidence=evidence(trace, np.array(pairs, np.int32)),
+        cause="Batch normalization subtracts the mean, and with it any constant added before.",
+        fix="Make the convolution with bias=False; for inference fold the normalization into the convolution "
+        "(torch.nn.utils.fuse_conv_bn_eval).",
+        linked=True,
+    )
+
+
+def _followed_by(trace: Trace, row: int, norms: Int32) -> bool:
+    """Whether the next operator beside one is one of `norms`."""
+    events, parent, place = (
+        trace.events,
+        trace.calls.parent,
+        int(np.searchsorted(trace.events.ts[norms], trace.events.end[row])),
+    )
+    same = [norm for norm in norms[place : place + 3].tolist() if events.lane[norm] == events.lane[row]]
+    if not same or parent[same[0]] != parent[row]:
+        return False
+    between = events.rows(Kind.OPERATOR)
+    low, high = np.searchsorted(events.ts[between], [events.end[row], events.ts[same[0]]])
+    return not (events.lane[between[low:high]] == events.lane[row]).any()
+
+
+def _bias(trace: Trace, row: int) -> list[int]:
+    """The addition of the bias within a convolution; where the convolution's kernel adds it, there is none."""
+    inside = trace.calls.inside(row)
+    adding = trace.events.names_matching(r"aten::add_$")
+    return [
+        child
+        for child in inside.tolist()
+        if adding[trace.events.name[child]] and trace.events.kind[child] == Kind.OPERATOR
+    ]

@@ -1,0 +1,130 @@
+"""The same kernel, now faster and now slower; and convolutions that are still being tried out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from torchfx.profiler.rules.compute.kernels import kernels_of, rank, shown
+from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.columns import Int32
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["cudnn_benchmark", "same_kernel_varies"]
+
+CONVOLUTION = r"aten::(cudnn|miopen)_convolution"
+
+
+@rule(
+    "D14",
+    "same-kernel-varies",
+    source="p90 over p50 above 1.3 at the same place of equal steps; clocks seen to cost 1084 instead of 580 us",
+    needs={"gpu"},
+)
+def same_kernel_varies(trace: Trace, *, ratio: float = 1.3, steps: float = 5, share: float = 0.05) -> Iterator[Finding]:
+    """The same kernels take different times in different steps.
+
+    Sees: five or more steps that launch the same kernels in the same order, and kernels whose 90th percentile over the
+    steps is 1.3 times their median, if the time above the medians comes to 5 % of these kernels' time and more.
+
+    Costs: a mean that describes no step. The work is the same, so the device is what differs: its clock, power or
+    temperature limits, or somebody else's work on it.
+
+    Fix: compare medians; let the device warm up; look at `nvidia-smi -q -d CLOCK,PERFORMANCE` for throttling, lock the
+    clocks for benchmarks (`nvidia-smi -lgc`), and make sure nobody shares the device.
+    """
+    rows = _equal_steps(trace, int(steps))
+    if not rows.size:
+        return
+    spent = trace.events.dur[rows].astype(np.float64)
+    median = np.median(spent, axis=0)
+    varies = (np.quantile(spent, 0.9, axis=0) > ratio * median) & (median >= 2000)
+    excess = np.maximum(spent - median, 0)[:, varies]
+    if not varies.any() or excess.sum() < share * spent.sum():
+        return
+    time_us = min(float(excess.sum()) / 1000, trace.window.us)
+    slowest = int(spent.sum(axis=1).argmax())
+    yield Finding(
+        title=f"{int(varies.sum())} of a step's {rows.shape[1]} kernels take very different times in different steps",
+        severity=rank(trace, time_us),
+        confidence="medium",
+        time_us=time_us,
+        window=trace.window,
+        evidence=shown(trace, rows[:, varies].reshape(-1)),
+        cause=f"Name and order of the kernels are equal in {rows.shape[0]} steps, so the device was slower, most in "
+        f"step {slowest + 1}: its clock, a limit of power or temperature, or other work on it.",
+        fix="Give medians instead of means, warm the device up, check nvidia-smi -q -d CLOCK,PERFORMANCE (rocm-smi) "
+        "for throttling, and lock the clocks for benchmarks.",
+    )
+
+
+@rule(
+    "D17",
+    "cudnn-benchmark",
+    source="several algorithms tried within one call of a convolution",
+    needs={"gpu"},
+)
+def cudnn_benchmark(trace: Trace, *, algorithms: float = 3, share: float = 0.005) -> Iterator[Finding]:
+    """Convolutions are still choosing their algorithm.
+
+    Sees: calls of `aten::cudnn_convolution` (or MIOpen's) that each launch three or more different convolution kernels
+    with tiles of their own; one call normally launches one, and helpers.
+
+    Costs: each new shape is tried with every algorithm, waiting for each.
+
+    Fix: run every shape once before measuring. `torch.backends.cudnn.benchmark = True` pays for fixed shapes only; with
+    changing ones, pad to a few or leave it off.
+    """
+    kernels = trace.derived(kernels_of)
+    main = kernels.that(lambda name: name.operation == "convolution" and bool(name.tile))
+    main &= kernels.operator >= 0
+    operators = kernels.operator[main]
+    named = trace.events.names_matching(CONVOLUTION)[trace.events.name[operators]]
+    pairs = {*zip(operators[named].tolist(), kernels.which[main][named].tolist(), strict=True)}
+    tried = Counter(row for row, _ in pairs)
+    rows = np.array(sorted(row for row, count in tried.items() if count >= algorithms), np.int32)
+    if not len(rows):
+        return
+    spans = Intervals.union(trace.events.ts[rows], trace.events.end[rows])
+    time_us = spans.clip(trace.window.start, trace.window.end).total / 1000
+    part = time_us / trace.window.us if trace.window.us else 0.0
+    if part < share:
+        return
+    yield Finding(
+        title=f"{len(rows)} convolutions try up to {max(tried.values())} algorithms each: {part:.1%} of the time",
+        severity=severity_of(part),
+        confidence="medium",
+        time_us=time_us,
+        window=trace.window,
+        evidence=evidence(trace, rows),
+        cause="torch.backends.cudnn.benchmark is on and these shapes are new to it.",
+        fix="Run each shape once before the window (more warm-up steps); if shapes keep changing, pad them to a few or "
+        "switch torch.backends.cudnn.benchmark off.",
+        linked=True,
+    )
+
+
+def _equal_steps(trace: Trace, least: int) -> npt.NDArray[np.int64] | Int32:
+    """Kernels by step and place, of the steps that launch the same kernels in the same order; empty if too few do."""
+    kernels, found = trace.derived(kernels_of), trace.steps_found
+    nothing = np.zeros((0, 0), np.int32)
+    launch = trace.links.of(kernels.rows)
+    if len(found) < least or not len(launch):
+        return nothing
+    known = launch >= 0
+    rows, which, launch = kernels.rows[known], kernels.which[known], launch[known]
+    step = trace.step_of(launch)
+    order = np.lexsort((trace.events.ts[rows], trace.events.ts[launch], step))
+    rows, which, step = rows[order], which[order], step[order]
+    bounds = np.searchsorted(step, np.arange(len(found) + 1))
+    parts = [slice(a, b) for a, b in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True) if b > a]
+    usual, count = Counter(which[part].tobytes() for part in parts).most_common(1)[0] if parts else (b"", 0)
+    if count < least:
+        return nothing
+    return np.stack([rows[part] for part in parts if which[part].tobytes() == usual])

@@ -1,0 +1,125 @@
+"""Copies and fills that the host waits for although it needn't."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torchfx.profiler.rules.copies.pinned import SMALL, rate_text
+from torchfx.profiler.rules.copies.transfers import PAGEABLE, PINNED, step_count, transfers
+from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.columns import Int32
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["sync_copy", "sync_memset"]
+
+# PyTorch for ROCm makes a copy that waits with hipMemcpyWithStream.
+WAITING_COPY = r"(cuda|hip)Memcpy(2D|3D|Peer|HtoD|DtoH|DtoD)?$|hipMemcpyWithStream$|cuMemcpy(HtoD|DtoH|DtoD)?(_v2)?$"
+WAITING_FILL = r"(cuda|hip)Memset(2D|3D|D8|D16|D32)?$|cuMemset(D8|D16|D32)(_v2)?$"
+STREAM_SYNC = r"(cuda|hip)StreamSynchronize"
+
+
+@rule(
+    "C3",
+    "sync-copy",
+    source="calls without `Async`, as in Nsight Systems' rule on synchronous copies; 1 % of the window",
+    needs={"gpu", "idle"},
+)
+def sync_copy(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
+    """The host waits for copies that could run while it goes on.
+
+    Sees: copy calls that return when the data has arrived (`cudaMemcpy`, `hipMemcpyWithStream`), and copies of pinned
+    memory with a wait for the stream in the same operator. Copies from pageable memory by an asynchronous call belong
+    to pageable-copy, reading a scalar to item-per-step.
+
+    Costs: while the host waits it launches nothing; counted is the part of the wait during which the device computes
+    nothing.
+
+    Fix: `non_blocking=True` from pinned memory; towards the host, synchronise once before the data is read.
+    """
+    copies = trace.derived(transfers)
+    events = trace.events
+    named = events.names_matching(WAITING_COPY)
+    linked = copies.launch >= 0
+    by_name = np.zeros(len(linked), np.bool_)
+    by_name[linked] = named[events.name[copies.launch[linked]]]
+    large = (copies.bytes >= SMALL) | ((copies.bytes == 0) & copies.way("HtoD"))
+    chosen = by_name & large & copies.way("HtoD", "DtoH")
+    calls = copies.launch[chosen]
+    waits = _waits_beside(trace, copies.launch[linked & large & (copies.host == PINNED) & ~by_name])
+    rows = np.concatenate((calls, waits)).astype(np.int32)
+    rows = np.unique(rows[trace.in_steps(rows)])
+    union = Intervals.union(events.ts[rows], events.end[rows]).clip(trace.window.start, trace.window.end)
+    lost = (union - (trace.gpu.compute | trace.gpu.communication) - trace.overhead).total / 1000
+    part = lost / trace.window.us if trace.window.us else 0.0
+    if not len(rows) or part < share:
+        return
+    pinned = not (copies.host[chosen] == PAGEABLE).any() and bool((copies.host[chosen] == PINNED).all())
+    yield Finding(
+        title=f"The host waits for {len(rows)} copies, {part:.1%} of the time while the device computes nothing",
+        severity=severity_of(part),
+        confidence="medium",
+        time_us=lost,
+        window=trace.window,
+        evidence=evidence(trace, rows, note=rate_text(copies, chosen)),
+        cause="The copy was asked for without non_blocking=True, so the call returns when the data has arrived.",
+        fix="Copy with non_blocking=True; where the host reads the data afterwards, synchronise once before that."
+        if pinned
+        else "Copy with non_blocking=True, which takes effect from and to pinned memory only; where the host reads the "
+        "data afterwards, synchronise once before that.",
+        linked=True,
+    )
+
+
+@rule(
+    "C4",
+    "sync-memset",
+    source="`cudaMemset` instead of `cudaMemsetAsync`, as in Nsight Systems' rule on synchronous memsets",
+    needs={"gpu"},
+)
+def sync_memset(trace: Trace, *, per_step: float = 1, share: float = 0.001) -> Iterator[Finding]:
+    """Device memory is filled by calls that may wait.
+
+    Sees: `cudaMemset` and its relatives without `Async`, in every step, for at least 0.1 % of the window.
+
+    Costs: these calls go to the default stream, so they wait for the other streams and the other streams for them.
+
+    Fix: PyTorch itself fills asynchronously; in an extension use `cudaMemsetAsync` on PyTorch's current stream, or let
+    the kernel write the zeros.
+    """
+    events = trace.events
+    rows = events.find(WAITING_FILL, Kind.RUNTIME)
+    rows = rows[trace.in_steps(rows)]
+    total = Intervals.union(events.ts[rows], events.end[rows]).clip(trace.window.start, trace.window.end).total / 1000
+    part = total / trace.window.us if trace.window.us else 0.0
+    if len(rows) < max(per_step * step_count(trace), 1) or part < share:
+        return
+    yield Finding(
+        title=f"{len(rows)} synchronous fills of device memory take {part:.1%} of the host's time",
+        severity=severity_of(part),
+        confidence="medium",
+        time_us=total,
+        window=trace.window,
+        evidence=evidence(trace, rows),
+        cause="A library or extension fills memory with a call that isn't asynchronous.",
+        fix="In that extension call cudaMemsetAsync (hipMemsetAsync) on the current stream, or zero in the kernel.",
+        linked=True,
+    )
+
+
+def _waits_beside(trace: Trace, launches: Int32) -> Int32:
+    """Waits for the stream in the same aten::copy_ as the call of a copy, after it."""
+    events, parent = trace.events, trace.calls.parent
+    waits = events.find(STREAM_SYNC, Kind.RUNTIME)
+    if not len(waits) or not len(launches):
+        return waits[:0]
+    copying = events.names_matching(r"aten::copy_$")
+    above = parent[waits]
+    inside = (above >= 0) & copying[events.name[np.maximum(above, 0)]]
+    found: Int32 = waits[inside & np.isin(above, parent[launches])]
+    return found

@@ -1,0 +1,119 @@
+"""Tensors made on the host and copied, instead of made on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torchfx.profiler.rules.compute.shapes import elements, shapes
+from torchfx.profiler.rules.copies.transfers import transfers
+from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.columns import Int32
+from torchfx.profiler.trace.device_time import device_time
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["create_on_cpu_then_copy"]
+
+MAKING = (
+    r"aten::(zeros|ones|full|zeros_like|ones_like|full_like|rand|randn|randint|randperm|rand_like|randn_like|arange|"
+    r"linspace|eye|normal|bernoulli|zero_|fill_|normal_|uniform_|random_|bernoulli_|exponential_|tril_indices|hann_window)$"
+)
+MOVING = r"aten::(to|_to_copy|cuda)$"
+
+
+@rule(
+    "C10",
+    "create-on-cpu-then-copy",
+    source="torch.profiler's pattern matcher, extra CUDA copy; needs the shapes of operators",
+    needs={"gpu"},
+)
+def create_on_cpu_then_copy(trace: Trace, *, share: float = 0.002) -> Iterator[Finding]:
+    """A tensor is made on the host and copied to the device.
+
+    Sees: an operator that makes or fills a tensor without using the device (`aten::zeros`, `normal_`, `arange`, ...),
+    directly followed on its thread by `aten::to` that copies a tensor of the same number of elements to the device.
+
+    Costs: the host's time to fill it, a copy over the bus, and usually a wait for it.
+
+    Fix: `torch.zeros(..., device=device)`: the device fills it itself.
+    """
+    copies, events, parent = trace.derived(transfers), trace.events, trace.calls.parent
+    if not events.has("Input Dims"):
+        return
+    chosen = copies.way("HtoD") & (copies.operator >= 0)
+    moving, making = events.names_matching(MOVING), events.names_matching(MAKING)
+    on_device = trace.derived(device_time).total
+    pairs, beside = [], dict[int, Int32]()
+    for row in np.unique(copies.operator[chosen]).tolist():
+        outer = row
+        while parent[outer] >= 0 and moving[events.name[parent[outer]]]:
+            outer = int(parent[outer])
+        if not moving[events.name[outer]] or not trace.in_steps(np.array([outer], np.int32))[0]:
+            continue
+        maker = _before(trace, outer, beside)
+        # Making a tensor ends in filling it; what was filled is the last child's first input.
+        if (
+            maker >= 0
+            and making[events.name[maker]]
+            and not on_device[maker]
+            and _elements(trace, outer) == _made(trace, maker) > 0
+        ):
+            pairs.append((maker, outer))
+    if not pairs:
+        return
+    rows = np.array(pairs, np.int32).reshape(-1)
+    time_us = Intervals.union(events.ts[rows], events.end[rows]).clip(trace.window.start, trace.window.end).total / 1000
+    part = time_us / trace.window.us if trace.window.us else 0.0
+    if part < share:
+        return
+    names = sorted({trace.name(maker).removeprefix("aten::") for maker, _ in pairs})
+    yield Finding(
+        title=f"{len(pairs)} tensors are made on the host ({', '.join(names[:3])}) and then copied to the device",
+        severity=severity_of(part),
+        confidence="medium",
+        time_us=time_us,
+        window=trace.window,
+        evidence=evidence(trace, rows),
+        cause="The tensor is made without device=, so the host fills it and the copy follows.",
+        fix="Make it where it is used: pass device=... to the call that makes it.",
+    )
+
+
+def _before(trace: Trace, row: int, outermost: dict[int, Int32]) -> int:
+    """The operator that precedes one on its thread, below the same parent, or -1; `outermost` keeps threads' rows."""
+    events, parent = trace.events, int(trace.calls.parent[row])
+    if parent >= 0:
+        siblings = trace.calls.children(parent)
+    else:
+        lane = int(events.lane[row])
+        if lane not in outermost:
+            outermost[lane] = _outermost(trace, lane)
+        siblings = outermost[lane]
+    siblings = siblings[events.kind[siblings] == Kind.OPERATOR]
+    place = int(np.searchsorted(events.ts[siblings], events.ts[row]))
+    return int(siblings[place - 1]) if place else -1
+
+
+def _outermost(trace: Trace, lane: int) -> Int32:
+    rows = trace.events.rows(Kind.OPERATOR)
+    found: Int32 = rows[(trace.calls.parent[rows] < 0) & (trace.events.lane[rows] == lane)]
+    return found
+
+
+def _elements(trace: Trace, row: int) -> int:
+    first = next(iter(shapes(trace, row)), None)
+    return elements(first) if first else 0
+
+
+def _made(trace: Trace, maker: int) -> int:
+    """How many elements a maker filled: of the first input it or its last filling child has."""
+    children = trace.calls.children(maker)
+    for row in (*reversed(children.tolist()), maker):
+        if trace.events.kind[row] == Kind.OPERATOR and (found := _elements(trace, row)):
+            return found
+    return 0

@@ -1,0 +1,68 @@
+"""Many small copies where one would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torchfx.profiler.rules.copies.transfers import transfers
+from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.columns import Int32
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["many_tiny_copies"]
+
+
+@rule("C11", "many-tiny-copies", source="20 adjacent copies below 64 KB, as in ROCm's profiler guide", needs={"gpu"})
+def many_tiny_copies(
+    trace: Trace, *, run: float = 20, largest: float = 65536, share: float = 0.005
+) -> Iterator[Finding]:
+    """Many small copies follow each other.
+
+    Sees: 20 or more copies of less than 64 kB one after another in one direction, with no kernel launched in between.
+
+    Costs: each has its call and its latency, several microseconds for a few bytes.
+
+    Fix: pack the fields into one tensor on the host, copy that, and split it on the device.
+    """
+    events, copies = trace.events, trace.derived(transfers)
+    issued = events.rows(Kind.RUNTIME)
+    issued = issued[(trace.links.work_count[issued] > 0) & trace.in_steps(issued)]
+    place = np.full(len(events) + 1, -1, np.int64)
+    place[issued] = np.arange(len(issued))
+    found: list[Int32] = []
+    for way in ("HtoD", "DtoH"):
+        small = copies.way(way) & (copies.bytes < largest) & (copies.bytes > 0) & (copies.launch >= 0)
+        at = np.flatnonzero(small)
+        order = np.sort(place[copies.launch[at]])
+        order = order[order >= 0]
+        ends = np.flatnonzero(np.diff(order, append=-2) != 1)
+        starts = np.concatenate(([0], ends[:-1] + 1)) if len(ends) else ends
+        for a, b in zip(starts.tolist(), ends.tolist(), strict=True):
+            if b - a + 1 >= run:
+                found.append(issued[order[a] : order[b] + 1])
+    if not found:
+        return
+    spans = Intervals.union([events.ts[rows[0]] for rows in found], [events.end[rows[-1]] for rows in found])
+    computing = trace.gpu.compute | trace.gpu.communication
+    lost = (spans.clip(trace.window.start, trace.window.end) - computing).total / 1000
+    part = lost / trace.window.us if trace.window.us else 0.0
+    if part < share:
+        return
+    count = sum(map(len, found))
+    yield Finding(
+        title=f"{count} small copies in {len(found)} runs take {part:.1%} of the time while nothing is computed",
+        severity=severity_of(part),
+        confidence="medium",
+        time_us=lost,
+        window=trace.window,
+        evidence=evidence(trace, np.concatenate(found)),
+        cause="Each field of a structure is copied by itself; the call costs more than the bytes.",
+        fix="Pack the fields into one tensor before the copy, and take views of it on the device.",
+        linked=True,
+    )

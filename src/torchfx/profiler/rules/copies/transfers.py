@@ -1,0 +1,113 @@
+"""The copies of the window: which way, from what memory, how many bytes, and when nothing else went on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from torchfx.profiler.rules.compute.kernels import Flags, in_window
+from torchfx.profiler.trace.columns import ABSENT, Int32, Int64
+from torchfx.profiler.trace.device import devices_of
+from torchfx.profiler.trace.device_time import device_time
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["PAGEABLE", "PINNED", "Transfers", "exposed", "size_text", "step_count", "transfers"]
+
+PAGEABLE: Final = 1
+PINNED: Final = 2
+
+_WAYS: Final = ("", "HtoD", "DtoH", "DtoD", "PtoP", "HtoH")
+
+
+@dataclass(frozen=True)
+class Transfers:
+    """Copies that ran within the window, by start.
+
+    Attributes:
+        rows: of the copies.
+        launch: the call that put each there, or -1.
+        operator: the innermost operator around that call, or -1.
+        bytes: how many; 0 where not recorded.
+        spent: nanoseconds.
+        host: `PAGEABLE`, `PINNED`, or 0 where the trace doesn't tell.
+    """
+
+    rows: Int32
+    launch: Int32
+    operator: Int32
+    bytes: Int64
+    spent: Int64
+    host: Int64
+    _way: Int64
+
+    def way(self, *names: str) -> Flags:
+        """Which go one of these ways: "HtoD", "DtoH", "DtoD", "PtoP"."""
+        return np.isin(self._way, [_WAYS.index(name) for name in names])
+
+
+def transfers(trace: Trace) -> Transfers:
+    """Read the copies; `trace.derived(transfers)` does it once."""
+    events, links = trace.events, trace.links
+    at = np.flatnonzero((events.kind[links.work] == Kind.MEMCPY) & in_window(trace, links.work))
+    rows = links.work[at]
+    texts = np.stack(
+        [events.name[rows]] + [events.text_ids(key, rows) for key in ("copy kind", "src kind", "dst kind")]
+    )
+    distinct, which = np.unique(texts, axis=1, return_inverse=True)
+    which = which.reshape(-1)
+    read = [_read(*(events.texts[i] if i >= 0 else "" for i in column)) for column in distinct.T.tolist()]
+    way, host = (np.array([item[i] for item in read], np.int64)[which] for i in (0, 1))
+    size = events.integers("bytes", rows)
+    return Transfers(
+        rows,
+        links.launch[at],
+        trace.derived(device_time).operator[at],
+        np.where(size == ABSENT, 0, size),
+        events.dur[rows],
+        host,
+        way,
+    )
+
+
+def exposed(trace: Trace, rows: Int32) -> Intervals:
+    """When these copies ran and their device did nothing else but copy, within the window."""
+    events, found = trace.events, Intervals.union([], [])
+    device = devices_of(events, rows)
+    for gpu in trace.gpus:
+        own = rows[device == gpu.device]
+        if len(own):
+            found = found | (Intervals.union(events.ts[own], events.end[own]) - (gpu.compute | gpu.communication))
+    return found.clip(trace.window.start, trace.window.end)
+
+
+def step_count(trace: Trace) -> int:
+    """How many steps the window has; 1 where none were found."""
+    return max(len(trace.steps_found), 1)
+
+
+def size_text(size: float) -> str:
+    """Bytes for people.
+
+    >>> size_text(115_600_000), size_text(2048)
+    ('115.6 MB', '2.0 kB')
+    """
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= scale:
+            return f"{size / scale:.1f} {unit}"
+    return f"{size:.0f} bytes"
+
+
+def _read(name: str, kind: str, source: str, target: str) -> tuple[int, int]:
+    """Way and host memory from a copy's name or, where an exporter names all of them "Memcpy", its arguments."""
+    text = f"{name} {kind}"
+    way = next((i for i, known in enumerate(_WAYS) if known and known in text), 0)
+    if not way and (kind or source):
+        letter = {"device": "D", "pageable": "H", "pinned": "H", "array": "D"}
+        pair = f"{letter.get(source.lower(), '?')}to{letter.get(target.lower(), '?')}"
+        way = _WAYS.index(pair) if pair in _WAYS else 0
+    places = f"{name} {source} {target}".lower()
+    return way, PAGEABLE if "pageable" in places else PINNED if "pinned" in places else 0

@@ -1,0 +1,111 @@
+"""Who waits for whom: the device for launches, or the host for the device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.host.pace import LONGEST_NS, callers, fewer_launches, launching
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.rules.wording import duration
+from torchfx.profiler.trace.gaps import Cause
+from torchfx.profiler.trace.launching import kernel_launches
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["compute_bound", "overhead_bound"]
+
+
+@rule(
+    "B1",
+    "overhead-bound",
+    source="device busy below 50 % as in the TensorBoard plugin, idle above 15 % as in TraceLens",
+    needs=("gpu", "idle", "order"),
+)
+def overhead_bound(
+    trace: Trace, *, share: float = 0.25, late: float = 0.8, queue: float = 1.0, kernels: int = 4
+) -> Iterator[Finding]:
+    """The device waits for launches: the host cannot feed it.
+
+    Sees: gaps of up to 2 ms whose next launch was issued after the device had run dry. They make up 25 % of the window
+    or more and 80 % of all gaps of that length, and launches find at most one other in the queue. Waiting for batches,
+    for the device, for the compiler, single long gaps, and a cold first step are left out.
+
+    Costs: each operator costs the host some 5 to 50 us before its kernel starts, however short the kernel. When kernels
+    take less, the device's speed doesn't matter.
+
+    Fix: more work per call (larger batches, longer sequences), fewer calls (`torch.compile`, fused optimizers), or
+    recorded launches: `torch.compile(mode="reduce-overhead")` or CUDA graphs.
+    """
+    found = trace.derived(launching)
+    window = found.window
+    length = window.end - window.start
+    rows = trace.gpu.kernels
+    rows = rows[(trace.events.ts[rows] >= window.start) & (trace.events.ts[rows] < window.end)]
+    count = len(rows)
+    short = (found.gaps.lengths <= LONGEST_NS) & (found.gaps.starts >= window.start)
+    total = found.late.total
+    if (
+        count < kernels
+        or not length
+        or total < share * length
+        or total < late * int(found.gaps.lengths[short & ~found.gaps.of(Cause.PROFILER, Cause.END, Cause.SWITCH)].sum())
+        or found.queue > queue
+    ):
+        return
+    busy = found.busy_ns / length
+    durations = trace.events.dur[rows]
+    rows, times = callers(trace, found.late)
+    yield Finding(
+        title=f"The device is busy {busy:.0%} of the time and waits {total / length:.0%} of it for the next launch",
+        severity=severity_of(total / length),
+        confidence="high" if busy < 0.5 else "medium",
+        time_us=total / 1000,
+        window=window,
+        evidence=evidence(trace, rows, times=times, note="host time while the device waits"),
+        cause=(
+            f"Overhead-bound: {len(trace.derived(kernel_launches)):,} launches of kernels with a median of "
+            f"{duration(float(np.median(durations)))}; {len(found.late):,} times the device had run dry before."
+            + (" Recorded Python stacks lengthen the gaps." if trace.has_stacks else "")
+        ),
+        fix=fewer_launches(trace),
+        linked=True,
+    )
+
+
+@rule(
+    "B2",
+    "compute-bound",
+    source="90 % as in TraceML",
+    needs=("gpu", "idle", "order"),
+)
+def compute_bound(trace: Trace, *, share: float = 0.9, queue: float = 2.0) -> Iterator[Finding]:
+    """The device is the limit, as it should be.
+
+    Sees: the device busy for 90 % of the window or more, with two launches or more waiting in the queue, or with
+    CUDA graphs.
+
+    Costs: nothing; tuning the host would gain nothing.
+
+    Fix: what the kernels do: precision, fusion, shapes, layout (family D).
+    """
+    found = trace.derived(launching)
+    window = found.window
+    length = window.end - window.start
+    graphs = len(trace.links.graph_launches) > 0  # one launch brings much work: none needs to wait behind it
+    if not length or found.busy_ns < share * length or not (graphs or found.queue >= queue):
+        return
+    yield Finding(
+        title=f"The device is busy {found.busy_ns / length:.1%} of the time: it is the limit",
+        severity="info",
+        confidence="high",
+        time_us=found.busy_ns / 1000,
+        window=window,
+        evidence=evidence(trace, trace.gpu.kernels),
+        cause=f"Compute-bound: a launch finds {found.queue:.0f} others waiting (median)."
+        + (" Graphs bring much work with one launch." if graphs else ""),
+        fix="Make the kernels faster; less work on the host gains nothing.",
+        linked=True,
+    )

@@ -1,0 +1,94 @@
+"""Copies on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from torchfx.profiler.rules.evidence import severity_of
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.host.cpu_time import COPIES, by_shape, own_time
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.columns import Int32, Int64
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["cpu_copies"]
+
+
+MOVES: Final = r"aten::(copy_|_copy_from|_copy_from_and_resize)$"
+"""Operators that move memory; the others of their family lead to them."""
+
+
+@rule("B23", "cpu-copies", source="`Self CPU time` of aten::copy_ in the profiler's table")
+def cpu_copies(
+    trace: Trace, *, share: float = 0.15, of_window: float = 0.05, least_us: float = 5.0
+) -> Iterator[Finding]:
+    """Copies take a large part of the time on the CPU.
+
+    Sees: in a program without GPU, `aten::copy_` and what leads to it (to, contiguous, clone) with 15 % or more of the
+    operators' own time and 5 % of the window. Copies that an operator makes for itself (the bias of a matrix product,
+    the input of a sort) and those of less than 5 us, which only cost their call, don't count.
+
+    Costs: memory is read and written without computing anything.
+
+    Fix: keep one dtype and one layout all the way; avoid permute followed by contiguous, clones of what isn't changed,
+    and float64 inputs that are converted in every step.
+    """
+    if trace.has_gpu or len(trace.links.launches):
+        return
+    rows, own = own_time(trace)
+    total, length = int(own.sum()), trace.window.end - trace.window.start
+    copies = _asked_for(trace, rows) & (own >= least_us * 1000)
+    spent = int(own[copies].sum())
+    if not total or not length or spent < share * total or spent < of_window * length:
+        return
+    chosen, times = rows[copies], own[copies]
+    asked = _asked_by(trace, chosen, times)
+    yield Finding(
+        title=f"Copies take {spent / total:.0%} of the operators' time on the CPU, {spent / length:.0%} of the window",
+        severity=severity_of(spent / length),
+        confidence="high",
+        time_us=min(spent / 1000, trace.window.us),
+        window=trace.window,
+        evidence=by_shape(trace, chosen, times),
+        cause=f"Most of it is asked for by {asked}."
+        if asked
+        else "Tensors are converted or brought into another layout.",
+        fix={
+            "aten::contiguous": "Make the layout once, rather than permute before operators that need contiguous data.",
+            "aten::to": "Convert dtype once, when data is loaded, not in every step.",
+            "aten::_to_copy": "Convert dtype once, when data is loaded, not in every step.",
+            "aten::clone": "Don't clone what isn't changed afterwards; write in place or into a given output.",
+            "aten::cat": "Write into a tensor made once instead of joining pieces.",
+        }.get(asked, "Keep one dtype and one layout all the way; write into tensors made once."),
+        linked=True,
+    )
+
+
+def _asked_for(trace: Trace, rows: Int32) -> npt.NDArray[np.bool_]:
+    """Which operators copy because the program or a conversion asks for it."""
+    events = trace.events
+    copies = events.names_matching(COPIES)
+    parent = trace.calls.parent[rows]
+    within = (parent >= 0) & (events.kind[parent] == Kind.OPERATOR)
+    conversion = copies | events.names_matching(
+        r"aten::(reshape|_reshape_\w+|flatten|type_as|float|double|half|bfloat16)$"
+    )
+    moves = events.names_matching(MOVES)[events.name[rows]]
+    found: npt.NDArray[np.bool_] = moves & (~within | conversion[events.name[parent]])
+    return found
+
+
+def _asked_by(trace: Trace, rows: Int32, times: Int64) -> str:
+    """The operator that most of these copies' time is inside of, or "" where none stands out."""
+    spent: dict[str, int] = {}
+    for i in np.argsort(-times, kind="stable")[:200].tolist():
+        above = [a for a in trace.ancestors(int(rows[i])) if trace.events.kind[a] == Kind.OPERATOR]
+        name = trace.name(above[0]) if above else trace.name(int(rows[i]))
+        spent[name] = spent.get(name, 0) + int(times[i])
+    best = max(spent, key=lambda name: spent[name], default="")
+    return best if best and spent[best] * 2 > sum(spent.values()) else ""

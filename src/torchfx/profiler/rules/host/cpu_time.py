@@ -1,0 +1,43 @@
+"""Where the time of operators on the CPU goes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from torchfx.profiler.rules.evidence import evidence
+from torchfx.profiler.rules.finding import Evidence
+from torchfx.profiler.trace.columns import Int32, Int64
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.occupation import compiling
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["COPIES", "by_shape", "own_time"]
+
+COPIES: Final = r"aten::(copy_|_to_copy|to|contiguous|clone|_copy_from|_copy_from_and_resize|resolve_(conj|neg))$"
+
+
+def own_time(trace: Trace) -> tuple[Int32, Int64]:
+    """Operators in the window and their own time, without compilation."""
+    events = trace.events
+    rows = events.rows(Kind.OPERATOR)
+    rows = rows[trace.in_steps(rows)]
+    busy = trace.derived(compiling)
+    rows = rows[busy.overlap(events.ts[rows], events.end[rows]) == 0] if len(busy) else rows
+    return rows, trace.calls.self_time[rows]
+
+
+def by_shape(trace: Trace, rows: Int32, times: Int64) -> tuple[Evidence, ...]:
+    """Evidence by shapes of the inputs, the most time first."""
+    shapes = trace.events.text_ids("Input Dims", rows)
+    if (shapes < 0).all():
+        return evidence(trace, rows, times=times)
+    distinct, which = np.unique(shapes, return_inverse=True)
+    total = np.bincount(which, times.astype(np.float64))
+    found: list[Evidence] = []
+    for i in np.argsort(-total, kind="stable")[:3].tolist():
+        same = which == i
+        text = trace.events.texts[int(distinct[i])] if distinct[i] >= 0 else "unknown"
+        found += evidence(trace, rows[same], times=times[same], limit=2, note=f"inputs {text[:80]}")
+    return tuple(sorted(found, key=lambda item: -(item.time_us or 0.0))[:5])

@@ -1,0 +1,148 @@
+"""What happens only once, in the first step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torchfx.profiler.rules.evidence import evidence
+from torchfx.profiler.rules.finding import Evidence, Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.rules.wording import duration, shortened
+from torchfx.profiler.trace.columns import Int32
+from torchfx.profiler.trace.contrast import longer_in, operators_in, unhurried
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.occupation import batch_waits, compiling
+from torchfx.profiler.trace.steps import Step
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["first_step_cold"]
+
+
+@rule("B11", "first-step-cold", source="1.3 times the median of the others; warm-up advice of torch.profiler's recipes")
+def first_step_cold(
+    trace: Trace,
+    *,
+    ratio: float = 1.3,
+    apart: float = 1.15,
+    least_us: float = 20.0,
+    gap_ratio: float = 10.0,
+    gap_us: float = 100.0,
+) -> Iterator[Finding]:
+    """The first step is slower than the others.
+
+    Sees: a first recorded step 1.3 times as long as the median of the others and 1.15 times as long as any of them;
+    with a GPU, half of the difference must be the device's, idle or at work. If the others call less than half as many
+    operators, calls that set something up must take most of the difference. Where the program has no steps or they
+    don't tell: an annotation whose first operator comes ten times as late as in its later rounds, by 100 us or more.
+
+    Costs: set-up that happens once: memory, library heuristics, loading of kernels, worker processes, compilation. It
+    distorts averages over few steps.
+
+    Fix: three rounds of warm-up before measuring, or `schedule(wait=1, warmup=1, active=...)`; leave the first step
+    out.
+    """
+    steps = trace.steps_found
+    own = [step.duration for step in steps]
+    if len(steps) >= 2:
+        rest = float(np.median(own[1:]))
+        kept, work = unhurried(trace, steps), operators_in(trace, steps)
+        excess = min(own[0] - rest, float(kept[0] - np.median(kept[1:])))
+        alike = work[0] <= 2 * np.median(work[1:])
+        cold = alike or _set_up(trace, steps[0]) * 2 > excess
+        if (
+            own[0] >= ratio * rest
+            and own[0] >= apart * max(own[1:])
+            and cold
+            and excess >= max(least_us * 1000, (own[0] - rest) / 2)
+        ):
+            rows, times = longer_in(trace, steps[0], steps[1:])
+            late = _late_beginnings(trace, gap_ratio, min(gap_us, excess / 5000))
+            first, usual = duration(own[0]), duration(rest)
+            yield Finding(
+                title=f"The first step takes {first}, the others {usual} (median of {len(own) - 1})",
+                severity="low",
+                confidence="low" if not alike else "high" if own[0] >= 3 * rest else "medium",
+                time_us=min(excess / 1000, trace.window.us),
+                window=trace.window,
+                evidence=(*late[:2], *evidence(trace, rows, times=times, note="longer than in the other steps"))
+                or evidence(trace, [steps[0].row] if steps[0].row >= 0 else [])
+                or (Evidence(steps[0].name, 1, own[0] / 1000, steps[0].start / 1000),),
+                cause=_why_cold(trace, steps[0])
+                + ("" if alike else " The other steps call far fewer operators, so their times are no measure."),
+                fix="Warm up (three rounds) before recording, or schedule(wait=1, warmup=1, active=...).",
+            )
+            return
+    for found in _late_beginnings(trace, gap_ratio, gap_us)[:1]:
+        waited = found.time_us or 0.0
+        yield Finding(
+            title=f"The first {shortened(found.name)} waits {duration(1000 * waited)} for its first operator",
+            severity="low",
+            confidence="medium",
+            time_us=min(waited, trace.window.us),
+            window=trace.window,
+            evidence=(found,),
+            cause="Set-up of the first call: memory for workspaces, library heuristics, loading of kernels.",
+            fix="Warm up (three rounds) before recording and leave the first round out of averages.",
+        )
+
+
+def _late_beginnings(trace: Trace, ratio: float, least_us: float) -> list[Evidence]:
+    """Annotations whose first round waits long for its first operator, the longest first."""
+    events = trace.events
+    notes = events.rows(Kind.ANNOTATION)
+    operators = events.rows(Kind.OPERATOR)
+    found: list[Evidence] = []
+    if not len(operators):
+        return found
+    names, counts = np.unique(events.name[notes], return_counts=True)
+    for name in names[counts >= 3].tolist():
+        same = notes[events.name[notes] == name]
+        if events.named(int(same[0])).startswith(("enumerate(", "Optimizer.")):
+            continue
+        lane = operators[events.lane[operators] == events.lane[same[0]]]
+        if not len(lane):
+            continue
+        after = np.searchsorted(events.ts[lane], events.ts[same])
+        inside = (after < len(lane)) & (events.ts[lane[np.minimum(after, len(lane) - 1)]] < events.end[same])
+        if not inside.all():
+            continue
+        delay = events.ts[lane[after]] - events.ts[same]
+        rest = float(np.median(delay[1:]))
+        if delay[0] - rest >= least_us * 1000 and delay[0] >= ratio * max(rest, 1.0):
+            note = f"until its first operator; {duration(rest)} in later rounds"
+            found += evidence(trace, same[:1], times=delay[:1], note=note)
+    return sorted(found, key=lambda item: -(item.time_us or 0.0))
+
+
+def _set_up(trace: Trace, step: Step) -> int:
+    """How long a step spends on set-up: launches of a millisecond, allocation, loading, compilation."""
+    events = trace.events
+    calls = events.rows(Kind.RUNTIME)
+    long_ = calls[events.dur[calls] >= 1_000_000]
+    long_ = long_[events.names_matching(r"(?i).*(synchronize|memcpy)")[events.name[long_]] == 0]
+    rows = np.concatenate((long_, events.rows(Kind.OVERHEAD)))
+    times = Intervals.union(events.ts[rows], events.end[rows]) | trace.derived(compiling)
+    return times.clip(step.start, step.end).total
+
+
+def _why_cold(trace: Trace, step: Step) -> str:
+    """The set-up the first step shows, if any."""
+    events = trace.events
+
+    def within(rows: Int32) -> int:
+        return Intervals.union(events.ts[rows], events.end[rows]).clip(step.start, step.end).total
+
+    excess = max(step.duration, 1)
+    reasons = {
+        "torch.compile compiles in it": trace.derived(compiling).clip(step.start, step.end).total,
+        "memory is allocated in it": within(events.find(r"(?i)(cuda|hip)(Malloc|HostAlloc)", Kind.RUNTIME)),
+        "kernels' code is loaded in it": within(events.rows(Kind.OVERHEAD)),
+        "the first batch has to be waited for": trace.derived(batch_waits).clip(step.start, step.end).total,
+    }
+    seen = [text for text, time in reasons.items() if time > 0.2 * excess]
+    if seen:
+        return f"{' and '.join(seen).capitalize()}; that happens once."
+    return "Set-up that happens once: workspaces, library heuristics, loading of kernels, caches."

@@ -1,0 +1,83 @@
+"""Calls that launch work and take unusually long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.host.pace import settled
+from torchfx.profiler.rules.host.queue import FULL
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.rules.wording import duration
+from torchfx.profiler.trace.gaps import device_window
+from torchfx.profiler.trace.launching import kernel_launches, launch_queues
+from torchfx.profiler.trace.occupation import compiling
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["launch_outliers"]
+
+
+@rule(
+    "B5",
+    "launch-outliers",
+    source="50 us as in Holistic Trace Analysis",
+    needs=("gpu", "idle", "order"),
+)
+def launch_outliers(trace: Trace, *, long_us: float = 50.0, share: float = 0.01) -> Iterator[Finding]:
+    """Some launches take unusually long, and the device waits for them.
+
+    Sees: launching calls of more than 50 us, and the time during them in which no device has work: 1 % of the window or
+    more. Calls into a full queue wait by design and are not counted, nor are compilation and a cold first step.
+
+    Costs: the device's time during these calls.
+
+    Fix: warm up with the same shapes, so that kernels are loaded and memory is there; leave the process enough cores;
+    look for other threads that hold Python's lock.
+    """
+    events = trace.events
+    rows = trace.derived(kernel_launches)
+    rows = rows[(events.dur[rows] > long_us * 1000) & trace.in_steps(rows) & (events.ts[rows] >= settled(trace))]
+    full = [queue.launches[queue.depth >= FULL] for queue in trace.derived(launch_queues)]
+    rows = rows[~np.isin(rows, np.concatenate(full))] if full else rows
+    lost = (trace.idle - trace.derived(compiling)).overlap(events.ts[rows], events.end[rows])
+    rows, lost = rows[lost > 0], lost[lost > 0]
+    total, window = int(lost.sum()), device_window(trace)
+    length = window.end - window.start
+    if not len(rows) or total < share * length:
+        return
+    kernels = trace.links.put_by(rows)
+    first = _first_uses(trace, rows)
+    once = first * 2 >= len(rows)
+    if once:
+        cause = f"{first} of {len(rows)} are the first use of their kernel in the trace: its code is loaded then."
+        fix = "Warm up with the same shapes before recording, or set CUDA_MODULE_LOADING=EAGER."
+    else:
+        cause = "The thread was held up: by another thread, by the processor's other work, or in the driver."
+        fix = "Check that the process has free cores (taskset, cgroup limits) and what its other threads do meanwhile."
+    yield Finding(
+        title=f"{_launches(len(rows))} more than {long_us:.0f} us, up to {duration(events.dur[rows].max())}",
+        severity="low" if once else severity_of(total / length),
+        confidence="medium",
+        time_us=min(total / 1000, window.us),
+        window=window,
+        evidence=(*evidence(trace, rows, times=lost, limit=3), *evidence(trace, kernels, limit=2, note="launched so")),
+        cause=cause,
+        fix=fix,
+    )
+
+
+def _launches(number: int) -> str:
+    return "One launch takes" if number == 1 else f"{number:,} launches take"
+
+
+def _first_uses(trace: Trace, rows: np.ndarray) -> int:
+    """How many of these calls launch a kernel that no call before launched."""
+    links = trace.links
+    known = links.launch >= 0
+    work, launch = links.work[known], links.launch[known]
+    order = np.argsort(trace.events.ts[launch], kind="stable")
+    _, first = np.unique(trace.events.name[work[order]], return_index=True)
+    return int(np.count_nonzero(np.isin(rows, launch[order][first])))

@@ -1,0 +1,130 @@
+"""Optimizers that go through their parameters one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.columns import Int32
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.launching import kernel_launches
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["optimizer_for_loop", "zero_grad_memset"]
+
+MULTI = r"(?i).*(multi_tensor_apply|_foreach|fused_?(adam|sgd|adagrad|lamb|optim)|_fused_|CompiledFxGraph|triton)"
+
+
+@rule("B15", "optimizer-for-loop", source="torch.profiler's pattern matcher, single-tensor optimizers")
+def optimizer_for_loop(
+    trace: Trace, *, launches: int = 30, share: float = 0.005, cpu_share: float = 0.1
+) -> Iterator[Finding]:
+    """The optimizer updates its parameters one by one.
+
+    Sees: frames such as `_single_tensor_adam`, or an `Optimizer.step#` with 30 launches per step or more, most kernels
+    under 20 us and none for many tensors at once (`_foreach`, `multi_tensor_apply`, `fused`). Time at stake is what the
+    optimizer takes on the device, gaps included, 0.5 % of the window or more; on a CPU its own time, from 10 %.
+
+    Costs: several launches per parameter, where one for all of them does the same.
+
+    Fix: `foreach=True` or `fused=True` when making the optimizer.
+    """
+    events = trace.events
+    rows = events.find(r"Optimizer\.step#", Kind.ANNOTATION)
+    rows = rows[trace.in_steps(rows)]
+    if not len(rows):
+        return
+    spans = Intervals.union(events.ts[rows], events.end[rows])
+    operators = events.rows(Kind.OPERATOR)
+    inside = operators[spans.overlap(events.ts[operators], events.end[operators]) > 0]
+    frames = events.find(r".*\b_single_tensor_\w+", Kind.PYTHON)
+    calls = trace.derived(kernel_launches)
+    calls = calls[spans.overlap(events.ts[calls], events.end[calls]) > 0]
+    work = trace.links.put_by(calls)
+    several = events.names_matching(MULTI)
+    if several[events.name[inside]].any() or several[events.name[work]].any():
+        return
+    on_device = len(work) > 0
+    least = launches // 3 if len(frames) else launches
+    many = len(calls) >= least * len(rows) and on_device and float(np.median(events.dur[work])) < 20_000
+    single = events.names_matching(r"aten::(addcdiv_|addcmul_|lerp_|mul_|add_|sqrt|div_|sub_)$")[events.name[inside]]
+    loop = (len(frames) > 0 or bool(single.any())) and (not on_device or many)
+    if not many and not (loop and len(inside) >= least * len(rows)):
+        return
+    length = trace.window.end - trace.window.start
+    spent = _on_device(trace, rows, calls) if on_device else spans.clip(trace.window.start, trace.window.end)
+    if spent.total < (share if on_device else cpu_share) * length:
+        return
+    name = trace.name(int(rows[0])).partition("#")[2].partition(".")[0] or "The optimizer"
+    calls_ = "launches" if on_device else "operators"
+    per_step = len(calls) / len(rows) if on_device else len(inside) / len(rows)
+    yield Finding(
+        title=f"{name} goes through its parameters one by one: {per_step:,.0f} {calls_} per step",
+        severity=severity_of(spent.total / length),
+        confidence="high" if loop else "medium",
+        time_us=spent.total / 1000,
+        window=trace.window,
+        evidence=evidence(trace, rows)
+        + (evidence(trace, work, limit=3) if on_device else evidence(trace, inside, limit=3)),
+        cause="Each parameter's update is a handful of small operators of its own.",
+        fix=f"{name}(..., fused=True)" + (" or foreach=True." if on_device else "."),
+        linked=loop,
+    )
+
+
+def _on_device(trace: Trace, rows: Int32, calls: Int32) -> Intervals:
+    """From the first to the last work of each optimizer step on the device."""
+    events = trace.events
+    starts, ends = [], []
+    for row in rows.tolist():
+        mine = calls[(events.ts[calls] >= events.ts[row]) & (events.ts[calls] < events.end[row])]
+        work = trace.links.put_by(mine)
+        if len(work):
+            starts.append(int(events.ts[work].min()))
+            ends.append(int(events.end[work].max()))
+    return Intervals.union(starts, ends).clip(trace.window.start, trace.window.end)
+
+
+@rule("B16", "zero-grad-memset", source="torch.profiler's pattern matcher, gradients set to zero")
+def zero_grad_memset(trace: Trace, *, per_step: int = 1) -> Iterator[Finding]:
+    """Gradients are filled with zeros instead of being dropped.
+
+    Sees: `Optimizer.zero_grad#` with `aten::zero_`, or `_foreach_zero_` inside, one per step or more.
+
+    Costs: one write of every gradient, and in the backward pass an addition to zero where a plain write would do.
+
+    Fix: `optimizer.zero_grad(set_to_none=True)`, the default since PyTorch 2.0.
+    """
+    events = trace.events
+    notes = events.find(r"Optimizer\.zero_grad#", Kind.ANNOTATION)
+    notes = notes[trace.in_steps(notes)]
+    if not len(notes):
+        return
+    spans = Intervals.union(events.ts[notes], events.end[notes])
+    rows = events.find(r"aten::(zero_|_foreach_zero_)$", Kind.OPERATOR)
+    rows = rows[spans.overlap(events.ts[rows], events.end[rows]) > 0]
+    if not len(rows) or len(rows) < per_step * len(notes):
+        return
+    calls = events.rows(Kind.RUNTIME)
+    calls = calls[spans.overlap(events.ts[calls], events.end[calls]) > 0]
+    work = trace.links.put_by(calls)
+    busy = Intervals.union(events.ts[work], events.end[work])
+    spent = (busy | (spans & trace.idle)) if trace.has_gpu else spans
+    total = spent.clip(trace.window.start, trace.window.end).total
+    length = trace.window.end - trace.window.start
+    yield Finding(
+        title=f"zero_grad writes zeros: {len(rows) / len(notes):,.0f} fills per step",
+        severity=severity_of(total / length) if length else "low",
+        confidence="high",
+        time_us=total / 1000,
+        window=trace.window,
+        evidence=evidence(trace, rows, limit=3),
+        cause="set_to_none=False: the gradients are kept and filled with zeros.",
+        fix="optimizer.zero_grad(set_to_none=True), which is the default from PyTorch 2.0 on.",
+        linked=True,
+    )

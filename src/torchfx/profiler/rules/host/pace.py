@@ -1,0 +1,104 @@
+"""How fast launches follow each other, and what to advise where they are too slow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from torchfx.profiler.trace.columns import Int32
+from torchfx.profiler.trace.gaps import Cause, Gaps, device_window, idle_gaps
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.launching import kernel_launches, queue_at_launch
+from torchfx.profiler.trace.occupation import batch_waits, compiling, outer_operators
+from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.window import Window
+
+__all__ = ["Launching", "callers", "fewer_launches", "launching", "settled"]
+
+LONGEST_NS = 2_000_000
+"""A dispatched operator takes 5 to 200 us of the host's time, a slow one 1 ms: longer gaps have another reason."""
+
+
+@dataclass(frozen=True)
+class Launching:
+    """How the device's idle time comes from launches that follow each other too slowly.
+
+    Attributes:
+        late: the gaps whose next launch came too late, each short enough to be the price of a call rather than of
+            something else the host did; without compilation, waiting for batches, and a cold first step.
+        gaps: all gaps.
+        chosen: which of `gaps` those are.
+        window: the steps without a cold first one, or from first to last work where there are no steps.
+        busy_ns: the device's work in the window.
+        queue: the median number of launches already waiting when one was issued.
+    """
+
+    late: Intervals
+    gaps: Gaps
+    chosen: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    window: Window
+    busy_ns: int
+    queue: float
+
+
+def launching(trace: Trace) -> Launching:
+    """Separate what launches cost from everything else that leaves the device idle."""
+    gaps = trace.derived(idle_gaps)
+    elsewhere = (trace.derived(compiling) | trace.derived(batch_waits)).overlap(gaps.starts, gaps.ends)
+    chosen = gaps.of(Cause.HOST, Cause.CALL) & (gaps.lengths <= LONGEST_NS) & (elsewhere * 2 < gaps.lengths)
+    start = settled(trace)
+    chosen &= gaps.starts >= start
+    late = Intervals(gaps.starts[chosen], gaps.ends[chosen])
+    window = device_window(trace)
+    if window.start < start < window.end:
+        window = Window(f"{window.name} without the first, cold one", start, window.end)
+    busy = trace.gpu.busy.clip(window.start, window.end).total
+    queue = trace.derived(queue_at_launch)
+    return Launching(
+        late,
+        gaps,
+        chosen,
+        window,
+        busy,
+        float(np.median(queue)) if len(queue) else 0.0,
+    )
+
+
+def settled(trace: Trace) -> int:
+    """From when on the program runs as it usually does: after a first step three times as long as the others."""
+    steps = trace.steps_found
+    if len(steps) >= 2 and steps[0].duration > 3 * float(np.median([step.duration for step in steps[1:]])):
+        return steps[1].start
+    return trace.window.start
+
+
+def callers(trace: Trace, late: Intervals) -> tuple[Int32, np.ndarray]:
+    """Outermost operators, and how long each kept the host busy while the device waited."""
+    rows = trace.derived(outer_operators)
+    if not len(rows):
+        rows = trace.derived(kernel_launches)
+    times = late.overlap(trace.events.ts[rows], trace.events.end[rows])
+    return rows[times > 0], times[times > 0]
+
+
+def fewer_launches(trace: Trace) -> str:
+    """Advice that fits what the program does already."""
+    events = trace.events
+    compiled = len(events.find(r"Torch-Compiled Region", Kind.OPERATOR, Kind.ANNOTATION)) > 0
+    advice = ["Give each call more work (larger batches)"]
+    if len(trace.links.graph_launches):
+        advice.append("put what is still launched one by one into the CUDA graph as well")
+    elif compiled:
+        advice.append(
+            'torch.compile(mode="reduce-overhead") replays the launches of the compiled parts as a CUDA graph'
+        )
+    else:
+        advice.append('torch.compile(model, mode="reduce-overhead") fuses operators and replays their launches')
+    loop = len(events.find(r"Optimizer\.step#", Kind.ANNOTATION)) and not len(
+        events.find(r"aten::_(foreach|fused)", Kind.OPERATOR)
+    )
+    if loop:
+        advice.append("use the optimizer's foreach=True or fused=True")
+    return "; ".join(advice) + "."

@@ -1,0 +1,72 @@
+"""Calls that ask the driver and change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from torchfx.profiler.rules.evidence import evidence
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.launching import kernel_launches
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["runtime_query_noise"]
+
+QUERIES: Final = (
+    r"(?i)(cuda|hip|cu)(FuncSetAttribute|FuncGetAttributes?|Occupancy\w*|GetDeviceProperties\w*|DeviceGetAttribute"
+    r"|PointerGetAttributes?|EventQuery|StreamQuery|DriverGetVersion|RuntimeGetVersion|PeekAtLastError"
+    r"|StreamIsCapturing|StreamGetCaptureInfo\w*|StreamGetPriority|DeviceGetStreamPriorityRange|GetLastError)"
+)
+
+
+@rule(
+    "B20",
+    "runtime-query-noise",
+    source="calls seen between operators and launches in real traces",
+)
+def runtime_query_noise(
+    trace: Trace, *, share: float = 0.2, per_launch: float = 3.0, once_us: float = 1000.0
+) -> Iterator[Finding]:
+    """Much of the time in the driver is questions.
+
+    Sees: calls that ask and change nothing (cudaFuncGetAttributes, cudaOccupancyMaxActiveBlocksPerMultiprocessor,
+    cudaEventQuery, hipGetDeviceProperties, ...): more than 20 % of the time in runtime calls without waits, or more
+    than three per launch. Calls of a millisecond or more are left out: they set up the driver, once.
+
+    Costs: usually microseconds. An occupancy question belongs to a heavy kernel that adapts its launch (matrix
+    products, convolutions); event questions come from the thread that watches collectives, hipGetDeviceProperties from
+    old Triton.
+
+    Fix: mostly none. On AMD use a newer Triton; many event queries on the main thread mean a loop that polls.
+    """
+    events = trace.events
+    calls = events.rows(Kind.RUNTIME)
+    calls = calls[events.dur[calls] < once_us * 1000]
+    launches = len(trace.derived(kernel_launches))
+    asks = events.names_matching(QUERIES)[events.name[calls]]
+    waits = events.names_matching(r"(?i).*synchronize|.*memcpy|.*malloc|.*free")[events.name[calls]]
+    rows = calls[asks]
+    asked, work = int(events.dur[rows].sum()), int(events.dur[calls[~waits]].sum())
+    enough = asked >= 0.005 * (trace.window.end - trace.window.start)
+    if launches < 10 or not enough or not (asked > share * work or len(rows) > per_launch * launches):
+        return
+    threads = events.lane[rows]
+    elsewhere = float(np.mean(threads != trace.main_lane))
+    place = f", {elsewhere:.0%} of them on other threads" if elsewhere > 0.1 else ""
+    part = asked / max(work, 1)
+    each = len(rows) / launches
+    yield Finding(
+        title=f"{each:.1f} questions to the driver per launch: {part:.0%} of the time in its calls{place}",
+        severity="info",
+        confidence="high",
+        time_us=min(asked / 1000, trace.window.us),
+        window=trace.window,
+        evidence=evidence(trace, rows),
+        cause="Libraries ask before they launch; the thread that watches collectives polls events.",
+        fix="Nothing, unless the main thread polls in a loop of your own.",
+        linked=True,
+    )

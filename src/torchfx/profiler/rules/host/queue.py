@@ -1,0 +1,98 @@
+"""Launches that wait in the queue of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.rules.wording import often
+from torchfx.profiler.trace.gaps import Cause, device_window, idle_gaps
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.launching import launch_queues
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["FULL", "queue_saturated", "stalled_queue"]
+
+FULL: Final = 1000
+"""A stream takes about 1024 launches before the next call waits; 1022 have been seen."""
+
+
+@rule(
+    "B6",
+    "queue-saturated",
+    source="the launch queue's size, 1024, as in Holistic Trace Analysis",
+    needs=("gpu", "order"),
+)
+def queue_saturated(trace: Trace, *, depth: int = FULL) -> Iterator[Finding]:
+    """The launch queue is full: the host is as far ahead as it can be.
+
+    Sees: a stream with 1000 launches or more waiting.
+
+    Costs: nothing. Launching calls then wait for a free place, so the host's time in them is waiting and not work.
+
+    Fix: none; don't read the duration of launching calls as overhead. What limits is the device.
+    """
+    for queue in trace.derived(launch_queues):
+        full = queue.depth >= depth
+        if not full.any():
+            continue
+        rows = queue.launches[full]
+        waiting = int(trace.events.dur[rows].sum()) / 1000
+        yield Finding(
+            title=f"Up to {int(queue.depth.max()) + 1:,} launches wait for stream {queue.stream}: the queue is full",
+            severity="info",
+            confidence="high",
+            time_us=min(waiting, trace.window.us),
+            window=trace.window,
+            evidence=evidence(trace, rows, limit=3),
+            cause="The host is far ahead of the device; launching calls wait for a free place.",
+            fix="Nothing on the host: the device is the limit.",
+            linked=True,
+        )
+
+
+@rule(
+    "B25",
+    "stalled-queue",
+    source="gaps before which work was queued already",
+    needs=("gpu", "idle", "order"),
+)
+def stalled_queue(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
+    """Work is queued, and the device doesn't begin it.
+
+    Sees: gaps of more than 5 us whose next work had been launched, and its call had returned, before the device ran
+    dry: 10 % of the window or more.
+
+    Costs: the gaps. The host isn't the reason, so making it faster gains nothing.
+
+    Fix: look for what the work waits for: an event of another stream (`cudaStreamWaitEvent`), the legacy default
+    stream, another rank, another process on the same device.
+    """
+    gaps, window = trace.derived(idle_gaps), device_window(trace)
+    chosen = gaps.of(Cause.DEVICE)
+    total = int(gaps.lengths[chosen].sum())
+    length = window.end - window.start
+    if not length or total < share * length:
+        return
+    waits = trace.events.find(r"(?i)(cuda|hip|cu)StreamWaitEvent", Kind.RUNTIME)
+    several = len(trace.gpu.streams) > 1
+    cause = "The trace doesn't say what it waits for; other processes on the device can't be seen either."
+    if len(waits):
+        cause = f"Streams wait for events of others: {often(len(waits))} cudaStreamWaitEvent or its like."
+    elif several:
+        cause = "Several streams are in use, and the default stream waits for all others."
+    work, lengths = gaps.work[chosen], gaps.lengths[chosen]
+    yield Finding(
+        title=f"The device is idle {total / length:.0%} of the time although work is queued for it",
+        severity=severity_of(total / length),
+        confidence="medium",
+        time_us=min(total / 1000, window.us),
+        window=window,
+        evidence=(*evidence(trace, work, times=lengths, note="idle time before it"), *evidence(trace, waits, limit=1)),
+        cause=cause,
+        fix="Order streams by as few events as possible, record them as early as possible, and keep work off the "
+        "default stream; check with nvidia-smi that no other process uses the device.",
+    )

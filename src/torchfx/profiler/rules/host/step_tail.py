@@ -1,0 +1,79 @@
+"""Steps that take longer than the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.finding import Evidence, Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.rules.wording import duration
+from torchfx.profiler.trace.contrast import longer_in, operators_in, unhurried
+from torchfx.profiler.trace.steps import Step
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["step_tail"]
+
+
+@rule("B12", "step-tail", source="largest over median above 1.5; 99th over 50th percentile above 2 from 20 steps")
+def step_tail(trace: Trace, *, ratio: float = 1.5, steps: int = 5, share: float = 0.02) -> Iterator[Finding]:
+    """Some steps take much longer than the others.
+
+    Sees: among five steps or more, the first left out, some longer than 1.5 times the median, which together lose 2 %
+    of the window or more; and what differs in them. With a GPU only what the device is idle for counts: a host that
+    waits until the device has caught up loses nothing.
+
+    Costs: the time above the median. With many processes, each waits for the slowest.
+
+    Fix: what the evidence shows: collection of garbage, logging or checkpoints every N steps, batches that come late or
+    differ in shape, allocation, recompilation.
+    """
+    found = trace.steps_found
+    if len(found) < steps:
+        return
+    own = np.array([step.duration for step in found[1:]], np.int64)
+    typical = float(np.median(own))
+    slow = np.flatnonzero(own > ratio * typical)
+    waited = unhurried(trace, found[1:])
+    excess = float(np.minimum(own[slow] - typical, np.maximum(waited[slow] - np.median(waited), 0)).sum())
+    if not len(slow) or len(slow) * 3 > len(own) or excess < share * (trace.window.end - trace.window.start):
+        return
+    worst = found[1:][int(own.argmax())]
+    others = [found[1:][i] for i in range(len(own)) if i not in set(slow.tolist())]
+    rows, times = longer_in(trace, worst, others)
+    cause, fix = _why(trace, worst, others, int(times.sum()))
+    usual, longest = duration(typical), duration(own.max())
+    take = "takes" if len(slow) == 1 else "take"
+    yield Finding(
+        title=f"{len(slow)} of {len(own)} steps {take} over {ratio:g} times the median {usual}, up to {longest}",
+        severity=severity_of(excess / (trace.window.end - trace.window.start)),
+        confidence="high" if len(own) >= 20 else "medium",
+        time_us=min(excess / 1000, trace.window.us),
+        window=trace.window,
+        evidence=evidence(trace, rows, times=times, note=f"more than usual in {worst.name}")
+        or (Evidence(worst.name, 1, float(own.max()) / 1000, worst.start / 1000),),
+        cause=cause,
+        fix=fix,
+    )
+
+
+def _why(trace: Trace, worst: Step, others: Sequence[Step], explained: int) -> tuple[str, str]:
+    """Whether the slowest step does more, does the same more slowly, or does something unseen; and what to do."""
+    count = operators_in(trace, (worst, *others))
+    excess = worst.duration - float(np.median([step.duration for step in others]))
+    if explained * 2 < excess:
+        return (
+            "Most of it lies outside of any operator: Python, files, garbage collection, or waiting.",
+            "Log, save and collect garbage less often or in another thread; record_function shows which code it is.",
+        )
+    if abs(count[0] - np.median(count[1:])) <= 0.02 * count[0]:
+        return (
+            "The same calls took longer: the processor or the device was busy with something else, or waited.",
+            "Look for other processes, too many threads, late batches, memory that runs short; then measure again.",
+        )
+    return (
+        f"The slowest step calls {count[0]:,} operators, the others {np.median(count[1:]):,.0f}.",
+        "See what it does in addition: a checkpoint, validation, a recompilation, a batch of another shape.",
+    )

@@ -1,0 +1,60 @@
+"""Calls that only make views."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.host.bound import overhead_bound
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["VIEWS", "view_dispatch"]
+
+VIEWS: Final = (
+    r"aten::(t|transpose|permute|view|as_strided|_unsafe_view|_reshape_alias|expand|expand_as|select|slice|narrow"
+    r"|unsqueeze|squeeze|flatten|unflatten|reshape|view_as|chunk|split|split_with_sizes|unbind|detach|alias|numpy_T"
+    r"|resolve_conj|resolve_neg|lift_fresh|swapaxes|movedim|unsafe_chunk|unsafe_split|contiguous)$"
+)
+
+
+@rule(
+    "B19",
+    "view-dispatch",
+    source="operators without kernels, in an overhead-bound program",
+    needs=("gpu", "idle", "order"),
+)
+def view_dispatch(trace: Trace, *, share: float = 0.3) -> Iterator[Finding]:
+    """Much of the host's time goes to calls that only make views.
+
+    Sees: transpose, view, expand, select and their like with 30 % or more of the operators' own time on the host, in a
+    program that waits for its launches (overhead-bound).
+
+    Costs: a view computes nothing, but its dispatch costs the host a few microseconds, and here the host is the limit.
+
+    Fix: `torch.compile` removes them; else make the layout once (store the weight transposed, keep tensors contiguous)
+    and take views out of the loop.
+    """
+    rows = trace.events.rows(Kind.OPERATOR)
+    rows = rows[trace.in_steps(rows)]
+    if not len(rows) or not list(overhead_bound.check(trace)):
+        return
+    own = trace.calls.self_time[rows]
+    views = trace.events.names_matching(VIEWS)[trace.events.name[rows]]
+    spent, total = int(own[views].sum()), int(own.sum())
+    if not total or spent < share * total:
+        return
+    chosen, times = rows[views], own[views]
+    yield Finding(
+        title=f"{spent / total:.0%} of the operators' own time on the host goes to views, which compute nothing",
+        severity=severity_of(min(spent / 1000, trace.window.us) / trace.window.us),
+        confidence="medium",
+        time_us=min(spent / 1000, trace.window.us),
+        window=trace.window,
+        evidence=evidence(trace, chosen, times=times),
+        cause="Shapes and layouts are changed around every operator, and the host is what limits the program.",
+        fix="torch.compile removes views; without it, bring tensors into the needed layout once, outside the loop.",
+    )

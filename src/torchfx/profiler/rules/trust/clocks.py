@@ -1,0 +1,62 @@
+"""Times that cannot be: the clocks of host and device disagree, or the exporter wrote nonsense."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torchfx.profiler.rules.evidence import evidence
+from torchfx.profiler.rules.finding import Evidence, Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["clock_skew"]
+
+
+@rule("A6", "clock-skew", source="kineto issue 109", mutes=("order",))
+def clock_skew(trace: Trace, *, tolerance_us: float = 5.0, share: float = 0.01) -> Iterator[Finding]:
+    """Device work begins before its launch, or has times that cannot be.
+
+    Sees: kernels, copies and fills that start more than 5 us before the call with their correlation id; and events
+    without a time, with a negative or endless duration, or placed at time 0: more than 1 % of the work.
+
+    Costs: nothing that compares host and device can be believed: launch latency, queue, the reason of a gap. What
+    concerns the device alone stays true.
+
+    Fix: record again, with a newer PyTorch and driver; on a laptop or a virtual machine keep clocks from being
+    adjusted.
+    """
+    work, launch = trace.links.work, trace.links.launch
+    damage = trace.events.damage
+    broken = damage.without_time + damage.negative + damage.absurd + damage.zero
+    known = launch >= 0
+    early = trace.events.ts[launch[known]] - trace.events.ts[work[known]]
+    skewed = early > tolerance_us * 1000
+    count = int(np.count_nonzero(skewed))
+    if count <= share * np.count_nonzero(known) and broken <= share * max(len(work), 1):
+        return
+    found: tuple[Evidence, ...] = evidence(trace, work[known][skewed], times=early[skewed], limit=3, note="too early")
+    if count > share * np.count_nonzero(known):
+        worst = int(early.max()) / 1000
+        title = f"{count:,} pieces of device work begin before their launch, by up to {worst:,.0f} us"
+    else:
+        title = f"{broken:,} events have times that cannot be, and were left out"
+        kinds = {
+            "without a time": damage.without_time,
+            "negative duration": damage.negative,
+            "longer than a day": damage.absurd,
+            "at time 0": damage.zero,
+        }
+        found = tuple(Evidence(name, number) for name, number in kinds.items() if number)
+    yield Finding(
+        title=title,
+        severity="high",
+        confidence="high",
+        time_us=0.0,
+        window=trace.window,
+        evidence=found,
+        cause="The conversion of the device's clock to the host's went wrong in the exporter.",
+        fix="Record again with a newer PyTorch and driver; until then, believe only times within the device.",
+        linked=True,
+    )

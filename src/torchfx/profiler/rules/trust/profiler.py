@@ -1,0 +1,174 @@
+"""What the profiler itself did to the program it watched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.finding import Evidence, Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.rules.wording import duration
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.kinds import HOST, Kind
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["buffer_request", "closing_sync", "lazy_loading", "profiler_overhead"]
+
+BUFFERS: Final = r"(?i)activity buffer request|buffer flush|command buffer full|resource|instrumentation|uvm activity"
+LOADING: Final = r"(?i)lazy function loading|runtime triggered module loading|driver compiler"
+MODULE_CALLS: Final = r"(?i)cu(Module|Library)Load|hipModuleLoad|cudaLibraryLoad"
+
+
+@rule("A10", "profiler-overhead", source="torch.profiler's documentation of with_stack", mutes=("host",))
+def profiler_overhead(trace: Trace, *, share: float = 0.5, frames: int = 200) -> Iterator[Finding]:
+    """Recording slowed the host down.
+
+    Sees: more than half of the host's events are Python frames; or stacks, shapes and memory were all recorded.
+
+    Costs: each frame and each shape takes time while the program runs, so durations on the host, and the device's idle
+    time between launches, are longer than without the profiler. Kernel durations are not affected.
+
+    Fix: for timing, record once more without `with_stack`, `record_shapes` and `profile_memory`, or compare with the
+    time a step takes without profiler.
+    """
+    counts = np.bincount(trace.events.kind, minlength=max(Kind) + 1)
+    python, host = int(counts[Kind.PYTHON]), int(counts[list(HOST)].sum())
+    everything = {"with_stack", "record_shapes", "profile_memory"} <= trace.info.flags
+    if not (python >= frames and python > share * host) and not (everything and host >= frames):
+        return
+    asked = ", ".join(sorted(trace.info.flags & {"with_stack", "record_shapes", "profile_memory", "with_modules"}))
+    kinds = (Kind.PYTHON, Kind.OPERATOR, Kind.RUNTIME, Kind.MEMORY)
+    yield Finding(
+        title=f"{python / host:.0%} of the host's events are Python frames: host times are longer than usual"
+        if python
+        else "Stacks, shapes and memory were recorded: host times are longer than usual",
+        severity="info",
+        confidence="medium",
+        time_us=0.0,
+        window=trace.window,
+        evidence=tuple(Evidence(f"events: {k.name.lower()}", int(counts[k])) for k in kinds if counts[k]),
+        cause=f"Recording costs time on the host{f' ({asked})' if asked else ''}.",
+        fix="For durations, record again without with_stack, record_shapes and profile_memory.",
+        linked=True,
+    )
+
+
+@rule(
+    "A11",
+    "buffer-request",
+    source="Kineto's overhead events: Activity Buffer Request, Buffer Flush, Resource, ...",
+    needs=("gpu",),
+)
+def buffer_request(trace: Trace, *, share: float = 0.002) -> Iterator[Finding]:
+    """The device stands still while the profiler gets its buffers.
+
+    Sees: overhead events such as `Activity Buffer Request` during which no device has work, 0.2 % of the window or
+    more.
+
+    Costs: nothing without the profiler. That time is left out of idle time.
+
+    Fix: none. A warm-up step in the schedule lets the profiler get its buffers before recording; a gap that comes back
+    in a longer recording has another reason.
+    """
+    rows, lost = _in_idle(trace, BUFFERS)
+    total = int(lost.sum())
+    if not len(rows) or total < share * (trace.window.end - trace.window.start):
+        return
+    first = int(trace.events.ts[trace.links.work[0]])
+    early = int(lost[trace.events.ts[rows] < first].sum()) * 2 > total
+    what = "before the first work of the device" if early else "between two pieces of work"
+    yield Finding(
+        title=f"{duration(total)} of apparent idle time are the profiler's own, {what}",
+        severity="info",
+        confidence="high",
+        time_us=total / 1000,
+        window=trace.window,
+        evidence=evidence(trace, rows, times=lost),
+        cause="The profiler asked the driver for buffers to record device work.",
+        fix="It isn't counted as idle. schedule(wait=1, warmup=1, active=...) moves it out of the window.",
+        linked=True,
+    )
+
+
+@rule(
+    "A12",
+    "closing-sync",
+    source="torch.profiler synchronises the device when it stops",
+    needs=("gpu",),
+)
+def closing_sync(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
+    """The last wait for the device is the profiler's.
+
+    Sees: a device synchronisation at the end, outside of every operator and annotation, of 1 % of the window or more.
+
+    Costs: nothing without the profiler, which waits here for all queued work so as to record it. Its length shows how
+    far the device was behind the host.
+
+    Fix: none; it isn't counted as the program's.
+    """
+    row = trace.closing_sync
+    if row < 0 or trace.events.dur[row] < share * (trace.window.end - trace.window.start):
+        return
+    start, end = int(trace.events.ts[row]), int(trace.events.end[row])
+    busy = trace.gpu.busy.clip(start, end).total / max(end - start, 1)
+    state = f"; the device is busy in {busy:.0%} of it" if busy >= 0.5 else ""
+    after = int(trace.events.end[trace.links.work].max()) - start
+    behind = f" The device was {duration(after)} behind the host." if after > 0 else ""
+    yield Finding(
+        title=f"The last {trace.name(row)}, {duration(end - start)}, is the profiler's{state}",
+        severity="info",
+        confidence="medium",
+        time_us=float(max(0, min(end, trace.window.end) - max(start, trace.window.start))) / 1000,
+        window=trace.window,
+        evidence=evidence(trace, [row]),
+        cause=f"When it stops, the profiler waits for the device.{behind}",
+        fix="Nothing to do: it isn't in the program and isn't counted.",
+    )
+
+
+@rule(
+    "A15",
+    "lazy-loading",
+    source="Kineto's overhead events: Lazy Function Loading, Runtime Triggered Module Loading",
+)
+def lazy_loading(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
+    """Kernels were loaded while being measured.
+
+    Sees: module loading, by the driver's overhead events or by calls such as cuModuleLoadData, for 1 % of the window or
+    more.
+
+    Costs: the first use of each kernel loads its code. That happens once per process, so it is no part of a typical
+    step.
+
+    Fix: warm up with the same shapes before recording, or set CUDA_MODULE_LOADING=EAGER to load everything at start.
+    """
+    events = trace.events
+    rows = np.concatenate((events.find(LOADING, Kind.OVERHEAD), events.find(MODULE_CALLS, Kind.RUNTIME)))
+    start, end = trace.window.start, trace.window.end
+    rows = rows[(events.ts[rows] < end) & (events.end[rows] > start)]
+    spent = Intervals.union(events.ts[rows], events.end[rows]).clip(start, end).total
+    if not len(rows) or spent < share * (end - start):
+        return
+    yield Finding(
+        title=f"{spent / (end - start):.1%} of the window went to loading kernels' code",
+        severity=min(severity_of(spent / (end - start)), "medium", key=("info", "low", "medium", "high").index),
+        confidence="high",
+        time_us=spent / 1000,
+        window=trace.window,
+        evidence=evidence(trace, rows),
+        cause="The first use of a kernel loads its module.",
+        fix="Run a few steps with the same shapes before recording; or set CUDA_MODULE_LOADING=EAGER.",
+        linked=True,
+    )
+
+
+def _in_idle(trace: Trace, pattern: str) -> tuple[np.ndarray, np.ndarray]:
+    """Overhead events of a name, and how much of each lies where no device has work in the window."""
+    events, window = trace.events, trace.window
+    rows = events.find(pattern, Kind.OVERHEAD)
+    free = Intervals.union([window.start], [window.end]) - trace.gpu.busy
+    lost = free.overlap(events.ts[rows], events.end[rows])
+    return rows[lost > 0], lost[lost > 0]

@@ -1,0 +1,152 @@
+"""What was recorded of the device: everything, a part, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torchfx.profiler.rules.evidence import evidence
+from torchfx.profiler.rules.finding import Evidence, Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.rules.wording import duration
+from torchfx.profiler.trace.kinds import HOST, Kind
+from torchfx.profiler.trace.launching import kernel_launches, lost_launches
+from torchfx.profiler.trace.trace import Trace
+
+__all__ = ["cpu_only", "dropped_kernels", "no_gpu_activity", "pre_window_kernels"]
+
+
+@rule(
+    "A1",
+    "no-gpu-activity",
+    source="kineto issue 109, PyTorch issue 67349",
+    mutes=("gpu", "idle", "order"),
+)
+def no_gpu_activity(trace: Trace) -> Iterator[Finding]:
+    """Kernels were launched, but nothing the device did was recorded.
+
+    Sees: calls that launch kernels, and not one kernel, copy or fill.
+
+    Costs: nothing can be said about the device. Without this, such a trace reads as "the device is idle all the time".
+
+    Fix: add `ProfilerActivity.CUDA` (or `XPU`) to `activities`; end other users of the device's tracing interface
+    (Nsight Compute, DCGM, a second profiler); check that the driver is new enough for the installed PyTorch.
+    """
+    launches = trace.derived(kernel_launches)
+    if trace.has_gpu or not len(launches):
+        return
+    yield Finding(
+        title=f"{len(launches):,} kernel launches, but no work of the device was recorded",
+        severity="high",
+        confidence="high",
+        time_us=0.0,
+        window=trace.window,
+        evidence=evidence(trace, launches, limit=3),
+        cause="The profiler was not asked for the device's activity, or its tracing interface was not available.",
+        fix=(
+            "Record with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]. If it was asked for: another "
+            "profiler (Nsight Compute, DCGM) may hold the tracing interface, or the driver doesn't fit this PyTorch."
+        ),
+        linked=True,
+    )
+
+
+@rule("A2", "cpu-only", source="absence of launches and of device work")
+def cpu_only(trace: Trace) -> Iterator[Finding]:
+    """The program ran on the CPU, or left nothing in the trace.
+
+    Sees: no work of a device and no launch of any.
+
+    Costs: nothing by itself. It tells which rules have nothing to look at.
+
+    Fix: none, unless the program was meant to use a GPU: then the model or its inputs never reached it.
+    """
+    if trace.has_gpu or len(trace.links.launches):
+        return
+    names = sorted({device.name for device in trace.info.devices if device.name})
+    if not len(trace.events.rows(*HOST)):
+        title, cause = "Nothing of a program was recorded", "The file holds no operator, no call and no kernel."
+        fix = "Let the profiled part of the program run at least one step: with a schedule, call step() often enough."
+    elif names:
+        title = f"The program ran on the CPU, though the machine has {names[0]}"[:118]
+        cause = "Nothing was launched on the GPU."
+        fix = "If the GPU was meant: move the model and every input there with .to('cuda')."
+    else:
+        title, cause = "The program ran on the CPU", "No GPU is listed and nothing was launched on one."
+        fix = ""
+    yield Finding(title, "info", "high", 0.0, trace.window, (), cause, fix, linked=True)
+
+
+@rule("A3", "dropped-kernels", source="PyTorch issue 192021", mutes=("idle",))
+def dropped_kernels(trace: Trace, *, share: float = 0.01, wrong: float = 0.1) -> Iterator[Finding]:
+    """Some launches have no kernel: a part of the device's work is missing.
+
+    Sees: calls that launch one kernel each, outside the recording of CUDA graphs, whose correlation id no device work
+    has: more than 1 % of them. Graph launches have a rule of their own, graph-replay-unrecorded.
+
+    Costs: idle time is overstated by what the missing kernels took.
+
+    Fix: give the profiler's schedule a warm-up of at least one step, profile fewer steps, and use a newer PyTorch.
+    """
+    if not trace.has_gpu:
+        return
+    launches = trace.derived(kernel_launches)
+    launches = launches[~np.isin(launches, trace.links.graph_launches)]
+    lost = lost_launches(trace)
+    if len(lost) <= share * len(launches):
+        return
+    part = len(lost) / len(launches)
+    yield Finding(
+        title=f"{len(lost):,} of {len(launches):,} kernel launches ({part:.1%}) have no kernel in the trace",
+        severity="high" if part >= wrong else "low",
+        confidence="high",
+        time_us=0.0,
+        window=trace.window,
+        evidence=evidence(trace, lost, limit=3),
+        cause="The profiler's buffers for device work were dropped, or recording began or ended among the launches.",
+        fix="Use schedule(wait=1, warmup=1, active=3): a warm-up and a short window; a newer PyTorch loses fewer.",
+        linked=True,
+    )
+
+
+@rule("A4", "pre-window-kernels", source="observed on traces whose device lags behind the host", needs=("gpu",))
+def pre_window_kernels(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
+    """The device worked on what was launched before recording began.
+
+    Sees: kernels, copies and fills whose launch is not in the trace, more than 1 % of the device's work.
+
+    Costs: nothing. They count as busy time, but belong to no step of this trace, and tools that leave them out report
+    another idle time.
+
+    Fix: none is needed. To get rid of them, call `torch.cuda.synchronize()` once before the first recorded step.
+    """
+    work = trace.links.work
+    early = work[trace.links.launch < 0]
+    if len(early) <= share * len(work):
+        return
+    kernels = int(np.count_nonzero(trace.events.kind[early] == Kind.KERNEL))
+    known = work[trace.links.launch >= 0]
+    lag = int(trace.events.ts[known[0]] - trace.events.ts[work[0]]) if len(known) else 0
+    note = "a part of busy time, of no step"
+    if not len(known):
+        title = f"None of the {len(work):,} pieces of device work has its launch in the trace"
+        cause = (
+            "The host's calls were not recorded, or carry no correlation ids: nothing ties device work to operators."
+        )
+        fix = "Record with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]."
+    else:
+        title = f"{kernels:,} kernels were launched before recording began; for {duration(lag)} nothing else ran"
+        behind = int((trace.events.ts[known] - trace.events.ts[trace.links.launch[trace.links.launch >= 0]]).max())
+        cause = (
+            "The device was behind the host when the profiler started and first did what was queued. "
+            f"Work waits up to {duration(behind)} in the queue."
+        )
+        fix = (
+            "They are counted as busy time. Call torch.cuda.synchronize() before the first recorded step to avoid them."
+        )
+    yield Finding(title, "info", "high", 0.0, trace.window, _top(trace, early, note), cause, fix, linked=True)
+
+
+def _top(trace: Trace, rows: np.ndarray, note: str) -> tuple[Evidence, ...]:
+    return evidence(trace, rows, limit=3, note=note)

@@ -1,0 +1,110 @@
+"""Launching calls."""
+
+from profiler.rules.cases import fires, silent
+from profiler.traces import Story
+
+
+def loop(slow_us, steps=4, kernel_us=60):
+    """Ten kernels per step; the fifth launch takes `slow_us`, and its kernel begins when the call returns."""
+    story = Story()
+    for i in range(steps):
+        at = 1000 * i
+        story.step(i, at, 1000)
+        for k in range(10):
+            call = at + 60 * k + (slow_us if k > 4 else 0)
+            us = slow_us if k == 4 else 4
+            story.kernel("sgemm", call + us + 2, kernel_us - 6, launch_at=call, launch_us=us)
+    return story
+
+
+@fires("launch-outliers")
+def one_slow_launch_per_step():
+    return loop(300)
+
+
+@silent("launch-outliers")
+def launches_of_forty_microseconds():
+    return loop(40)
+
+
+@silent("launch-outliers")
+def slow_launches_while_the_device_works():
+    story = Story()
+    for i in range(4):
+        story.step(i, 1000 * i, 1000)
+        story.kernel("sgemm", 1000 * i + 20, 980, launch_at=1000 * i + 5)
+        story.kernel("relu", 1000 * i + 1000, 20, launch_at=1000 * i + 100, launch_us=500)
+    return story
+
+
+def queue(depth):
+    story = Story()
+    story.step(1, 0, 10 * depth)
+    for k in range(depth + 50):
+        story.kernel("sgemm", 10 + 20 * k, 20, launch_at=1 + 0.001 * k, launch_us=0.001)
+    return story
+
+
+@fires("queue-saturated", "compute-bound")
+def the_host_is_far_ahead():
+    return queue(1020)
+
+
+@silent("queue-saturated")
+def the_host_is_ahead():
+    return queue(500)
+
+
+def asking(questions):
+    story = Story()
+    for i in range(3):
+        story.step(i, 1000 * i, 1000)
+        for k in range(20):
+            for q in range(questions):
+                story.call("cudaEventQuery", 1000 * i + 50 * k + 3 * q, 2, tid=200)
+            story.kernel("sgemm", 1000 * i + 50 * k + 10, 40, launch_at=1000 * i + 50 * k + 2)
+    return story
+
+
+@fires("runtime-query-noise")
+def polling_a_stream():
+    return asking(8)
+
+
+@silent("runtime-query-noise")
+def an_occupancy_question_now_and_then():
+    story = asking(0)
+    for k in range(10):
+        story.call("cudaOccupancyMaxActiveBlocksPerMultiprocessor", 100 * k, 1)
+    return story
+
+
+@silent("runtime-query-noise")
+def setting_up_the_driver():
+    story = asking(0)
+    story.call("cudaDriverGetVersion", -5000, 4000)
+    return story
+
+
+def queued(gap_us, steps=4):
+    """Everything is launched at once; each kernel begins `gap_us` after the one before."""
+    story = Story()
+    for i in range(steps):
+        at = 2000 * i
+        story.step(i, at, 2000)
+        story.call("cudaStreamWaitEvent", at + 1, 1)
+        for k in range(10):
+            start = at + 100 + k * (150 + gap_us)
+            story.kernel("sgemm", start, 150, launch_at=at + 5 + 4 * k, launch_us=2, stream=7 + k % 2)
+    return story
+
+
+@fires("stalled-queue")
+@silent("overhead-bound", "between-steps-gap")
+def streams_wait_for_each_other():
+    return queued(40)
+
+
+@silent("stalled-queue")
+def from_one_kernel_to_the_next():
+    return queued(3)

@@ -1,0 +1,82 @@
+"""Optimizers, gradients and memory."""
+
+from profiler.rules.cases import fires, silent
+from profiler.traces import Story
+
+
+def training(update="aten::add_", updates=60, kernel="elementwise", zeros=0, steps=4):
+    story = Story()
+    for i in range(steps):
+        at = 2000 * i
+        story.step(i, at, 2000)
+        story.note("Optimizer.zero_grad#Adam.zero_grad", at, 200)
+        for k in range(zeros):
+            story.op("aten::zero_", at + 5 + 10 * k, 8)
+            story.kernel("fill", at + 10 + 10 * k, 2, launch_at=at + 7 + 10 * k)
+        story.op("aten::mm", at + 250, 20)
+        story.kernel("sgemm", at + 280, 600, launch_at=at + 255)
+        story.note("Optimizer.step#Adam.step", at + 900, 1000)
+        for k in range(updates):
+            story.op(update, at + 905 + 15 * k, 12)
+            story.kernel(kernel, at + 915 + 15 * k, 3, launch_at=at + 907 + 15 * k)
+    return story
+
+
+@fires("optimizer-for-loop")
+@silent("zero-grad-memset", "dispatch-flood")
+def sixty_updates():
+    return training()
+
+
+@silent("optimizer-for-loop")
+def many_tensors_at_once():
+    return training("aten::_foreach_addcdiv_", 40, "multi_tensor_apply_kernel")
+
+
+@silent("optimizer-for-loop")
+def few_parameters():
+    return training(updates=8)
+
+
+@fires("optimizer-for-loop")
+def single_tensor_frames_on_a_cpu():
+    story = Story(gpu=None)
+    for i in range(3):
+        story.step(i, 1000 * i, 1000)
+        story.note("Optimizer.step#AdamW.step", 1000 * i + 500, 450)
+        story.frame("torch/optim/adamw.py(300): _single_tensor_adamw", 1000 * i + 510, 430)
+        for k in range(40):
+            story.op("aten::mul_", 1000 * i + 515 + 10 * k, 8)
+    return story
+
+
+@fires("zero-grad-memset")
+def gradients_are_zeroed():
+    return training(zeros=10)
+
+
+def allocating(calls, steps=5):
+    story = Story()
+    for i in range(steps):
+        at = 2000 * i
+        story.step(i, at, 2000)
+        for name, us in calls if i else [("cudaMalloc", 300)]:
+            story.call(name, at + 100, us)
+        story.op("aten::mm", at + 600, 20)
+        story.kernel("sgemm", at + 630, 1200, launch_at=at + 605)
+    return story
+
+
+@fires("allocator-thrash")
+def empty_cache_in_every_step():
+    return allocating([("cudaFree", 200), ("cudaMalloc", 150)])
+
+
+@fires("allocator-thrash")
+def shapes_that_grow():
+    return allocating([("hipMalloc", 150)])
+
+
+@silent("allocator-thrash")
+def allocation_in_the_first_step():
+    return allocating([])

@@ -1,0 +1,155 @@
+"""Steps that differ, and time in which nothing is computed."""
+
+from profiler.rules.cases import fires, silent
+from profiler.traces import Story
+
+
+def steps(lengths, gpu=None):
+    """Steps full of work, of these lengths in microseconds."""
+    story, at = Story(gpu=gpu), 0
+    for i, us in enumerate(lengths):
+        story.step(i, at, us)
+        for k in range(10):
+            story.op("aten::mm", at + us * k / 10, us / 10)
+            if gpu:
+                story.kernel("sgemm", at + us * k / 10 + 5, us / 10, launch_at=at + us * k / 10 + 1)
+        at += us
+    return story
+
+
+@fires("first-step-cold")
+@silent("step-tail")
+def the_first_step_takes_twice_as_long():
+    return steps([2000, 1000, 1010, 990, 1000])
+
+
+@fires("first-step-cold")
+def on_a_gpu():
+    return steps([2000, 1000, 1010, 990, 1000], "NVIDIA H100 80GB HBM3")
+
+
+@silent("first-step-cold", "step-tail", "between-steps-gap")
+def even_steps():
+    return steps([1100, 1000, 1010, 990, 1000, 1005])
+
+
+@silent("first-step-cold")
+def another_step_is_as_slow():
+    return steps([1500, 1000, 1600, 990, 1000, 1005])
+
+
+@silent("first-step-cold")
+def the_last_step_is_empty():
+    """step() was called once more after the loop."""
+    story = steps([1000])
+    story.step(1, 1000, 30)
+    return story
+
+
+@fires("first-step-cold")
+def an_annotation_that_begins_late():
+    story = Story(gpu=None)
+    for i, delay in enumerate([228, 5, 4]):
+        story.note("matmul_add", 500 * i, 300)
+        story.op("aten::matmul", 500 * i + delay, 40)
+    return story
+
+
+@fires("step-tail")
+def one_step_in_ten():
+    story = steps([1000] * 5 + [3000] + [1000] * 5)
+    story.note("gc", 5010, 1900)
+    return story
+
+
+@fires("between-steps-gap")
+def logging_within_steps():
+    story = Story()
+    for i in range(4):
+        at = 3000 * i
+        story.step(i, at, 3000)
+        for k in range(10):
+            story.op("aten::mm", at + 100 * k, 90)
+            story.kernel("sgemm", at + 100 * k + 10, 95, launch_at=at + 100 * k + 5)
+    return story
+
+
+@fires("between-steps-gap")
+def a_checkpoint_between_rounds():
+    story = Story(gpu=None)
+    for i in range(4):
+        story.note("train_step", 3000 * i, 2000)
+        for k in range(20):
+            story.op("aten::mm", 3000 * i + 100 * k, 98)
+    return story
+
+
+@fires("between-steps-gap")
+def an_annotation_says_so():
+    story = Story(gpu=None)
+    for i in range(4):
+        at = 1000 * i
+        story.step(i, at, 1000)
+        for k in range(7):
+            story.op("aten::mm", at + 100 * k, 98)
+        story.note("logging", at + 700, 290)
+        story.op("aten::clone", at + 720, 100)
+    return story
+
+
+@silent("between-steps-gap")
+def python_works_while_the_device_does():
+    story = Story()
+    for i in range(4):
+        at = 3000 * i
+        story.step(i, at, 3000)
+        for k in range(10):
+            story.op("aten::mm", at + 100 * k, 90)
+            story.kernel("sgemm", at + 290 * k + 30, 290, launch_at=at + 100 * k + 5)
+    return story
+
+
+@fires("gc-pause")
+def a_collection_in_the_loop():
+    story = steps([5000] * 4)
+    story.note("gc", 7000, 1500)
+    return story
+
+
+@fires("gc-pause")
+def a_collection_as_the_profiler_records_it():
+    story = steps([5000] * 4)
+    story.frame("Python GC", 7000, 1500)
+    return story
+
+
+@fires("gc-pause")
+def gc_collect_is_called():
+    story = steps([5000] * 4)
+    story.frame("<built-in method collect of module object at 0x7f>", 7000, 1500)
+    return story
+
+
+@silent("gc-pause")
+def a_short_collection():
+    story = steps([5000] * 4)
+    story.note("gc", 7000, 300)
+    return story
+
+
+@silent("step-tail", "first-step-cold", "between-steps-gap")
+def the_host_waits_for_the_device_to_catch_up():
+    """The host takes 300 us per step and 4 ms in every fifth, in which it waits; the device never rests."""
+    story, at, free = Story(), 0, 10
+    for i in range(21):
+        waits = i % 5 == 0
+        until = max(free - 20, at + 300) if waits else at + 300
+        story.step(i, at, until - at)
+        for k in range(10):
+            story.op("aten::mm", at + 20 * k, 18)
+            story.kernel("sgemm", max(free, at + 20 * k + 6), 100, launch_at=at + 20 * k + 2)
+            free = max(free, at + 20 * k + 6) + 100
+        if waits:
+            story.op("aten::item", at + 205, until - at - 210)
+        at = until
+    return story

@@ -1,0 +1,138 @@
+"""What was recorded of the device, and whether its times can be."""
+
+from profiler.rules.cases import fires, silent
+from profiler.traces import Story
+
+
+def loop(steps=4, kernel_us=400, lost=0, **top):
+    """Steps of 1 ms with ten kernels each, of which the first `lost` leave no trace."""
+    story = Story(**top)
+    for i in range(steps):
+        at = 1000 * i
+        story.step(i + 3, at, 1000)
+        for k in range(10):
+            story.op("aten::mm", at + 20 * k + 5, 15)
+            if k < lost:
+                story.call("cudaLaunchKernel", at + 20 * k + 10)
+            else:
+                story.kernel("sgemm", at + 100 * k + 15, kernel_us / 10, launch_at=at + 20 * k + 10)
+    return story
+
+
+@fires("no-gpu-activity")
+@silent("cpu-only", "dropped-kernels", "steps-missing")
+def launches_without_any_kernel():
+    return loop(lost=10)
+
+
+@silent("no-gpu-activity", "dropped-kernels", "pre-window-kernels", "clock-skew", "window-too-short")
+def everything_was_recorded():
+    return loop()
+
+
+@fires("dropped-kernels")
+def three_of_ten_kernels_are_missing():
+    return loop(lost=3)
+
+
+@silent("dropped-kernels", "no-gpu-activity")
+def launches_into_a_graph_being_captured():
+    story = loop()
+    story.call("cudaStreamBeginCapture", 4000, 5)
+    for k in range(20):
+        story.call("cudaLaunchKernel", 4010 + 5 * k)
+    story.call("cudaStreamEndCapture", 4200, 5)
+    return story
+
+
+@fires("cpu-only")
+def no_gpu_in_the_machine():
+    story = Story(gpu=None)
+    story.op("aten::mm", 0, 100)
+    return story
+
+
+@fires("cpu-only")
+def a_gpu_nobody_used():
+    story = Story()
+    story.op("aten::mm", 0, 100)
+    return story
+
+
+@fires("cpu-only")
+@silent("steps-missing", "cpu-hotspot")
+def an_empty_file():
+    return Story(gpu=None)
+
+
+@silent("cpu-only")
+def device_work_without_launches():
+    story = Story()
+    story.kernel("sgemm", 0, 100)
+    return story
+
+
+@fires("pre-window-kernels")
+def the_device_was_behind():
+    story = loop()
+    for k in range(20):
+        story.kernel("sgemm", -500 + 20 * k, 15)
+    return story
+
+
+@fires("clock-skew")
+def kernels_before_their_launch():
+    story = Story()
+    for k in range(20):
+        story.op("aten::mm", 100 * k, 50)
+        story.kernel("sgemm", 100 * k - 30, 50, launch_at=100 * k + 10)
+    return story
+
+
+@fires("clock-skew")
+def durations_below_zero():
+    story = loop()
+    for event in story.events:
+        if event["cat"] == "kernel":
+            event["dur"] = -5
+    return story
+
+
+@silent("clock-skew")
+def a_microsecond_too_early():
+    story = Story()
+    for k in range(20):
+        story.kernel("sgemm", 100 * k + 8, 50, launch_at=100 * k + 10)
+    return story
+
+
+def graphs(kernels, wait_us=0):
+    """Ten replays of a graph of `kernels` recorded kernels, each of which begins after `wait_us` in the queue."""
+    story = Story()
+    for i in range(10):
+        at = 1000 * i
+        story.step(i, at, 1000)
+        launch = story.call("cudaGraphLaunch", at + 10, 20)
+        for k in range(kernels):
+            event = story.kernel(f"node {k}", at + 40 + wait_us + 20 * k, 20)
+            event["args"]["correlation"] = launch["args"]["correlation"]
+    return story
+
+
+@fires("graph-replay-unrecorded")
+@silent("overhead-bound")
+def graphs_without_their_kernels():
+    story = graphs(0)
+    for i in range(10):
+        story.kernel("copy of the result", 1000 * i + 950, 20, launch_at=1000 * i + 940)
+    return story
+
+
+@fires("graph-replay-unrecorded")
+def graphs_with_a_part_of_their_kernels():
+    return graphs(3, wait_us=1300)
+
+
+@silent("graph-replay-unrecorded")
+def graphs_as_they_should_be():
+    return graphs(40)
