@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
@@ -43,6 +44,10 @@ class FirForward(torch.autograd.Function):
         else:
             found = torch.ops.torchfx_ext.fir_backward.default(grad_y, grad_state, x, taps, *ctx.needs_input_grad[:2])
         return tuple(grad if need else None for grad, need in zip(found, ctx.needs_input_grad, strict=True))
+
+
+# `apply` binds the arguments to this signature on every call; without it kept here, finding it takes 15 of 75 us.
+FirForward.forward.__signature__ = inspect.signature(FirForward.forward)  # type: ignore[attr-defined]
 
 
 def fir_forward(x: Tensor, taps: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
@@ -62,6 +63,10 @@ class SosForward(torch.autograd.Function):
                 grad_y, grad_state, x, sos, state, ctx.threshold, need_x, need_sos, checkpoints
             )
         return *(grad if need else None for grad, need in zip(found, ctx.needs_input_grad, strict=False)), None, None
+
+
+# `apply` binds the arguments to this signature on every call; without it kept here, finding it takes 15 of 75 us.
+SosForward.forward.__signature__ = inspect.signature(SosForward.forward)  # type: ignore[attr-defined]
 
 
 def _recorded(x: Tensor, sos: Tensor, state: Tensor | None, threshold: int) -> tuple[Tensor, Tensor]:
