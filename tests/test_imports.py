@@ -128,6 +128,70 @@ print((time.perf_counter() - loaded) / (loaded - start))
     assert min(float(run(code)) for _ in range(5)) < 0.06
 
 
+# The profiler's parts likewise: each may import those named with it, and how amounts are worded.
+PROFILER = {
+    "wording": set(),
+    "pyproject": set(),
+    "trace": set(),
+    "timing": set(),
+    "counters": set(),
+    "capture": {"counters"},
+    "gate": {"counters"},
+    "rules": {"ranks", "trace"},
+    "ranks": {"rules", "trace"},
+    "loading": {"ranks", "rules", "trace"},
+    "report": {"ranks", "rules", "trace"},
+    "difference": {"rules", "trace"},
+    "experiment": {"timing", "trace"},
+    "reading_back": {"capture", "loading", "pyproject", "ranks", "report", "rules"},
+    "profiling": {"capture", "reading_back", "rules"},
+    "pytest_plugin": {"counters", "gate", "pyproject", "timing"},
+}
+
+
+def test_the_profilers_parts_import_one_way():
+    folder = ROOT / "profiler"
+    wrong = []
+    for path in sorted(folder.rglob("*.py")):
+        own = path.relative_to(folder).parts[0].removesuffix(".py")
+        if own == "__init__":
+            continue
+        parts = {name.split(".")[2] for name in imported(path) if name.startswith("torchfx.profiler.")}
+        wrong += [
+            f"{path.relative_to(ROOT)} imports {part}" for part in sorted(parts - PROFILER[own] - {own, "wording"})
+        ]
+    assert wrong == []
+
+
+SLOW = ("rich", "pandas", "scipy", "torch", "asyncio", "numpy.random", "numpy.testing")
+UNUSED = ("ranks.job", "ranks.reading", "report.html", "report.junit", "trace.critical", "trace.queries.sql")
+UNREAD = ("loading", "ranks.summary", "report.report", "trace.queries.kernels", "trace.scanning")  # without a trace
+
+
+@pytest.mark.parametrize(("command", "argument"), [("explain", "trace.json"), ("rule", "B9")])
+def test_reading_commands_load_only_what_they_use(tmp_path, command, argument):
+    """They start in half a second; what would make that longer is told by name, since times depend on the machine."""
+    trace = tmp_path / "trace.json"
+    trace.write_text(
+        '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 9}]}'
+    )
+    code = f"""
+import sys
+sys.argv = ["torchfx", {command!r}, {str(tmp_path / argument) if command == "explain" else argument!r}]
+try:
+    from torchfx.cli import main
+    main()
+except SystemExit as ended:
+    assert not ended.code
+    print("", *sys.modules, sep="\\n")
+"""
+    loaded = run(code).splitlines()
+    assert "torchfx.profiler.rules.host.batches" in loaded
+    assert set(loaded).isdisjoint(SLOW)
+    unused = tuple(f"torchfx.profiler.{name}" for name in UNUSED + (UNREAD if command == "rule" else ()))
+    assert [name for name in loaded if name.startswith(unused)] == []
+
+
 def test_command_line_help_needs_no_torch():
     code = """
 import sys

@@ -12,6 +12,7 @@ import pytest
 from profiler.ranks.jobs import write_job
 from profiler.report.programs import computing, training
 from torchfx.profiler.report import FORMATS
+from torchfx.profiler.rules.catalogue import all_rules
 
 HEAVY = ("torch", "rich", "scipy", "pandas", "matplotlib", "soundfile", "asyncio", "unittest", "numpy.testing")
 
@@ -184,8 +185,15 @@ def test_a_run_folder_is_its_trace(tmp_path, slow):
     (run / "run.json").write_text("{}")
     ran = explain("run", folder=tmp_path)
     assert ran.returncode == 0
-    assert ran.stdout.startswith("trace.json.gz\n")
+    assert ran.stdout.startswith("run\n")
     assert "also there: trace-2.json.gz" in ran.stderr
+    assert explain(".", folder=run).stdout.startswith("run\n")
+
+
+def test_rules_on_jobs_are_not_asked_of_one_trace(tmp_path, slow):
+    report = json.loads(explain(slow, "--format", "json", folder=tmp_path).stdout)
+    asked = {*report["ran"], *(item["code"] for item in report["muted"])}
+    assert asked == {rule.code for rule in all_rules() if rule.on == "trace"}
 
 
 def test_steps(tmp_path, slow):

@@ -10,7 +10,8 @@ from torchfx.cli.streams import answer, complain, patience, write_file
 from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
 from torchfx.profiler.difference import FORMATS, Difference, diff
 from torchfx.profiler.loading import load
-from torchfx.profiler.rules.settings import chosen, find_pyproject, settings_from
+from torchfx.profiler.pyproject import find_pyproject
+from torchfx.profiler.rules.settings import chosen, settings_from
 
 __all__ = ["Request", "run"]
 

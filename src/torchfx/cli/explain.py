@@ -5,18 +5,22 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from torchfx.cli.streams import answer, complain, patience, say, shows_colour, shows_unicode, width, write_file
 from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
 from torchfx.profiler.loading import load
-from torchfx.profiler.ranks.folder import traces_in
+from torchfx.profiler.pyproject import find_pyproject
+from torchfx.profiler.ranks.folder import later_windows, traces_in
 from torchfx.profiler.report import FORMATS, Style, describe, render
 from torchfx.profiler.rules.diagnose import diagnose
 from torchfx.profiler.rules.finding import SEVERITIES
-from torchfx.profiler.rules.settings import Settings, chosen, find_pyproject, settings_from
+from torchfx.profiler.rules.settings import Settings, chosen, settings_from
 
 __all__ = ["Request", "run"]
+
+RECORDED: Final = "trace.json.gz"
+"""What `torchfx profile` calls every trace: the name of the folder tells more."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,9 @@ def _report(trace: str, request: Request) -> dict[str, Any]:
             return _job_report(trace, request, settings)
         loaded = load(path, steps=request.steps)
         diagnosis = diagnose(loaded, rules=rules, thresholds=settings.thresholds)
-        return describe(loaded, diagnosis, tuple(rule.code for rule in rules if rule.on == "trace"))
+        asked = tuple(rule.code for rule in rules if rule.on == "trace")
+        name = Path(trace).resolve().name if path != trace and Path(path).name == RECORDED else ""
+        return describe(loaded, diagnosis, asked, name)
 
 
 def _job_report(folder: str, request: Request, settings: Settings) -> dict[str, Any]:
@@ -80,6 +86,8 @@ def _job_report(folder: str, request: Request, settings: Settings) -> dict[str, 
         raise ArgumentError(f"--steps chooses steps of one trace, and {folder} has those of several ranks")
     rules = chosen(settings)
     job = load_job(folder, thresholds=settings.thresholds)
+    if not job.numbered:
+        say(f"nothing tells the ranks of the traces in {folder}: if they are not of one program, explain one at a time")
     asked = tuple(rule.code for rule in rules)
     return describe_job(job, job.diagnose(asked) if asked else (), asked)
 
@@ -100,14 +108,16 @@ def _trace_in(trace: str) -> str | None:
     folder = Path(trace)
     if trace == "-" or not folder.is_dir():
         return trace
-    recorded = folder / "trace.json.gz"  # of `torchfx profile`, beside tables and facts that are JSON too
-    if recorded.exists():
-        others = sorted(path.name for path in folder.glob("trace-*.json.gz"))
-        if others:
-            say(f"explaining the first window, {recorded.name}; also there: {', '.join(others)}")
-        return str(recorded)
     traces, _ = traces_in(folder)
-    return str(traces[0]) if len(traces) == 1 else None
+    later = [path.name for path in later_windows(traces[0])]
+    if len(traces) > 1:
+        if later:
+            say(f"of several windows of a rank the first is read, such as {traces[0].name}")
+        return None
+    if later:
+        others = f"{', '.join(later[:3])} and {len(later) - 3} more" if len(later) > 3 else ", ".join(later)
+        say(f"explaining the first window, {traces[0].name}; also there: {others}")
+    return str(traces[0])
 
 
 def _style(request: Request) -> Style:

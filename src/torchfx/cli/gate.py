@@ -16,10 +16,10 @@ from torchfx.profiler.gate import (
     Budget,
     EnvironmentMismatch,
     budgets_from,
-    find_pyproject,
     gate,
     render,
 )
+from torchfx.profiler.pyproject import find_pyproject
 
 __all__ = ["Request", "run"]
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
-from torchfx.cli.console import err, fail
+from torchfx.cli.reading_back import Reader
+from torchfx.cli.streams import complain, tell
 from torchfx.errors import ArgumentError
 from torchfx.profiler.capture.folder import rank_of
 from torchfx.profiler.capture.launch import Program, Settings, launch
@@ -24,14 +26,15 @@ def run(
 ) -> int:  # fmt: skip
     """Run the program and report on stderr, since stdout is the program's; return the program's exit status."""
     if not words:
-        return fail("profile needs a script to run, or -m and a module", 2)
+        return complain("profile needs a script to run, or -m and a module", 2)
     program = Program(words[0], tuple(words[1:]), module)
+    reader = Reader()
     _make_import_fresh()
     try:
         settings = Settings(out or Path("traces") / program.name, Schedule(*schedule), options, step_on, seconds)
-        ending = launch(program, settings, _report)
+        ending = launch(program, settings, lambda capture: _report(capture, reader))
     except ArgumentError as error:
-        return fail(error, 2)
+        return complain(error, 2)
     ending.follow()
     return ending.status
 
@@ -52,8 +55,8 @@ def _bind_submodules(package: ModuleType) -> None:
             setattr(package, child, module)
 
 
-def _report(capture: Capture) -> None:
-    """Print the screen of text; of many ranks, the others than the first in a line."""
-    rank = rank_of()
-    text = f"\n{capture}" if not rank else f"rank {rank}: {capture.folder or '; '.join(capture.problems)}"
-    err.print(text, markup=False)
+def _report(capture: Capture, reader: Reader) -> None:
+    """Have the traces read, and print the screen of text; of many ranks, the others than the first in a line."""
+    if capture.folder is not None:
+        capture = replace(capture, explanation=reader.explain(capture.folder))
+    tell(f"\n{capture}" if not rank_of() else f"rank {rank_of()}: {capture.folder or '; '.join(capture.problems)}")

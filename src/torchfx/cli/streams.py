@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Timer
 from typing import Any, TextIO
 
-__all__ = ["answer", "complain", "patience", "say", "shows_colour", "shows_unicode", "width", "write_file"]
+__all__ = ["answer", "complain", "patience", "say", "shows_colour", "shows_unicode", "tell", "width", "write_file"]
 
 _PATIENCE_S = 1.0
 
@@ -34,6 +34,15 @@ def say(text: str) -> None:
     shown = "".join(character if character.isprintable() else "?" for character in text)
     encoding = sys.stderr.encoding or "ascii"
     print(shown.encode(encoding, "replace").decode(encoding), file=sys.stderr)
+
+
+def tell(text: str) -> None:
+    """Print lines to stderr, colours and all; where nobody can read them any more, it is no error."""
+    encoding = getattr(sys.stderr, "encoding", None) or "ascii"
+    try:
+        print(text.encode(encoding, "replace").decode(encoding), file=sys.stderr, flush=True)
+    except (OSError, ValueError, AttributeError):
+        return
 
 
 def complain(error: Exception | str, status: int) -> int:

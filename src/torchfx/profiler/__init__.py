@@ -15,10 +15,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torchfx.profiler.capture import profile
     from torchfx.profiler.counters import count, counted
     from torchfx.profiler.difference import diff
     from torchfx.profiler.loading import load
+    from torchfx.profiler.profiling import profile
     from torchfx.profiler.timing import compare, measure
 
 __all__ = ["compare", "count", "counted", "diff", "load", "measure", "profile"]
@@ -30,7 +30,7 @@ _HOMES = {
     "diff": "difference",
     "load": "loading",
     "measure": "timing",
-    "profile": "capture",
+    "profile": "profiling",
 }
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, cast
 
 from torchfx.errors import ArgumentError, ArgumentTypeError
+from torchfx.profiler.ranks.folder import traces_in
 from torchfx.profiler.rules.catalogue import all_rules, matching
 from torchfx.profiler.rules.diagnose import diagnose
 from torchfx.profiler.rules.finding import Finding
@@ -43,7 +45,10 @@ class LoadedTrace(Trace):
         wanted = matching(select) if select else {rule.code for rule in all_rules()}
         codes = wanted - matching(ignore)
         rules = [rule for rule in all_rules() if rule.code in codes]
-        return diagnose(self, rules=rules, thresholds=thresholds).findings
+        diagnosis = diagnose(self, rules=rules, thresholds=thresholds)
+        for code, why in diagnosis.failed.items():
+            warnings.warn(f"rule {code} could not look: {why}", RuntimeWarning, stacklevel=2)
+        return diagnosis.findings
 
 
 def load(
@@ -60,8 +65,8 @@ def load(
         trace = profiler.load("trace.json.gz", steps="5-7")
 
     Args:
-        source: a path, "-" for standard input, or an open binary file; plain or gzip. A folder with the traces of
-            several ranks gives a job of ranks (`torchfx.profiler.ranks`).
+        source: a path, "-" for standard input, or an open binary file; plain or gzip. A folder is the trace in it, such
+            as the folder of a run; one with the traces of several ranks gives a job (`torchfx.profiler.ranks`).
         window: only what overlaps this stretch, (start, end) in microseconds from the beginning of the trace, with the
             device work launched in it, and the launches of the work in it. Steps it cuts are no steps.
         steps: only these recorded steps with their device work: "5-7", (5, 7), 5, or a list of numbers.
@@ -75,12 +80,15 @@ def load(
         ArgumentError, ArgumentTypeError: a value makes no sense, or the trace has no such step or category.
     """
     if isinstance(source, str | os.PathLike) and os.fspath(source) != "-" and Path(source).is_dir():
-        given = {"window": window, "steps": steps, "categories": categories, "columns": columns}
-        for name, value in given.items():
-            if value is not None:
-                raise ArgumentError(f"{name} chooses a part of one trace, and {source} is a folder; got {value!r}")
-        job = import_module("torchfx.profiler.ranks.job").load_job(source, ranks=ranks)
-        return cast("LoadedTrace", job)  # answers the same questions, for several ranks
+        traces, _ = traces_in(Path(source))
+        if len(traces) > 1 or ranks is not None:
+            given = {"window": window, "steps": steps, "categories": categories, "columns": columns}
+            for name, value in given.items():
+                if value is not None:
+                    raise ArgumentError(f"{name} chooses a part of one trace, and {source} has several; got {value!r}")
+            job = import_module("torchfx.profiler.ranks.job").load_job(source, ranks=ranks)
+            return cast("LoadedTrace", job)  # answers the same questions, for several ranks
+        source = traces[0]
     if ranks is not None:
         raise ArgumentError(f"ranks chooses among the traces of a folder, and {source} is none; got {ranks!r}")
     origin = Origin.of(source)

@@ -81,7 +81,8 @@ class ProfileGate:
 
     def _budgets(self, given: Mapping[str, int]) -> tuple[Budget, ...]:
         from torchfx.errors import ArgumentError
-        from torchfx.profiler.gate import budgets_from, find_pyproject, parse_budgets
+        from torchfx.profiler.gate import budgets_from, parse_budgets
+        from torchfx.profiler.pyproject import find_pyproject
 
         path = find_pyproject(self._folder)
         allowed = parse_budgets(given) if given else budgets_from(path) if path else ()

@@ -1,9 +1,15 @@
 """`torchfx profile` runs programs as python does, finds their steps, and leaves their stdout and status alone."""
 
 import signal
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from torchfx.profiler.loading import load
+
+PROGRAMS = Path(__file__).parent.parent / "programs"
 
 
 def names(ran):
@@ -11,7 +17,7 @@ def names(ran):
 
 
 def parts(ran):
-    return {share["name"] for share in ran.json("run.json")["breakdown"]["shares"]}
+    return {part["name"] for part in ran.json("findings.json")["breakdown"]["parts"]}
 
 
 def test_training_with_workers_steps_with_the_optimizer(profile_program):
@@ -23,9 +29,10 @@ def test_training_with_workers_steps_with_the_optimizer(profile_program):
     assert run["command"][1:] == ["cnn_training.py", "--steps", "11"]
     assert run["overhead"]["baseline_n"] >= 6
     assert {"aten::convolution_backward", "Optimizer.step#SGD.step"} <= names(ran)
-    assert {"data loading", "backward", "optimizer", "operators"} <= parts(ran)
+    assert {"data", "backward", "optimizer", "operators"} <= parts(ran)
     assert [row["calls"] for row in ran.json("operators.json")["operators"] if row["name"] == "aten::addmm"] == [3]
-    assert "where the time went" in ran.report
+    assert "Where the time goes" in ran.report
+    assert f"torchfx explain {ran.folder} shows the evidence." in ran.report
     assert "aten::convolution_backward" in (ran.folder / "operators.txt").read_text()
 
 
@@ -83,6 +90,7 @@ def test_a_crash_shows_the_programs_own_traceback(profile_program, run_plainly):
     assert run["ended"] == "ValueError"
     assert "there were 2 steps and recording begins after 5" in run["problems"][0]
     assert "aten::linear" in names(ran)  # the beginning of the run is kept
+    assert ran.json("findings.json")["schema"] == 1
 
 
 def test_no_hook_stands_in_a_traceback(profile_program, run_plainly):
@@ -113,6 +121,8 @@ def test_without_steps_the_whole_run_is_one_window(profile_program):
     assert ran.steps() == []
     assert "aten::mm" in names(ran)
     assert ran.report == f"rank 1: {ran.folder}\n"
+    assert f"torchfx explain {ran.folder.parent} compares the ranks" not in ran.report  # the first rank says so
+    assert "Where the time goes" in (ran.folder / "report.txt").read_text()
 
 
 def test_a_program_with_a_profiler_of_its_own_keeps_it(profile_program):
@@ -160,3 +170,35 @@ def test_a_function_that_is_not_there_is_told(profile_program):
 def test_a_program_may_import_torchfx_itself_and_fork(profile_program):
     ran = profile_program(program="uses_torchfx.py")
     assert (ran.status, ran.out) == (0, "torchfx_ext::sos_forward torchfx.profiler torchfx.filter\n3\n")
+
+
+def test_whatever_a_program_does_to_its_process_its_trace_is_read(profile_program, tmp_path):
+    (tmp_path / "html.py").write_text("raise RuntimeError('not the one you look for')\n")
+    (tmp_path / "mess.py").write_text(
+        "import os, sys, warnings, torch\n"
+        "for _ in range(9):\n"
+        "    torch.nn.Linear(2, 2)(torch.ones(1, 2))\n"
+        "    torch.nn.Identity()(torch.ones(1))\n"
+        "warnings.simplefilter('error')\n"
+        "os.environ.clear()\n"
+        "os.chdir('/')\n"
+        "sys.path[1:] = []\n"
+        "sys.modules.pop('json')\n"
+    )
+    ran = profile_program("--step-on", "none", program=tmp_path / "mess.py")
+    assert (ran.status, ran.out) == (0, "")
+    assert ran.json("findings.json")["breakdown"]["of"] == "host"
+    assert "shows the evidence" in ran.report
+
+
+def test_ranks_of_torchrun_share_a_folder_that_can_be_explained(tmp_path):
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command = [*torchrun, "-m", "torchfx", "profile", "--out", tmp_path / "run", PROGRAMS / "two_ranks.py"]
+    ran = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "")
+    assert f"torchfx explain {tmp_path / 'run'} compares the ranks." in ran.stderr
+    assert f"rank 1: {tmp_path / 'run' / 'rank1'}" in ran.stderr
+    assert ran.stderr.count("Where the time goes") == 1
+    job = load(tmp_path / "run")
+    assert (job.numbers, job.world_size, job.unreadable) == ((0, 1), 2, {})
+    assert len(job.collectives())

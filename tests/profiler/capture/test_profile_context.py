@@ -25,7 +25,7 @@ def test_exactly_the_active_steps_are_recorded(tmp_path):
     with profile(tmp_path / "run", wait=2, warmup=1, active=3, repeat=2) as p:
         loop(p, 15)
     assert calls(p.result, "aten::cos") == 6
-    assert (p.result.windows, p.result.breakdown.steps, p.result.steps_seen) == (2, 6, 15)
+    assert (p.result.windows, p.result.steps_recorded, p.result.steps_seen) == (2, 6, 15)
     assert p.result.overhead.profiled_n == 6
     assert p.result.overhead.baseline_n == 2 + 2 + 3 - 1  # waits, steps after the last window, less the cold one
     assert p.result.problems == ()

@@ -44,7 +44,7 @@ def test_the_table_names_lines_and_reasons():
         "train.py:12 in step",
         "print (train.py:5 in f)",
         "size mismatch",
-        "2.0 KiB",
+        "2.05 kB",
         "note: launches unknown",
     ):
         assert part in text

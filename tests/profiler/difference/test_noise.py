@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from torchfx.profiler.difference.noise import differs, shift_of
+from torchfx.profiler.difference.noise import Spread, differs, shift_of
 
 
 @pytest.mark.parametrize(("n", "m"), [(3, 3), (3, 5), (4, 4), (6, 5), (10, 12), (25, 25)])
@@ -102,10 +102,28 @@ def test_swapping_sides_inverts_the_ratio():
 def test_rows_are_compared_one_by_one_as_by_welch():
     random = np.random.default_rng(0)
     a, b = random.normal(10, 1, (50, 4)), random.normal(12, 2, (50, 6))
-    found = differs(a, b)
+    found = differs(Spread.of(a), Spread.of(b))
     expected = stats.ttest_ind(a, b, axis=1, equal_var=False).pvalue < 0.01
     assert np.mean(found == expected) > 0.9  # degrees of freedom are rounded down
     assert not (found & ~expected).any()
+
+
+def test_amounts_in_pieces_spread_as_their_sums_by_step():
+    random = np.random.default_rng(0)
+    name, step, amount = random.integers(0, 5, 60), random.integers(0, 4, 60), random.normal(10, 3, 60)
+    name[name == 3] = 2  # the name 3 has nothing
+    sums = np.zeros((5, 4))
+    np.add.at(sums, (name, step), amount)
+    found, expected = Spread.of_parts(name, step, amount, 5, 4), Spread.of(sums)
+    assert found.mean == pytest.approx(expected.mean)
+    assert found.variance == pytest.approx(expected.variance)
+    assert found.take(np.array([4, -1])).mean.tolist() == [found.mean[4], 0]
+
+
+def test_many_names_in_many_steps_need_no_table_of_both():
+    ends = np.array([0, 10**6 - 1])
+    found = Spread.of_parts(ends, ends, np.ones(2), 10**6, 10**6)  # as a table 8 TB
+    assert (np.count_nonzero(found.mean), found.mean[-1]) == (2, 1e-6)
 
 
 def test_many_steps_are_thinned():

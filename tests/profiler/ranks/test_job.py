@@ -5,13 +5,17 @@ import json
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from profiler.ranks.jobs import rank_story, write_job
 from torchfx.errors import TraceError
 from torchfx.profiler.ranks import load_job, reading
+from torchfx.profiler.ranks.merging import merged
 from torchfx.profiler.rules.catalogue import all_rules
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.trace.window import Window
 
 
 def slugs(job, **how):
@@ -321,3 +325,18 @@ def test_a_process_that_dies_costs_its_file_only(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "_program", lambda: "import sys; sys.stdin.buffer.read(1); sys.exit(3)")
     with pytest.raises(TraceError, match="ended with status 3"):
         load_job(folder, processes=2)
+
+
+def test_a_title_whose_amounts_have_other_units_is_said_once():
+    window = Window("the whole trace", 0, 10**9)
+
+    def rank(title, time_us):
+        """Two findings of one rule, told apart by their titles."""
+        titles = (title, "Something else")
+        return SimpleNamespace(findings=[Finding(t, "low", "high", time_us, window, (), "", "") for t in titles])
+
+    ranks = [rank("Copies take 12.0 us, <0.1% of the time", 12), rank("Copies take 1.10 s, 35% of the time", 1.1e6)]
+    assert sorted(finding.title for finding in merged(ranks, [0, 1])) == [
+        "Copies take 1.10 s, 35% of the time (rank 1; on all 2 ranks)",
+        "Something else (rank 1; on all 2 ranks)",
+    ]

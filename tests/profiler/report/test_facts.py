@@ -8,6 +8,7 @@ from profiler.report.programs import PROGRAMS, computing, distributed, report_on
 from profiler.traces import Story
 from torchfx.profiler.report import describe, render
 from torchfx.profiler.report.facts import gpu_of, launches_of
+from torchfx.profiler.report.text import text
 from torchfx.profiler.rules.diagnose import Diagnosis
 
 KEYS = {
@@ -18,8 +19,8 @@ KEYS = {
     "verdict": "kind sentence",
 }
 DEVICE = (
-    "device span_us busy_us idle_us compute_us communication_us exposed_communication_us memcpy_us exposed_memcpy_us "
-    "kernels streams"
+    "device name span_us busy_us idle_us compute_us communication_us exposed_communication_us memcpy_us "
+    "exposed_memcpy_us kernels streams"
 )
 FINDING = "code slug title severity confidence time_us window evidence cause fix source"
 
@@ -40,6 +41,22 @@ def test_json_reads_back_to_the_same(name):
     assert json.loads(render(report, "json")) == report
 
 
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (["AMD Instinct MI300X"], "AMD Instinct MI300X (numbered 2 in the trace) "),
+        (["AMD Instinct MI300X", "AMD Instinct MI210"], "AMD GPU (numbered 2 in the trace) "),
+        (["A", "B", "AMD Radeon"], "AMD Radeon (GPU 2, 1 of 3 used) "),
+        ([], "GPU without a name (GPU 2) "),
+    ],
+)
+def test_rocm_counts_processors_too(names, shown):
+    story = Story(gpu=None)
+    story.top["deviceProperties"] = [{"id": i, "name": name} for i, name in enumerate(names)]
+    story.kernel("gemm", 10, 50, launch_at=0, device=2)
+    assert text(report_on(story)).splitlines()[1].startswith(shown)
+
+
 def test_device_numbers():
     story = Story()
     story.kernel("gemm", 100, 50, launch_at=90)
@@ -50,6 +67,7 @@ def test_device_numbers():
     assert gpu_of(story.trace()) == [
         {
             "device": 0,
+            "name": "NVIDIA A100-SXM4-80GB",
             "span_us": 210.0,
             "busy_us": 170.0,
             "idle_us": 40.0,

@@ -118,5 +118,31 @@ def test_junit_fails_from_a_severity(fail_on, failures):
     assert junit(report_on(training(), waiting, hint), fail_on=fail_on).get("failures") == failures
 
 
+BROKEN = {"B9": "KeyError: 'Input Dims' | <b>", "house": "ImportError: no house"}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_view_tells_of_rules_that_failed(form):
+    shown = render(report_on(training(), hint, failed=BROKEN), form)
+    assert "<b>" not in shown or form in ("text", "json", "sarif")
+    shown = shown.replace("\\", "")
+    assert "KeyError" in shown
+    assert "ImportError" in shown
+    if form != "json":
+        assert "Rule B9 dataloader-wait could not look:" in shown
+        assert "The rules of house could not be loaded:" in shown
+
+
+def test_a_rule_that_failed_is_not_among_those_that_looked():
+    report = report_on(training(), failed=BROKEN, ran=("B9", "B10"))
+    assert report["ran"] == ["B10"]
+    assert report["failed"] == [
+        {"code": "B9", "slug": "dataloader-wait", "error": BROKEN["B9"]},
+        {"code": "house", "slug": "", "error": BROKEN["house"]},
+    ]
+    suites = junit(report)
+    assert (suites.get("tests"), suites.get("errors"), suites.get("failures")) == ("3", "2", "0")
+
+
 def test_junit_survives_any_text():
     assert junit(report_on(training(), evil)).get("failures") == "1"

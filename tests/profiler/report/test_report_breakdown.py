@@ -47,6 +47,14 @@ def test_the_profiler_is_not_the_program():
     assert parts(story)["profiler"] == 200
 
 
+def test_while_queued_work_runs_on_the_program_does_nothing():
+    story = training(work=200)
+    story.kernel("gemm", 4100, 100, launch_at=3900)
+    story.call("cudaDeviceSynchronize", 4050, 200)
+    assert parts(story)["ended"] == 50
+    assert "profiler" not in parts(story)
+
+
 def test_parts_of_a_training_on_a_cpu():
     assert parts(on_cpu()) == {"optimizer": 750, "backward": 810, "operators": 810, "python": 3000 - 750 - 1620}
 

@@ -92,6 +92,11 @@ def test_information_is_hidden_but_counted():
     assert "The DataLoader has no workers" not in text(report, FANCY)
 
 
+def test_nothing_is_at_stake_where_something_is_only_told():
+    report = report_on(training(), lambda trace: waiting(trace, severity="info"))
+    assert "B9 dataloader-wait, info: 1.92 ms of 4.00 ms (48%)" in text(report, FANCY, verbose=True)
+
+
 def test_the_line_to_change_is_shown():
     assert "at train.py(34): main" in SCREENS["findings"]
     assert "dataloader.py(708)" not in SCREENS["findings"]

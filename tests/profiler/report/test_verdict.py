@@ -2,7 +2,7 @@
 
 import pytest
 
-from profiler.report.programs import PROGRAMS, computing, on_cpu, overhead, report_on, training, waiting
+from profiler.report.programs import LOADER, PROGRAMS, computing, on_cpu, overhead, report_on, training, waiting
 from profiler.traces import Story
 from torchfx.profiler.report.verdict import KINDS
 
@@ -13,7 +13,7 @@ EXPECTED = {
     "communication-bound": ("communication-bound", "for 58% of the 3 steps"),
     "copy-bound": ("copy-bound", "for 50% of the 3 steps"),
     "compile-bound": ("compile-bound", "for 91% of the recording (9.00 ms of 9.90 ms)"),
-    "on-cpu": ("compute-bound", "operators run for 79% of the 3 steps"),
+    "on-cpu": ("compute-bound", "operators run for 63% of the 3 steps"),
     "one-gap": ("unknown", "Can't tell, because one gap of 50.0 ms"),
     "nothing-from-the-gpu": ("unknown", "the host made 20 kernel launches, but nothing of what the GPU did"),
     "unrecorded-graphs": ("unknown", "3 CUDA graphs were replayed, and the kernels in them were not recorded"),
@@ -60,7 +60,7 @@ def test_recorded_stacks_make_waiting_doubtful():
         story.frame("train.py(3): main", 10 * i, 5)
     found = verdict(story)
     assert found["kind"] == "unknown"
-    assert "record once more without them" in found["sentence"]
+    assert "record once more without stacks" in found["sentence"]
 
 
 def test_recorded_stacks_are_a_caveat_where_the_device_hardly_works():
@@ -87,7 +87,86 @@ def test_one_long_kernel_is_ground_enough():
 def test_small_operators_on_a_cpu_are_overhead():
     found = verdict(on_cpu(operator_us=4))
     assert found["kind"] == "overhead-bound"
-    assert "operators take 4.00 us on average" in found["sentence"]
+    assert found["sentence"] == (
+        "Python is the limit: for 97% of the 3 steps (2.92 ms of 3.00 ms) no operator runs; operators run for 2.8%."
+    )
+
+
+def mixture(load, short, heavy):
+    """Steps of 1 ms on a CPU: a batch, operators of 5 us each, and one long operator, for so many us."""
+    story = Story(gpu=None)
+    for i in range(3):
+        at = 1000 * i
+        story.step(i, at, 1000)
+        story.note(LOADER, at, load)
+        for k in range(short // 5):
+            story.op("aten::mul", at + load + 5 * k, 5)
+        story.op("aten::convolution", at + load + short, heavy)
+    return story
+
+
+@pytest.mark.parametrize(
+    ("parts", "kind", "words"),
+    [
+        ((0, 150, 850), "compute-bound", "operators run for 100%"),
+        ((0, 450, 550), "overhead-bound", "45% of the 3 steps (1.35 ms of 3.00 ms) goes to operators of less than"),
+        ((300, 100, 600), "input-bound", "for 30% of the 3 steps (900 us of 3.00 ms) it waits for the next batch"),
+        (
+            (300, 310, 390),
+            "mixed",
+            "of the 3 steps (3.00 ms), 39% goes to operators that compute, 31% to short operators and the Python "
+            "around them and 30% to waiting for the next batch.",
+        ),
+        ((550, 300, 150), "input-bound", "for 55%"),
+    ],
+)
+def test_on_a_cpu_time_decides_and_not_the_number_of_calls(parts, kind, words):
+    found = verdict(mixture(*parts))
+    assert found["kind"] == kind
+    assert words in found["sentence"]
+
+
+def test_python_alone_can_be_the_limit():
+    story = Story(gpu=None)
+    story.step(1, 0, 1000)
+    story.op("aten::convolution", 0, 300)
+    assert verdict(story)["sentence"] == (
+        "Python is the limit: for 70% of the one recorded step (700 us of 1.00 ms) no operator runs; operators run for "
+        "30%."
+    )
+
+
+def test_compiled_code_is_not_called_overhead():
+    story = Story(gpu=None)
+    story.step(1, 0, 1000)
+    story.op("Torch-Compiled Region: 0/0", 0, 900)
+    found = verdict(story)
+    assert found["kind"] == "compute-bound"
+    assert "operators and compiled code run for 90%" in found["sentence"]
+
+
+def test_a_step_that_first_keeps_the_host_busy_has_two_limits():
+    story = Story()
+    story.step(6, 0, 1000)
+    story.op("tokenize", 0, 580)
+    for k in range(40):
+        story.kernel("gemm", 600 + 10 * k, 10, launch_at=590 + k)
+    found = verdict(story)
+    assert found["kind"] == "mixed"
+    assert found["sentence"] == (
+        "No single limit: for 60% of the one recorded step (600 us of 1.00 ms) the host does something else in one "
+        "stretch, mostly tokenize, and the GPU has no work; in the other 400 us the GPU is the limit, with work for "
+        "100% of the time."
+    )
+
+
+def test_two_stalls_alike_are_no_single_limit():
+    found = verdict(training(load=300, work=280))
+    assert found["kind"] == "mixed"
+    assert found["sentence"] == (
+        "No single limit: of the 4 steps (4.00 ms), the GPU waits for the program for 42% and waits for the next batch "
+        "for 30%; it computes for 28%."
+    )
 
 
 def test_caveats():

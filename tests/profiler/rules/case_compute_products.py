@@ -87,6 +87,44 @@ def float_on_the_cpu():
     return on_the_cpu("float", 800)
 
 
+def filtering(signal, coefficients, name="torchfx_ext::sos_forward"):
+    story = Story(gpu=None)
+    for i in range(3):
+        story.step(i, 1000 * i, 1000)
+        shapes = {"Input Dims": [[8, 48], [100, 6]], "Input type": [signal, coefficients]}
+        story.op(name, 1000 * i + 10, 800, **shapes)
+    return story
+
+
+@silent("fp64")
+def a_float_signal_through_coefficients_in_double():
+    return filtering("float", "double")
+
+
+@fires("fp64")
+def a_double_signal_through_coefficients_in_float():
+    return filtering("double", "float")
+
+
+@silent("fp64")
+def a_number_in_double_times_a_vector():
+    story = Story(gpu=None)
+    for i in range(3):
+        story.step(i, 1000 * i, 1000)
+        story.op("aten::mul", 1000 * i + 10, 800, **{"Input Dims": [[], [8, 48000]], "Input type": ["double", "float"]})
+    return story
+
+
+@silent("fp64")
+def calls_on_double_that_only_cost_their_call():
+    story = Story(gpu=None)
+    for i in range(3):
+        story.step(i, 1000 * i, 1000)
+        for k in range(250):
+            story.op("aten::mul", 1000 * i + 4 * k, 3, **{"Input Dims": [[512]], "Input type": ["double"]})
+    return story
+
+
 @fires("misaligned-dims")
 def a_vocabulary_of_30522():
     name = "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_256x128_64x3_tn_align2>(Params)"

@@ -134,3 +134,34 @@ def a_search_per_step():
 @silent("find-unused")
 def other_work_of_the_reducer():
     return searching("torch.distributed.ddp.reducer::copy_bucket_to_grad", 100)
+
+
+def on_processors(*, computing, exchanging):
+    """Steps of 1 ms on two threads: operators, and Gloo's all-reduce (start, end)."""
+    story = Story(gpu=None, distributedInfo={"backend": "gloo", "rank": 0, "world_size": 2})
+    for i in range(4):
+        at = 1000 * i
+        story.step(i, at, 990)
+        story.op("aten::mm", at + computing[0], computing[1] - computing[0])
+        story.op("c10d::allreduce_", at + exchanging[0], 20)
+        story.note("gloo:all_reduce", at + exchanging[0], exchanging[1] - exchanging[0], tid=200)
+    return story
+
+
+@fires("cpu-exposed-comm")
+def gloo_after_the_work():
+    return on_processors(computing=(10, 400), exchanging=(410, 980))
+
+
+@silent("cpu-exposed-comm")
+def gloo_beside_the_work():
+    return on_processors(computing=(10, 980), exchanging=(410, 980))
+
+
+@silent("comm-share", "exposed-comm")
+def what_runs_beside_the_exchange_was_not_recorded():
+    """A replayed graph without its nodes: that nothing is computed isn't known."""
+    story = exchange((50, 10), (500, 300))
+    for i in range(4):
+        story.call("cudaGraphLaunch", 1000 * i + 60, 20)
+    return story

@@ -108,3 +108,16 @@ def streams_wait_for_each_other():
 @silent("stalled-queue")
 def from_one_kernel_to_the_next():
     return queued(3)
+
+
+@silent("launch-outliers")
+def graphs_are_launched():
+    """One launch for sixty kernels takes 80 us."""
+    story = Story()
+    for i in range(4):
+        story.step(i, 1000 * i, 990)
+        graph = story.call("cudaGraphLaunch", 1000 * i + 10, 80)["args"]["correlation"]
+        for k in range(60):
+            event = story.kernel("gemm", 1000 * i + 100 + 14 * k, 13)
+            event["args"]["correlation"] = graph
+    return story

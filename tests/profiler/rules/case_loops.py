@@ -71,6 +71,13 @@ def a_loop_over_rows():
     return rows(32)
 
 
+@fires("tensor-for-loop")
+@silent("dispatch-flood")
+def a_loop_is_told_once():
+    """Each round slices and calls something: not a flood of calls besides."""
+    return rows(60, inner_us=4)
+
+
 @silent("tensor-for-loop")
 def three_rows():
     return rows(3)

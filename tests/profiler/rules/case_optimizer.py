@@ -50,6 +50,14 @@ def single_tensor_frames_on_a_cpu():
     return story
 
 
+@silent("optimizer-for-loop")
+def one_that_has_no_other_implementation():
+    story = single_tensor_frames_on_a_cpu()
+    for event in story.events:
+        event["name"] = event["name"].replace("AdamW", "LBFGS")
+    return story
+
+
 @fires("zero-grad-memset")
 def gradients_are_zeroed():
     return training(zeros=10)

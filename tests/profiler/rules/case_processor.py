@@ -82,3 +82,41 @@ def stacks_were_recorded():
     for k in range(300):
         story.frame("model.py(3): forward", 8 * k, 7)
     return story
+
+
+def multiplications(us, elements=196_608, count=20, gpu=None):
+    """A step of operators that read and write 4 bytes per element."""
+    story = Story(gpu=gpu)
+    story.step(3, 0, us * count + 10)
+    for i in range(count):
+        story.op("aten::mul", us * i, us - 1, **{"Input Dims": [[elements], []], "Input type": ["float", "Scalar"]})
+    return story
+
+
+@fires("starved-threads")
+def eight_milliseconds_for_a_megabyte():
+    return multiplications(8000)
+
+
+@silent("starved-threads")
+def at_a_gigabyte_per_second():
+    return multiplications(1500)
+
+
+@silent("starved-threads")
+def small_ones_on_one_thread():
+    return multiplications(8000, elements=20_000)
+
+
+@silent("starved-threads")
+def a_few_that_were_interrupted():
+    story = multiplications(300, count=40)
+    story.events[0]["dur"] = 90_000
+    for i in range(9):
+        story.op("aten::mul", 12_010 + 8000 * i, 7900, **{"Input Dims": [[196_608]], "Input type": ["float"]})
+    return story
+
+
+@silent("cpu-hotspot")
+def waiting_for_other_ranks():
+    return program([("c10d::allreduce_", 900, 2), ("aten::add", 60, 2), ("aten::relu", 60, 2)])

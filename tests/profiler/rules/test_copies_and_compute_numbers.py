@@ -5,7 +5,9 @@ import pytest
 from profiler.rules import case_compute_kernels as kernels
 from profiler.rules import case_compute_products as products
 from profiler.rules import case_copies as copies
+from profiler.rules import case_distributed as distributed
 from profiler.rules import case_memory as memory
+from profiler.rules import case_processor as processor
 from torchfx.profiler.rules.catalogue import find_rule
 
 
@@ -39,6 +41,9 @@ def only(slug, story, **thresholds):
         # 2 * 4096 * 1024 * 4096 operations at 312 TFLOPS, and 70 % of that as the aim.
         ("low-roofline", kernels.a_product_at_a_tenth_of_the_peak, 4 * (1100 - 110.13 / 0.7)),
         ("memory-creep", memory.a_list_of_losses, 0),
+        # 196608 floats, read and written, at 3 GB/s take 524 us of 7999.
+        ("starved-threads", processor.eight_milliseconds_for_a_megabyte, 20 * (7999 - 524.3)),
+        ("cpu-exposed-comm", distributed.gloo_after_the_work, 4 * 570),
     ],
 )
 def test_time_at_stake(slug, story, time_us):
@@ -106,6 +111,14 @@ def test_an_exporter_that_names_every_copy_memcpy():
     assert only("pageable-copy", story).time_us == pytest.approx(4 * 200)
 
 
+@pytest.mark.parametrize(("name", "pageable"), [("M2D (MEMORY(Unknown) -> DEVICE)", 1), ("H2D (HOST -> DEVICE)", 0)])
+def test_intels_names_of_copies(name, pageable):
+    """M is memory the driver doesn't know; H it has allocated itself."""
+    story = copies.copying(name, 2_000_000, 200)
+    assert len(list(find_rule("pageable-copy").check(story.trace()))) == pageable
+    assert only("transfer-share", story).time_us == pytest.approx(4 * 200)
+
+
 def test_only_kernels_with_a_share_of_their_own_count_as_small():
     """A second small kernel with 2 % of the time is left out."""
     story = kernels.steps((kernels.HALF, 900, kernels.grid(0.25, 10)), (kernels.GELU, 18, kernels.grid(0.1, 5)))
@@ -137,3 +150,52 @@ def test_advice_for_slow_products_fits_their_sizes():
     odd = kernels.shaped("aten::mm", kernels.HALF, 1100, [[4096, 1000], [1000, 4096]])
     assert "multiples of 64" in only("low-roofline", odd).fix
     assert "multiples of 64" not in only("low-roofline", kernels.a_product_at_a_tenth_of_the_peak()).fix
+
+
+def test_why_attention_falls_back_depends_on_the_device():
+    """On the CPU the fused implementation takes float32, but no dropout."""
+    names = ("aten::bmm", "aten::_softmax", "aten::dropout", "aten::bmm")
+    outer = "aten::_scaled_dot_product_attention_math"
+    here = only("sdpa-math-backend", products.attention(*names, gpu=False, outer=outer))
+    there = only("sdpa-math-backend", products.attention(*names, outer=outer))
+    assert ("float32" in here.cause, "float32" in there.cause) == (False, True)
+    assert "dropout_p" in here.cause
+    assert [item.name for item in here.evidence] == [outer]
+
+
+def test_advice_about_growing_memory_fits_its_place():
+    assert "torch.cuda" in only("memory-creep", memory.a_list_of_losses()).fix
+    assert "torch.cuda" not in only("memory-creep", memory.a_list_on_the_host()).fix
+
+
+def test_memory_that_the_profiler_may_hold_is_less_sure():
+    """With record_shapes=True it keeps what torch.func's transforms wrap; there is no optimizer then."""
+    story = memory.a_list_on_the_host()
+    story.top["record_shapes"] = 1
+    story.op("autograd::engine::evaluate_function: MmBackward0", 40, 10)
+    assert only("memory-creep", story).confidence == "low"
+    story.note("Optimizer.step#SGD.step", 55, 10)
+    assert only("memory-creep", story).confidence == "medium"
+
+
+def test_collectives_at_one_time_take_it_once():
+    story = distributed.gloo_after_the_work()
+    for i in range(4):
+        story.note("gloo:all_reduce", 1000 * i + 500, 480, tid=201)
+    finding = only("cpu-exposed-comm", story)
+    assert sum(item.time_us for item in finding.evidence) == pytest.approx(finding.time_us) == 4 * 570
+
+
+def test_a_product_in_16_bits_on_tensor_cores_is_not_told_to_become_one():
+    half, single = (kernels.steps((name, 700), (kernels.ADD, 100)) for name in (kernels.HALF, products.SGEMM))
+    assert "in 16 bits already" in only("hotspot", half).fix
+    assert "16 bits on tensor cores?" in only("hotspot", single).fix
+
+
+def test_stages_of_a_pipeline_are_advised_about_stages():
+    story = distributed.exchange((50, 400), (500, 300))
+    assert "pipeline" not in only("exposed-comm", story).fix
+    for event in story.events:
+        if "Collective name" in event["args"]:
+            event["args"]["Collective name"] = "recv"
+    assert "micro-batches" in only("exposed-comm", story).fix

@@ -4,7 +4,7 @@ import pytest
 
 from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.profiler.rules.catalogue import all_rules
-from torchfx.profiler.rules.settings import Settings, chosen, find_pyproject, settings_from
+from torchfx.profiler.rules.settings import Settings, chosen, settings_from
 
 
 @pytest.fixture
@@ -61,13 +61,6 @@ def test_mistakes_are_named_with_their_file(settings, text, error, words):
     with pytest.raises(error, match=r"pyproject\.toml") as raised:
         settings(f"[tool.torchfx]\n{text}\n")
     assert words in str(raised.value)
-
-
-def test_the_nearest_file_counts(tmp_path):
-    (tmp_path / "a" / "b").mkdir(parents=True)
-    (tmp_path / "pyproject.toml").touch()
-    (tmp_path / "a" / "pyproject.toml").touch()
-    assert find_pyproject(tmp_path / "a" / "b") == tmp_path / "a" / "pyproject.toml"
 
 
 def test_what_is_asked():

@@ -91,6 +91,13 @@ def test_a_kernel_without_its_launch():
     assert (found.name, found.launch, found.bytes, found.group_size, found.seq) == ("all_gather", -1, -1, 0, -1)
 
 
+def test_the_default_kernel_of_old_nccl_tells_nothing():
+    """It served what had no kernel of its own; only the host's call knows what that was."""
+    story = Story()
+    story.kernel("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*)", 50, 10)
+    assert one(story).name == "other"
+
+
 def test_collectives_of_a_cpu():
     story = Story(gpu=None, distributedInfo={"backend": "gloo", "rank": 1, "world_size": 2})
     story.note("gloo:all_reduce", 50, 10, tid=7)

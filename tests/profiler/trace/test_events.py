@@ -142,13 +142,19 @@ def test_find_matches_names_from_their_beginning():
     assert events.find("mm|aten::mm", Kind.OPERATOR).tolist() == [0, 1]
 
 
+def test_rows_are_sorted_once():
+    events = Events(columns([{"ts": i, "name": "aten::mm"} for i in range(3)]))
+    assert events.rows(Kind.OPERATOR) is events.rows(Kind.OPERATOR)
+
+
 def test_no_events():
     events = Events(columns([]))
     assert len(events) == len(events.rows(*HOST)) == len(events.lanes) == 0
 
 
 @pytest.mark.parametrize(
-    ("text", "found"), [("[[2, 3], []]", [[2, 3], []]), ("{}", []), ("[1,", []), (None, []), ("", [])]
+    ("text", "found"),
+    [("[[2, 3], []]", [[2, 3], []]), ("{}", []), ("[1,", []), (None, []), ("", []), ("[" * 99999, [])],
 )
 def test_lists_in_arguments(text, found):
     assert parse_list(text) == found

@@ -107,6 +107,19 @@ def test_gaps_and_work_fill_the_window():
     assert idle_gaps(trace).total() + trace.gpu.busy.total == trace.window.end - trace.window.start
 
 
+def test_where_the_main_thread_waits_the_others_tell_what_the_host_did():
+    made = Story()
+    made.step(1, 0, 1000)
+    made.op("aten::mm", 10, 20)
+    made.op("autograd::engine::evaluate_function: MmBackward0", 100, 800, tid=200)
+    trace = made.trace()
+    rows, times = host_during(trace, 150_000, 850_000)
+    assert ([trace.name(row) for row in rows.tolist()], times.tolist()) == (
+        ["autograd::engine::evaluate_function: MmBackward0"],
+        [700_000],
+    )
+
+
 def test_one_gap_longer_than_all_others():
     made = story()
     made.kernel("second", 900, 100, launch_at=890)

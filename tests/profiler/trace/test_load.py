@@ -5,7 +5,6 @@ import io
 import os
 import subprocess
 import sys
-import types
 
 import pytest
 
@@ -243,14 +242,24 @@ def test_a_file_that_changed_cannot_be_read_again(path):
 # Folders
 
 
-def test_a_folder_is_a_job_of_ranks(tmp_path, monkeypatch):
-    job = types.ModuleType("torchfx.profiler.ranks.job")
-    job.load_job = lambda folder, ranks: (folder, ranks)
-    monkeypatch.setitem(sys.modules, "torchfx.profiler.ranks", types.ModuleType("torchfx.profiler.ranks"))
-    monkeypatch.setitem(sys.modules, "torchfx.profiler.ranks.job", job)
-    assert load(tmp_path, ranks=[0, 2]) == (tmp_path, [0, 2])
+def test_a_folder_of_several_traces_is_a_job_of_ranks(tmp_path):
+    for rank in range(2):
+        story = Story(gpu=None)
+        story.op("aten::mm", 0, 10)
+        story.write(tmp_path / f"rank{rank}.json")
+    assert load(tmp_path).numbers == (0, 1)
+    assert load(tmp_path, ranks=[1]).numbers == (1,)
     with pytest.raises(ArgumentError, match=r"steps chooses a part of one trace.*got '5-7'"):
         load(tmp_path, steps="5-7")
+
+
+def test_a_folder_with_one_trace_is_that_trace(tmp_path):
+    story = Story(gpu=None)
+    story.step(3, 0, 100)
+    story.step(4, 100, 100)
+    (tmp_path / "trace.json.gz").write_bytes(gzip.compress(story.text().encode()))
+    (tmp_path / "operators.json").write_text("{}")
+    assert [step.name for step in load(tmp_path, steps=4).steps_found] == ["ProfilerStep#4"]
 
 
 def test_ranks_are_for_folders(path):

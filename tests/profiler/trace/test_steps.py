@@ -197,6 +197,14 @@ def test_a_compiled_region_over_and_over_is_a_loop():
     assert (len(found), inferred) == (4, True)
 
 
+def test_a_graph_break_does_not_double_the_rounds():
+    names = ("TorchDynamo Cache Lookup", "Torch-Compiled Region: 0/0")
+    found, _ = steps(loop(cpu(), 4, (*names, "aten::item", names[0], "Torch-Compiled Region: 1/0")))
+    assert [start for _, start, _ in found] == [0, 50, 100, 150]
+    assert found[0][0] == "between Torch-Compiled Region: 0/0"
+    assert steps(loop(cpu(), 6, (names[0], "aten::mm"))) == ([], False)
+
+
 def graphs(numbers):
     story = Story()
     for i, number in enumerate(numbers):

@@ -83,6 +83,44 @@ def test_the_profilers_closing_wait_is_overhead():
     assert found.overhead.total == 40_000
 
 
+def test_while_the_profiler_waits_for_queued_work_gaps_are_the_programs():
+    story = Story()
+    story.step(1, 0, 100)
+    story.kernel("k", 20, 100, launch_at=5)
+    story.kernel("k", 125, 15, launch_at=6)
+    story.call("cudaDeviceSynchronize", 110, 40)
+    found = story.trace()
+    assert found.closing_sync >= 0
+    assert [(a // 1000, b // 1000) for a, b in zip(found.overhead.starts, found.overhead.ends, strict=True)] == [
+        (140, 150)
+    ]
+    assert found.idle.overlap([100_000], [140_000]).tolist() == [5_000]
+
+
+@pytest.mark.parametrize("follows", ["in the last step", "launches after", "frames of the program"])
+def test_a_last_wait_can_be_the_programs(follows):
+    story = Story()
+    for i in range(3):  # inferred steps: no annotation is around the wait
+        story.op("aten::item", 100 * i, 30)
+        story.op("aten::mm", 100 * i + 40, 59 if follows == "in the last step" and i == 2 else 20)
+    at = 270 if follows == "in the last step" else 310
+    story.call("cudaDeviceSynchronize", at, 10, tid=200 if follows == "in the last step" else 100)
+    if follows == "launches after":
+        story.call("cudaLaunchKernel", 330)
+    if follows == "frames of the program":
+        story.frame("train.py(8): main", 0, 400)
+    assert story.trace().closing_sync == -1
+
+
+def test_frames_tell_the_profilers_wait():
+    story = Story()
+    story.frame("train.py(8): main", 0, 400)
+    story.frame("torch/autograd/profiler.py(363): __exit__", 300, 50)
+    story.call("cudaDeviceSynchronize", 310, 10)
+    story.op("aten::mm", 330, 2)
+    assert story.trace().closing_sync == 2
+
+
 @pytest.mark.parametrize("after", ["aten::mm", None])
 def test_a_wait_the_program_goes_on_after_is_its_own(after):
     story = Story()

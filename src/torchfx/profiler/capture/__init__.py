@@ -1,6 +1,6 @@
-"""Capture: run any PyTorch program under `torch.profiler` and write a folder that says where the time went.
+"""Capture: run any PyTorch program under `torch.profiler` and write a folder with its trace and tables.
 
-`profile` is the context manager; `launch` runs programs that know nothing of it.
+`profile` is the context manager; `launch` runs programs that know nothing of it. What the trace says is not known here.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from torchfx.profiler.capture.options import Options
 from torchfx.profiler.capture.schedule import Schedule
 from torchfx.profiler.capture.step_clock import Overhead
+from torchfx.profiler.wording import counted
 
 __all__ = ["Spelling", "Steps", "about_cost", "about_steps"]
 
@@ -61,7 +62,7 @@ def about_steps(schedule: Schedule, steps: Steps, spelling: Spelling) -> Iterato
             "this is the beginning of the run, and its first step is cold" if steps.salvaged else "nothing was recorded"
         )
         yield (
-            f"{what}: there were {seen} step{'s' * (seen != 1)} and recording begins after "
+            f"{what}: there were {counted(seen, 'step')} and recording begins after "
             f"{steps.before + schedule.first_recorded} ({schedule}); run more steps, or record from the first one with "
             + spelling.of(wait=0, warmup=0, active=max(steps.ended, 1))
         )

@@ -19,43 +19,9 @@ __all__ = ["profile"]
 
 
 class profile:  # noqa: N801  (spelled as torch.profiler.profile is)
-    """Record some steps of a loop with `torch.profiler`, and write a folder that says where the time went.
+    """`torchfx.profiler.profile` without what it does at the end: nobody reads the trace.
 
-    The first steps run unprofiled, as do those after the last window: their time is the baseline that the profiler's
-    own cost is reported against. Nothing that goes wrong with profiling stops the program; it is told as a
-    `ProfileWarning` at the end of the block.
-
-    Args:
-        path: the folder to write; if it exists, `path-2`, `path-3`, ... Under torchrun each rank writes
-            `path/rank0` and so on. It appears when it is complete.
-        wait: steps that run unprofiled before each window, >= 0.
-        warmup: steps under the profiler that are dropped, >= 0.
-        active: steps recorded, >= 1.
-        repeat: number of windows, >= 1.
-        shapes: record the sizes of the operators' inputs.
-        memory: record every allocation; adds `memory.json`.
-        stacks: record Python stacks; adds a table by stack and folded stacks, and makes steps much longer.
-        flops: estimate floating point operations.
-        modules: record the module hierarchy where TorchScript knows it.
-        cuda: record the GPU; None records it where there is one.
-        sync_events: record when the CPU waits for the GPU, and streams for each other.
-        tensorboard: also write what TensorBoard's profiler plugin reads, into `tensorboard/`.
-
-    Attributes:
-        result: the `Capture` after the block; `print(p.result)` shows it.
-
-    Raises:
-        ArgumentError: a step count out of its range.
-        ArgumentTypeError: a path that is none.
-
-    >>> import tempfile, torch
-    >>> folder = tempfile.mkdtemp()
-    >>> with profile(folder + "/run", wait=1, warmup=1, active=2) as p:
-    ...     for _ in range(6):
-    ...         y = torch.ones(64).cos()
-    ...         p.step()
-    >>> p.result.breakdown.steps, [row.calls for row in p.result.operators if row.name == "aten::cos"]
-    (2, [2])
+    Arguments, errors and attributes are described there.
     """
 
     def __init__(
@@ -106,7 +72,12 @@ class profile:  # noqa: N801  (spelled as torch.profiler.profile is)
         session, self._session = self._session, None
         if session is None:
             return
-        self.result = session.close("finished" if kind is None else kind.__name__)
-        if self.result is not None:
-            for note in self.result.problems:
+        capture = session.close("finished" if kind is None else kind.__name__)
+        if capture is not None:
+            self.result = self._finish(capture)
+            for note in capture.problems:
                 warnings.warn(note, ProfileWarning, stacklevel=2)
+
+    def _finish(self, capture: Capture) -> Capture:
+        """What is left to do when the folder is whole: nothing here."""
+        return capture

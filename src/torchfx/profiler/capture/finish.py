@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchfx.profiler.capture import advice, writer
-from torchfx.profiler.capture.breakdown import Breakdown, break_down
+from torchfx.profiler.capture.content import Content
 from torchfx.profiler.capture.operators import OperatorRow
 from torchfx.profiler.capture.recorder import Window
 from torchfx.profiler.capture.result import TROUBLE, WHOLE_RUN, Capture
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["finish"]
 
-NOTHING = Breakdown(0.0, 0, (), None)
+NOTHING = Content(0, 0, 0)
 
 
 def finish(session: Session, ended: str) -> Capture:
@@ -29,9 +29,9 @@ def finish(session: Session, ended: str) -> Capture:
     """
     try:
         windows, salvaged = _windows(session)
-        breakdown = _breakdown(session, windows)
-        if windows and (breakdown is None or breakdown.wall_us):
-            return _write(session, ended, windows, breakdown, salvaged)
+        content = _content(session, windows)
+        if windows and content != NOTHING:
+            return _write(session, ended, windows, content, salvaged)
     except TROUBLE as error:
         partial = session.folder.partial
         session.notes.append(f"not everything could be written, what there is lies in {partial}: {error}")
@@ -49,10 +49,10 @@ def _windows(session: Session) -> tuple[list[Window], bool]:
     return [], False
 
 
-def _breakdown(session: Session, windows: list[Window]) -> Breakdown | None:
-    """Where the time went; None where PyTorch cannot read back what it recorded."""
+def _content(session: Session, windows: list[Window]) -> Content | None:
+    """How much was recorded; None where PyTorch cannot read back what it recorded."""
     try:
-        return break_down([window.events for window in windows], session.cuda)
+        return Content.of(event for window in windows for event in window.events)
     except UnicodeDecodeError as error:
         # Seen in 2.13: names of Python frames that were compiled away while the profiler ran are garbage.
         session.notes.append(
@@ -61,13 +61,13 @@ def _breakdown(session: Session, windows: list[Window]) -> Breakdown | None:
         return None
 
 
-def _write(session: Session, ended: str, windows: list[Window], breakdown: Breakdown | None, salvaged: bool) -> Capture:
+def _write(session: Session, ended: str, windows: list[Window], content: Content | None, salvaged: bool) -> Capture:
     folder = session.folder.partial
     options = session.options.light() if salvaged else session.options
-    rows = () if breakdown is None else writer.write_details(folder, windows, options, session.cuda)
+    rows = () if content is None else writer.write_details(folder, windows, options, session.cuda)
     session.notes.extend(write_counts(folder, windows, options.memory, session.cuda))
     writer.write_traces(folder, windows, options.tensorboard)
-    capture = _capture(session, ended, windows, breakdown or NOTHING, salvaged, rows)
+    capture = _capture(session, ended, windows, content, salvaged, rows)
     writer.write_run(folder, capture)
     session.folder.publish()
     return capture
@@ -77,7 +77,7 @@ def _capture(
     session: Session,
     ended: str,
     windows: list[Window],
-    breakdown: Breakdown,
+    content: Content | None,
     salvaged: bool,
     rows: tuple[OperatorRow, ...] = (),
 ) -> Capture:
@@ -87,15 +87,15 @@ def _capture(
         ended=ended,
         steps_from=session.steps_from,
         steps_seen=session.before + session.clock.step if session.clock else 0,
+        steps_recorded=content.steps if content else 0,
         schedule=session.schedule if session.clock else None,
         windows=len(windows),
         options=session.options,
         cuda=session.cuda,
         overhead=session.clock.overhead() if session.clock else None,
-        breakdown=breakdown,
         operators=rows,
         problems=(*session.notes, *_problems(session, windows, salvaged)),
-        hints=tuple(_hints(session, breakdown)),
+        hints=tuple(_hints(session, content)),
     )
 
 
@@ -113,10 +113,10 @@ def _problems(session: Session, windows: list[Window], salvaged: bool) -> Iterat
         yield "the GPU was asked for and PyTorch has none here; only the CPU was recorded"
 
 
-def _hints(session: Session, breakdown: Breakdown) -> Iterator[str]:
+def _hints(session: Session, content: Content | None) -> Iterator[str]:
     if session.clock is not None:
         yield from advice.about_cost(session.clock.overhead(), session.options)
-    if session.cuda and breakdown.wall_us and not breakdown.device_busy_us:
+    if session.cuda and content is not None and content != NOTHING and not content.kernels:
         yield (
             "the GPU was recorded and ran nothing: either the program did not use it, or CUPTI was refused (another "
             "profiler, missing permission; KINETO_LOG_LEVEL=1 says which)"

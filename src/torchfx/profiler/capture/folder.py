@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["RunFolder", "claim", "claim_temporary", "rank_of"]
+__all__ = ["RunFolder", "add_file", "claim", "claim_temporary", "rank_of"]
 
 PARTIAL = ".partial"
 
@@ -84,3 +84,18 @@ def claim(path: Path, rank: int | None = None) -> RunFolder:
 def claim_temporary(name: str) -> RunFolder:
     """A folder among the system's temporary files, for when the one asked for cannot be written."""
     return claim(Path(tempfile.mkdtemp(prefix="torchfx-profile-")) / name)
+
+
+def add_file(path: Path, text: str) -> None:
+    """Write a file into a folder that is whole already, or replace it; it appears when it is whole, too.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    partial = path.with_name(f".{path.name}{PARTIAL}")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchfx.profiler.capture.breakdown import Breakdown
 from torchfx.profiler.capture.operators import OperatorRow
 from torchfx.profiler.capture.options import Options
 from torchfx.profiler.capture.schedule import Schedule
@@ -32,15 +31,16 @@ class Capture:
         ended: how the program ended: "finished", or what stopped it.
         steps_from: what marks a step, or "whole run".
         steps_seen: steps that ended, recorded or not.
+        steps_recorded: frames of steps in the windows; 0 where PyTorch cannot read back what it recorded.
         schedule: which of them were to be recorded; None for a whole run.
         windows: recorded windows.
         options: what was recorded.
         cuda: whether the GPU was recorded.
         overhead: unprofiled and profiled time per step.
-        breakdown: where the recorded time went.
         operators: rows by name, the most expensive first.
         problems: what did not go as asked, and what to do about it.
         hints: what to keep in mind when reading the numbers.
+        explanation: what the trace says, as text: where the time went and what is wrong; "" until it has been read.
     """
 
     folder: Path | None
@@ -48,15 +48,16 @@ class Capture:
     ended: str
     steps_from: str
     steps_seen: int
+    steps_recorded: int
     schedule: Schedule | None
     windows: int
     options: Options
     cuda: bool
     overhead: Overhead | None
-    breakdown: Breakdown
     operators: tuple[OperatorRow, ...]
     problems: tuple[str, ...]
     hints: tuple[str, ...]
+    explanation: str = ""
 
     def __str__(self) -> str:
         """Return the capture as a screen of text."""

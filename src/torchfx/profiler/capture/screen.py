@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from torchfx.profiler.capture.operators import OperatorRow
 from torchfx.profiler.capture.result import Capture
 from torchfx.profiler.capture.step_clock import Overhead
+from torchfx.profiler.wording import counted, duration, percent, shortened, size_text
 
-__all__ = ["duration", "render", "table"]
+__all__ = ["render", "table"]
 
 ROWS = 10
 NAME_WIDTH = 52
@@ -17,12 +18,10 @@ COMMAND_WIDTH = 100
 
 
 def render(capture: Capture) -> str:
-    """What was recorded, where the time went, the most expensive operators, what looking cost, and notes."""
-    parts = ["\n".join(_head(capture))]
-    if capture.breakdown.wall_us:
-        parts += ["\n".join(_where(capture)), table(capture.operators, ROWS), "\n".join(_cost(capture))]
+    """What was recorded, the most expensive operators, what looking cost, notes, and what the trace says."""
+    parts = ["\n".join(_head(capture)), table(capture.operators, ROWS), "\n".join(_cost(capture))]
     notes = [f"note: {note}" for note in (*capture.problems, *capture.hints)]
-    parts.append("\n".join(notes))
+    parts += ["\n".join(notes), capture.explanation]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -47,14 +46,14 @@ def _cells(rows: Sequence[OperatorRow], whole: float) -> list[list[str]]:
     header = ["name", "calls", "self CPU", "%", "CPU total", "self GPU", "GPU total", "self CPU mem", "self GPU mem"]
     cells = [[*header, "FLOPs", "kind", "shapes", "called from"]]
     for row in rows:
-        share = f"{row.self_cpu_us / whole:.1%}" if whole and row.kind == "operator" else ""
+        share = percent(row.self_cpu_us / whole) if whole and row.kind == "operator" else ""
         times = [duration(row.self_cpu_us), share, duration(row.cpu_us)]
         cells.append([
-            row.name if len(row.name) <= NAME_WIDTH else row.name[: NAME_WIDTH - 3] + "...",
+            shortened(row.name, NAME_WIDTH),
             f"{row.calls}",
             *(times if row.kind != "kernel" else ["", "", ""]),
             *(duration(time) if time else "" for time in (row.self_device_us, row.device_us)),
-            *(_bytes(size) if size else "" for size in (row.self_cpu_bytes, row.self_device_bytes)),
+            *(size_text(size) if size else "" for size in (row.self_cpu_bytes, row.self_device_bytes)),
             f"{row.flops:.3g}" if row.flops else "",
             row.kind if row.kind != "operator" else "",
             row.shapes,
@@ -85,34 +84,20 @@ def _recorded(capture: Capture) -> str:
     if not capture.windows:
         return "nothing"
     devices = "CPU and GPU" if capture.cuda else "CPU"
-    steps, wall = capture.breakdown.steps, duration(capture.breakdown.wall_us)
-    if not capture.breakdown.wall_us:
-        return f"{devices}, {capture.windows} window{'s' * (capture.windows != 1)}"
     if capture.schedule is None:
-        return f"the whole run as one window without steps, {wall}, {devices}"
-    if not steps:
-        return f"the beginning of the run, {wall}, {devices}"
+        return f"the whole run as one window without steps, {devices}"
+    if not capture.steps_recorded:
+        # Without tables, PyTorch could not read back what is in the windows.
+        what = "the beginning of the run" if capture.operators else counted(capture.windows, "window")
+        return f"{what}, {devices}"
     return (
-        f"{steps} step{'s' * (steps != 1)} of {capture.steps_seen}, {wall}, {devices}; "
+        f"{counted(capture.steps_recorded, 'step')} of {capture.steps_seen}, {devices}; "
         f"steps from {capture.steps_from} ({capture.schedule})"
     )
 
 
-def _where(capture: Capture) -> Iterator[str]:
-    breakdown = capture.breakdown
-    each = f", per step {duration(breakdown.wall_us / breakdown.steps)}" if breakdown.steps else ""
-    yield f"where the time went{each}"
-    for share in breakdown.shares:
-        time = share.time_us / max(breakdown.steps, 1)
-        bar = "#" * round(40 * share.fraction)
-        yield f"  {share.name:<18}{duration(time):>10}{share.fraction:>8.1%}  {bar}".rstrip()
-    if breakdown.device_busy_us is not None and breakdown.wall_us:
-        busy = breakdown.device_busy_us / breakdown.wall_us
-        yield f"  GPU busy          {duration(breakdown.device_busy_us / max(breakdown.steps, 1)):>10}{busy:>8.1%}"
-
-
 def _cost(capture: Capture) -> Iterator[str]:
-    if not capture.breakdown.steps or capture.overhead is None:
+    if not capture.steps_recorded or capture.overhead is None:
         return
     yield f"profiler   {_overhead(capture.overhead)}"
 
@@ -126,24 +111,3 @@ def _overhead(overhead: Overhead) -> str:
     baseline = f"{duration(overhead.baseline_us)} without (median of {overhead.baseline_n})"
     cost = f"{overhead.ratio - 1:+.0%} per step" if overhead.ratio > 1 else "no cost seen"
     return f"{cost}: {profiled}, {baseline}"
-
-
-def duration(time_us: float) -> str:
-    """Microseconds, for people.
-
-    >>> duration(12.3), duration(4567), duration(7.8e6)
-    ('12.3 us', '4.57 ms', '7.8 s')
-    """
-    for limit, scale, unit in ((1e3, 1, "us"), (1e6, 1e3, "ms")):
-        if abs(time_us) < limit:
-            return f"{time_us / scale:.3g} {unit}"
-    return f"{time_us / 1e6:.3g} s" if time_us < 1e9 else f"{time_us / 1e6:.0f} s"
-
-
-def _bytes(size: int) -> str:
-    value = float(size)
-    for unit in ("B", "KiB", "MiB"):
-        if abs(value) < 1024:
-            return f"{value:.3g} {unit}"
-        value /= 1024
-    return f"{value:.3g} GiB"

@@ -31,7 +31,7 @@ class Overhead:
 
     @property
     def ratio(self) -> float | None:
-        """Recorded over unprofiled; 1.2 means that the profiler made steps 20 % longer."""
+        """Recorded over unprofiled; 1.2 means that the profiler made steps 20% longer."""
         if self.baseline_us is None or self.profiled_us is None:
             return None
         return self.profiled_us / self.baseline_us

@@ -62,7 +62,10 @@ def write_details(folder: Path, windows: Sequence[Window], options: Options, cud
 
 def write_run(folder: Path, capture: Capture) -> None:
     """Write the capture as data and as text, and the environment."""
-    fields = {name: value for name, value in msgspec.to_builtins(capture, enc_hook=str).items() if name != "operators"}
+    elsewhere = {"operators", "explanation"}
+    fields = {
+        name: value for name, value in msgspec.to_builtins(capture, enc_hook=str).items() if name not in elsewhere
+    }
     write_json(folder / "run.json", {**fields, "directory": str(Path.cwd())})
     write_json(folder / "environment.json", describe())
     _write_lines(folder / "report.txt", [str(capture)])

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from torchfx.profiler.wording import size_text
+
 if TYPE_CHECKING:
     from torchfx.profiler.counters.counts import Counts
 
@@ -24,7 +26,7 @@ def table(counts: Counts) -> str:
     kernel_launches  0
     syncs            0
     copies           0
-    allocations      2  2.0 KiB
+    allocations      2  2.05 kB
     graph_breaks     0
     recompiles       0
     """
@@ -40,7 +42,7 @@ def _metric_rows(counts: Counts, name: str, value: int | None) -> Iterator[tuple
     if not shown:
         return
     number = "-" if value is None else str(value)
-    yield name, number, _bytes(counts.allocated_bytes) if name == "allocations" and value else ""
+    yield name, number, size_text(counts.allocated_bytes or 0) if name == "allocations" and value else ""
     yield from _few(details(counts, name))
 
 
@@ -51,7 +53,7 @@ def details(counts: Counts, name: str) -> list[tuple[str, str, str]]:
         return [(f"    {key}", str(calls[key]), "") for key in sorted(calls, key=lambda key: (-calls[key], key))]
     if name == "copies":
         return [
-            (f"    {kind}", str(total.times), _bytes(total.bytes))
+            (f"    {kind}", str(total.times), size_text(total.bytes) if total.bytes is not None else "")
             for kind, total in sorted((counts.copies or {}).items())
         ]
     if name == "syncs":
@@ -72,12 +74,3 @@ def _few(rows: list[tuple[str, str, str]]) -> Iterable[tuple[str, str, str]]:
 
 def _joined(reason: str, where: str) -> str:
     return f"{reason} ({where})" if where else reason
-
-
-def _bytes(number: int | None) -> str:
-    if number is None:
-        return ""
-    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if number >= size:
-            return f"{number / size:.1f} {unit}"
-    return f"{number} bytes"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from torchfx.profiler.difference.difference import Difference, diff
+from torchfx.profiler.difference.comparing import diff
+from torchfx.profiler.difference.difference import Difference
 from torchfx.profiler.difference.text import FORMATS
 
 __all__ = ["FORMATS", "Difference", "diff"]

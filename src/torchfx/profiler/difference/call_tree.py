@@ -44,12 +44,6 @@ class Node:
         """B's time less A's."""
         return self.us[1] - self.us[0]
 
-    @property
-    def own_us(self) -> tuple[float, float]:
-        """Time outside the calls inside, on A and on B."""
-        inside = [sum(child.us[i] for child in self.children.values()) for i in (0, 1)]
-        return self.us[0] - inside[0], self.us[1] - inside[1]
-
 
 @dataclass(frozen=True)
 class Origin:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from torchfx.profiler.difference.costs import Costs
-from torchfx.profiler.difference.noise import Floats, differs
+from torchfx.profiler.difference.noise import Spread, differs
 
 __all__ = ["STATES", "Change", "Changes", "changes_between"]
 
@@ -87,12 +87,14 @@ def changes_between(a: Costs, b: Costs, threshold_us: float) -> Changes:
         threshold_us: a change of less time per step is a trifle.
     """
     names = tuple(dict.fromkeys((*a.names, *b.names)))
-    first, second = _aligned(a, names), _aligned(b, names)
-    beyond = differs(first[1], second[1]) | differs(first[2], second[2])
-    means = [np.stack([x.mean(1), y.mean(1)], 1) for x, y in zip(first, second, strict=True)]
+    sides = [_aligned(costs, names) for costs in (a, b)]
+    first, second = sides
+    beyond = differs(first.host_ns, second.host_ns) | differs(first.device_ns, second.device_ns)
+    columns = [[side.counts, side.host_ns.mean, side.device_ns.mean, side.size] for side in sides]
+    pairs = [np.stack(pair, 1).tolist() for pair in zip(*columns, strict=True)]
     shown, trifles, same = [], 0, 0
     for i, name in enumerate(names):
-        calls, host, device, size = ((float(pair[i, 0]), float(pair[i, 1])) for pair in means)
+        calls, host, device, size = ((pair[i][0], pair[i][1]) for pair in pairs)
         host, device = (host[0] / 1000, host[1] / 1000), (device[0] / 1000, device[1] / 1000)
         change = Change(name, "", calls, host, device, size)
         one_sided = not (calls[0] or device[0]) or not (calls[1] or device[1])
@@ -108,13 +110,11 @@ def changes_between(a: Costs, b: Costs, threshold_us: float) -> Changes:
     return Changes(tuple(sorted(shown, key=lambda change: (-abs(change.change_us), change.name))), trifles, same)
 
 
-def _aligned(costs: Costs, names: Sequence[str]) -> tuple[Floats, Floats, Floats, Floats]:
-    """The matrices with a row for each of these names."""
-    place = {name: i for i, name in enumerate(names)}
-    rows = np.array([place[name] for name in costs.names], np.int64)
-    found = []
-    for matrix in (costs.counts, costs.host_ns, costs.device_ns, costs.size):
-        whole = np.zeros((len(names), matrix.shape[1]))
-        whole[rows] = matrix
-        found.append(whole)
-    return found[0], found[1], found[2], found[3]
+def _aligned(costs: Costs, names: Sequence[str]) -> Costs:
+    """The same for each of these names, also for those it doesn't have."""
+    rows = np.array([costs.place.get(name, -1) for name in names], np.int64)
+    if not costs.names:
+        nothing, steps = np.zeros(len(names)), costs.host_ns.steps
+        return Costs(tuple(names), nothing, Spread(nothing, nothing, steps), Spread(nothing, nothing, steps), nothing)
+    counts, size = (np.where(rows >= 0, values[rows], 0.0) for values in (costs.counts, costs.size))
+    return Costs(tuple(names), counts, costs.host_ns.take(rows), costs.device_ns.take(rows), size)

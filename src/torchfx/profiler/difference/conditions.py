@@ -11,10 +11,10 @@ import numpy as np
 from torchfx.profiler.difference.costs import Side
 from torchfx.profiler.difference.likeness import Likeness
 from torchfx.profiler.difference.noise import drift_of
-from torchfx.profiler.report.amounts import duration
 from torchfx.profiler.trace.compiled import compiled_of
 from torchfx.profiler.trace.device import devices_of
 from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.wording import duration, enumeration
 
 __all__ = ["conditions_of"]
 
@@ -75,7 +75,7 @@ def _recording(a: Side, b: Side) -> Iterator[str]:
     for which, only in (("A", flags[0] - flags[1]), ("B", flags[1] - flags[0])):
         names = [words for flag, words in COSTLY.items() if flag in only]
         if names:
-            yield f"Only {which} recorded {_and(names)}: that makes its host side slower than the program is."
+            yield f"Only {which} recorded {enumeration(names)}: that makes its host side slower than the program is."
 
 
 def _steps(a: Side, b: Side) -> Iterator[str]:
@@ -108,7 +108,7 @@ def _compiled(a: Side, b: Side) -> Iterator[str]:
 
 def _per_step(side: Side, what: str) -> float:
     if what == "kernels":
-        return float(side.kernels.counts.sum()) / len(side.rounds)
+        return float(side.kernels.counts.sum())
     return float(np.count_nonzero(side.trace.events.kind[side.host] == Kind.OPERATOR)) / len(side.rounds)
 
 
@@ -137,8 +137,8 @@ def _only(a: Counter[str], b: Counter[str]) -> list[str]:
 
 
 def _time(side: Side, name: str) -> float:
-    place = side.calls.names.index(name)
-    return float(max(side.calls.host_ns[place].sum(), side.calls.device_ns[place].sum()))
+    place = side.calls.place[name]
+    return float(max(side.calls.host_ns.mean[place], side.calls.device_ns.mean[place]))
 
 
 def _input_uses(side: Side) -> dict[str, tuple[Counter[str], Counter[str]]]:
@@ -158,7 +158,7 @@ def _input_uses(side: Side) -> dict[str, tuple[Counter[str], Counter[str]]]:
         shapes[_sizes(text)] += count
         spoken = [TYPES[word] for word in TYPES if kind >= 0 and f'"{word}"' in events.texts[kind]]
         kinds.update(dict.fromkeys(spoken, count))
-    return {name: uses for name, uses in found.items() if name in side.calls.names}
+    return {name: uses for name, uses in found.items() if name in side.calls.place}
 
 
 def _sizes(text: str) -> str:
@@ -169,7 +169,3 @@ def _sizes(text: str) -> str:
 
 def _version(number: int | None) -> str:
     return f"{(number or 0) // 1000}.{(number or 0) % 1000 // 10}"
-
-
-def _and(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 
 from torchfx.profiler.difference.names import canonical
-from torchfx.profiler.difference.noise import Floats
+from torchfx.profiler.difference.noise import Spread
 from torchfx.profiler.difference.rounds import Rounds
-from torchfx.profiler.trace.columns import ABSENT, Int32, Int64
+from torchfx.profiler.trace.columns import ABSENT, Floats, Int32, Int64
+from torchfx.profiler.trace.events import Events
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
 
-__all__ = ["Costs", "Side", "canonical_ids", "operators_around", "side_of"]
+__all__ = ["Costs", "Side", "canonical_ids", "copied_bytes", "operators_around", "side_of"]
 
 UNKNOWN: Final = "(unknown operator)"
 
 
 @dataclass(frozen=True)
 class Costs:
-    """By name and step; all matrices have a row per name and a column per step.
+    """By name, per step; all else has one entry per name.
 
     Attributes:
-        names: what the rows are.
+        names: distinct.
         counts: how often.
         host_ns: time on the host, without what is called inside.
         device_ns: time on the device; of an operator, that of the work it launched itself.
@@ -34,14 +36,19 @@ class Costs:
 
     names: tuple[str, ...]
     counts: Floats
-    host_ns: Floats
-    device_ns: Floats
+    host_ns: Spread
+    device_ns: Spread
     size: Floats
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """Where each name stands."""
+        return {name: i for i, name in enumerate(self.names)}
 
     @property
     def per_step(self) -> dict[str, float]:
         """How often each name comes in a step, on average."""
-        return dict(zip(self.names, self.counts.mean(1).tolist(), strict=True))
+        return dict(zip(self.names, self.counts.tolist(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -94,6 +101,13 @@ def side_of(trace: Trace, rounds: Rounds) -> Side:
 def canonical_ids(trace: Trace) -> tuple[Int32, list[str]]:
     """Return for each text of the trace (and, last, for none) an index into distinct canonical names."""
     return trace.derived(_canonical_ids)
+
+
+def copied_bytes(events: Events, rows: Int32) -> Int64:
+    """How much each row of device work copied; 0 where it is no copy or doesn't tell."""
+    size = events.integers("bytes", rows)
+    found: Int64 = np.where((size == ABSENT) | (events.kind[rows] != Kind.MEMCPY), 0, size)
+    return found
 
 
 def operators_around(trace: Trace, rows: Int32) -> Int32:
@@ -156,35 +170,32 @@ class _Tally:
 
     def host(self, rows: Int32, inside: Int32, work: Int32, work_inside: Int32, operator: Int32) -> Costs:
         known = operator >= 0
-        work, work_inside, operator = work[known], work_inside[known], operator[known]
-        launched = self._matrix(self._ids[self._events.name[operator]], work_inside, self._events.dur[work])
-        of = self._ids[self._events.name[rows]]
-        return self._costs(self._matrix(of, inside), self._matrix(of, inside, self._self_time[rows]), launched)
+        launched = self._spread(operator[known], work_inside[known], self._events.dur[work[known]])
+        return self._costs(rows, self._spread(rows, inside, self._self_time[rows]), launched)
 
     def device(self, rows: Int32, inside: Int32) -> Costs:
-        of = self._ids[self._events.name[rows]]
-        counts = self._matrix(of, inside)
-        return self._costs(counts, np.zeros_like(counts), self._matrix(of, inside, self._events.dur[rows]))
+        return self._costs(rows, self._nothing(), self._spread(rows, inside, self._events.dur[rows]))
 
     def copies(self, rows: Int32, inside: Int32) -> Costs:
-        of = self._ids[self._events.name[rows]]
-        size = self._events.integers("bytes", rows)
-        size = np.where(size == ABSENT, 0, size)
-        counts, time = self._matrix(of, inside), self._matrix(of, inside, self._events.dur[rows])
-        found = self._costs(counts, np.zeros_like(counts), time, self._matrix(of, inside, size))
+        found = self.device(rows, inside)
         kinds = tuple(re.sub(r"^Memcpy ?", "", name) or "of unknown kind" for name in found.names)
-        return Costs(kinds, found.counts, found.host_ns, found.device_ns, found.size)
+        return replace(found, names=kinds)
 
-    def _matrix(self, of: Int32, inside: Int32, values: Int64 | None = None) -> Floats:
-        shape = max(len(self._names), 1), self._rounds
-        place = of.astype(np.int64) * self._rounds + inside
-        found: Floats = np.bincount(place, values, shape[0] * shape[1]).reshape(shape).astype(np.float64)
-        return found
+    def _spread(self, rows: Int32, inside: Int32, amounts: Int64) -> Spread:
+        """Amounts by the name of their rows."""
+        name, amount = self._ids[self._events.name[rows]].astype(np.int64), amounts.astype(np.float64)
+        return Spread.of_parts(name, inside.astype(np.int64), amount, len(self._names), self._rounds)
 
-    def _costs(self, counts: Floats, host: Floats, device: Floats, size: Floats | None = None) -> Costs:
-        there = np.flatnonzero((counts.sum(1) > 0) | (device.sum(1) > 0))
-        size = np.zeros_like(counts) if size is None else size
-        return Costs(tuple(self._names[i] for i in there), counts[there], host[there], device[there], size[there])
+    def _nothing(self) -> Spread:
+        return Spread(np.zeros(len(self._names)), np.zeros(len(self._names)), self._rounds)
+
+    def _costs(self, rows: Int32, host: Spread, device: Spread) -> Costs:
+        name, n = self._ids[self._events.name[rows]], len(self._names)
+        counts = np.bincount(name, minlength=n) / self._rounds
+        size = np.bincount(name, copied_bytes(self._events, rows), n) / self._rounds
+        there = np.flatnonzero((counts > 0) | (device.mean > 0))
+        names = tuple(self._names[i] for i in there.tolist())
+        return Costs(names, counts[there], host.take(there), device.take(there), size[there])
 
 
 def _by_operator(

@@ -1,43 +1,23 @@
-"""Compare two recordings of a program: `torchfx.profiler.diff`."""
+"""What differs between two recordings of a program, as plain values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
+from torchfx.profiler.difference.call_tree import Origin
+from torchfx.profiler.difference.changes import Changes
+from torchfx.profiler.difference.findings import Fate
+from torchfx.profiler.difference.kernel_sets import KernelSets
+from torchfx.profiler.difference.likeness import Likeness
+from torchfx.profiler.difference.rounds import Rounds
+from torchfx.profiler.difference.totals import Total
+from torchfx.profiler.difference.verdict import StepTimes, Verdict
 
-from torchfx.errors import ArgumentTypeError
-from torchfx.profiler.difference.call_tree import Origin, aligned_tree, main_path, origins
-from torchfx.profiler.difference.changes import Changes, changes_between
-from torchfx.profiler.difference.conditions import conditions_of, device_of
-from torchfx.profiler.difference.costs import Side, side_of
-from torchfx.profiler.difference.findings import Fate, fates_of
-from torchfx.profiler.difference.kernel_sets import KernelSets, kernel_sets
-from torchfx.profiler.difference.likeness import Likeness, likeness_of, trains
-from torchfx.profiler.difference.rounds import Rounds, rounds_of
-from torchfx.profiler.difference.totals import Total, totals_between
-from torchfx.profiler.difference.verdict import StepTimes, Verdict, step_times, verdict_on
-from torchfx.profiler.rules.diagnose import diagnose
-from torchfx.profiler.rules.rule import Rule
-from torchfx.profiler.trace.trace import Trace
-
-__all__ = ["SCHEMA", "Difference", "Recording", "diff"]
+__all__ = ["SCHEMA", "Difference", "Recording"]
 
 SCHEMA: Final = 1
 """Version of `Difference.to_dict`."""
-
-TRIFLE: Final = 0.01
-"""Changes of less than this part of the step aren't listed."""
-
-
-GUESS: Final = 0.05
-"""Where noise can't be judged, a smaller part of the step is not explained by one path: it may well be noise."""
-
-
-UNJUDGED: Final = 0.25
-"""Where noise can't be judged, a finding is worse or better only when its time changes by more than this."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +105,7 @@ class Difference:
         """Whether B is slower by more than a fraction, beyond the noise; None where that can't be told.
 
         Args:
-            fraction: 0.05 allows 5 %.
+            fraction: 0.05 allows 5%.
         """
         if self.verdict.kind == "identical":
             return False
@@ -159,103 +139,3 @@ class Difference:
         from torchfx.profiler.difference.text import as_text
 
         return as_text(self)
-
-
-def diff(
-    a: Trace,
-    b: Trace,
-    *,
-    rules: Iterable[Rule] | None = None,
-    thresholds: Mapping[str, Mapping[str, Any]] | None = None,
-) -> Difference:
-    """Say how recording B differs from recording A: what takes longer, what came and went, what is fixed.
-
-    Everything is per step, so that recordings with different numbers of steps compare. A difference of step times
-    counts only beyond the steps' own noise; with fewer than three steps on a side there is no saying. Recordings of
-    different programs are compared by their numbers, but none is called faster.
-
-    Args:
-        a: the recording before, from `profiler.load`.
-        b: the one after.
-        rules: whose findings are compared; those of all where None.
-        thresholds: of rules, as `diagnose` takes them.
-
-    Raises:
-        ArgumentTypeError: a side is no single trace.
-    """
-    for name, trace in (("a", a), ("b", b)):
-        if not isinstance(trace, Trace):
-            one = "a trace of profiler.load; of a job, compare rank with rank"
-            raise ArgumentTypeError(f"{name} must be {one}, got {type(trace).__name__}")
-    whole = _announced(a) != _announced(b) or bool(a.steps_found) != bool(b.steps_found)
-    rounds = rounds_of(a, whole=whole), rounds_of(b, whole=whole)
-    first, second = side_of(a, rounds[0]), side_of(b, rounds[1])
-    times, likeness = step_times(*rounds), likeness_of(first, second)
-    verdict = verdict_on(times, rounds, likeness, _obstacle(first, second, likeness))
-    if _same_events(a, b):
-        verdict = Verdict("identical", "A and B are identical: the two files hold the same events.")
-    longer = max(times.median_us)
-    trifle = TRIFLE * longer
-    tree = aligned_tree(first, second)
-    least = _threshold(verdict, times, abs(tree.change_us))
-    worth = max(least, GUESS * longer) if verdict.kind == "noise unknown" else least
-    places, path = origins(tree, least), main_path(tree, worth)
-    listed = {
-        name: changes_between(getattr(first, name), getattr(second, name), trifle)
-        for name in ("calls", "runtime", "kernels", "copies")
-    }
-    chosen = None if rules is None else tuple(rules)
-    found = tuple(diagnose(trace, rules=chosen, thresholds=thresholds) for trace in (a, b))
-    return Difference(
-        _recording(first), _recording(second), verdict, times, likeness, conditions_of(first, second, likeness),
-        totals_between(first, second), **listed, kernel_sets=kernel_sets(first, second),
-        step_us=(tree.us[0], tree.us[1]), main_path=path, origins=places,
-        findings=fates_of(
-            first, second, found, thresholds or {}, longer, times.shift.noise if times.shift.judged else UNJUDGED
-        ),
-    )  # fmt: skip
-
-
-def _threshold(verdict: Verdict, times: StepTimes, change_us: float) -> float:
-    """How much a place in the call tree must change: where no difference was found, more than the noise."""
-    longer = max(times.median_us)
-    noise = times.shift.noise * longer if verdict.kind == "no difference" else 0.0
-    return max(TRIFLE * longer, 0.05 * change_us, noise, 1e-6)
-
-
-def _recording(side: Side) -> Recording:
-    return Recording(side.trace.file, device_of(side), side.trace.info.vendor, len(side.trace), side.rounds)
-
-
-def _obstacle(a: Side, b: Side, likeness: Likeness) -> str:
-    """Why two recordings can't be compared though the program may be the same, or ""."""
-    empty = [which for which, side in (("A", a), ("B", b)) if side.trace.span[1] <= side.trace.span[0]]
-    if empty:
-        return f"{' and '.join(empty)} {'has' if len(empty) == 1 else 'have'} no events that take any time"
-    recorded = [bool(side.trace.steps_found) and not side.trace.steps_found[0].inferred for side in (a, b)]
-    if any(recorded) and _announced(a.trace) != _announced(b.trace):
-        return f"only {'A' if recorded[0] else 'B'} has steps"
-    kinds = a.rounds.kind, b.rounds.kind
-    if kinds[0] != kinds[1] and (a.rounds.by_annotation or b.rounds.by_annotation):
-        return f"a step of A is a {kinds[0]}, a step of B a {kinds[1]}"
-    if likeness.same_program and trains(a) != trains(b):
-        return f"only {'A' if trains(a) else 'B'} runs a backward pass"
-    return ""
-
-
-def _announced(trace: Trace) -> bool:
-    """Whether the rounds of the loop are known: the program told its steps, or what it does once per step did."""
-    return bool(trace.steps_found) and (not trace.steps_found[0].inferred or trace.steps_found[0].row < 0)
-
-
-def _same_events(a: Trace, b: Trace) -> bool:
-    if a is b:
-        return True
-    first, second = a.events, b.events
-    return (
-        len(first) == len(second) > 0
-        and np.array_equal(first.ts, second.ts)
-        and np.array_equal(first.dur, second.dur)
-        and np.array_equal(first.name, second.name)
-        and first.texts == second.texts
-    )

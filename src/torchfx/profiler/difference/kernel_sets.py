@@ -90,7 +90,7 @@ def kernel_sets(a: Side, b: Side) -> KernelSets | None:
 
 
 def _alone(costs: Costs, others: dict[str, float]) -> tuple[str, ...]:
-    time = dict(zip(costs.names, costs.device_ns.sum(1).tolist(), strict=True))
+    time = dict(zip(costs.names, costs.device_ns.mean.tolist(), strict=True))
     return tuple(sorted((name for name in costs.names if name not in others), key=lambda name: (-time[name], name)))
 
 

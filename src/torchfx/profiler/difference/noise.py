@@ -14,9 +14,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["FEWEST", "MARGIN", "Shift", "differs", "drift_of", "shift_of"]
+from torchfx.profiler.trace.columns import Floats, Int64
 
-Floats = npt.NDArray[np.float64]
+__all__ = ["FEWEST", "MARGIN", "Shift", "Spread", "differs", "drift_of", "shift_of"]
 
 FEWEST: Final = 3
 """Fewer steps than this on a side tell nothing about noise."""
@@ -27,7 +27,7 @@ MARGIN: Final = 0.01
 MOST: Final = 1000
 """Of more steps than this on a side, so many are taken, evenly over their order: all pairs are looked at."""
 
-# Quantiles of Student's t for two-sided 95 % and 99 %, by degrees of freedom from 1 on; the last serves all above.
+# Quantiles of Student's t for two-sided 95% and 99%, by degrees of freedom from 1 on; the last serves all above.
 _T95: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 _T99: Final = (63.657, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.250, 3.169, 3.106, 3.055, 3.012, 2.977, 2.947)
 
@@ -38,7 +38,7 @@ class Shift:
 
     Attributes:
         ratio: of B's times to A's: the median over all pairs.
-        low, high: hold the true ratio with 95 % confidence; equal to `ratio` when `judged` is False.
+        low, high: hold the true ratio with 95% confidence; equal to `ratio` when `judged` is False.
         judged: whether there were steps enough to tell.
     """
 
@@ -63,12 +63,48 @@ class Shift:
         return {**{name: round(getattr(self, name), 5) for name in names}, "judged": self.judged}
 
 
+@dataclass(frozen=True)
+class Spread:
+    """Amounts of several names over the steps of a recording; not kept by step, since there may be many of both.
+
+    Attributes:
+        mean: per step, one entry per name.
+        variance: of one step; 0 with a single step.
+        steps: how many.
+    """
+
+    mean: Floats
+    variance: Floats
+    steps: int
+
+    @classmethod
+    def of(cls, values: Floats) -> Spread:
+        """Of one row per name, one column per step."""
+        steps = values.shape[1]
+        return cls(values.mean(1), values.var(1, ddof=1) if steps > 1 else np.zeros(len(values)), steps)
+
+    @classmethod
+    def of_parts(cls, name: Int64, step: Int64, amount: Floats, names: int, steps: int) -> Spread:
+        """Of pieces that each belong to a name and a step; where a name has none in a step, it has 0."""
+        places, which = np.unique(name * steps + step, return_inverse=True)
+        values, owner = np.bincount(which.reshape(-1), amount, len(places)), places // steps
+        mean = np.bincount(owner, values, names) / steps
+        without = steps - np.bincount(owner, minlength=names)
+        away = np.bincount(owner, (values - mean[owner]) ** 2, names) + without * mean**2
+        return cls(mean, away / max(steps - 1, 1), steps)
+
+    def take(self, rows: Int64) -> Spread:
+        """The names at these positions; where one is -1, it is a name with nothing."""
+        there = rows >= 0
+        return Spread(np.where(there, self.mean[rows], 0.0), np.where(there, self.variance[rows], 0.0), self.steps)
+
+
 def shift_of(a: npt.ArrayLike, b: npt.ArrayLike) -> Shift:
     """Estimate by which factor b's times differ from a's.
 
     The estimate of Hodges and Lehmann on logarithms, with the interval that inverts the test of Mann and Whitney
     (Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", 3rd edition, 2014, sections 4.2 and 4.3): a slow
-    step among many moves neither. Where there are too few steps for 95 % (3 against 3), Welch's interval.
+    step among many moves neither. Where there are too few steps for 95% (3 against 3), Welch's interval.
 
     Where a step resembles the one before, as when the machine slows down half-way, so many steps say less than as many
     independent ones: the interval is as much wider as that makes the error of a mean (a first-order autoregression).
@@ -90,33 +126,33 @@ def shift_of(a: npt.ArrayLike, b: npt.ArrayLike) -> Shift:
     if outside >= 0:
         low, high = float(pairs[outside]), float(pairs[-1 - outside])
     else:
-        reach = float(_welch(first[None, :], second[None, :], _T95)[0])
+        reach = float(_welch(Spread.of(first[None, :]), Spread.of(second[None, :]), _T95)[0])
         mean = float(second.mean() - first.mean())
         low, high = min(mean - reach, middle), max(mean + reach, middle)
     low, high = middle - wider * (middle - low), middle + wider * (high - middle)
     return Shift(math.exp(middle), _exp(low), _exp(high), judged=True)
 
 
-def differs(a: Floats, b: Floats) -> npt.NDArray[np.bool_]:
-    """Whether the mean of each row of b differs from that of the row of a, with 99 % confidence (Welch).
+def differs(a: Spread, b: Spread) -> npt.NDArray[np.bool_]:
+    """Whether the mean of each name on b differs from that on a, with 99% confidence (Welch).
 
     Args:
-        a, b: one row per name, one column per step; the numbers of columns may differ.
+        a, b: of the same names; the numbers of steps may differ.
 
-    With fewer than three steps on a side nothing is known, and every row counts as different.
+    With fewer than three steps on a side nothing is known, and every name counts as different.
     """
-    if min(a.shape[1], b.shape[1]) < FEWEST:
-        return np.ones(len(a), np.bool_)
-    found: npt.NDArray[np.bool_] = np.abs(b.mean(1) - a.mean(1)) > _welch(a, b, _T99)
+    if min(a.steps, b.steps) < FEWEST:
+        return np.ones(len(a.mean), np.bool_)
+    found: npt.NDArray[np.bool_] = np.abs(b.mean - a.mean) > _welch(a, b, _T99)
     return found
 
 
-def _welch(a: Floats, b: Floats, quantiles: tuple[float, ...]) -> Floats:
-    """Half the width of Welch's interval for the difference of two means, row by row."""
-    first, second = a.var(1, ddof=1) / a.shape[1], b.var(1, ddof=1) / b.shape[1]
+def _welch(a: Spread, b: Spread, quantiles: tuple[float, ...]) -> Floats:
+    """Half the width of Welch's interval for the difference of two means, name by name."""
+    first, second = a.variance / a.steps, b.variance / b.steps
     both = first + second
     with np.errstate(divide="ignore", invalid="ignore"):
-        freedom = both**2 / (first**2 / (a.shape[1] - 1) + second**2 / (b.shape[1] - 1))
+        freedom = both**2 / (first**2 / (a.steps - 1) + second**2 / (b.steps - 1))
     freedom = np.where(np.isfinite(freedom), freedom, 1)
     t = np.array(quantiles)[np.clip(freedom.astype(np.int64), 1, len(quantiles)) - 1]
     found: Floats = t * np.sqrt(both)
@@ -159,7 +195,7 @@ def _exp(value: float) -> float:
 
 @lru_cache(maxsize=256)
 def _pairs_outside(n: int, m: int) -> int:
-    """How many of the n*m ordered pairs lie below (and above) a 95 % interval; -1 where there is none."""
+    """How many of the n*m ordered pairs lie below (and above) a 95% interval; -1 where there is none."""
     if n + m > 40:  # the normal approximation is good to a fraction of a pair
         return max(int(n * m / 2 - 1.96 * math.sqrt(n * m * (n + m + 1) / 12)), 0)
     ways = np.zeros(n * m + 1)  # in how many ways n of n+m ranks give each value of the statistic

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from torchfx.profiler.difference.noise import Floats
-from torchfx.profiler.trace.columns import Int32, Int64
+from torchfx.profiler.trace.columns import Floats, Int32, Int64
 from torchfx.profiler.trace.compiled import compiled_of
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.steps import Step

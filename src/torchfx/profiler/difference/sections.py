@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torchfx.profiler.difference.call_tree import OTHER_THREADS
+from torchfx.profiler.difference.cells import amount, calls_text, change_text, more, share_text, signed
 from torchfx.profiler.difference.changes import STATES, Change, Changes
 from torchfx.profiler.difference.difference import Difference, Recording
 from torchfx.profiler.difference.findings import FATES
 from torchfx.profiler.difference.names import short, short_pair
-from torchfx.profiler.difference.totals import Total
-from torchfx.profiler.report.amounts import counted, duration
+from torchfx.profiler.wording import counted, duration, size_text
 
 __all__ = ["Section", "sections_of"]
 
@@ -91,10 +91,10 @@ def _origins(found: Difference, size: Size) -> Section:
     total = found.step_us[1] - found.step_us[0]
     rows = tuple(
         (
-            _signed(origin.change_us),
-            "" if OTHER_THREADS in origin.path else _share(origin.change_us, total),
+            signed(origin.change_us),
+            "" if OTHER_THREADS in origin.path else share_text(origin.change_us, total),
             origin.state,
-            _calls(origin.calls),
+            calls_text(origin.calls),
             _place(origin.path, size) or "between the calls of a step",
         )
         for origin in found.origins[: size.entries]
@@ -103,17 +103,17 @@ def _origins(found: Difference, size: Size) -> Section:
         return Section("")
     a, b = found.step_us
     unit = "an average step" if found.a.rounds.are_steps else "the recording"
-    sentences = [f"{unit.capitalize()} goes from {duration(a)} to {duration(b)} on the host ({_signed(total)})."]
+    sentences = [f"{unit.capitalize()} goes from {duration(a)} to {duration(b)} on the host ({signed(total)})."]
     path = found.main_path
     if path:
         place = _place(path.path, size)
-        sentences.append(f"Most of it ({_share(path.change_us, total)}) arises in {place}.")
+        sentences.append(f"Most of it ({share_text(path.change_us, total)}) arises in {place}.")
     gone, came = (_sum(found, state) for state in ("gone", "added"))
     if gone and came:
         sentences.append(f"Calls that are gone took {duration(gone)}, those that came take {duration(came)}.")
     header = ("change", "share", "", "calls", "path")
-    more = _more(len(found.origins) - len(rows))
-    return Section("Where the difference arises", (*sentences, *more), header, rows, (0, 1, 3))
+    left_out = more(len(found.origins) - len(rows))
+    return Section("Where the difference arises", (*sentences, *left_out), header, rows, (0, 1, 3))
 
 
 def _sum(found: Difference, state: str) -> float:
@@ -131,7 +131,7 @@ def _place(path: tuple[str, ...], size: Size) -> str:
 
 def _totals(found: Difference) -> Section:
     rows = tuple(
-        (total.name, _amount(total.a, total.unit), _amount(total.b, total.unit), _change(total))
+        (total.name, amount(total.a, total.unit), amount(total.b, total.unit), change_text(total))
         for total in found.totals
     )
     return Section(
@@ -143,16 +143,6 @@ def _totals(found: Difference) -> Section:
     )
 
 
-def _change(total: Total) -> str:
-    if total.a is None or total.b is None or total.a == total.b:
-        return ""
-    if not total.beyond_noise:
-        return "within the noise"
-    if not total.a:
-        return "new"
-    return f"{total.b / total.a - 1:+.0%}" if total.b < 10 * total.a else f"x{total.b / total.a:,.0f}"
-
-
 def _changes(title: str, changes: Changes, size: Size) -> Section:
     rows: list[tuple[str, ...]] = []
     hidden = 0
@@ -162,7 +152,7 @@ def _changes(title: str, changes: Changes, size: Size) -> Section:
         some = changes[state]
         hidden += max(len(some) - size.entries, 0)
         rows += [_row(change, size, host=host, device=device) for change in some[: size.entries]]
-    notes = _more(hidden)
+    notes = more(hidden)
     if rows and changes.trifles:
         notes = (*notes, f"{counted(changes.trifles, 'name')} that came or went take too little time to be listed.")
     header = ("", "name", "calls", *(["host"] if host else []), *(["device"] if device else []), "change")
@@ -174,8 +164,8 @@ def _row(change: Change, size: Size, *, host: bool, device: bool) -> tuple[str, 
     spent = (f"{duration(a)} -> {duration(b)}" if a or b else "" for a, b in times)
     name = short(change.name, size.width)
     if any(change.size):
-        name += f" ({_bytes(change.size[0])} -> {_bytes(change.size[1])})"
-    return change.state, name, _calls(change.calls), *spent, _signed(change.change_us)
+        name += f" ({size_text(change.size[0])} -> {size_text(change.size[1])})"
+    return change.state, name, calls_text(change.calls), *spent, signed(change.change_us)
 
 
 def _kernel_sets(found: Difference, size: Size) -> Section:
@@ -196,7 +186,7 @@ def _kernel_sets(found: Difference, size: Size) -> Section:
         counts = [f" +{len(uses) - 1}" if len(uses) > 1 else "" for uses in (item.before, item.after)]
         times = f"{duration(item.us[0])} -> {duration(item.us[1])}"
         rows.append((item.operator, before + counts[0], after + counts[1], times))
-    sentences += _more(len(sets.replaced) - len(rows))
+    sentences += more(len(sets.replaced) - len(rows))
     header = ("operator", "launches on A", "launches on B instead", "time")
     return Section("Kernel sets", tuple(sentences), header, tuple(rows), (3,))
 
@@ -224,41 +214,3 @@ def _fate(found: Difference, state: str) -> str:
     """Between two programs nothing is fixed."""
     alone = {} if found.likeness.same_program else {"fixed": "only on A", "new": "only on B"}
     return alone.get(state, state)
-
-
-def _more(count: int) -> tuple[str, ...]:
-    return (f"{counted(count, 'more entry', 'more entries')} with -v.",) if count > 0 else ()
-
-
-def _calls(calls: tuple[float, float]) -> str:
-    a, b = (f"{value:,.0f}" if value == round(value) else f"{value:,.1f}" for value in calls)
-    return a if a == b else f"{a} -> {b}"
-
-
-def _signed(us: float) -> str:
-    return f"{'+' if us > 0 else '-' if us < 0 else ''}{duration(abs(us))}"
-
-
-def _share(part: float, total: float) -> str:
-    share = part / total if total else 0.0
-    return f"{share:.0%}" if 0 < abs(share) < 10 else ""
-
-
-def _amount(value: float | None, unit: str) -> str:
-    if value is None:
-        return "-"
-    if unit == "us":
-        return duration(value)
-    return _bytes(value) if unit == "bytes" else f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
-
-
-def _bytes(value: float) -> str:
-    """Powers of 1000, as bandwidths are given.
-
-    >>> _bytes(0), _bytes(1234567)
-    ('0 B', '1.23 MB')
-    """
-    for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if value >= scale:
-            return f"{value / scale:.3g} {unit}" if value < 1000 * scale else f"{value / scale:,.0f} {unit}"
-    return f"{value:.0f} B"

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from torchfx.profiler.difference.costs import Side
-from torchfx.profiler.difference.noise import Floats, differs
-from torchfx.profiler.trace.columns import ABSENT, Int32
+from torchfx.profiler.difference.costs import Side, copied_bytes
+from torchfx.profiler.difference.noise import Spread, differs
+from torchfx.profiler.trace.columns import ABSENT, Floats, Int32
 from torchfx.profiler.trace.compiled import compiled_of
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
@@ -98,7 +98,7 @@ def _steps(side: Side) -> dict[str, Floats]:
     kind = events.kind[side.work]
     found["kernels"] = np.bincount(side.work_round[kind == Kind.KERNEL], minlength=n).astype(np.float64)
     found["copies"] = np.bincount(side.work_round[kind == Kind.MEMCPY], minlength=n).astype(np.float64)
-    copied = side.copies.size.sum(0)
+    copied = np.bincount(side.work_round, copied_bytes(events, side.work), n).astype(np.float64)
     if copied.any() or not found["copies"].any():
         found["copied bytes"] = copied
     busy, idle = _busy_and_idle(side)
@@ -126,7 +126,7 @@ def _total(name: str, unit: str, a: Floats | None, b: Floats | None) -> Total:
     before, after = (None if values is None else float(values.mean()) for values in (a, b))
     changed = False
     if a is not None and b is not None and before is not None and after is not None:
-        beyond = bool(differs(a[None, :], b[None, :])[0])
+        beyond = bool(differs(Spread.of(a[None, :]), Spread.of(b[None, :]))[0])
         changed = beyond and abs(after - before) > 0.01 * max(before, after)
     return Total(name, unit, before, after, changed)
 

@@ -10,7 +10,7 @@ import numpy as np
 from torchfx.profiler.difference.likeness import Likeness
 from torchfx.profiler.difference.noise import FEWEST, Shift, shift_of
 from torchfx.profiler.difference.rounds import Rounds
-from torchfx.profiler.report.amounts import counted, duration, percent
+from torchfx.profiler.wording import counted, duration, percent
 
 __all__ = ["KINDS", "StepTimes", "Verdict", "step_times", "verdict_on"]
 

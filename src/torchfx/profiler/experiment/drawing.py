@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchfx.profiler.experiment.sweep import Sweep
-from torchfx.profiler.timing.units import seconds
+from torchfx.profiler.wording import seconds
 
 __all__ = ["draw", "finding"]
 
@@ -17,13 +17,13 @@ def draw(found: Sweep) -> str:
     >>> from torchfx.profiler.experiment.sweep import Point
     >>> print(draw(Sweep("matmul-add", Case(64), 1e-6, (Point(64, 2e-6, 0.0, 2e-6, 0.5, 1e9),), None)))
     matmul-add bf16, eager, on cpu: share of the time that is work, not overhead
-        size         time     GFLOP/s  0 %                50 %               100 %
+        size         time     GFLOP/s  0%                50%               100%
           64      2.00 us           1  ####################|                       mixed
     more than half the time is work at every size: none is overhead-bound
     """
     case = found.case
     batch = f"batch {case.batch}, " if case.batch is not None else ""
-    scale = "0 %".ljust(WIDTH // 2 - 1) + "50 %".ljust(WIDTH // 2 - 1) + "100 %"
+    scale = "0%".ljust(WIDTH // 2 - 1) + "50%".ljust(WIDTH // 2 - 1) + "100%"
     title = f"{found.experiment} {batch}{case.dtype}, {case.variant}, on {case.device}"
     lines = [f"{title}: share of the time that is work, not overhead"]
     lines.append(f"{'size':>8} {'time':>12} {'GFLOP/s':>11}  {scale}")

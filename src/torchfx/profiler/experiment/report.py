@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchfx.profiler.experiment.case import Case
 from torchfx.profiler.experiment.reading import Call, Kernel, Reading, Step
-from torchfx.profiler.timing.units import seconds
+from torchfx.profiler.wording import duration, percent, seconds
 
 __all__ = ["describe", "why"]
 
@@ -21,11 +21,11 @@ def why(reading: Reading, work_share: float, fastest_s: float | None, floor_s: f
     if fastest_s is not None and floor_s is not None:
         return (
             f"at its fastest a call takes {seconds(fastest_s)}, and {seconds(floor_s)} on size 1, "
-            f"so {work_share:.0%} of it is work"
+            f"so {percent(work_share)} of it is work"
         )
     return (
-        f"the host needs {_us(reading.host_us)} a step and the device {_us(reading.device_us)}, "
-        f"so the device works {work_share:.0%} of the time"
+        f"the host needs {duration(reading.host_us)} a step and the device {duration(reading.device_us)}, "
+        f"so the device works {percent(work_share)} of the time"
     )
 
 
@@ -38,15 +38,15 @@ def describe(reading: Reading, case: Case, fastest_s: float | None) -> list[str]
     lines += [f"  note      {note}" for note in [*_notes(reading, case), *_waiting(reading, fastest_s)]]
     lines += [f"  {'calls' if i == 0 else '':<10}{_call_row(call)}" for i, call in enumerate(reading.calls)]
     lines += [_kernel_row(kernel) for kernel in reading.kernels]
-    own = ", ".join(f"{name} {_us(us)}" for name, us in reading.profiler_us)
+    own = ", ".join(f"{name} {duration(us)}" for name, us in reading.profiler_us)
     return [*lines, f"  profiler  {own}: its own, not the program's"] if own else lines
 
 
 def _step_row(step: Step) -> str:
-    dead = "-" if step.dead_us is None else _us(step.dead_us)
-    device = _us(step.device_us) if step.launches else "-"
-    delay = "-" if step.delay_us is None else _us(step.delay_us)
-    return f"  #{step.number:<8} {_us(step.host_us):<10} {dead:<19} {device:<10} {step.launches:<10} {delay}"
+    dead = "-" if step.dead_us is None else duration(step.dead_us)
+    device = duration(step.device_us) if step.launches else "-"
+    delay = "-" if step.delay_us is None else duration(step.delay_us)
+    return f"  #{step.number:<8} {duration(step.host_us):<10} {dead:<19} {device:<10} {step.launches:<10} {delay}"
 
 
 def _call_row(call: Call) -> str:
@@ -54,8 +54,9 @@ def _call_row(call: Call) -> str:
 
 
 def _kernel_row(kernel: Kernel) -> str:
-    times = f"median {_us(kernel.median_us)}, mean {_us(kernel.mean_us)}"
-    return f"  kernel    {kernel.n} times, {times}, {_us(kernel.min_us)} .. {_us(kernel.max_us)}: {kernel.name}"
+    times = f"median {duration(kernel.median_us)}, mean {duration(kernel.mean_us)}, "
+    times += f"{duration(kernel.min_us)} .. {duration(kernel.max_us)}"
+    return f"  kernel    {kernel.n} times, {times}: {kernel.name}"
 
 
 def _notes(reading: Reading, case: Case) -> list[str]:
@@ -67,9 +68,10 @@ def _notes(reading: Reading, case: Case) -> list[str]:
         remedy = "something is prepared there, once" if case.warm else "a warm run keeps that out of the trace"
         notes.append(f"step #{first.number} takes {first.host_us / usual_us:.1f} times the usual one: {remedy}")
     if first.dead_us is not None and first.dead_us > COLD_DEAD_US:
-        notes.append(f"{_us(first.dead_us)} pass before its first operator: preparation that happens once, not work")
+        passes = f"{duration(first.dead_us)} pass before its first operator"
+        notes.append(f"{passes}: preparation that happens once, not work")
     notes += [
-        f"a kernel takes {_us(k.mean_us)} on average, but {_us(k.median_us)} usually: trust the median"
+        f"a kernel takes {duration(k.mean_us)} on average, but {duration(k.median_us)} usually: trust the median"
         for k in reading.kernels
         if k.mean_us > MISLEADING_MEAN * k.median_us
     ]
@@ -83,7 +85,3 @@ def _waiting(reading: Reading, fastest_s: float | None) -> list[str]:
     factor = reading.host_us / (fastest_s * 1e6)
     cause = "the machine is busy, or threads wait for each other"
     return [f"recorded steps take {factor:,.0f} times what a call takes at its fastest: {cause}"]
-
-
-def _us(value_us: float) -> str:
-    return seconds(value_us * 1e-6)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from torchfx.profiler.gate.baseline import Baseline, EnvironmentMismatch
 from torchfx.profiler.gate.budget import Budget, Check, parse_budgets
 from torchfx.profiler.gate.formats import FORMATS, render
-from torchfx.profiler.gate.pyproject import budgets_from, find_pyproject
+from torchfx.profiler.gate.pyproject import budgets_from
 from torchfx.profiler.gate.report import Report, gate
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "EnvironmentMismatch",
     "Report",
     "budgets_from",
-    "find_pyproject",
     "gate",
     "parse_budgets",
     "render",

@@ -21,15 +21,7 @@ from torchfx.profiler.counters.counts_file import CountsFileError
 from torchfx.profiler.counters.names import did_you_mean
 from torchfx.profiler.gate.budget import Budget, parse_budgets
 
-__all__ = ["budgets_from", "find_pyproject"]
-
-
-def find_pyproject(start: Path) -> Path | None:
-    """Return the nearest `pyproject.toml` in `start` or above it."""
-    for folder in (start.resolve(), *start.resolve().parents):
-        if (folder / "pyproject.toml").is_file():
-            return folder / "pyproject.toml"
-    return None
+__all__ = ["budgets_from"]
 
 
 def budgets_from(path: Path, name: str | None = None) -> tuple[Budget, ...]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, TypeAlias
-
-import numpy as np
+from typing import Any, Final
 
 from torchfx.errors import TraceError
 from torchfx.profiler.ranks.folder import traces_in
@@ -17,15 +14,15 @@ from torchfx.profiler.ranks.matching import Matched, match
 from torchfx.profiler.ranks.merging import merged
 from torchfx.profiler.ranks.reading import read_all
 from torchfx.profiler.ranks.summary import Summary, Thresholds
+from torchfx.profiler.ranks.tables import collectives_of_job, ranks_of_job, stragglers_of_job
+from torchfx.profiler.ranks.waiting import waited_for, waiting
 from torchfx.profiler.rules.catalogue import all_rules, matching
 from torchfx.profiler.rules.finding import Finding
-from torchfx.profiler.trace.collectives import MOST_RANKS, bus_factor
-from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.collectives import MOST_RANKS
+from torchfx.profiler.trace.columns import Flags, Floats
 from torchfx.profiler.trace.table import Table
 
 __all__ = ["Job", "load_job"]
-
-Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
 ALONE: Final = ("single-rank",)
 """Rules that speak of a rank seen alone; with the others at hand they have nothing to say."""
@@ -83,29 +80,7 @@ class Job:
     @cached_property
     def ranks(self) -> Table:
         """One row per rank: its window and what filled it, and the time it waited and was waited for."""
-        every = self.summaries
-        table = self.stragglers().sorted("rank", descending=False)
-
-        def times(name: str) -> list[float]:
-            return [getattr(s, name) / 1000 for s in every]
-
-        return Table(
-            {
-                "rank": np.array(self.numbers, np.int64),
-                "steps": np.array([len(s.steps) for s in every], np.int64),
-                "step_us": [float(np.median(s.step_duration)) / 1000 if len(s.steps) else None for s in every],
-                "window_us": np.array(times("duration")),
-                "busy_us": np.array(times("busy")),
-                "compute_us": np.array(times("compute")),
-                "communication_us": np.array(times("communication")),
-                "exposed_us": np.array(times("exposed")),
-                "collectives": np.array([len(s.exchanges) for s in every], np.int64),
-                "waited_us": self._waiting[1] / 1000,
-                "waited_for_us": table["waited_for_us"],
-                "device": [s.device for s in every],
-                "file": [Path(s.file).name for s in every],
-            }
-        )
+        return ranks_of_job(self)
 
     def collectives(self) -> Table:
         """One row per kind of collective and size of its group.
@@ -113,33 +88,7 @@ class Job:
         `count` and `time_us` are a rank's, on average; `waiting_us` is the part of the time spent on waiting for the
         last rank without computing. The bandwidths (medians, GB/s) come from the shortest duration on any rank.
         """
-        m = self.matched
-        keys = sorted({(m.names[n], int(s)) for n, s in zip(m.name.tolist(), m.size.tolist(), strict=True)})
-        shortest, waited = m.shortest, m.waited
-        rows = []
-        for kind, size in keys:
-            mine = (m.name == m.names.index(kind)) & (m.size == size)
-            each = np.isin(np.arange(len(mine)), m.firsts) & mine
-            sizes, transfer = m.bytes[each], shortest[each]
-            known = (sizes > 0) & (transfer > 0)
-            speed = float(np.median(sizes[known] / transfer[known])) if known.any() else None
-            part = max(1, len(np.unique(m.rank[mine])))
-            factor = bus_factor(kind, size)
-            rows.append(
-                {
-                    "name": kind,
-                    "group_size": size,
-                    "count": round(int(mine.sum()) / part, 1),
-                    "median_bytes": int(np.median(sizes[sizes >= 0])) if (sizes >= 0).any() else None,
-                    "time_us": float(m.duration[mine].sum()) / 1000 / part,
-                    "waiting_us": float(waited[mine].sum()) / 1000 / part,
-                    "algorithm_gb_s": speed,
-                    "bus_gb_s": None if speed is None or math.isnan(factor) else speed * factor,
-                }
-            )
-        rows.sort(key=lambda row: -row["time_us"])
-        columns = ("name", "group_size", "count", "median_bytes", "time_us", "waiting_us", "algorithm_gb_s", "bus_gb_s")
-        return Table({name: [row[name] for row in rows] for name in columns})
+        return collectives_of_job(self)
 
     def stragglers(self) -> Table:
         """One row per rank, the one that was waited for longest first.
@@ -148,36 +97,12 @@ class Job:
         long the others waited for it, on average, collectives side by side counted once; in `most` of `of_steps` steps
         with waiting it was the one waited for longest. Only collectives count whose ranks are all there.
         """
-        m, n = self.matched, len(self)
-        counted = self.waited_for
-        last = m.last & counted
-        others = np.bincount(m.instance, minlength=1)[m.instance] - 1
-        lost = np.bincount(m.instance, weights=m.waited, minlength=1)[m.instance] / np.maximum(others, 1)
-        steps, step = np.unique(m.step[last], return_inverse=True)
-        by_step = np.zeros((len(steps), n))
-        np.add.at(by_step, (step, m.rank[last]), lost[last])
-        return Table(
-            {
-                "rank": np.array(self.numbers, np.int64),
-                "last": np.bincount(m.rank[last], minlength=n),
-                "of": np.bincount(m.rank[counted], minlength=n),
-                "waited_for_us": self._waiting[0] / 1000,
-                "most": np.bincount(by_step.argmax(axis=1), minlength=n),
-                "of_steps": np.full(n, len(steps)),
-            }
-        ).sorted("waited_for_us")
+        return stragglers_of_job(self)
 
     @cached_property
-    def waited_for(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Entries of `matched` whose collective is complete and made its ranks wait 10 us and 10 % of it, or more."""
-        m = self.matched
-        if not len(m.instance):
-            return np.zeros(0, np.bool_)
-        longest = np.maximum.reduceat(m.waited, m.firsts)[m.instance]
-        found: np.ndarray[Any, np.dtype[np.bool_]] = (
-            m.complete & (longest >= 10_000) & (10 * longest >= np.maximum.reduceat(m.duration, m.firsts)[m.instance])
-        )
-        return found
+    def waited_for(self) -> Flags:
+        """Entries of `matched` whose collective is complete and made its ranks wait 10 us and 10% of it, or more."""
+        return waited_for(self.matched)
 
     def diagnose(
         self, select: tuple[str, ...] = (), ignore: tuple[str, ...] = (), thresholds: Thresholds | None = None
@@ -220,25 +145,12 @@ class Job:
         }
 
     @cached_property
-    def _waiting(self) -> tuple[Floats, Floats]:
+    def waiting(self) -> tuple[Floats, Floats]:
         """How long ranks waited for each rank, on average over those that did, and how long each waited; nanoseconds.
 
         A rank waits at the beginning of a collective. Where several run side by side on a rank, that time counts once.
         """
-        m, n = self.matched, len(self)
-        whose = np.zeros(int(m.instance.max()) + 1 if len(m.instance) else 0, np.int64)
-        whose[m.instance[m.last]] = m.rank[m.last]
-        waited_for, others, waits = np.zeros(n), np.zeros(n), np.zeros(n)
-        rows = np.flatnonzero(self.waited_for & ~m.last)
-        start, end, last = m.start, m.start + m.waited, whose[m.instance]
-        for rank in range(n):
-            mine = rows[m.rank[rows] == rank]
-            waits[rank] = Intervals.union(start[mine], end[mine]).total
-            for late in np.unique(last[mine]).tolist():
-                same = mine[last[mine] == late]
-                waited_for[late] += Intervals.union(start[same], end[same]).total
-                others[late] += 1
-        return waited_for / np.maximum(others, 1), waits
+        return waiting(self.matched, len(self))
 
 
 def load_job(

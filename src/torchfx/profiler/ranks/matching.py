@@ -14,13 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from torchfx.profiler.ranks.summary import Summary
-from torchfx.profiler.trace.columns import Int64
+from torchfx.profiler.trace.columns import Flags, Int64
 
 __all__ = ["Matched", "match"]
 
 PAIRWISE = ("send", "recv", "send_recv")
 SAME_SIZE = ("all_reduce", "all_gather", "reduce_scatter", "reduce")
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

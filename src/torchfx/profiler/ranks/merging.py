@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from torchfx.profiler.ranks.summary import Summary
 from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.wording import AMOUNT
+
+if TYPE_CHECKING:
+    from torchfx.profiler.ranks.summary import Summary
 
 __all__ = ["merged", "spelled"]
 
@@ -25,7 +28,7 @@ def merged(summaries: Sequence[Summary], ranks: Sequence[int], without: Iterable
     for rank, summary in zip(ranks, summaries, strict=True):
         for finding in summary.findings:
             if finding.slug not in left_out:
-                key = finding.slug, re.sub(r"[\d.,]+ ?(us|ms|s|%|B|kB|MB|GB)?\b", "#", finding.title)
+                key = finding.slug, AMOUNT.sub("#", finding.title)
                 found.setdefault(key, []).append((rank, finding))
     by_rule: dict[str, list[list[tuple[int, Finding]]]] = {}
     for (slug, _), items in found.items():

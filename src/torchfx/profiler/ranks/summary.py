@@ -65,7 +65,8 @@ class Summary:
         file: path of the trace.
         rank: as the trace tells, or None. named: as the name of the file or its folder tells, or None.
         world_size, backend: as the trace tells.
-        device: name of its GPU, "" where it has none.
+        on_gpu: whether it recorded work of a GPU.
+        device: name of that, "" where there is none.
         events: in the file.
         truncated: whether the file ends too early.
         window: what the times are parts of.
@@ -81,6 +82,7 @@ class Summary:
     named: int | None
     world_size: int | None
     backend: str | None
+    on_gpu: bool
     device: str
     events: int
     truncated: bool
@@ -126,6 +128,7 @@ def summary_of(trace: Trace, thresholds: Thresholds | None = None) -> Summary:
         named=_named(trace.file),
         world_size=trace.info.world_size,
         backend=trace.info.backend,
+        on_gpu=trace.has_gpu,
         device=_device(trace),
         events=len(trace),
         truncated=trace.repairs.truncated or trace.repairs.truncated_gzip,
@@ -189,8 +192,7 @@ def _distinct(texts: list[str]) -> tuple[tuple[str, ...], Int64]:
 def _device(trace: Trace) -> str:
     if not trace.has_gpu or not trace.info.devices:
         return ""
-    used = trace.gpus[0].device
-    return next((device.name for device in trace.info.devices if device.id == used), trace.info.devices[0].name)
+    return trace.info.device_name(trace.gpus[0].device) or trace.info.devices[0].name
 
 
 def _possible(rank: int | None) -> int | None:

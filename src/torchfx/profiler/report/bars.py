@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from torchfx.profiler.report.amounts import duration, percent
 from torchfx.profiler.report.style import Style
+from torchfx.profiler.wording import duration, percent
 
 __all__ = ["bars"]
 
@@ -82,7 +82,7 @@ def _span(report: dict[str, Any], style: Style) -> list[str]:
 def _look(name: str) -> str:
     if name in {"computing", "operators", "backward", "optimizer"}:
         return "green"
-    return "dim" if name == "profiler" else "yellow" if name in {"communication", "copies"} else "red"
+    return "dim" if name in {"profiler", "ended"} else "yellow" if name in {"communication", "copies"} else "red"
 
 
 def _spread(values: dict[str, Any] | None, style: Style) -> str:

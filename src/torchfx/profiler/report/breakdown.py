@@ -55,6 +55,7 @@ def _device_parts(trace: Trace) -> Parts:
         ("profiler", "serves the profiler", trace.overhead),
         ("data", "loads the next batch", host.named(trace, host.LOADING, Kind.ANNOTATION)),
         ("compiling", "compiles", _compiling(trace)),
+        ("ended", "is done, work queued", _closing(trace)),
         ("allocation", "allocates memory", host.named(trace, host.ALLOCATION, Kind.RUNTIME)),
         ("waiting", "synchronises", host.named(trace, host.WAITING, Kind.RUNTIME)),
         ("dispatch", "calls operators", host.calling(trace)),
@@ -82,6 +83,12 @@ def _remainder(trace: Trace, rest: Intervals) -> tuple[str, str, Intervals]:
     if not len(trace.events.rows(Kind.OPERATOR, Kind.RUNTIME)):
         return "unknown", "was not recorded", rest
     return "python", "runs Python in between", rest
+
+
+def _closing(trace: Trace) -> Intervals:
+    """The profiler's wait at its end, during which the program does nothing any more."""
+    rows = [trace.closing_sync] if trace.closing_sync >= 0 else []
+    return Intervals.union(trace.events.ts[rows], trace.events.end[rows])
 
 
 def _compiling(trace: Trace) -> Intervals:

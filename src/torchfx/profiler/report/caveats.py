@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.report.amounts import duration
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import duration
 
 __all__ = ["caveats", "slowed_by_stacks"]
 
@@ -35,8 +35,8 @@ def caveats(trace: Trace, kind: str, slugs: frozenset[str]) -> list[str]:
     if len(steps) == 1:
         found.append("One step was recorded: others may differ.")
     found += _one_long_step(trace)
-    if kind == "overhead-bound" and slowed_by_stacks(trace):
-        found.append("Python stacks were recorded, which slows the host: without the profiler it waits less.")
+    if kind in ("overhead-bound", "mixed") and slowed_by_stacks(trace):
+        found.append("Python stacks were recorded, which slows Python down: without them its part is smaller.")
     if kind == "communication-bound" and (trace.info.world_size or 0) > 1:
         found.append("One rank's communication includes waiting for the others: compare the traces of all ranks.")
     if "clock-skew" in slugs:
@@ -57,10 +57,11 @@ def _one_long_step(trace: Trace) -> list[str]:
         return []
     numbers = [step.number for step in steps]
     first = longest is steps[0] and not longest.inferred and None not in numbers
-    without = f"; --steps {numbers[1]}-{numbers[-1]} leaves it out" if first else ""
+    rest = f"{numbers[1]}-{numbers[-1]}" if len(steps) > 2 else f"{numbers[1]}"
+    without = f"; --steps {rest} leaves it out" if first else ""
+    usual = f"the others {duration(others)} (median)" if len(steps) > 2 else f"the other {duration(others)}"
     return [
-        f"One step takes {duration(longest.duration / 1000)}, the others {duration(others)} (median): these shares are "
-        f"mostly that step's{without}."
+        f"One step takes {duration(longest.duration / 1000)}, {usual}: these shares are mostly that step's{without}."
     ]
 
 

@@ -14,12 +14,12 @@ from torchfx.profiler.trace.trace import Trace
 __all__ = ["gpu_of", "launches_of", "trace_of", "window_of"]
 
 
-def trace_of(trace: Trace) -> dict[str, Any]:
-    """The file and what it says about itself."""
+def trace_of(trace: Trace, name: str = "") -> dict[str, Any]:
+    """The file and what it says about itself; `name`: what to call it, its own name where empty."""
     info = trace.info
     return {
         "file": trace.file,
-        "name": PurePath(trace.file).name or trace.file,
+        "name": name or PurePath(trace.file).name or trace.file,
         "events": len(trace),
         "bytes": trace.size,
         "start_us": trace.span[0] / 1000,
@@ -56,10 +56,10 @@ def window_of(trace: Trace) -> dict[str, Any]:
 
 def gpu_of(trace: Trace) -> list[dict[str, Any]]:
     """One entry for each device that worked: times between its first and last piece of work in the whole file."""
-    return [_device(work) for work in trace.gpus]
+    return [_device(work, trace.info.device_name(work.device)) for work in trace.gpus]
 
 
-def _device(work: DeviceWork) -> dict[str, Any]:
+def _device(work: DeviceWork, name: str) -> dict[str, Any]:
     times = {
         "span_us": work.span_ns,
         "busy_us": work.busy.total,
@@ -72,6 +72,7 @@ def _device(work: DeviceWork) -> dict[str, Any]:
     }
     return {
         "device": work.device,
+        "name": name,
         **{name: value / 1000 for name, value in times.items()},
         "kernels": len(work.kernels),
         "streams": len(work.streams),

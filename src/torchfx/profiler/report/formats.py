@@ -6,10 +6,6 @@ from typing import Any, Final
 
 import msgspec
 
-from torchfx.profiler.report.html import fragment
-from torchfx.profiler.report.junit import junit
-from torchfx.profiler.report.markdown import markdown
-from torchfx.profiler.report.sarif import sarif
 from torchfx.profiler.report.style import PLAIN, Style
 from torchfx.profiler.report.text import text
 
@@ -32,13 +28,22 @@ def render(
     """
     if form == "json":
         return _json(report)
+    # Each view is loaded when it is asked for: the command is to start at once.
     if form == "sarif":
+        from torchfx.profiler.report.sarif import sarif
+
         return _json(sarif(report))
     if form == "junit":
+        from torchfx.profiler.report.junit import junit
+
         return junit(report, fail_on)
     if form == "markdown":
+        from torchfx.profiler.report.markdown import markdown
+
         return markdown(report, verbose=verbose)
     if form == "html-fragment":
+        from torchfx.profiler.report.html import fragment
+
         return fragment(report, verbose=verbose)
     return text(report, style, verbose=verbose) + "\n"
 

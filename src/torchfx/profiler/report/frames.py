@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["own_frame", "short_name"]
+__all__ = ["own_frame", "short_frame", "short_name"]
 
 _FRAME: Final = re.compile(r"(?P<file>[^<>]+\.py)(\(\d+\)|:\d+)")
 _LIBRARIES: Final = re.compile(
@@ -38,6 +38,16 @@ def own_frame(stack: Sequence[str]) -> str:
                 return frame
             second = second or frame
     return second
+
+
+def short_frame(name: str) -> str:
+    """Return a Python frame as file, line and function, without the folders; any other name as it is.
+
+    >>> short_frame("transformers/models/videomae/processing.py(40): preprocess"), short_frame("aten::mm")
+    ('processing.py(40): preprocess', 'aten::mm')
+    """
+    found = _FRAME.match(name)
+    return re.split(r"[/\\]", found["file"])[-1] + name[found.end("file") :] if found else name
 
 
 _NOISE: Final = re.compile(r"^void |\(anonymous namespace\)::|\bat::native::|\bat::cuda::")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from torchfx.profiler.report.amounts import counted, duration, pieces
 from torchfx.profiler.report.style import Style
+from torchfx.profiler.wording import counted, duration, enumeration
 
 __all__ = ["heading", "job_heading"]
 
@@ -26,7 +26,7 @@ def heading(report: dict[str, Any], style: Style) -> list[str]:
         where.append(f"rank {trace['rank']}" + (f" of {trace['world_size']}" if trace["world_size"] else ""))
     where.append(counted(trace["events"], "event"))
     recorded = [_RECORDED.get(flag, flag) for flag in trace["recorded"]]
-    where += [f"recorded with {pieces(recorded)}"] if recorded else []
+    where += [f"recorded with {enumeration(recorded)}"] if recorded else []
     lines = [style.paint(style.plain(trace["name"]), "bold")]
     lines += style.wrap(style.plain(" · ".join(where)))
     lines += style.wrap(style.plain(f"Window: {_window(window)}"))
@@ -50,16 +50,19 @@ def job_heading(report: dict[str, Any], style: Style) -> list[str]:
 
 
 def _devices(report: dict[str, Any]) -> str:
-    names = {device["id"]: device["name"] for device in report["trace"]["devices"]}
-    used = [entry["device"] for entry in report["gpu"]]
+    known = {device["id"] for device in report["trace"]["devices"]}
+    used = report["gpu"]
     if not used:
         return "no GPU work"
     unnamed = {"amd": "AMD GPU", "nvidia": "NVIDIA GPU"}.get(report["trace"]["vendor"], "GPU without a name")
-    shown = sorted({names.get(device) or unnamed for device in used})
-    if len(used) == 1:
-        others = f", 1 of {len(names)} used" if len(names) > 1 else ""
-        return f"{shown[0]} (GPU {used[0]}{others})"
-    return f"{len(used)} GPUs: {pieces(shown)}"
+    shown = sorted({entry["name"] or unnamed for entry in used})
+    if len(used) > 1:
+        return f"{len(used)} GPUs: {enumeration(shown)}"
+    number = used[0]["device"]
+    if known and number not in known:  # the file's list has another number for it
+        return f"{shown[0]} (numbered {number} in the trace)"
+    others = f", 1 of {len(known)} used" if len(known) > 1 else ""
+    return f"{shown[0]} (GPU {number}{others})"
 
 
 def _window(window: dict[str, Any]) -> str:

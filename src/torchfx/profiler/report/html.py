@@ -5,11 +5,12 @@ from __future__ import annotations
 from html import escape
 from typing import Any, Final
 
-from torchfx.profiler.report.amounts import counted, duration, percent
+from torchfx.profiler.report.failures import failures
 from torchfx.profiler.report.frames import short_name
 from torchfx.profiler.report.rank_tables import job_tables
 from torchfx.profiler.report.style import PLAIN
 from torchfx.profiler.report.verdict import KINDS
+from torchfx.profiler.wording import counted, duration, percent
 
 __all__ = ["fragment"]
 
@@ -52,6 +53,7 @@ def fragment(report: dict[str, Any], *, verbose: bool = False) -> str:
         lines += ["<ol>", *(line for finding in findings for line in _finding(finding)), "</ol>"]
     elif report["ran"]:
         lines.append(f"<p>{counted(len(report['ran']), 'rule')} looked and found nothing that asks to be changed.</p>")
+    lines += [f"<p>{escape(sentence)}</p>" for sentence in failures(report)]
     return "\n".join([*lines, "</section>"]) + "\n"
 
 
@@ -73,7 +75,12 @@ def _table(report: dict[str, Any]) -> list[str]:
 
 
 def _finding(finding: dict[str, Any]) -> list[str]:
-    stake = f", {duration(finding['time_us'])} at stake" if finding["time_us"] else ""
+    stake = (
+        f", {duration(finding['time_us'])} of {duration(finding['window']['duration_us'])}"
+        if finding["time_us"]
+        else ""
+    )
+    stake += " at stake" if stake and finding["severity"] != "info" else ""
     facts = f"{finding['severity']}{stake}; {finding['code']} {finding['slug']}"
     lines = [f"<li><p><strong>{escape(finding['title'])}</strong><br>"]
     lines.append(f'<span class="facts">{escape(facts)}</span></p>\n<ul>')

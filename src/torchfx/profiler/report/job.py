@@ -7,9 +7,9 @@ from pathlib import PurePath
 from typing import Any
 
 from torchfx.profiler.ranks.job import Job
-from torchfx.profiler.report.amounts import counted, percent
 from torchfx.profiler.report.report import SCHEMA, finding_of
 from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.wording import counted, percent
 
 __all__ = ["describe_job"]
 
@@ -38,9 +38,10 @@ def describe_job(job: Job, findings: Sequence[Finding], ran: tuple[str, ...] = (
             "start_us": 0.0,
             "repairs": _gaps(plain),
         },
-        "verdict": _verdict(ranks),
+        "verdict": _verdict(ranks, on_gpu=any(summary.on_gpu for summary in job.summaries)),
         "findings": [finding_of(finding) for finding in findings],
         "muted": [],
+        "failed": [],
         "ran": list(ran),
     }
 
@@ -58,21 +59,27 @@ def _gaps(plain: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def _verdict(ranks: list[dict[str, Any]]) -> dict[str, Any]:
+def _verdict(ranks: list[dict[str, Any]], *, on_gpu: bool) -> dict[str, Any]:
     """What limits the rank in the middle: of the medians, since one slow rank makes all others wait."""
     shares = {
         name: _median([row[f"{name}_us"] / row["window_us"] for row in ranks if row["window_us"]])
         for name in ("compute", "exposed", "busy")
     }
+    compute, exposed, rest = percent(shares["compute"]), percent(shares["exposed"]), percent(1 - shares["busy"])
     numbers = (
-        f"on the median of {counted(len(ranks), 'rank')}, the GPU computes for {percent(shares['compute'])} of the "
-        f"time, only communicates for {percent(shares['exposed'])} and is idle for {percent(1 - shares['busy'])}"
+        f"the GPU computes for {compute} of the time, only communicates for {exposed} and is idle for {rest}"
+        if on_gpu
+        else f"operators compute for {compute} of the time, it only communicates for {exposed} and does neither for "
+        f"{rest}"
     )
+    numbers = f"on the median of {counted(len(ranks), 'rank')}, {numbers}"
     if shares["exposed"] >= _LARGE and shares["exposed"] >= 1 - shares["busy"]:
         return {"kind": "communication-bound", "sentence": f"The ranks wait for each other: {numbers}.", "caveats": []}
+    limit = "GPUs" if on_gpu else "processors"
     if shares["compute"] >= 0.5:
-        return {"kind": "compute-bound", "sentence": f"The GPUs are the limit: {numbers}.", "caveats": []}
-    hint = "`torchfx explain` on the trace of one rank tells what its GPU waits for"
+        return {"kind": "compute-bound", "sentence": f"The {limit} are the limit: {numbers}.", "caveats": []}
+    waits = "its GPU waits for" if on_gpu else "it does the rest of the time"
+    hint = f"`torchfx explain` on the trace of one rank tells what {waits}"
     return {"kind": "unknown", "sentence": f"Can't tell from the ranks together: {numbers}; {hint}.", "caveats": []}
 
 

@@ -6,9 +6,10 @@ import re
 from typing import Any, Final
 from xml.etree import ElementTree
 
-from torchfx.profiler.report.amounts import duration
+from torchfx.profiler.report.failures import failures
 from torchfx.profiler.rules.catalogue import find_rule
 from torchfx.profiler.rules.finding import SEVERITIES
+from torchfx.profiler.wording import duration
 
 __all__ = ["junit"]
 
@@ -28,21 +29,26 @@ def junit(report: dict[str, Any], fail_on: str = "medium") -> str:
     for finding in report["findings"]:
         by_code.setdefault(finding["code"], []).append(finding)
     bad = {code: [f for f in found if f["severity"] in serious] for code, found in by_code.items()}
-    muted = report["muted"]
+    muted, failed = report["muted"], report["failed"]
     totals = {
-        "tests": str(len(by_code) + len(muted)),
+        "tests": str(len(by_code) + len(muted) + len(failed)),
         "failures": str(sum(map(bool, bad.values()))),
+        "errors": str(len(failed)),
         "skipped": str(len(muted)),
     }
     suites = ElementTree.Element("testsuites", {k: v for k, v in totals.items() if k != "skipped"})
     name = _clean(f"torchfx explain {report['trace']['file']}")
-    suite = ElementTree.SubElement(suites, "testsuite", {"name": name, "errors": "0", **totals})
+    suite = ElementTree.SubElement(suites, "testsuite", {"name": name, **totals})
     for code in by_code:
         case = _case(suite, code, find_rule(code).slug)
         if bad[code]:
             titles = "; ".join(finding["title"] for finding in bad[code])
             failure = ElementTree.SubElement(case, "failure", {"message": _clean(titles), "type": "finding"})
             failure.text = _clean("\n\n".join(map(_told, bad[code])))
+    for item, sentence in zip(failed, failures(report), strict=True):
+        ElementTree.SubElement(
+            _case(suite, item["code"], item["slug"]), "error", {"message": _clean(sentence), "type": "rule"}
+        )
     for item in muted:
         ElementTree.SubElement(_case(suite, item["code"], item["slug"]), "skipped", {"message": _clean(item["reason"])})
     ElementTree.SubElement(suite, "system-out").text = _clean(report["verdict"]["sentence"])
@@ -51,7 +57,7 @@ def junit(report: dict[str, Any], fail_on: str = "medium") -> str:
 
 
 def _case(suite: ElementTree.Element, code: str, slug: str) -> ElementTree.Element:
-    return ElementTree.SubElement(suite, "testcase", {"classname": "torchfx.explain", "name": f"{code} {slug}"})
+    return ElementTree.SubElement(suite, "testcase", {"classname": "torchfx.explain", "name": f"{code} {slug}".strip()})
 
 
 def _told(finding: dict[str, Any]) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from torchfx.profiler.report.amounts import counted, duration, percent
+from torchfx.profiler.report.failures import failures
 from torchfx.profiler.report.frames import short_name
 from torchfx.profiler.report.rank_tables import job_tables
 from torchfx.profiler.report.style import PLAIN
 from torchfx.profiler.report.verdict import KINDS
+from torchfx.profiler.wording import counted, duration, percent
 
 __all__ = ["escaped", "markdown"]
 
@@ -41,6 +42,7 @@ def markdown(report: dict[str, Any], *, verbose: bool = False) -> str:
         lines += _finding(number, finding)
     if not findings and report["ran"]:
         lines.append(f"{counted(len(report['ran']), 'rule')} looked and found nothing that asks to be changed.")
+    lines += ["", *(f"<sub>{escaped(sentence)}</sub>" for sentence in failures(report))] if report["failed"] else []
     hidden = len(report["findings"]) - len(findings)
     lines += ["", f"<sub>{hidden} informational findings are left out.</sub>"] if hidden else []
     lines += ["", "<sub>Findings overlap: what they would save doesn't add up.</sub>"] if len(findings) > 1 else []
@@ -75,7 +77,12 @@ def _table(breakdown: dict[str, Any], window: dict[str, Any]) -> list[str]:
 
 def _finding(number: int, finding: dict[str, Any]) -> list[str]:
     label = f"{finding['code']} {finding['slug']}"
-    stake = f", {duration(finding['time_us'])} at stake" if finding["time_us"] else ""
+    stake = (
+        f", {duration(finding['time_us'])} of {duration(finding['window']['duration_us'])}"
+        if finding["time_us"]
+        else ""
+    )
+    stake += " at stake" if stake and finding["severity"] != "info" else ""
     lines = [f"{number}. **{escaped(finding['title'])}** ({finding['severity']}{stake}; {_code(label)})", ""]
     for item in finding["evidence"][:3]:
         facts = [f"{item['count']:,} times"] if item["count"] > 1 else []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from torchfx.profiler.report.amounts import counted, duration, percent
 from torchfx.profiler.report.style import Style
+from torchfx.profiler.wording import counted, duration, percent, size_text
 
 __all__ = ["job_tables"]
 
@@ -62,7 +62,7 @@ def _collectives(report: dict[str, Any], style: Style, verbose: bool) -> list[st
                 f"{row['count']:,.0f}",
                 duration(row["time_us"]),
                 percent(row["waiting_us"] / row["time_us"]) if row["time_us"] else "",
-                _bytes(row["median_bytes"]),
+                size_text(row["median_bytes"]) if row["median_bytes"] is not None else "",
                 f"{row['bus_gb_s']:.1f}" if row["bus_gb_s"] is not None else "",
             )
         )
@@ -72,13 +72,6 @@ def _collectives(report: dict[str, Any], style: Style, verbose: bool) -> list[st
 
 def _share(time_us: float, row: dict[str, Any]) -> str:
     return percent(time_us / row["window_us"]) if row["window_us"] else ""
-
-
-def _bytes(size: int | None) -> str:
-    if size is None:
-        return ""
-    scale, unit = next(((s, u) for s, u in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")) if size >= s), (1, "B"))
-    return f"{size / scale:.3g} {unit}"
 
 
 def _aligned(cells: Rows) -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, Final
 
-from torchfx.profiler.report.amounts import counted
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import counted
 
 __all__ = ["repairs"]
 

@@ -6,9 +6,10 @@ from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import quote
 
-from torchfx.profiler.report.amounts import duration
+from torchfx.profiler.report.failures import failures
 from torchfx.profiler.rules.catalogue import all_rules
 from torchfx.profiler.rules.rule import Rule
+from torchfx.profiler.wording import duration
 
 __all__ = ["sarif"]
 
@@ -28,6 +29,7 @@ def sarif(report: dict[str, Any]) -> dict[str, Any]:
         {"level": "note", "message": {"text": f"{muted['code']} {muted['slug']} was not asked: {muted['reason']}"}}
         for muted in report["muted"]
     ]
+    notices += [{"level": "error", "message": {"text": sentence}} for sentence in failures(report)]
     repairs = [
         {"level": "warning", "message": {"text": f"repaired: {repair['sentence']}"}}
         for repair in report["trace"]["repairs"]

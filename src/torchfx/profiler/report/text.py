@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from torchfx.profiler.report.amounts import counted, pieces
 from torchfx.profiler.report.bars import bars
+from torchfx.profiler.report.failures import failures
 from torchfx.profiler.report.heading import heading, job_heading
 from torchfx.profiler.report.rank_tables import job_tables
 from torchfx.profiler.report.style import PLAIN, Style
 from torchfx.profiler.report.told import SHOWN, told
 from torchfx.profiler.report.verdict import KINDS
+from torchfx.profiler.wording import counted, enumeration
 
 __all__ = ["text"]
 
@@ -56,9 +57,10 @@ def _notes(report: dict[str, Any], style: Style, verbose: bool) -> list[str]:
     if told > SHOWN and not verbose:
         more.append(f"{counted(told - SHOWN, 'finding is', 'findings are')} told by the title only")
     if more:
-        lines.append(f"{pieces(more)}: -v shows all.")
+        lines.append(f"{enumeration(more)}: -v shows all.")
     if told > 1:
         lines.append("Findings overlap: what they would save doesn't add up.")
+    lines += failures(report)
     reasons: dict[str, list[str]] = {}
     for muted in report["muted"]:
         reasons.setdefault(muted["reason"], []).append(muted["code"])

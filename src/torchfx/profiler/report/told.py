@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from torchfx.profiler.report.amounts import counted, duration, percent
 from torchfx.profiler.report.frames import short_name
 from torchfx.profiler.report.style import Style
+from torchfx.profiler.wording import counted, duration, percent
 
 __all__ = ["SHOWN", "told"]
 
@@ -67,7 +67,8 @@ def _stake(finding: dict[str, Any], style: Style) -> list[str]:
     words = []
     if finding["time_us"]:
         share = f" ({percent(finding['time_us'] / of)})" if of else ""
-        words.append(f"{duration(finding['time_us'])} of {duration(of)} at stake{share}")
+        stake = " at stake" if finding["severity"] != "info" else ""  # nothing is to be won by what is only told
+        words.append(f"{duration(finding['time_us'])} of {duration(of)}{stake}{share}")
     if finding["confidence"] != "high":
         words.append({"medium": "fairly sure", "low": "not sure"}[finding["confidence"]])
     start, severity = f"{finding['code']} {finding['slug']}, ", finding["severity"]

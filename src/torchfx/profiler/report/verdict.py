@@ -6,11 +6,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from torchfx.profiler.report.amounts import counted, duration, percent
 from torchfx.profiler.report.breakdown import HOST_STALLS
 from torchfx.profiler.report.caveats import caveats, slowed_by_stacks
-from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.report.frames import short_frame
+from torchfx.profiler.report.processor import processor_verdict
+from torchfx.profiler.report.span import of_window, span_of
+from torchfx.profiler.trace.occupation import host_during
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import counted, duration, enumeration, percent, shortened
 
 __all__ = ["KINDS", "verdict"]
 
@@ -21,12 +24,13 @@ KINDS: Final = {
     "communication-bound": "communication-bound",
     "copy-bound": "copy-bound",
     "compile-bound": "compile-bound",
+    "mixed": "no single limit",
     "unknown": "can't tell",
 }
 
 # From which share of the window a stall is what limits the program, unless another one takes more. Waiting for the
 # host is normal up to a point: a device that has work half of the time is where others draw the line (TensorBoard's
-# plugin: 50 % utilisation).
+# plugin: 50% utilisation).
 _LIMITS: Final = {
     "input-bound": 0.2,
     "communication-bound": 0.2,
@@ -34,9 +38,20 @@ _LIMITS: Final = {
     "compile-bound": 0.2,
     "overhead-bound": 0.4,
 }
+_LEAST: Final = min(_LIMITS.values())
 _FEW_KERNELS: Final = 10
-_SHORT_OPERATOR_US: Final = 10.0
-"""Operators that take less on average are mostly the cost of calling them."""
+_WAITS: Final = {
+    "input-bound": "waits for the next batch",
+    "communication-bound": "only communicates",
+    "copy-bound": "only copies",
+    "compile-bound": "waits while code is compiled",
+    "overhead-bound": "waits for the program",
+}
+_ALIKE: Final = 1.5
+"""Of two stalls that differ by less than this factor neither is the limit."""
+
+_BUSY: Final = 0.8
+"""Outside of one long gap, a device that has work for this share of the time is the limit there."""
 
 
 def verdict(trace: Trace, breakdown: dict[str, Any], launches: dict[str, int], slugs: frozenset[str]) -> dict[str, Any]:
@@ -50,21 +65,34 @@ def verdict(trace: Trace, breakdown: dict[str, Any], launches: dict[str, int], s
     Returns:
         "kind", one of `KINDS`; "sentence"; "caveats", a list of sentences.
     """
-    shares = {part["name"]: part["share"] for part in breakdown["parts"]}
     reason = _nothing_to_go_by(trace, launches, slugs)
-    if not reason and trace.has_gpu:
-        reason = _too_little(trace, shares) or _one_gap(trace, breakdown)
+    if not reason and not trace.has_gpu:
+        kind, sentence = processor_verdict(trace, breakdown)
+        return {"kind": kind, "sentence": sentence, "caveats": caveats(trace, kind, slugs)}
+    shares = {part["name"]: part["share"] for part in breakdown["parts"]}
+    reason = reason or _too_little(trace, shares)
+    gap = None if reason else _one_gap(breakdown)
+    if gap:
+        busy = _busy_without(trace, gap)
+        if len(trace.steps_found) == 1 and not trace.steps_found[0].inferred and busy >= _BUSY:
+            return {
+                "kind": "mixed",
+                "sentence": _one_after_other(trace, gap, busy),
+                "caveats": caveats(trace, "mixed", slugs),
+            }
+        reason = _set_up(trace, gap, busy)
     if reason:
         return _unknown(trace, reason)
-    stalls = _stalls(trace, shares)
+    stalls = _stalls(shares)
     sure = "overhead-bound" in slugs
     kind = _kind(stalls, 1 - sum(stalls.values()) - shares.get("profiler", 0.0), sure)
-    if kind == "overhead-bound" and not sure and shares.get("computing", 0.0) >= 0.4 and slowed_by_stacks(trace):
+    computing = shares.get("computing", 0.0)
+    if kind == "overhead-bound" and computing >= 0.4 and slowed_by_stacks(trace):
         waits = sum(shares.get(name, 0.0) for name in HOST_STALLS)
         return _unknown(
             trace,
-            f"the GPU waits for the host for {percent(waits)} of {_span(trace)}, and recording stacks slowed the "
-            "host down: record once more without them",
+            f"the GPU waits for the host for {percent(waits)} of {span_of(trace)}, and recording Python stacks slowed "
+            f"the host down; it computes for {percent(computing)}: record once more without stacks",
         )
     sentence = _sentence(trace, kind, shares, stalls)
     return {"kind": kind, "sentence": sentence, "caveats": caveats(trace, kind, slugs)}
@@ -85,19 +113,40 @@ def _nothing_to_go_by(trace: Trace, launches: dict[str, int], slugs: frozenset[s
     return ""
 
 
-def _one_gap(trace: Trace, breakdown: dict[str, Any]) -> str:
-    gap, window = breakdown["longest_gap"], breakdown["window_us"]
-    if gap is None:
-        return ""
+def _one_gap(breakdown: dict[str, Any]) -> dict[str, float] | None:
+    """The longest gap if it decides what the window's shares are, else None."""
+    gap: dict[str, float] | None = breakdown["longest_gap"]
     idle = sum(part["time_us"] for part in breakdown["parts"] if part["name"] in HOST_STALLS)
-    length = gap["duration_us"]
-    if length < 0.5 * idle or length < 0.3 * window:
-        return ""
-    busy = trace.gpu.busy.clip(trace.window.start, trace.window.end).total / 1000
-    rest = f"; in the rest the GPU has work {percent(busy / (window - length))} of the time" if window > length else ""
+    least = max(0.5 * idle, 0.3 * breakdown["window_us"])
+    return gap if gap and gap["duration_us"] >= least else None
+
+
+def _busy_without(trace: Trace, gap: dict[str, float]) -> float:
+    """For which share of the window without a gap the device has work."""
+    rest = trace.window.us - gap["duration_us"]
+    return trace.gpu.busy.clip(trace.window.start, trace.window.end).total / 1000 / rest if rest > 0 else 0.0
+
+
+def _set_up(trace: Trace, gap: dict[str, float], busy: float) -> str:
+    length, window = gap["duration_us"], trace.window.us
+    rest = f"; in the rest the GPU has work {percent(busy)} of the time" if window > length else ""
     return (
-        f"one gap of {duration(length)} without GPU work takes {percent(length / window)} of {_span(trace)}, such as "
+        f"one gap of {duration(length)} without GPU work takes {percent(length / window)} of {span_of(trace)}, such as "
         f"set-up, a first call or a checkpoint{rest}: record several steps after warming up"
+    )
+
+
+def _one_after_other(trace: Trace, gap: dict[str, float], busy: float) -> str:
+    """Of a step that first keeps the host busy and then the device: two limits, each with its time."""
+    length, window = gap["duration_us"], trace.window.us
+    start = round(gap["start_us"] * 1000)
+    rows, times = host_during(trace, start, start + round(length * 1000))
+    mostly = len(rows) > 0 and times[0] >= 0.5 * 1000 * length
+    what = f", mostly {shortened(short_frame(trace.name(int(rows[0]))), 48)}" if mostly else ""
+    return (
+        f"No single limit: for {percent(length / window)} of {span_of(trace)} ({duration(length)} of "
+        f"{duration(window)}) the host does something else in one stretch{what}, and the GPU has no work; in the other "
+        f"{duration(window - length)} the GPU is the limit, with work for {percent(busy)} of the time."
     )
 
 
@@ -108,19 +157,14 @@ def _too_little(trace: Trace, shares: dict[str, float]) -> str:
     return f"the recording holds only {counted(kernels, 'kernel')}: record a few whole steps"
 
 
-def _stalls(trace: Trace, shares: dict[str, float]) -> dict[str, float]:
+def _stalls(shares: dict[str, float]) -> dict[str, float]:
     """Shares of the window by what they would make the program, if they were the most."""
-    waiting = sum(shares.get(name, 0.0) for name in HOST_STALLS)
-    if not trace.has_gpu:
-        waiting = shares.get("python", 0.0) + shares.get("wrapper", 0.0) + shares.get("waiting", 0.0)
-        if _mean_operator_us(trace) < _SHORT_OPERATOR_US:
-            waiting += sum(shares.get(name, 0.0) for name in ("operators", "backward", "optimizer"))
     return {
         "input-bound": shares.get("data", 0.0),
         "communication-bound": shares.get("communication", 0.0),
         "copy-bound": shares.get("copies", 0.0),
         "compile-bound": shares.get("compiling", 0.0),
-        "overhead-bound": waiting,
+        "overhead-bound": sum(shares.get(name, 0.0) for name in HOST_STALLS),
     }
 
 
@@ -131,14 +175,15 @@ def _kind(stalls: dict[str, float], computing: float, overhead: bool) -> str:
         reached["overhead-bound"] = stalls["overhead-bound"]
     if not reached and computing < max(stalls.values()):
         reached = stalls
+    first, second, *_ = *sorted(reached.values(), reverse=True), 0.0, 0.0
+    if first < 0.5 and second >= _LEAST and first < _ALIKE * second:
+        return "mixed"
     return max(reached, key=lambda kind: reached[kind]) if reached else "compute-bound"
 
 
 def _sentence(trace: Trace, kind: str, shares: dict[str, float], stalls: dict[str, float]) -> str:
     share = stalls.get(kind, 0.0)
-    amount = f"for {percent(share)} of {_span(trace)} ({_of_window(trace, share)})"
-    if not trace.has_gpu:
-        return _host_sentence(trace, kind, shares, amount)
+    amount = f"for {percent(share)} of {span_of(trace)} ({of_window(trace, share)})"
     computing = shares.get("computing", 0.0)
     own = f"it computes for {percent(computing)}"
     if kind == "compute-bound":
@@ -146,8 +191,12 @@ def _sentence(trace: Trace, kind: str, shares: dict[str, float], stalls: dict[st
         mostly = "The GPU is the limit" if computing >= 0.8 else "Mostly the GPU is the limit"
         more = f"; for {percent(waits)} it waits for the program" if waits >= 0.1 else ""
         return (
-            f"{mostly}: it computes for {percent(computing)} of {_span(trace)} ({_of_window(trace, computing)}){more}."
+            f"{mostly}: it computes for {percent(computing)} of {span_of(trace)} ({of_window(trace, computing)}){more}."
         )
+    if kind == "mixed":
+        order = sorted((one for one in stalls if stalls[one] >= _LEAST / 2), key=lambda one: -stalls[one])
+        named = [f"{_WAITS[one]} for {percent(stalls[one])}" for one in order]
+        return f"No single limit: of {span_of(trace)} ({of_window(trace, 1.0)}), the GPU {enumeration(named)}; {own}."
     sentences = {
         "overhead-bound": f"The GPU waits for the program: {amount} it has no work, because the host is still busy "
         f"preparing it; {own}.",
@@ -159,42 +208,5 @@ def _sentence(trace: Trace, kind: str, shares: dict[str, float], stalls: dict[st
     return sentences[kind]
 
 
-def _host_sentence(trace: Trace, kind: str, shares: dict[str, float], amount: str) -> str:
-    running = sum(shares.get(name, 0.0) for name in ("operators", "backward", "optimizer"))
-    own = f"operators run for {percent(running)}"
-    if kind == "overhead-bound" and _mean_operator_us(trace) < _SHORT_OPERATOR_US:
-        python = percent(shares.get("python", 0.0) + shares.get("wrapper", 0.0))
-        return (
-            f"The work is too small for its overhead: operators take {duration(_mean_operator_us(trace))} on average, "
-            f"mostly the cost of calling them; {python} of {_span(trace)} passes between them, in Python."
-        )
-    sentences = {
-        "compute-bound": f"The processor is the limit: {own} of {_span(trace)} ({_of_window(trace, running)}); "
-        "no GPU work was recorded.",
-        "overhead-bound": f"Python is the limit: {amount} no operator runs; {own}.",
-        "input-bound": f"The program waits for data: {amount} it waits for the next batch; {own}.",
-        "compile-bound": f"torch.compile was at work: {amount} it compiled; {own}.",
-    }
-    return sentences.get(kind, f"No GPU work was recorded; {own} of {_span(trace)}.")
-
-
 def _unknown(trace: Trace, reason: str) -> dict[str, Any]:
     return {"kind": "unknown", "sentence": f"Can't tell, because {reason}.", "caveats": []}
-
-
-def _mean_operator_us(trace: Trace) -> float:
-    """Self time of operators in the window, on average; infinite where none ran."""
-    rows = trace.events.rows(Kind.OPERATOR)
-    rows = rows[(trace.events.ts[rows] >= trace.window.start) & (trace.events.ts[rows] < trace.window.end)]
-    return float(trace.calls.self_time[rows].mean()) / 1000 if len(rows) else float("inf")
-
-
-def _span(trace: Trace) -> str:
-    steps = len(trace.steps_found)
-    if not steps:
-        return "the recording"
-    return f"the {steps} steps" if steps > 1 else "the one recorded step"
-
-
-def _of_window(trace: Trace, share: float) -> str:
-    return f"{duration(share * trace.window.us)} of {duration(trace.window.us)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -12,7 +13,7 @@ import torchfx.profiler.rules as package
 from torchfx.errors import ArgumentError
 from torchfx.profiler.rules.rule import Rule
 
-__all__ = ["GROUP", "all_rules", "find_rule", "matching"]
+__all__ = ["GROUP", "all_rules", "find_rule", "in_a_line", "matching", "not_loaded"]
 
 GROUP: Final = "torchfx.rules"
 """Entry points of this group name a `Rule`, or a module with rules in it."""
@@ -21,10 +22,7 @@ GROUP: Final = "torchfx.rules"
 @cache
 def all_rules() -> tuple[Rule, ...]:
     """Every rule by code: families in alphabetical order, those about trust (A) first."""
-    found = [rule for module in _modules() for rule in _rules_in(module)]
-    for entry in entry_points(group=GROUP):
-        offered = entry.load()
-        found += [offered] if isinstance(offered, Rule) else _rules_in(offered)
+    found = [*(rule for module in _modules() for rule in _rules_in(module)), *_offered()[0]]
     seen: dict[str, Rule] = {}
     for rule in found:
         for label in (rule.code, rule.slug):
@@ -32,6 +30,20 @@ def all_rules() -> tuple[Rule, ...]:
                 raise ArgumentError(f"two rules are called {label}: {seen[label].slug} and {rule.slug}")
             seen[label] = rule
     return tuple(sorted({rule.code: rule for rule in found}.values(), key=_order))
+
+
+def in_a_line(error: Exception) -> str:
+    """Return an error's kind and message.
+
+    >>> in_a_line(KeyError("Input Dims")), in_a_line(ValueError())
+    ("KeyError: 'Input Dims'", 'ValueError')
+    """
+    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")[:200]
+
+
+def not_loaded() -> Mapping[str, str]:
+    """Entry points that could not be loaded, by name: the error in a line."""
+    return _offered()[1]
 
 
 def find_rule(label: str) -> Rule:
@@ -60,6 +72,21 @@ def matching(labels: tuple[str, ...]) -> frozenset[str]:
         else:
             found.add(find_rule(label).code)
     return frozenset(found)
+
+
+@cache
+def _offered() -> tuple[list[Rule], dict[str, str]]:
+    """Rules of other packages, and why some of them could not be loaded."""
+    found: list[Rule] = []
+    failed = {}
+    for entry in entry_points(group=GROUP):
+        try:
+            offered = entry.load()
+            found += [offered] if isinstance(offered, Rule) else _rules_in(offered)
+        except Exception as error:  # noqa: BLE001, PERF203
+            # Importing another package can raise anything; a broken one must not take the other rules away.
+            failed[entry.name] = in_a_line(error)
+    return found, failed
 
 
 def _modules() -> list[object]:

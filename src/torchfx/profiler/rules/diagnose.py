@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from torchfx.profiler.rules.catalogue import all_rules
+from torchfx.profiler.rules.catalogue import all_rules, in_a_line, not_loaded
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import Rule
 from torchfx.profiler.trace.trace import Trace
@@ -21,10 +21,12 @@ class Diagnosis:
     Attributes:
         findings: those with the most time at stake first.
         muted: rules that did not run, by code: why.
+        failed: rules that broke off, by code, and entry points that could not be loaded, by name: the error in a line.
     """
 
     findings: tuple[Finding, ...]
     muted: Mapping[str, str]
+    failed: Mapping[str, str] = field(default_factory=dict)
 
 
 def diagnose(
@@ -39,25 +41,43 @@ def diagnose(
         trace: what to look at.
         rules: which; all where None.
         thresholds: values by rule (code or slug), then by name.
+
+    Raises:
+        ArgumentError: a threshold has no such name.
+        ArgumentTypeError: a threshold isn't a number.
     """
     chosen = tuple(rule for rule in (all_rules() if rules is None else rules) if rule.on == "trace")
     denied = {} if trace.has_gpu else dict.fromkeys(("gpu", "idle", "order"), "no work on a device was recorded")
     given = {key.lower(): value for key, value in (thresholds or {}).items()}
     findings: list[Finding] = []
     muted: dict[str, str] = {}
+    failed = dict(not_loaded())
     # Rules that deny something run even when they aren't chosen: what they deny is not to be reported either.
     for rule in (r for r in all_rules() if r.mutes and r.on == "trace"):
-        found = list(rule.check(trace, _thresholds(rule, given)))
-        if found:
-            denied.update(dict.fromkeys(rule.mutes - {*denied}, f"{rule.code} {rule.slug}: {found[0].title}"))
+        found = _found(rule, trace, given, failed)
+        # What matters little denies nothing: with a few kernels in a hundred lost, idle time is nearly what it was.
+        for serious in [finding for finding in found if finding.severity != "low"][:1]:
+            denied.update(dict.fromkeys(rule.mutes - {*denied}, f"{rule.code} {rule.slug}: {serious.title}"))
         findings += found if rule in chosen else []
     for rule in (r for r in chosen if not r.mutes):
         reasons = [denied[aspect] for aspect in sorted(rule.needs) if aspect in denied]
         if reasons:
             muted[rule.code] = reasons[0]
         else:
-            findings += rule.check(trace, _thresholds(rule, given))
-    return Diagnosis(tuple(sorted(findings, key=_weight)), muted)
+            findings += _found(rule, trace, given, failed)
+    return Diagnosis(tuple(sorted(findings, key=_weight)), muted, failed)
+
+
+def _found(rule: Rule, trace: Trace, given: Mapping[str, Mapping[str, Any]], failed: dict[str, str]) -> list[Finding]:
+    """What a rule finds; nothing, and a line in `failed`, where it raises."""
+    looking = rule.check(trace, _thresholds(rule, given))
+    try:
+        return list(looking)
+    except Exception as error:  # noqa: BLE001
+        # Whatever it is: rules come from plugins too, and no trace is so odd that the hundred others have to be silent.
+        # The user learns that it failed, from every view of the report.
+        failed[rule.code] = in_a_line(error)
+        return []
 
 
 def _thresholds(rule: Rule, given: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:

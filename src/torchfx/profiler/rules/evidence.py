@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
 
@@ -11,6 +13,9 @@ from torchfx.profiler.trace.kinds import GPU_WORK
 from torchfx.profiler.trace.trace import Trace
 
 __all__ = ["evidence", "severity_of", "where"]
+
+_FRAMES: Final = 64
+"""Of a stack; between an operator and the program's own line lie some three frames for each module of a model."""
 
 
 def evidence(
@@ -36,7 +41,7 @@ def evidence(
     for i in np.argsort(-total, kind="stable")[:limit].tolist():
         same = np.flatnonzero(which == i)
         row = int(chosen[same[np.argmax(spent[same])]])
-        stack = () if events.kind[row] in GPU_WORK else tuple(trace.stack(row)[:8])
+        stack = () if events.kind[row] in GPU_WORK else tuple(trace.stack(row)[:_FRAMES])
         time_us, start_us = int(total[i]) / 1000, int(events.ts[row]) / 1000
         found.append(Evidence(trace.name(row), len(same), time_us, start_us, where(trace, row), stack, note))
     return tuple(found)
@@ -51,5 +56,5 @@ def where(trace: Trace, row: int) -> str:
 
 
 def severity_of(share: float) -> str:
-    """Rank a fraction of the window: low below 5 %, medium from there, high from 20 %."""
+    """Rank a fraction of the window: low below 5%, medium from there, high from 20%."""
     return "high" if share >= 0.2 else "medium" if share >= 0.05 else "low"

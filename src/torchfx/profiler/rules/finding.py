@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from torchfx.errors import ArgumentError
 from torchfx.profiler.trace.window import Window
 
 __all__ = ["CONFIDENCES", "SEVERITIES", "Evidence", "Finding"]
 
 SEVERITIES: Final = ("info", "low", "medium", "high")
-"""info: worth knowing; low: below 5 % of the window; medium: from 5 %; high: from 20 %, or the result is wrong."""
+"""info: worth knowing; low: below 5% of the window; medium: from 5%; high: from 20%, or the result is wrong."""
 
 CONFIDENCES: Final = ("low", "medium", "high")
 
@@ -67,6 +68,12 @@ class Finding:
     code: str = ""
     slug: str = ""
     source: str = ""
+
+    def __post_init__(self) -> None:
+        if self.severity not in SEVERITIES:
+            raise ArgumentError(f"severity must be one of {', '.join(SEVERITIES)}, got {self.severity!r}")
+        if self.confidence not in CONFIDENCES:
+            raise ArgumentError(f"confidence must be one of {', '.join(CONFIDENCES)}, got {self.confidence!r}")
 
     @property
     def share(self) -> float:

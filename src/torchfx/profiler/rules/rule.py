@@ -74,9 +74,12 @@ class Rule:
 
         Args:
             subject: the `Trace` to look at, or the `Job` where the rule is on jobs.
-            thresholds: values for some of `Rule.thresholds`.
+            thresholds: values for some of `Rule.thresholds`; checked before anything is looked at.
         """
-        for finding in self.function(subject, **self._checked(thresholds or {})):
+        return self._findings(subject, self._checked(thresholds or {}))
+
+    def _findings(self, subject: Any, thresholds: Mapping[str, Any]) -> Iterator[Finding]:
+        for finding in self.function(subject, **thresholds):
             yield replace(finding, code=self.code, slug=self.slug, source=self.source)
 
     def _checked(self, given: Mapping[str, Any]) -> dict[str, Any]:

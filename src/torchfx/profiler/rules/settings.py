@@ -22,7 +22,7 @@ from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.profiler.rules.catalogue import all_rules, find_rule, matching
 from torchfx.profiler.rules.rule import Rule
 
-__all__ = ["Settings", "chosen", "find_pyproject", "nearest", "settings_from"]
+__all__ = ["Settings", "chosen", "nearest", "settings_from"]
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,6 @@ def nearest(label: str) -> str:
     close += [name for name in spelt if len(label) > 2 and label.lower() in name]
     found = list(dict.fromkeys(f"{spelt[name].code} {spelt[name].slug}" for name in close))[:3]
     return f"; nearest: {', '.join(found)}" if found else ""
-
-
-def find_pyproject(start: Path) -> Path | None:
-    """Return the nearest `pyproject.toml` in `start` or above it."""
-    for folder in (start.resolve(), *start.resolve().parents):
-        if (folder / "pyproject.toml").is_file():
-            return folder / "pyproject.toml"
-    return None
 
 
 def settings_from(path: Path | None) -> Settings:

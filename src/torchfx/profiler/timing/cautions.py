@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 from torchfx.profiler.timing.machine import Load
 from torchfx.profiler.timing.quantiles import iqr, quantile
 from torchfx.profiler.timing.trend import mann_kendall, relative_drift
-from torchfx.profiler.timing.units import seconds
 from torchfx.profiler.timing.warning import TimingWarning
+from torchfx.profiler.wording import percent, seconds
 
 __all__ = ["cautions"]
 
-WIDE = 0.10  # IQR over median; PyTorch's own benchmark calls this "suspect" from 10 % on
+WIDE = 0.10  # IQR over median; PyTorch's own benchmark calls this "suspect" from 10% on
 DRIFT = 0.05  # first third against last third
 TREND = 3.0  # standard deviations
-FEWEST = 6  # fewer runs have no 95 % interval
+FEWEST = 6  # fewer runs have no 95% interval
 
 
 def cautions(
@@ -48,7 +48,8 @@ def _spread(times_s: Sequence[float], busy: bool, on_accelerator: bool) -> Itera
         advice = "lock the device's clocks, and check that nobody else uses it"
     else:
         advice = "check that fn does the same work in every call, and try fewer threads (torch.set_num_threads)"
-    message = f"the middle half of the runs spreads over {seconds(width_s)}, {width_s / median_s:.0%} of the median"
+    spread = f"{seconds(width_s)}, {percent(width_s / median_s)} of the median"
+    message = f"the middle half of the runs spreads over {spread}"
     yield TimingWarning("wide-spread", message, advice)
 
 
@@ -57,9 +58,9 @@ def _drift(times_s: Sequence[float], on_accelerator: bool) -> Iterator[TimingWar
         return
     change, trend = relative_drift(times_s), mann_kendall(times_s)
     if change < -DRIFT and trend < -TREND:
-        message = f"times were still falling: the last third is {-change:.0%} below the first"
+        message = f"times were still falling: the last third is {percent(-change)} below the first"
         yield TimingWarning("still-falling", message, "call fn some more before measuring, or raise max_time_s")
     elif change > DRIFT and trend > TREND:
-        message = f"times were rising: the last third is {change:.0%} above the first"
+        message = f"times were rising: the last third is {percent(change)} above the first"
         advice = "look for heat or power limits" if on_accelerator else "look for state that grows with every call"
         yield TimingWarning("still-rising", message, advice)

@@ -34,7 +34,7 @@ def compare(
 
     Each is warmed up first. Then every round takes one run of each, so that a machine that slows down or speeds up
     meanwhile favours none; ratios are formed within rounds. A function is the winner when the interval of its ratio
-    to *every* other lies below 1 - margin. Intervals hold jointly with 95 % confidence (Bonferroni's correction over
+    to *every* other lies below 1 - margin. Intervals hold jointly with 95% confidence (Bonferroni's correction over
     all pairs). What differs between processes (memory layout, the order of imports) is not in them: repeat the
     comparison in fresh processes before trusting a few percent (Mytkowicz et al., ASPLOS 2009).
 

@@ -14,8 +14,8 @@ import torch
 
 from torchfx.errors import ArgumentTypeError
 from torchfx.profiler.timing.operators import count_events
-from torchfx.profiler.timing.units import seconds
 from torchfx.profiler.timing.warning import TimingWarning
+from torchfx.profiler.wording import seconds
 
 __all__ = ["Promise", "nothing_ran", "promised", "refuse_coroutine"]
 

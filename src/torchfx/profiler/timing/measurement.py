@@ -9,8 +9,8 @@ from torch.utils.benchmark import Measurement as TorchMeasurement
 from torch.utils.benchmark.utils.common import TaskSpec
 
 from torchfx.profiler.timing.quantiles import Interval, iqr, median_interval, quantile
-from torchfx.profiler.timing.units import seconds
 from torchfx.profiler.timing.warning import TimingWarning
+from torchfx.profiler.wording import seconds
 
 __all__ = ["Measurement"]
 
@@ -71,7 +71,7 @@ class Measurement:
 
     @property
     def median_interval_s(self) -> Interval:
-        """95 % interval of the median, from order statistics."""
+        """95% interval of the median, from order statistics."""
         return median_interval(self.times_s)
 
     def to_torch(self) -> TorchMeasurement:

@@ -35,7 +35,7 @@ def measure(
 ) -> Measurement:
     """Time a function: warmed up, waiting for whatever device it uses, as often as its spread asks for.
 
-    The calls are timed by `torch.utils.benchmark.Timer`. Runs go on until the 95 % interval of their median (order
+    The calls are timed by `torch.utils.benchmark.Timer`. Runs go on until the 95% interval of their median (order
     statistics, see `median_interval`) is within `precision` of it.
 
     Args:

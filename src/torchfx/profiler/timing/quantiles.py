@@ -47,7 +47,7 @@ def median_interval(values: Sequence[float], confidence: float = 0.95) -> Interv
 
     Each independent value lies below the median with probability 1/2, so the number below it is binomial, whatever the
     distribution (David and Nagaraja, "Order Statistics", 3rd edition, 2003, section 7.1). Fewer than 6 values cannot
-    give 95 %: then the interval is the whole range, and its `confidence` says what that is worth.
+    give 95%: then the interval is the whole range, and its `confidence` says what that is worth.
 
     Choosing when to stop by looking at the interval makes its true coverage a little smaller.
 

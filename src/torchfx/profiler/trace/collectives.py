@@ -39,6 +39,9 @@ __all__ = [
 ANNOTATION: Final = r"(gloo|mpi|ucc|nccl|rccl|xccl|hccl|fake|custom):"
 RECORD: Final = "record_param_comms"
 
+_DEFAULT_KERNEL: Final = "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t"
+"""NCCL before 2.19 runs whatever it has no kernel of its own for in this one, so its name tells nothing."""
+
 MOST_RANKS: Final = 1_000_000
 """More are a mistake of whoever wrote the file."""
 
@@ -187,7 +190,9 @@ def _collective(trace: Trace, row: int, launch: int, calls: tuple[int, ...]) -> 
     events = trace.events
     sources = (row, *calls)
     told = _first_text(events, "Collective name", sources)
-    names = [told, *(events.named(call) for call in calls if events.named(call) != RECORD), events.named(row)]
+    own = events.named(row)
+    names = [told, *(events.named(call) for call in calls if events.named(call) != RECORD)]
+    names += [] if own.startswith(_DEFAULT_KERNEL) and not calls else [own]
     name = next((found for found in map(canonical, names) if found), "other")
     dtype = _first_text(events, "dtype", sources).lower()
     size = _first_integer(events, "Group size", sources)

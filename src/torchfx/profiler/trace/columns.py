@@ -11,8 +11,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ABSENT", "ARGUMENTS", "Argument", "Columns", "Int32", "Int64", "Repairs"]
+__all__ = ["ABSENT", "ARGUMENTS", "Argument", "Columns", "Flags", "Floats", "Int32", "Int64", "Repairs"]
 
+Flags = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 

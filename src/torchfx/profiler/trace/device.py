@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from torchfx.profiler.trace.columns import ABSENT, Int32, Int64
+from torchfx.profiler.trace.columns import ABSENT, Flags, Int32, Int64
 from torchfx.profiler.trace.events import Events
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
@@ -18,8 +17,6 @@ __all__ = ["COMMUNICATION", "DeviceWork", "devices_of", "streams_of"]
 
 COMMUNICATION: Final = r"(?i).*(nccl|rccl|xccl|oneccl|ccl_|hccl|gloo|one_shot_all_reduce|two_shot_all_reduce|nvshmem)"
 """Kernels that exchange data between ranks."""
-
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,9 @@ class Events:
         Of equal starts the longer comes first; of equal times frames, annotations, operators, runtime calls, in this
         order, since that is who calls whom.
         """
-        return self._by_kind.setdefault(kinds, self._sorted(kinds))
+        if kinds not in self._by_kind:
+            self._by_kind[kinds] = self._sorted(kinds)
+        return self._by_kind[kinds]
 
     def find(self, pattern: str, *kinds: Kind) -> Int32:
         """Rows of these kinds whose name matches a regular expression from its beginning, by start."""
@@ -100,17 +102,17 @@ class Events:
 
     def integers(self, key: str, rows: npt.ArrayLike) -> Int64:
         """Return an integer argument of each row; `ABSENT` where it has none."""
-        found: Int64 = self._lookup(key, np.asarray(rows), ABSENT, np.int64)
+        found: Int64 = self._lookup(key, rows, ABSENT, np.int64)
         return found
 
     def floats(self, key: str, rows: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return a number of each row; NaN where it has none."""
-        found: npt.NDArray[np.float64] = self._lookup(key, np.asarray(rows), np.nan, np.float64)
+        found: npt.NDArray[np.float64] = self._lookup(key, rows, np.nan, np.float64)
         return found
 
     def text_ids(self, key: str, rows: npt.ArrayLike) -> Int32:
         """Return a textual argument of each row as an index into `texts`; -1 where it has none."""
-        found: Int32 = self._lookup(key, np.asarray(rows), -1, np.int32)
+        found: Int32 = self._lookup(key, rows, -1, np.int32)
         return found
 
     def text(self, key: str, row: int) -> str | None:
@@ -122,7 +124,8 @@ class Events:
         """Whether any event has this argument."""
         return key in self.arguments and len(self.arguments[key].rows) > 0
 
-    def _lookup(self, key: str, rows: npt.NDArray[Any], absent: float, dtype: type) -> npt.NDArray[Any]:
+    def _lookup(self, key: str, wanted: npt.ArrayLike, absent: float, dtype: type) -> npt.NDArray[Any]:
+        rows = np.asarray(wanted, np.int32)  # as the argument's: of two types NumPy would convert all rows at each call
         result: npt.NDArray[Any] = np.full(len(rows), absent, dtype)
         argument = self.arguments.get(key)
         if argument is None or not len(argument.rows):
@@ -205,6 +208,6 @@ def parse_list(text: str | None) -> list[object]:
         return []
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):  # the scanner keeps what a file has, however deep
         return []
     return found if isinstance(found, list) else []

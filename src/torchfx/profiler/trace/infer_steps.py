@@ -28,10 +28,13 @@ NOT_A_STEP: Final = (
 """Annotations PyTorch makes itself: parts of a step, however often they come back."""
 
 ONCE: Final = (
-    r"Torch-Compiled Region|CompiledFunction|TorchDynamo|autograd::engine|Optimizer\.|enumerate\(DataLoader\)|"
+    r"Torch-Compiled Region|CompiledFunction|autograd::engine|Optimizer\.|enumerate\(DataLoader\)|"
     r"aten::(item|_local_scalar_dense|is_nonzero)$"
 )
-"""What a program does once a step rather than once a layer; of every step at least one of these or a graph's launch."""
+"""What a program does once a step rather than once a layer; of every step at least one of these or a graph's launch.
+
+A lookup of compiled code (`TorchDynamo Cache Lookup`) is none: each graph break adds one.
+"""
 
 MODULE: Final = r"nn\.Module: "
 

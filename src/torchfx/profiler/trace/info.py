@@ -45,6 +45,16 @@ class Info:
     base_ns: int = 0
     top: dict[str, Any] = field(default_factory=dict)
 
+    def device_name(self, number: int) -> str:
+        """The name of the device that work is filed under, "" where the file doesn't tell.
+
+        ROCm numbers the processors too, so that its first GPU can be device 2: then no device of the file has that
+        number, and the name is known only if all have the same.
+        """
+        names = {device.name for device in self.devices if device.id == number}
+        names = names or {device.name for device in self.devices}
+        return names.pop() if len(names) == 1 else ""
+
     @property
     def driver_version(self) -> int | None:
         """Of CUDA, such as 12040 for 12.4."""

@@ -54,13 +54,25 @@ def batch_waits(trace: Trace) -> Intervals:
 
 
 def host_during(trace: Trace, start: int, end: int, *, dominant: float = 0.7) -> tuple[Int32, Int64]:
-    """What the main thread did in [start, end): the innermost event that takes most of it, or the few that share it.
+    """What the host did in [start, end): the innermost event that takes most of it, or the few that share it.
+
+    The main thread's, or where it did nothing, those of all threads.
 
     Returns:
         Rows and how much of the stretch each covers, nanoseconds, the longest first; none below a twentieth of it.
     """
+    tree = trace.frames
+    rows = tree.rows[tree.parent[tree.rows] < 0]
+    main = trace.events.lane[rows] == trace.main_lane
+    found, times = _innermost(trace, rows[main], start, end, dominant)
+    if not len(found):  # the main thread waits for others, such as that of the backward pass
+        found, times = _innermost(trace, rows[~main], start, end, dominant)
+    some = times * 20 >= end - start
+    return found[some][:5].astype(np.int32), times[some][:5]
+
+
+def _innermost(trace: Trace, rows: Int32, start: int, end: int, dominant: float) -> tuple[Int32, Int64]:
     events, tree = trace.events, trace.frames
-    rows = tree.rows[(tree.parent[tree.rows] < 0) & (events.lane[tree.rows] == trace.main_lane)]
     steps = events.names_matching(STEP)
     found = _overlapping(trace, rows, start, end)
     while len(found[0]):
@@ -74,8 +86,7 @@ def host_during(trace: Trace, start: int, end: int, *, dominant: float = 0.7) ->
             found = inner
         else:
             break
-    some = found[1] * 20 >= end - start
-    return found[0][some][:5].astype(np.int32), found[1][some][:5]
+    return found
 
 
 def _overlapping(trace: Trace, rows: Int32, start: int, end: int) -> tuple[Int32, Int64]:

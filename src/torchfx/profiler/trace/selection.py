@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torchfx.errors import ArgumentError, ArgumentTypeError
-from torchfx.profiler.trace.columns import ABSENT, Argument, Columns, Int64
+from torchfx.profiler.trace.columns import ABSENT, Argument, Columns, Flags, Int64
 from torchfx.profiler.trace.distinct import distinct
 from torchfx.profiler.trace.events import DAY
 from torchfx.profiler.trace.intervals import Intervals
@@ -19,7 +19,6 @@ from torchfx.profiler.trace.kinds import Kind, kinds_of
 
 __all__ = ["Part", "select"]
 
-Flags = npt.NDArray[np.bool_]
 STEP: Final = re.compile(r"ProfilerStep#(\d+)$")
 METADATA: Final = ord("M")
 

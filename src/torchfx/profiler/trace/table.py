@@ -72,9 +72,11 @@ class Table:
         )
 
     def sorted(self, by: str, *, descending: bool = True) -> Table:
-        """The rows in order of one column, the largest first."""
+        """The rows in order of one column, the largest first; of equal values the first, and at the end what is NaN."""
         values = np.asarray(self[by])
-        if descending:  # of equal values the first stays first
+        if values.dtype.kind == "f":
+            return self.take(np.argsort(-values if descending else values, kind="stable"))
+        if descending:
             return self.take(len(values) - 1 - np.argsort(values[::-1], kind="stable")[::-1])
         return self.take(np.argsort(values, kind="stable"))
 

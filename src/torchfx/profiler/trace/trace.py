@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from torchfx.profiler.trace import queries
-from torchfx.profiler.trace.columns import Columns, Int32, Repairs
+from torchfx.profiler.trace.columns import Columns, Int32, Int64, Repairs
 from torchfx.profiler.trace.device import DeviceWork, devices_of
 from torchfx.profiler.trace.events import Events
 from torchfx.profiler.trace.info import Info, read_info
@@ -18,7 +17,7 @@ from torchfx.profiler.trace.lanes import Lane
 from torchfx.profiler.trace.links import Links
 from torchfx.profiler.trace.origin import NOWHERE, Origin
 from torchfx.profiler.trace.overhead import closing_sync, profiler_overhead
-from torchfx.profiler.trace.queries.idle import IdleTime
+from torchfx.profiler.trace.queries import Question
 from torchfx.profiler.trace.steps import Step, find_steps
 from torchfx.profiler.trace.tree import Tree
 from torchfx.profiler.trace.window import Window
@@ -27,6 +26,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     import pandas as pd
+
+    from torchfx.profiler.trace.queries import (
+        arguments,
+        compilation,
+        copies,
+        critical_path,
+        event_table,
+        kernels,
+        launches,
+        memory,
+        module_times,
+        ops,
+        overlap,
+        sql,
+        step_times,
+    )
+    from torchfx.profiler.trace.queries.idle import IdleTime
 
 __all__ = ["Trace"]
 
@@ -229,6 +245,8 @@ class Trace:
 
         Called, `trace.idle()`, it is a table of the gaps with their reasons.
         """
+        from torchfx.profiler.trace.queries.idle import IdleTime
+
         start, end = self.window.start, self.window.end
         times = Intervals.union([start], [end]) - self.gpu.busy - self.overhead
         return IdleTime(times.starts, times.ends, trace=self)
@@ -245,10 +263,15 @@ class Trace:
         steps = self.steps_found
         if not steps:
             return np.full(len(rows), -1, np.int32)
-        starts, ends = np.array([step.start for step in steps]), np.array([step.end for step in steps])
+        starts, ends = self._step_times
         i = np.searchsorted(starts, self.events.ts[rows], "right") - 1
         inside = (i >= 0) & (self.events.ts[rows] < ends[np.maximum(i, 0)])
         return np.where(inside, i, -1).astype(np.int32)
+
+    @cached_property
+    def _step_times(self) -> tuple[Int64, Int64]:
+        steps = self.steps_found
+        return np.array([step.start for step in steps], np.int64), np.array([step.end for step in steps], np.int64)
 
     def ancestors(self, row: int) -> Iterator[int]:
         """The calls around a host event, from the innermost, without Python frames."""
@@ -256,19 +279,34 @@ class Trace:
 
     # Questions: each is a function of the trace in a file of its own, and a method here
 
-    ops = queries.ops
-    kernels = queries.kernels
-    steps = queries.step_times
-    launches = queries.launches
-    copies = queries.copies
-    memory = queries.memory
-    modules = queries.module_times
-    compile = queries.compilation
-    overlap = queries.overlap
-    critical_path = queries.critical_path
-    arguments = queries.arguments
-    sql = queries.sql
-    to_table = queries.event_table
+    if TYPE_CHECKING:
+        ops = ops.ops
+        kernels = kernels.kernels
+        steps = step_times.step_times
+        launches = launches.launches
+        copies = copies.copies
+        memory = memory.memory
+        modules = module_times.module_times
+        compile = compilation.compilation
+        overlap = overlap.overlap
+        critical_path = critical_path.critical_path
+        arguments = arguments.arguments
+        sql = sql.sql
+        to_table = event_table.event_table
+    else:
+        ops = Question("ops")
+        kernels = Question("kernels")
+        steps = Question("step_times")
+        launches = Question("launches")
+        copies = Question("copies")
+        memory = Question("memory")
+        modules = Question("module_times")
+        compile = Question("compilation")
+        overlap = Question("overlap")
+        critical_path = Question("critical_path")
+        arguments = Question("arguments")
+        sql = Question("sql")
+        to_table = Question("event_table")
 
     def to_pandas(self) -> pd.DataFrame:
         """The events as a DataFrame, with the columns of `to_table`. Needs pandas."""

@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from torchfx.profiler.trace.columns import Int32, Int64
+from torchfx.profiler.trace.columns import Flags, Int32, Int64
 from torchfx.profiler.trace.events import Events
 from torchfx.profiler.trace.kinds import Kind
 
@@ -17,8 +16,6 @@ __all__ = ["BLEED", "Tree"]
 
 PEELED: Final = 3
 """Levels of nesting that are looked for one by one before all that is left is searched at once."""
-
-Flags = npt.NDArray[np.bool_]
 
 BLEED: Final = 1000
 """A child may end so many nanoseconds after its parent: clocks were once read in whole microseconds."""
@@ -61,7 +58,7 @@ class Tree:
 
     def children(self, row: int) -> Int32:
         """The events directly inside one, by start."""
-        low, high = np.searchsorted(self._parents_sorted, [row, row + 1])
+        low, high = np.searchsorted(self._parents_sorted, np.array([row, row + 1], np.int32))  # of one type: no copy
         found: Int32 = self._by_parent[low:high]
         return found
 

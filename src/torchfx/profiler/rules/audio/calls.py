@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from torchfx.profiler.trace.columns import Int32
+from torchfx.profiler.trace.events import parse_list
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
 
@@ -94,10 +94,5 @@ def _call(trace: Trace, row: int) -> Call:
 
 
 def _shapes(text: str | None) -> list[tuple[int, ...]]:
-    try:
-        found = json.loads(text or "[]")
-    except ValueError:
-        return []
-    if not isinstance(found, list):
-        return []
+    found = parse_list(text)
     return [tuple(n for n in shape if isinstance(n, int)) if isinstance(shape, list) else () for shape in found]

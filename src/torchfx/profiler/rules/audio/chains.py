@@ -11,9 +11,9 @@ from torchfx.profiler.rules.audio.calls import Call, runs_of
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.rules.wording import duration
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import duration_ns, percent
 
 __all__ = ["many_short_files", "native_dispatch_count"]
 
@@ -53,8 +53,8 @@ def native_dispatch_count(trace: Trace, *, share: float = 0.01) -> Iterator[Find
         time_us=total,
         window=trace.window,
         evidence=evidence(trace, rows),
-        cause=f"The filters are applied one by one; all but the longest of each row take {duration(lost.total)}, which "
-        "is the most that one call can save.",
+        cause=f"The filters are applied one by one; all but the longest of each row take {duration_ns(lost.total)}, "
+        "which is the most that one call can save.",
         fix="chain = first | second | third once, then wave | chain: filters and gains become one call.",
     )
 
@@ -62,13 +62,14 @@ def native_dispatch_count(trace: Trace, *, share: float = 0.01) -> Iterator[Find
 @rule(
     "G2",
     "many-short-files",
-    source="calls of one filter on short signals, one by one; eight in a row",
+    source="calls of filters on short signals, one by one; eight in a row",
 )
 def many_short_files(trace: Trace, *, calls: int = 8, call_us: float = 300.0, share: float = 0.05) -> Iterator[Finding]:
-    """The same filter is called on many short signals, one by one.
+    """Filters are called on many short signals, one by one.
 
     Sees: eight or more calls of one operator in a row in a step, with a median below 300 microseconds, and the time
-    between them; with a GPU only while it has no work. Where shapes were recorded, coefficients must be of one shape.
+    between them; with a GPU only while it has no work. Where shapes were recorded, coefficients must be of one shape;
+    whether it is one filter on many signals or many filters on one can't be told.
 
     Costs: 10 to 50 microseconds of Python and dispatch per call, as much as filtering a second of audio takes; on a GPU
     kernels too small to fill it.
@@ -90,15 +91,16 @@ def many_short_files(trace: Trace, *, calls: int = 8, call_us: float = 300.0, sh
         return
     rows = np.array([call.row for run in found for call in run], np.int32)
     yield Finding(
-        title=f"One filter is called {len(rows)} times on short signals, {total / trace.window.us:.0%} of the time "
-        "passes between the calls",
+        title=f"Filters are called {len(rows):,} times on short signals; {percent(total / trace.window.us)} of the "
+        "time passes between the calls",
         severity=severity_of(total / trace.window.us),
         confidence="medium",
         time_us=total,
         window=trace.window,
         evidence=evidence(trace, rows),
-        cause="Each signal is filtered by a call of its own; getting there takes a good part of the time.",
-        fix="Stack signals of equal length (or padded to it) into (files, channels, time) and call the chain once.",
+        cause="Each filter of each signal is a call of its own; getting there takes a good part of the time.",
+        fix="Stack signals of equal length (or padded to it) into (files, channels, time), join the filters into one "
+        "chain (a | b | c) before they are applied, and call it once.",
     )
 
 

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.rules.audio.calls import calls_of
+from torchfx.profiler.rules.copies.transfers import transfers
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.rules.wording import duration
-from torchfx.profiler.trace.columns import ABSENT
 from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import duration_ns, percent
 
 __all__ = ["gpu_not_worth_it", "launches_per_section", "reference_path"]
 
@@ -56,7 +55,7 @@ def launches_per_section(
         return
     yield Finding(
         title=f"A filter's call launches {len(made) / len(rows):.0f} kernels of "
-        f"{duration(float(np.median(events.dur[kernels])))} each; the device mostly waits",
+        f"{duration_ns(float(np.median(events.dur[kernels])))} each; the device mostly waits",
         severity=severity_of(total / trace.window.us),
         confidence="medium",
         time_us=total,
@@ -90,11 +89,10 @@ def gpu_not_worth_it(trace: Trace, *, copy_mb: float = 12.0, share: float = 0.1)
     calls = trace.derived(calls_of)
     if not calls:
         return
-    copies = events.find(r"Memcpy (HtoD|DtoH)", Kind.MEMCPY)
-    inside = (events.ts[copies] >= trace.window.start) & (events.end[copies] <= trace.window.end)
-    copies = copies[inside]
-    sizes = events.integers("bytes", copies)
-    if not len(copies) or (sizes == ABSENT).any() or int(sizes.max()) >= 1e6 * copy_mb:
+    moved = trace.derived(transfers)
+    across = moved.way("HtoD", "DtoH")
+    copies, sizes = moved.rows[across], moved.bytes[across]
+    if not len(copies) or (sizes == 0).any() or int(sizes.max()) >= 1e6 * copy_mb:
         return
     spent = Intervals.union(events.ts[copies], events.end[copies])
     computing = trace.gpu.compute.clip(trace.window.start, trace.window.end)
@@ -105,8 +103,8 @@ def gpu_not_worth_it(trace: Trace, *, copy_mb: float = 12.0, share: float = 0.1)
     if not len(launched) or lost.total <= computing.total or total < share * trace.window.us:
         return
     yield Finding(
-        title=f"Copying signals to the GPU and back takes {duration(lost.total)}, filtering them there "
-        f"{duration(computing.total)}",
+        title=f"Copying signals to the GPU and back takes {duration_ns(lost.total)}, filtering them there "
+        f"{duration_ns(computing.total)}",
         severity=severity_of(total / trace.window.us),
         confidence="medium",
         time_us=total,
@@ -147,8 +145,8 @@ def reference_path(trace: Trace, *, operators: int = 30, share: float = 0.01) ->
     if on_device or not total or total < share * trace.window.us:
         return
     yield Finding(
-        title=f"{len(slow)} calls of filters take {total / trace.window.us:.0%} of the time in plain PyTorch, without "
-        "the native library",
+        title=f"{len(slow)} calls of filters take {percent(total / trace.window.us)} of the time in plain PyTorch, "
+        "without the native library",
         severity=severity_of(total / trace.window.us),
         confidence="high",
         time_us=total,

@@ -14,6 +14,7 @@ from torchfx.profiler.trace.columns import Int32
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent
 
 __all__ = ["audio_load", "coefficients_recomputed"]
 
@@ -63,7 +64,7 @@ def coefficients_recomputed(trace: Trace, *, share: float = 0.01, steps: int = 3
         return
     yield Finding(
         title=f"Filters are designed again in {len(where)} of {len(trace.steps_found)} steps, "
-        f"{total / trace.window.us:.1%} of the time",
+        f"{percent(total / trace.window.us)} of the time",
         severity=severity_of(total / trace.window.us),
         confidence="high",
         time_us=total,
@@ -79,7 +80,7 @@ def coefficients_recomputed(trace: Trace, *, share: float = 0.01, steps: int = 3
 @rule(
     "G9",
     "audio-load",
-    source="frames and operators that decode audio on the loop's own thread; 5 % of the window",
+    source="frames and operators that decode audio on the loop's own thread; 5% of the window",
 )
 def audio_load(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """Audio files are read and decoded on the loop's own thread.
@@ -102,7 +103,7 @@ def audio_load(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     if not total or total < share * trace.window.us:
         return
     yield Finding(
-        title=f"Reading audio files takes {total / trace.window.us:.0%} of the time",
+        title=f"Reading audio files takes {percent(total / trace.window.us)} of the time",
         severity=severity_of(total / trace.window.us),
         confidence="high",
         time_us=total,

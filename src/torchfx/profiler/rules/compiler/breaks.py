@@ -8,15 +8,16 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.rules.compiler.stake import at_stake, counted, entry_overhead
+from torchfx.profiler.rules.compiler.stake import at_stake, entry_overhead
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.rules.wording import duration
+from torchfx.profiler.trace.columns import Int32
 from torchfx.profiler.trace.compiled import compiled_of
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import counted, duration
 
 __all__ = ["compiled_but_eager", "graph_breaks"]
 
@@ -62,7 +63,8 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
     evident = evidence(trace, nested, times=lost.overlap(events.ts[nested], events.end[nested]))
     broken = tuple(Evidence(f"break at {place}", count) for place, count in places[:5])
     yield Finding(
-        title=f"{counted(len(calls), 'call')} of compiled code enter {counted(len(nested), 'further region')}: "
+        title=f"{counted(len(calls), 'call')} of compiled code {'enters' if len(calls) == 1 else 'enter'} "
+        f"{counted(len(nested), 'further region')}: "
         "graph breaks" + (f" at {places[0][0]}" if places and len(places[0][0]) < 50 else ""),
         severity=severity_of(share) if share >= worth else "info",
         confidence="high",
@@ -70,7 +72,7 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
         window=trace.window,
         evidence=(*broken, *evident),
         cause=f"Dynamo could not capture something and continues behind it with a new graph, "
-        f"{per_call:.2g} for each call. Entering the pieces takes {duration(1000 * total)}; nothing is fused across "
+        f"{per_call:.2g} for each call. Entering the pieces takes {duration(total)}; nothing is fused across "
         "a break.",
         fix=("Look at the lines above: " if places else "TORCH_LOGS=graph_breaks names the lines: ")
         + "move printing and logging out, keep values on the device instead of .item() or float(), replace an `if` on "
@@ -97,20 +99,22 @@ def compiled_but_eager(trace: Trace, *, lookups: int = 3, share: float = 0.5) ->
     """
     compiled = trace.derived(compiled_of)
     events = trace.events
-    nowhere, every = compiled.without_region, compiled.lookups
-    if trace.steps_found:
-        last = trace.steps_found[-1]
-        if len(trace.steps_found) > 1 and last.end >= trace.span[1]:
-            last = trace.steps_found[-2]  # the last lookup of a trace is never counted
-        nowhere = nowhere[events.ts[nowhere] >= last.start]
-        every = every[events.ts[every] >= last.start]
-    if len(compiled.without_region) < lookups or len(nowhere) < share * len(every) or not len(nowhere):
+    told = compiled.lookups[~_last_of_thread(trace, compiled.lookups)]  # where those lead to can't be seen
+    every, nowhere = told[trace.in_steps(told)], compiled.without_region
+    nowhere = nowhere[trace.in_steps(nowhere)]
+    since = 0
+    if trace.steps_found and len(every):
+        since = trace.steps_found[int(trace.step_of(every).max())].start
+    lately, all_lately = nowhere[events.ts[nowhere] >= since], every[events.ts[every] >= since]
+    if len(nowhere) < lookups or not len(lately) or len(lately) < share * len(all_lately):
         return
-    steps = [s for s in trace.steps_found if any(s.start <= t < s.end for t in events.ts[nowhere].tolist())]
+    steps = trace.steps_found
     spent = Intervals.union([s.start for s in steps], [s.end for s in steps])
+    spent = spent if steps else Intervals.union([trace.window.start], [trace.window.end])
     total = at_stake(trace, spent & Intervals.union(*_follows(trace, nowhere))).total / 1000
     yield Finding(
-        title=f"{len(nowhere)} of {len(every)} entries to compiled code find none that fits and run uncompiled",
+        title=f"{len(nowhere)} of {counted(len(every), 'entry', 'entries')} to compiled code find none that fits and "
+        "run uncompiled",
         severity="medium",
         confidence="medium",
         time_us=min(total, trace.window.us),
@@ -122,6 +126,14 @@ def compiled_but_eager(trace: Trace, *, lookups: int = 3, share: float = 0.5) ->
         "varying sizes as dynamic, or split the function so that the part that varies stays outside.",
         linked=True,
     )
+
+
+def _last_of_thread(trace: Trace, rows: Int32) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which of these rows, sorted by start, no other one on its thread follows."""
+    last = np.zeros(len(rows), np.bool_)
+    _, first = np.unique(trace.events.lane[rows][::-1], return_index=True)
+    last[len(rows) - 1 - first] = True
+    return last
 
 
 def _follows(trace: Trace, lookups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.rules.compiler.shapes import changed_shape
-from torchfx.profiler.rules.compiler.stake import at_stake, counted, step_names
+from torchfx.profiler.rules.compiler.stake import at_stake, step_names
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.rules.wording import duration
 from torchfx.profiler.trace.compiled import TUNING, Compilation, compiled_of
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import counted, duration
 
 __all__ = ["autotune_in_window", "compile_in_window", "recompiles"]
 
@@ -23,7 +23,7 @@ __all__ = ["autotune_in_window", "compile_in_window", "recompiles"]
 @rule(
     "E1",
     "compile-in-window",
-    source="torch.compile's own stages (`... (dynamo_timed)`); 1 % of the window",
+    source="torch.compile's own stages (`... (dynamo_timed)`); 1% of the window",
 )
 def compile_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """Code is compiled while the program is being measured.
@@ -52,7 +52,7 @@ def compile_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]
     else:
         fix = "Run the same work once or twice before the profiler starts. "
     yield Finding(
-        title=f"{duration(1000 * total)} of {duration(1000 * trace.window.us)} go to torch.compile at work ({parts})",
+        title=f"{duration(total)} of {duration(trace.window.us)} go to torch.compile at work ({parts})",
         severity=severity_of(total / trace.window.us),
         confidence="high",
         time_us=total,
@@ -101,8 +101,7 @@ def recompiles(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator
         "If the size of an input varies, say so before the first call (torch._dynamo.mark_dynamic or dynamic=True). "
     )
     yield Finding(
-        title=f"{number} {verb} {duration(1000 * total)} of {duration(1000 * trace.window.us)}"
-        + (f" ({names})" if names else ""),
+        title=f"{number} {verb} {duration(total)} of {duration(trace.window.us)}" + (f" ({names})" if names else ""),
         severity="low" if once else severity_of(total / trace.window.us),
         confidence="high" if certain else "low",
         time_us=total,
@@ -145,7 +144,7 @@ def autotune_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
     if not total or total < share * trace.window.us:
         return
     yield Finding(
-        title=f"{duration(1000 * total)} of {duration(1000 * trace.window.us)} go to trying out variants of kernels",
+        title=f"{duration(total)} of {duration(trace.window.us)} go to trying out variants of kernels",
         severity=severity_of(total / trace.window.us),
         confidence="high",
         time_us=total,

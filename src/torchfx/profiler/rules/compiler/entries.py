@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.rules.compiler.stake import at_stake, counted, entry_overhead
+from torchfx.profiler.rules.compiler.stake import at_stake, entry_overhead
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.rules.wording import duration
 from torchfx.profiler.trace.columns import Int32, Int64
 from torchfx.profiler.trace.compiled import compiled_of
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import counted, duration, percent
 
 __all__ = ["compile_overhead", "lookup_cost"]
 
@@ -22,7 +22,7 @@ __all__ = ["compile_overhead", "lookup_cost"]
 @rule(
     "E5",
     "compile-overhead",
-    source="time of regions and lookups outside their graphs; half of it, and 10 % of the window",
+    source="time of regions and lookups outside their graphs; half of it, and 10% of the window",
     needs={"host"},
 )
 def compile_overhead(trace: Trace, *, part: float = 0.5, share: float = 0.1) -> Iterator[Finding]:
@@ -55,14 +55,14 @@ def compile_overhead(trace: Trace, *, part: float = 0.5, share: float = 0.1) -> 
         return
     gpu = ' mode="reduce-overhead" replays it as one CUDA graph where shapes are fixed.' if trace.has_gpu else ""
     yield Finding(
-        title=f"Getting into compiled code takes {total / trace.window.us:.0%} of the time: "
-        f"{duration(1000 * total / len(entries))} for each of {counted(len(entries), 'call')}",
+        title=f"Getting into compiled code takes {percent(total / trace.window.us)} of the time: "
+        f"{duration(total / len(entries))} for each of {counted(len(entries), 'call')}",
         severity=severity_of(total / trace.window.us),
         confidence="medium",
         time_us=total,
         window=trace.window,
         evidence=evidence(trace, entries, times=usual),
-        cause=f"The graphs are small: {overhead.total / whole.total:.0%} of the time in compiled regions passes "
+        cause=f"The graphs are small: {percent(overhead.total / whole.total)} of the time in compiled regions passes "
         "outside them, in guards, prologue and wrappers.",
         fix="Compile the function around it, so that more runs per entry, or compare with the uncompiled one." + gpu,
     )
@@ -71,10 +71,10 @@ def compile_overhead(trace: Trace, *, part: float = 0.5, share: float = 0.1) -> 
 @rule(
     "E9",
     "lookup-cost",
-    source="`TorchDynamo Cache Lookup`, healthy at 1 to 30 us; 50 us and 1 % of the window",
+    source="`TorchDynamo Cache Lookup`, healthy at 1 to 60 us; 50 us and 3% of the window",
     needs={"host"},
 )
-def lookup_cost(trace: Trace, *, lookup_us: float = 50.0, share: float = 0.01) -> Iterator[Finding]:
+def lookup_cost(trace: Trace, *, lookup_us: float = 50.0, share: float = 0.03) -> Iterator[Finding]:
     """Finding the compiled code for a call takes long.
 
     Sees: the median `TorchDynamo Cache Lookup` and their time together, with a GPU only while it has no work.
@@ -97,8 +97,7 @@ def lookup_cost(trace: Trace, *, lookup_us: float = 50.0, share: float = 0.01) -
     variants = int(compiled.version.max()) + 1 if len(compiled.version) else 0
     many = f" There are up to {variants} variants of a function to look through." if variants > 1 else ""
     yield Finding(
-        title=f"Lookups of compiled code take {total / trace.window.us:.1%} of the time, "
-        f"{duration(1000 * median)} each",
+        title=f"Lookups of compiled code take {percent(total / trace.window.us)} of the time, {duration(median)} each",
         severity=severity_of(total / trace.window.us),
         confidence="high",
         time_us=total,

@@ -11,11 +11,11 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.rules.wording import duration
 from torchfx.profiler.trace.compiled import compiled_of
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import counted, duration, percent
 
 __all__ = ["fallback_kernels", "inductor_names"]
 
@@ -34,7 +34,7 @@ WHAT: Final = {
 @rule(
     "E4",
     "fallback-kernels",
-    source="PyTorch's own kernels (at::native) launched by compiled graphs; 50 us per call, 5 % of the device's time",
+    source="PyTorch's own kernels (at::native) launched by compiled graphs; 50 us per call, 5% of the device's time",
     needs={"gpu"},
 )
 def fallback_kernels(trace: Trace, *, per_call_us: float = 50.0, share: float = 0.05) -> Iterator[Finding]:
@@ -67,8 +67,8 @@ def fallback_kernels(trace: Trace, *, per_call_us: float = 50.0, share: float = 
     if not total or total < share * busy or total < per_call_us * len(compiled.graphs):
         return
     yield Finding(
-        title=f"{len(eager)} kernels of uncompiled PyTorch run in compiled graphs, {duration(1000 * total)}, "
-        f"{total / busy:.0%} of the device's time",
+        title=f"{len(eager)} kernels of uncompiled PyTorch run in compiled graphs, {duration(total)}, "
+        f"{percent(total / busy)} of the device's time",
         severity=severity_of(total / trace.window.us),
         confidence="medium",
         time_us=total,
@@ -96,7 +96,7 @@ def inductor_names(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """
     events = trace.events
     rows = events.find(r"triton_[a-z]+_fused_", Kind.KERNEL)
-    busy = trace.gpu.busy.total
+    busy = trace.gpu.busy.clip(trace.window.start, trace.window.end).total
     total = Intervals.union(events.ts[rows], events.end[rows]).clip(trace.window.start, trace.window.end).total
     if not busy or total < share * busy:
         return
@@ -110,7 +110,8 @@ def inductor_names(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         return
     names = len(np.unique(events.name[rows]))
     yield Finding(
-        title=f"Inductor made {names} fused kernels; they take {total / busy:.0%} of the device's time",
+        title=f"Inductor made {counted(names, 'fused kernel')} that take{'s' if names == 1 else ''} "
+        f"{percent(total / busy)} of the device's time",
         severity="info",
         confidence="high",
         time_us=total / 1000,

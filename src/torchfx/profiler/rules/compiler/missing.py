@@ -10,11 +10,11 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.rules.wording import duration
 from torchfx.profiler.trace.compiled import compiled_of
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import duration, duration_ns, percent
 
 __all__ = ["compile_missing"]
 
@@ -63,16 +63,16 @@ def compile_missing(
         return
     outermost = operators[trace.calls.depth[operators] <= 1]
     yield Finding(
-        title=f"The GPU is idle for {total / trace.window.us:.0%} of the time while operators launch "
+        title=f"The GPU is idle for {percent(total / trace.window.us)} of the time while operators launch "
         f"{len(rows) / len(steps):.0f} kernels per step",
         severity="low",
         confidence="medium",
         time_us=total,
         window=trace.window,
         evidence=evidence(trace, outermost, times=lost.overlap(events.ts[outermost], events.end[outermost])),
-        cause=f"Half of the kernels take less than {duration(float(np.median(events.dur[rows])))}, which is "
+        cause=f"Half of the kernels take less than {duration_ns(float(np.median(events.dur[rows])))}, which is "
         "less than PyTorch needs to launch one.",
-        fix=f"Try torch.compile on the model; it can save {duration(1000 * total / len(steps))} per step at most, of "
-        f'{duration(1000 * trace.window.us / len(steps))}. With fixed shapes mode="reduce-overhead" comes '
+        fix=f"Try torch.compile on the model; it can save {duration(total / len(steps))} per step at most, of "
+        f'{duration(trace.window.us / len(steps))}. With fixed shapes mode="reduce-overhead" comes '
         "nearest to it.",
     )

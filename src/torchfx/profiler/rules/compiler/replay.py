@@ -11,12 +11,12 @@ from torchfx.profiler.rules.compiler.stake import at_stake
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.rules.wording import duration
 from torchfx.profiler.trace.columns import Int32
 from torchfx.profiler.trace.compiled import compiled_of
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import duration, percent
 
 __all__ = ["cudagraph_re_record", "no_cudagraph"]
 
@@ -28,7 +28,7 @@ INSTANTIATE: Final = r"(cuda|cu|hip)GraphInstantiate"
 @rule(
     "E6",
     "no-cudagraph",
-    source="device idle while the host is in compiled code; 20 % of the window, 5 kernels per entry",
+    source="device idle while the host is in compiled code; 20% of the window, 5 kernels per entry",
     needs={"gpu", "idle", "order", "host"},
 )
 def no_cudagraph(trace: Trace, *, share: float = 0.2, kernels: int = 5) -> Iterator[Finding]:
@@ -57,7 +57,8 @@ def no_cudagraph(trace: Trace, *, share: float = 0.2, kernels: int = 5) -> Itera
     if not calls or total < share * trace.window.us or len(launches) < kernels * calls:
         return
     yield Finding(
-        title=f"The GPU has nothing to do for {total / trace.window.us:.0%} of the time while compiled code launches",
+        title=f"The GPU has nothing to do for {percent(total / trace.window.us)} of the time while compiled code "
+        "launches",
         severity=severity_of(total / trace.window.us),
         confidence="medium",
         time_us=total,
@@ -105,7 +106,7 @@ def cudagraph_re_record(trace: Trace, *, steps: int = 2) -> Iterator[Finding]:
     total = lost.total / 1000
     yield Finding(
         title=f"CUDA graphs are captured again in {len(where) - 1} of {len(trace.steps_found)} steps, "
-        f"{duration(1000 * total)} in all",
+        f"{duration(total)} in all",
         severity=severity_of(total / trace.window.us),
         confidence="high",
         time_us=total,

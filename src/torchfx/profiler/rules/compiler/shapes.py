@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from torchfx.profiler.trace.compiled import Compilation, compiled_of
+from torchfx.profiler.trace.events import parse_list
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
 
@@ -42,14 +42,8 @@ def _inputs(trace: Trace, entered: np.ndarray[tuple[int], np.dtype[np.int32]], r
     first = next((row for row in entered[low : low + 8].tolist() if events.lane[row] == events.lane[region]), -1)
     if first < 0 or events.end[first] > events.end[region]:
         return []
-    try:
-        shapes = json.loads(events.text("Input Dims", first) or "[]")
-        types = json.loads(events.text("Input type", first) or "[]")
-    except ValueError:
-        return []
-    if not isinstance(shapes, list) or not isinstance(types, list) or len(shapes) != len(types):
-        return []
-    return list(zip(shapes, types, strict=True))
+    shapes, types = (parse_list(events.text(key, first)) for key in ("Input Dims", "Input type"))
+    return list(zip(shapes, types, strict=True)) if len(shapes) == len(types) else []
 
 
 def _written(found: tuple[Any, Any]) -> str:

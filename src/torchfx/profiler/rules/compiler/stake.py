@@ -7,7 +7,7 @@ from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
 
-__all__ = ["at_stake", "counted", "entry_overhead", "step_names"]
+__all__ = ["at_stake", "entry_overhead", "step_names"]
 
 ENTERING = (
     r"Torch-Compiled Region|TorchDynamo Cache Lookup|Pregraph bytecode|AOTDispatcher Runtime Wrapper|CompiledFunction$"
@@ -35,8 +35,3 @@ def entry_overhead(trace: Trace) -> Intervals:
 def step_names(trace: Trace, moments: list[int]) -> list[str]:
     """The names of the steps in which these moments lie, each once, in order."""
     return [s.name for s in trace.steps_found if any(s.start <= moment < s.end for moment in moments)]
-
-
-def counted(number: int, noun: str) -> str:
-    """A number and its noun: "1 call", "2 calls"."""
-    return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -14,6 +14,7 @@ from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.columns import Int32
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent
 
 __all__ = ["misaligned_dims"]
 
@@ -30,7 +31,7 @@ def misaligned_dims(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """Matrices have sizes the tensor cores can't load well.
 
     Sees: matrix multiplications whose kernels are named for a poor alignment (`align1`, `align2`; 16-bit types also
-    `align4`), or 16-bit ones whose inner or last dimension isn't a multiple of 8, from 5 % of the kernels' time on.
+    `align4`), or 16-bit ones whose inner or last dimension isn't a multiple of 8, from 5% of the kernels' time on.
 
     Costs: elements are loaded one or two at a time instead of 16 bytes at once, often by an older and slower kernel.
 
@@ -50,7 +51,7 @@ def misaligned_dims(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     odd = _dimensions(trace, kernels.operator[chosen])
     sizes = ", ".join(f"{size} (pad to {-(-size // 8) * 8})" for size in odd[:3])
     yield Finding(
-        title=f"{part:.0%} of kernel time goes to matrix products whose sizes don't fit the tensor cores",
+        title=f"{percent(part)} of kernel time goes to matrix products whose sizes don't fit the tensor cores",
         severity=rank(trace, time_us),
         confidence="high" if by_name.any() else "medium",
         time_us=time_us,

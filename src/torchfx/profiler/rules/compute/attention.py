@@ -15,6 +15,7 @@ from torchfx.profiler.trace.columns import Int32
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent
 
 __all__ = ["sdpa_math_backend", "unfused_attention"]
 
@@ -27,12 +28,12 @@ MATH = r"aten::_scaled_dot_product_attention_math$"
 @rule(
     "D8",
     "unfused-attention",
-    source="a batched product, softmax and batched product in a row; 5 % of the window's work",
+    source="a batched product, softmax and batched product in a row; 5% of the window's work",
 )
 def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """Attention is computed step by step, its matrix of weights written to memory.
 
-    Sees: `aten::bmm`, `aten::_softmax`, `aten::bmm` in a row on a thread, no other matrix product in between, from 5 %
+    Sees: `aten::bmm`, `aten::_softmax`, `aten::bmm` in a row on a thread, no other matrix product in between, from 5%
     of the kernels' time on (of the window on a machine without GPU). What `F.scaled_dot_product_attention` does itself
     belongs to sdpa-math-backend.
 
@@ -65,7 +66,7 @@ def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     native = any(trace.name(above) == "aten::_native_multi_head_attention" for above in trace.ancestors(spans[0][1]))
     whole = "of the kernels' time" if trace.has_gpu else "of the time"
     yield Finding(
-        title=f"Attention is computed in pieces {len(spans)} times: {part:.0%} {whole}",
+        title=f"Attention is computed in pieces {len(spans)} times: {percent(part)} {whole}",
         severity=rank(trace, time_us) if trace.has_gpu else severity_of(part),
         confidence="high",
         time_us=time_us,
@@ -88,17 +89,18 @@ def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
 @rule(
     "D9",
     "sdpa-math-backend",
-    source="`aten::_scaled_dot_product_attention_math` in the trace; 5 % of the window's work",
+    source="`aten::_scaled_dot_product_attention_math` in the trace; 5% of the window's work",
 )
 def sdpa_math_backend(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """Scaled dot-product attention falls back to its plain implementation.
 
-    Sees: `aten::_scaled_dot_product_attention_math`, from 5 % of the kernels' time on (of the window without a GPU).
+    Sees: `aten::_scaled_dot_product_attention_math`, from 5% of the kernels' time on (of the window without a GPU).
 
     Costs: about ten kernels instead of one, and the matrix of weights in memory.
 
     Fix: the fused kernels want 16-bit inputs, a head dimension up to 256 that is a multiple of 8, and no mask (or one
-    they know). `with torch.nn.attention.sdpa_kernel([SDPBackend.FLASH_ATTENTION]):` warns with the reason.
+    they know); on the CPU they take float32 as well, but no dropout.
+    `with torch.nn.attention.sdpa_kernel([SDPBackend.FLASH_ATTENTION]):` warns with the reason.
     """
     rows = trace.events.find(MATH, Kind.OPERATOR)
     rows = rows[trace.in_steps(rows)]
@@ -110,16 +112,22 @@ def sdpa_math_backend(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     reasons = _reasons(trace, rows)
     whole = "of the kernels' time" if trace.has_gpu else "of the time"
     yield Finding(
-        title=f"Attention falls back to its plain implementation {len(rows)} times: {part:.0%} {whole}",
+        title=f"Attention falls back to its plain implementation {len(rows)} times: {percent(part)} {whole}",
         severity=rank(trace, time_us) if trace.has_gpu else severity_of(part),
         confidence="high",
         time_us=time_us,
         window=trace.window,
-        evidence=(*evidence(trace, rows, limit=2), *found[:3]),
+        evidence=(*evidence(trace, rows, limit=2), *found[:3]) if trace.has_gpu else found,
         cause=(" ".join(reasons) or "No fused kernel accepted the inputs; the trace doesn't tell why.")
         + (caveat(trace) if trace.has_gpu else ""),
-        fix="Give it 16-bit inputs with a head dimension that is a multiple of 8 (up to 256), is_causal instead of a "
-        "mask; sdpa_kernel([SDPBackend.FLASH_ATTENTION]) around the call warns with the reason it can't be used.",
+        fix=(
+            "Give it 16-bit inputs with a head dimension that is a multiple of 8 (up to 256), is_causal instead of a "
+            "mask; "
+            if trace.has_gpu
+            else "On the CPU the fused implementation takes float32 too, but no dropout (dropout_p=0: attention's own, "
+            "the layers' may stay) and only inputs contiguous in their last dimension; "
+        )
+        + "sdpa_kernel([SDPBackend.FLASH_ATTENTION]) around the call warns with the reason it can't be used.",
         linked=True,
     )
 
@@ -149,6 +157,14 @@ def _reasons(trace: Trace, rows: Int32) -> list[str]:
     row = int(rows[0])
     kinds, sizes = dtypes(trace, row)[:3], shapes(trace, row)
     found = []
+    if not trace.has_gpu:
+        events, tree = trace.events, trace.calls
+        inside = events.find(r"aten::(native_)?dropout$", Kind.OPERATOR)
+        if len(inside) and (tree.nearest(events.names_matching(MATH)[events.name])[inside] >= 0).any():
+            found.append("It drops out weights (dropout_p), which the fused implementation on the CPU can't.")
+        if sizes and len(sizes) > 2 and sizes[0][-1] != sizes[2][-1]:
+            found.append(f"Query and value have {sizes[0][-1]} and {sizes[2][-1]} features.")
+        return found
     if kinds and kinds[0] in ("float32", "float64"):
         found.append(f"Inputs are {kinds[0]}, which FlashAttention doesn't take.")
     if sizes and (sizes[0][-1] % 8 or sizes[0][-1] > 256):

@@ -17,6 +17,7 @@ from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kernel_names import MEMORY_BOUND, KernelName
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent
 
 __all__ = ["elementwise_chain"]
 
@@ -33,7 +34,7 @@ ELEMENTWISE = (
 @rule(
     "D10",
     "elementwise-chain",
-    source="adjacent elementwise kernels, as fusion opportunities in TraceLens; 3 in a row, 10 % of the window",
+    source="adjacent elementwise kernels, as fusion opportunities in TraceLens; 3 in a row, 10% of the window",
 )
 def elementwise_chain(
     trace: Trace, *, length: float = 3, share: float = 0.1, shortest_us: float = 2, elements_at_least: float = 16384
@@ -42,7 +43,7 @@ def elementwise_chain(
 
     Sees: on the device, three or more of PyTorch's elementwise, reduction, softmax or normalization kernels in a row on
     a stream; on a machine without GPU, three or more elementwise operators in a row on tensors of 16384 elements or
-    more (needs `record_shapes=True`). Counted is what remains when the longest of each run is kept, from 10 % of the
+    more (needs `record_shapes=True`). Counted is what remains when the longest of each run is kept, from 10% of the
     kernels' time (on the CPU, of the window) on. Optimizers and the accumulation of gradients are left out.
 
     Costs: such a kernel takes as long as its tensors take to be read and written; fused, intermediate tensors never
@@ -79,7 +80,8 @@ def _on_device(trace: Trace, length: float, share: float, shortest: float) -> It
     rows = kernels.rows[at]
     compiled = bool(kernels.that(lambda name: name.library == "Triton").any())
     yield Finding(
-        title=f"{len(at)} elementwise kernels stand in {count} chains; fused they could save {part:.0%} of kernel time",
+        title=f"{len(at)} elementwise kernels stand in {count} chains; fused they could save {percent(part)} of "
+        "kernel time",
         severity=rank(trace, time_us),
         confidence="medium",
         time_us=time_us,
@@ -117,7 +119,8 @@ def _on_cpu(trace: Trace, length: float, share: float, elements_at_least: float)
     if part < share:
         return
     yield Finding(
-        title=f"{int(inside.sum())} elementwise operators stand in chains; fused they could save {part:.0%} of time",
+        title=f"{int(inside.sum())} elementwise operators stand in chains; fused they could save {percent(part)} of "
+        "time",
         severity=severity_of(part),
         confidence="medium",
         time_us=saved / 1000,

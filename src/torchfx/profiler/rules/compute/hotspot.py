@@ -10,20 +10,25 @@ from torchfx.profiler.rules.compute.kernels import kernels_of, shown, stake
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.kernel_names import KernelName
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent
 
 __all__ = ["hotspot", "kernel_budget"]
 
 DECLARED = "kernels_per_step"
 """Key of the trace's metadata (`prof.add_metadata_json`) that says how many kernels a step should have."""
 
+SIXTEEN_BITS = ("float16", "bfloat16", "float8")
+"""Types beside which tensor cores have no faster one, or one that not every model bears."""
 
-@rule("D1", "hotspot", source="one kernel with 30 % of the kernels' time: the cheat sheet's first line", needs={"gpu"})
+
+@rule("D1", "hotspot", source="one kernel with 30% of the kernels' time: the cheat sheet's first line", needs={"gpu"})
 def hotspot(trace: Trace, *, share: float = 0.3, of_window: float = 0.1) -> Iterator[Finding]:
     """One kernel takes much of the device's time.
 
-    Sees: a kernel with more than 30 % of all kernels' time and 10 % of the window. Communication doesn't count.
+    Sees: a kernel with more than 30% of all kernels' time and 10% of the window. Communication doesn't count.
 
     Costs: nothing by itself; this is where work pays first, and what isn't there can't gain much.
 
@@ -39,17 +44,19 @@ def hotspot(trace: Trace, *, share: float = 0.3, of_window: float = 0.1) -> Iter
     if part < share or time_us < of_window * trace.window.us:
         return
     operators = kernels.operator[(kernels.which == i) & (kernels.operator >= 0)]
-    top = trace.name(int(np.bincount(operators).argmax())) if len(operators) else ""
+    callers = np.bincount(trace.events.name[operators]) if len(operators) else np.zeros(0, np.int64)
+    mostly = "" if np.count_nonzero(callers) < 2 else "mostly "
+    top = f", launched {mostly}by {trace.events.texts[int(callers.argmax())]}" if len(callers) else ""
     yield Finding(
-        title=f"One kernel takes {part:.0%} of the kernels' time: {name.short}",
+        title=f"One kernel takes {percent(part)} of the kernels' time: {name.short}",
         severity="info",
         confidence="high",
         time_us=time_us,
         window=trace.window,
         evidence=shown(trace, rows),
-        cause=f"{name.description[:1].upper()}{name.description[1:]}" + (f", launched by {top}." if top else "."),
-        fix=_advice(name.operation),
-        linked=len(operators) > 0,
+        cause=f"{name.description[:1].upper()}{name.description[1:]}{top}.",
+        fix=_advice(name),
+        linked=True,  # its own name says so
     )
 
 
@@ -92,14 +99,17 @@ def kernel_budget(trace: Trace, *, kernels_per_step: float = 0) -> Iterator[Find
     )
 
 
-def _advice(operation: str) -> str:
+def _advice(name: KernelName) -> str:
+    if name.operation in ("matmul", "convolution") and name.tensor_core and name.dtype in SIXTEEN_BITS:
+        more = "sizes (multiples of 64)" if name.operation == "matmul" else "channels (multiples of 64), channels_last"
+        return f"It is on tensor cores in 16 bits already; check its {more}, and whether it is all needed."
     return {
         "matmul": "Check its type (16 bits on tensor cores?), its sizes (multiples of 64?), whether it is all needed.",
         "convolution": "Check its type (16 bits on tensor cores?), channels_last, and the number of channels.",
         "attention": "Check is_causal instead of a mask, 16-bit inputs, and a sequence no longer than needed.",
         "softmax": "If it belongs to attention, F.scaled_dot_product_attention computes it without writing it out.",
     }.get(
-        operation,
+        name.operation,
         "Look at its operator and shapes: it moves memory more than it computes, so fusing or avoiding it pays.",
     )
 

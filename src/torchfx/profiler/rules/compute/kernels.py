@@ -11,16 +11,15 @@ import numpy.typing as npt
 
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence
-from torchfx.profiler.trace.columns import Int32, Int64
+from torchfx.profiler.trace.columns import Flags, Int32, Int64
 from torchfx.profiler.trace.device_time import device_time
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kernel_names import KernelName, decode
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent
 
 __all__ = ["Flags", "Kernels", "caveat", "in_window", "kernels_of", "matters", "rank", "shown", "stake"]
-
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,9 @@ def caveat(trace: Trace) -> str:
         return ""
     window = trace.window
     busy = trace.gpu.busy.clip(window.start, window.end).total / 1000 / window.us if window.us else 0.0
-    return f" But the device is busy for {busy:.0%} of the window only and waits for launches: the host comes first."
+    return (
+        f" But the device is busy for {percent(busy)} of the window only and waits for launches: the host comes first."
+    )
 
 
 def shown(trace: Trace, rows: npt.ArrayLike, *, limit: int = 5, note: str = "") -> tuple[Evidence, ...]:

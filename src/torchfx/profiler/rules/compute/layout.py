@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown, stake
 from torchfx.profiler.rules.compute.shapes import shapes
@@ -16,6 +17,7 @@ from torchfx.profiler.trace.device_time import device_time
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent
 
 __all__ = ["conv_bias_before_bn", "layout_conversion"]
 
@@ -23,13 +25,13 @@ __all__ = ["conv_bias_before_bn", "layout_conversion"]
 @rule(
     "D6",
     "layout-conversion",
-    source="`nchwToNhwc` and its like in names of kernels; 5 % of the kernels' time",
+    source="`nchwToNhwc` and its like in names of kernels; 5% of the kernels' time",
     needs={"gpu"},
 )
 def layout_conversion(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """Tensors are converted between memory layouts around convolutions.
 
-    Sees: kernels named for a conversion between NCHW and NHWC or a transposition by cuDNN or MIOpen, from 5 % of the
+    Sees: kernels named for a conversion between NCHW and NHWC or a transposition by cuDNN or MIOpen, from 5% of the
     kernels' time on.
 
     Costs: each reads and writes a whole tensor and computes nothing.
@@ -46,7 +48,7 @@ def layout_conversion(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     if not matters(trace, time_us):
         return
     yield Finding(
-        title=f"{part:.0%} of the kernels' time goes to conversions of memory layout",
+        title=f"{percent(part)} of the kernels' time goes to conversions of memory layout",
         severity=rank(trace, time_us),
         confidence="high",
         time_us=time_us,
@@ -75,7 +77,8 @@ def conv_bias_before_bn(trace: Trace, *, layers: float = 1, share: float = 0.002
     norms = events.find(r"aten::batch_norm$", Kind.OPERATOR)
     if not len(convolutions) or not len(norms) or not events.has("Input Dims"):
         return
-    pairs = [row for row in convolutions.tolist() if len(shapes(trace, row)) > 2 and _followed_by(trace, row, norms)]
+    followed = convolutions[_followed_by(trace, convolutions, norms)]
+    pairs = [row for row in followed.tolist() if len(shapes(trace, row)) > 2]
     added = np.array([child for row in pairs for child in _bias(trace, row)], np.int32)
     if len(pairs) < layers or not len(added):
         return
@@ -87,7 +90,7 @@ def conv_bias_before_bn(trace: Trace, *, layers: float = 1, share: float = 0.002
     if not share <= part <= 1:
         return
     yield Finding(
-        title=f"{len(pairs)} convolutions add a bias that batch normalization removes: {part:.1%} of the time",
+        title=f"{len(pairs)} convolutions add a bias that batch normalization removes: {percent(part)} of the time",
         severity=severity_of(part),
         confidence="high",
         time_us=time_us,
@@ -100,19 +103,17 @@ def conv_bias_before_bn(trace: Trace, *, layers: float = 1, share: float = 0.002
     )
 
 
-def _followed_by(trace: Trace, row: int, norms: Int32) -> bool:
-    """Whether the next operator beside one is one of `norms`."""
-    events, parent, place = (
-        trace.events,
-        trace.calls.parent,
-        int(np.searchsorted(trace.events.ts[norms], trace.events.end[row])),
-    )
-    same = [norm for norm in norms[place : place + 3].tolist() if events.lane[norm] == events.lane[row]]
-    if not same or parent[same[0]] != parent[row]:
-        return False
-    between = events.rows(Kind.OPERATOR)
-    low, high = np.searchsorted(events.ts[between], [events.end[row], events.ts[same[0]]])
-    return not (events.lane[between[low:high]] == events.lane[row]).any()
+def _followed_by(trace: Trace, rows: Int32, norms: Int32) -> npt.NDArray[np.bool_]:
+    """Whether the next operator on each one's thread is one of `norms`, and beside it."""
+    events, parent, operators = trace.events, trace.calls.parent, trace.events.rows(Kind.OPERATOR)
+    found = np.zeros(len(rows), np.bool_)
+    for lane in np.unique(events.lane[rows]):
+        here, on_lane = events.lane[rows] == lane, operators[events.lane[operators] == lane]
+        place = np.searchsorted(events.ts[on_lane], events.end[rows[here]])
+        following = on_lane[np.minimum(place, len(on_lane) - 1)]
+        beside = (place < len(on_lane)) & (parent[following] == parent[rows[here]])
+        found[here] = beside & np.isin(following, norms)
+    return found
 
 
 def _bias(trace: Trace, row: int) -> list[int]:

@@ -14,6 +14,7 @@ from torchfx.profiler.trace.columns import Int32
 from torchfx.profiler.trace.device import devices_of
 from torchfx.profiler.trace.events import parse_list
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent
 
 __all__ = ["occupancy", "small_grid"]
 
@@ -31,7 +32,7 @@ LONG_ENOUGH = 10_000
 def small_grid(trace: Trace, *, blocks: float = 0.7, share: float = 0.05) -> Iterator[Finding]:
     """Kernels with fewer blocks than the device has multiprocessors take much of its time.
 
-    Sees: kernels longer than 10 us with less than 0.7 blocks per multiprocessor, each with 5 % or more of the kernels'
+    Sees: kernels longer than 10 us with less than 0.7 blocks per multiprocessor, each with 5% or more of the kernels'
     time. Between 0.7 and 1 hardly anything is lost.
 
     Costs: multiprocessors without a block do nothing; counted is the part of the device that stands idle in that time.
@@ -54,7 +55,8 @@ def small_grid(trace: Trace, *, blocks: float = 0.7, share: float = 0.05) -> Ite
         return
     worst = float(np.average(per_sm[chosen], weights=np.maximum(kernels.spent[chosen], 1)))
     yield Finding(
-        title=f"Kernels with {worst:.2f} blocks per multiprocessor take {kernels.share(chosen):.0%} of kernel time",
+        title=f"Kernels with {worst:.2f} blocks per multiprocessor take {percent(kernels.share(chosen))} of kernel "
+        "time",
         severity=rank(trace, time_us),
         confidence="medium",
         time_us=time_us,
@@ -70,14 +72,14 @@ def small_grid(trace: Trace, *, blocks: float = 0.7, share: float = 0.05) -> Ite
 @rule(
     "D12",
     "occupancy",
-    source="estimated occupancy below 25 % of simple kernels with fewer than 2 blocks per SM",
+    source="estimated occupancy below 25% of simple kernels with fewer than 2 blocks per SM",
     needs={"gpu"},
 )
-def occupancy(trace: Trace, *, percent: float = 25, blocks: float = 2, share: float = 0.05) -> Iterator[Finding]:
+def occupancy(trace: Trace, *, below_percent: float = 25, blocks: float = 2, share: float = 0.05) -> Iterator[Finding]:
     """Simple kernels keep too few threads on the device to hide the memory's latency.
 
     Sees: PyTorch's elementwise, reduction, softmax or normalization kernels longer than 10 us with an estimated
-    occupancy above 0 and below 25 % and fewer than 2 blocks per multiprocessor, each with 5 % of the kernels' time. An
+    occupancy above 0 and below 25% and fewer than 2 blocks per multiprocessor, each with 5% of the kernels' time. An
     occupancy of 0 means that the profiler has no figure. Matrix products and fused attention work well at low
     occupancy and are never meant.
 
@@ -89,7 +91,7 @@ def occupancy(trace: Trace, *, percent: float = 25, blocks: float = 2, share: fl
     percentage = events.floats("est. achieved occupancy %", kernels.rows)
     per_sm = _blocks(trace, kernels.rows)
     simple = kernels.that(lambda name: name.library == "PyTorch" and name.operation in SIMPLE)
-    low = simple & (percentage > 0) & (percentage < percent) & (events.dur[kernels.rows] >= LONG_ENOUGH)
+    low = simple & (percentage > 0) & (percentage < below_percent) & (events.dur[kernels.rows] >= LONG_ENOUGH)
     low &= (per_sm >= small_grid.thresholds["blocks"]) & (per_sm < blocks)
     chosen = low & _often(kernels, low, share)
     if not chosen.any():
@@ -99,8 +101,8 @@ def occupancy(trace: Trace, *, percent: float = 25, blocks: float = 2, share: fl
     if not matters(trace, time_us):
         return
     yield Finding(
-        title=f"Simple kernels at {np.nanmean(percentage[chosen]):.0f} % occupancy take "
-        f"{kernels.share(chosen):.0%} of the kernels' time",
+        title=f"Simple kernels at {np.nanmean(percentage[chosen]):.0f}% occupancy take "
+        f"{percent(kernels.share(chosen))} of the kernels' time",
         severity="low" if rank(trace, time_us) != "info" else "info",
         confidence="low",
         time_us=time_us,

@@ -10,6 +10,7 @@ from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.kernel_names import KernelName
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent
 
 __all__ = ["fp32_matmul_no_tc", "tf32_not_16bit"]
 
@@ -25,14 +26,14 @@ def _without_units(name: KernelName) -> bool:
 @rule(
     "D2",
     "fp32-matmul-no-tc",
-    source="torch.profiler's pattern matcher, FP32 matmul, and the TensorBoard plugin; 20 % of the kernels' time",
+    source="torch.profiler's pattern matcher, FP32 matmul, and the TensorBoard plugin; 20% of the kernels' time",
     needs={"gpu"},
 )
 def fp32_matmul_no_tc(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     """Matrix products in float32 don't use the tensor cores.
 
     Sees: kernels of matrix multiplications and convolutions in float32 whose names show ordinary cores (`sgemm`,
-    `scudnn`, cuDNN's float engines), on a device with tensor cores (compute capability 7.0 and later), from 20 % of the
+    `scudnn`, cuDNN's float engines), on a device with tensor cores (compute capability 7.0 and later), from 20% of the
     kernels' time on.
 
     Costs: tensor cores are about eight times as fast in TF32 or half precision.
@@ -65,7 +66,7 @@ def fp32_matmul_no_tc(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
             "torch.backends.cudnn.allow_tf32), with 10 bits of mantissa; torch.autocast with bfloat16 is faster still."
         )
     yield Finding(
-        title=f"{part:.0%} of the kernels' time goes to float32 products without tensor cores",
+        title=f"{percent(part)} of the kernels' time goes to float32 matrix products and convolutions without tensor cores",
         severity=rank(trace, time_us),
         confidence="high",
         time_us=time_us,
@@ -80,13 +81,13 @@ def fp32_matmul_no_tc(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
 @rule(
     "D3",
     "tf32-not-16bit",
-    source="`tf32` and `s1688gemm` in names of kernels; 20 % of the kernels' time",
+    source="`tf32` and `s1688gemm` in names of kernels; 20% of the kernels' time",
     needs={"gpu"},
 )
 def tf32_not_16bit(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     """Matrix products run in TF32, where 16 bits would do.
 
-    Sees: matrix multiplications and convolutions whose kernels are named TF32, from 20 % of the kernels' time on.
+    Sees: matrix multiplications and convolutions whose kernels are named TF32, from 20% of the kernels' time on.
 
     Costs: bfloat16 and float16 are twice as fast on the same tensor cores and move half the bytes.
 
@@ -102,7 +103,7 @@ def tf32_not_16bit(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     if not matters(trace, time_us):
         return
     yield Finding(
-        title=f"{part:.0%} of the kernels' time goes to products in TF32; 16-bit types are twice as fast",
+        title=f"{percent(part)} of the kernels' time goes to matrix products in TF32; 16-bit types are twice as fast",
         severity=rank(trace, time_us),
         confidence="medium",
         time_us=time_us,

@@ -13,6 +13,7 @@ from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.peaks import Peaks
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import duration_ns, percent, shortened
 
 __all__ = ["low_mfu", "low_roofline"]
 
@@ -29,7 +30,7 @@ LONG_ENOUGH = 20_000
 @rule(
     "D13",
     "low-roofline",
-    source="below 30 % of the roofline as in TraceLens; 50 % of the bandwidth for elementwise work",
+    source="below 30% of the roofline as in TraceLens; 50% of the bandwidth for elementwise work",
     needs={"gpu"},
 )
 def low_roofline(
@@ -37,12 +38,12 @@ def low_roofline(
 ) -> Iterator[Finding]:
     """Operators stay far below what the device can do with their shapes.
 
-    Sees: matrix products and attention whose operations per second are below 30 % of what the roofline of their type
+    Sees: matrix products and attention whose operations per second are below 30% of what the roofline of their type
     allows, and elementwise operators, copies and softmax that move less than half of the memory's bandwidth; each from
-    5 % of the kernels' time on, for calls of 20 us or more that have at least 5 us of work at the roofline. Needs
+    5% of the kernels' time on, for calls of 20 us or more that have at least 5 us of work at the roofline. Needs
     `record_shapes=True` and a known device.
 
-    Costs: counted is the difference to 70 % of the roofline, which good kernels reach.
+    Costs: counted is the difference to 70% of the roofline, which good kernels reach.
 
     Fix: other shapes (multiples of 64, larger, contiguous), another type; for elementwise work on strided tensors one
     layout.
@@ -70,15 +71,15 @@ def low_roofline(
     what = "memory bandwidth" if worst.bound != "arithmetic" else f"{worst.dtype} arithmetic"
     sizes = " x ".join(str(list(shape)) for shape in shapes(trace, int(worst.operators[0]))[:3])
     yield Finding(
-        title=f"{worst.name[:60]} reaches {worst.reached:.0%} of peak {what}, "
-        f"taking {worst.spent / kernels.total:.0%} of kernel time",
+        title=f"{shortened(worst.name, 60)} reaches {percent(worst.reached)} of peak {what}, "
+        f"taking {percent(worst.spent / kernels.total)} of kernel time",
         severity=rank(trace, time_us),
         confidence="medium",
         time_us=time_us,
         window=trace.window,
         evidence=shown(trace, rows),
-        cause=f"Shapes {sizes} need {worst.ideal / len(worst.operators) / 1000:.0f} us per call at the data sheet's "
-        f"rate and take {worst.spent / len(worst.operators) / 1000:.0f} us." + caveat(trace),
+        cause=f"Shapes {sizes} need {duration_ns(worst.ideal / len(worst.operators))} per call at the data sheet's "
+        f"rate and take {duration_ns(worst.spent / len(worst.operators))}." + caveat(trace),
         fix=_faster(trace, worst),
         linked=True,
     )
@@ -87,17 +88,17 @@ def low_roofline(
 @rule(
     "D19",
     "low-mfu",
-    source="model FLOPs utilisation below 30 % as in gpuprof, from the shapes of products",
+    source="model FLOPs utilisation below 30% as in gpuprof, from the shapes of products",
     needs={"gpu"},
 )
 def low_mfu(trace: Trace, *, utilisation: float = 0.3, covered: float = 0.9) -> Iterator[Finding]:
     """The device's arithmetic units are used little.
 
     Sees: operations of all matrix products and attention, by their shapes, over the device's peak for their types and
-    the length of the window, below 30 %. Silent unless the shapes of 90 % of the time in products are known, products
-    take 30 % of the kernels' time, and the device is busy for half of the window.
+    the length of the window, below 30%. Silent unless the shapes of 90% of the time in products are known, products
+    take 30% of the kernels' time, and the device is busy for half of the window.
 
-    Costs: this is the distance to the device's best case; 40 to 60 % is good for training large models.
+    Costs: this is the distance to the device's best case; 40 to 60% is good for training large models.
 
     Fix: see the other findings: what isn't a product, products that are too small, and times without any.
     """
@@ -117,14 +118,14 @@ def low_mfu(trace: Trace, *, utilisation: float = 0.3, covered: float = 0.9) -> 
         return
     rows = kernels.rows[product]
     yield Finding(
-        title=f"Products use {used:.0%} of what the device could compute in the window",
+        title=f"Products use {percent(used)} of what the device could compute in the window",
         severity="info",
         confidence="medium",
         time_us=max(stake(trace, rows) - ideal / 1000 / max(len(trace.gpus), 1), 0.0),
         window=trace.window,
         evidence=shown(trace, rows),
-        cause=f"Products take {spent / kernels.total:.0%} of the kernels' time; by their shapes they would need "
-        f"{ideal / 1e6:.1f} ms at the data sheet's rate.",
+        cause=f"Products take {percent(spent / kernels.total)} of the kernels' time; by their shapes they would need "
+        f"{duration_ns(ideal)} at the data sheet's rate.",
         fix="Take the findings about products' types, sizes and what runs between them in order of their time.",
         linked=True,
     )

@@ -15,6 +15,7 @@ from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.columns import Int32
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent
 
 __all__ = ["cudnn_benchmark", "same_kernel_varies"]
 
@@ -31,7 +32,7 @@ def same_kernel_varies(trace: Trace, *, ratio: float = 1.3, steps: float = 5, sh
     """The same kernels take different times in different steps.
 
     Sees: five or more steps that launch the same kernels in the same order, and kernels whose 90th percentile over the
-    steps is 1.3 times their median, if the time above the medians comes to 5 % of these kernels' time and more.
+    steps is 1.3 times their median, if the time above the medians comes to 5% of these kernels' time and more.
 
     Costs: a mean that describes no step. The work is the same, so the device is what differs: its clock, power or
     temperature limits, or somebody else's work on it.
@@ -97,7 +98,7 @@ def cudnn_benchmark(trace: Trace, *, algorithms: float = 3, share: float = 0.005
     if part < share:
         return
     yield Finding(
-        title=f"{len(rows)} convolutions try up to {max(tried.values())} algorithms each: {part:.1%} of the time",
+        title=f"{len(rows)} convolutions try up to {max(tried.values())} algorithms each: {percent(part)} of the time",
         severity=severity_of(part),
         confidence="medium",
         time_us=time_us,

@@ -13,6 +13,7 @@ from torchfx.profiler.trace.device import devices_of, streams_of
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent
 
 __all__ = ["recompute_share", "streams_serial"]
 
@@ -24,14 +25,14 @@ NODE = r"autograd::engine::evaluate_function"
 @rule(
     "D15",
     "recompute-share",
-    source="frames of torch/utils/checkpoint.py and its node in the backward pass; 10 % of the kernels' time",
+    source="frames of torch/utils/checkpoint.py and its node in the backward pass; 10% of the kernels' time",
     needs={"gpu"},
 )
 def recompute_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
     """Activation checkpointing computes much of the forward pass again.
 
     Sees: kernels launched while `torch.utils.checkpoint` recomputes in the backward pass: inside its Python frames
-    (`with_stack=True`) or in `CheckpointFunctionBackward` outside the nodes it runs, from 10 % of the kernels' time on.
+    (`with_stack=True`) or in `CheckpointFunctionBackward` outside the nodes it runs, from 10% of the kernels' time on.
 
     Costs: a second forward pass of the layers it covers, about a third more per step if it covers all. That is the
     price of the memory it saves.
@@ -48,7 +49,7 @@ def recompute_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
         return
     rows = kernels.rows[chosen]
     yield Finding(
-        title=f"{part:.0%} of the kernels' time computes activations a second time",
+        title=f"{percent(part)} of the kernels' time computes activations a second time",
         severity="info",
         confidence="high",
         time_us=stake(trace, rows),
@@ -66,7 +67,7 @@ def streams_serial(trace: Trace, *, overlap: float = 0.05, share: float = 0.1) -
     """Several streams compute, but one after another.
 
     Sees: a second stream (the third and further ones with it) whose kernels take at least a tenth of the first one's
-    time and 10 % of the window, while less than 5 % of that time overlaps. Copies and communication don't count.
+    time and 10% of the window, while less than 5% of that time overlaps. Copies and communication don't count.
 
     Costs: the order the streams were meant to be free of.
 
@@ -93,7 +94,8 @@ def streams_serial(trace: Trace, *, overlap: float = 0.05, share: float = 0.1) -
             continue
         waits = len(events.find(r"(cuda|hip)StreamWaitEvent", Kind.RUNTIME))
         yield Finding(
-            title=f"{len(used)} streams of GPU {gpu.device} compute in turns: {both / max(aside.total, 1):.0%} overlap",
+            title=f"{len(used)} streams of GPU {gpu.device} compute in turns: {percent(both / max(aside.total, 1))} "
+            "overlap",
             severity="low",
             confidence="low",
             time_us=min(aside.total, busy.total) / 1000,

@@ -15,6 +15,7 @@ from torchfx.profiler.trace.columns import Int32
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent
 
 __all__ = ["sync_copy", "sync_memset"]
 
@@ -27,7 +28,7 @@ STREAM_SYNC = r"(cuda|hip)StreamSynchronize"
 @rule(
     "C3",
     "sync-copy",
-    source="calls without `Async`, as in Nsight Systems' rule on synchronous copies; 1 % of the window",
+    source="calls without `Async`, as in Nsight Systems' rule on synchronous copies; 1% of the window",
     needs={"gpu", "idle"},
 )
 def sync_copy(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
@@ -61,7 +62,7 @@ def sync_copy(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
         return
     pinned = not (copies.host[chosen] == PAGEABLE).any() and bool((copies.host[chosen] == PINNED).all())
     yield Finding(
-        title=f"The host waits for {len(rows)} copies, {part:.1%} of the time while the device computes nothing",
+        title=f"The host waits for {len(rows)} copies, {percent(part)} of the time while the device computes nothing",
         severity=severity_of(part),
         confidence="medium",
         time_us=lost,
@@ -85,7 +86,7 @@ def sync_copy(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
 def sync_memset(trace: Trace, *, per_step: float = 1, share: float = 0.001) -> Iterator[Finding]:
     """Device memory is filled by calls that may wait.
 
-    Sees: `cudaMemset` and its relatives without `Async`, in every step, for at least 0.1 % of the window.
+    Sees: `cudaMemset` and its relatives without `Async`, in every step, for at least 0.1% of the window.
 
     Costs: these calls go to the default stream, so they wait for the other streams and the other streams for them.
 
@@ -100,7 +101,7 @@ def sync_memset(trace: Trace, *, per_step: float = 1, share: float = 0.001) -> I
     if len(rows) < max(per_step * step_count(trace), 1) or part < share:
         return
     yield Finding(
-        title=f"{len(rows)} synchronous fills of device memory take {part:.1%} of the host's time",
+        title=f"{len(rows)} synchronous fills of device memory take {percent(part)} of the host's time",
         severity=severity_of(part),
         confidence="medium",
         time_us=total,

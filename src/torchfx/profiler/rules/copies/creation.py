@@ -11,7 +11,7 @@ from torchfx.profiler.rules.copies.transfers import transfers
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.columns import Int32
+from torchfx.profiler.trace.columns import Int32, Int64
 from torchfx.profiler.trace.device_time import device_time
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
@@ -48,7 +48,7 @@ def create_on_cpu_then_copy(trace: Trace, *, share: float = 0.002) -> Iterator[F
     chosen = copies.way("HtoD") & (copies.operator >= 0)
     moving, making = events.names_matching(MOVING), events.names_matching(MAKING)
     on_device = trace.derived(device_time).total
-    pairs, beside = [], dict[int, Int32]()
+    pairs, beside = [], dict[int, tuple[Int32, Int64]]()
     for row in np.unique(copies.operator[chosen]).tolist():
         outer = row
         while parent[outer] >= 0 and moving[events.name[parent[outer]]]:
@@ -84,18 +84,16 @@ def create_on_cpu_then_copy(trace: Trace, *, share: float = 0.002) -> Iterator[F
     )
 
 
-def _before(trace: Trace, row: int, outermost: dict[int, Int32]) -> int:
-    """The operator that precedes one on its thread, below the same parent, or -1; `outermost` keeps threads' rows."""
+def _before(trace: Trace, row: int, beside: dict[int, tuple[Int32, Int64]]) -> int:
+    """The operator that precedes one on its thread, below the same parent, or -1; `beside` keeps what was looked up."""
     events, parent = trace.events, int(trace.calls.parent[row])
-    if parent >= 0:
-        siblings = trace.calls.children(parent)
-    else:
-        lane = int(events.lane[row])
-        if lane not in outermost:
-            outermost[lane] = _outermost(trace, lane)
-        siblings = outermost[lane]
-    siblings = siblings[events.kind[siblings] == Kind.OPERATOR]
-    place = int(np.searchsorted(events.ts[siblings], events.ts[row]))
+    key = parent if parent >= 0 else -1 - int(events.lane[row])
+    if key not in beside:
+        siblings = trace.calls.children(parent) if parent >= 0 else _outermost(trace, int(events.lane[row]))
+        siblings = siblings[events.kind[siblings] == Kind.OPERATOR]
+        beside[key] = siblings, events.ts[siblings]
+    siblings, times = beside[key]
+    place = int(np.searchsorted(times, events.ts[row]))
     return int(siblings[place - 1]) if place else -1
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.rules.compute.kernels import caveat, rank, stake
-from torchfx.profiler.rules.copies.transfers import size_text, transfers
+from torchfx.profiler.rules.copies.transfers import transfers
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
@@ -17,6 +17,7 @@ from torchfx.profiler.trace.device_time import device_time
 from torchfx.profiler.trace.kernel_names import decode
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import duration, percent, size_text
 
 __all__ = ["hidden_dtod_before_gemm", "out_of_place_clone"]
 
@@ -64,7 +65,7 @@ def hidden_dtod_before_gemm(trace: Trace, *, share: float = 0.005) -> Iterator[F
         return
     size = int(copies.bytes[chosen][good].sum())
     yield Finding(
-        title=f"{len(rows)} matrix multiplications are preceded by a copy of what they add ({time_us:.0f} us)",
+        title=f"{len(rows)} matrix multiplications are preceded by a copy of what they add ({duration(time_us)})",
         severity="info",
         confidence="high",
         time_us=time_us,
@@ -88,7 +89,7 @@ def out_of_place_clone(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
     """Out-of-place operators copy their whole input first.
 
     Sees: `aten::clone` inside `aten::masked_fill`, `aten::index_put`, `aten::scatter` and their like, and the device
-    work it launches, from 1 % of the window on.
+    work it launches, from 1% of the window on.
 
     Costs: the tensor is read and written once more than the operation needs.
 
@@ -105,7 +106,7 @@ def out_of_place_clone(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
         return
     names = sorted({trace.name(int(row)).removeprefix("aten::") for row in parent[clones]})
     yield Finding(
-        title=f"{', '.join(names[:3])} copy their input first: {time_us / trace.window.us:.1%} of the time",
+        title=f"{', '.join(names[:3])} copy their input first: {percent(time_us / trace.window.us)} of the time",
         severity=rank(trace, time_us),
         confidence="high",
         time_us=time_us,

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.rules.copies.transfers import size_text
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.memory import CPU, Memory, memory_of
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent, size_text
 
 __all__ = ["fragmentation", "memory_creep", "peak_memory"]
 
+# Seen with PyTorch 2.13: 100 MB per step stay with record_shapes=True, nothing without.
+_OF_PROFILER: Final = (
+    " Under torch.func's transforms it may be the profiler: with record_shapes=True it keeps what they wrap."
+)
 
-@rule("C12", "peak-memory", source="90 % as in the TensorBoard plugin, 97 % reserved as in gpuprof")
+
+@rule("C12", "peak-memory", source="90% as in the TensorBoard plugin, 97% reserved as in gpuprof")
 def peak_memory(trace: Trace, *, allocated: float = 0.9, reserved: float = 0.97) -> Iterator[Finding]:
     """The device's memory is nearly full.
 
-    Sees: the highest `Total Allocated` above 90 % of the device's memory, or the highest `Total Reserved` above 97 %.
+    Sees: the highest `Total Allocated` above 90% of the device's memory, or the highest `Total Reserved` above 97%.
     Needs `profile_memory=True`.
 
     Costs: the next larger batch runs out of memory; before that the allocator frees and retries, and each such retry
@@ -37,7 +43,11 @@ def peak_memory(trace: Trace, *, allocated: float = 0.9, reserved: float = 0.97)
         used, taken = memory.peak_allocated / total, memory.peak_reserved / total
         if used < allocated and taken < reserved:
             continue
-        what = f"{used:.0%} of its memory in tensors" if used >= allocated else f"{taken:.0%} of its memory reserved"
+        what = (
+            f"{percent(used)} of its memory in tensors"
+            if used >= allocated
+            else f"{percent(taken)} of its memory reserved"
+        )
         yield Finding(
             title=f"{memory.name} comes to {what} ({size_text(memory.peak_allocated)} of {size_text(total)})",
             severity="medium" if used >= allocated else "low",
@@ -82,7 +92,7 @@ def memory_creep(trace: Trace, *, rises: float = 3, smallest: float = 1e6) -> It
         yield Finding(
             title=f"{memory.name} holds {size_text(float(np.median(growth)))} more after each of {last} steps",
             severity="medium",
-            confidence="medium",
+            confidence="low" if _by_transforms(trace) else "medium",
             time_us=0.0,
             window=trace.window,
             evidence=(
@@ -98,17 +108,23 @@ def memory_creep(trace: Trace, *, rises: float = 3, smallest: float = 1e6) -> It
                 ),
             ),
             cause="Tensors of past steps stay referenced: a list of losses with their graphs, retain_graph=True, "
-            "hooks, or a cache that grows (of keys and values, while text is generated, that is its purpose).",
+            "hooks, or a cache that grows (of keys and values, while text is generated, that is its purpose)."
+            + (_OF_PROFILER if "record_shapes" in trace.info.flags else ""),
             fix="Append loss.item() or loss.detach() instead of the loss, drop what isn't needed with del, look for "
-            "caches; torch.cuda.memory._record_memory_history shows who allocated what stays.",
+            "caches; "
+            + (
+                "tracemalloc and gc.get_objects() show who holds what stays."
+                if memory.kind == CPU
+                else "torch.cuda.memory._record_memory_history shows who allocated what stays."
+            ),
         )
 
 
-@rule("C14", "fragmentation", source="reserved but unused memory at the peak, 30 % as in gpuprof")
+@rule("C14", "fragmentation", source="reserved but unused memory at the peak, 30% as in gpuprof")
 def fragmentation(trace: Trace, *, share: float = 0.3, of_device: float = 0.5) -> Iterator[Finding]:
     """The allocator holds much memory that tensors don't use, even when they use most.
 
-    Sees: at the highest `Total Allocated`, more than 30 % of `Total Reserved` not in tensors, where the reserved memory
+    Sees: at the highest `Total Allocated`, more than 30% of `Total Reserved` not in tensors, where the reserved memory
     is half of the device's or more.
 
     Costs: memory that can't be used; an out-of-memory error with memory to spare. It may also be a rest of a larger
@@ -124,7 +140,7 @@ def fragmentation(trace: Trace, *, share: float = 0.3, of_device: float = 0.5) -
         if unused < share:
             continue
         yield Finding(
-            title=f"{memory.name} has {size_text(taken)} reserved at its peak, {unused:.0%} of it not in tensors",
+            title=f"{memory.name} has {size_text(taken)} reserved at its peak, {percent(unused)} of it not in tensors",
             severity="low",
             confidence="medium",
             time_us=0.0,
@@ -164,3 +180,13 @@ def _smaller(trace: Trace) -> str:
     if len(trace.events.find(r"autograd::engine", Kind.OPERATOR)):
         return "A smaller batch with gradient accumulation, activation checkpointing, 16-bit types (autocast)."
     return "A smaller batch, torch.inference_mode(), 16-bit weights, del of what isn't needed any more."
+
+
+def _by_transforms(trace: Trace) -> bool:
+    """Whether the profiler itself may hold tensors: gradients, but no optimizer, as torch.func's transforms have it."""
+    events = trace.events
+    return (
+        "record_shapes" in trace.info.flags
+        and len(events.find(r"autograd::engine", Kind.OPERATOR)) > 0
+        and not len(events.find(r"Optimizer\.", Kind.ANNOTATION))
+    )

@@ -14,6 +14,7 @@ from torchfx.profiler.trace.columns import Int32
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent
 
 __all__ = ["many_tiny_copies"]
 
@@ -56,7 +57,7 @@ def many_tiny_copies(
         return
     count = sum(map(len, found))
     yield Finding(
-        title=f"{count} small copies in {len(found)} runs take {part:.1%} of the time while nothing is computed",
+        title=f"{count} small copies in {len(found)} runs take {percent(part)} of the time while nothing is computed",
         severity=severity_of(part),
         confidence="medium",
         time_us=lost,

@@ -10,7 +10,6 @@ from torchfx.profiler.rules.copies.transfers import (
     PAGEABLE,
     Transfers,
     exposed,
-    size_text,
     step_count,
     transfers,
 )
@@ -21,6 +20,7 @@ from torchfx.profiler.trace.columns import Int64
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.peaks import peaks_of
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent, size_text
 
 __all__ = ["low_bandwidth", "pageable_copy", "rate_text"]
 
@@ -31,13 +31,13 @@ SMALL = 4096
 @rule(
     "C1",
     "pageable-copy",
-    source="`Pageable` in the copy's name, as in Nsight Systems' rule on asynchronous copies; 1 % of the window",
+    source="`Pageable` in the copy's name, as in Nsight Systems' rule on asynchronous copies; 1% of the window",
     needs={"gpu"},
 )
 def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 1e6) -> Iterator[Finding]:
     """Data is copied between the device and host memory that isn't pinned.
 
-    Sees: copies named `Pageable` that take 1 % of the window while nothing else runs on the device, or that move a
+    Sees: copies named `Pageable` that take 1% of the window while nothing else runs on the device, or that move a
     megabyte in every step. Scalars read back are left out.
 
     Costs: the driver copies through a pinned buffer of its own, at a fraction of the bus's speed, and the call returns
@@ -56,9 +56,9 @@ def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 
         if not len(rows) or (part < share and not recurring):
             continue
         yield Finding(
-            title=f"{size_text(per_step)} per step go {text} unpinned memory, {part:.1%} of the time by themselves"
+            title=f"{size_text(per_step)} per step go {text} unpinned memory, {percent(part)} of the time by themselves"
             if trace.steps_found
-            else f"{size_text(per_step)} go {text} unpinned memory, {part:.1%} of the time by themselves",
+            else f"{size_text(per_step)} go {text} unpinned memory, {percent(part)} of the time by themselves",
             severity=severity_of(part),
             confidence="high",
             time_us=alone,
@@ -74,7 +74,7 @@ def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 
 @rule(
     "C2",
     "low-bandwidth",
-    source="70 % of what pinned copies reach: 8 GB/s on PCIe 3, 18 GB/s from PCIe 4 on; as in Holistic Trace Analysis",
+    source="70% of what pinned copies reach: 8 GB/s on PCIe 3, 18 GB/s from PCIe 4 on; as in Holistic Trace Analysis",
     needs={"gpu"},
 )
 def low_bandwidth(

@@ -8,24 +8,25 @@ import numpy as np
 
 from torchfx.profiler.rules.compute.kernels import Flags
 from torchfx.profiler.rules.copies.pinned import SMALL, rate_text
-from torchfx.profiler.rules.copies.transfers import PAGEABLE, exposed, size_text, step_count, transfers
+from torchfx.profiler.rules.copies.transfers import PAGEABLE, exposed, step_count, transfers
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.columns import Int32, Int64
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent, size_text
 
 __all__ = ["device_ping_pong", "transfer_share"]
 
 DIRECTIONS = {"HtoD": "from host to device", "DtoH": "from device to host", "PtoP": "between devices"}
 
 
-@rule("C5", "transfer-share", source="5 % per direction, or 10 transfers per step, as in TraceLens", needs={"gpu"})
+@rule("C5", "transfer-share", source="5% per direction, or 10 transfers per step, as in TraceLens", needs={"gpu"})
 def transfer_share(trace: Trace, *, share: float = 0.05, per_step: float = 10) -> Iterator[Finding]:
     """Copies between host and device take time of their own in every step.
 
-    Sees: per direction, the time in which copies run and the device computes nothing, from 5 % of the window on; or
-    more than 10 copies of 4 kB and more per step which together cost 1 %. Copies that overlap with kernels are free.
+    Sees: per direction, the time in which copies run and the device computes nothing, from 5% of the window on; or
+    more than 10 copies of 4 kB and more per step which together cost 1%. Copies that overlap with kernels are free.
 
     Costs: the device waits for its data.
 
@@ -52,7 +53,7 @@ def transfer_share(trace: Trace, *, share: float = 0.05, per_step: float = 10) -
         }[way]
         each = f", {len(rows) / step_count(trace):.0f} per step" if trace.steps_found else ""
         yield Finding(
-            title=f"Copies {text} take {part:.1%} of the time by themselves{each}",
+            title=f"Copies {text} take {percent(part)} of the time by themselves{each}",
             severity=severity_of(part),
             confidence="high",
             time_us=alone,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,12 +16,17 @@ from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
 
-__all__ = ["PAGEABLE", "PINNED", "Transfers", "exposed", "size_text", "step_count", "transfers"]
+__all__ = ["PAGEABLE", "PINNED", "Transfers", "exposed", "step_count", "transfers"]
 
 PAGEABLE: Final = 1
 PINNED: Final = 2
 
 _WAYS: Final = ("", "HtoD", "DtoH", "DtoD", "PtoP", "HtoH")
+
+# Intel's names, of PTI: M is memory the driver doesn't know, so pageable; H is the host's that it does know.
+_INTEL: Final = {
+    "M2D": (1, PAGEABLE), "H2D": (1, PINNED), "D2M": (2, PAGEABLE), "D2H": (2, PINNED), "D2D": (3, 0), "P2P": (4, 0)
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -89,20 +95,11 @@ def step_count(trace: Trace) -> int:
     return max(len(trace.steps_found), 1)
 
 
-def size_text(size: float) -> str:
-    """Bytes for people.
-
-    >>> size_text(115_600_000), size_text(2048)
-    ('115.6 MB', '2.0 kB')
-    """
-    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= scale:
-            return f"{size / scale:.1f} {unit}"
-    return f"{size:.0f} bytes"
-
-
 def _read(name: str, kind: str, source: str, target: str) -> tuple[int, int]:
     """Way and host memory from a copy's name or, where an exporter names all of them "Memcpy", its arguments."""
+    intel = re.match(r"Memcpy ([MHDP]2[MHDP])\b", name)
+    if intel:
+        return _INTEL.get(intel[1], (0, 0))
     text = f"{name} {kind}"
     way = next((i for i, known in enumerate(_WAYS) if known and known in text), 0)
     if not way and (kind or source):

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, rank, stake
-from torchfx.profiler.rules.copies.transfers import size_text, step_count, transfers
+from torchfx.profiler.rules.copies.transfers import step_count, transfers
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.columns import Int32
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent, size_text
 
 __all__ = ["dtod_volume"]
 
@@ -21,14 +22,14 @@ __all__ = ["dtod_volume"]
 @rule(
     "C9",
     "dtod-volume",
-    source="copies within the device's memory: 10 % of the window as in Holistic Trace Analysis, or 1 GB per step",
+    source="copies within the device's memory: 10% of the window as in Holistic Trace Analysis, or 1 GB per step",
     needs={"gpu"},
 )
 def dtod_volume(trace: Trace, *, share: float = 0.1, bytes_per_step: float = 1e9) -> Iterator[Finding]:
     """Much time goes to copies within the device's memory.
 
-    Sees: `Memcpy DtoD` and PyTorch's copy and concatenation kernels, from 10 % of the window on, or 1 GB of `Memcpy
-    DtoD` per step if that takes 2 %. Changes of type (`aten::to`) aren't counted.
+    Sees: `Memcpy DtoD` and PyTorch's copy and concatenation kernels, from 10% of the window on, or 1 GB of `Memcpy
+    DtoD` per step if that takes 2%. Changes of type (`aten::to`) aren't counted.
 
     Costs: memory traffic that computes nothing.
 
@@ -50,14 +51,14 @@ def dtod_volume(trace: Trace, *, share: float = 0.1, bytes_per_step: float = 1e9
         return
     moved = f", {size_text(per_step)} per step" if per_step >= 1e6 and trace.steps_found else ""
     yield Finding(
-        title=f"Copies within the device's memory take {part:.1%} of the time{moved}",
+        title=f"Copies within the device's memory take {percent(part)} of the time{moved}",
         severity=rank(trace, time_us),
         confidence="high",
         time_us=time_us,
         window=trace.window,
         evidence=_by_operator(trace, rows, operator) or evidence(trace, rows),
-        cause="The operators in the evidence write out what is in memory already, in another place or layout."
-        + caveat(trace),
+        cause=f"{'The operators in the evidence' if (operator >= 0).any() else 'These kernels and copies'} write out "
+        "what is in memory already, in another place or layout." + caveat(trace),
         fix=_fewer(trace, operator),
         linked=bool((operator >= 0).any()) and bool(len(events)),
     )

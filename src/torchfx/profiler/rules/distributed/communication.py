@@ -14,6 +14,7 @@ from torchfx.profiler.trace.collectives import Collective, collectives_of
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent, size_text
 
 __all__ = ["comm_share", "exposed_comm", "single_rank", "small_collectives"]
 
@@ -29,6 +30,11 @@ WRAPPERS: Final = (
         "gradient_as_bucket_view=True; with gradient accumulation wrap all but the last round in no_sync().",
     ),
 )
+PAIRS: Final = frozenset({"send", "recv", "send_recv"})
+PIPELINE: Final = (
+    "Most of it is sent from rank to rank. Between the stages of a pipeline: more and smaller micro-batches, stages of "
+    "equal time, an interleaved schedule (torch.distributed.pipelining); elsewhere isend and irecv ahead of time."
+)
 ELSE: Final = (
     "Start it earlier and wait later: async_op=True, and wait() where the result is used; or compute meanwhile."
 )
@@ -37,14 +43,14 @@ ELSE: Final = (
 @rule(
     "F1",
     "comm-share",
-    source="union of communication kernels; 10 % as in the TensorBoard plugin",
-    needs={"gpu"},
+    source="union of communication kernels; 10% as in the TensorBoard plugin",
+    needs={"gpu", "idle"},
 )
-def comm_share(trace: Trace, *, share: float = 0.1, exposed: float = 0.05) -> Iterator[Finding]:
+def comm_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
     """A good part of the time goes to communication between ranks.
 
     Sees: the union of all communication kernels as a share of the window, and the part of it during which nothing is
-    computed. Worth knowing where it is hidden behind computation; at stake is only the exposed part.
+    computed. Worth knowing where it is hidden behind computation; what isn't is exposed-comm's.
 
     Costs: hidden communication still takes memory bandwidth and multiprocessors from the computation beside it.
 
@@ -57,15 +63,17 @@ def comm_share(trace: Trace, *, share: float = 0.1, exposed: float = 0.05) -> It
     if not spent or spent < share * window.us:
         return
     yield Finding(
-        title=f"Communication runs for {spent / window.us:.0%} of the time; for {alone / window.us:.0%} nothing is "
-        "computed meanwhile",
-        severity="low" if alone >= exposed * window.us else "info",
+        title=f"Communication runs for {percent(spent / window.us)} of the time; for {percent(alone / window.us)} "
+        "nothing is computed meanwhile",
+        severity="info",
         confidence="high",
         time_us=alone,
         window=window,
         evidence=_by_kind(trace),
         cause="Every step exchanges data between the ranks; the time includes waiting for ranks that come later.",
-        fix="Exchange less: accumulate gradients over several batches before they are reduced, reduce them in bf16, "
+        fix=PIPELINE
+        if _point_to_point(trace)
+        else "Exchange less: accumulate gradients over several batches before they are reduced, reduce them in bf16, "
         "or give each rank more work between two exchanges.",
         linked=True,
     )
@@ -74,8 +82,8 @@ def comm_share(trace: Trace, *, share: float = 0.1, exposed: float = 0.05) -> It
 @rule(
     "F2",
     "exposed-comm",
-    source="communication minus computation, as unions over streams; 5 % of the window",
-    needs={"gpu"},
+    source="communication minus computation, as unions over streams; 5% of the window",
+    needs={"gpu", "idle"},
 )
 def exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """The device communicates while it computes nothing.
@@ -98,7 +106,7 @@ def exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     rows = np.array([c.row for c in found], np.int32)
     start, end = trace.events.ts[rows], trace.events.end[rows]
     yield Finding(
-        title=f"For {total / window.us:.0%} of the time the device only communicates; {hidden:.0%} of the "
+        title=f"For {percent(total / window.us)} of the time the device only communicates; {percent(hidden)} of the "
         "communication is hidden",
         severity=severity_of(total / window.us),
         confidence="high",
@@ -116,7 +124,7 @@ def exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     "F7",
     "small-collectives",
     source="sizes that record_param_comms and communication kernels tell; 50 per step below 1 MB",
-    needs={"gpu"},
+    needs={"gpu", "idle"},
 )
 def small_collectives(
     trace: Trace, *, size_mb: float = 1.0, per_step: int = 50, share: float = 0.01
@@ -142,7 +150,7 @@ def small_collectives(
     if median >= size_mb * 1e6 or total < share * trace.window.us:
         return
     yield Finding(
-        title=f"{len(found) / len(steps):.0f} collectives per step, half of them below {_size(median)}",
+        title=f"{len(found) / len(steps):.0f} collectives per step, half of them below {size_text(median)}",
         severity=severity_of(total / trace.window.us),
         confidence="high",
         time_us=total,
@@ -176,8 +184,8 @@ def single_rank(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     if ranks < 2 or not spent or spent < share * trace.window.us:
         return
     yield Finding(
-        title=f"Communication takes {spent / trace.window.us:.0%} of the time, and one rank of {ranks} can't show how "
-        "much is waiting",
+        title=f"Communication takes {percent(spent / trace.window.us)} of the time, and one rank of {ranks} can't show "
+        "how much is waiting",
         severity="info",
         confidence="high",
         time_us=spent,
@@ -202,14 +210,22 @@ def _by_kind(
     for name in dict.fromkeys(c.name for c in every):
         same = np.array([c.name == name for c in every])
         sizes = [c.bytes for c in every if c.name == name and c.bytes > 0]
-        note = f"median size {_size(float(np.median(sizes)))}" if sizes else ""
+        note = f"median size {size_text(float(np.median(sizes)))}" if sizes else ""
         first = evidence(trace, rows[same], times=spent[same], limit=1)[0]
         us, n = int(spent[same].sum()) / 1000, int(same.sum())
         items.append(Evidence(name, n, us, first.start_us, first.where, first.stack, note))
     return tuple(sorted(items, key=lambda item: -(item.time_us or 0)))[:5]
 
 
+def _point_to_point(trace: Trace) -> bool:
+    """Whether most of the communication is sent from one rank to another, as between the stages of a pipeline."""
+    found = trace.derived(collectives_of)
+    return 2 * sum(c.duration for c in found if c.name in PAIRS) > sum(c.duration for c in found)
+
+
 def _overlap_advice(trace: Trace) -> str:
+    if _point_to_point(trace):
+        return PIPELINE
     events = trace.events
     kinds = (Kind.ANNOTATION, Kind.OPERATOR)
     return next((advice for pattern, advice in WRAPPERS if len(events.find(pattern, *kinds))), ELSE)
@@ -217,11 +233,3 @@ def _overlap_advice(trace: Trace) -> str:
 
 def _union(found: list[Collective]) -> Intervals:
     return Intervals.union([c.start for c in found], [c.start + c.duration for c in found])
-
-
-def _size(size: float) -> str:
-    """Bytes for people, as nccl-tests count: 1 MB is a million."""
-    for limit, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if size >= limit:
-            return f"{size / limit:.3g} {unit}"
-    return f"{size:.0f} B"

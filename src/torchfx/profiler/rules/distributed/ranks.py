@@ -12,6 +12,7 @@ from torchfx.profiler.rules.evidence import severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.window import Window
+from torchfx.profiler.wording import percent
 
 if TYPE_CHECKING:
     from torchfx.profiler.ranks.job import Job
@@ -23,7 +24,7 @@ __all__ = ["last_rank", "rank_imbalance"]
 @rule(
     "F3",
     "last-rank",
-    source="a collective ends on all ranks together, so the rank with the shortest duration came last; 60 % of steps",
+    source="a collective ends on all ranks together, so the rank with the shortest duration came last; 60% of steps",
     on="job",
 )
 def last_rank(job: Job, *, often: float = 0.6, share: float = 0.01, sure: float = 2.0) -> Iterator[Finding]:
@@ -56,8 +57,8 @@ def last_rank(job: Job, *, often: float = 0.6, share: float = 0.01, sure: float 
         return
     lost = min(lost, window.us)
     yield Finding(
-        title=f"Rank {rank} keeps the others waiting for {lost / window.us:.0%} of the time: longest of all in {count} "
-        f"of {every} {'steps' if stepped else 'collectives'}",
+        title=f"Rank {rank} keeps the others waiting for {percent(lost / window.us)} of the time: longest of all in "
+        f"{count} of {every} {'steps' if stepped else 'collectives'}",
         severity=severity_of(lost / window.us),
         confidence="high" if job.matched.by_number else "medium",
         time_us=lost,
@@ -72,13 +73,13 @@ def last_rank(job: Job, *, often: float = 0.6, share: float = 0.01, sure: float 
             for i in range(min(3, len(table)))
             if table["last"][i]
         ),
-        cause=f"It is behind {lost / total:.0%} of all waiting. {_why_late(job, position, lost)}",
+        cause=f"It is behind {percent(lost / total)} of all waiting. {_why_late(job, position, lost)}",
         fix=f"Open rank {rank}'s trace beside another one: compare its computation, its input and its host. If it "
         "computes the same in more time, its device is slower: clocks, temperature, another program.",
     )
 
 
-@rule("F4", "rank-imbalance", source="spread of the time spent computing; 10 %, severe from 30 %", on="job")
+@rule("F4", "rank-imbalance", source="spread of the time spent computing; 10%, severe from 30%", on="job")
 def rank_imbalance(job: Job, *, spread: float = 0.1, share: float = 0.02) -> Iterator[Finding]:
     """Ranks compute for different lengths of time.
 
@@ -101,7 +102,7 @@ def rank_imbalance(job: Job, *, spread: float = 0.1, share: float = 0.02) -> Ite
     over = float(compute[longest]) / median - 1
     shortest = int(np.argmin(compute))
     yield Finding(
-        title=f"Rank {job.numbers[longest]} computes {over:.0%} longer than the median rank",
+        title=f"Rank {job.numbers[longest]} computes {percent(over)} longer than the median rank",
         severity="high" if over >= 0.3 and lost >= 0.1 * window.us else severity_of(lost / window.us),
         confidence="medium",
         time_us=min(lost, window.us),
@@ -147,12 +148,14 @@ def _why_late(job: Job, position: int, lost_us: float) -> str:
 
     computes, idle = above(lambda s: s.compute), above(lambda s: s.duration - s.busy)
     if computes >= 0.05:
-        return f"It computes {computes:.0%} longer than the others."
+        return f"It computes {percent(computes)} longer than the others."
     own = _own_finding(job, position, lost_us)
     if own:
         return f"Its trace shows, more than the others': {own}"
     if job.summaries[position].device and idle >= 0.1:
-        return f"It computes no longer than the others, but its device is idle {idle:.0%} longer: its host is late."
+        return (
+            f"It computes no longer than the others, but its device is idle {percent(idle)} longer: its host is late."
+        )
     return "It computes no longer than the others; what delays it must be looked for in its trace."
 
 

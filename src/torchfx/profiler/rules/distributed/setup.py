@@ -13,6 +13,7 @@ from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent
 
 __all__ = ["backend", "data_parallel", "find_unused"]
 
@@ -88,8 +89,8 @@ def backend(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     if not total or total < share * trace.window.us:
         return
     yield Finding(
-        title=f"Ranks with GPUs communicate through {used}; the device waits {total / trace.window.us:.0%} of the time "
-        "for it",
+        title=f"Ranks with GPUs communicate through {used}; the device waits {percent(total / trace.window.us)} of the "
+        "time for it",
         severity=severity_of(total / trace.window.us),
         confidence="high",
         time_us=total,

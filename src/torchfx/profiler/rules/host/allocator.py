@@ -12,6 +12,7 @@ from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent
 
 __all__ = ["allocator_thrash"]
 
@@ -21,7 +22,7 @@ def allocator_thrash(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """Memory is taken from the driver, or given back, in every step.
 
     Sees: cudaMalloc, cudaFree, their hip names, or the driver's mapping calls, in at least half of the steps after the
-    first, taking 1 % of their time or more.
+    first, taking 1% of their time or more.
 
     Costs: the call itself, up to milliseconds; cudaFree also waits until the device has finished everything.
 
@@ -56,7 +57,8 @@ def allocator_thrash(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
             "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
         )
     yield Finding(
-        title=f"{len(rows) / len(steady):,.1f} calls per step get memory or free it, {spent / length:.0%} of the step",
+        title=f"{len(rows) / len(steady):,.1f} calls per step get memory or free it, {percent(spent / length)} of the "
+        "step",
         severity=severity_of(spent / length),
         confidence="high",
         time_us=min(spent / 1000, trace.window.us),

@@ -14,6 +14,7 @@ from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.launching import device_known
 from torchfx.profiler.trace.occupation import NEXT_BATCH
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent
 
 __all__ = ["dataloader_single_process", "dataloader_wait"]
 
@@ -23,7 +24,7 @@ IN_PROCESS = r"enumerate\(DataLoader\)#_SingleProcessDataLoaderIter"
 @rule(
     "B9",
     "dataloader-wait",
-    source="torch.profiler's `enumerate(DataLoader)#` annotation; 5 % as in the TensorBoard plugin",
+    source="torch.profiler's `enumerate(DataLoader)#` annotation; 5% as in the TensorBoard plugin",
 )
 def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """The program waits for its next batch.
@@ -61,7 +62,7 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         )
     idle = " while no device had work" if trace.has_gpu else ""
     yield Finding(
-        title=f"{total / window.us:.0%} of the time goes to waiting for the next batch{idle}",
+        title=f"{percent(total / window.us)} of the time goes to waiting for the next batch{idle}",
         severity=severity_of(total / window.us),
         confidence="high",
         time_us=total,
@@ -95,7 +96,8 @@ def dataloader_single_process(trace: Trace, *, share: float = 0.005) -> Iterator
     if not share <= (total / trace.window.us if trace.window.us else 0) < dataloader_wait.thresholds["share"]:
         return
     yield Finding(
-        title=f"The DataLoader has no workers; its {total / trace.window.us:.1%} of the time overlaps with nothing",
+        title=f"The DataLoader has no workers; its {percent(total / trace.window.us)} of the time overlaps with "
+        "nothing",
         severity="info",
         confidence="high",
         time_us=total,

@@ -10,7 +10,6 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.rules.wording import duration
 from torchfx.profiler.trace.gaps import Cause, idle_gaps
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
@@ -18,6 +17,7 @@ from torchfx.profiler.trace.launching import device_known
 from torchfx.profiler.trace.occupation import batch_waits, compiling, host_during
 from torchfx.profiler.trace.steps import Step
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import duration_ns, percent
 
 __all__ = ["between_steps_gap"]
 
@@ -30,14 +30,14 @@ HOUSEKEEPING: Final = (
 @rule(
     "B13",
     "between-steps-gap",
-    source="TraceML's residual: 10 % of the step outside of forward, backward and optimizer",
+    source="TraceML's residual: 10% of the step outside of forward, backward and optimizer",
 )
 def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.0) -> Iterator[Finding]:
     """The program does something else than computing, between or within its steps.
 
     Sees: time between one step and the next; annotations named after housekeeping (log, checkpoint, metrics,
     validation); and stretches of 500 us or more of the main thread without operator, call or annotation. With a GPU
-    only what leaves it idle with nothing queued, for 250 us or more at a time. 10 % of the window. Waiting for batches
+    only what leaves it idle with nothing queued, for 250 us or more at a time. 10% of the window. Waiting for batches
     and compilation are left out.
 
     Costs: that time, in every round it happens.
@@ -60,16 +60,17 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
     longest = int(np.argmax(lost.lengths))
     rows, times = host_during(trace, int(lost.starts[longest]), int(lost.ends[longest]))
     idle = " while the device is idle" if trace.has_gpu else ""
-    stretch = duration(lost.lengths.max())
+    stretch = duration_ns(lost.lengths.max())
     yield Finding(
-        title=f"{total / length:.0%} of the time the program computes nothing{idle}; longest stretch {stretch}",
+        title=f"{percent(total / length)} of the time the program computes nothing{idle}; longest stretch {stretch}",
         severity=severity_of(total / length),
         confidence="medium",
         time_us=total / 1000,
         window=trace.window,
         evidence=evidence(trace, rows, times=times, note="during the longest stretch")
         or (Evidence("no operator, call or annotation", len(lost), total / 1000, int(lost.starts[longest]) / 1000),),
-        cause="Python computes, reads or writes files, prints, or sleeps; the profiler doesn't see it."
+        cause="Python computes, reads or writes files, prints, sleeps, or waits for threads of its own, whose "
+        "operators are recorded with profile_all_threads only; the profiler doesn't see it."
         if not trace.has_stacks
         else "Python code outside of any operator; the frames in the evidence say which.",
         fix=(

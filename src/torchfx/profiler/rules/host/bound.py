@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.rules.evidence import evidence, severity_of
-from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.finding import SEVERITIES, Finding
 from torchfx.profiler.rules.host.pace import LONGEST_NS, callers, fewer_launches, launching
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.rules.wording import duration
 from torchfx.profiler.trace.gaps import Cause
 from torchfx.profiler.trace.launching import kernel_launches
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import duration_ns, percent
 
 __all__ = ["compute_bound", "overhead_bound"]
 
@@ -21,7 +21,7 @@ __all__ = ["compute_bound", "overhead_bound"]
 @rule(
     "B1",
     "overhead-bound",
-    source="device busy below 50 % as in the TensorBoard plugin, idle above 15 % as in TraceLens",
+    source="device busy below 50% as in the TensorBoard plugin, idle above 15% as in TraceLens",
     needs=("gpu", "idle", "order"),
 )
 def overhead_bound(
@@ -29,8 +29,8 @@ def overhead_bound(
 ) -> Iterator[Finding]:
     """The device waits for launches: the host cannot feed it.
 
-    Sees: gaps of up to 2 ms whose next launch was issued after the device had run dry. They make up 25 % of the window
-    or more and 80 % of all gaps of that length, and launches find at most one other in the queue. Waiting for batches,
+    Sees: gaps of up to 2 ms whose next launch was issued after the device had run dry. They make up 25% of the window
+    or more and 80% of all gaps of that length, and launches find at most one other in the queue. Waiting for batches,
     for the device, for the compiler, single long gaps, and a cold first step are left out.
 
     Costs: each operator costs the host some 5 to 50 us before its kernel starts, however short the kernel. When kernels
@@ -55,19 +55,20 @@ def overhead_bound(
         or found.queue > queue
     ):
         return
-    busy = found.busy_ns / length
+    busy, waits = found.busy_ns / length, total / length
+    doubtful = trace.has_stacks and busy >= 0.4  # without stacks to record the host might keep up
     durations = trace.events.dur[rows]
     rows, times = callers(trace, found.late)
     yield Finding(
-        title=f"The device is busy {busy:.0%} of the time and waits {total / length:.0%} of it for the next launch",
-        severity=severity_of(total / length),
-        confidence="high" if busy < 0.5 else "medium",
+        title=f"The device is busy {percent(busy)} of the time; for {percent(waits)} it waits for the next launch",
+        severity=min(severity_of(waits), "medium" if doubtful else "high", key=SEVERITIES.index),
+        confidence="low" if doubtful else "high" if busy < 0.5 else "medium",
         time_us=total / 1000,
         window=window,
         evidence=evidence(trace, rows, times=times, note="host time while the device waits"),
         cause=(
             f"Overhead-bound: {len(trace.derived(kernel_launches)):,} launches of kernels with a median of "
-            f"{duration(float(np.median(durations)))}; {len(found.late):,} times the device had run dry before."
+            f"{duration_ns(float(np.median(durations)))}; {len(found.late):,} times the device had run dry before."
             + (" Recorded Python stacks lengthen the gaps." if trace.has_stacks else "")
         ),
         fix=fewer_launches(trace),
@@ -78,13 +79,13 @@ def overhead_bound(
 @rule(
     "B2",
     "compute-bound",
-    source="90 % as in TraceML",
+    source="90% as in TraceML",
     needs=("gpu", "idle", "order"),
 )
 def compute_bound(trace: Trace, *, share: float = 0.9, queue: float = 2.0) -> Iterator[Finding]:
     """The device is the limit, as it should be.
 
-    Sees: the device busy for 90 % of the window or more, with two launches or more waiting in the queue, or with
+    Sees: the device busy for 90% of the window or more, with two launches or more waiting in the queue, or with
     CUDA graphs.
 
     Costs: nothing; tuning the host would gain nothing.
@@ -98,7 +99,7 @@ def compute_bound(trace: Trace, *, share: float = 0.9, queue: float = 2.0) -> It
     if not length or found.busy_ns < share * length or not (graphs or found.queue >= queue):
         return
     yield Finding(
-        title=f"The device is busy {found.busy_ns / length:.1%} of the time: it is the limit",
+        title=f"The device is busy {percent(found.busy_ns / length)} of the time: it is the limit",
         severity="info",
         confidence="high",
         time_us=found.busy_ns / 1000,

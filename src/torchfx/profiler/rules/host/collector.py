@@ -9,11 +9,11 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.rules.wording import duration, often
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.occupation import compiling
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import duration_ns, often
 
 __all__ = ["gc_pause"]
 
@@ -23,7 +23,7 @@ def gc_pause(trace: Trace, *, least_us: float = 1000.0, share: float = 0.01) -> 
     """Python collects garbage within steps.
 
     Sees: events named `Python GC` (recorded where the profiler is asked for them) or frames of `gc.collect`, together 1
-    ms or more and 1 % of the window. Those of the compiler are left out.
+    ms or more and 1% of the window. Those of the compiler are left out.
 
     Costs: the loop stands still meanwhile; a full collection walks every object of the process.
 
@@ -45,7 +45,7 @@ def gc_pause(trace: Trace, *, least_us: float = 1000.0, share: float = 0.01) -> 
     asked = Intervals.union(events.ts[frames], events.end[frames])
     called = (asked & paused).total * 2 > paused.total
     yield Finding(
-        title=f"Garbage collection stops the loop {often(len(paused))}, for {duration(paused.total)} in all",
+        title=f"Garbage collection stops the loop {often(len(paused))}, for {duration_ns(paused.total)} in all",
         severity=severity_of(paused.total / length),
         confidence="high",
         time_us=paused.total / 1000,

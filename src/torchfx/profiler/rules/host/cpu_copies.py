@@ -15,6 +15,7 @@ from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.columns import Int32, Int64
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent
 
 __all__ = ["cpu_copies"]
 
@@ -29,8 +30,8 @@ def cpu_copies(
 ) -> Iterator[Finding]:
     """Copies take a large part of the time on the CPU.
 
-    Sees: in a program without GPU, `aten::copy_` and what leads to it (to, contiguous, clone) with 15 % or more of the
-    operators' own time and 5 % of the window. Copies that an operator makes for itself (the bias of a matrix product,
+    Sees: in a program without GPU, `aten::copy_` and what leads to it (to, contiguous, clone) with 15% or more of the
+    operators' own time and 5% of the window. Copies that an operator makes for itself (the bias of a matrix product,
     the input of a sort) and those of less than 5 us, which only cost their call, don't count.
 
     Costs: memory is read and written without computing anything.
@@ -49,7 +50,8 @@ def cpu_copies(
     chosen, times = rows[copies], own[copies]
     asked = _asked_by(trace, chosen, times)
     yield Finding(
-        title=f"Copies take {spent / total:.0%} of the operators' time on the CPU, {spent / length:.0%} of the window",
+        title=f"Copies take {percent(spent / total)} of the operators' time on the CPU, {percent(spent / length)} of "
+        "the window",
         severity=severity_of(spent / length),
         confidence="high",
         time_us=min(spent / 1000, trace.window.us),

@@ -7,27 +7,28 @@ from typing import Final
 
 import numpy as np
 
+from torchfx.profiler.rules.compute.double import in_double
 from torchfx.profiler.rules.evidence import severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.host.cpu_time import COPIES, by_shape, own_time
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.rules.wording import shortened
 from torchfx.profiler.trace.columns import Int32
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.occupation import COMPILING
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent, shortened
 
 __all__ = ["cpu_hotspot"]
 
 HEAVY: Final = (
     r"aten::(mm|addmm|bmm|baddbmm|addmv|mv|matmul|linear|dot|_addmm_activation|einsum"
-    r"|\w*convolution\w*|\w*conv\dd?\w*|thnn_\w+|slow_conv\w*|_scaled_dot_product\w*|_fft\w*|lstm|gru|mkldnn\w*)$"
+    r"|\w*convolution\w*|\w*conv\dd?\w*|thnn_\w+|slow_conv\w*|_scaled_dot_product\w*|_fft\w*|lstm|gru|mkldnn\w*)_?$"
     r"|(mkldnn|onednn|mkl|quantized|torchfx_ext)::"
 )
 
 WRAPPERS: Final = (
     r"Torch-Compiled Region|CompiledFunction|## Call|AOTDispatcher|TorchDynamo|Pregraph|autograd::engine"
-    r"|nn\.Module:|" + COMPILING
+    r"|nn\.Module:|c10d::|record_param_comms|(gloo|mpi):|" + COMPILING
 )
 
 
@@ -37,7 +38,7 @@ def cpu_hotspot(
 ) -> Iterator[Finding]:
     """One operator takes most of the time on the CPU.
 
-    Sees: in a program without GPU, an operator with 30 % or more of all operators' own time and 15 % of the window;
+    Sees: in a program without GPU, an operator with 30% or more of all operators' own time and 15% of the window;
     with the shapes it was called with, where they were recorded. Copies have a rule of their own, cpu-copies, and so
     have many calls of less than 20 us, dispatch-flood.
 
@@ -65,7 +66,8 @@ def cpu_hotspot(
         return
     part, whole = spent[best] / total, min(spent[best] / length, 1.0)
     yield Finding(
-        title=f"{shortened(name)} takes {part:.0%} of the operators' time on the CPU, {whole:.0%} of all time",
+        title=f"{shortened(name)} takes {percent(part)} of the operators' time on the CPU, {percent(whole)} of all "
+        "time",
         severity="info" if heavy else severity_of(whole),
         confidence="high",
         time_us=min(float(spent[best]) / 1000, trace.window.us),
@@ -82,14 +84,22 @@ def cpu_hotspot(
 def _hotspot_fix(trace: Trace, name: str, rows: Int32, *, heavy: bool) -> str:
     types = {trace.events.text("Input type", int(row)) or "" for row in rows[:20]}
     advice = []
-    if any("double" in text for text in types):
+    if in_double(trace, rows).mean() > 0.5:
         advice.append("compute in float32: inputs are float64, at half the speed or less")
     if heavy:
         if "conv" in name:
-            advice.append("channels_last memory format for model and input")
-        if not any("bfloat16" in text.lower() or "half" in text.lower() for text in types):
+            advice.append("the channels_last memory format for model and input")
+        if name.startswith("aten::") and not any(
+            "bfloat16" in text.lower() or "half" in text.lower() for text in types
+        ):
             advice.append("torch.autocast('cpu', torch.bfloat16) on processors with AVX-512 BF16 or AMX")
         advice.append("torch.set_num_threads at the number of physical cores")
+    elif name in ("aten::cat", "aten::stack"):
+        often = len(rows) >= 10 * max(len(trace.steps_found), 1)
+        advice.append(
+            "write the pieces into one tensor made beforehand"
+            + (", or collect them in a list and join them once" if often else "")
+        )
     else:
         compiled = len(trace.events.find(r"Torch-Compiled Region", Kind.OPERATOR, Kind.ANNOTATION)) > 0
         advice.append(

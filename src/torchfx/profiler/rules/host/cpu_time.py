@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import numpy as np
@@ -14,6 +15,9 @@ from torchfx.profiler.trace.occupation import compiling
 from torchfx.profiler.trace.trace import Trace
 
 __all__ = ["COPIES", "by_shape", "own_time"]
+
+_NOTHING: Final = re.compile(r"(,\s*\[\])+\]$")
+"""What follows the last tensor in a list of shapes: arguments without one."""
 
 COPIES: Final = r"aten::(copy_|_to_copy|to|contiguous|clone|_copy_from|_copy_from_and_resize|resolve_(conj|neg))$"
 
@@ -39,5 +43,6 @@ def by_shape(trace: Trace, rows: Int32, times: Int64) -> tuple[Evidence, ...]:
     for i in np.argsort(-total, kind="stable")[:3].tolist():
         same = which == i
         text = trace.events.texts[int(distinct[i])] if distinct[i] >= 0 else "unknown"
+        text = _NOTHING.sub("]", text)
         found += evidence(trace, rows[same], times=times[same], limit=2, note=f"inputs {text[:80]}")
     return tuple(sorted(found, key=lambda item: -(item.time_us or 0.0))[:5])

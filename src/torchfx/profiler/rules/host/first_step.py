@@ -9,7 +9,6 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.rules.wording import duration, shortened
 from torchfx.profiler.trace.columns import Int32
 from torchfx.profiler.trace.contrast import longer_in, operators_in, unhurried
 from torchfx.profiler.trace.intervals import Intervals
@@ -17,6 +16,7 @@ from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.occupation import batch_waits, compiling
 from torchfx.profiler.trace.steps import Step
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import duration, duration_ns, shortened
 
 __all__ = ["first_step_cold"]
 
@@ -60,9 +60,11 @@ def first_step_cold(
         ):
             rows, times = longer_in(trace, steps[0], steps[1:])
             late = _late_beginnings(trace, gap_ratio, min(gap_us, excess / 5000))
-            first, usual = duration(own[0]), duration(rest)
+            first, usual = duration_ns(own[0]), duration_ns(rest)
             yield Finding(
-                title=f"The first step takes {first}, the others {usual} (median of {len(own) - 1})",
+                title=f"The first step takes {first}, the others {usual} (median of {len(own) - 1})"
+                if len(own) > 2
+                else f"The first step takes {first}, the other one {usual}",
                 severity="low",
                 confidence="low" if not alike else "high" if own[0] >= 3 * rest else "medium",
                 time_us=min(excess / 1000, trace.window.us),
@@ -78,7 +80,7 @@ def first_step_cold(
     for found in _late_beginnings(trace, gap_ratio, gap_us)[:1]:
         waited = found.time_us or 0.0
         yield Finding(
-            title=f"The first {shortened(found.name)} waits {duration(1000 * waited)} for its first operator",
+            title=f"The first {shortened(found.name)} waits {duration(waited)} for its first operator",
             severity="low",
             confidence="medium",
             time_us=min(waited, trace.window.us),
@@ -112,7 +114,7 @@ def _late_beginnings(trace: Trace, ratio: float, least_us: float) -> list[Eviden
         delay = events.ts[lane[after]] - events.ts[same]
         rest = float(np.median(delay[1:]))
         if delay[0] - rest >= least_us * 1000 and delay[0] >= ratio * max(rest, 1.0):
-            note = f"until its first operator; {duration(rest)} in later rounds"
+            note = f"until its first operator; {duration_ns(rest)} in later rounds"
             found += evidence(trace, same[:1], times=delay[:1], note=note)
     return sorted(found, key=lambda item: -(item.time_us or 0.0))
 

@@ -12,12 +12,12 @@ from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.host.slicing import slicing_loops
 from torchfx.profiler.rules.host.views import VIEWS
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.rules.wording import duration, shortened
 from torchfx.profiler.trace.columns import Int32, Int64
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.occupation import batch_waits, compiling, outer_operators
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import duration_ns, percent, shortened
 
 __all__ = ["dispatch_flood"]
 
@@ -37,7 +37,7 @@ def dispatch_flood(
 
     Sees: an operator called 100 times per step or more (1000 times where there are no steps) by the program itself, not
     from within another operator, each call taking less than 20 us on average. On a GPU counts the time it keeps the
-    device waiting, on a CPU all of it: 10 % of the window or more. Optimizers, compilation, the making of batches
+    device waiting, on a CPU all of it: 10% of the window or more. Optimizers, compilation, the making of batches
     and loops over a tensor (tensor-for-loop) are left out.
 
     Costs: every call pays Python, dispatch and launch, mostly 5 to 20 us, however little it computes.
@@ -65,9 +65,9 @@ def dispatch_flood(
     others = f" and {len(often) - 1} other" + ("s" if len(often) > 2 else "") if len(often) > 1 else ""
     rate = f"{count / steps:,.0f} x per step" if steps else f"{count:,} x"
     waiting = "the device waits" if trace.has_gpu else "that takes"
-    each, part = duration(spent[best] / count), total / length
+    each, part = duration_ns(spent[best] / count), total / length
     yield Finding(
-        title=f"{shortened(name, 30)}{others}: called {rate} for {each} each; {waiting} {part:.0%} of the time",
+        title=f"{shortened(name, 30)}{others}: called {rate} for {each} each; {waiting} {percent(part)} of the time",
         severity=severity_of(part),
         confidence="medium",
         time_us=total / 1000,

@@ -11,11 +11,11 @@ from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.host.pace import settled
 from torchfx.profiler.rules.host.queue import FULL
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.rules.wording import duration
 from torchfx.profiler.trace.gaps import device_window
 from torchfx.profiler.trace.launching import kernel_launches, launch_queues
 from torchfx.profiler.trace.occupation import compiling
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import duration_ns
 
 __all__ = ["launch_outliers"]
 
@@ -29,8 +29,9 @@ __all__ = ["launch_outliers"]
 def launch_outliers(trace: Trace, *, long_us: float = 50.0, share: float = 0.01) -> Iterator[Finding]:
     """Some launches take unusually long, and the device waits for them.
 
-    Sees: launching calls of more than 50 us, and the time during them in which no device has work: 1 % of the window or
-    more. Calls into a full queue wait by design and are not counted, nor are compilation and a cold first step.
+    Sees: launching calls of more than 50 us, and the time during them in which no device has work: 1% of the window or
+    more. Calls into a full queue wait by design and are not counted, nor are launches of graphs, compilation and a
+    cold first step.
 
     Costs: the device's time during these calls.
 
@@ -39,6 +40,7 @@ def launch_outliers(trace: Trace, *, long_us: float = 50.0, share: float = 0.01)
     """
     events = trace.events
     rows = trace.derived(kernel_launches)
+    rows = rows[~np.isin(rows, trace.links.graph_launches)]  # those take as long as they have nodes
     rows = rows[(events.dur[rows] > long_us * 1000) & trace.in_steps(rows) & (events.ts[rows] >= settled(trace))]
     full = [queue.launches[queue.depth >= FULL] for queue in trace.derived(launch_queues)]
     rows = rows[~np.isin(rows, np.concatenate(full))] if full else rows
@@ -58,7 +60,7 @@ def launch_outliers(trace: Trace, *, long_us: float = 50.0, share: float = 0.01)
         cause = "The thread was held up: by another thread, by the processor's other work, or in the driver."
         fix = "Check that the process has free cores (taskset, cgroup limits) and what its other threads do meanwhile."
     yield Finding(
-        title=f"{_launches(len(rows))} more than {long_us:.0f} us, up to {duration(events.dur[rows].max())}",
+        title=f"{_launches(len(rows))} more than {long_us:.0f} us, up to {duration_ns(events.dur[rows].max())}",
         severity="low" if once else severity_of(total / length),
         confidence="medium",
         time_us=min(total / 1000, window.us),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
@@ -20,6 +21,14 @@ __all__ = ["optimizer_for_loop", "zero_grad_memset"]
 MULTI = r"(?i).*(multi_tensor_apply|_foreach|fused_?(adam|sgd|adagrad|lamb|optim)|_fused_|CompiledFxGraph|triton)"
 
 
+ALONE: Final = r"Optimizer\.step#(LBFGS|SparseAdam)\."
+"""Optimizers of PyTorch that have neither a fused nor a foreach implementation."""
+
+FUSED: Final = frozenset({"Adam", "AdamW", "SGD"})
+FOREACH: Final = frozenset({"Adadelta", "Adafactor", "Adagrad", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"})
+"""What torch.optim offers besides, as of PyTorch 2.13; foreach gains nothing on the CPU."""
+
+
 @rule("B15", "optimizer-for-loop", source="torch.profiler's pattern matcher, single-tensor optimizers")
 def optimizer_for_loop(
     trace: Trace, *, launches: int = 30, share: float = 0.005, cpu_share: float = 0.1
@@ -28,7 +37,7 @@ def optimizer_for_loop(
 
     Sees: frames such as `_single_tensor_adam`, or an `Optimizer.step#` with 30 launches per step or more, most kernels
     under 20 us and none for many tensors at once (`_foreach`, `multi_tensor_apply`, `fused`). Time at stake is what the
-    optimizer takes on the device, gaps included, 0.5 % of the window or more; on a CPU its own time, from 10 %.
+    optimizer takes on the device, gaps included, 0.5% of the window or more; on a CPU its own time, from 10%.
 
     Costs: several launches per parameter, where one for all of them does the same.
 
@@ -36,7 +45,7 @@ def optimizer_for_loop(
     """
     events = trace.events
     rows = events.find(r"Optimizer\.step#", Kind.ANNOTATION)
-    rows = rows[trace.in_steps(rows)]
+    rows = rows[trace.in_steps(rows) & ~events.names_matching(ALONE)[events.name[rows]]]
     if not len(rows):
         return
     spans = Intervals.union(events.ts[rows], events.end[rows])
@@ -60,7 +69,8 @@ def optimizer_for_loop(
     spent = _on_device(trace, rows, calls) if on_device else spans.clip(trace.window.start, trace.window.end)
     if spent.total < (share if on_device else cpu_share) * length:
         return
-    name = trace.name(int(rows[0])).partition("#")[2].partition(".")[0] or "The optimizer"
+    longest = events.texts[int(np.bincount(events.name[rows], weights=events.dur[rows]).argmax())]
+    name = longest.partition("#")[2].partition(".")[0] or "The optimizer"
     calls_ = "launches" if on_device else "operators"
     per_step = len(calls) / len(rows) if on_device else len(inside) / len(rows)
     yield Finding(
@@ -69,12 +79,21 @@ def optimizer_for_loop(
         confidence="high" if loop else "medium",
         time_us=spent.total / 1000,
         window=trace.window,
-        evidence=evidence(trace, rows)
+        evidence=evidence(trace, rows, note="on the host")
         + (evidence(trace, work, limit=3) if on_device else evidence(trace, inside, limit=3)),
-        cause="Each parameter's update is a handful of small operators of its own.",
-        fix=f"{name}(..., fused=True)" + (" or foreach=True." if on_device else "."),
+        cause="Each parameter's update is a handful of operators of its own.",
+        fix=_at_once(name, on_device=on_device),
         linked=loop,
     )
+
+
+def _at_once(name: str, *, on_device: bool) -> str:
+    """How this optimizer updates all parameters together."""
+    if name in FUSED or (name == "Adagrad" and not on_device):
+        return f"{name}(..., fused=True)" + (" or foreach=True." if on_device else ".")
+    if name in FOREACH and on_device:
+        return f"{name}(..., foreach=True)."
+    return "torch.compile the optimizer's step, or write it with torch._foreach_* operators."
 
 
 def _on_device(trace: Trace, rows: Int32, calls: Int32) -> Intervals:

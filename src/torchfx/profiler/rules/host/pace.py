@@ -48,12 +48,11 @@ def launching(trace: Trace) -> Launching:
     gaps = trace.derived(idle_gaps)
     elsewhere = (trace.derived(compiling) | trace.derived(batch_waits)).overlap(gaps.starts, gaps.ends)
     chosen = gaps.of(Cause.HOST, Cause.CALL) & (gaps.lengths <= LONGEST_NS) & (elsewhere * 2 < gaps.lengths)
-    start = settled(trace)
-    chosen &= gaps.starts >= start
-    late = Intervals(gaps.starts[chosen], gaps.ends[chosen])
-    window = device_window(trace)
+    start, window = settled(trace), device_window(trace)
     if window.start < start < window.end:
         window = Window(f"{window.name} without the first, cold one", start, window.end)
+    chosen &= (gaps.starts >= max(start, window.start)) & (gaps.ends <= window.end)
+    late = Intervals(gaps.starts[chosen], gaps.ends[chosen])
     busy = trace.gpu.busy.clip(window.start, window.end).total
     queue = trace.derived(queue_at_launch)
     return Launching(

@@ -9,11 +9,11 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.rules.wording import duration
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.occupation import batch_waits, compiling, outer_operators
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import duration_ns, percent
 
 __all__ = ["python_bound"]
 
@@ -27,7 +27,7 @@ __all__ = ["python_bound"]
 def python_bound(trace: Trace, *, share: float = 0.4, operators: int = 50, long_us: float = 500.0) -> Iterator[Finding]:
     """Most of the time passes between operators, in Python.
 
-    Sees: on the loop's thread, the gaps between one operator or call and the next, each shorter than 500 us: 40 % of
+    Sees: on the loop's thread, the gaps between one operator or call and the next, each shorter than 500 us: 40% of
     the window or more, over 50 operators at least. With a GPU only what lies in the device's idle time. Waits for
     batches and compilation don't count, nor do traces with Python stacks, whose recording takes time just there.
 
@@ -57,9 +57,9 @@ def python_bound(trace: Trace, *, share: float = 0.4, operators: int = 50, long_
     if not length or total < share * length:
         return
     compiled = len(events.find(r"Torch-Compiled Region", Kind.OPERATOR, Kind.ANNOTATION)) > 0
-    each = duration(total / len(outer))
+    each = duration_ns(total / len(outer))
     yield Finding(
-        title=f"{total / length:.0%} of the time passes in Python between operators, {each} before each",
+        title=f"{percent(total / length)} of the time passes in Python between operators, {each} before each",
         severity=severity_of(total / length),
         confidence="medium",
         time_us=total / 1000,

@@ -13,6 +13,7 @@ from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.launching import kernel_launches
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent
 
 __all__ = ["runtime_query_noise"]
 
@@ -34,7 +35,7 @@ def runtime_query_noise(
     """Much of the time in the driver is questions.
 
     Sees: calls that ask and change nothing (cudaFuncGetAttributes, cudaOccupancyMaxActiveBlocksPerMultiprocessor,
-    cudaEventQuery, hipGetDeviceProperties, ...): more than 20 % of the time in runtime calls without waits, or more
+    cudaEventQuery, hipGetDeviceProperties, ...): more than 20% of the time in runtime calls without waits, or more
     than three per launch. Calls of a millisecond or more are left out: they set up the driver, once.
 
     Costs: usually microseconds. An occupancy question belongs to a heavy kernel that adapts its launch (matrix
@@ -56,11 +57,11 @@ def runtime_query_noise(
         return
     threads = events.lane[rows]
     elsewhere = float(np.mean(threads != trace.main_lane))
-    place = f", {elsewhere:.0%} of them on other threads" if elsewhere > 0.1 else ""
+    place = f", {percent(elsewhere)} of them on other threads" if elsewhere > 0.1 else ""
     part = asked / max(work, 1)
     each = len(rows) / launches
     yield Finding(
-        title=f"{each:.1f} questions to the driver per launch: {part:.0%} of the time in its calls{place}",
+        title=f"{each:.1f} questions to the driver per launch: {percent(part)} of the time in its calls{place}",
         severity="info",
         confidence="high",
         time_us=min(asked / 1000, trace.window.us),

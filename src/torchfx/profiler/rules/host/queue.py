@@ -8,11 +8,11 @@ from typing import Final
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.rules.wording import often
 from torchfx.profiler.trace.gaps import Cause, device_window, idle_gaps
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.launching import launch_queues
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import often, percent
 
 __all__ = ["FULL", "queue_saturated", "stalled_queue"]
 
@@ -64,7 +64,7 @@ def stalled_queue(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
     """Work is queued, and the device doesn't begin it.
 
     Sees: gaps of more than 5 us whose next work had been launched, and its call had returned, before the device ran
-    dry: 10 % of the window or more.
+    dry: 10% of the window or more.
 
     Costs: the gaps. The host isn't the reason, so making it faster gains nothing.
 
@@ -86,7 +86,7 @@ def stalled_queue(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
         cause = "Several streams are in use, and the default stream waits for all others."
     work, lengths = gaps.work[chosen], gaps.lengths[chosen]
     yield Finding(
-        title=f"The device is idle {total / length:.0%} of the time although work is queued for it",
+        title=f"The device is idle {percent(total / length)} of the time although work is queued for it",
         severity=severity_of(total / length),
         confidence="medium",
         time_us=min(total / 1000, window.us),

@@ -11,9 +11,9 @@ from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.host.bound import overhead_bound
 from torchfx.profiler.rules.host.pace import fewer_launches, launching
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.rules.wording import duration
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import duration_ns
 
 __all__ = ["short_kernels"]
 
@@ -55,7 +55,8 @@ def short_kernels(trace: Trace, *, share: float = 0.5, short_us: float = 10.0) -
         time_us=total / 1000,
         window=window,
         evidence=evidence(trace, work[small], note="short kernels"),
-        cause=f"The device waits {duration(total)} before kernels that take {duration(events.dur[work[small]].sum())}.",
+        cause=f"The device waits {duration_ns(total)} before kernels that take "
+        f"{duration_ns(events.dur[work[small]].sum())}.",
         fix=fewer_launches(trace),
         linked=True,
     )

@@ -16,6 +16,7 @@ from torchfx.profiler.trace.columns import Int32
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.occupation import batch_waits, compiling, outer_operators
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent
 
 __all__ = ["SlicingLoops", "slicing_loops", "tensor_for_loop"]
 
@@ -73,7 +74,7 @@ def tensor_for_loop(trace: Trace, *, short_us: float = 200.0, share: float = 0.0
     """A Python loop goes over a tensor.
 
     Sees: ten or more `aten::select`, `slice`, `index` or `unbind` calls of the program itself, of one shape, at most
-    eight other calls apart, and the time from the first to the last: 5 % of the window or more; on a GPU only the part
+    eight other calls apart, and the time from the first to the last: 5% of the window or more; on a GPU only the part
     during which the device waits. Rounds of more than 200 us are work that is worth its call.
 
     Costs: each round pays Python and dispatch for a slice of the data.
@@ -90,12 +91,20 @@ def tensor_for_loop(trace: Trace, *, short_us: float = 200.0, share: float = 0.0
     if inside.total > len(runs.rows) * short_us * 1000 or not length or lost < share * length:
         return
     yield Finding(
-        title=f"A Python loop over a tensor, up to {runs.longest:,} rounds, takes {lost / length:.0%} of the time",
+        title=f"A Python loop over a tensor, up to {runs.longest:,} rounds, takes {percent(lost / length)} of the time",
         severity=severity_of(lost / length),
         confidence="medium",
         time_us=lost / 1000,
         window=trace.window,
-        evidence=evidence(trace, runs.rows),
+        evidence=(*evidence(trace, runs.rows, limit=2), *evidence(trace, _called(trace, runs), limit=3)),
         cause="The loop takes one slice after another out of a tensor and calls operators on each.",
         fix="Compute on the whole tensor (broadcasting, batched operators, torch.vmap); torch.compile for recurrences.",
     )
+
+
+def _called(trace: Trace, runs: SlicingLoops) -> Int32:
+    """What the loops call besides taking slices."""
+    rows = trace.derived(outer_operators)
+    inside = runs.spans.overlap(trace.events.ts[rows], trace.events.end[rows]) > 0
+    found: Int32 = rows[inside & ~np.isin(trace.events.name[rows], np.unique(trace.events.name[runs.rows]))]
+    return found

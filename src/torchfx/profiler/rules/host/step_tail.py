@@ -9,10 +9,10 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.rules.wording import duration
 from torchfx.profiler.trace.contrast import longer_in, operators_in, unhurried
 from torchfx.profiler.trace.steps import Step
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import duration_ns
 
 __all__ = ["step_tail"]
 
@@ -21,7 +21,7 @@ __all__ = ["step_tail"]
 def step_tail(trace: Trace, *, ratio: float = 1.5, steps: int = 5, share: float = 0.02) -> Iterator[Finding]:
     """Some steps take much longer than the others.
 
-    Sees: among five steps or more, the first left out, some longer than 1.5 times the median, which together lose 2 %
+    Sees: among five steps or more, the first left out, some longer than 1.5 times the median, which together lose 2%
     of the window or more; and what differs in them. With a GPU only what the device is idle for counts: a host that
     waits until the device has caught up loses nothing.
 
@@ -44,7 +44,7 @@ def step_tail(trace: Trace, *, ratio: float = 1.5, steps: int = 5, share: float 
     others = [found[1:][i] for i in range(len(own)) if i not in set(slow.tolist())]
     rows, times = longer_in(trace, worst, others)
     cause, fix = _why(trace, worst, others, int(times.sum()))
-    usual, longest = duration(typical), duration(own.max())
+    usual, longest = duration_ns(typical), duration_ns(own.max())
     take = "takes" if len(slow) == 1 else "take"
     yield Finding(
         title=f"{len(slow)} of {len(own)} steps {take} over {ratio:g} times the median {usual}, up to {longest}",

@@ -15,6 +15,7 @@ from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
 from torchfx.profiler.trace.waits import Waits, host_waits
+from torchfx.profiler.wording import percent
 
 __all__ = ["explicit_sync"]
 
@@ -48,7 +49,7 @@ PRINTING: Final = r".*(_tensor_str\.py|<built-in function print>|logging/__init_
 @rule(
     "B7",
     "explicit-sync",
-    source="Nsight Systems' rule on synchronisation calls; 5 % of the window",
+    source="Nsight Systems' rule on synchronisation calls; 5% of the window",
     needs=("gpu", "idle", "order"),
 )
 def explicit_sync(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
@@ -56,7 +57,7 @@ def explicit_sync(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
 
     Sees: synchronising calls (cudaStreamSynchronize, cudaDeviceSynchronize, copies that don't return before they are
     done, ...) within the window, without the profiler's own at the end. Of each counts the idle time it is answerable
-    for: from the device running dry until its next work, and no more than the call's own duration. 5 % of the window.
+    for: from the device running dry until its next work, and no more than the call's own duration. 5% of the window.
 
     Costs: not the wait itself, during which the device works, but that the host begins to launch only when the device
     has nothing left.
@@ -76,6 +77,8 @@ def explicit_sync(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         groups.setdefault(_reason(trace, int(waits.rows[i])), []).append(i)
     for (reason, owner), members in groups.items():
         chosen = np.array(members)
+        if int(waits.idle[chosen].sum()) * 5 < share * length:  # no less than the union, which takes longer to find
+            continue
         stall = Intervals.union(waits.starts[chosen], waits.ends[chosen]) & trace.idle
         if stall.total * 5 < share * length or stall.total * 5 < waits.stalls.total:
             continue
@@ -103,10 +106,9 @@ def _finding(trace: Trace, waits: Waits, chosen: np.ndarray, stall: int, reason:
     inside = f" in {owner}" if owner else ""
     steps = len(trace.steps_found)
     per_step = f", {len(rows) / steps:.1f} per step" if 0 < steps <= len(rows) else ""
+    idle = f"leave it idle {percent(stall / length)} of the time"
     return Finding(
-        title=f"{len(rows):,} waits for the device{inside}{per_step} leave it idle {stall / length:.0%} of the time"[
-            :120
-        ],
+        title=f"{len(rows):,} waits for the device{inside}{per_step} {idle}"[:120],
         severity=severity_of(stall / length),
         confidence="high",
         time_us=stall / 1000,

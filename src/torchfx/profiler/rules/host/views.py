@@ -11,6 +11,7 @@ from torchfx.profiler.rules.host.bound import overhead_bound
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent
 
 __all__ = ["VIEWS", "view_dispatch"]
 
@@ -30,7 +31,7 @@ VIEWS: Final = (
 def view_dispatch(trace: Trace, *, share: float = 0.3) -> Iterator[Finding]:
     """Much of the host's time goes to calls that only make views.
 
-    Sees: transpose, view, expand, select and their like with 30 % or more of the operators' own time on the host, in a
+    Sees: transpose, view, expand, select and their like with 30% or more of the operators' own time on the host, in a
     program that waits for its launches (overhead-bound).
 
     Costs: a view computes nothing, but its dispatch costs the host a few microseconds, and here the host is the limit.
@@ -49,7 +50,7 @@ def view_dispatch(trace: Trace, *, share: float = 0.3) -> Iterator[Finding]:
         return
     chosen, times = rows[views], own[views]
     yield Finding(
-        title=f"{spent / total:.0%} of the operators' own time on the host goes to views, which compute nothing",
+        title=f"{percent(spent / total)} of the operators' own time on the host goes to views, which compute nothing",
         severity=severity_of(min(spent / 1000, trace.window.us) / trace.window.us),
         confidence="medium",
         time_us=min(spent / 1000, trace.window.us),

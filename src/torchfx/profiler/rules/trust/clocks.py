@@ -10,6 +10,7 @@ from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import duration_ns
 
 __all__ = ["clock_skew"]
 
@@ -19,7 +20,7 @@ def clock_skew(trace: Trace, *, tolerance_us: float = 5.0, share: float = 0.01) 
     """Device work begins before its launch, or has times that cannot be.
 
     Sees: kernels, copies and fills that start more than 5 us before the call with their correlation id; and events
-    without a time, with a negative or endless duration, or placed at time 0: more than 1 % of the work.
+    without a time, with a negative or endless duration, or placed at time 0: more than 1% of the work.
 
     Costs: nothing that compares host and device can be believed: launch latency, queue, the reason of a gap. What
     concerns the device alone stays true.
@@ -38,8 +39,7 @@ def clock_skew(trace: Trace, *, tolerance_us: float = 5.0, share: float = 0.01) 
         return
     found: tuple[Evidence, ...] = evidence(trace, work[known][skewed], times=early[skewed], limit=3, note="too early")
     if count > share * np.count_nonzero(known):
-        worst = int(early.max()) / 1000
-        title = f"{count:,} pieces of device work begin before their launch, by up to {worst:,.0f} us"
+        title = f"{count:,} pieces of device work begin before their launch, by up to {duration_ns(int(early.max()))}"
     else:
         title = f"{broken:,} events have times that cannot be, and were left out"
         kinds = {

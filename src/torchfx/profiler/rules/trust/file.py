@@ -10,6 +10,7 @@ from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import size_text
 
 __all__ = ["huge_trace", "repaired_file"]
 
@@ -90,7 +91,7 @@ def huge_trace(trace: Trace, *, megabytes: float = 500, events: float = 2_000_00
         advice.append("leave out profile_memory")
     fix = "; ".join(advice) or "record a shorter part of the program"
     yield Finding(
-        title=f"The trace holds {len(trace):,} events in {trace.size / 1e6:,.0f} MB",
+        title=f"The trace holds {len(trace):,} events in {size_text(trace.size)}",
         severity="info",
         confidence="high",
         time_us=0.0,

@@ -12,6 +12,7 @@ from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.columns import Int32
 from torchfx.profiler.trace.gaps import Cause, idle_gaps
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent
 
 __all__ = ["graph_replay_unrecorded"]
 
@@ -25,7 +26,7 @@ __all__ = ["graph_replay_unrecorded"]
 def graph_replay_unrecorded(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """CUDA graphs were replayed, but not all they did was recorded.
 
-    Sees: calls that launch a graph and left no device work at all; or, with some of it recorded, more than 5 % of the
+    Sees: calls that launch a graph and left no device work at all; or, with some of it recorded, more than 5% of the
     window in which the next work is a queued graph's and the device nevertheless shows nothing.
 
     Costs: what looks idle may have been busy, so rules that speak of idle time are muted.
@@ -48,7 +49,7 @@ def graph_replay_unrecorded(trace: Trace, *, share: float = 0.05) -> Iterator[Fi
         cause = "The profiler did not trace the nodes of replayed CUDA graphs."
     elif hidden > share * (trace.window.end - trace.window.start):
         part = hidden / (trace.window.end - trace.window.start)
-        title = f"{part:.0%} of the window looks idle although a graph was queued: not all its nodes are recorded"
+        title = f"{percent(part)} of the window looks idle although a graph was queued: not all its nodes are recorded"
         rows = graphs
         cause = (
             "The launch was issued long before and nothing else ran: graph nodes are missing from the trace, or the "

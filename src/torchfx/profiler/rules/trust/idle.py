@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.rules.wording import duration
 from torchfx.profiler.trace.gaps import device_window, giant_gap
 from torchfx.profiler.trace.occupation import host_during
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import duration_ns, percent
 
 __all__ = ["idle_definition", "one_giant_gap"]
 
@@ -24,7 +24,7 @@ __all__ = ["idle_definition", "one_giant_gap"]
 def one_giant_gap(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     """One gap makes up most of the device's idle time.
 
-    Sees: a stretch without device work that is longer than all other gaps together and takes 20 % of the window or
+    Sees: a stretch without device work that is longer than all other gaps together and takes 20% of the window or
     more.
 
     Costs: any average over the window is an average over this gap: "the device is idle most of the time" is true and
@@ -44,12 +44,12 @@ def one_giant_gap(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     busy = trace.gpu.busy.clip(window.start, window.end).total
     leading = start == window.start
     place = "before the first work" if leading else "in the middle"
-    elsewhere = f"; without it {1 - busy / rest:.0%} is idle" if rest > 0 else ""
+    elsewhere = f"; without it {percent(1 - busy / rest)} is idle" if rest > 0 else ""
     last = trace.steps_found[-1] if trace.steps_found else None
     rows, times = host_during(trace, start, end)
     within = last is not None and len(trace.steps_found) >= 3 and start >= trace.steps_found[0].end
     yield Finding(
-        title=f"One gap of {duration(length)} {place} is {part:.0%} of the window{elsewhere}",
+        title=f"One gap of {duration_ns(length)} {place} is {percent(part)} of the window{elsewhere}",
         severity=severity_of(part) if within else "info",
         confidence="high",
         time_us=length / 1000,
@@ -95,7 +95,8 @@ def idle_definition(trace: Trace, *, points: float = 10.0) -> Iterator[Finding]:
         return
     first, last = trace.gpu.span
     yield Finding(
-        title=f"Idle is {in_steps:.1%} of the steps, but {in_span:.1%} of the time from first to last device work",
+        title=f"Idle is {percent(in_steps)} of the steps, but {percent(in_span)} of the time from first to last "
+        "device work",
         severity="info",
         confidence="high",
         time_us=max(0, first - window.start + window.end - last) / 1000

@@ -10,10 +10,10 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.rules.wording import duration
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import HOST, Kind
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import duration_ns, percent
 
 __all__ = ["buffer_request", "closing_sync", "lazy_loading", "profiler_overhead"]
 
@@ -42,7 +42,7 @@ def profiler_overhead(trace: Trace, *, share: float = 0.5, frames: int = 200) ->
     asked = ", ".join(sorted(trace.info.flags & {"with_stack", "record_shapes", "profile_memory", "with_modules"}))
     kinds = (Kind.PYTHON, Kind.OPERATOR, Kind.RUNTIME, Kind.MEMORY)
     yield Finding(
-        title=f"{python / host:.0%} of the host's events are Python frames: host times are longer than usual"
+        title=f"{percent(python / host)} of the host's events are Python frames: host times are longer than usual"
         if python
         else "Stacks, shapes and memory were recorded: host times are longer than usual",
         severity="info",
@@ -65,7 +65,7 @@ def profiler_overhead(trace: Trace, *, share: float = 0.5, frames: int = 200) ->
 def buffer_request(trace: Trace, *, share: float = 0.002) -> Iterator[Finding]:
     """The device stands still while the profiler gets its buffers.
 
-    Sees: overhead events such as `Activity Buffer Request` during which no device has work, 0.2 % of the window or
+    Sees: overhead events such as `Activity Buffer Request` during which no device has work, 0.2% of the window or
     more.
 
     Costs: nothing without the profiler. That time is left out of idle time.
@@ -81,7 +81,7 @@ def buffer_request(trace: Trace, *, share: float = 0.002) -> Iterator[Finding]:
     early = int(lost[trace.events.ts[rows] < first].sum()) * 2 > total
     what = "before the first work of the device" if early else "between two pieces of work"
     yield Finding(
-        title=f"{duration(total)} of apparent idle time are the profiler's own, {what}",
+        title=f"{duration_ns(total)} of apparent idle time are the profiler's own, {what}",
         severity="info",
         confidence="high",
         time_us=total / 1000,
@@ -102,30 +102,30 @@ def buffer_request(trace: Trace, *, share: float = 0.002) -> Iterator[Finding]:
 def closing_sync(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """The last wait for the device is the profiler's.
 
-    Sees: a device synchronisation at the end, outside of every operator and annotation, of 1 % of the window or more.
+    Sees: a device synchronisation at the end, outside of every operator and annotation, of 1% of the window or more.
 
     Costs: nothing without the profiler, which waits here for all queued work so as to record it. Its length shows how
     far the device was behind the host.
 
-    Fix: none; it isn't counted as the program's.
+    Fix: none; it isn't counted as the program's, but for gaps in the device's work during it.
     """
     row = trace.closing_sync
     if row < 0 or trace.events.dur[row] < share * (trace.window.end - trace.window.start):
         return
     start, end = int(trace.events.ts[row]), int(trace.events.end[row])
     busy = trace.gpu.busy.clip(start, end).total / max(end - start, 1)
-    state = f"; the device is busy in {busy:.0%} of it" if busy >= 0.5 else ""
+    state = f"; the device is busy in {percent(busy)} of it" if busy >= 0.5 else ""
     after = int(trace.events.end[trace.links.work].max()) - start
-    behind = f" The device was {duration(after)} behind the host." if after > 0 else ""
+    behind = f" The device was {duration_ns(after)} behind the host." if after > 0 else ""
     yield Finding(
-        title=f"The last {trace.name(row)}, {duration(end - start)}, is the profiler's{state}",
+        title=f"The last {trace.name(row)}, {duration_ns(end - start)}, is the profiler's{state}",
         severity="info",
         confidence="medium",
         time_us=float(max(0, min(end, trace.window.end) - max(start, trace.window.start))) / 1000,
         window=trace.window,
         evidence=evidence(trace, [row]),
         cause=f"When it stops, the profiler waits for the device.{behind}",
-        fix="Nothing to do: it isn't in the program and isn't counted.",
+        fix="Nothing to do: without the profiler the program doesn't wait here.",
     )
 
 
@@ -137,7 +137,7 @@ def closing_sync(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
 def lazy_loading(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """Kernels were loaded while being measured.
 
-    Sees: module loading, by the driver's overhead events or by calls such as cuModuleLoadData, for 1 % of the window or
+    Sees: module loading, by the driver's overhead events or by calls such as cuModuleLoadData, for 1% of the window or
     more.
 
     Costs: the first use of each kernel loads its code. That happens once per process, so it is no part of a typical
@@ -153,7 +153,7 @@ def lazy_loading(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     if not len(rows) or spent < share * (end - start):
         return
     yield Finding(
-        title=f"{spent / (end - start):.1%} of the window went to loading kernels' code",
+        title=f"{percent(spent / (end - start))} of the window went to loading kernels' code",
         severity=min(severity_of(spent / (end - start)), "medium", key=("info", "low", "medium", "high").index),
         confidence="high",
         time_us=spent / 1000,

@@ -9,10 +9,10 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.rules.wording import duration
 from torchfx.profiler.trace.kinds import HOST, Kind
 from torchfx.profiler.trace.launching import kernel_launches, lost_launches
 from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import duration_ns, percent
 
 __all__ = ["cpu_only", "dropped_kernels", "no_gpu_activity", "pre_window_kernels"]
 
@@ -83,7 +83,7 @@ def dropped_kernels(trace: Trace, *, share: float = 0.01, wrong: float = 0.1) ->
     """Some launches have no kernel: a part of the device's work is missing.
 
     Sees: calls that launch one kernel each, outside the recording of CUDA graphs, whose correlation id no device work
-    has: more than 1 % of them. Graph launches have a rule of their own, graph-replay-unrecorded.
+    has: more than 1% of them. Graph launches have a rule of their own, graph-replay-unrecorded.
 
     Costs: idle time is overstated by what the missing kernels took.
 
@@ -98,7 +98,7 @@ def dropped_kernels(trace: Trace, *, share: float = 0.01, wrong: float = 0.1) ->
         return
     part = len(lost) / len(launches)
     yield Finding(
-        title=f"{len(lost):,} of {len(launches):,} kernel launches ({part:.1%}) have no kernel in the trace",
+        title=f"{len(lost):,} of {len(launches):,} kernel launches ({percent(part)}) have no kernel in the trace",
         severity="high" if part >= wrong else "low",
         confidence="high",
         time_us=0.0,
@@ -114,7 +114,7 @@ def dropped_kernels(trace: Trace, *, share: float = 0.01, wrong: float = 0.1) ->
 def pre_window_kernels(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """The device worked on what was launched before recording began.
 
-    Sees: kernels, copies and fills whose launch is not in the trace, more than 1 % of the device's work.
+    Sees: kernels, copies and fills whose launch is not in the trace, more than 1% of the device's work.
 
     Costs: nothing. They count as busy time, but belong to no step of this trace, and tools that leave them out report
     another idle time.
@@ -136,11 +136,11 @@ def pre_window_kernels(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
         )
         fix = "Record with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]."
     else:
-        title = f"{kernels:,} kernels were launched before recording began; for {duration(lag)} nothing else ran"
+        title = f"{kernels:,} kernels were launched before recording began; for {duration_ns(lag)} nothing else ran"
         behind = int((trace.events.ts[known] - trace.events.ts[trace.links.launch[trace.links.launch >= 0]]).max())
         cause = (
             "The device was behind the host when the profiler started and first did what was queued. "
-            f"Work waits up to {duration(behind)} in the queue."
+            f"Work waits up to {duration_ns(behind)} in the queue."
         )
         fix = (
             "They are counted as busy time. Call torch.cuda.synchronize() before the first recorded step to avoid them."

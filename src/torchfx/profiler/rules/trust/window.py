@@ -30,7 +30,9 @@ def steps_missing(trace: Trace) -> Iterator[Finding]:
     if (steps and not steps[0].inferred) or not len(trace.events.rows(*HOST)):
         return
     if steps:
-        title = f"No recorded steps; {len(steps)} rounds were inferred: {steps[0].name}"
+        mark = steps[0].name.removeprefix("between ")
+        which = f"of {mark}" if steps[0].row >= 0 else f"from one {mark} to the next"
+        title = f"No recorded steps; {len(steps)} rounds were inferred, {which}"
         rows = [step.row for step in steps if step.row >= 0]
         cause = "The profiler had no schedule, or step() was not called. What repeats stands in for steps."
     else:

@@ -78,7 +78,7 @@ def generated(name: str) -> KernelName | None:
     label = f"triton {found[1]} {listed}".strip()
     limit = 60 - len(tail)
     short = (label if len(label) <= limit else label[: limit - 1] + "…") + tail
-    text = f"generated {kind} kernel of {len(fused)} fused operators: {', '.join(fused)}"
+    text = f"generated {kind} kernel of {len(fused)} fused operator{'s' if len(fused) > 1 else ''}: {', '.join(fused)}"
     return KernelName(short, "Triton", operation, fused=fused, description=text)
 
 

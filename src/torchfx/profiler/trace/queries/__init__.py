@@ -1,35 +1,30 @@
-"""Questions people ask of a trace; each answer is a `Table`. `Trace` has every one of them as a method."""
+"""Questions people ask of a trace; each answer is a `Table`. `Trace` has every one of them as a method.
+
+A question is loaded when it is first asked: a report on a trace needs few of them.
+"""
 
 from __future__ import annotations
 
-from torchfx.profiler.trace.queries.arguments import arguments
-from torchfx.profiler.trace.queries.compilation import compilation
-from torchfx.profiler.trace.queries.copies import copies
-from torchfx.profiler.trace.queries.critical_path import critical_path
-from torchfx.profiler.trace.queries.event_table import event_table
-from torchfx.profiler.trace.queries.idle import idle_table
-from torchfx.profiler.trace.queries.kernels import kernels
-from torchfx.profiler.trace.queries.launches import launches
-from torchfx.profiler.trace.queries.memory import memory
-from torchfx.profiler.trace.queries.module_times import module_times
-from torchfx.profiler.trace.queries.ops import ops
-from torchfx.profiler.trace.queries.overlap import overlap
-from torchfx.profiler.trace.queries.sql import sql
-from torchfx.profiler.trace.queries.step_times import step_times
+from importlib import import_module
+from typing import Any
 
-__all__ = [
-    "arguments",
-    "compilation",
-    "copies",
-    "critical_path",
-    "event_table",
-    "idle_table",
-    "kernels",
-    "launches",
-    "memory",
-    "module_times",
-    "ops",
-    "overlap",
-    "sql",
-    "step_times",
-]
+__all__ = ["Question"]
+
+
+class Question:
+    """A question as a method of a class. It puts the function in its own place when it is first looked up.
+
+    Args:
+        name: the file in this package, and the function in it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __set_name__(self, owner: type, method: str) -> None:
+        self._owner, self._method = owner, method
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        function = getattr(import_module(f"{__name__}.{self._name}"), self._name)
+        setattr(self._owner, self._method, function)
+        return getattr(owner if instance is None else instance, self._method)

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.trace.columns import Int64
+from torchfx.profiler.trace.columns import Floats, Int64
 
 __all__ = ["Groups", "us"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def us(ns: npt.ArrayLike) -> Floats:

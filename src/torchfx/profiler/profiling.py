@@ -1,0 +1,66 @@
+"""`with profile(...) as p:` around a loop, `p.step()` at the end of each turn; at the end, what is slow and why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from torchfx.profiler.capture import Capture
+from torchfx.profiler.capture import profile as capture_only
+from torchfx.profiler.reading_back import read_back
+from torchfx.profiler.rules.finding import Finding
+
+__all__ = ["profile"]
+
+
+class profile(capture_only):  # noqa: N801  (spelled as torch.profiler.profile is)
+    """Record some steps of a loop with `torch.profiler`, and write a folder that says what is slow and why.
+
+    The first steps run unprofiled, as do those after the last window: their time is the baseline that the profiler's
+    own cost is reported against. Nothing that goes wrong with profiling stops the program; it is told as a
+    `ProfileWarning` at the end of the block.
+
+    Args:
+        path: the folder to write; if it exists, `path-2`, `path-3`, ... Under torchrun each rank writes
+            `path/rank0` and so on. It appears when it is complete; `findings.json` follows a moment later.
+        wait: steps that run unprofiled before each window, >= 0.
+        warmup: steps under the profiler that are dropped, >= 0.
+        active: steps recorded, >= 1.
+        repeat: number of windows, >= 1.
+        shapes: record the sizes of the operators' inputs.
+        memory: record every allocation; adds `memory.json`.
+        stacks: record Python stacks; adds a table by stack and folded stacks, and makes steps much longer.
+        flops: estimate floating point operations.
+        modules: record the module hierarchy where TorchScript knows it.
+        cuda: record the GPU; None records it where there is one.
+        sync_events: record when the CPU waits for the GPU, and streams for each other.
+        tensorboard: also write what TensorBoard's profiler plugin reads, into `tensorboard/`.
+
+    Attributes:
+        result: the `Capture` after the block; `print(p.result)` shows it, findings included.
+        findings: what the rules found in the first window, the most time at stake first; () where it was not read.
+
+    Raises:
+        ArgumentError: a step count out of its range.
+        ArgumentTypeError: a path that is none.
+
+    >>> import tempfile, torch
+    >>> folder = tempfile.mkdtemp()
+    >>> with profile(folder + "/run", wait=1, warmup=1, active=2) as p:
+    ...     for _ in range(6):
+    ...         y = torch.ones(64).cos()
+    ...         p.step()
+    >>> p.result.steps_recorded, [row.calls for row in p.result.operators if row.name == "aten::cos"]
+    (2, [2])
+    >>> "Where the time goes" in p.result.explanation, (p.result.folder / "findings.json").is_file()
+    (True, True)
+    """
+
+    findings: tuple[Finding, ...] = ()
+
+    def _finish(self, capture: Capture) -> Capture:
+        if capture.folder is None:
+            return capture
+        explanation = read_back(capture.folder, Path.cwd())
+        self.findings = explanation.findings
+        return replace(capture, explanation=explanation.text)

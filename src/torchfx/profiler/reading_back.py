@@ -1,0 +1,123 @@
+"""The end of a run: the traces in its folder are read, and the folder says what is wrong.
+
+Recording knows nothing of reading; here the two halves meet.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from torchfx.errors import TorchFXError
+from torchfx.profiler.capture.folder import add_file, rank_of
+from torchfx.profiler.loading import load
+from torchfx.profiler.pyproject import find_pyproject
+from torchfx.profiler.ranks.folder import later_windows
+from torchfx.profiler.report import PLAIN, Style, describe, render
+from torchfx.profiler.report.digest import digest
+from torchfx.profiler.rules.diagnose import diagnose
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.settings import chosen, settings_from
+from torchfx.profiler.wording import counted, size_text
+
+__all__ = ["LARGEST", "Explanation", "read_back"]
+
+LARGEST: Final = 50_000_000
+"""Bytes of compressed traces that are read: some 3 million events, which takes 10 s."""
+
+_FILE: Final = Style(width=100, unicode=True)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What the traces of a run say: as a few lines of text, and the findings in the first."""
+
+    text: str
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Window:
+    file: str
+    report: dict[str, Any]
+    findings: tuple[Finding, ...]
+
+
+def read_back(folder: Path, directory: Path, style: Style = PLAIN) -> Explanation:
+    """Read the traces of a run; write `findings.json`, and for later windows `findings-2.json`; complete `report.txt`.
+
+    Nothing is raised, whatever goes wrong: the program has run and its folder is whole. The text tells it.
+
+    Args:
+        folder: of the run.
+        directory: where the program was started: settings of rules are looked for there and above.
+        style: of the text.
+    """
+    command = f"torchfx explain {shlex.quote(str(folder))}"
+    try:
+        windows, unread = _read(folder, directory)
+        if not windows:
+            return Explanation(f"The trace is large; {command} reads it and says what is wrong.")
+        said = (folder / "report.txt").read_text(encoding="utf-8")
+        add_file(folder / "report.txt", f"{said}\n{render(windows[0].report, style=_FILE)}")
+        parts = [digest(windows[0].report, style), *_others(windows, unread, style), _pointers(folder, command)]
+        return Explanation("\n\n".join(parts), windows[0].findings)
+    except (TorchFXError, OSError) as error:
+        why = str(error)
+    except Exception as error:  # noqa: BLE001
+        # A mistake of ours or a lack of memory: the program's own end must not change for any of them.
+        why = f"{type(error).__name__}: {error}"
+    return Explanation(f"The trace was not read ({' '.join(why.split())}); {command} tries again.")
+
+
+def _read(folder: Path, directory: Path) -> tuple[list[_Window], int]:
+    """Every window with its findings, written beside it, as far as they aren't too large; and how many were."""
+    settings = settings_from(find_pyproject(directory))
+    rules = chosen(settings)
+    asked = tuple(rule.code for rule in rules if rule.on == "trace")
+    first = folder / "trace.json.gz"
+    found: list[_Window] = []
+    size = unread = 0
+    for path in (first, *later_windows(first)):
+        size += path.stat().st_size
+        if size > LARGEST:
+            unread += 1
+            continue
+        # A program may have made errors of what is none by default, in Python or in NumPy.
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            trace = load(path)
+            diagnosis = diagnose(trace, rules=rules, thresholds=settings.thresholds)
+            report = describe(trace, diagnosis, asked, folder.name)
+        file = path.name.replace("trace", "findings").removesuffix(".gz")
+        add_file(folder / file, render(report, "json"))
+        found.append(_Window(file, report, diagnosis.findings))
+    return found, unread
+
+
+def _others(windows: Sequence[_Window], unread: int, style: Style) -> Iterator[str]:
+    """A sentence on each later window."""
+    lines = []
+    for window in windows[1:]:
+        verdict = window.report["verdict"]
+        sentence = f"{window.report['window']['name']}: {verdict['kind']}. {verdict['sentence']} ({window.file})"
+        lines += style.wrap(style.plain(sentence))
+    if unread:
+        more = counted(unread, "more window was", "more windows were")
+        lines.append(f"{more} not read, since all together are larger than {size_text(LARGEST)}.")
+    if lines:
+        yield "\n".join(lines)
+
+
+def _pointers(folder: Path, command: str) -> str:
+    lines = [f"{command} shows the evidence."]
+    if rank_of(os.environ) is not None:
+        lines.append(f"torchfx explain {shlex.quote(str(folder.parent))} compares the ranks.")
+    return "\n".join(lines)

@@ -1,0 +1,135 @@
+"""What limits a program that runs on the processor alone: shares of its window, a word and a sentence."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from torchfx.profiler.report import host
+from torchfx.profiler.report.span import of_window, span_of
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import enumeration, percent
+
+__all__ = ["processor_verdict"]
+
+_SHORT_NS: Final = 10_000
+"""An operator whose own time is less is mostly the cost of calling it."""
+
+_OVERHEAD: Final = 0.4
+_STALL: Final = 0.2
+_MOST: Final = 0.5
+"""From which share of the window calls and Python, or something else, are the limit; of two stalls that reach the
+second number, neither is unless it takes the third."""
+
+_LABELS: Final = {
+    "compute-bound": "operators that compute",
+    "overhead-bound": "short operators and the Python around them",
+    "compiled": "code of torch.compile, with what calls it,",
+    "input-bound": "waiting for the next batch",
+    "compile-bound": "compiling",
+}
+
+
+def processor_verdict(trace: Trace, breakdown: dict[str, Any]) -> tuple[str, str]:
+    """Return the verdict's kind and its sentence.
+
+    Args:
+        trace: what was read.
+        breakdown: where its window went.
+    """
+    shares = _shares(trace, {part["name"]: part["share"] for part in breakdown["parts"]})
+    kind = _kind(shares)
+    return kind, _sentence(trace, kind, shares)
+
+
+def _shares(trace: Trace, parts: dict[str, float]) -> dict[str, float]:
+    """Shares of the window by what they would make the program, if they were the most.
+
+    Besides: "short", a part of overhead; "between", the rest of it; "compiled", code of torch.compile, which may
+    compute or only call: the kernels in it aren't recorded; "running", all of the operators' time.
+    """
+    length = max(trace.window.end - trace.window.start, 1)
+    loose = min(_loose(trace) / length, parts.get("optimizer", 0.0))
+    running = sum(parts.get(name, 0.0) for name in ("operators", "backward", "optimizer")) - loose
+    short = min(_short(trace) / length, running)
+    between = parts.get("python", 0.0) + parts.get("waiting", 0.0) + loose
+    return {
+        "compute-bound": running - short,
+        "overhead-bound": between + short,
+        "input-bound": parts.get("data", 0.0),
+        "compile-bound": parts.get("compiling", 0.0),
+        "short": short,
+        "between": between,
+        "compiled": parts.get("wrapper", 0.0),
+        "running": running,
+    }
+
+
+def _loose(trace: Trace) -> int:
+    """Time in the optimizer between its operators, nanoseconds."""
+    inside = host.named(trace, host.OPTIMIZER, Kind.ANNOTATION) - host.calling(trace) - _elsewhere(trace)
+    return inside.clip(trace.window.start, trace.window.end).total
+
+
+def _short(trace: Trace) -> int:
+    """The own time of operators that is mostly the cost of calling them, nanoseconds; without data and compilation."""
+    events, window = trace.events, trace.window
+    rows = events.rows(Kind.OPERATOR)
+    rows = rows[(events.ts[rows] >= window.start) & (events.ts[rows] < window.end)]
+    rows = rows[~events.names_matching(f"{host.WRAPPER}|{host.COMPILING}")[events.name[rows]]]
+    rows = rows[_elsewhere(trace).overlap(events.ts[rows], np.asarray(events.end[rows])) == 0]
+    own = trace.calls.self_time[rows]
+    return int(own[own < _SHORT_NS].sum())
+
+
+def _elsewhere(trace: Trace) -> Intervals:
+    """Making batches and compiling, which have shares of their own."""
+    loading = host.named(trace, host.LOADING, Kind.ANNOTATION)
+    return loading | host.named(trace, host.COMPILING, Kind.OPERATOR, Kind.ANNOTATION)
+
+
+def _kind(shares: dict[str, float]) -> str:
+    stalls = {kind: shares[kind] for kind in ("overhead-bound", "input-bound", "compile-bound")}
+    worst = max(stalls, key=lambda kind: stalls[kind])
+    if stalls[worst] < _MOST and sum(share >= _STALL for share in stalls.values()) > 1:
+        return "mixed"
+    if stalls[worst] >= (_OVERHEAD if worst == "overhead-bound" else _STALL):
+        return worst
+    if shares["overhead-bound"] >= _STALL and shares["overhead-bound"] + shares["compiled"] >= _OVERHEAD:
+        return "mixed"
+    return "compute-bound" if shares["compute-bound"] + shares["compiled"] >= stalls[worst] else worst
+
+
+def _sentence(trace: Trace, kind: str, shares: dict[str, float]) -> str:
+    share = shares.get(kind, 0.0)
+    amount = f"for {percent(share)} of {span_of(trace)} ({of_window(trace, share)})"
+    computing, what = shares["running"], "operators run"
+    if shares["compiled"] >= _STALL / 2:
+        computing, what = computing + shares["compiled"], "operators and compiled code run"
+    running = f"{what} for {percent(computing)}"
+    if kind == "mixed":
+        order = sorted(_LABELS, key=lambda one: -shares[one])
+        named = [one for one in order if shares[one] >= _STALL / 2]
+        told = enumeration(
+            [f"{percent(shares[one])} goes to {_LABELS[one]}" for one in named[:1]]
+            + [f"{percent(shares[one])} to {_LABELS[one]}" for one in named[1:]]
+        )
+        return f"No single limit: of {span_of(trace)} ({of_window(trace, 1.0)}), {told.rstrip(',')}."
+    if kind == "overhead-bound" and shares["short"] >= 0.2 * share:
+        return (
+            f"The work is too small for its overhead: {percent(share)} of {span_of(trace)} ({of_window(trace, share)}) "
+            "goes to operators of less than 10 us, mostly the cost of calling them, and to the Python around them; "
+            f"longer operators compute for {percent(shares['compute-bound'])}."
+        )
+    sentences = {
+        "compute-bound": f"The processor is the limit: {running} of {span_of(trace)} "
+        f"({of_window(trace, computing)}); no GPU work was recorded.",
+        "overhead-bound": f"Python is the limit: for {percent(shares['between'])} of {span_of(trace)} "
+        f"({of_window(trace, shares['between'])}) no operator runs; {running}.",
+        "input-bound": f"The program waits for data: {amount} it waits for the next batch; {running}.",
+        "compile-bound": f"torch.compile was at work: {amount} it compiled; {running}.",
+    }
+    return sentences[kind]

@@ -1,0 +1,72 @@
+"""Ranks without GPUs, which exchange data through Gloo or MPI."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.collectives import ANNOTATION, RECORD, collectives_of
+from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.wording import percent
+
+__all__ = ["cpu_exposed_comm", "idle_exchanging"]
+
+
+def idle_exchanging(trace: Trace) -> Intervals:
+    """When a collective ran on the CPU and no thread computed anything, within the window."""
+    events = trace.events
+    rows = np.array([c.row for c in trace.derived(collectives_of)], np.int32)
+    operators = events.rows(Kind.OPERATOR)
+    operators = operators[~events.names_matching(f"{ANNOTATION}|{RECORD}|c10d::")[events.name[operators]]]
+    alone = Intervals.union(events.ts[rows], events.end[rows])
+    alone = alone - Intervals.union(events.ts[operators], events.end[operators])
+    return alone.clip(trace.window.start, trace.window.end)
+
+
+@rule(
+    "F10",
+    "cpu-exposed-comm",
+    source="annotations of Gloo and MPI (`gloo:all_reduce`) minus operators that compute; 5% of the window",
+)
+def cpu_exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
+    """A program without GPU waits for other ranks, or for what they send.
+
+    Sees: the time in collectives of Gloo or MPI during which no operator runs on any recorded thread, in a program
+    without GPU, from 5% of the window on.
+
+    Costs: that time on every rank. Part of it may be waiting for a slower rank, which one trace can't tell.
+
+    Fix: fewer exchanges (gradient accumulation under no_sync), larger batches, fewer and fatter ranks with more threads
+    each; the traces of all ranks in one folder show who is waited for.
+    """
+    if trace.has_gpu or len(trace.links.launches):
+        return
+    alone = trace.derived(idle_exchanging)
+    part = alone.total / 1000 / trace.window.us if trace.window.us else 0.0
+    if not alone.total or part < share:
+        return
+    rows = np.array([c.row for c in trace.derived(collectives_of)], np.int32)
+    start, end = trace.events.ts[rows], np.asarray(trace.events.end[rows])
+    done = np.maximum.accumulate(np.append(start[:1], end[:-1]))  # of collectives at one time the first gets it
+    spent = alone.overlap(np.minimum(np.maximum(start, done), end), end)
+    ranks = trace.info.world_size or 0
+    yield Finding(
+        title=f"For {percent(part)} of the time nothing is computed while ranks exchange data",
+        severity=severity_of(part),
+        confidence="high",
+        time_us=alone.total / 1000,
+        window=trace.window,
+        evidence=evidence(trace, rows, times=spent),
+        cause="The program needs the result before it can go on; the time includes waiting for ranks that come later, "
+        "which one trace can't tell from sending.",
+        fix="Exchange less often: larger batches, or several backward passes under no_sync() for one exchange; "
+        "fewer ranks with more threads each."
+        + (f" Record all {ranks} ranks into one folder to see who is waited for." if ranks > 1 else ""),
+        linked=True,
+    )

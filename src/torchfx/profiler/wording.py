@@ -1,0 +1,124 @@
+"""Amounts and names as people read them: every text of the profiler words them alike. Imports nothing of the project."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+__all__ = [
+    "AMOUNT",
+    "counted",
+    "duration",
+    "duration_ns",
+    "enumeration",
+    "often",
+    "percent",
+    "seconds",
+    "shortened",
+    "size_text",
+]
+
+_TIMES = ((60e6, "min"), (1e6, "s"), (1e3, "ms"), (1.0, "us"))
+_SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+
+AMOUNT: Final = re.compile(r"[<>]?\d[\d.,]*( ?%| (min|s|ms|us|ns|TB|GB|MB|kB|B)\b)?")
+"""A number as these functions write it, with its unit: what differs between two texts that say the same."""
+
+
+def duration(us: float) -> str:
+    """Return microseconds with three significant digits and a fitting unit.
+
+    >>> duration(12.34), duration(174812), duration(0.02), duration(0), duration(999.7)
+    ('12.3 us', '175 ms', '20.0 ns', '0 us', '1.00 ms')
+    """
+    if not us:
+        return "0 us"
+    # From 999.5 on, three digits of the smaller unit would read 1000.
+    scale, unit = next(((scale, unit) for scale, unit in _TIMES if abs(us) >= 0.9995 * scale), (1e-3, "ns"))
+    return f"{_three_digits(us / scale)} {unit}"
+
+
+def duration_ns(ns: float) -> str:
+    """Return nanoseconds, as the columns of a trace have them, like `duration`.
+
+    >>> duration_ns(1_069_800_000), duration_ns(2_570)
+    ('1.07 s', '2.57 us')
+    """
+    return duration(ns / 1e3)
+
+
+def seconds(value_s: float) -> str:
+    """Return seconds, as timers have them, like `duration`.
+
+    >>> seconds(0.0123456), seconds(2.0), seconds(4.2e-8)
+    ('12.3 ms', '2.00 s', '42.0 ns')
+    """
+    return duration(value_s * 1e6)
+
+
+def size_text(size: float) -> str:
+    """Return bytes with three significant digits, in powers of 1000, as bandwidths and messages are given.
+
+    >>> size_text(115_600_000), size_text(2048), size_text(7), size_text(-1_500_000)
+    ('116 MB', '2.05 kB', '7 B', '-1.50 MB')
+    """
+    scale, unit = next(((scale, unit) for scale, unit in _SIZES if abs(size) >= 0.9995 * scale), (1.0, "B"))
+    return f"{size:.0f} B" if unit == "B" else f"{_three_digits(size / scale)} {unit}"
+
+
+def percent(share: float) -> str:
+    """Return a fraction in per cent, small ones with a digit more, and a part never as a rounded 0 or 100.
+
+    >>> percent(0.3567), percent(0.0123), percent(0.00001), percent(0.9999), percent(0), percent(1), percent(1.3)
+    ('36%', '1.2%', '<0.1%', '>99%', '0%', '100%', '130%')
+    """
+    if share <= 0:
+        return "0%"
+    if share < 0.001:
+        return "<0.1%"
+    if 0.995 <= share < 1:
+        return ">99%"
+    return f"{share:.1%}" if share < 0.0995 else f"{share:,.0%}"
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """Return a number and its noun.
+
+    >>> counted(1, "step"), counted(1200, "step"), counted(2, "copy", "copies")
+    ('1 step', '1,200 steps', '2 copies')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def often(count: int) -> str:
+    """Return how many times.
+
+    >>> often(1), often(1200)
+    ('once', '1,200 times')
+    """
+    return "once" if count == 1 else f"{count:,} times"
+
+
+def enumeration(words: Sequence[str]) -> str:
+    """Join words.
+
+    >>> enumeration(["a"]), enumeration(["a", "b", "c"]), enumeration([])
+    ('a', 'a, b and c', '')
+    """
+    *first, last = words or [""]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def shortened(text: str, length: int = 40) -> str:
+    """Cut a name that is too long for its place.
+
+    >>> shortened("void at::native::vectorized_elementwise_kernel<4, ...>", 24)
+    'void at::native::vect...'
+    """
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
+def _three_digits(number: float) -> str:
+    digits = 2 if abs(number) < 9.995 else 1 if abs(number) < 99.95 else 0
+    return f"{number:,.{digits}f}"
