@@ -143,12 +143,12 @@ def test_time_is_limited_only_as_a_ratio(profile_gate):
         return x.sin()
 
     def often():
-        for _ in range(30):
+        for _ in range(100):
             x.sin()
 
     assert profile_gate.time_ratio(once, often, max_ratio=1.0, max_time_s=0.5) < 1
     with pytest.raises(pytest.fail.Exception, match="allowed: at most 2"):
-        profile_gate.time_ratio(often, once, max_ratio=2.0, max_time_s=0.5)
+        profile_gate.time_ratio(often, once, max_ratio=2.0)  # as long as a busy machine needs to be sure
     with pytest.raises(ArgumentError, match="max_ratio must be greater than 0"):
         profile_gate.time_ratio(once, often, max_ratio=0)
 

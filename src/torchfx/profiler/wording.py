@@ -1,4 +1,4 @@
-"""Amounts and names as people read them: every text of the profiler words them alike. Imports nothing of the project."""
+"""Amounts and names as people read them, worded alike in all of the profiler; imports nothing of the project."""
 
 from __future__ import annotations
 

@@ -105,8 +105,16 @@ def test_exit_is_the_programs(profile_program):
     assert ran.steps() == [4, 5, 6]
 
 
+@pytest.fixture
+def listening():
+    """Let child processes hear SIGINT, which a shell turns off for what it runs in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-def test_an_interrupted_program_dies_of_the_signal_and_keeps_its_capture(profile_program, name):
+def test_an_interrupted_program_dies_of_the_signal_and_keeps_its_capture(profile_program, name, listening):
     ran = profile_program(program="interrupted.py", arguments=[name])
     assert (ran.status, ran.out) == (-signal.Signals[name], "")
     assert ran.json("run.json")["ended"] == name

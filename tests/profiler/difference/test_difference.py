@@ -9,6 +9,9 @@ from profiler.traces import Story
 from torchfx.profiler import diff
 from torchfx.profiler.difference.text import as_json, as_markdown, as_text
 from torchfx.profiler.rules.catalogue import all_rules
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.kinds import Kind
 
 STEADY = [1000, 1010, 990, 1005, 995]
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
@@ -214,3 +217,34 @@ def test_a_finding_just_below_its_threshold_is_not_fixed():
         [("better", "on B below the rule's threshold")],
         [("unchanged", "on B below the rule's threshold")],
     )
+
+
+@rule("X7", "breaks-off-on-one-side", source="a test")
+def breaks_off(trace, *, share=0.1):
+    """Finds something where there is a loader, and fails elsewhere, or when asked for less."""
+    if share < 0.1 or not len(trace.events.find("enumerate", Kind.ANNOTATION)):
+        raise KeyError("Input Dims")
+    yield Finding("Found", "low", "high", 100.0, trace.window, (), "", "")
+
+
+def test_where_a_rule_failed_nothing_is_fixed():
+    a, b = loop(STEADY, gpu=False, extra=[(LOADER, 0.15, "note")]), loop(STEADY, gpu=False)
+    (fate,) = diff(*traces(a, b), rules=[breaks_off]).findings
+    assert fate.state == "unknown"
+    assert fate.note == "could not be looked for on B: KeyError: 'Input Dims'"
+
+
+@rule("X8", "fails-when-asked-for-less", source="a test")
+def fails_when_asked_for_less(trace, *, share=0.1):
+    """Finds something where there is a loader, and fails with another threshold."""
+    if share < 0.1:
+        raise KeyError("Input Dims")
+    if len(trace.events.find("enumerate", Kind.ANNOTATION)):
+        yield Finding("Found", "low", "high", 100.0, trace.window, (), "", "")
+
+
+def test_a_rule_that_fails_with_a_lower_threshold_stops_nothing(monkeypatch):
+    monkeypatch.setattr("torchfx.profiler.difference.findings.all_rules", lambda: (fails_when_asked_for_less,))
+    a, b = loop(STEADY, gpu=False, extra=[(LOADER, 0.15, "note")]), loop(STEADY, gpu=False)
+    (fate,) = diff(*traces(a, b), rules=[fails_when_asked_for_less]).findings
+    assert fate.state == "fixed"

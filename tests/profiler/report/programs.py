@@ -95,6 +95,25 @@ def on_cpu(operator_us=90):
     return story
 
 
+def exchanging():
+    """Ranks without GPUs: for more than half of the time a backward pass waits for Gloo."""
+    story = Story(gpu=None, distributedInfo={"backend": "gloo", "rank": 0, "world_size": 2})
+    for i in range(3):
+        at = 1000 * i
+        story.step(i, at, 1000)
+        story.op("aten::mm", at + 50, 300)
+        story.note("gloo:all_reduce", at + 350, 600, tid=200)
+    return story
+
+
+def host_unrecorded():
+    """Kernels for a fifth of the time, and nothing of what the host did."""
+    story = Story()
+    for i in range(20):
+        story.kernel("gemm", 1000 * i, 200)
+    return story
+
+
 def one_gap():
     """Set-up of 50 ms before a little work."""
     story = Story()
@@ -136,6 +155,8 @@ PROGRAMS = {
     "copy-bound": copying,
     "compile-bound": compiling,
     "on-cpu": on_cpu,
+    "exchanging": exchanging,
+    "host-unrecorded": host_unrecorded,
     "one-gap": one_gap,
     "nothing-from-the-gpu": nothing_from_the_gpu,
     "unrecorded-graphs": unrecorded_graphs,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from profiler.report.programs import PROGRAMS, compiling, distributed, on_cpu, training
+from profiler.report.programs import PROGRAMS, compiling, distributed, exchanging, on_cpu, training
 from profiler.traces import Story
 from torchfx.profiler.report.breakdown import breakdown
 
@@ -87,3 +87,7 @@ def test_steps_have_a_median_and_a_range():
 
 def test_one_step_has_no_spread():
     assert breakdown(training(steps=1).trace())["step"] is None
+
+
+def test_exchanging_data_with_other_ranks_has_a_part_of_its_own():
+    assert parts(exchanging()) == {"communication": 3 * 600, "operators": 3 * 300, "python": 3 * 100}

@@ -10,6 +10,8 @@ from torchfx.profiler.ranks import load_job
 from torchfx.profiler.report import FORMATS, Style, render
 from torchfx.profiler.report.job import describe_job
 from torchfx.profiler.report.text import text
+from torchfx.profiler.rules.catalogue import all_rules
+from torchfx.profiler.rules.rule import rule
 
 
 def report_on(folder, **how):
@@ -69,3 +71,62 @@ def test_what_takes_no_part_is_told(tmp_path):
     job = load_job(folder)
     shown = text(describe_job(job, ()), Style(width=80))
     assert "Left out: broken.json could not be read:" in shown
+
+
+def write_gloo(folder, computing):
+    folder.mkdir()
+    for rank, us in enumerate(computing):
+        story = Story(gpu=None, distributedInfo={"backend": "gloo", "rank": rank, "world_size": len(computing)})
+        for i in range(3):
+            story.step(i, 1000 * i, 1000)
+            story.op("aten::mm", 1000 * i, us)
+            story.op("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 1000 * i + us, 960 - us)
+            story.op("c10d::allreduce_", 1000 * i + us, 960 - us)
+            story.note("gloo:all_reduce", 1000 * i + us, 960 - us, tid=200)
+        story.write(folder / f"rank{rank}.json")
+    return load_job(folder)
+
+
+def test_all_numbers_of_the_verdict_are_one_ranks(tmp_path):
+    found = describe_job(write_gloo(tmp_path / "job", [200, 900]), ())["verdict"]
+    assert found["kind"] == "communication-bound"
+    assert "operators compute for 20% of the time, it only communicates for 76%" in found["sentence"]
+    assert "does neither for 4.0%" in found["sentence"]
+    found = describe_job(write_gloo(tmp_path / "three", [900, 200, 500]), ())["verdict"]
+    assert "on rank 2, the middle one of 3 ranks by communication, operators compute for 50%" in found["sentence"]
+
+
+def test_waiting_within_a_backward_node_is_not_computing(tmp_path):
+    job = write_gloo(tmp_path / "job", [400, 400])
+    assert [row["compute_us"] for row in job.ranks.rows()] == [1200, 1200]
+    assert [row["exposed_us"] for row in job.ranks.rows()] == [3 * 560, 3 * 560]
+
+
+@rule("X9", "breaks-off", source="a test", on="job")
+def breaks_off(job):
+    """Fails."""
+    raise KeyError("ranks")
+    yield
+
+
+@rule("X6", "breaks-off-on-a-trace", source="a test")
+def breaks_off_on_a_trace(trace):
+    """Fails."""
+    raise KeyError("name")
+    yield
+
+
+def test_rules_that_fail_are_named_and_the_others_are_heard(tmp_path, monkeypatch):
+    rules = (*all_rules(), breaks_off, breaks_off_on_a_trace)
+    for module in ("ranks.job", "rules.diagnose", "report.report"):
+        monkeypatch.setattr(f"torchfx.profiler.{module}.all_rules", lambda: rules)
+    job = load_job(write_job(tmp_path / "job", 4, compute=[300, 300, 300, 420]), processes=1)
+    report = describe_job(job, job.diagnose(), ("F3", "X6", "X9"))
+    assert "last-rank" in [finding["slug"] for finding in report["findings"]]
+    assert [(item["code"], item["error"]) for item in report["failed"]] == [
+        ("X6", "on rank 0: KeyError: 'name'"),
+        ("X9", "KeyError: 'ranks'"),
+    ]
+    assert report["ran"] == ["F3"]
+    for form in FORMATS:
+        assert "breaks-off-on-a-trace" in render(report, form) or form == "sarif"

@@ -14,6 +14,8 @@ EXPECTED = {
     "copy-bound": ("copy-bound", "for 50% of the 3 steps"),
     "compile-bound": ("compile-bound", "for 91% of the recording (9.00 ms of 9.90 ms)"),
     "on-cpu": ("compute-bound", "operators run for 63% of the 3 steps"),
+    "exchanging": ("communication-bound", "Exchanging data with other ranks is the limit: for 60% of the 3 steps"),
+    "host-unrecorded": ("unknown", "Can't tell, because the host wasn't recorded: for 79%"),
     "one-gap": ("unknown", "Can't tell, because one gap of 50.0 ms"),
     "nothing-from-the-gpu": ("unknown", "the host made 20 kernel launches, but nothing of what the GPU did"),
     "unrecorded-graphs": ("unknown", "3 CUDA graphs were replayed, and the kernels in them were not recorded"),
@@ -189,3 +191,41 @@ def test_one_long_step_is_a_caveat():
         "One step takes 5.00 ms, the others 1.00 ms (median): these shares are mostly that step's; --steps 4-5 leaves "
         "it out."
     ]
+
+
+def only_steps():
+    story = Story(gpu=None)
+    for i in range(4):
+        story.step(i, 1000 * i, 1000)
+    return story
+
+
+def test_threads_whose_operators_were_not_recorded_may_have_worked():
+    found = verdict(only_steps())
+    assert found["kind"] == "unknown"
+    assert "no operator was recorded in the 4 steps" in found["sentence"]
+
+
+def test_without_operators_the_loader_may_still_be_the_limit():
+    story = only_steps()
+    story.note(LOADER, 0, 3000)
+    assert verdict(story)["kind"] == "input-bound"
+
+
+def test_launches_of_another_maker_without_kernels():
+    story = Story(gpu=None)
+    for k in range(20):
+        story.op("aten::mm", 100 * k, 90)
+        story.call("launch", 100 * k + 10, cat="privateuse1_driver")
+    assert "the host made 20 kernel launches" in verdict(story)["sentence"]
+
+
+def test_a_rank_that_computes_longer_than_it_exchanges_has_no_single_limit():
+    story = Story(gpu=None, distributedInfo={"backend": "gloo", "rank": 0, "world_size": 2})
+    for i in range(3):
+        story.step(i, 1000 * i, 1000)
+        story.op("aten::mm", 1000 * i, 550)
+        story.note("gloo:all_reduce", 1000 * i + 550, 400, tid=200)
+    found = verdict(story)
+    assert found["kind"] == "mixed"
+    assert "55% goes to operators that compute and 40% to exchanging data with other ranks" in found["sentence"]

@@ -165,3 +165,25 @@ def what_runs_beside_the_exchange_was_not_recorded():
     for i in range(4):
         story.call("cudaGraphLaunch", 1000 * i + 60, 20)
     return story
+
+
+@fires("cpu-exposed-comm")
+def gloo_within_a_backward_node():
+    """The node that starts the exchange doesn't compute while it waits for it."""
+    story = Story(gpu=None, distributedInfo={"backend": "gloo", "rank": 0, "world_size": 2})
+    for i in range(4):
+        at = 1000 * i
+        story.step(i, at, 990)
+        story.op("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", at + 400, 580)
+        story.op("c10d::allreduce_", at + 410, 560)
+        story.note("gloo:all_reduce", at + 415, 550, tid=200)
+    return story
+
+
+@silent("cpu-exposed-comm")
+def what_a_device_library_announces_is_its_launch():
+    story = Story(gpu=None, distributedInfo={"backend": "nccl", "rank": 0, "world_size": 2})
+    for i in range(4):
+        story.step(i, 1000 * i, 990)
+        story.note("nccl:all_reduce", 1000 * i + 400, 500)
+    return story

@@ -120,3 +120,19 @@ def a_few_that_were_interrupted():
 @silent("cpu-hotspot")
 def waiting_for_other_ranks():
     return program([("c10d::allreduce_", 900, 2), ("aten::add", 60, 2), ("aten::relu", 60, 2)])
+
+
+@silent("python-bound", "cpu-hotspot")
+def between_operators_ranks_exchange():
+    story = program([("aten::add", 5, 15)] * 40)
+    story.note("gloo:all_reduce", 0, 2400, tid=200)
+    return story
+
+
+@silent("between-steps-gap")
+def nothing_but_steps_was_recorded():
+    """Threads of its own may have computed all the time."""
+    story = Story(gpu=None)
+    for i in range(4):
+        story.step(i, 1000 * i, 1000)
+    return story

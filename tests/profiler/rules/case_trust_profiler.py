@@ -100,3 +100,13 @@ def a_long_preparation_on_the_host():
         story.op("aten::mm", 6000 + 50 * k, 20)
         story.kernel("sgemm", 6050 + 300 * k, 300, launch_at=6010 + 50 * k)
     return story
+
+
+@silent("one-giant-gap")
+def a_kernel_of_less_than_no_time():
+    """What looks like the longest gap lies outside of the window."""
+    story = Story()
+    story.op("", 0, 1)
+    story.kernel("gemm", 0.001, 5, launch_at=0)
+    story.kernel("k2", 10, -5)
+    return story

@@ -136,3 +136,21 @@ def graphs_with_a_part_of_their_kernels():
 @silent("graph-replay-unrecorded")
 def graphs_as_they_should_be():
     return graphs(40)
+
+
+@fires("no-gpu-activity")
+@silent("cpu-only")
+def launches_of_another_maker():
+    story = Story(gpu=None)
+    for k in range(20):
+        story.op("aten::mm", 100 * k, 90)
+        story.call("launch", 100 * k + 10, cat="privateuse1_driver")
+    return story
+
+
+@silent("cpu-only")
+def calls_that_enqueue_something():
+    story = Story(gpu=None)
+    story.op("aten::mm", 0, 90)
+    story.call("aclrtEnqueueTask", 10, cat="privateuse1_runtime")
+    return story

@@ -59,3 +59,10 @@ def test_an_interrupted_entry_does_not_count_in_full():
 def test_names_of_kernels_are_explained():
     found = finding(case.compiled_and_waited_for(), "inductor-names")
     assert found.evidence[0].note == "pointwise over add"
+
+
+def test_entries_of_threads_at_one_time_cost_no_more_than_that_time():
+    story = case.tiny_functions()
+    story.events += [{**event, "tid": 7} for event in story.events if "Step" not in event["name"]]
+    found = finding(story, "compile-overhead")
+    assert found.time_us == finding(case.tiny_functions(), "compile-overhead").time_us

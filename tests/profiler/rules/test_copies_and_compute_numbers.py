@@ -8,6 +8,7 @@ from profiler.rules import case_copies as copies
 from profiler.rules import case_distributed as distributed
 from profiler.rules import case_memory as memory
 from profiler.rules import case_processor as processor
+from profiler.traces import Story
 from torchfx.profiler.rules.catalogue import find_rule
 
 
@@ -199,3 +200,67 @@ def test_stages_of_a_pipeline_are_advised_about_stages():
         if "Collective name" in event["args"]:
             event["args"]["Collective name"] = "recv"
     assert "micro-batches" in only("exposed-comm", story).fix
+
+
+def copies_within(*above, types=("float", "float")):
+    """Copies of 400 us in every step inside these operators, the outermost first."""
+    story = processor.program([(above[0], 400, 2), ("aten::mm", 200, 2)])
+    for i in range(3):
+        for depth, name in enumerate((*above[1:], "aten::copy_"), 1):
+            dims = {"Input Dims": [[512, 512], [512, 512], []], "Input type": [*types, "Scalar"]}
+            story.op(name, 606 * i + depth, 400 - 2 * depth, **dims)
+    return story
+
+
+def test_copies_are_laid_at_the_door_of_what_the_program_says():
+    found = only("cpu-copies", copies_within("aten::contiguous", "aten::clone"))
+    assert "aten::contiguous" in found.cause
+    assert "clone" not in found.fix
+    assert "aten::clone" in only("cpu-copies", copies_within("aten::clone")).cause
+
+
+def test_conversions_to_16_bits_are_not_blamed_on_loading():
+    halves = only("cpu-copies", copies_within("aten::to", "aten::_to_copy", types=("c10::BFloat16", "float")))
+    assert "autocast" in halves.fix
+    assert "when data is loaded" not in halves.fix
+    doubles = only("cpu-copies", copies_within("aten::to", "aten::_to_copy", types=("float", "double")))
+    assert "when data is loaded" in doubles.fix
+
+
+def test_conversions_of_what_needs_gradients_are_not_blamed_on_loading():
+    story = processor.conversions_in_every_step()
+    for event in story.events:
+        event["args"].pop("Input type", None)
+    assert "when data is loaded" in only("cpu-copies", story).fix
+    story.op("autograd::engine::evaluate_function: ToCopyBackward0", 900, 10, tid=7)
+    assert "autocast" in only("cpu-copies", story).fix
+
+
+def test_chains_that_overlap_or_reach_beyond_the_window_cost_no_more_than_it():
+    story = kernels.add_multiply_tanh_on_the_cpu()
+    for event in story.events:
+        if event["cat"] == "cpu_op" and event["ts"] > 2300:
+            event["dur"] = 10**9
+    trace = story.trace()
+    (found,) = find_rule("elementwise-chain").check(trace)
+    assert 0 < found.time_us <= trace.window.us
+
+
+def test_chains_on_several_streams_at_once_cost_that_time_once():
+    story = kernels.add_multiply_activate()
+    alone = only("elementwise-chain", story).time_us
+    again = kernels.add_multiply_activate()
+    for event in [dict(event) for event in again.events if event["cat"] in ("kernel", "cuda_runtime")]:
+        event["args"] = {**event["args"], "correlation": event["args"]["correlation"] + 10_000}
+        if event["cat"] == "kernel":
+            event["args"]["stream"] = event["tid"] = 9
+        again.events.append(event)
+    assert alone < only("elementwise-chain", again).time_us <= 4 * 600
+
+
+def test_attention_in_no_time_at_all_costs_none():
+    story = Story()
+    for name in ("aten::bmm", "aten::_softmax", "aten::bmm"):
+        story.op(name, 10, 0)
+    story.kernel(products.HALF, 20, 100, launch_at=12)
+    assert list(find_rule("unfused-attention").check(story.trace())) == []

@@ -23,7 +23,12 @@ def test_sorting_keeps_equal_rows_in_order():
 
 def test_what_is_not_known_is_printed_as_such_and_sorted_to_the_end():
     table = Table({"name": ["a", "b", "c", "d"], "us": np.array([np.nan, 2.5, np.inf, 12.0])})
-    assert [line.split() for line in str(table).splitlines()[1:]] == [["a", "-"], ["b", "2.5"], ["c", "inf"], ["d", "12"]]
+    assert [line.split() for line in str(table).splitlines()[1:]] == [
+        ["a", "-"],
+        ["b", "2.5"],
+        ["c", "inf"],
+        ["d", "12"],
+    ]
     assert table.sorted("us")["name"] == ["c", "d", "b", "a"]
     assert table.sorted("us", descending=False)["name"] == ["b", "d", "c", "a"]
 

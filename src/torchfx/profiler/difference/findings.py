@@ -97,7 +97,8 @@ def _fate(
         return Fate(("worse" if change > 0 else "better") if matters else "unchanged", second, us)
     one = second or first
     assert one is not None
-    reason = diagnoses[0 if second else 1].muted.get(one.code, "")
+    other = diagnoses[0 if second else 1]
+    reason = other.muted.get(one.code, "") or other.failed.get(one.code, "")
     if reason:
         return Fate("unknown", one, us, f"could not be looked for on {'A' if second else 'B'}: {reason}")
     return Fate("new" if second else "fixed", one, us)
@@ -111,13 +112,18 @@ def _nearly(
     Without this a finding just above a threshold on one side and just below on the other would count as fixed.
     """
     known = {rule.code: rule for rule in all_rules()}.get(finding.code)
-    if known is None or known.mutes or known.on != "trace" or finding.code in diagnosis.muted:
+    if known is None or known.mutes or known.on != "trace" or finding.code in {*diagnosis.muted, *diagnosis.failed}:
         return None
     own = given.get(known.slug, given.get(known.code.lower(), {}))
     lower = {name: own.get(name, value) * NEARLY for name, value in known.thresholds.items() if name in SHARES}
     if not lower or max(lower.values()) > 0.25:  # from one half on it is the state of a program, not a symptom
         return None
-    there = list(known.check(side.trace, {**own, **lower}))
+    looking = known.check(side.trace, {**own, **lower})
+    try:
+        there = list(looking)
+    except Exception:  # noqa: BLE001
+        # A rule that fails with a lower threshold only (rules come from plugins too) has found nothing there.
+        return None
     same = [item for item in there if _subject(item) == _subject(finding)]
     if not same and not any(item.code == finding.code for item in diagnosis.findings):
         same = there

@@ -16,7 +16,7 @@ from torchfx.profiler.ranks.reading import read_all
 from torchfx.profiler.ranks.summary import Summary, Thresholds
 from torchfx.profiler.ranks.tables import collectives_of_job, ranks_of_job, stragglers_of_job
 from torchfx.profiler.ranks.waiting import waited_for, waiting
-from torchfx.profiler.rules.catalogue import all_rules, matching
+from torchfx.profiler.rules.catalogue import all_rules, in_a_line, matching
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.trace.collectives import MOST_RANKS
 from torchfx.profiler.trace.columns import Flags, Floats
@@ -40,6 +40,7 @@ class Job:
         unreadable: files that could not be read, by name: why.
         ignored: names of files that are something else.
         wanted: the ranks that were asked for; None for all.
+        failed: rules that broke off, by code: the error in a line. Those on jobs are there after `diagnose`.
     """
 
     def __init__(
@@ -55,12 +56,16 @@ class Job:
         self.unreadable, self.ignored = dict(unreadable or {}), tuple(ignored)
         self.wanted = None if wanted is None else frozenset(wanted)
         self._thresholds = thresholds
+        self.failed: dict[str, str] = {}
         ordered = sorted(summaries, key=lambda s: s.file)
         ranks = _ranks(ordered)
         self.numbered = ranks is not None
         chosen = _one_each(ordered, range(len(ordered)) if ranks is None else ranks)
         self.numbers = tuple(rank for rank in sorted(chosen) if self.wanted is None or rank in self.wanted)
         self.summaries = tuple(ordered[chosen[rank]] for rank in self.numbers)
+        for rank, summary in zip(self.numbers, self.summaries, strict=True):
+            for code, error in summary.failed.items():
+                self.failed.setdefault(code, f"on rank {rank}: {error}")
         self.others = tuple(s for i, s in enumerate(ordered) if i not in set(chosen.values()))
 
     def __len__(self) -> int:
@@ -120,7 +125,12 @@ class Job:
         findings = [f for f in merged(self.summaries, self.numbers, ALONE if len(self) > 1 else ()) if f.code in codes]
         for rule in rules:
             if rule.on == "job" and rule.code in codes:
-                findings += rule.check(self, given.get(rule.slug, given.get(rule.code.lower(), {})))
+                looking = rule.check(self, given.get(rule.slug, given.get(rule.code.lower(), {})))
+                try:
+                    findings += list(looking)
+                except Exception as error:  # noqa: BLE001
+                    # As with rules on traces: one that fails, maybe a plugin's, doesn't silence the others.
+                    self.failed[rule.code] = in_a_line(error)
         return tuple(sorted(findings, key=lambda f: (f.severity == "info", -f.time_us, f.code)))
 
     def to_dict(self, findings: Sequence[Finding] | None = None) -> dict[str, Any]:

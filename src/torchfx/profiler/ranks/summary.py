@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,10 +12,10 @@ import numpy as np
 
 from torchfx.profiler.rules.diagnose import diagnose
 from torchfx.profiler.rules.finding import Finding
-from torchfx.profiler.trace.collectives import ANNOTATION, MOST_RANKS, RECORD, collectives_of
+from torchfx.profiler.trace.collectives import MOST_RANKS, collectives_of
 from torchfx.profiler.trace.columns import ARGUMENTS, Int64
+from torchfx.profiler.trace.exchanging import operators_computing
 from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.scanning import scan
 from torchfx.profiler.trace.trace import Trace
 from torchfx.profiler.trace.window import Window
@@ -75,6 +75,7 @@ class Summary:
         busy, compute, communication, exposed: unions over streams. On the CPU operators compute.
         exchanges: its collectives.
         findings: of the rules that look at one trace.
+        failed: rules that broke off, by code: the error in a line.
     """
 
     file: str
@@ -96,6 +97,7 @@ class Summary:
     exposed: int
     exchanges: Exchanges
     findings: tuple[Finding, ...]
+    failed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def duration(self) -> int:
@@ -118,6 +120,7 @@ def summary_of(trace: Trace, thresholds: Thresholds | None = None) -> Summary:
     busy, compute, communication = _parts(trace)
     starts, ends = [step.start for step in steps], [step.device_end for step in steps]
     exposed = communication - compute
+    diagnosis = diagnose(trace, thresholds=thresholds)
 
     def within(times: Intervals) -> int:
         return times.clip(window.start, window.end).total
@@ -141,7 +144,8 @@ def summary_of(trace: Trace, thresholds: Thresholds | None = None) -> Summary:
         communication=within(communication),
         exposed=within(exposed),
         exchanges=_exchanges(trace, exposed),
-        findings=diagnose(trace, thresholds=thresholds).findings,
+        findings=diagnosis.findings,
+        failed=diagnosis.failed,
     )
 
 
@@ -149,10 +153,7 @@ def _parts(trace: Trace) -> tuple[Intervals, Intervals, Intervals]:
     """Busy, computing and communicating: the device's, or without one the host's."""
     if trace.has_gpu:
         return trace.gpu.busy, trace.gpu.compute, trace.gpu.communication
-    events = trace.events
-    rows = events.rows(Kind.OPERATOR)
-    own = rows[~events.names_matching(f"{ANNOTATION}|{RECORD}|c10d::")[events.name[rows]]]
-    compute = Intervals.union(events.ts[own], events.end[own])
+    events, compute = trace.events, trace.derived(operators_computing)
     found = np.array([c.row for c in trace.derived(collectives_of)], np.int32)
     communication = Intervals.union(events.ts[found], events.end[found])
     return compute | communication, compute, communication

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from torchfx.profiler.report import host
+from torchfx.profiler.trace.exchanging import idle_exchanging
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
@@ -69,6 +70,7 @@ def _host_parts(trace: Trace) -> Parts:
         ("profiler", "serves the profiler", trace.overhead),
         ("data", "loads the next batch", host.named(trace, host.LOADING, Kind.ANNOTATION)),
         ("compiling", "compiles", _compiling(trace)),
+        ("communication", "exchanges with other ranks", trace.derived(idle_exchanging)),
         ("waiting", "waits for the device", host.named(trace, host.WAITING, Kind.RUNTIME)),
         ("optimizer", "runs the optimizer", host.named(trace, host.OPTIMIZER, Kind.ANNOTATION)),
         ("backward", "runs backward operators", backward),

@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from torchfx.profiler.ranks.job import Job
-from torchfx.profiler.report.report import SCHEMA, finding_of
+from torchfx.profiler.report.report import SCHEMA, finding_of, slug_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.wording import counted, percent
 
@@ -41,8 +41,8 @@ def describe_job(job: Job, findings: Sequence[Finding], ran: tuple[str, ...] = (
         "verdict": _verdict(ranks, on_gpu=any(summary.on_gpu for summary in job.summaries)),
         "findings": [finding_of(finding) for finding in findings],
         "muted": [],
-        "failed": [],
-        "ran": list(ran),
+        "failed": [{"code": code, "slug": slug_of(code), "error": why} for code, why in job.failed.items()],
+        "ran": [code for code in ran if code not in job.failed],
     }
 
 
@@ -60,11 +60,15 @@ def _gaps(plain: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _verdict(ranks: list[dict[str, Any]], *, on_gpu: bool) -> dict[str, Any]:
-    """What limits the rank in the middle: of the medians, since one slow rank makes all others wait."""
-    shares = {
-        name: _median([row[f"{name}_us"] / row["window_us"] for row in ranks if row["window_us"]])
-        for name in ("compute", "exposed", "busy")
-    }
+    """What limits the rank in the middle, by the time it only communicates: one slow rank makes all others wait.
+
+    All numbers are that rank's, so that they are parts of one window.
+    """
+    names = ("compute", "exposed", "busy")
+    timed = [row for row in ranks if row["window_us"]]
+    each = [({name: row[f"{name}_us"] / row["window_us"] for name in names}, row["rank"]) for row in timed]
+    each.sort(key=lambda item: item[0]["exposed"])
+    shares, middle = each[len(each) // 2] if each else (dict.fromkeys(names, 0.0), None)
     compute, exposed, rest = percent(shares["compute"]), percent(shares["exposed"]), percent(1 - shares["busy"])
     numbers = (
         f"the GPU computes for {compute} of the time, only communicates for {exposed} and is idle for {rest}"
@@ -72,7 +76,11 @@ def _verdict(ranks: list[dict[str, Any]], *, on_gpu: bool) -> dict[str, Any]:
         else f"operators compute for {compute} of the time, it only communicates for {exposed} and does neither for "
         f"{rest}"
     )
-    numbers = f"on the median of {counted(len(ranks), 'rank')}, {numbers}"
+    if middle is not None:
+        place = {1: "", 2: "the one of 2 that communicates more, "}.get(
+            len(ranks), f"the middle one of {counted(len(ranks), 'rank')} by communication, "
+        )
+        numbers = f"on rank {middle}, {place}{numbers}"
     if shares["exposed"] >= _LARGE and shares["exposed"] >= 1 - shares["busy"]:
         return {"kind": "communication-bound", "sentence": f"The ranks wait for each other: {numbers}.", "caveats": []}
     limit = "GPUs" if on_gpu else "processors"
@@ -81,8 +89,3 @@ def _verdict(ranks: list[dict[str, Any]], *, on_gpu: bool) -> dict[str, Any]:
     waits = "its GPU waits for" if on_gpu else "it does the rest of the time"
     hint = f"`torchfx explain` on the trace of one rank tells what {waits}"
     return {"kind": "unknown", "sentence": f"Can't tell from the ranks together: {numbers}; {hint}.", "caveats": []}
-
-
-def _median(values: list[float]) -> float:
-    ordered = sorted(values)
-    return ordered[len(ordered) // 2] if ordered else 0.0

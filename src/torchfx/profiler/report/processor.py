@@ -8,12 +8,13 @@ import numpy as np
 
 from torchfx.profiler.report import host
 from torchfx.profiler.report.span import of_window, span_of
+from torchfx.profiler.trace.exchanging import idle_exchanging
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
 from torchfx.profiler.wording import enumeration, percent
 
-__all__ = ["processor_verdict"]
+__all__ = ["processor_verdict", "unrecorded"]
 
 _SHORT_NS: Final = 10_000
 """An operator whose own time is less is mostly the cost of calling it."""
@@ -24,11 +25,17 @@ _MOST: Final = 0.5
 """From which share of the window calls and Python, or something else, are the limit; of two stalls that reach the
 second number, neither is unless it takes the third."""
 
+_STALLS: Final = ("overhead-bound", "input-bound", "communication-bound", "compile-bound")
+
+_TOLD: Final = ("data", "compiling", "communication", "waiting", "optimizer", "wrapper")
+"""Parts that say what a program does without operators."""
+
 _LABELS: Final = {
     "compute-bound": "operators that compute",
     "overhead-bound": "short operators and the Python around them",
     "compiled": "code of torch.compile, with what calls it,",
     "input-bound": "waiting for the next batch",
+    "communication-bound": "exchanging data with other ranks",
     "compile-bound": "compiling",
 }
 
@@ -43,6 +50,19 @@ def processor_verdict(trace: Trace, breakdown: dict[str, Any]) -> tuple[str, str
     shares = _shares(trace, {part["name"]: part["share"] for part in breakdown["parts"]})
     kind = _kind(shares)
     return kind, _sentence(trace, kind, shares)
+
+
+def unrecorded(trace: Trace, breakdown: dict[str, Any]) -> str:
+    """Return why nothing can be said of a window in which no operator was recorded; "" where something can."""
+    rows = trace.events.rows(Kind.OPERATOR, Kind.PYTHON)
+    ts, end = trace.events.ts[rows], np.asarray(trace.events.end[rows])
+    told = sum(part["share"] for part in breakdown["parts"] if part["name"] in _TOLD)
+    if ((ts < trace.window.end) & (end > trace.window.start)).any() or told >= _STALL:
+        return ""
+    return (
+        f"no operator was recorded in {span_of(trace)}: those of threads that the program starts are recorded with "
+        "profile_all_threads only, so the program may compute all the time or not at all"
+    )
 
 
 def _shares(trace: Trace, parts: dict[str, float]) -> dict[str, float]:
@@ -60,6 +80,7 @@ def _shares(trace: Trace, parts: dict[str, float]) -> dict[str, float]:
         "compute-bound": running - short,
         "overhead-bound": between + short,
         "input-bound": parts.get("data", 0.0),
+        "communication-bound": parts.get("communication", 0.0),
         "compile-bound": parts.get("compiling", 0.0),
         "short": short,
         "between": between,
@@ -86,16 +107,19 @@ def _short(trace: Trace) -> int:
 
 
 def _elsewhere(trace: Trace) -> Intervals:
-    """Making batches and compiling, which have shares of their own."""
+    """Making batches, compiling and exchanging data, which have shares of their own."""
     loading = host.named(trace, host.LOADING, Kind.ANNOTATION)
-    return loading | host.named(trace, host.COMPILING, Kind.OPERATOR, Kind.ANNOTATION)
+    compiling = host.named(trace, host.COMPILING, Kind.OPERATOR, Kind.ANNOTATION)
+    return loading | compiling | trace.derived(idle_exchanging)
 
 
 def _kind(shares: dict[str, float]) -> str:
-    stalls = {kind: shares[kind] for kind in ("overhead-bound", "input-bound", "compile-bound")}
+    stalls = {kind: shares[kind] for kind in _STALLS}
     worst = max(stalls, key=lambda kind: stalls[kind])
     if stalls[worst] < _MOST and sum(share >= _STALL for share in stalls.values()) > 1:
         return "mixed"
+    if worst == "communication-bound" and _STALL <= stalls[worst] < shares["compute-bound"]:
+        return "mixed"  # the rank that others wait for exchanges for long, too
     if stalls[worst] >= (_OVERHEAD if worst == "overhead-bound" else _STALL):
         return worst
     if shares["overhead-bound"] >= _STALL and shares["overhead-bound"] + shares["compiled"] >= _OVERHEAD:
@@ -130,6 +154,8 @@ def _sentence(trace: Trace, kind: str, shares: dict[str, float]) -> str:
         "overhead-bound": f"Python is the limit: for {percent(shares['between'])} of {span_of(trace)} "
         f"({of_window(trace, shares['between'])}) no operator runs; {running}.",
         "input-bound": f"The program waits for data: {amount} it waits for the next batch; {running}.",
+        "communication-bound": f"Exchanging data with other ranks is the limit: {amount} nothing else is done; "
+        f"{running}.",
         "compile-bound": f"torch.compile was at work: {amount} it compiled; {running}.",
     }
     return sentences[kind]

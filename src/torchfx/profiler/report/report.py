@@ -38,13 +38,13 @@ def describe(trace: Trace, diagnosis: Diagnosis, ran: tuple[str, ...] = (), name
         "breakdown": parts,
         "verdict": verdict(trace, parts, launches, slugs),
         "findings": [finding_of(finding) for finding in diagnosis.findings],
-        "muted": [{"code": code, "slug": _slug(code), "reason": why} for code, why in diagnosis.muted.items()],
-        "failed": [{"code": code, "slug": _slug(code), "error": why} for code, why in diagnosis.failed.items()],
+        "muted": [{"code": code, "slug": slug_of(code), "reason": why} for code, why in diagnosis.muted.items()],
+        "failed": [{"code": code, "slug": slug_of(code), "error": why} for code, why in diagnosis.failed.items()],
         "ran": [code for code in ran if code not in diagnosis.muted and code not in diagnosis.failed],
     }
 
 
-def _slug(code: str) -> str:
+def slug_of(code: str) -> str:
     """The name of a rule; "" for what offers rules and could not be loaded."""
     return next((rule.slug for rule in all_rules() if rule.code == code), "")
 

@@ -9,7 +9,7 @@ import numpy as np
 from torchfx.profiler.report.breakdown import HOST_STALLS
 from torchfx.profiler.report.caveats import caveats, slowed_by_stacks
 from torchfx.profiler.report.frames import short_frame
-from torchfx.profiler.report.processor import processor_verdict
+from torchfx.profiler.report.processor import processor_verdict, unrecorded
 from torchfx.profiler.report.span import of_window, span_of
 from torchfx.profiler.trace.occupation import host_during
 from torchfx.profiler.trace.trace import Trace
@@ -47,6 +47,9 @@ _WAITS: Final = {
     "compile-bound": "waits while code is compiled",
     "overhead-bound": "waits for the program",
 }
+_HIDDEN: Final = 0.4
+"""A device that has no work for this share of the time, for reasons nobody recorded, is hardly the limit."""
+
 _ALIKE: Final = 1.5
 """Of two stalls that differ by less than this factor neither is the limit."""
 
@@ -66,6 +69,8 @@ def verdict(trace: Trace, breakdown: dict[str, Any], launches: dict[str, int], s
         "kind", one of `KINDS`; "sentence"; "caveats", a list of sentences.
     """
     reason = _nothing_to_go_by(trace, launches, slugs)
+    if not reason and not trace.has_gpu:
+        reason = unrecorded(trace, breakdown)
     if not reason and not trace.has_gpu:
         kind, sentence = processor_verdict(trace, breakdown)
         return {"kind": kind, "sentence": sentence, "caveats": caveats(trace, kind, slugs)}
@@ -87,6 +92,15 @@ def verdict(trace: Trace, breakdown: dict[str, Any], launches: dict[str, int], s
     sure = "overhead-bound" in slugs
     kind = _kind(stalls, 1 - sum(stalls.values()) - shares.get("profiler", 0.0), sure)
     computing = shares.get("computing", 0.0)
+    hidden = shares.get("unknown", 0.0)
+    if hidden >= (_HIDDEN if kind == "compute-bound" else max(stalls.values())) or hidden > computing + sum(
+        stalls.values()
+    ):
+        return _unknown(
+            trace,
+            f"the host wasn't recorded: for {percent(hidden)} of {span_of(trace)} the GPU has no work, and nothing "
+            f"tells why; it computes for {percent(computing)}",
+        )
     if kind == "overhead-bound" and computing >= 0.4 and slowed_by_stacks(trace):
         waits = sum(shares.get(name, 0.0) for name in HOST_STALLS)
         return _unknown(

@@ -10,7 +10,6 @@ bandwidth (size by time) by 2(n-1)/n for all-reduce, by (n-1)/n where each rank 
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ import numpy as np
 
 from torchfx.profiler.trace.columns import ABSENT, Int32, Int64
 from torchfx.profiler.trace.device import COMMUNICATION
-from torchfx.profiler.trace.events import Events
+from torchfx.profiler.trace.events import Events, parse_list
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.table import Table
 from torchfx.profiler.trace.trace import Trace
@@ -228,15 +227,10 @@ def _size(name: str, into: int, out: int, ranks: int) -> int:
 def _by_shape(events: Events, calls: tuple[int, ...]) -> tuple[int, str]:
     """Elements and type of the first tensor that a recorded call was given: what traces before 2.2 tell."""
     for call in calls:
-        try:
-            shapes = json.loads(events.text("Input Dims", call) or "null")
-            types = json.loads(events.text("Input type", call) or "[]")
-        except ValueError:
-            continue
-        for i, shape in enumerate(shapes if isinstance(shapes, list) else []):
-            whole = isinstance(shape, list) and shape and all(isinstance(n, int) for n in shape)
-            if whole and isinstance(types, list) and i < len(types):
-                return math.prod(shape), str(types[i]).lower()
+        shapes, types = (parse_list(events.text(key, call)) for key in ("Input Dims", "Input type"))
+        for shape, kind in zip(shapes, types, strict=False):
+            if isinstance(shape, list) and shape and all(isinstance(n, int) for n in shape):
+                return math.prod(shape), str(kind).lower()
     return -1, ""
 
 

@@ -13,9 +13,9 @@ from torchfx.profiler.trace.kinds import GPU_WORK, Kind
 
 __all__ = ["GRAPH_LAUNCH", "LAUNCH", "Links"]
 
-LAUNCH: Final = r"(?i).*(launch.*kernel|kernel.*launch|graphlaunch)|.*LaunchKernel|hipLaunchByPtr"
+LAUNCH: Final = r"(?i).*(launch.*kernel|kernel.*launch|graphlaunch)|.*LaunchKernel|hipLaunchByPtr|launch$"
 """Runtime calls that put kernels on a device: cudaLaunchKernel(ExC), cuLaunchKernelEx, hipModuleLaunchKernel,
-hipExtModuleLaunchKernel, urEnqueueKernelLaunch, cudaGraphLaunch, ..."""
+hipExtModuleLaunchKernel, urEnqueueKernelLaunch, cudaGraphLaunch, launch (of other makers), ..."""
 
 GRAPH_LAUNCH: Final = r"(?i).*graphlaunch"
 

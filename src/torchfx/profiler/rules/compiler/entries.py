@@ -50,7 +50,7 @@ def compile_overhead(trace: Trace, *, part: float = 0.5, share: float = 0.1) -> 
     each = lost.overlap(start, end)
     # An entry that took far longer than the others was interrupted; it says nothing about what entering costs.
     usual = np.minimum(each, 3 * int(np.median(each)) if len(each) else 0)
-    total = int(usual.sum()) / 1000
+    total = min(int(usual.sum()), lost.total) / 1000  # entries of several threads may overlap
     if overhead.total <= part * whole.total or total < share * trace.window.us:
         return
     gpu = ' mode="reduce-overhead" replays it as one CUDA graph where shapes are fixed.' if trace.has_gpu else ""

@@ -145,8 +145,8 @@ def _cost(trace: Trace, spans: list[tuple[int, int]]) -> tuple[float, float, tup
     launch = trace.links.of(kernels.rows)
     chosen = launch >= 0
     if chosen.any():
-        i = np.searchsorted(within.starts, events.ts[launch], "right") - 1
-        chosen &= (i >= 0) & (events.ts[launch] < within.ends[np.maximum(i, 0)])
+        at = events.ts[launch]
+        chosen &= within.overlap(at, at + 1) > 0
         chosen &= np.isin(events.lane[launch], events.lane[[a for a, _ in spans]])
     rows = kernels.rows[chosen]
     return stake(trace, rows), kernels.share(chosen), shown(trace, rows)

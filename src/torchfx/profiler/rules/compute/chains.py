@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.rules.compute.kernels import Flags, caveat, kernels_of, matters, rank, shown
+from torchfx.profiler.rules.compute.kernels import Flags, caveat, kernels_of, matters, rank, shown, stake
 from torchfx.profiler.rules.compute.shapes import elements, shapes
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
@@ -73,7 +73,7 @@ def _on_device(trace: Trace, length: float, share: float, shortest: float) -> It
     at, spent = order[inside], kernels.spent[order][inside]
     saved = int(spent.sum()) - _longest(run[inside], spent)
     part = saved / kernels.total if kernels.total else 0.0
-    time_us = min(saved / 1000, trace.window.us)
+    time_us = min(saved / 1000, stake(trace, kernels.rows[at]))  # chains of several streams may run at once
     if part < share or not matters(trace, time_us):
         return
     count = len(np.unique(run[inside]))
@@ -114,6 +114,7 @@ def _on_cpu(trace: Trace, length: float, share: float, elements_at_least: float)
         return
     spent = events.dur[rows][inside]
     covered = Intervals.union(events.ts[rows[inside]], events.end[rows[inside]])
+    covered = covered.clip(trace.window.start, trace.window.end)
     saved = min(int(spent.sum()) - _longest(run[inside], spent), covered.total)
     part = saved / 1000 / trace.window.us if trace.window.us else 0.0
     if part < share:

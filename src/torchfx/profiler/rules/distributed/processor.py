@@ -9,24 +9,12 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.collectives import ANNOTATION, RECORD, collectives_of
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.collectives import collectives_of
+from torchfx.profiler.trace.exchanging import idle_exchanging
 from torchfx.profiler.trace.trace import Trace
 from torchfx.profiler.wording import percent
 
-__all__ = ["cpu_exposed_comm", "idle_exchanging"]
-
-
-def idle_exchanging(trace: Trace) -> Intervals:
-    """When a collective ran on the CPU and no thread computed anything, within the window."""
-    events = trace.events
-    rows = np.array([c.row for c in trace.derived(collectives_of)], np.int32)
-    operators = events.rows(Kind.OPERATOR)
-    operators = operators[~events.names_matching(f"{ANNOTATION}|{RECORD}|c10d::")[events.name[operators]]]
-    alone = Intervals.union(events.ts[rows], events.end[rows])
-    alone = alone - Intervals.union(events.ts[operators], events.end[operators])
-    return alone.clip(trace.window.start, trace.window.end)
+__all__ = ["cpu_exposed_comm"]
 
 
 @rule(

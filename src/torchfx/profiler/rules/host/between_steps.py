@@ -10,6 +10,7 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.exchanging import idle_exchanging
 from torchfx.profiler.trace.gaps import Cause, idle_gaps
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
@@ -48,8 +49,10 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
     steps = trace.steps_found
     if not steps or trace.main_lane < 0 or not trace.derived(device_known):
         return
+    if not trace.has_gpu and not len(trace.events.rows(Kind.OPERATOR, Kind.RUNTIME, Kind.PYTHON)):
+        return  # what computes are threads of the program's own, which weren't recorded
     lost = _elsewhere(trace, steps, int(long_us * 1000))
-    lost = lost - trace.derived(batch_waits) - trace.derived(compiling)
+    lost = lost - trace.derived(batch_waits) - trace.derived(compiling) - trace.derived(idle_exchanging)
     if trace.has_gpu:
         lost = lost & trace.derived(idle_gaps).intervals(Cause.HOST, Cause.END) & trace.idle
         whole = lost.lengths * 2 >= long_us * 1000

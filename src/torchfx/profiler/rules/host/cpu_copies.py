@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from torchfx.profiler.rules.compute.shapes import dtypes
 from torchfx.profiler.rules.evidence import severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.host.cpu_time import COPIES, by_shape, own_time
@@ -22,6 +24,15 @@ __all__ = ["cpu_copies"]
 
 MOVES: Final = r"aten::(copy_|_copy_from|_copy_from_and_resize)$"
 """Operators that move memory; the others of their family lead to them."""
+
+CONVERSIONS: Final = r"aten::(reshape|_reshape_\w+|flatten|type_as|float|double|half|bfloat16)$"
+"""Operators that lead to a copy where dtype or layout asks for it."""
+
+_SHORT: Final = frozenset(("float16", "bfloat16"))
+_HALVES: Final = (
+    "These are conversions between 16 and 32 bits. Where autocast makes them, of weights and inputs in every pass, "
+    "they are its price: a model converted once (model.bfloat16()) has none. Where the program makes them, do it once."
+)
 
 
 @rule("B23", "cpu-copies", source="`Self CPU time` of aten::copy_ in the profiler's table")
@@ -60,8 +71,11 @@ def cpu_copies(
         cause=f"Most of it is asked for by {asked}."
         if asked
         else "Tensors are converted or brought into another layout.",
-        fix={
+        fix=_HALVES
+        if asked in ("aten::to", "aten::_to_copy") and _halves(trace, chosen, times)
+        else {
             "aten::contiguous": "Make the layout once, rather than permute before operators that need contiguous data.",
+            "aten::reshape": "Make the layout once: reshape copies what permute or a slice has made non-contiguous.",
             "aten::to": "Convert dtype once, when data is loaded, not in every step.",
             "aten::_to_copy": "Convert dtype once, when data is loaded, not in every step.",
             "aten::clone": "Don't clone what isn't changed afterwards; write in place or into a given output.",
@@ -77,20 +91,34 @@ def _asked_for(trace: Trace, rows: Int32) -> npt.NDArray[np.bool_]:
     copies = events.names_matching(COPIES)
     parent = trace.calls.parent[rows]
     within = (parent >= 0) & (events.kind[parent] == Kind.OPERATOR)
-    conversion = copies | events.names_matching(
-        r"aten::(reshape|_reshape_\w+|flatten|type_as|float|double|half|bfloat16)$"
-    )
+    conversion = copies | events.names_matching(CONVERSIONS)
     moves = events.names_matching(MOVES)[events.name[rows]]
     found: npt.NDArray[np.bool_] = moves & (~within | conversion[events.name[parent]])
     return found
 
 
+def _halves(trace: Trace, rows: Int32, times: Int64) -> bool:
+    """Whether most of the time goes to conversions between 16 and 32 bits, such as autocast makes.
+
+    Where types weren't recorded, whether what is converted needs gradients: what a data loader gives has none.
+    """
+    longest = np.argsort(-times, kind="stable")[:200]
+    kinds = [set(dtypes(trace, int(row))[:2]) for row in rows[longest]]
+    if not any(kinds):
+        return len(trace.events.find(r"(autograd::engine::evaluate_function: )?ToCopyBackward", Kind.OPERATOR)) > 0
+    mixed = np.array(["float32" in kind and bool(kind & _SHORT) for kind in kinds], np.bool_)
+    return bool(times[longest][mixed].sum() * 2 > times[longest].sum())
+
+
 def _asked_by(trace: Trace, rows: Int32, times: Int64) -> str:
-    """The operator that most of these copies' time is inside of, or "" where none stands out."""
+    """The operator that asks for most of these copies, by their time, or "" where none stands out."""
     spent: dict[str, int] = {}
+    family = trace.events.names_matching(f"{COPIES}|{CONVERSIONS}")
     for i in np.argsort(-times, kind="stable")[:200].tolist():
         above = [a for a in trace.ancestors(int(rows[i])) if trace.events.kind[a] == Kind.OPERATOR]
-        name = trace.name(above[0]) if above else trace.name(int(rows[i]))
+        # contiguous calls clone, which calls copy_: the outermost of these is what the program says.
+        asking = list(takewhile(lambda one: family[trace.events.name[one]], above)) or [int(rows[i])]
+        name = trace.name(asking[-1])
         spent[name] = spent.get(name, 0) + int(times[i])
     best = max(spent, key=lambda name: spent[name], default="")
     return best if best and spent[best] * 2 > sum(spent.values()) else ""

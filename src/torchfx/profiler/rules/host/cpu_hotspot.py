@@ -13,6 +13,7 @@ from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.host.cpu_time import COPIES, by_shape, own_time
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.columns import Int32
+from torchfx.profiler.trace.exchanging import EXCHANGING
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.occupation import COMPILING
 from torchfx.profiler.trace.trace import Trace
@@ -28,7 +29,7 @@ HEAVY: Final = (
 
 WRAPPERS: Final = (
     r"Torch-Compiled Region|CompiledFunction|## Call|AOTDispatcher|TorchDynamo|Pregraph|autograd::engine"
-    r"|nn\.Module:|c10d::|record_param_comms|(gloo|mpi):|" + COMPILING
+    r"|nn\.Module:|" + EXCHANGING + "|" + COMPILING
 )
 
 

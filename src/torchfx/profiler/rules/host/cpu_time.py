@@ -10,6 +10,7 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Evidence
 from torchfx.profiler.trace.columns import Int32, Int64
+from torchfx.profiler.trace.exchanging import EXCHANGING
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.occupation import compiling
 from torchfx.profiler.trace.trace import Trace
@@ -23,10 +24,10 @@ COPIES: Final = r"aten::(copy_|_to_copy|to|contiguous|clone|_copy_from|_copy_fro
 
 
 def own_time(trace: Trace) -> tuple[Int32, Int64]:
-    """Operators in the window and their own time, without compilation."""
+    """Operators in the window that compute, and their own time; without compilation and exchanges with other ranks."""
     events = trace.events
     rows = events.rows(Kind.OPERATOR)
-    rows = rows[trace.in_steps(rows)]
+    rows = rows[trace.in_steps(rows) & ~events.names_matching(EXCHANGING)[events.name[rows]]]
     busy = trace.derived(compiling)
     rows = rows[busy.overlap(events.ts[rows], events.end[rows]) == 0] if len(busy) else rows
     return rows, trace.calls.self_time[rows]

@@ -9,6 +9,7 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.exchanging import idle_exchanging
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.occupation import batch_waits, compiling, outer_operators
@@ -51,7 +52,7 @@ def python_bound(trace: Trace, *, share: float = 0.4, operators: int = 50, long_
     between = active.gaps()
     short = between.lengths < long_us * 1000
     lost = Intervals(between.starts[short], between.ends[short]).clip(trace.window.start, trace.window.end)
-    lost = lost - trace.derived(batch_waits) - trace.derived(compiling)
+    lost = lost - trace.derived(batch_waits) - trace.derived(compiling) - trace.derived(idle_exchanging)
     lost = lost & trace.idle if trace.has_gpu else lost
     total, length = lost.total, trace.window.end - trace.window.start
     if not length or total < share * length:

@@ -10,7 +10,7 @@ from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.trace import Trace
-from torchfx.profiler.wording import duration_ns
+from torchfx.profiler.wording import counted, duration_ns
 
 __all__ = ["clock_skew"]
 
@@ -41,7 +41,8 @@ def clock_skew(trace: Trace, *, tolerance_us: float = 5.0, share: float = 0.01) 
     if count > share * np.count_nonzero(known):
         title = f"{count:,} pieces of device work begin before their launch, by up to {duration_ns(int(early.max()))}"
     else:
-        title = f"{broken:,} events have times that cannot be, and were left out"
+        left = "was left out" if broken == 1 else "were left out"
+        title = f"{counted(broken, 'event has', 'events have')} times that cannot be, and {left}"
         kinds = {
             "without a time": damage.without_time,
             "negative duration": damage.negative,

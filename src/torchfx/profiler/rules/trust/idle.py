@@ -39,6 +39,8 @@ def one_giant_gap(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
         return
     start, end = max(gap[0], window.start), min(gap[1], window.end)
     length = end - start
+    if length <= 0 or length < share * (window.end - window.start):  # it lies outside, where times are broken
+        return
     part = length / (window.end - window.start)
     rest = window.end - window.start - length
     busy = trace.gpu.busy.clip(window.start, window.end).total

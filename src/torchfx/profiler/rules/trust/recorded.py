@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from torchfx.profiler.trace.trace import Trace
 from torchfx.profiler.wording import duration_ns, percent
 
 __all__ = ["cpu_only", "dropped_kernels", "no_gpu_activity", "pre_window_kernels"]
+
+STARTING: Final = r"(?i).*(launch|enqueue)"
+"""Calls that put something on a device of whatever maker."""
 
 
 @rule(
@@ -36,6 +40,10 @@ def no_gpu_activity(trace: Trace) -> Iterator[Finding]:
     launches = trace.derived(kernel_launches)
     if trace.has_gpu or not len(launches):
         return
+    cuda = len(trace.events.find(r"(cuda|cu|hip)[A-Z]", Kind.RUNTIME)) > 0
+    activities = (
+        "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]" if cuda else "the device's ProfilerActivity as well"
+    )
     yield Finding(
         title=f"{len(launches):,} kernel launches, but no work of the device was recorded",
         severity="high",
@@ -45,7 +53,7 @@ def no_gpu_activity(trace: Trace) -> Iterator[Finding]:
         evidence=evidence(trace, launches, limit=3),
         cause="The profiler was not asked for the device's activity, or its tracing interface was not available.",
         fix=(
-            "Record with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]. If it was asked for: another "
+            f"Record with {activities}. If it was asked for: another "
             "profiler (Nsight Compute, DCGM) may hold the tracing interface, or the driver doesn't fit this PyTorch."
         ),
         linked=True,
@@ -56,13 +64,13 @@ def no_gpu_activity(trace: Trace) -> Iterator[Finding]:
 def cpu_only(trace: Trace) -> Iterator[Finding]:
     """The program ran on the CPU, or left nothing in the trace.
 
-    Sees: no work of a device and no launch of any.
+    Sees: no work of a device and no launch of any, whatever the maker calls it.
 
     Costs: nothing by itself. It tells which rules have nothing to look at.
 
     Fix: none, unless the program was meant to use a GPU: then the model or its inputs never reached it.
     """
-    if trace.has_gpu or len(trace.links.launches):
+    if trace.has_gpu or len(trace.links.launches) or len(trace.events.find(STARTING, Kind.RUNTIME)):
         return
     names = sorted({device.name for device in trace.info.devices if device.name})
     if not len(trace.events.rows(*HOST)):
