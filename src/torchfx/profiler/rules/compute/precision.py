@@ -66,7 +66,7 @@ def fp32_matmul_no_tc(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
             "torch.backends.cudnn.allow_tf32), with 10 bits of mantissa; torch.autocast with bfloat16 is faster still."
         )
     yield Finding(
-        title=f"{percent(part)} of the kernels' time goes to float32 matrix products and convolutions without tensor cores",
+        title=f"{percent(part)} of kernel time goes to float32 matrix products and convolutions without tensor cores",
         severity=rank(trace, time_us),
         confidence="high",
         time_us=time_us,
