@@ -144,7 +144,7 @@ def test_uneven_work_is_found(tmp_path):
 
 def test_an_even_job_has_no_finding_of_its_own(tmp_path):
     job = load_job(write_job(tmp_path / "job", 4, compute=[300, 302, 301, 299], steps=8))
-    assert not {"last-rank", "rank-imbalance", "rank-set", "single-rank"} & set(slugs(job))
+    assert not {"last-rank", "rank-imbalance", "rank-set", "single-rank-caution"} & set(slugs(job))
 
 
 def test_missing_ranks_are_named_and_nobody_is_blamed(tmp_path):

@@ -24,7 +24,7 @@ def loop(each, n=5, us=1000, gpu=None, **top):
 
 
 @fires("native-dispatch-count")
-@silent("many-short-files", "reference-path", "coefficients-recomputed", "audio-load")
+@silent("many-short-files", "reference-path", "coefficients-recomputed-per-call", "audio-load")
 def filters_one_by_one():
     def each(story, at, i):
         at = filtering(story, at, 200, sections=2)
@@ -104,18 +104,18 @@ def on_the_gpu(kernels=40, kernel_us=3, apart=12, channels=2):
     return story
 
 
-@fires("launches-per-section")
+@fires("per-section-launches")
 @silent("reference-path")
 def short_chunks_on_the_gpu():
     return on_the_gpu()
 
 
-@silent("launches-per-section")
+@silent("per-section-launches")
 def long_chunks_on_the_gpu():
     return on_the_gpu(kernel_us=200)
 
 
-@silent("launches-per-section")
+@silent("per-section-launches")
 def a_kernel_per_call():
     return on_the_gpu(kernels=1, apart=100)
 
@@ -167,17 +167,17 @@ def with_frames(*frames, steps=range(5), thread=100):
     return loop(each, with_stack=1)
 
 
-@fires("coefficients-recomputed")
+@fires("coefficients-recomputed-per-call")
 def filters_made_in_the_loop():
     return with_frames("torchfx/filter/butterworth.py(32): __init__")
 
 
-@fires("coefficients-recomputed")
+@fires("coefficients-recomputed-per-call")
 def designed_with_scipy_in_the_loop():
     return with_frames("/usr/lib/python3/scipy/signal/_filter_design.py(3030): butter")
 
 
-@fires("coefficients-recomputed")
+@fires("coefficients-recomputed-per-call")
 def designed_in_compiled_code():
     def each(story, at, i):
         story.op("torchfx_ext::butterworth_sos", at, 80)
@@ -186,12 +186,12 @@ def designed_in_compiled_code():
     return loop(each)
 
 
-@silent("coefficients-recomputed")
+@silent("coefficients-recomputed-per-call")
 def designed_once():
     return with_frames("torchfx/filter/butterworth.py(32): __init__", steps=[0])
 
 
-@silent("coefficients-recomputed")
+@silent("coefficients-recomputed-per-call")
 def remembered_designs():
     return with_frames("torchfx/design/iir.py(25): butterworth")
 

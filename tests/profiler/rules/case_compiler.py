@@ -225,7 +225,7 @@ def launching(kernels, kernel_us, apart, region=True, n=4, graph=False, name="tr
     return story
 
 
-@fires("no-cudagraph", "inductor-names")
+@fires("no-cudagraph", "inductor-name-legend")
 @silent("compile-missing")
 def compiled_and_waited_for():
     return launching(50, 3, 20)
@@ -245,7 +245,7 @@ EAGER = "void at::native::elementwise_kernel<{}>"
 
 
 @fires("compile-missing")
-@silent("inductor-names", "no-cudagraph")
+@silent("inductor-name-legend", "no-cudagraph")
 def eager_and_waited_for():
     return launching(50, 3, 20, region=False, name=EAGER)
 

@@ -25,7 +25,7 @@ def exchange(compute, comm, size=25_000_000, n=4, times=1, ranks=2, wrapper=None
     return story
 
 
-@fires("comm-share", "exposed-comm", "single-rank")
+@fires("comm-share", "exposed-comm", "single-rank-caution")
 def nothing_beside_the_exchange():
     return exchange((50, 400), (500, 300))
 
@@ -41,12 +41,12 @@ def much_but_hidden():
     return exchange((50, 900), (500, 300))
 
 
-@silent("comm-share", "exposed-comm", "single-rank")
+@silent("comm-share", "exposed-comm", "single-rank-caution")
 def little():
     return exchange((50, 900), (955, 20))
 
 
-@silent("single-rank")
+@silent("single-rank-caution")
 def a_world_of_one():
     return exchange((50, 400), (500, 300), ranks=1)
 
@@ -77,17 +77,17 @@ def replicas(name, devices=2):
     return story
 
 
-@fires("data-parallel")
+@fires("dataparallel")
 def one_process_for_two_devices():
     return replicas("DataParallel.forward")
 
 
-@silent("data-parallel")
+@silent("dataparallel")
 def one_process_each():
     return replicas("DistributedDataParallel.forward")
 
 
-@silent("data-parallel")
+@silent("dataparallel")
 def wrapped_but_alone():
     return replicas("DataParallel.forward", devices=1)
 

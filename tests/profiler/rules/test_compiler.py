@@ -57,7 +57,7 @@ def test_an_interrupted_entry_does_not_count_in_full():
 
 
 def test_names_of_kernels_are_explained():
-    found = finding(case.compiled_and_waited_for(), "inductor-names")
+    found = finding(case.compiled_and_waited_for(), "inductor-name-legend")
     assert found.evidence[0].note == "pointwise over add"
 
 

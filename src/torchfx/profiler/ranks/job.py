@@ -24,7 +24,7 @@ from torchfx.profiler.trace.table import Table
 
 __all__ = ["Job", "load_job"]
 
-ALONE: Final = ("single-rank",)
+ALONE: Final = ("single-rank-caution",)
 """Rules that speak of a rank seen alone; with the others at hand they have nothing to say."""
 
 

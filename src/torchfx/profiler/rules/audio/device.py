@@ -20,7 +20,7 @@ __all__ = ["gpu_not_worth_it", "launches_per_section", "reference_path"]
 
 @rule(
     "G3",
-    "launches-per-section",
+    "per-section-launches",
     source="launches inside torchfx's operators; 16 per call, kernels below 10 us, the device idle for half of it",
     needs={"gpu", "idle", "order"},
 )

@@ -33,7 +33,7 @@ LOAD_OPERATOR: Final = r"(torchaudio|torchcodec|torchcodec_ns)::.*(load|decode|g
 
 @rule(
     "G5",
-    "coefficients-recomputed",
+    "coefficients-recomputed-per-call",
     source="filters made or designed in every step, as Python frames and torchfx's design operators show",
 )
 def coefficients_recomputed(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator[Finding]:

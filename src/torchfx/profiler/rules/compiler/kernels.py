@@ -82,7 +82,7 @@ def fallback_kernels(trace: Trace, *, per_call_us: float = 50.0, share: float = 
     )
 
 
-@rule("E12", "inductor-names", source="Inductor's naming of kernels: triton_<kind>_fused_<operators>_<number>")
+@rule("E12", "inductor-name-legend", source="Inductor's naming of kernels: triton_<kind>_fused_<operators>_<number>")
 def inductor_names(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """What the names of Inductor's kernels mean.
 

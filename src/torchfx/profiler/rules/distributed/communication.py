@@ -165,7 +165,7 @@ def small_collectives(
 
 @rule(
     "F8",
-    "single-rank",
+    "single-rank-caution",
     source="world_size of distributedInfo; a collective ends on all ranks together",
     needs={"gpu"},
 )

@@ -23,7 +23,7 @@ SEARCH: Final = r"(torch\.distributed\.ddp\.reducer|torch::distributed::reducer)
 
 @rule(
     "F5",
-    "data-parallel",
+    "dataparallel",
     source="torch.nn.DataParallel's own annotation, with work on more than one device",
     needs={"gpu"},
 )
