@@ -4,7 +4,10 @@ import pytest
 
 from profiler.report.programs import LOADER, PROGRAMS, computing, on_cpu, overhead, report_on, training, waiting
 from profiler.traces import Story
+from torchfx.profiler import load
+from torchfx.profiler.report import describe
 from torchfx.profiler.report.verdict import KINDS
+from torchfx.profiler.rules.diagnose import diagnose
 
 EXPECTED = {
     "input-bound": ("input-bound", "for 48% of the 4 steps (1.92 ms of 4.00 ms)"),
@@ -229,3 +232,19 @@ def test_a_rank_that_computes_longer_than_it_exchanges_has_no_single_limit():
     found = verdict(story)
     assert found["kind"] == "mixed"
     assert "55% goes to operators that compute and 40% to exchanging data with other ranks" in found["sentence"]
+
+
+def test_a_file_cut_before_the_devices_events_is_not_taken_for_a_cpu_program(tmp_path):
+    story = Story()
+    for i in range(3):
+        story.step(i, at=1000 * i, us=1000)
+        story.op("aten::mm", at=1000 * i + 10, us=900)
+    host = story.text()
+    story.kernel("gemm", at=100, us=800)
+    path = tmp_path / "cut.json"
+    path.write_text(story.text()[: len(host) - 2])
+    trace = load(path)
+    assert trace.repairs.truncated
+    found = describe(trace, diagnose(trace), ())["verdict"]
+    assert found["kind"] == "unknown"
+    assert "what the NVIDIA A100-SXM4-80GB did may have been in the part that is lost" in found["sentence"]

@@ -118,6 +118,9 @@ def _nothing_to_go_by(trace: Trace, launches: dict[str, int], slugs: frozenset[s
     if not trace.has_gpu and launches["count"]:
         calls = counted(launches["count"], "kernel launch", "kernel launches")
         return f"the host made {calls}, but nothing of what the GPU did was recorded"
+    if not trace.has_gpu and trace.info.devices and (trace.repairs.truncated or trace.repairs.truncated_gzip):
+        device = trace.info.devices[0].name or "GPU"  # exporters write the host's events first
+        return f"the file ends early, and what the {device} did may have been in the part that is lost"
     graphs = trace.links.graph_launches
     empty = int(np.count_nonzero(trace.links.work_count[graphs] == 0))
     if empty > len(graphs) / 2 or "graph-replay-unrecorded" in slugs:
