@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -44,39 +45,11 @@ def first_step_cold(
     Fix: three rounds of warm-up before measuring, or `schedule(wait=1, warmup=1, active=...)`; leave the first step
     out.
     """
-    steps = trace.steps_found
-    own = [step.duration for step in steps]
-    if len(steps) >= 2:
-        rest = float(np.median(own[1:]))
-        kept, work = unhurried(trace, steps), operators_in(trace, steps)
-        excess = min(own[0] - rest, float(kept[0] - np.median(kept[1:])))
-        alike = work[0] <= 2 * np.median(work[1:])
-        cold = alike or _set_up(trace, steps[0]) * 2 > excess
-        if (
-            own[0] >= ratio * rest
-            and own[0] >= apart * max(own[1:])
-            and cold
-            and excess >= max(least_us * 1000, (own[0] - rest) / 2)
-        ):
-            rows, times = longer_in(trace, steps[0], steps[1:])
-            late = _late_beginnings(trace, gap_ratio, min(gap_us, excess / 5000))
-            first, usual = duration_ns(own[0]), duration_ns(rest)
-            yield Finding(
-                title=f"The first step takes {first}, the others {usual} (median of {len(own) - 1})"
-                if len(own) > 2
-                else f"The first step takes {first}, the other one {usual}",
-                severity="low",
-                confidence="low" if not alike else "high" if own[0] >= 3 * rest else "medium",
-                time_us=min(excess / 1000, trace.window.us),
-                window=trace.window,
-                evidence=(*late[:2], *evidence(trace, rows, times=times, note="longer than in the other steps"))
-                or evidence(trace, [steps[0].row] if steps[0].row >= 0 else [])
-                or (Evidence(steps[0].name, 1, own[0] / 1000, steps[0].start / 1000),),
-                cause=_why_cold(trace, steps[0])
-                + ("" if alike else " The other steps call far fewer operators, so their times are no measure."),
-                fix="Warm up (three rounds) before recording, or schedule(wait=1, warmup=1, active=...).",
-            )
-            return
+    cold = _cold_step(trace, ratio, apart, least_us)
+    if cold is not None:
+        late = _late_beginnings(trace, gap_ratio, min(gap_us, cold.excess / 5000))
+        yield _finding(trace, cold, tuple(late[:2]))
+        return
     for found in _late_beginnings(trace, gap_ratio, gap_us)[:1]:
         waited = found.time_us or 0.0
         yield Finding(
@@ -89,6 +62,58 @@ def first_step_cold(
             cause="Set-up of the first call: memory for workspaces, library heuristics, loading of kernels.",
             fix="Warm up (three rounds) before recording and leave the first round out of averages.",
         )
+
+
+@dataclass(frozen=True)
+class Cold:
+    """A first step longer than the others.
+
+    Attributes:
+        own, rest: its duration, and the median of the others', nanoseconds.
+        excess: how much of the difference is its own, nanoseconds.
+        alike: whether the others call about as many operators.
+    """
+
+    own: int
+    rest: float
+    excess: float
+    alike: bool
+
+
+def _cold_step(trace: Trace, ratio: float, apart: float, least_us: float) -> Cold | None:
+    steps = trace.steps_found
+    own = [step.duration for step in steps]
+    if len(steps) < 2 or own[0] < apart * max(own[1:]):
+        return None
+    rest = float(np.median(own[1:]))
+    kept, work = unhurried(trace, steps), operators_in(trace, steps)
+    excess = min(own[0] - rest, float(kept[0] - np.median(kept[1:])))
+    if own[0] < ratio * rest or excess < max(least_us * 1000, (own[0] - rest) / 2):
+        return None
+    alike = bool(work[0] <= 2 * np.median(work[1:]))
+    if not alike and _set_up(trace, steps[0]) * 2 <= excess:
+        return None
+    return Cold(own[0], rest, excess, alike)
+
+
+def _finding(trace: Trace, cold: Cold, late: tuple[Evidence, ...]) -> Finding:
+    steps = trace.steps_found
+    rows, times = longer_in(trace, steps[0], steps[1:])
+    first, usual = duration_ns(cold.own), duration_ns(cold.rest)
+    others = f"the others {usual} (median of {len(steps) - 1})" if len(steps) > 2 else f"the other one {usual}"
+    fewer = "" if cold.alike else " The other steps call far fewer operators, so their times are no measure."
+    return Finding(
+        title=f"The first step takes {first}, {others}",
+        severity="low",
+        confidence="low" if not cold.alike else "high" if cold.own >= 3 * cold.rest else "medium",
+        time_us=min(cold.excess / 1000, trace.window.us),
+        window=trace.window,
+        evidence=(*late, *evidence(trace, rows, times=times, note="longer than in the other steps"))
+        or evidence(trace, [steps[0].row] if steps[0].row >= 0 else [])
+        or (Evidence(steps[0].name, 1, cold.own / 1000, steps[0].start / 1000),),
+        cause=_why_cold(trace, steps[0]) + fewer,
+        fix="Warm up (three rounds) before recording, or schedule(wait=1, warmup=1, active=...).",
+    )
 
 
 def _late_beginnings(trace: Trace, ratio: float, least_us: float) -> list[Evidence]:
