@@ -104,13 +104,6 @@ def test_lookups_that_lead_nowhere():
     assert found.without_region.tolist() == [2]
 
 
-def test_hashes_of_graphs():
-    story = cpu()
-    story.note("## Call CompiledFxGraph fabc ##", 0, 10)
-    found = compiled(story)
-    assert [found.graph_hash(row) for row in found.graphs.tolist()] == ["fabc"]
-
-
 def test_device_annotations_are_no_calls():
     """Exporters repeat an annotation on the device's timeline."""
     story = Story()

@@ -43,7 +43,6 @@ TUNING: Final = (
 """Stages that run variants of a kernel to find the fastest."""
 
 _ID: Final = re.compile(r"(?:!\d+/)?(\d+)/(\d+)")
-_HASH: Final = re.compile(r"## Call CompiledFxGraph (\S+) ##")
 
 
 @dataclass(frozen=True)
@@ -143,11 +142,6 @@ class Compiled:
         is_lookup = np.isin(rows, lookups)
         nowhere = is_lookup[:-1] & is_lookup[1:] & (events.lane[rows][:-1] == events.lane[rows][1:])
         return np.sort(rows[:-1][nowhere])
-
-    def graph_hash(self, row: int) -> str:
-        """The hash of a called graph: the name of its code in Inductor's cache."""
-        found = _HASH.match(self._events.named(row))
-        return found[1] if found else ""
 
     def _union(self, rows: Int32) -> Intervals:
         return Intervals.union(self._events.ts[rows], self._events.end[rows])
