@@ -3,12 +3,6 @@
 #include "transpose.h"
 #include "vec.h"
 
-#if defined(TORCHFX_VECTORS)
-#define TORCHFX_UNROLL _Pragma("GCC unroll 8")
-#else
-#define TORCHFX_UNROLL
-#endif
-
 namespace torchfx {
 namespace TORCHFX_ISA_NAMESPACE {
 namespace {

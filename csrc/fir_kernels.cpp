@@ -3,20 +3,9 @@
 #include "torchfx.h"
 #include "vec.h"
 
-#if defined(TORCHFX_VECTORS)
-#define TORCHFX_UNROLL _Pragma("GCC unroll 16")
-#else
-#define TORCHFX_UNROLL
-#endif
-
 namespace torchfx {
 namespace TORCHFX_ISA_NAMESPACE {
 namespace {
-
-TORCHFX_INLINE vd load_samples(const float* p) { return widen(load_half(p)); }
-TORCHFX_INLINE vd load_samples(const double* p) { return load(p); }
-TORCHFX_INLINE void store_samples(float* p, vd v) { store_half(p, narrow(v)); }
-TORCHFX_INLINE void store_samples(double* p, vd v) { store(p, v); }
 
 template <class Sample>
 TORCHFX_INLINE double sample_at(const FirSignal& signal, int64_t t) {

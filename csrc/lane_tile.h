@@ -24,8 +24,8 @@ struct Rows {
 };
 
 // Sixteen streams, eight in and eight out, are more than hardware prefetchers follow: ask for what comes this much
-// later in the direction of travel. Measured on 8 to 16 channels beyond the cache: 0.24 ns per sample with it, 0.35 without, 0.28 for the
-// inputs alone; distances from 512 to 2048 do equally well.
+// later in the direction of travel. Measured on 8 to 16 channels beyond the cache: 0.24 ns per sample with it, 0.35
+// without, 0.28 for the inputs alone; distances from 512 to 2048 do equally well.
 enum Direction { forwards = 1024, backwards = -1024 };  // bytes
 
 template <Direction direction, class Sample>
@@ -35,22 +35,18 @@ TORCHFX_INLINE void prefetch_row(Sample* p) {
 
 template <Direction direction>
 TORCHFX_INLINE void read_block(const Rows<const float>& rows, int t, vd (&r)[VD]) {
+    const float* at[VD];
+    for (int i = 0; i < VD; ++i) prefetch_row<direction>(at[i] = rows.at[i] + t);
     vh half[VD];
-    for (int i = 0; i < VD; ++i) {
-        half[i] = load_half(rows.at[i] + t);
-        prefetch_row<direction>(rows.at[i] + t);
-    }
-    transpose(half);
+    load_transposed(at, half);
     for (int i = 0; i < VD; ++i) r[i] = widen(half[i]);
 }
 
 template <Direction direction>
 TORCHFX_INLINE void read_block(const Rows<const double>& rows, int t, vd (&r)[VD]) {
-    for (int i = 0; i < VD; ++i) {
-        r[i] = load(rows.at[i] + t);
-        prefetch_row<direction>(rows.at[i] + t);
-    }
-    transpose(r);
+    const double* at[VD];
+    for (int i = 0; i < VD; ++i) prefetch_row<direction>(at[i] = rows.at[i] + t);
+    load_transposed(at, r);
 }
 
 TORCHFX_INLINE void read_block(const Tile& tile, int t, vd (&r)[VD]) {
@@ -77,6 +73,30 @@ TORCHFX_INLINE void write_block(const Rows<double>& rows, int t, vd (&r)[VD]) {
     }
 }
 
+// The same from and to memory: VD steps of all lanes, one behind the other.
+template <Direction direction, class Sample>
+TORCHFX_INLINE void read_block(const Rows<const Sample>& rows, int t, Sample* steps) {
+    const Sample* from[VD];
+    Sample* to[VD];
+    for (int i = 0; i < VD; ++i) {
+        prefetch_row<direction>(from[i] = rows.at[i] + t);
+        to[i] = steps + i * VD;
+    }
+    transpose(from, to);
+}
+
+template <Direction direction, class Sample>
+TORCHFX_INLINE void write_block(const Rows<Sample>& rows, int t, const Sample* steps) {
+    const Sample* from[VD];
+    Sample* to[VD];
+    for (int i = 0; i < VD; ++i) {
+        from[i] = steps + i * VD;
+        to[i] = rows.at[i] + t;
+    }
+    transpose(from, to);
+    for (int i = 0; i < VD; ++i) prefetch_row<direction>(to[i]);
+}
+
 TORCHFX_INLINE void write_block(Tile& tile, int t, const vd (&r)[VD]) {
     for (int i = 0; i < VD; ++i) store(tile.at + (t + i) * VD, r[i]);
 }
@@ -88,12 +108,9 @@ TORCHFX_INLINE void copy_block(const Rows<const Sample>& rows, int t, Tile& tile
     write_block(tile, t, r);
 }
 
-TORCHFX_INLINE vd load_as_double(const float* p) { return widen(load_half(p)); }
-TORCHFX_INLINE vd load_as_double(const double* p) { return load(p); }
-
 // One sample at a time, for any stride and length. A lane without a source reads zeros.
-template <class Sample>
-void read_singly(const Sample* const* x, int64_t stride, int64_t start, int steps, double* tile) {
+template <class Sample, class T>
+void read_singly(const Sample* const* x, int64_t stride, int64_t start, int steps, T* tile) {
     for (int lane = 0; lane < VD; ++lane) {
         const Sample* p = x[lane];
         if (p) p += start * stride;
@@ -124,16 +141,22 @@ Sample* silence() {
     return zeros;
 }
 
-// x[lane][(start + t) * stride], t < steps, into a tile.
+// x[lane][(start + t) * stride], t < steps, for a stride other than 1.
+template <class Sample, class T>
+void read_strided(const Sample* const* x, int64_t stride, int64_t start, int steps, T* tile) {
+    int t = 0;
+    if (side_by_side(x))
+        for (; t < steps; ++t) store_samples(tile + t * VD, load_samples(x[0] + (start + t) * stride));
+    read_singly(x, stride, start + t, steps - t, tile + t * VD);
+}
+
+// The same for any stride.
 template <Direction direction, class Sample>
 void read_tile(const Sample* const* x, int64_t stride, int64_t start, int steps, Tile& tile) {
+    if (stride != 1) return read_strided(x, stride, start, steps, tile.at);
+    const Rows<const Sample> rows = rows_from<const Sample>(x, start, silence<Sample>());
     int t = 0;
-    if (stride == 1) {
-        const Rows<const Sample> rows = rows_from<const Sample>(x, start, silence<Sample>());
-        for (; t + VD <= steps; t += VD) copy_block<direction>(rows, t, tile);
-    } else if (side_by_side(x)) {
-        for (const Sample* p = x[0] + start * stride; t < steps; ++t, p += stride) store(tile.at + t * VD, load_as_double(p));
-    }
+    for (; t + VD <= steps; t += VD) copy_block<direction>(rows, t, tile);
     read_singly(x, stride, start + t, steps - t, tile.at + t * VD);
 }
 

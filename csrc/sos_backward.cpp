@@ -1,5 +1,7 @@
 // torchfx_sos_backward: checks the arguments, prepares the stages, plans, runs, and turns the kernels' sums into the
 // gradients of SciPy's coefficients.
+#include <algorithm>
+#include <cmath>
 #include <new>
 #include <type_traits>
 #include <vector>
@@ -12,15 +14,36 @@ namespace torchfx {
 namespace {
 
 void choose_kernels(const SosGradientKernels& kernels, SosGradientCall<float>& call) {
-    call.forward.run = kernels.filter->run_f32;
     call.run_adjoint = kernels.adjoint_f32;
     call.run_gradient = call.unit ? kernels.unit_gradient_f32 : kernels.gradient_f32;
 }
 
 void choose_kernels(const SosGradientKernels& kernels, SosGradientCall<double>& call) {
-    call.forward.run = kernels.filter->run_f64;
     call.run_adjoint = kernels.adjoint_f64;
     call.run_gradient = kernels.gradient_f64;
+}
+
+// Whether a section starts in a state far from any that the signal itself brings about, as after a change of its
+// coefficients. What the kernel for a UnitCascade does to save multiply-adds would lose digits then: the gradient of a
+// small b0 from products of large states.
+template <class Sample>
+bool starts_far_out(const SosGradientCall<Sample>& call) {
+    const SosCall<Sample>& forward = call.forward;
+    if (!forward.state_in) return false;
+    const int64_t later = forward.checkpoints_per_channel();
+    for (int64_t k = 0; k < forward.sections; ++k) {
+        double first = 0, usual = 0;
+        for (int64_t c = 0; c < forward.channels; ++c) {
+            const double* s = forward.state_in + k * forward.state_stride + 2 * c;
+            first = std::max({first, std::fabs(s[0]), std::fabs(s[1])});
+            for (int64_t i = 1; i < later; ++i) {
+                const double* w = call.checkpoints + ((c * later + i) * forward.sections + k) * 2;
+                usual = std::max({usual, std::fabs(w[0]), std::fabs(w[1])});
+            }
+        }
+        if (first > 1e3 * usual) return true;
+    }
+    return false;
 }
 
 // Gradients of b0 b1 b2 a0 a1 a2 in `grad`. First those of the shifted recursion,
@@ -57,13 +80,9 @@ void backward(SosGradientCall<Sample> call, const double* sos, double* grad_sos,
     std::vector<double> sums(grad_sos ? static_cast<std::size_t>(forward.sections * sums_per_stage) : 0);
 
     const SosGradientKernels& kernels = TORCHFX_KERNELS(sos_gradient_kernels);
-    UnitCascade unit = {{}, {}, {}, 1};
-    if (grad_sos && form_for<Sample> == SosForm::direct) unit = unit_cascade(stages);
-    call.unit = unit.stages.empty() ? nullptr : &unit;
-    choose_kernels(kernels, call);
     call.sums = grad_sos ? sums.data() : nullptr;
     forward.stages = stages.data();
-    forward.lanes = kernels.filter->lanes;
+    forward.use(*kernels.filter);
     forward.state_stride = 2 * forward.channels;
     forward.plan = plan_sos({forward.channels, forward.samples, forward.sections, sizeof(Sample), forward.lanes, threads,
                              threshold, grad_sos ? checkpoint_steps : 1}, sos);
@@ -76,6 +95,10 @@ void backward(SosGradientCall<Sample> call, const double* sos, double* grad_sos,
         sos_filter(recording);
         call.checkpoints = found.data();
     }
+    UnitCascade unit = {{}, {}, {}, 1};
+    if (grad_sos && form_for<Sample> == SosForm::direct && !starts_far_out(call)) unit = unit_cascade(stages);
+    call.unit = unit.stages.empty() ? nullptr : &unit;
+    choose_kernels(kernels, call);
     sos_gradient(call);
     if (!grad_sos) return;
     if (call.unit) take_gains_back(stages, unit.gain, sums.data());

@@ -8,18 +8,13 @@
 namespace torchfx {
 namespace {
 
-SosRun<float> kernel_for(const SosKernels& kernels, const float*) { return kernels.run_f32; }
-SosRun<double> kernel_for(const SosKernels& kernels, const double*) { return kernels.run_f64; }
-
 template <class Sample>
 void forward(SosCall<Sample> call, const double* sos, int64_t threshold, int threads) {
     Scratch<SosStage, 16> stages(static_cast<std::size_t>(call.sections));
     for (int64_t k = 0; k < call.sections; ++k)
         stages[static_cast<std::size_t>(k)] = make_stage(sos + 6 * k, form_for<Sample>);
-    const SosKernels& kernels = TORCHFX_KERNELS(sos_kernels);
     call.stages = stages.data();
-    call.lanes = kernels.lanes;
-    call.run = kernel_for(kernels, call.x);
+    call.use(TORCHFX_KERNELS(sos_kernels));
     call.state_stride = 2 * call.channels;
     call.plan = plan_sos({call.channels, call.samples, call.sections, sizeof(Sample), call.lanes, threads, threshold,
                           call.checkpoints ? checkpoint_steps : 1}, sos);

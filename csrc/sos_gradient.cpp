@@ -11,6 +11,15 @@
 namespace torchfx {
 namespace {
 
+// The checkpoint before this one: the next one wanted, and nothing else would have it in the cache by then.
+void prefetch_before(const double* checkpoint, int64_t sections) {
+#if defined(__GNUC__)
+    for (const double* p = checkpoint - 2 * sections; p < checkpoint; p += 8) __builtin_prefetch(p);
+#else
+    (void)checkpoint, (void)sections;
+#endif
+}
+
 template <class Sample>
 class AdjointGroup {
 public:
@@ -37,7 +46,7 @@ public:
         const int64_t sections = call_.forward.sections;
         const int lanes = call_.forward.lanes;
         std::vector<double> lane_sums(static_cast<std::size_t>(sections * sums_per_stage * lanes));
-        Workspaces workspaces(1, (sections + 2) * checkpoint_steps * lanes);
+        Workspaces workspaces(1, gradient_work(sections, lanes));
         const Workspaces::Lease work(workspaces);
         const std::vector<int64_t> edges = tile_edges();
         divide_gains_out();
@@ -190,19 +199,20 @@ private:
 
     // The filter's state at a tile's start. A tile may start between two checkpoints, where a shorter segment ended.
     void restore_state(int64_t position) {
-        const int64_t kept = position / checkpoint_steps * checkpoint_steps;
+        const int64_t kept = position / checkpoint_steps * checkpoint_steps, sections = call_.forward.sections;
         LaneState& state = forward_.state();
+        const double* checkpoints[max_lanes] = {};
         for (int lane = 0; lane < forward_.count(); ++lane) {
             if (stream(lane).length <= position) continue;
-            const double* checkpoint = call_.checkpoints + forward_.checkpoint_at(lane, kept);
-            if (without_gains_ && position == kept) state.set(lane, checkpoint, call_.unit->state_factors.data());
-            else state.set(lane, checkpoint);
+            checkpoints[lane] = call_.checkpoints + forward_.checkpoint_at(lane, kept);
+            if (stream(lane).start + kept > 0) prefetch_before(checkpoints[lane], sections);
         }
+        const double* factors = without_gains_ ? call_.unit->state_factors.data() : nullptr;
+        call_.forward.kernels->to_vectors(checkpoints, sections, position == kept ? factors : nullptr, state.data());
         if (position == kept) return;
         forward_.advance(kept, position, false);
         if (!without_gains_) return;
-        for (int64_t k = 0; k < call_.forward.sections; ++k)
-            state.scale(k, call_.unit->state_factors[static_cast<std::size_t>(k)]);
+        for (int64_t k = 0; k < sections; ++k) state.scale(k, factors[k]);
     }
 
     const SosGradientCall<Sample>& call_;

@@ -1,51 +1,18 @@
 #include "sos_gradient_kernels.h"
 
 #include "lane_tile.h"
-#include "sos_running.h"
+#include "sos_gradient_running.h"
 
 namespace torchfx {
 namespace TORCHFX_ISA_NAMESPACE {
 namespace {
 
-// N stages of the adjoint, at work. unit: b0 is 1.
-template <int N, bool shifted, bool unit = false>
-struct AdjointStages {
-    vd b0[N], c1[N], c0[N], p1[N], p0[N], kappa[N], l1[N], l2[N];
-
-    AdjointStages(const SosStage* stages, const double* adjoint) {
-        for (int k = 0; k < N; ++k) {
-            b0[k] = set1(stages[k].b0);
-            c1[k] = set1(stages[k].c1);
-            c0[k] = set1(stages[k].c0);
-            p1[k] = set1(stages[k].p1);
-            p0[k] = set1(stages[k].p0);
-            kappa[k] = set1(stages[k].kappa);
-            l1[k] = load(adjoint + (2 * k) * VD);
-            l2[k] = load(adjoint + (2 * k + 1) * VD);
-        }
-    }
-
-    void save(double* adjoint) const {
-        for (int k = 0; k < N; ++k) {
-            store(adjoint + (2 * k) * VD, l1[k]);
-            store(adjoint + (2 * k + 1) * VD, l2[k]);
-        }
-    }
-
-    // One stage, one sample: the gradient at its input.
-    TORCHFX_INLINE_MEMBER vd step(int k, vd g) {
-        const vd gx = fma(c1[k], l1[k], fma(c0[k], l2[k], unit ? g : b0[k] * g));
-        vd next1 = fnma(p1[k], l1[k], fnma(p0[k], l2[k], g));
-        vd next2 = l1[k];
-        if (shifted) {
-            next1 = fma(kappa[k], l1[k], next1);
-            next2 = fma(kappa[k], l2[k], next2);
-        }
-        l1[k] = next1;
-        l2[k] = next2;
-        return gx;
-    }
-};
+template <class T>
+TORCHFX_INLINE void swap(T& a, T& b) {
+    const T was = a;
+    a = b;
+    b = was;
+}
 
 template <int N, bool shifted>
 TORCHFX_NOINLINE void adjoint_sweep(const SosStage* stages, double* adjoint, double* tile, int steps) {
@@ -121,52 +88,86 @@ void trace_sweep(int n, const SosStage* stages, double* state, const Rows<const 
     }
 }
 
-// The adjoint of N stages over the tile, in place, and their sums: two stages keep their constants, adjoint states and
-// sums in the registers of AVX-512. Whole blocks of the tile come from and go to rows on the way where given, multiplied
-// by `gain` as they go; each a block ahead or behind, so that neither waits for a transpose.
-template <int N, bool shifted, bool unit, class Sample>
-TORCHFX_NOINLINE void gradient_sweep(const SosStage* stages, double* adjoint, double* sums, const Tile* trace,
-                                     const Rows<const Sample>* from, const Rows<Sample>* to, double gain, Tile& tile,
-                                     int steps) {
-    AdjointStages<N, shifted, unit> running(stages, adjoint);
-    vd sum[N][sums_per_stage];
-    for (int k = 0; k < N; ++k)
-        for (int i = 0; i < sums_per_stage; ++i) sum[k][i] = load(sums + (k * sums_per_stage + i) * VD);
-    const auto step = [&](int t) TORCHFX_INLINE_LAMBDA {
-        vd g = load(tile.at + t * VD);
-        for (int k = N - 1; k >= 0; --k) {
-            const vd x = load(trace[k].at + t * VD), y = load(trace[k + 1].at + t * VD);
-            const vd l1 = running.l1[k], l2 = running.l2[k];
-            sum[k][0] = fma(g, x, sum[k][0]);
-            sum[k][1] = fma(l1, x, sum[k][1]);
-            sum[k][2] = fma(l2, x, sum[k][2]);
-            sum[k][3] = fma(l1, y, sum[k][3]);
-            sum[k][4] = fma(l2, y, sum[k][4]);
-            g = running.step(k, g);
-        }
-        store(tile.at + t * VD, g);
+// The gradient at the output, for a tile: in rows, but for the last few steps, or else as steps of all lanes.
+template <class Sample>
+struct OutputGradient {
+    bool in_rows;
+    Rows<const Sample> rows;
+    alignas(64) Sample steps[tile_steps * VD];
+
+    OutputGradient(const SosGradientLanes<Sample>& lanes, int count)
+        : in_rows(lanes.g_stride == 1), rows(rows_from<const Sample>(lanes.g, 0, silence<Sample>())) {
+        const int whole = count / VD * VD;
+        if (in_rows) read_singly(lanes.g, 1, whole, count - whole, steps + whole * VD);
+        else read_strided(lanes.g, lanes.g_stride, 0, count, steps);
+    }
+
+    // VD steps from t on, read into `block` if need be.
+    TORCHFX_INLINE_MEMBER const Sample* at(int t, Sample* block) const {
+        if (!in_rows) return steps + t * VD;
+        read_block<backwards>(rows, t, block);
+        return block;
+    }
+};
+
+// The adjoint of N stages over the tile, in place, and their sums: two stages keep nearly all they need in the registers
+// of AVX-512. The first sweep, over the last stages, has its gradients from the output; the last one brings them to rows,
+// multiplied by `gain`. Both go by blocks, a block ahead or behind, so that neither waits for a transpose.
+template <int N, bool shifted, bool unit, bool first, bool last, class Sample>
+TORCHFX_NOINLINE void gradient_sweep(const SosStage* stages, const GradientTile& at, const OutputGradient<Sample>& from,
+                                     const Rows<Sample>& to, double gain, Tile& tile, int steps) {
+    GradientStages<N, shifted, unit, first> running(stages, at);
+    alignas(64) Sample blocks[4][VD * VD];
+    Sample *out = blocks[0], *behind = blocks[1], *spare = blocks[2], *other = blocks[3];
+    const Sample* in = from.steps;
+    const auto get = [&](int t, int i) TORCHFX_INLINE_LAMBDA {
+        return first ? load_samples(in + i * VD) : load(tile.at + (t + i) * VD);
     };
-    const auto write = [&](int t) TORCHFX_INLINE_LAMBDA {
-        vd r[VD];
-        read_block(tile, t, r);
-        if (unit)
-            for (int i = 0; i < VD; ++i) r[i] *= set1(gain);
-        write_block<backwards>(*to, t, r);
+    const auto put = [&](int t, int i, vd g) TORCHFX_INLINE_LAMBDA {
+        if (last) store_samples(out + i * VD, unit ? g * set1(gain) : g);
+        else store(tile.at + (t + i) * VD, g);
     };
     int t = steps;
-    while (t % VD != 0) step(--t);
-    const int whole = t;
-    if (from && whole > 0) copy_block<backwards>(*from, whole - VD, tile);
-    while (t > 0) {
-        if (from && t >= 2 * VD) copy_block<backwards>(*from, t - 2 * VD, tile);
-        if (to && t < whole) write(t);
-        for (int i = 1; i <= VD; ++i) step(t - i);
-        t -= VD;
+    while (t % VD != 0) {
+        --t;
+        store(tile.at + t * VD, running.step(t, first ? load_samples(from.steps + t * VD) : load(tile.at + t * VD)));
     }
-    if (to && whole > 0) write(0);
-    for (int k = 0; k < N; ++k)
-        for (int i = 0; i < sums_per_stage; ++i) store(sums + (k * sums_per_stage + i) * VD, sum[k][i]);
-    running.save(adjoint);
+    const int whole = t;
+    const Sample* ahead = first && whole > 0 ? from.at(whole - VD, spare) : nullptr;
+    while (t > 0) {
+        if (last && t < whole) write_block<backwards>(to, t, behind);
+        t -= VD;
+        if (first) {
+            in = ahead;
+            swap(spare, other);
+            if (t > 0) ahead = from.at(t - VD, spare);
+        }
+        TORCHFX_UNROLL
+        for (int i = VD - 1; i > 0; i -= 2) {
+            vd g = get(t, i), earlier = get(t, i - 1);
+            running.step_twice(t + i, g, earlier);
+            put(t, i, g);
+            put(t, i - 1, earlier);
+        }
+        if (VD == 1) put(t, 0, running.step(t, get(t, 0)));
+        swap(out, behind);
+    }
+    if (last && whole > 0) write_block<backwards>(to, 0, behind);
+    running.save();
+}
+
+template <bool shifted, bool unit, bool first, bool last, class Sample>
+auto gradient_sweep_of(int n) {
+    return n == 2 ? gradient_sweep<2, shifted, unit, first, last, Sample>
+                  : gradient_sweep<1, shifted, unit, first, last, Sample>;
+}
+
+template <bool shifted, bool unit, class Sample>
+auto gradient_sweep_of(int n, bool first, bool last) {
+    if (first && last) return gradient_sweep_of<shifted, unit, true, true, Sample>(n);
+    if (first) return gradient_sweep_of<shifted, unit, true, false, Sample>(n);
+    if (last) return gradient_sweep_of<shifted, unit, false, true, Sample>(n);
+    return gradient_sweep_of<shifted, unit, false, false, Sample>(n);
 }
 
 template <class Sample, bool shifted, bool unit>
@@ -175,6 +176,8 @@ void run_gradient(const SosStage* stages, int64_t count, double* state, double* 
     static_assert(checkpoint_steps <= tile_steps, "a gradient's step is a tile");
     Tile* trace = reinterpret_cast<Tile*>(work);
     Tile& tile = trace[count + 1];
+    double* before = work + (count + 2) * tile_steps * VD;
+    memcpy(before, state, static_cast<size_t>(count * state_size) * sizeof *state);
     const int whole = steps / VD * VD;
 
     const Rows<const Sample> x_rows = rows_from<const Sample>(lanes.x, 0, silence<Sample>());
@@ -184,22 +187,21 @@ void run_gradient(const SosStage* stages, int64_t count, double* state, double* 
     for (int64_t k = 0; k < count; k += stages_per_sweep, x = nullptr)
         trace_sweep<shifted, unit>(next_sweep(count - k), stages + k, state + k * state_size, x, trace + k, steps);
 
-    const Rows<const Sample> g_rows = rows_from<const Sample>(lanes.g, 0, silence<Sample>());
-    const Rows<const Sample>* g = lanes.g_stride == 1 ? &g_rows : nullptr;
-    if (g) read_singly(lanes.g, 1, whole, steps - whole, tile.at + whole * VD);
-    else read_tile<backwards>(lanes.g, lanes.g_stride, 0, steps, tile);
+    const OutputGradient<Sample> from(lanes, steps);
     Sample dropped[tile_steps];
-    const Rows<Sample> gx_rows = rows_from<Sample>(lanes.gx, 0, dropped);
+    const Rows<Sample> to = rows_from<Sample>(lanes.gx, 0, dropped);
     const bool wanted = any_stream(lanes.gx);
-    for (int64_t left = count; left > 0; g = nullptr) {
-        const int sweep = left >= 2 ? 2 : 1;
-        left -= sweep;
-        const auto run = sweep == 2 ? gradient_sweep<2, shifted, unit, Sample> : gradient_sweep<1, shifted, unit, Sample>;
-        run(stages + left, adjoint + left * state_size, sums + left * sums_per_stage * VD, trace + left, g,
-            wanted && left == 0 ? &gx_rows : nullptr, gain, tile, steps);
+    alignas(64) double behind[VD] = {};
+    for (int64_t left = count; left > 0;) {
+        const int n = left >= 2 ? 2 : 1;
+        const auto sweep = gradient_sweep_of<shifted, unit, Sample>(n, left == count, wanted && left == n);
+        left -= n;
+        const int64_t k = left * state_size;
+        sweep(stages + left, {trace + left, before + k, state + k, adjoint + k, sums + left * sums_per_stage * VD, behind},
+              from, to, gain, tile, steps);
     }
     for (int t = whole; t < steps; ++t)
-        for (int lane = 0; lane < VD; ++lane) gx_rows.at[lane][t] = static_cast<Sample>(gain * tile.at[t * VD + lane]);
+        for (int lane = 0; lane < VD; ++lane) to.at[lane][t] = static_cast<Sample>(gain * tile.at[t * VD + lane]);
     flush_tiny(adjoint, count);
 }
 

@@ -28,11 +28,16 @@ struct SosGradientLanes {
 
 // At most `checkpoint_steps` samples of every lane: filters x again from `state` (changed), then runs the adjoint
 // backwards over g from `adjoint` (changed) and adds to `sums`, (count, 5, lanes). state and adjoint are
-// (count, 2, lanes); gx is multiplied by gain; work holds (count + 2) tiles of checkpoint_steps * lanes doubles.
+// (count, 2, lanes); gx is multiplied by gain; work holds gradient_work(count, lanes) doubles.
 template <class Sample>
 using SosGradient = void (*)(const SosStage* stages, int64_t count, double* state, double* adjoint, double* sums,
                              const SosGradientLanes<Sample>& lanes, double gain, int steps,
                              double* work);
+
+// A tile for the samples before and after every stage, one for the adjoint, and a state.
+static inline int64_t gradient_work(int64_t count, int lanes) {
+    return ((count + 2) * checkpoint_steps + 2 * count) * lanes;
+}
 
 struct SosGradientKernels {
     const SosKernels* filter;  // of the same instruction set

@@ -26,8 +26,15 @@ struct SosCall {
     int64_t state_stride;
     double* checkpoints;  // (channels, checkpoints_per_channel, sections, 2), or nullptr; the plan's grid fits them
     SosPlan plan;
+    const SosKernels* kernels;
     int lanes;
     SosRun<Sample> run;
+
+    void use(const SosKernels& chosen) {
+        kernels = &chosen;
+        lanes = chosen.lanes;
+        run = run_of(chosen, x);
+    }
 
     int64_t streams() const { return channels * plan.segments; }
     int64_t checkpoints_per_channel() const { return (samples + checkpoint_steps - 1) / checkpoint_steps; }
@@ -127,9 +134,12 @@ private:
     // Segments start at a checkpoint; `from` may lie between two, where a shorter segment has ended.
     void advance_recording(int64_t from, int64_t to) {
         while (from < to) {
-            if (from % checkpoint_steps == 0)
+            if (from % checkpoint_steps == 0) {
+                double* kept[max_lanes] = {};
                 for (int lane = 0; lane < count_; ++lane)
-                    if (stream(lane).length > from) state_.get(lane, call_.checkpoints + checkpoint_at(lane, from));
+                    if (stream(lane).length > from) kept[lane] = call_.checkpoints + checkpoint_at(lane, from);
+                call_.kernels->from_vectors(state_.data(), call_.sections, kept);
+            }
             const int64_t next = std::min(to, next_checkpoint(from));
             advance(from, next, true);
             from = next;

@@ -75,9 +75,41 @@ void run(const SosStage* stages, int64_t count, double* state, const SosLanes<Sa
     }
 }
 
+void to_vectors(const double* const* from, int64_t pairs, const double* factors, double* vectors) {
+    alignas(64) static const double zeros[VD] = {};
+    const auto factor = [&](int64_t i) { return factors ? factors[i / 2] : 1; };
+    int64_t i = 0;
+    for (; i + VD <= 2 * pairs; i += VD) {
+        const double* at[VD];
+        for (int lane = 0; lane < VD; ++lane) at[lane] = from[lane] ? from[lane] + i : zeros;
+        vd r[VD];
+        load_transposed(at, r);
+        for (int j = 0; j < VD; ++j) store(vectors + (i + j) * VD, r[j] * set1(factor(i + j)));
+    }
+    for (; i < 2 * pairs; ++i)
+        for (int lane = 0; lane < VD; ++lane) vectors[i * VD + lane] = from[lane] ? from[lane][i] * factor(i) : 0;
+}
+
+void from_vectors(const double* vectors, int64_t pairs, double* const* to) {
+    int64_t i = 0;
+    double dropped[VD];
+    for (; i + VD <= 2 * pairs; i += VD) {
+        const double* from[VD];
+        double* at[VD];
+        for (int j = 0; j < VD; ++j) {
+            from[j] = vectors + (i + j) * VD;
+            at[j] = to[j] ? to[j] + i : dropped;
+        }
+        transpose(from, at);
+    }
+    for (; i < 2 * pairs; ++i)
+        for (int lane = 0; lane < VD; ++lane)
+            if (to[lane]) to[lane][i] = vectors[i * VD + lane];
+}
+
 }  // namespace
 
-extern const SosKernels sos_kernels = {VD, run<float, false>, run<double, true>};
+extern const SosKernels sos_kernels = {VD, run<float, false>, run<double, true>, to_vectors, from_vectors};
 
 }  // namespace TORCHFX_ISA_NAMESPACE
 }  // namespace torchfx

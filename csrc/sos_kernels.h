@@ -44,11 +44,22 @@ template <class Sample>
 using SosRun = void (*)(const SosStage* stages, int64_t count, double* state, const SosLanes<Sample>& lanes,
                         int64_t steps);
 
+// States of the lanes, pairs of values one behind the other at from[lane] or to[lane], into vectors and out of them.
+// nullptr: zeros, or not wanted. factors: what pair i is multiplied by on the way, or nullptr.
+using StatesToVectors = void (*)(const double* const* from, int64_t pairs, const double* factors, double* vectors);
+using StatesFromVectors = void (*)(const double* vectors, int64_t pairs, double* const* to);
+
 struct SosKernels {
     int lanes;
     SosRun<float> run_f32;   // stages in direct form
     SosRun<double> run_f64;  // stages in shifted form
+    StatesToVectors to_vectors;
+    StatesFromVectors from_vectors;
 };
+
+// For samples of this type.
+static inline SosRun<float> run_of(const SosKernels& kernels, const float*) { return kernels.run_f32; }
+static inline SosRun<double> run_of(const SosKernels& kernels, const double*) { return kernels.run_f64; }
 
 TORCHFX_DECLARE_KERNELS(SosKernels, sos_kernels)
 

@@ -20,7 +20,7 @@ struct UnitCascade {
     double gain;                          // the product of all b0
 };
 
-// Without stages where a b0 is 0 or a product of them might overflow.
+// Without stages where a b0 is 0 or far smaller than the rest of its section, or a product of them might overflow.
 UnitCascade unit_cascade(const std::vector<SosStage>& stages);
 
 }  // namespace torchfx

@@ -132,6 +132,8 @@ TORCHFX_API int32_t torchfx_lti_forward(
 // The same calls with their arguments, in the same order, in one array of 64-bit integers (addresses for pointers):
 // converting 14 arguments one by one takes Python's ctypes 0.9 us, one array 0.2 us, and a block of 64 samples 0.7 us.
 TORCHFX_API int32_t torchfx_sos_forward_packed(const int64_t* arguments);
+TORCHFX_API int32_t torchfx_sos_forward_recording_packed(const int64_t* arguments);
+TORCHFX_API int32_t torchfx_sos_backward_packed(const int64_t* arguments);
 TORCHFX_API int32_t torchfx_fir_forward_packed(const int64_t* arguments);
 
 // Trace files of profilers: bytes in, columns out. One scanner reads one file and is used by one thread at a time.

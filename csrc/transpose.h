@@ -1,4 +1,4 @@
-// VD x VD transposes in registers: rows[i] lane j <-> rows[j] lane i. For *_kernels.cpp only, see vec.h.
+// VD x VD transposes: rows[i] lane j <-> rows[j] lane i. For *_kernels.cpp only, see vec.h.
 #ifndef TORCHFX_TRANSPOSE_H
 #define TORCHFX_TRANSPOSE_H
 
@@ -80,7 +80,51 @@ TORCHFX_INLINE void transpose(vh (&r)[8]) {
     }
 }
 
+// From memory: halves of two rows are joined as they are loaded, and all that is left happens within 128 bits, where
+// shuffles leave the multiply-adds around them alone.
+TORCHFX_INLINE vh load_halves(const float* low, const float* high) {
+    return (vh)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(low)), _mm_loadu_ps(high), 1);
+}
+TORCHFX_INLINE void load_transposed(const float* const (&rows)[8], vh (&r)[8]) {
+    for (int i = 0; i < 8; i += 4) {
+        vh half[4];
+        for (int j = 0; j < 4; ++j) half[j] = load_halves(rows[j] + i, rows[4 + j] + i);
+        const vh a = __builtin_shufflevector(half[0], half[1], 0, 8, 1, 9, 4, 12, 5, 13);
+        const vh b = __builtin_shufflevector(half[0], half[1], 2, 10, 3, 11, 6, 14, 7, 15);
+        const vh c = __builtin_shufflevector(half[2], half[3], 0, 8, 1, 9, 4, 12, 5, 13);
+        const vh d = __builtin_shufflevector(half[2], half[3], 2, 10, 3, 11, 6, 14, 7, 15);
+        r[i] = __builtin_shufflevector(a, c, 0, 1, 8, 9, 4, 5, 12, 13);
+        r[i + 1] = __builtin_shufflevector(a, c, 2, 3, 10, 11, 6, 7, 14, 15);
+        r[i + 2] = __builtin_shufflevector(b, d, 0, 1, 8, 9, 4, 5, 12, 13);
+        r[i + 3] = __builtin_shufflevector(b, d, 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+}
+
 #endif
+
+#if TORCHFX_VD != 8
+TORCHFX_INLINE void load_transposed(const float* const (&rows)[VD], vh (&r)[VD]) {
+    for (int i = 0; i < VD; ++i) r[i] = load_half(rows[i]);
+    transpose(r);
+}
+#endif
+
+TORCHFX_INLINE void load_transposed(const double* const (&rows)[VD], vd (&r)[VD]) {
+    for (int i = 0; i < VD; ++i) r[i] = load(rows[i]);
+    transpose(r);
+}
+
+// VD rows of VD each, from memory to memory.
+TORCHFX_INLINE void transpose(const float* const (&from)[VD], float* const (&to)[VD]) {
+    vh r[VD];
+    load_transposed(from, r);
+    for (int i = 0; i < VD; ++i) store_half(to[i], r[i]);
+}
+TORCHFX_INLINE void transpose(const double* const (&from)[VD], double* const (&to)[VD]) {
+    vd r[VD];
+    load_transposed(from, r);
+    for (int i = 0; i < VD; ++i) store(to[i], r[i]);
+}
 
 }  // namespace TORCHFX_ISA_NAMESPACE
 }  // namespace torchfx

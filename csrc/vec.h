@@ -52,6 +52,12 @@
 #define TORCHFX_RESTRICT __restrict__
 #endif
 
+#if defined(TORCHFX_VECTORS)
+#define TORCHFX_UNROLL _Pragma("GCC unroll 16")
+#else
+#define TORCHFX_UNROLL
+#endif
+
 namespace torchfx {
 namespace TORCHFX_ISA_NAMESPACE {
 
@@ -101,6 +107,12 @@ TORCHFX_INLINE vh narrow(vd v) { return __builtin_convertvector(v, vh); }
 #else
 TORCHFX_INLINE vh narrow(vd v) { return static_cast<float>(v); }
 #endif
+
+// Samples of either precision.
+TORCHFX_INLINE vd load_samples(const float* p) { return widen(load_half(p)); }
+TORCHFX_INLINE vd load_samples(const double* p) { return load(p); }
+TORCHFX_INLINE void store_samples(float* p, vd v) { store_half(p, narrow(v)); }
+TORCHFX_INLINE void store_samples(double* p, vd v) { store(p, v); }
 
 // a * b + c and c - a * b, rounded once where the instruction set can.
 #if defined(TORCHFX_VECTORS) && defined(__AVX512F__)

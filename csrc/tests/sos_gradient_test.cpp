@@ -124,15 +124,27 @@ void any_gain_equals_long_double() {
     }
 }
 
+// A state such as the signal itself brings about, or from before a change of the coefficients.
+void any_state_equals_long_double() {
+    for (const double scale : {0.0, 1e-6, 1.0, 1e6}) {
+        context = std::string(torchfx_isa()) + " state of scale " + std::to_string(scale);
+        Problem p = random_problem(3, 1200, lowpass(4, 100.0 / 48000));
+        for (double& s : p.state_in) s *= scale;
+        equals_long_double<float>(p, 1, 2);
+    }
+}
+
 // Split by warm-up (1 kHz) and by carried states (20 Hz).
 void split_signals_equal_long_double() {
     for (const double cutoff : {1000.0 / 48000, 20.0 / 48000})
-        for (const int64_t channels : {1, 3}) {
-            context = "split, cutoff " + std::to_string(cutoff) + " channels " + std::to_string(channels);
-            const Problem p = random_problem(channels, 20011, lowpass(6, cutoff));
-            equals_long_double<float>(p, 1, 2);
-            equals_long_double<double>(p, 1, 2);
-        }
+        for (const int64_t channels : {1, 3})
+            for (const bool rest : {false, true}) {
+                context = "split, cutoff " + std::to_string(cutoff) + " channels " + std::to_string(channels);
+                Problem p = random_problem(channels, 20011, lowpass(6, cutoff));
+                if (rest) std::fill(p.state_in.begin(), p.state_in.end(), 0.0);
+                equals_long_double<float>(p, 1, 2);
+                equals_long_double<double>(p, 1, 2);
+            }
 }
 
 void what_is_not_wanted_is_not_needed() {
@@ -154,6 +166,7 @@ void what_is_not_wanted_is_not_needed() {
 int main() {
     with_every_isa(ugly_sizes_equal_long_double);
     with_every_isa(any_gain_equals_long_double);
+    with_every_isa(any_state_equals_long_double);
     split_signals_equal_long_double();
     what_is_not_wanted_is_not_needed();
     return report();

@@ -12,7 +12,7 @@ from torchfx.errors import TorchFXError
 
 __all__ = ["ABI_VERSION", "library", "why_missing"]
 
-ABI_VERSION: Final = 3
+ABI_VERSION: Final = 4
 """Of csrc/torchfx.h."""
 
 NAMES: Final = {"win32": "torchfx_native.dll", "darwin": "libtorchfx_native.dylib"}

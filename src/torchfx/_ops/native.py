@@ -8,7 +8,7 @@ from typing import Final
 
 from torchfx.native_library import library, why_missing
 
-__all__ = ["instruction_set", "library", "pack13", "pack14", "why_missing"]
+__all__ = ["instruction_set", "library", "pack13", "pack14", "pack15", "pack20", "why_missing"]
 
 _int32, _int64, _pointer = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
 _SIGNAL: Final = [_int32, _pointer, _int64, _int64, _pointer, _int64, _int64, _int64]
@@ -16,11 +16,8 @@ SIGNATURES: Final = {
     "torchfx_sos_forward": [*_SIGNAL, _pointer, _int64, _pointer, _pointer, _int64, _int32],
     "torchfx_sos_forward_packed": [ctypes.c_char_p],
     "torchfx_fir_forward_packed": [ctypes.c_char_p],
-    "torchfx_sos_forward_recording": [*_SIGNAL, _pointer, _int64, _pointer, _pointer, _pointer, _int64, _int32],
-    "torchfx_sos_backward": [
-        *(_int32, _pointer, _int64, _int64, _pointer, _int64, _int64, _int64, _int64),
-        *(_pointer, _int64, _pointer, _pointer, _pointer, _pointer, _int64, _pointer, _pointer, _int64, _int32),
-    ],
+    "torchfx_sos_forward_recording_packed": [ctypes.c_char_p],
+    "torchfx_sos_backward_packed": [ctypes.c_char_p],
     "torchfx_fir_backward_x": [
         *(_int32, _pointer, _int64, _int64, _pointer, _int64, _int64, _pointer, _int64),
         *(_pointer, _int64, _pointer, _int32),
@@ -36,7 +33,7 @@ SIGNATURES: Final = {
 }
 
 
-pack13, pack14 = struct.Struct("13q").pack, struct.Struct("14q").pack
+pack13, pack14, pack15, pack20 = (struct.Struct(f"{count}q").pack for count in (13, 14, 15, 20))
 """Arguments of the `_packed` functions, as bytes; 0 is a null pointer."""
 
 
