@@ -89,7 +89,7 @@ void equals_long_double(Memory<Sample>& x, const std::vector<double>& sos, bool 
         worst = std::max(worst, std::fabs(state[i] - exact_state[i]));
         largest = std::max(largest, std::fabs(exact_state[i]));
     }
-    expect(worst / largest < (sizeof(Sample) == 4 ? 1e-8 : 1e-11), "final state");
+    expect(worst / largest < (sizeof(Sample) == 4 ? 1e-7 : 1e-11), "final state");
 }
 
 template <class Sample>
@@ -107,16 +107,18 @@ void ugly_sizes_equal_long_double() {
         }
 }
 
-// 20 Hz at 192 kHz and 1 kHz at 48 kHz, 12th order: split by carried states and by warm-up.
+// 20 Hz at 192 kHz and 1 kHz at 48 kHz, 12th order: split by carried states and by warm-up. 1 Hz and 2 Hz at 48 kHz:
+// poles so close to the circle that how soon they decay is lost in |A|^2 written out in z.
 template <class Sample>
 void low_filters_stay_exact() {
-    for (const double cutoff : {20.0 / 192000, 1000.0 / 48000, 0.45})
+    struct Design { int order; double cutoff; };
+    for (const auto [order, cutoff] : {Design{12, 20.0 / 192000}, {12, 1000.0 / 48000}, {12, 0.45}, {2, 1.0 / 48000}, {10, 2.0 / 48000}})
         for (const int64_t channels : {1, 3, 8})
             for (const int64_t threshold : {always, never}) {
-                context = std::string(torchfx_isa()) + " cutoff " + std::to_string(cutoff) + " channels " +
-                          std::to_string(channels) + (threshold == always ? " split" : " whole");
+                context = std::string(torchfx_isa()) + " order " + std::to_string(order) + " cutoff " + std::to_string(cutoff) +
+                          " channels " + std::to_string(channels) + (threshold == always ? " split" : " whole");
                 Memory<Sample> x = noise_in<Sample>(channels, 30011);
-                equals_long_double(x, lowpass(12, cutoff), true, threshold, 2);
+                equals_long_double(x, lowpass(order, cutoff), true, threshold, 2);
             }
 }
 

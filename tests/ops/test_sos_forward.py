@@ -94,6 +94,19 @@ def test_blocks_equal_the_whole(rng, dtype, cutoff):
     assert deviation(torch.cat(blocks, -1), whole.double().numpy()) < (1e-6 if dtype == torch.float32 else 1e-12)
 
 
+@pytest.mark.parametrize(
+    ("order", "cutoff", "fs"), [(2, 1, 48_000), (2, 1, 192_000), (10, 2, 48_000), (12, 20, 192_000), (5, 0.01, 8000)]
+)
+def test_the_slowest_filters_split_in_time_as_well(rng, order, cutoff, fs):
+    for sos in (
+        signal.butter(order, cutoff, fs=fs, output="sos"),
+        signal.cheby1(order, 0.5, cutoff, "high", fs=fs, output="sos"),
+    ):
+        x = torch.from_numpy(rng.standard_normal(30_000))
+        split, whole = (_ops.parallel_iir_forward(x, torch.from_numpy(sos), threshold=at)[0] for at in (1, 1 << 40))
+        assert deviation(split, whole.numpy()) < 1e-10
+
+
 @pytest.mark.parametrize("sections", [1, 2, 3, 4, 5, 7, 8, 9, 16, 33, 100])
 def test_any_number_of_sections(rng, sections):
     sos = np.tile(signal.butter(2, 9000, fs=48000, output="sos"), (sections, 1))
