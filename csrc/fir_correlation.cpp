@@ -6,6 +6,7 @@
 #include "fft_roots.h"
 #include "fir_convolution.h"
 #include "fir_plan.h"
+#include "fir_samples.h"
 #include "parallel_fft.h"
 #include "pool.h"
 #include "torchfx.h"
@@ -26,8 +27,9 @@ public:
     }
 
 private:
-    // Tiles are summed in groups, then the groups in order, whichever thread was first.
-    static constexpr int64_t max_groups = 32;
+    // Tiles are summed in groups, then the groups in order, whichever thread was first: enough of them that no thread
+    // waits long for another, and no more, since each has sums of its own, as large as a transform.
+    static int64_t groups_of(int64_t tiles, int threads) { return std::min({tiles, int64_t{4} * threads, int64_t{32}}); }
     static constexpr int64_t direct_tile = 1024;
 
     // Runs body(group, tile) for all tiles, those of a group one after the other.
@@ -44,7 +46,7 @@ private:
 
     void run_direct(int threads) {
         const int64_t per_channel = (job_.a.length + direct_tile - 1) / direct_tile;
-        const int64_t tiles = job_.channels * per_channel, groups = std::min(tiles, max_groups);
+        const int64_t tiles = job_.channels * per_channel, groups = groups_of(tiles, threads);
         const int64_t b_count = whole_vectors(direct_tile + job_.lags - 1);
         Workspaces sums(1, groups * job_.lags), workspaces(threads, direct_tile + b_count);
         const Workspaces::Lease sum(sums);
@@ -79,7 +81,7 @@ private:
         const int64_t hop = size - fir_history(job_.lags);
         const int64_t per_channel = (job_.a.length + 2 * hop - 1) / (2 * hop);
         const int64_t pairs = job_.channels * per_channel;
-        const int64_t groups = shared ? 1 : std::min(pairs, max_groups);
+        const int64_t groups = shared ? 1 : groups_of(pairs, apart);
         Workspaces sums(1, groups * 2 * size), workspaces(apart, 4 * size);
         const Workspaces::Lease sum(sums);
         std::fill_n(sum.data(), groups * 2 * size, 0.0);
@@ -103,7 +105,13 @@ private:
         fft.forward_root(w, threads, [&](int64_t begin, int64_t end) {
             load_pair(b(c), first + begin, b(c), first + hop + begin, w, begin, end);
         });
+        // What comes next moves towards the cache in the meantime, as in a convolution.
+        const bool foresee = fft.size <= largest_private_fft;
+        const int64_t next = first + 2 * hop;
         fft.for_children(threads, [&](int64_t offset, int64_t size, int64_t child) {
+            const int64_t part = 2 * hop * size / fft.size;
+            if (foresee && job_.a.stride == 1) prefetch(a(c), next + child * part, part);
+            if (foresee && job_.b.stride == 1) prefetch(b(c), next + child * part, part);
             fft.kernels.forward(z + offset, size, child, fft.roots);
             fft.kernels.forward(w + offset, size, child, fft.roots);
             fft.kernels.add_conjugate_product(sum + offset, w + offset, z + offset, size);
