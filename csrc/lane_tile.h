@@ -3,16 +3,18 @@
 //
 // A block is VD time steps: r[i] holds all lanes at time t + i. Blocks come from and go to
 //   Rows   a row of consecutive samples in memory per lane, transposed in registers;
-//   Tile   tile.at[t * VD + lane] as doubles, small enough to stay in L1.
+//   tiles  tile[t * VD + lane] as doubles, small enough to stay in a cache.
 #ifndef TORCHFX_LANE_TILE_H
 #define TORCHFX_LANE_TILE_H
 
+#include "sos_kernels.h"
 #include "transpose.h"
 
 namespace torchfx {
 namespace TORCHFX_ISA_NAMESPACE {
 
 constexpr int tile_steps = 256;  // 16 KiB with eight lanes: a third of L1, the rest is for the streams
+constexpr int longest_tile = tile_steps > checkpoint_steps ? tile_steps : checkpoint_steps;
 
 struct alignas(64) Tile {
     double at[tile_steps * VD];
@@ -25,8 +27,9 @@ struct Rows {
 
 // Sixteen streams, eight in and eight out, are more than hardware prefetchers follow: ask for what comes this much
 // later in the direction of travel. Measured on 8 to 16 channels beyond the cache: 0.24 ns per sample with it, 0.35
-// without, 0.28 for the inputs alone; distances from 512 to 2048 do equally well.
-enum Direction { forwards = 1024, backwards = -1024 };  // bytes
+// without, 0.28 for the inputs alone; distances from 512 to 2048 do equally well. Backwards it has to be a whole tile of
+// the gradients (4 * checkpoint_steps bytes), each of which is read forwards first.
+enum Direction { forwards = 1024, backwards = -4 * checkpoint_steps };  // bytes
 
 template <Direction direction, class Sample>
 TORCHFX_INLINE void prefetch_row(Sample* p) {
@@ -49,8 +52,8 @@ TORCHFX_INLINE void read_block(const Rows<const double>& rows, int t, vd (&r)[VD
     load_transposed(at, r);
 }
 
-TORCHFX_INLINE void read_block(const Tile& tile, int t, vd (&r)[VD]) {
-    for (int i = 0; i < VD; ++i) r[i] = load(tile.at + (t + i) * VD);
+TORCHFX_INLINE void read_block(const double* tile, int t, vd (&r)[VD]) {
+    for (int i = 0; i < VD; ++i) r[i] = load(tile + (t + i) * VD);
 }
 
 template <Direction direction>
@@ -97,12 +100,12 @@ TORCHFX_INLINE void write_block(const Rows<Sample>& rows, int t, const Sample* s
     for (int i = 0; i < VD; ++i) prefetch_row<direction>(to[i]);
 }
 
-TORCHFX_INLINE void write_block(Tile& tile, int t, const vd (&r)[VD]) {
-    for (int i = 0; i < VD; ++i) store(tile.at + (t + i) * VD, r[i]);
+TORCHFX_INLINE void write_block(double* tile, int t, const vd (&r)[VD]) {
+    for (int i = 0; i < VD; ++i) store(tile + (t + i) * VD, r[i]);
 }
 
 template <Direction direction, class Sample>
-TORCHFX_INLINE void copy_block(const Rows<const Sample>& rows, int t, Tile& tile) {
+TORCHFX_INLINE void copy_block(const Rows<const Sample>& rows, int t, double* tile) {
     vd r[VD];
     read_block<direction>(rows, t, r);
     write_block(tile, t, r);
@@ -127,7 +130,7 @@ bool side_by_side(const Sample* const* x) {
     return true;
 }
 
-// The rows from sample `start` on; `instead`, a tile long, stands in for lanes without a stream.
+// The rows from sample `start` on; `instead`, as long as what is read or written, stands in for lanes without a stream.
 template <class Sample>
 Rows<Sample> rows_from(Sample* const* streams, int64_t start, Sample* instead) {
     Rows<Sample> rows;
@@ -137,7 +140,7 @@ Rows<Sample> rows_from(Sample* const* streams, int64_t start, Sample* instead) {
 
 template <class Sample>
 Sample* silence() {
-    static Sample zeros[tile_steps] = {};
+    static Sample zeros[longest_tile] = {};
     return zeros;
 }
 
@@ -152,17 +155,17 @@ void read_strided(const Sample* const* x, int64_t stride, int64_t start, int ste
 
 // The same for any stride.
 template <Direction direction, class Sample>
-void read_tile(const Sample* const* x, int64_t stride, int64_t start, int steps, Tile& tile) {
-    if (stride != 1) return read_strided(x, stride, start, steps, tile.at);
+void read_tile(const Sample* const* x, int64_t stride, int64_t start, int steps, double* tile) {
+    if (stride != 1) return read_strided(x, stride, start, steps, tile);
     const Rows<const Sample> rows = rows_from<const Sample>(x, start, silence<Sample>());
     int t = 0;
     for (; t + VD <= steps; t += VD) copy_block<direction>(rows, t, tile);
-    read_singly(x, stride, start + t, steps - t, tile.at + t * VD);
+    read_singly(x, stride, start + t, steps - t, tile + t * VD);
 }
 
 // A tile to y[lane][start + t]; lanes without a destination are dropped.
 template <Direction direction, class Sample>
-void write_tile(const Tile& tile, int steps, Sample* const* y, int64_t start) {
+void write_tile(const double* tile, int steps, Sample* const* y, int64_t start) {
     Sample dropped[tile_steps];
     const Rows<Sample> rows = rows_from<Sample>(y, start, dropped);
     int t = 0;
@@ -172,7 +175,7 @@ void write_tile(const Tile& tile, int steps, Sample* const* y, int64_t start) {
         write_block<direction>(rows, t, r);
     }
     for (; t < steps; ++t)
-        for (int lane = 0; lane < VD; ++lane) rows.at[lane][t] = static_cast<Sample>(tile.at[t * VD + lane]);
+        for (int lane = 0; lane < VD; ++lane) rows.at[lane][t] = static_cast<Sample>(tile[t * VD + lane]);
 }
 
 template <class Sample>

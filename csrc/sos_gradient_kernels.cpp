@@ -43,13 +43,13 @@ void run_adjoint(const SosStage* stages, int64_t count, double* adjoint, const S
     while (end > 0) {
         const int n = end < tile_steps ? static_cast<int>(end) : tile_steps;
         const int64_t start = end - n;
-        read_tile<backwards>(lanes.x, lanes.x_stride, start, n, tile);
+        read_tile<backwards>(lanes.x, lanes.x_stride, start, n, tile.at);
         for (int64_t left = count; left > 0;) {
             const int sweep = next_sweep(left);
             left -= sweep;
             adjoint_sweep<shifted>(sweep, stages + left, adjoint + left * state_size, tile.at, n);
         }
-        if (wanted) write_tile<backwards>(tile, n, lanes.y, start);
+        if (wanted) write_tile<backwards>(tile.at, n, lanes.y, start);
         flush_tiny(adjoint, count);
         end = start;
     }
@@ -58,7 +58,7 @@ void run_adjoint(const SosStage* stages, int64_t count, double* adjoint, const S
 // Filters trace[0] through N stages into trace[1] ... trace[N]. With rows, whole blocks of trace[0] come from them on the
 // way, each while the one before it is filtered: nothing waits for its transposes, which fill gaps between multiply-adds.
 template <int N, bool shifted, bool unit, class Sample>
-TORCHFX_NOINLINE void trace_sweep(const SosStage* stages, double* state, const Rows<const Sample>* rows, Tile* trace,
+TORCHFX_NOINLINE void trace_sweep(const SosStage* stages, double* state, const Rows<const Sample>* rows, TraceTile* trace,
                                   int steps) {
     Stages<N, shifted, unit> running(stages, state);
     const auto step = [&](int t) TORCHFX_INLINE_LAMBDA {
@@ -69,9 +69,9 @@ TORCHFX_NOINLINE void trace_sweep(const SosStage* stages, double* state, const R
         }
     };
     int t = 0;
-    if (rows && VD <= steps) copy_block<backwards>(*rows, 0, trace[0]);
+    if (rows && VD <= steps) copy_block<backwards>(*rows, 0, trace[0].at);
     for (; t + VD <= steps; t += VD) {
-        if (rows && t + 2 * VD <= steps) copy_block<backwards>(*rows, t + VD, trace[0]);
+        if (rows && t + 2 * VD <= steps) copy_block<backwards>(*rows, t + VD, trace[0].at);
         for (int i = 0; i < VD; ++i) step(t + i);
     }
     for (; t < steps; ++t) step(t);
@@ -79,7 +79,7 @@ TORCHFX_NOINLINE void trace_sweep(const SosStage* stages, double* state, const R
 }
 
 template <bool shifted, bool unit, class Sample>
-void trace_sweep(int n, const SosStage* stages, double* state, const Rows<const Sample>* rows, Tile* trace, int steps) {
+void trace_sweep(int n, const SosStage* stages, double* state, const Rows<const Sample>* rows, TraceTile* trace, int steps) {
     switch (n) {
         case 1: return trace_sweep<1, shifted, unit>(stages, state, rows, trace, steps);
         case 2: return trace_sweep<2, shifted, unit>(stages, state, rows, trace, steps);
@@ -93,7 +93,7 @@ template <class Sample>
 struct OutputGradient {
     bool in_rows;
     Rows<const Sample> rows;
-    alignas(64) Sample steps[tile_steps * VD];
+    alignas(64) Sample steps[checkpoint_steps * VD];
 
     OutputGradient(const SosGradientLanes<Sample>& lanes, int count)
         : in_rows(lanes.g_stride == 1), rows(rows_from<const Sample>(lanes.g, 0, silence<Sample>())) {
@@ -115,7 +115,7 @@ struct OutputGradient {
 // multiplied by `gain`. Both go by blocks, a block ahead or behind, so that neither waits for a transpose.
 template <int N, bool shifted, bool unit, bool first, bool last, class Sample>
 TORCHFX_NOINLINE void gradient_sweep(const SosStage* stages, const GradientTile& at, const OutputGradient<Sample>& from,
-                                     const Rows<Sample>& to, double gain, Tile& tile, int steps) {
+                                     const Rows<Sample>& to, double gain, TraceTile& tile, int steps) {
     GradientStages<N, shifted, unit, first> running(stages, at);
     alignas(64) Sample blocks[4][VD * VD];
     Sample *out = blocks[0], *behind = blocks[1], *spare = blocks[2], *other = blocks[3];
@@ -173,22 +173,21 @@ auto gradient_sweep_of(int n, bool first, bool last) {
 template <class Sample, bool shifted, bool unit>
 void run_gradient(const SosStage* stages, int64_t count, double* state, double* adjoint, double* sums,
                   const SosGradientLanes<Sample>& lanes, double gain, int steps, double* work) {
-    static_assert(checkpoint_steps <= tile_steps, "a gradient's step is a tile");
-    Tile* trace = reinterpret_cast<Tile*>(work);
-    Tile& tile = trace[count + 1];
-    double* before = work + (count + 2) * tile_steps * VD;
+    TraceTile* trace = reinterpret_cast<TraceTile*>(work);
+    TraceTile& tile = trace[count + 1];
+    double* before = work + (count + 2) * checkpoint_steps * VD;
     memcpy(before, state, static_cast<size_t>(count * state_size) * sizeof *state);
     const int whole = steps / VD * VD;
 
     const Rows<const Sample> x_rows = rows_from<const Sample>(lanes.x, 0, silence<Sample>());
     const Rows<const Sample>* x = lanes.x_stride == 1 ? &x_rows : nullptr;
     if (x) read_singly(lanes.x, 1, whole, steps - whole, trace[0].at + whole * VD);
-    else read_tile<backwards>(lanes.x, lanes.x_stride, 0, steps, trace[0]);
+    else read_tile<backwards>(lanes.x, lanes.x_stride, 0, steps, trace[0].at);
     for (int64_t k = 0; k < count; k += stages_per_sweep, x = nullptr)
         trace_sweep<shifted, unit>(next_sweep(count - k), stages + k, state + k * state_size, x, trace + k, steps);
 
     const OutputGradient<Sample> from(lanes, steps);
-    Sample dropped[tile_steps];
+    Sample dropped[checkpoint_steps];
     const Rows<Sample> to = rows_from<Sample>(lanes.gx, 0, dropped);
     const bool wanted = any_stream(lanes.gx);
     alignas(64) double behind[VD] = {};

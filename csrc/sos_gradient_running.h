@@ -50,9 +50,13 @@ struct AdjointStages {
     }
 };
 
+struct alignas(64) TraceTile {
+    double at[checkpoint_steps * VD];
+};
+
 // What some stages, one behind the other, meet in a tile.
 struct GradientTile {
-    const Tile* trace;             // what enters the first stage, and what leaves each
+    const TraceTile* trace;             // what enters the first stage, and what leaves each
     const double *before, *after;  // states at the tile's start and end
     double* adjoint;               // at its end, and when done at its start
     double* sums;

@@ -10,7 +10,7 @@ namespace {
 // Takes whole blocks from rows in memory through N stages into the tile. Transposing in here lets the processor do
 // it while the multiply-adds of another block fill its pipes. Kept out of line: inlined, the states spill to memory.
 template <int N, bool shifted, class Sample>
-TORCHFX_NOINLINE void sweep_rows(const SosStage* stages, double* state, const Rows<const Sample>& rows, Tile& tile,
+TORCHFX_NOINLINE void sweep_rows(const SosStage* stages, double* state, const Rows<const Sample>& rows, double* tile,
                                  int steps) {
     Stages<N, shifted> running(stages, state);
     for (int t = 0; t < steps; t += VD) {
@@ -31,7 +31,7 @@ TORCHFX_NOINLINE void sweep_tile(const SosStage* stages, double* state, double* 
 }
 
 template <bool shifted, class Sample>
-void sweep(int n, const SosStage* stages, double* state, const Rows<const Sample>& rows, Tile& tile, int steps) {
+void sweep(int n, const SosStage* stages, double* state, const Rows<const Sample>& rows, double* tile, int steps) {
     switch (n) {
         case 1: return sweep_rows<1, shifted>(stages, state, rows, tile, steps);
         case 2: return sweep_rows<2, shifted>(stages, state, rows, tile, steps);
@@ -61,16 +61,16 @@ void run(const SosStage* stages, int64_t count, double* state, const SosLanes<Sa
             const Rows<const Sample> rows = rows_from<const Sample>(lanes.x, start, silence<Sample>());
             const int whole = n / VD * VD;
             double* rest = tile.at + whole * VD;
-            sweep<shifted>(first, stages, state, rows, tile, whole);
+            sweep<shifted>(first, stages, state, rows, tile.at, whole);
             read_singly(lanes.x, 1, start + whole, n - whole, rest);
             sweep<shifted>(first, stages, state, rest, n - whole);
         } else {
-            read_tile<forwards>(lanes.x, lanes.x_stride, start, n, tile);
+            read_tile<forwards>(lanes.x, lanes.x_stride, start, n, tile.at);
             sweep<shifted>(first, stages, state, tile.at, n);
         }
         for (int64_t k = first; k < count; k += stages_per_sweep)
             sweep<shifted>(next_sweep(count - k), stages + k, state + k * state_size, tile.at, n);
-        if (wanted) write_tile<forwards>(tile, n, lanes.y, start);
+        if (wanted) write_tile<forwards>(tile.at, n, lanes.y, start);
         flush_tiny(state, count);
     }
 }

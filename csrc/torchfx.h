@@ -60,8 +60,8 @@ TORCHFX_API int32_t torchfx_sos_forward(
     const double* sos, int64_t sections, const double* state_in, double* state_out,
     int64_t threshold, int32_t threads);
 
-// The state is kept at every multiple of this many samples: with four sections 6 % of a float signal.
-enum { TORCHFX_CHECKPOINT_STEPS = 256 };
+// The state is kept at every multiple of this many samples: with four sections 3 % of a float signal.
+enum { TORCHFX_CHECKPOINT_STEPS = 512 };
 
 // torchfx_sos_forward for a call whose coefficients' gradients are going to be wanted.
 //   checkpoints  (channels, ceil(samples / TORCHFX_CHECKPOINT_STEPS), sections, 2): what torchfx_sos_backward asks for,

@@ -61,3 +61,22 @@ def test_profiler_shows_the_operator():
     with profile(activities=[ProfilerActivity.CPU]) as captured:
         _ops.parallel_iir_forward(torch.zeros(1, 10), SOS)
     assert "torchfx_ext::sos_forward" in {event.key for event in captured.key_averages()}
+
+
+def negated(values):
+    """The same numbers as a view whose memory holds their negatives."""
+    view = torch.complex(torch.zeros_like(values), -values).conj().imag
+    assert view.is_neg()
+    return view
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_views_that_change_the_sign_are_read_as_they_say(name):
+    coefficients, *shapes = OPERATORS[name]
+    operator = getattr(torch.ops.torchfx_ext, name).default
+    x = torch.randn(3, 50, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    given = [x, *coefficients, *(torch.full(shape, 0.1, dtype=torch.float64) for shape in shapes)]
+    expected = operator(*given)
+    for i, argument in enumerate(given):
+        got = operator(*given[:i], negated(argument), *given[i + 1 :])
+        assert all(torch.equal(a, b) for a, b in zip(got, expected, strict=True))

@@ -78,7 +78,7 @@ def test_native_cascade_gradient_at_any_gain(gains):
 
 
 def test_checkpoints_of_another_signal_are_refused():
-    x, y, sos = torch.zeros(2, 600), torch.zeros(2, 700), SOS.double()
+    x, y, sos = torch.zeros(2, 1100), torch.zeros(2, 1200), SOS.double()
     _, after, checkpoints = torch.ops.torchfx_ext.sos_forward_recording(y, sos)
     with pytest.raises(fx.TorchFXError, match=r"shape \(2, 3, 3, 2\)"):
         torch.ops.torchfx_ext.sos_backward(x, after, x, sos, checkpoints=torch.zeros(2, 2, 3, 2).double())

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-__all__ = ["is_plain", "modes_active", "outside_transforms", "wants_gradient"]
+__all__ = ["is_plain", "modes_active", "outside_transforms", "unobserved", "wants_gradient"]
 
 modes_active = torch._C._len_torch_dispatch_stack
 """How many dispatch modes (tracing, counting, fake tensors) are active in this thread."""
 
 transforms_active = torch._C._are_functorch_transforms_active
 """Whether torch.func's transforms (vmap, grad, jacrev) are at work in this thread."""
+
+profiler_enabled = torch._C._autograd._profiler_enabled
+"""Whether torch.profiler records what the dispatcher calls."""
 
 
 def wants_gradient(x: Tensor, coefficients: Tensor, state: Tensor | None) -> bool:
@@ -26,17 +30,22 @@ def wants_gradient(x: Tensor, coefficients: Tensor, state: Tensor | None) -> boo
 def is_plain(x: Tensor) -> bool:
     """Return whether a signal may go straight to the CPU kernel, which saves the second trip through the dispatcher.
 
-    Not so for subclasses, nor under torch.func's transforms, whose tensors are no subclasses, and not while a dispatch
-    mode (tracing, counting) wants to see the operator.
+    Not so for subclasses, nor under torch.func's transforms, whose tensors are no subclasses, nor for views that change
+    the sign of their memory, and not while a dispatch mode (tracing, counting) wants to see the operator.
     """
-    return type(x) is Tensor and x.is_cpu and not modes_active() and not transforms_active()
+    return type(x) is Tensor and x.is_cpu and not (modes_active() or transforms_active() or x.is_neg())
 
 
-def outside_transforms(function: type[torch.autograd.Function]) -> type[torch.autograd.Function]:
-    """Return the same function for calls outside torch.func's transforms, which needs 10 us less a call.
+def unobserved(x: Tensor) -> bool:
+    """Return whether nobody would miss a call that goes to the CPU kernel and past the dispatcher altogether."""
+    return is_plain(x) and not profiler_enabled()
 
-    The transforms want `setup_context` apart from `forward`, and `apply` then binds every call's arguments to the
-    signature first.
+
+def outside_transforms(function: type[torch.autograd.Function]) -> Callable[..., Any]:
+    """Return `function.apply` for calls outside torch.func's transforms, which needs 12 us less a call.
+
+    The transforms want `setup_context` apart from `forward`, and then `apply` binds every call's arguments to the
+    signature first; here PyTorch's own `apply` is reached without that.
     """
 
     class Outside(torch.autograd.Function):
@@ -49,4 +58,5 @@ def outside_transforms(function: type[torch.autograd.Function]) -> type[torch.au
         backward = staticmethod(function.backward)
 
     Outside.__name__ = Outside.__qualname__ = function.__name__
-    return Outside
+    apply: Callable[..., Any] = super(torch.autograd.Function, Outside).apply
+    return apply

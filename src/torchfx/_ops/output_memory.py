@@ -2,7 +2,7 @@
 
 The first touch of fresh memory, page by page, costs 1.1 ns a float, twice the filtering (measured on 4 KiB pages under
 a hypervisor; asking the system to do it at once costs 1.05). What malloc has given back to the system is fresh again,
-which programs that hold some outputs and drop others bring about again and again. Outputs from 512 KiB to 16 MiB
+which programs that hold some outputs and drop others bring about again and again. Outputs from 512 KiB to 32 MiB
 therefore lie in mappings of their own, of which at most 64 MiB are kept when their tensors have died.
 
 Such a tensor is one over a NumPy array, as `torch.from_numpy` makes: all that PyTorch does with those works, and only
@@ -20,7 +20,7 @@ from torch import Tensor
 
 __all__ = ["LARGEST", "SMALLEST", "reused"]
 
-SMALLEST, LARGEST = 512 << 10, 16 << 20  # bytes of an output
+SMALLEST, LARGEST = 512 << 10, 32 << 20  # bytes of an output
 KEPT = 64 << 20  # bytes of unused mappings
 
 # No lock, which a forked child could find held and `__del__` could meet held by its own thread: single operations on

@@ -22,8 +22,10 @@ STATUS = {
 
 
 def packed(coefficients: Tensor) -> Tensor:
-    """Return the tensor in C order; asking first costs less than `contiguous()`."""
-    return coefficients if coefficients.is_contiguous() else coefficients.contiguous()
+    """Return the tensor in C order, its memory what it says; asking first costs less than `contiguous()`."""
+    if coefficients.is_contiguous() and not coefficients.is_neg():
+        return coefficients
+    return coefficients.resolve_neg().contiguous()
 
 
 def as_channels(x: Tensor, time: int) -> tuple[Tensor, int, int]:

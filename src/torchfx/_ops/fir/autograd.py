@@ -45,7 +45,7 @@ class FirForward(torch.autograd.Function):
         return tuple(grad if need else None for grad, need in zip(found, ctx.needs_input_grad, strict=True))
 
 
-FirForwardOutside = outside_transforms(FirForward)
+apply_outside = outside_transforms(FirForward)
 
 
 def fir_forward(x: Tensor, taps: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -58,7 +58,7 @@ def fir_forward(x: Tensor, taps: Tensor, state: Tensor | None = None) -> tuple[T
 def fir_forward_autograd(x: Tensor, taps: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Record the call where a gradient is wanted, else get out of the way."""
     if wants_gradient(x, taps, state):
-        return FirForwardOutside.apply(x, taps, state)  # type: ignore[no-any-return]
+        return apply_outside(x, taps, state)  # type: ignore[no-any-return]
     if is_plain(x):
         return fir_forward_native(x, taps, state)
     with torch._C._AutoDispatchBelowAutograd():

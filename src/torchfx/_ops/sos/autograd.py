@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchfx._ops.dispatch import is_plain, outside_transforms, wants_gradient
+from torchfx._ops.dispatch import is_plain, outside_transforms, unobserved, wants_gradient
 from torchfx._ops.library import library
 from torchfx._ops.sos import gradient, recording
 from torchfx._ops.sos.backward import backward_native, or_zeros
@@ -23,7 +23,7 @@ class SosForward(torch.autograd.Function):
     def forward(
         x: Tensor, sos: Tensor, state: Tensor | None, threshold: int, checkpointed: bool
     ) -> tuple[Tensor, Tensor, Tensor | None]:
-        if is_plain(x):
+        if unobserved(x):
             if checkpointed:
                 return recording.sos_forward_recording_native(x, sos, state, threshold)
             return *sos_forward_native(x, sos, state, threshold), None
@@ -55,7 +55,7 @@ class SosForward(torch.autograd.Function):
         by_state: Tensor | None
         if torch.is_grad_enabled():  # a gradient of the gradient is wanted
             by_x, by_sos, by_state = gradient.backward(sos_forward, grad_y, or_zeros(grad_state, x, sos), x, sos, state)
-        elif is_plain(x) and is_plain(grad_y):
+        elif unobserved(x) and is_plain(grad_y):
             needed = need_x, need_sos, need_state
             by_x, by_sos, by_state = backward_native(
                 grad_y, grad_state, x, sos, state, ctx.threshold, needed, checkpoints
@@ -68,20 +68,14 @@ class SosForward(torch.autograd.Function):
         return by_x if need_x else None, by_sos if need_sos else None, by_state if need_state else None, None, None
 
 
-SosForwardOutside = outside_transforms(SosForward)
-
-
-def _recorded(
-    function: type[torch.autograd.Function], x: Tensor, sos: Tensor, state: Tensor | None, threshold: int
-) -> tuple[Tensor, Tensor]:
-    y, after, _ = function.apply(x, sos, state, threshold, recording.pays(x, sos))
-    return y, after
+apply_outside = outside_transforms(SosForward)
 
 
 def sos_forward(x: Tensor, sos: Tensor, state: Tensor | None = None, threshold: int = 1024) -> tuple[Tensor, Tensor]:
     """Call the operator; under torch.func transforms through autograd's own door, which knows how to nest them."""
     if torch._C._are_functorch_transforms_active():
-        return _recorded(SosForward, x, sos, state, threshold)
+        y, after, _ = SosForward.apply(x, sos, state, threshold, recording.pays(x, sos))  # type: ignore[no-untyped-call]
+        return y, after
     return torch.ops.torchfx_ext.sos_forward.default(x, sos, state, threshold)  # type: ignore[no-any-return]
 
 
@@ -90,7 +84,8 @@ def sos_forward_autograd(
 ) -> tuple[Tensor, Tensor]:
     """Record the call where a gradient is wanted, else get out of the way."""
     if wants_gradient(x, sos, state):
-        return _recorded(SosForwardOutside, x, sos, state, threshold)
+        y, after, _ = apply_outside(x, sos, state, threshold, recording.pays(x, sos))
+        return y, after
     if is_plain(x):
         return sos_forward_native(x, sos, state, threshold)
     with torch._C._AutoDispatchBelowAutograd():
