@@ -6,7 +6,7 @@ was compared with SciPy in float64.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,11 +18,11 @@ import torch
 from torchfx import _ops
 from torchfx._ops import native
 from torchfx._ops.strided import raise_for
-from torchfx.bench import chains, signals
+from torchfx.bench import chains, gradients, signals
 from torchfx.bench.chains import Chain
 from torchfx.bench.contenders import scipy_signal, torchfx_library
 from torchfx.bench.exact import BOUND, deviation
-from torchfx.bench.inside import compare
+from torchfx.bench.inside import alternate, compare
 from torchfx.bench.report import TargetRow
 from torchfx.bench.timing import ratio, spread
 
@@ -33,6 +33,9 @@ NOTES = (
     "allocated too: the other's time over this library's",
     "costs: the native kernel writing into an output that is there already, against torch.mul(x, 2, out=y), likewise: "
     "this library's time over the other's",
+    "gradients: forward plus backward, for signal and coefficients at once, over the forward pass alone where nothing "
+    "requires a gradient; outputs and gradients allocated in the call; single calls in turn, since a forward pass "
+    "repeated on its own would find its signal in the cache, and one in training doesn't",
     "lfilter is called once per filter, sosfilt once with all sections, oaconvolve once with all taps convolved "
     "beforehand",
 )
@@ -40,6 +43,9 @@ NOTES = (
 THREADS = 2
 DEEP = Chain(chains.IIR.filters * 3)
 ONE_FIR = Chain(chains.FIR.filters[:1])
+
+GRADIENTS = ((1, 60, 3.5), (2, 60, 3.5), (8, 60, 3.5), (12, 60, 3.5), (1, 5, 5), (16, 1, 4), (64, 0.4, 4))
+"""Channels, seconds and what forward plus backward may cost: short signals also pay for Python, 50 us a step."""
 
 Prepare = Callable[[dict[str, Any], npt.NDArray[np.float32]], Callable[[], Any]]
 
@@ -52,8 +58,10 @@ class Claim:
         text: what is promised, without the number.
         chain, channels, seconds: the work.
         other: makes what this library is compared with.
-        relation: ">=": at least so many times faster; "<=": at most so many times the time.
         target: the number.
+        relation: ">=": at least so many times faster; "<=": at most so many times the time.
+        ours: makes this library's work.
+        timed: measures both.
         threads: PyTorch's threads.
     """
 
@@ -64,6 +72,8 @@ class Claim:
     other: Prepare
     target: float
     relation: str = ">="
+    ours: Prepare = torchfx_library.piped
+    timed: Callable[[Mapping[str, Callable[[], Any]], int, int], dict[str, list[float]]] = compare
     threads: int = THREADS
 
 
@@ -74,6 +84,29 @@ def doubled(job: dict[str, Any], x: npt.NDArray[np.float32]) -> Callable[[], Any
     return lambda: torch.mul(samples, 2, out=y)
 
 
+def into_preallocated(job: dict[str, Any], x: npt.NDArray[np.float32]) -> Callable[[], Any]:
+    """Return the native kernel writing into one output over and over; without it, the operator, which allocates."""
+    if native.library is None:
+        return torchfx_library.piped(job, x)
+    signal, sos = torch.from_numpy(x), torch.tensor(job["sos"], dtype=torch.float64)
+    y = torch.zeros_like(signal)
+    channels, samples = signal.shape
+    kernel = partial(
+        native.library.torchfx_sos_forward,
+        0, signal.data_ptr(), samples, 1, y.data_ptr(), samples, channels, samples,
+        sos.data_ptr(), len(sos), None, None, _ops.PARALLEL_SCAN_THRESHOLD,
+    )  # fmt: skip
+    alive = (signal, sos, y)  # the kernel holds nothing but their addresses
+
+    def run() -> torch.Tensor:
+        status = kernel(torch.get_num_threads())
+        if status:
+            raise_for(status, "torchfx_sos_forward")
+        return alive[2]
+
+    return run
+
+
 CLAIMS = (
     Claim("IIR, mono 60 s, over sosfilt", chains.IIR, 1, 60, scipy_signal.sosfilt, 5),
     Claim("IIR, mono 5 s, over sosfilt", chains.IIR, 1, 5, scipy_signal.sosfilt, 3.5),
@@ -81,13 +114,28 @@ CLAIMS = (
     Claim("IIR, 2 channels 60 s, over sosfilt", chains.IIR, 2, 60, scipy_signal.sosfilt, 6),
     Claim("IIR, 8 channels 60 s, over sosfilt", chains.IIR, 8, 60, scipy_signal.sosfilt, 12),
     Claim("IIR, 12 channels 60 s, over sosfilt", chains.IIR, 12, 60, scipy_signal.sosfilt, 12),
-    Claim("IIR, 8 channels 60 s, cost in torch.mul", chains.IIR, 8, 60, doubled, 2.5, "<="),
-    Claim("IIR, 12 channels 60 s, cost in torch.mul", chains.IIR, 12, 60, doubled, 2.5, "<="),
+    Claim("IIR, 8 channels 60 s, cost in torch.mul", chains.IIR, 8, 60, doubled, 2.5, "<=", into_preallocated),
+    Claim("IIR, 12 channels 60 s, cost in torch.mul", chains.IIR, 12, 60, doubled, 2.5, "<=", into_preallocated),
     Claim("IIR of 12 sections, 2 channels 60 s, over sosfilt", DEEP, 2, 60, scipy_signal.sosfilt, 6),
     Claim("five FIRs, 2 channels 60 s, over lfilter", chains.FIR, 2, 60, scipy_signal.lfilter, 40),
     Claim("five FIRs, 2 channels 60 s, over oaconvolve", chains.FIR, 2, 60, scipy_signal.oaconvolve, 3),
     Claim("one FIR, mono 60 s, over oaconvolve", ONE_FIR, 1, 60, scipy_signal.oaconvolve, 3),
     Claim("one FIR, mono 5 s, over oaconvolve", ONE_FIR, 1, 5, scipy_signal.oaconvolve, 2.1),
+    *(
+        Claim(
+            f"gradients of {name}, {channels} x {seconds:g} s, cost in forward passes",
+            chain,
+            channels,
+            seconds,
+            gradients.forward,
+            target,
+            "<=",
+            gradients.forward_and_backward,
+            alternate,
+        )
+        for name, chain in (("IIR", chains.IIR), ("five FIRs", chains.FIR))
+        for channels, seconds, target in GRADIENTS
+    ),
 )
 
 
@@ -101,10 +149,10 @@ def measure(claim: Claim, rounds: int) -> TargetRow:
     """Check the result, then time both works in turn."""
     x = signals.noise(claim.channels, round(claim.seconds * claim.chain.fs))
     job = claim.chain.job()
-    ours = torchfx_library.piped(job, x) if claim.relation == ">=" else into_preallocated(claim, x)
+    ours = claim.ours(job, x)
     y = np.asarray(ours())
     off = deviation(claim.chain, x, lambda channel, start, stop: y[channel, start:stop])
-    times = compare({"ours": ours, "other": claim.other(job, x)}, rounds, claim.threads)
+    times = claim.timed({"ours": ours, "other": claim.other(job, x)}, rounds, claim.threads)
     if claim.relation == ">=":
         found = ratio(times["other"], times["ours"])
         kept = found.median >= claim.target
@@ -124,27 +172,3 @@ def measure(claim: Claim, rounds: int) -> TargetRow:
         other_s=spread(times["other"]).median,
         passed=kept and off <= BOUND,
     )
-
-
-def into_preallocated(claim: Claim, x: npt.NDArray[np.float32]) -> Callable[[], torch.Tensor]:
-    """Return the native kernel writing into one output over and over; without it, the operator, which allocates."""
-    if native.library is None:
-        piped = torchfx_library.piped(claim.chain.job(), x)
-        return lambda: piped().ys
-    signal, sos = torch.from_numpy(x), torch.from_numpy(claim.chain.sos())
-    y = torch.zeros_like(signal)
-    channels, samples = signal.shape
-    kernel = partial(
-        native.library.torchfx_sos_forward,
-        0, signal.data_ptr(), samples, 1, y.data_ptr(), samples, channels, samples,
-        sos.data_ptr(), len(sos), None, None, _ops.PARALLEL_SCAN_THRESHOLD, claim.threads,
-    )  # fmt: skip
-    alive = (signal, sos, y)  # the kernel holds nothing but their addresses
-
-    def run() -> torch.Tensor:
-        status = kernel()
-        if status:
-            raise_for(status, "torchfx_sos_forward")
-        return alive[2]
-
-    return run
