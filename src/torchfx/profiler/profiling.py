@@ -21,7 +21,7 @@ class profile(capture_only):  # noqa: N801  (spelled as torch.profiler.profile i
     `ProfileWarning` at the end of the block.
 
     Args:
-        path: the folder to write; if it exists, `path-2`, `path-3`, ... Under torchrun each rank writes
+        path: the folder to write; if something is in it, `path-2`, `path-3`, ... Under torchrun each rank writes
             `path/rank0` and so on. It appears when it is complete; `findings.json` follows a moment later.
         wait: steps that run unprofiled before each window, >= 0.
         warmup: steps under the profiler that are dropped, >= 0.

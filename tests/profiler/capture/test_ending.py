@@ -5,6 +5,15 @@ import sys
 import pytest
 
 from torchfx.profiler.capture.launch.ending import Ending, run_to_end
+from torchfx.profiler.capture.launch.program import Program
+
+
+@pytest.fixture(autouse=True)
+def same_process(monkeypatch):
+    """A program changes these, as it should in a process of its own."""
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
 
 def leave(code):
@@ -41,6 +50,15 @@ def test_a_chain_of_errors_is_shown(capsys):
     shown = capsys.readouterr().err
     assert shown.index("KeyError: 'missing'") < shown.index("ValueError: wrong")
     assert "capture/launch" not in shown
+
+
+def test_a_script_that_is_no_python_is_told_as_python_tells_it(tmp_path, capsys):
+    script = tmp_path / "broken.py"
+    script.write_text("def f(:\n")
+    assert run_to_end(Program(str(script), ()).run) == Ending("SyntaxError", 1)
+    shown = capsys.readouterr().err
+    assert shown.startswith(f'  File "{script}", line 1\n')
+    assert shown.endswith("SyntaxError: invalid syntax\n")
 
 
 def test_an_interruption_is_to_be_passed_on(capsys):

@@ -1,5 +1,6 @@
 """`torchfx profile` runs programs as python does, finds their steps, and leaves their stdout and status alone."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -113,12 +114,40 @@ def listening():
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_an_interrupted_program_dies_of_the_signal_and_keeps_its_capture(profile_program, name, listening):
     ran = profile_program(program="interrupted.py", arguments=[name])
     assert (ran.status, ran.out) == (-signal.Signals[name], "")
     assert ran.json("run.json")["ended"] == name
     assert ran.steps() == [4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("name", "reached"),
+    [("SIGINT", "session.Session.stop"), ("SIGINT", "writer.write_traces"), ("SIGTERM", "writer.write_traces")],
+)
+def test_an_impatient_user_finds_nothing_half_written(tmp_path, name, reached, listening):
+    module, _, rest = reached.partition(".")
+    code = (
+        "import os, signal, sys\n"
+        f"import torchfx.profiler.capture.{module} as owner\n"
+        f"*path, name = {rest.split('.')!r}\n"
+        "for part in path: owner = getattr(owner, part)\n"
+        "original = getattr(owner, name)\n"
+        "def again(*given, **options):\n"
+        "    original(*given, **options)\n"
+        f"    os.kill(os.getpid(), signal.{name})\n"
+        "from torchfx.cli import main\n"
+        "setattr(owner, name, again)\n"
+        f"sys.argv = ['torchfx', 'profile', '--out', 'run', {str(PROGRAMS / 'interrupted.py')!r}, {name!r}]\n"
+        "main()\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert ran.returncode == -signal.Signals[name]
+    assert list(tmp_path.iterdir()) == []
+    assert "/capture/" not in ran.stderr
+    if name == "SIGINT":
+        assert "note: interrupted while it was written; nothing is kept" in ran.stderr
 
 
 def test_without_steps_the_whole_run_is_one_window(profile_program):
@@ -210,3 +239,75 @@ def test_ranks_of_torchrun_share_a_folder_that_can_be_explained(tmp_path):
     job = load(tmp_path / "run")
     assert (job.numbers, job.world_size, job.unreadable) == ((0, 1), 2, {})
     assert len(job.collectives())
+
+
+def run_with_limits(tmp_path, growth, many, program):
+    """Profile a program with other limits on what is recorded without steps; return what was said of it."""
+    (tmp_path / "program.py").write_text(program)
+    code = (
+        "from torchfx.profiler.capture.launch import run; from torchfx.cli import main; import sys\n"
+        f"run.GROWTH, run.MANY = {growth}, {many}\n"
+        "sys.argv = ['torchfx', 'profile', '--out', 'run', 'program.py']; main()"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "done\n")
+    return " ".join(ran.stderr.split())
+
+
+def test_a_tight_loop_without_steps_does_not_fill_the_memory(tmp_path):
+    program = "import torch\nx = torch.ones(3)\nfor _ in range(60_000):\n    x = x + 1\nprint('done')\n"
+    said = run_with_limits(tmp_path, 1 << 20, 1000, program)
+    told = re.search(r"so only [\d.]+ s of the run were recorded: (\d+) events, as many as can be read", said)
+    assert told, said
+    assert 1000 <= int(told[1]) < 5 * 60_000  # each turn makes five
+
+
+def test_memory_that_grows_with_the_program_loses_nothing(tmp_path):
+    program = (
+        "import time, torch\n"
+        "x = torch.ones(3).cos()\n"
+        "kept = [bytes(1000) for _ in range(100_000)]\n"
+        "end = time.monotonic() + 1\n"
+        "while time.monotonic() < end:\n"
+        "    pass\n"
+        "x.sin()\n"
+        "print('done')\n"
+    )
+    said = run_with_limits(tmp_path, 64 << 20, 1000, program)
+    assert "the whole run in 2 windows" in said
+    assert "aten::cos" in said
+    assert "aten::sin" in said
+    assert "were recorded" not in said
+    assert sorted(path.name for path in (tmp_path / "run").glob("*trace*")) == ["trace-2.json.gz", "trace.json.gz"]
+
+
+def test_a_program_that_leaves_an_executor_open_ends(profile_program, tmp_path):
+    (tmp_path / "serve.py").write_text(
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "import threading, time, torch\n"
+        "pool = ThreadPoolExecutor(1)\n"
+        "pool.submit(print, 'first').result()\n"
+        "pool.submit(lambda: (time.sleep(0.2), print('last')))\n"
+        "threading.Thread(target=print, args=('thread',)).start()\n"
+        "torch.ones(3).sin()\n"
+    )
+    ran = profile_program(program=tmp_path / "serve.py")
+    assert (ran.status, sorted(ran.out.split())) == (0, ["first", "last", "thread"])
+    assert "aten::sin" in names(ran)
+
+
+def test_what_was_cut_short_is_not_told_where_steps_came_later(profile_program, tmp_path):
+    (tmp_path / "late.py").write_text(
+        "import time, torch\n"
+        "end = time.monotonic() + 0.5\n"
+        "while time.monotonic() < end:\n"
+        "    pass\n"
+        "for _ in range(9):\n"
+        "    torch.nn.Linear(2, 2)\n"
+        "model = torch.nn.Linear(2, 2)\n"
+        "for _ in range(9):\n"
+        "    model(torch.ones(1, 2))\n"
+    )
+    ran = profile_program("--seconds", 0.1, program=tmp_path / "late.py")
+    assert ran.json("run.json")["steps_from"] == "forward of Linear"
+    assert "were recorded" not in ran.report

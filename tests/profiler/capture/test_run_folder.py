@@ -1,14 +1,20 @@
 """Folders are numbered, claimed at once, and appear whole."""
 
 import os
+from pathlib import Path
 
 import pytest
 
+from torchfx.profiler.capture.advice import Spelling
 from torchfx.profiler.capture.folder import claim, rank_of
+from torchfx.profiler.capture.options import Options
+from torchfx.profiler.capture.schedule import Schedule
+from torchfx.profiler.capture.session import Session
 
 
 def test_nothing_is_overwritten(tmp_path):
     first = claim(tmp_path / "run")
+    (first.partial / "part").touch()
     first.publish()
     second, third = claim(tmp_path / "run"), claim(tmp_path / "run")
     assert [folder.final.name for folder in (first, second, third)] == ["run", "run-2", "run-3"]
@@ -21,6 +27,32 @@ def test_a_folder_appears_when_it_is_whole(tmp_path):
     folder.publish()
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
     assert (folder.final / "part").read_text() == "x"
+
+
+def test_an_empty_folder_is_filled(tmp_path):
+    (tmp_path / "run").mkdir()
+    folder = claim(tmp_path / "run")
+    (folder.partial / "part").touch()
+    assert folder.publish() == tmp_path / "run"
+    assert [str(path.relative_to(tmp_path)) for path in sorted(tmp_path.rglob("*"))] == ["run", "run/part"]
+
+
+def test_what_was_put_into_it_meanwhile_stays(tmp_path):
+    (tmp_path / "run").mkdir()
+    folder = claim(tmp_path / "run")
+    (tmp_path / "run" / "mine").touch()
+    with pytest.raises(OSError, match="not empty"):
+        folder.publish()
+    assert folder.partial.is_dir()
+
+
+def test_a_name_that_no_folder_can_have_gives_way_to_a_temporary_one(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for path in ("/", tmp_path / ("a" * 252)):
+        session = Session(Path(path), Schedule(), Options(), [], Spelling("{}={}", ", "), eager_cuda=False)
+        assert session.notes[0].startswith(f"cannot write {path}: ")
+        assert session.folder.partial.is_dir()
+        assert tmp_path in session.folder.partial.parents
 
 
 def test_ranks_share_a_folder(tmp_path):

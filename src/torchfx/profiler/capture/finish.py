@@ -15,7 +15,7 @@ from torchfx.profiler.capture.step_counts import write_counts
 if TYPE_CHECKING:
     from torchfx.profiler.capture.session import Session
 
-__all__ = ["finish"]
+__all__ = ["abandon", "finish"]
 
 NOTHING = Content(0, 0, 0)
 
@@ -34,8 +34,14 @@ def finish(session: Session, ended: str) -> Capture:
             return _write(session, ended, windows, content, salvaged)
     except TROUBLE as error:
         partial = session.folder.partial
-        session.notes.append(f"not everything could be written, what there is lies in {partial}: {error}")
+        lies = f"what there is lies in {partial}" if partial.is_dir() else "the program has removed the folder"
+        session.notes.append(f"not everything could be written, {lies}: {error}")
         return _capture(session, ended, [], NOTHING, salvaged=False)
+    return abandon(session, ended)
+
+
+def abandon(session: Session, ended: str) -> Capture:
+    """Remove the folder and return a capture of nothing."""
     session.folder.discard()
     return _capture(session, ended, [], NOTHING, salvaged=False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import shutil
@@ -13,6 +14,7 @@ from pathlib import Path
 __all__ = ["RunFolder", "add_file", "claim", "claim_temporary", "rank_of"]
 
 PARTIAL = ".partial"
+LONGEST_NAME = 50  # characters of a name that is kept where it may be what could not be written
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class RunFolder:
         Raises:
             OSError: the folder cannot be renamed.
         """
+        if self.final.is_dir():
+            self.final.rmdir()  # empty: where it is not, the error says so
         self.partial.rename(self.final)
         return self.final
 
@@ -61,16 +65,18 @@ def rank_of(environment: Mapping[str, str] = os.environ) -> int | None:
 
 
 def claim(path: Path, rank: int | None = None) -> RunFolder:
-    """Take `path`, or `path-2`, `path-3`, ... if it is taken; with a rank, `path/rank0` and so on.
+    """Take `path`, or `path-2`, `path-3`, ... if something is in it; with a rank, `path/rank0` and so on.
 
     Raises:
         OSError: no folder can be made there.
     """
     path = path.absolute()
+    if not path.name:
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
     for number in itertools.count(1):
         base = path if number == 1 else path.with_name(f"{path.name}-{number}")
         folder = RunFolder(base if rank is None else base / f"rank{rank}")
-        if folder.final.exists() or folder.partial.exists():
+        if _is_taken(folder.final) or folder.partial.exists():
             continue
         folder.final.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -83,7 +89,12 @@ def claim(path: Path, rank: int | None = None) -> RunFolder:
 
 def claim_temporary(name: str) -> RunFolder:
     """A folder among the system's temporary files, for when the one asked for cannot be written."""
-    return claim(Path(tempfile.mkdtemp(prefix="torchfx-profile-")) / name)
+    return claim(Path(tempfile.mkdtemp(prefix="torchfx-profile-")) / (name[:LONGEST_NAME] or "run"))
+
+
+def _is_taken(path: Path) -> bool:
+    """Whether something is there; an empty folder, as `mktemp -d` makes one, is there to be filled."""
+    return path.exists() and (not path.is_dir() or any(path.iterdir()))
 
 
 def add_file(path: Path, text: str) -> None:

@@ -30,6 +30,11 @@ class Window:
     compiled: Compiled
 
     @property
+    def size(self) -> int:
+        """How many events PyTorch keeps, without making Python objects of their kind from them."""
+        return len(self.results.kineto_results.events())
+
+    @property
     def events(self) -> list[Any]:
         """Its `FunctionEvent`s, Python frames among them where stacks were recorded."""
         return list(self.results.function_events or ())
@@ -56,6 +61,7 @@ class Recorder:
         self.windows: list[Window] = []
         self.busy = False
         self.running = False
+        self._options, self._cuda = options, cuda
         self._schedule = schedule
         self._folder = folder
         self._keep = True
@@ -66,6 +72,12 @@ class Recorder:
             on_trace_ready=self._save,
             **options.for_torch(cuda),
         )
+
+    def successor(self) -> Recorder:
+        """Return a recorder of the same, which keeps the windows of this one and adds to them."""
+        after = Recorder(self._options, self._cuda, self._schedule, self._folder)
+        after.windows = self.windows
+        return after
 
     def start(self) -> None:
         """Begin; without warm-up and wait, recording starts here."""
@@ -82,8 +94,8 @@ class Recorder:
             self._mark_compiler(self._profiler.step_num)
 
     def salvage(self) -> list[Window]:
-        """The windows, or else what was stopped without being kept; for when nothing better came."""
-        if not self.windows and self._profiler.profiler is not None and self._schedule is None:
+        """The windows, and what was stopped without being kept; for when nothing better came."""
+        if self._profiler.profiler is not None and self._schedule is None:
             self._keep = True
             self._save(self._profiler)
         return self.windows

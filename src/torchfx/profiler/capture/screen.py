@@ -85,7 +85,8 @@ def _recorded(capture: Capture) -> str:
         return "nothing"
     devices = "CPU and GPU" if capture.cuda else "CPU"
     if capture.schedule is None:
-        return f"the whole run as one window without steps, {devices}"
+        parts = "as one window" if capture.windows <= 1 else f"in {capture.windows} windows"
+        return f"the whole run {parts} without steps, {devices}"
     if not capture.steps_recorded:
         # Without tables, PyTorch could not read back what is in the windows.
         what = "the beginning of the run" if capture.operators else counted(capture.windows, "window")

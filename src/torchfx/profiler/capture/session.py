@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from torchfx.profiler.capture import cuda_graphs, foreign
 from torchfx.profiler.capture.advice import Spelling
-from torchfx.profiler.capture.finish import finish
+from torchfx.profiler.capture.finish import abandon, finish
 from torchfx.profiler.capture.folder import RunFolder, claim, claim_temporary, rank_of
 from torchfx.profiler.capture.options import Options
 from torchfx.profiler.capture.recorder import Recorder
@@ -102,6 +102,13 @@ class Session:
         self._start(options, None)
 
     @_contained
+    def record_on(self) -> None:
+        """Record everything in a further window, after a stop; what was recorded before is kept."""
+        if self.recorder is not None:
+            self.recorder = self.recorder.successor()
+            self.recorder.start()
+
+    @_contained
     def record_steps(self, steps_from: str, before: int) -> None:
         """Begin the schedule; its first step starts now.
 
@@ -126,6 +133,10 @@ class Session:
         if self.recorder is not None:
             self.recorder.stop()
 
+    def count_events(self) -> list[int]:
+        """How many events were recorded in each window that is closed."""
+        return [window.size for window in self.recorder.windows] if self.recorder is not None else []
+
     def give_up(self, note: str) -> None:
         """Record nothing more; windows that are whole are kept."""
         self.notes.append(note)
@@ -144,6 +155,17 @@ class Session:
         if self._unwatch is not None:
             self._unwatch()
         return finish(self, ended)
+
+    def abandon(self, ended: str, why: str) -> Capture:
+        """Remove what is written so far, and return a capture of nothing.
+
+        Args:
+            ended: how the program ended, for the report.
+            why: becomes a note.
+        """
+        self.stopped = True
+        self.notes.append(why)
+        return abandon(self, ended)
 
     @_contained
     def _advance(self) -> None:

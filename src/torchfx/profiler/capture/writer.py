@@ -41,6 +41,8 @@ def write_traces(folder: Path, windows: Sequence[Window], tensorboard: bool) -> 
             logs.mkdir(exist_ok=True)
             name = f"{socket.gethostname()}_{os.getpid()}.{time.time_ns()}.pt.trace.json.gz"
             shutil.copyfile(target, logs / name)
+    for dropped in folder.glob("window-*.json"):  # of everything, before steps were found
+        dropped.unlink()
 
 
 def write_details(folder: Path, windows: Sequence[Window], options: Options, cuda: bool) -> tuple[OperatorRow, ...]:

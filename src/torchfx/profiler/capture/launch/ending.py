@@ -54,9 +54,7 @@ def run_to_end(program: Callable[[], None]) -> Ending:
     """Run a program and its threads, and show what `python` would show of its end."""
     try:
         program()
-        for thread in threading.enumerate():
-            if thread is not threading.current_thread() and not thread.daemon:
-                thread.join()
+        _wait_for_threads()
     except SystemExit as stop:
         return _exited(stop.code)
     except KeyboardInterrupt as stop:
@@ -68,19 +66,35 @@ def run_to_end(program: Callable[[], None]) -> Ending:
     return Ending("finished", 0)
 
 
+def _wait_for_threads() -> None:
+    """Wait as python does at its end: executors are told first that nothing more comes, or their threads never end."""
+    for tell in reversed(getattr(threading, "_threading_atexits", [])):
+        tell()
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+
+
 def on_termination(act: Callable[[Ending], None]) -> None:
-    """Act when SIGTERM comes, then die of it, unless the program handles SIGTERM itself."""
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+    """Act when SIGTERM comes, or SIGHUP from a terminal that closes, then die of it; again if it comes meanwhile.
+
+    A program that handles one itself replaces this; one that is ignored, as under nohup, stays ignored.
+    """
+    if threading.current_thread() is not threading.main_thread():
         return
     process = os.getpid()
 
     def terminated(number: int, frame: object) -> None:
-        signal.signal(number, signal.SIG_DFL)
-        if os.getpid() == process:  # forked children inherit the handler, and only die
-            act(Ending("SIGTERM", 128 + number, number))
-        os.kill(os.getpid(), number)
+        try:
+            if os.getpid() == process:  # forked children inherit the handler, and only die
+                act(Ending(signal.Signals(number).name, 128 + number, number))
+        finally:  # a terminal that is gone takes no report
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
 
-    signal.signal(signal.SIGTERM, terminated)
+    for number in (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, terminated)
 
 
 def _exited(code: object) -> Ending:
@@ -109,6 +123,8 @@ def _without_own(traceback: TracebackType | None) -> TracebackType | None:
         if not traceback.tb_frame.f_code.co_filename.startswith(OWN_FOLDER):
             kept.append(traceback)
         traceback = traceback.tb_next
+    if not kept:  # a script that is no Python has no frame of its own
+        return None
     for outer, inner in zip(kept, [*kept[1:], None], strict=True):
         outer.tb_next = inner
-    return kept[0] if kept else None
+    return kept[0]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +18,7 @@ from torchfx.profiler.capture.launch import hooks
 from torchfx.profiler.capture.launch.discovery import Source, StepFinder
 from torchfx.profiler.capture.launch.ending import Ending, on_termination, run_to_end
 from torchfx.profiler.capture.launch.importing import after_import
-from torchfx.profiler.capture.launch.later import after
+from torchfx.profiler.capture.launch.later import after, whenever_memory_grows
 from torchfx.profiler.capture.launch.named import NamedFunction
 from torchfx.profiler.capture.launch.program import Program
 from torchfx.profiler.capture.options import Options
@@ -27,6 +30,9 @@ __all__ = ["STEP_SOURCES", "Settings", "launch"]
 
 STEP_SOURCES = ("auto", *(source.value for source in Source), "none")
 QUIET = "99"  # Kineto prints a line for every start and stop into the program's stderr below this level
+GROWTH = 64 << 20  # bytes of heap after which to look how much was recorded; an operator takes 1060 while it is
+MANY = 50_000  # events of a window; reading them back takes PyTorch 0.15 ms and 10 kB each
+MOST = 200_000  # events of all windows
 
 
 @dataclass(frozen=True)
@@ -76,13 +82,12 @@ def launch(program: Program, settings: Settings, report: Callable[[Capture], Non
     program.check()
     os.environ.setdefault("KINETO_LOG_LEVEL", QUIET)
     launched = _Launched(program, settings, report)
-    on_termination(launched.finish)
+    on_termination(launched.terminate)
     process = os.getpid()
     ending = run_to_end(launched.run)
     if os.getpid() != process:
         ending.follow_in_child()
-    launched.finish(ending)
-    return ending
+    return launched.finish(ending)
 
 
 class _Launched:
@@ -95,6 +100,9 @@ class _Launched:
         )
         self._function = None if settings.step_on in STEP_SOURCES else NamedFunction.parse(settings.step_on)
         self._called = self._finished = self._found = self._torch = False
+        self._began = 0.0
+        self._interrupted = False
+        self._cut = ""  # why the recording of everything ended before the program
         self._undo: list[Callable[[], None]] = []
 
     def run(self) -> None:
@@ -102,7 +110,10 @@ class _Launched:
         try:
             self._run()
         finally:
-            self._session.stop()  # before a traceback is shown, which is no part of the last step
+            try:
+                self._session.stop()  # before a traceback is shown, which is no part of the last step
+            except KeyboardInterrupt:
+                self._interrupted = True
 
     def _run(self) -> None:
         if self._function is None:
@@ -114,10 +125,28 @@ class _Launched:
             after_import(self._function.module, self._module_is_loaded)
             self._program.run()
 
-    def finish(self, ending: Ending) -> None:
-        if self._finished:
-            return
+    def finish(self, ending: Ending) -> Ending:
+        """Write and report; a Ctrl-C meanwhile ends that, and nothing half written remains."""
         self._finished = True
+        try:
+            if self._interrupted:
+                raise KeyboardInterrupt  # noqa: TRY301  (it came a moment ago)
+            capture = self._closed(ending)
+            if capture is not None:
+                self._report(capture)
+        except KeyboardInterrupt:
+            self._report(self._session.abandon(ending.text, "interrupted while it was written; nothing is kept"))
+            return Ending("SIGINT", 128 + signal.SIGINT, signal.SIGINT)
+        return ending
+
+    def terminate(self, ending: Ending) -> None:
+        """The same within a signal that kills, which may come while `finish` is at work."""
+        if self._finished:
+            self._session.folder.discard()
+        else:
+            self.finish(ending)
+
+    def _closed(self, ending: Ending) -> Capture | None:
         for undo in self._undo:
             undo()
         if not self._torch:
@@ -125,9 +154,13 @@ class _Launched:
         elif self._function is not None and not self._called:
             why = "was never called" if self._found else "was not found"
             self._session.give_up(f"nothing was recorded: the function {self._function} {why}")
-        capture = self._session.close(ending.text)
-        if capture is not None:
-            self._report(capture)
+        elif self._cut and self._session.clock is None:
+            self._session.notes.append(self._cut)
+        self._session.stop()
+        events = sum(self._session.count_events())
+        if events >= MANY and os.getpid() == self._session.process:
+            print(f"torchfx: {events} events are read back, which takes a while; Ctrl-C drops them", file=sys.stderr)
+        return self._session.close(ending.text)
 
     def _torch_is_loaded(self, torch: ModuleType) -> None:
         self._torch = True
@@ -150,25 +183,50 @@ class _Launched:
             self._record_everything()
             # Kernels are recorded from when the GPU is first used; looking earlier would fix which GPUs are visible.
             torch.cuda._lazy_call(self._cuda_is_used)
-            self._undo.append(after(self._settings.seconds, self._stop_recording_everything))
+            self._undo.append(after(self._settings.seconds, self._time_is_up))
+            self._undo.append(whenever_memory_grows(GROWTH, self._memory_has_grown))
 
     def _record_everything(self) -> None:
         if self._session.clock is None and threading.current_thread() is threading.main_thread():
             options = self._settings.options
             self._session.record_everything(options if self._settings.step_on == "none" else options.light())
+            self._began = time.perf_counter()
 
     def _cuda_is_used(self) -> None:
         self._session.eager_cuda = True
         self._record_everything()
 
-    def _stop_recording_everything(self) -> None:
-        if self._session.clock is None and not self._session.stopped and not self._finished:
+    def _time_is_up(self) -> None:
+        if self._records_everything():
+            recorded_s = time.perf_counter() - self._began
             self._session.stop()
-            found = "" if self._settings.step_on == "none" else "no steps were found, so "
-            self._session.notes.append(
-                f"{found}only the first {self._settings.seconds:g} s with PyTorch were recorded; "
-                "--seconds records more, --step-on MODULE:NAME makes each call of a function a step"
-            )
+            self._was_cut(recorded_s, "", "--seconds records more, ")
+
+    def _memory_has_grown(self) -> None:
+        """Stop when it is events that fill the heap; else record on, in a window of its own.
+
+        PyTorch does not tell how many events it has while it records. A program in a tight loop would fill the memory
+        within seconds, and take minutes to read back.
+        """
+        if self._records_everything():
+            recorded_s = time.perf_counter() - self._began
+            self._session.stop()
+            events = self._session.count_events()
+            if events[-1:] >= [MANY] or sum(events) >= MOST:
+                self._was_cut(recorded_s, f": {sum(events)} events, as many as can be read in reasonable time", "")
+            else:
+                self._session.record_on()
+
+    def _records_everything(self) -> bool:
+        recorder = self._session.recorder
+        return self._session.clock is None and recorder is not None and recorder.running and not self._finished
+
+    def _was_cut(self, recorded_s: float, why: str, remedy: str) -> None:
+        found = "" if self._settings.step_on == "none" else "no steps were found, so "
+        self._cut = (
+            f"{found}only {recorded_s:.3g} s of the run were recorded{why}; "
+            f"{remedy}--step-on MODULE:NAME makes each call of a function a step"
+        )
 
     def _begin(self, label: str, before: int) -> None:
         self._session.record_steps(label, before)
