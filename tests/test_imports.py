@@ -141,7 +141,7 @@ PROFILER = {
     "ranks": {"rules", "trace"},
     "loading": {"ranks", "rules", "trace"},
     "report": {"ranks", "rules", "trace"},
-    "difference": {"rules", "trace"},
+    "difference": {"ranks", "rules", "trace"},
     "experiment": {"timing", "trace"},
     "reading_back": {"capture", "loading", "pyproject", "ranks", "report", "rules"},
     "profiling": {"capture", "reading_back", "rules"},

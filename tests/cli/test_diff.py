@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from profiler.difference.pairs import loop
+from profiler.ranks.jobs import write_job
 
 STEADY = [1000, 1010, 990, 1005, 995]
 
@@ -36,10 +37,20 @@ def test_folders_of_runs(pair):
     for name in "ab":
         (pair / f"run-{name}").mkdir()
         (pair / f"{name}.json").rename(pair / f"run-{name}" / "trace.json")
-    (pair / "run-a" / "tables.json").write_text("{}")
+        for other in ("findings.json", "run.json", "counts.json"):
+            (pair / f"run-{name}" / other).write_text("{}")
     ran = torchfx("diff", "run-a", "run-b", folder=pair)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert f"run-a{os.sep}trace.json" in ran.stdout
+
+
+def test_the_first_of_several_windows_is_compared(pair):
+    (pair / "run").mkdir()
+    loop(STEADY).write(pair / "run" / "trace.json")
+    loop([9000] * 5).write(pair / "run" / "trace-2.json")
+    ran = torchfx("diff", "a.json", "run", folder=pair)
+    assert (ran.returncode, ran.stderr) == (0, "comparing the first window, trace.json; also there: trace-2.json\n")
+    assert "A and B are identical" in ran.stdout
 
 
 @pytest.mark.parametrize(("percent", "status"), [(10, 1), (50, 0)])
@@ -73,21 +84,65 @@ def test_other_formats_and_a_file(pair, form):
         (["a.json"], 2, "Missing argument"),
         (["a.json", "missing.json"], 3, "missing.json"),
         (["a.json", "noise.json"], 3, "noise.json"),
-        (["a.json", "empty"], 3, "no trace in it"),
-        (["a.json", "ranks"], 3, "holds several ranks"),
+        (["a.json", "empty"], 3, "empty has no traces in it"),
+        (
+            ["a.json", "ranks"],
+            3,
+            "ranks holds several traces and a.json is one; name the one to compare, such as "
+            f"ranks{os.sep}rank0{os.sep}trace.json",
+        ),
         (["a.json", "b.json", "-o", "nowhere/out.txt"], 3, "cannot write"),
     ],
 )
 def test_trouble_is_one_line(pair, arguments, status, message):
     (pair / "noise.json").write_bytes(b"\x93" * 500)
     (pair / "empty").mkdir()
-    (pair / "ranks" / "rank0").mkdir(parents=True)
+    for rank in range(2):
+        (pair / "ranks" / f"rank{rank}").mkdir(parents=True)
+        loop(STEADY).write(pair / "ranks" / f"rank{rank}" / "trace.json")
     ran = torchfx("diff", *arguments, folder=pair)
     assert ran.returncode == status
     assert message in ran.stderr
     assert "Traceback" not in ran.stderr
     if message != "Missing argument":
         assert ran.stderr.count("\n") == 1
+
+
+def test_jobs_are_compared_rank_by_rank(tmp_path):
+    write_job(tmp_path / "before", 3, compute=[300, 300, 300], steps=8)
+    write_job(tmp_path / "after", 4, compute=[300, 600, 300, 310], steps=8)
+    ran = torchfx("diff", "before", "after", "--fail-on-slower", 10, folder=tmp_path)
+    assert (ran.returncode, ran.stderr) == (1, "")
+    assert "rank1.json" in ran.stdout.splitlines()[0]
+    assert "B is 1.63x slower" in ran.stdout
+    assert "Only on B: rank 3." in ran.stdout
+    (row,) = [line.split() for line in ran.stdout.splitlines() if line.startswith("     1  ")]
+    assert " ".join(row) == "1 479 us -> 779 us 300 us -> 600 us 100 us -> 100 us"
+    found = json.loads(torchfx("diff", "before", "after", "--format", "json", folder=tmp_path).stdout)
+    assert (found["rank"], found["only_on_a"], found["only_on_b"]) == (1, [], [3])
+    assert [pair["rank"] for pair in found["ranks"]] == [0, 1, 2]
+    assert found["ranks"][0]["exposed_communication_us_per_step"] == [100, 400]
+    assert found["difference"]["verdict"]["kind"] == "slower"
+
+
+def test_jobs_without_ranks_are_misuse(tmp_path):
+    for job in ("before", "after"):
+        (tmp_path / job).mkdir()
+        for name in ("one.json", "two.json"):
+            loop(STEADY).write(tmp_path / job / name)
+    ran = torchfx("diff", "before", "after", folder=tmp_path)
+    assert ran.returncode == 2
+    assert ran.stderr == ("error: the traces in before must tell their ranks to be compared; name one trace of it\n")
+
+
+@pytest.mark.parametrize("columns", [80, 140])
+def test_lines_fit_into_the_terminal(pair, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    loop([1250] * 5, kernel_name="void at::native::a_kernel_with_a_long_name<" + "float, " * 30 + "int>").write(
+        pair / "b.json"
+    )
+    shown = torchfx("diff", "a.json", "b.json", folder=pair).stdout.splitlines()
+    assert columns - 20 < max(map(len, shown)) <= columns
 
 
 def test_no_torch_is_imported(pair):

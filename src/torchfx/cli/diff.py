@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from torchfx.cli.streams import answer, complain, patience, write_file
+from torchfx.cli.streams import answer, complain, patience, width, write_file
+from torchfx.cli.traces import trace_in
 from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
 from torchfx.profiler.difference import FORMATS, Difference, diff
+from torchfx.profiler.difference.jobs import JobDifference, between_jobs, pace_setter, paired
 from torchfx.profiler.loading import load
 from torchfx.profiler.pyproject import find_pyproject
-from torchfx.profiler.rules.settings import chosen, settings_from
+from torchfx.profiler.ranks.folder import traces_in
+from torchfx.profiler.rules.rule import Rule
+from torchfx.profiler.rules.settings import Settings, chosen, settings_from
 
 __all__ = ["Request", "run"]
+
+_FILE: Final = 100
+"""Columns of a text that goes to a file."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +36,11 @@ class Request:
 
 
 def run(a: str, b: str, request: Request) -> int:
-    """Compare two traces; return 0, 1 when B is too slow, 2 for misuse, 3 for what cannot be read or written."""
+    """Compare two traces, or two folders of ranks.
+
+    Returns:
+        0, 1 when B is too slow, 2 for misuse, 3 for what cannot be read or written.
+    """
     if request.form not in FORMATS:
         return complain(f"--format must be one of {', '.join(FORMATS)}, got {request.form!r}", 2)
     percent = request.fail_on_slower
@@ -43,7 +56,8 @@ def run(a: str, b: str, request: Request) -> int:
         return complain(error, 3)
     except OSError as error:
         return complain(f"cannot read {error.filename or f'{a} or {b}'}: {error.strerror or error}", 3)
-    text = FORMATS[request.form](found, verbose=request.verbose) + "\n"
+    columns = width() if request.output is None else _FILE
+    text = FORMATS[request.form](found, verbose=request.verbose, width=columns) + "\n"
     try:
         answer(text) if request.output is None else write_file(request.output, text)
     except OSError as error:
@@ -51,37 +65,36 @@ def run(a: str, b: str, request: Request) -> int:
     return 0 if percent is None else _status(found, percent)
 
 
-def _difference(a: str, b: str) -> Difference:
+def _difference(a: str, b: str) -> Difference | JobDifference:
     settings = settings_from(find_pyproject(Path.cwd()))
-    rules, paths = chosen(settings), [_trace_in(path) for path in (a, b)]
-    with patience(f"reading {paths[0]} and {paths[1]}"):
-        first, second = (load(path) for path in paths)
+    rules, found = chosen(settings), [trace_in(path, "comparing") for path in (a, b)]
+    with patience(f"reading {a} and {b}"):
+        if found == [None, None]:
+            return _jobs(a, b, rules, settings)
+        for folder, trace, other in zip((a, b), found, (b, a), strict=True):
+            if trace is None:
+                one = traces_in(Path(folder))[0][0]
+                raise TraceError(
+                    f"{folder} holds several traces and {other} is one; name the one to compare, such as {one}"
+                )
+        first, second = (load(trace) for trace in found if trace is not None)
         return diff(first, second, rules=rules, thresholds=settings.thresholds)
 
 
-def _status(found: Difference, percent: float) -> int:
+def _jobs(a: str, b: str, rules: Iterable[Rule], settings: Settings) -> JobDifference:
+    from torchfx.profiler.ranks.job import ALONE, load_job
+
+    before, after = (load_job(folder, thresholds=settings.thresholds) for folder in (a, b))
+    pairs = paired(before, after)
+    limit = pace_setter(pairs)
+    rules = [rule for rule in rules if rule.slug not in ALONE]
+    found = diff(load(limit.a.file), load(limit.b.file), rules=rules, thresholds=settings.thresholds)
+    return between_jobs(before, after, pairs, found)
+
+
+def _status(found: Difference | JobDifference, percent: float) -> int:
     slower = found.slower_than(percent / 100)
     if slower is None:
-        return complain(f"--fail-on-slower cannot be judged: {found.verdict.sentence}", 2)
+        verdict = (found.difference if isinstance(found, JobDifference) else found).verdict
+        return complain(f"--fail-on-slower cannot be judged: {verdict.sentence}", 2)
     return int(slower)
-
-
-def _trace_in(path: str) -> str:
-    """The file meant by a path: itself, or the trace in the folder of a run.
-
-    Raises:
-        TraceError: the folder holds no trace, or several.
-    """
-    folder = Path(path)
-    if path == "-" or not folder.is_dir():
-        return path
-    for name in ("trace.json.gz", "trace.json"):
-        if (folder / name).is_file():
-            return str(folder / name)
-    found = sorted(file.name for pattern in ("*.json.gz", "*.json") for file in folder.glob(pattern))
-    if len(found) == 1:
-        return str(folder / found[0])
-    ranks = sorted(child.name for child in folder.glob("rank*") if child.is_dir())
-    if ranks:
-        raise TraceError(f"{path} holds several ranks; name the one to compare, such as {folder / ranks[0]}")
-    raise TraceError(f"{path} is a folder with {'several traces; name one' if found else 'no trace in it'}")

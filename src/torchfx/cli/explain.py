@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from torchfx.cli.streams import answer, complain, patience, say, shows_colour, shows_unicode, width, write_file
+from torchfx.cli.traces import trace_in
 from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
 from torchfx.profiler.loading import load
 from torchfx.profiler.pyproject import find_pyproject
-from torchfx.profiler.ranks.folder import later_windows, traces_in
 from torchfx.profiler.report import FORMATS, Style, describe, render
 from torchfx.profiler.rules.diagnose import diagnose
 from torchfx.profiler.rules.finding import SEVERITIES
@@ -19,8 +19,8 @@ from torchfx.profiler.rules.settings import Settings, chosen, settings_from
 
 __all__ = ["Request", "run"]
 
-RECORDED: Final = "trace.json.gz"
-"""What `torchfx profile` calls every trace: the name of the folder tells more."""
+RECORDED: Final = ("trace.json.gz", "trace.json")
+"""What `torchfx profile` calls every trace, also unpacked: the name of the folder tells more."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,14 @@ def run(trace: str, request: Request) -> int:
 def _report(trace: str, request: Request) -> dict[str, Any]:
     settings = _settings(request)
     rules = chosen(settings)
-    path = _trace_in(trace)
+    path = trace_in(trace, "explaining")
     with patience(f"reading {trace}"):
         if path is None:
             return _job_report(trace, request, settings)
         loaded = load(path, steps=request.steps)
         diagnosis = diagnose(loaded, rules=rules, thresholds=settings.thresholds)
         asked = tuple(rule.code for rule in rules if rule.on == "trace")
-        name = Path(trace).resolve().name if path != trace and Path(path).name == RECORDED else ""
+        name = Path(trace).resolve().name if path != trace and Path(path).name in RECORDED else ""
         return describe(loaded, diagnosis, asked, name)
 
 
@@ -101,23 +101,6 @@ def _settings(request: Request) -> Settings:
 
 def _split(labels: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(label.strip() for text in labels for label in text.split(",") if label.strip())
-
-
-def _trace_in(trace: str) -> str | None:
-    """The file meant by a path: itself, or the trace in a folder; None for a folder with those of several ranks."""
-    folder = Path(trace)
-    if trace == "-" or not folder.is_dir():
-        return trace
-    traces, _ = traces_in(folder)
-    later = [path.name for path in later_windows(traces[0])]
-    if len(traces) > 1:
-        if later:
-            say(f"of several windows of a rank the first is read, such as {traces[0].name}")
-        return None
-    if later:
-        others = f"{', '.join(later[:3])} and {len(later) - 3} more" if len(later) > 3 else ", ".join(later)
-        say(f"explaining the first window, {traces[0].name}; also there: {others}")
-    return str(traces[0])
 
 
 def _style(request: Request) -> Style:

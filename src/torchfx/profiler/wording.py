@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Sequence
 from typing import Final
 
@@ -17,6 +18,7 @@ __all__ = [
     "seconds",
     "shortened",
     "size_text",
+    "wrapped",
 ]
 
 _TIMES = ((60e6, "min"), (1e6, "s"), (1e3, "ms"), (1.0, "us"))
@@ -122,3 +124,19 @@ def shortened(text: str, length: int = 40) -> str:
 def _three_digits(number: float) -> str:
     digits = 2 if abs(number) < 9.995 else 1 if abs(number) < 99.95 else 0
     return f"{number:,.{digits}f}"
+
+
+_UNIT: Final = re.compile(r"(\d) (ns|us|ms|s|min)(?!\w)")
+
+
+def wrapped(text: str, width: int, indent: int = 0) -> list[str]:
+    """Break a text into lines at a width, each of them indented, but not between a number and its unit.
+
+    >>> wrapped("It takes 12.3 us", 13, indent=1)
+    [' It takes', ' 12.3 us']
+    """
+    kept, blank = _UNIT.sub("\\1\u00a0\\2", text), " " * indent
+    lines: list[str] = []
+    for paragraph in kept.split("\n"):
+        lines += textwrap.wrap(paragraph, width, initial_indent=blank, subsequent_indent=blank, break_on_hyphens=False)
+    return [line.replace("\u00a0", " ") for line in lines]

@@ -97,4 +97,5 @@ def test_traces_without_any_time_do_not_raise(durations):
 def test_every_pair_can_be_shown(one, other):
     found = diff(build(one).trace("a"), build(other).trace("b"))
     for render in FORMATS.values():
-        assert found.verdict.sentence.split()[0] in render(found, verbose=True)
+        for verbose in (False, True):
+            assert found.verdict.sentence.split()[0] in render(found, verbose=verbose)

@@ -29,6 +29,20 @@ def test_in_a_runs_folder_only_the_trace_counts(tmp_path):
     assert "trace-2.json.gz" in [path.name for path in traces_in(tmp_path)[1]]
 
 
+def test_a_runs_trace_may_be_unpacked(tmp_path):
+    make(tmp_path, *RUN[:-1], "trace.json", "trace-2.json")
+    assert names(tmp_path) == ["trace.json"]
+    assert [path.name for path in later_windows(tmp_path / "trace.json")] == ["trace-2.json"]
+
+
+def test_packed_and_unpacked_are_one_window(tmp_path):
+    make(tmp_path, *RUN, "trace.json", "trace-2.json", "trace-2.json.gz")
+    assert names(tmp_path) == ["trace.json.gz"]
+    for name in ("trace.json", "trace.json.gz"):
+        assert [path.name for path in later_windows(tmp_path / name)] == ["trace-2.json.gz"]
+    assert later_windows(tmp_path / "trace-2.json") == []
+
+
 def test_each_rank_of_a_run_has_one(tmp_path):
     make(tmp_path, *(f"rank{rank}/{name}" for rank in (0, 1, 10) for name in (*RUN, "trace-2.json.gz")))
     assert names(tmp_path) == ["rank0/trace.json.gz", "rank1/trace.json.gz", "rank10/trace.json.gz"]

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from profiler.ranks.jobs import rank_story, write_job
+from profiler.traces import Story
 from torchfx.errors import TraceError
 from torchfx.profiler.ranks import load_job, reading
 from torchfx.profiler.ranks.merging import merged
@@ -145,6 +146,19 @@ def test_uneven_work_is_found(tmp_path):
 def test_an_even_job_has_no_finding_of_its_own(tmp_path):
     job = load_job(write_job(tmp_path / "job", 4, compute=[300, 302, 301, 299], steps=8))
     assert not {"last-rank", "rank-imbalance", "rank-set", "single-rank-caution"} & set(slugs(job))
+
+
+def test_a_whole_job_is_not_told_to_record_all_ranks(tmp_path):
+    for rank, us in enumerate((200, 600)):
+        story = Story(gpu=None, distributedInfo={"backend": "gloo", "rank": rank, "world_size": 2})
+        for i in range(4):
+            story.step(i, 1000 * i, 990)
+            story.op("aten::mm", 1000 * i, us)
+            story.note("gloo:all_reduce", 1000 * i + us, 960 - us, tid=200)
+        story.write(tmp_path / f"rank{rank}.json")
+    job = load_job(tmp_path)
+    assert {"cpu-exposed-comm", "last-rank"} <= set(slugs(job))
+    assert [found.slug for found in job.diagnose() if "ecord" in found.fix] == []
 
 
 def test_missing_ranks_are_named_and_nobody_is_blamed(tmp_path):

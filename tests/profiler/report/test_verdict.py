@@ -141,6 +141,37 @@ def test_python_alone_can_be_the_limit():
     )
 
 
+def loop_after_set_up(pause):
+    """Half a second of set-up, then without steps a hundred rounds: an operator of 1 ms and a pause."""
+    story = Story(gpu=None)
+    story.op("aten::empty", 0, 10)
+    for i in range(100):
+        story.op("aten::stft", 500_000 + (1000 + pause) * i, 1000)
+    return story
+
+
+def test_a_long_set_up_is_told_where_the_rest_is_alike():
+    assert verdict(loop_after_set_up(4000))["sentence"] == (
+        "Python is the limit: for 90% of the recording (896 ms of 996 ms) no operator runs, 500 ms of it in one "
+        "stretch; operators run for 10%."
+    )
+
+
+def test_a_long_set_up_is_not_taken_for_the_program():
+    found = verdict(loop_after_set_up(100))
+    assert found["kind"] == "unknown"
+    assert found["sentence"] == (
+        "Can't tell, because one stretch of 500 ms without operators takes 82% of the recording, such as set-up, "
+        "imports or a checkpoint; in the rest operators run for 91%: record several steps after warming up."
+    )
+
+
+def test_steps_leave_no_doubt_about_a_stretch():
+    story = loop_after_set_up(100)
+    story.step(1, 0, 610_000)
+    assert verdict(story)["kind"] == "overhead-bound"
+
+
 def test_compiled_code_is_not_called_overhead():
     story = Story(gpu=None)
     story.step(1, 0, 1000)

@@ -84,6 +84,92 @@ def stacks_were_recorded():
     return story
 
 
+@silent("python-bound")
+def a_few_frames_were_recorded():
+    """Too few for all times of the host to be in doubt."""
+    story = program([("aten::add", 5, 15)] * 40)
+    story.frame("model.py(3): forward", 0, 700)
+    return story
+
+
+def pieces(pause, count=12, first=0, us=100, frames=False, gpu=None):
+    """No steps: pieces of speech, five operators of `us` each, then Python for `pause` us; `first`: before all that."""
+    story = Story(gpu=gpu)
+    story.op("aten::empty", 0, 10)
+    for i in range(count):
+        at = 10 + first + i * (5 * us + pause)
+        for k, name in enumerate(["normal_", "stft", "abs", "mean", "to"]):
+            story.op(f"aten::{name}", at + us * k, us - 1)
+        if frames:
+            story.frame("words.py(3): spell", at + 5 * us, pause)
+    return story
+
+
+@fires("python-bound")
+@silent("between-steps-gap")
+def python_after_each_piece_without_steps():
+    return pieces(pause=5000)
+
+
+@fires("python-bound")
+def the_same_after_a_long_set_up():
+    return pieces(pause=5000, first=1_000_000)
+
+
+@fires("python-bound")
+def the_same_with_stacks():
+    return pieces(pause=5000, frames=True)
+
+
+@fires("python-bound")
+def a_device_idle_meanwhile():
+    story = pieces(pause=5000, gpu="NVIDIA A100-SXM4-80GB")
+    for i in range(12):
+        story.kernel("stft", 110 + 5500 * i, 100, launch_at=105 + 5500 * i)
+    return story
+
+
+@silent("python-bound")
+def a_device_at_work_meanwhile():
+    story = pieces(pause=5000, gpu="NVIDIA A100-SXM4-80GB")
+    for i in range(12):
+        story.kernel("stft", 110 + 5500 * i, 5300, launch_at=105 + 5500 * i)
+    return story
+
+
+@silent("python-bound")
+def a_long_set_up_alone():
+    return pieces(pause=5, first=1_000_000)
+
+
+@silent("python-bound")
+def one_break_much_longer_than_the_others():
+    """Between the same operators, but it is no part of the loop, which leaves its operators for 29% of the time."""
+    story = pieces(pause=600, us=300)
+    for event in story.events[31:]:
+        event["ts"] += 1_000_000
+    return story
+
+
+@silent("python-bound")
+def breaks_that_come_twice():
+    story = pieces(pause=5)
+    for event in story.events[21:]:
+        event["ts"] += 50_000
+    for event in story.events[41:]:
+        event["ts"] += 50_000
+    return story
+
+
+@fires("between-steps-gap")
+@silent("python-bound")
+def the_same_pieces_with_steps():
+    story = pieces(pause=5000)
+    for i in range(12):
+        story.step(i, 10 + 5500 * i, 5400)
+    return story
+
+
 def multiplications(us, elements=196_608, count=20, gpu=None):
     """A step of operators that read and write 4 bytes per element."""
     story = Story(gpu=gpu)

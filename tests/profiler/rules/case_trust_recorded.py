@@ -134,6 +134,16 @@ def graphs_with_a_part_of_their_kernels():
 
 
 @silent("graph-replay-unrecorded")
+def graphs_of_events_alone():
+    """Their nodes are in the trace; none of them is work."""
+    story = graphs_without_their_kernels()
+    for launch in [event for event in story.events if event["name"] == "cudaGraphLaunch"]:
+        correlation = launch["args"]["correlation"]
+        story.add("graph_event_node", "event record", launch["ts"] + 40, 1, pid=0, tid=7, correlation=correlation)
+    return story
+
+
+@silent("graph-replay-unrecorded")
 def graphs_as_they_should_be():
     return graphs(40)
 

@@ -264,3 +264,36 @@ def test_attention_in_no_time_at_all_costs_none():
         story.op(name, 10, 0)
     story.kernel(products.HALF, 20, 100, launch_at=12)
     assert list(find_rule("unfused-attention").check(story.trace())) == []
+
+
+def trained_attention(gpu, numbered=True):
+    """Four steps: attention in 300 us forward, its three nodes in 540 us backward, and another layer's node."""
+    story = products.attention("aten::bmm", "aten::_softmax", "aten::bmm", gpu=gpu, us=100)
+    operators = [event for event in story.events if event["cat"] == "cpu_op"]
+    for i, event in enumerate(operators):
+        event["args"] |= {"Sequence number": i} if numbered else {}
+        step, place = divmod(i, 3)
+        at = 1000 * step + 700 - 180 * place
+        name = event["name"].removeprefix("aten::").strip("_").capitalize()
+        numbers = {"Sequence number": i, "Fwd thread id": 1} if numbered else {}
+        story.op(f"autograd::engine::evaluate_function: {name}Backward0", at, 179, tid=200, **numbers)
+        if gpu:
+            story.kernel("bmm_backward", at + 10, 150, launch_at=at + 5, tid=200)
+    for step in range(4):
+        story.op("aten::relu", 1000 * step + 306, 3, **({"Sequence number": 100 + step} if numbered else {}))
+        numbers = {"Sequence number": 100 + step, "Fwd thread id": 1} if numbered else {}
+        at = 1000 * step + 901
+        story.op("autograd::engine::evaluate_function: ReluBackward0", at, 50, tid=200, **numbers)
+        if gpu:
+            story.kernel("relu_backward", at + 10, 30, launch_at=at + 5, tid=200)
+    return story
+
+
+@pytest.mark.parametrize(("gpu", "forward", "backward"), [(True, 3 * 90, 3 * 150), (False, 299, 3 * 179)])
+def test_attention_costs_its_backward_pass_too(gpu, forward, backward):
+    assert only("unfused-attention", trained_attention(gpu)).time_us == pytest.approx(4 * (forward + backward))
+
+
+@pytest.mark.parametrize(("gpu", "forward"), [(True, 3 * 90), (False, 299)])
+def test_a_backward_pass_that_nothing_ties_to_attention_is_not_counted(gpu, forward):
+    assert only("unfused-attention", trained_attention(gpu, numbered=False)).time_us == pytest.approx(4 * forward)

@@ -31,14 +31,14 @@ def canonical(name: str) -> str:
     return name
 
 
-def short(name: str, width: int = 72) -> str:
-    """Shorten a kernel's C++ name: its parameters and namespaces go first, then what is in the middle.
+def short(name: str, width: int = 0) -> str:
+    """Shorten a kernel's C++ name: its parameters and namespaces go, and from a width on what is in the middle.
 
     >>> short("void at::native::reduce_kernel<512, 1>(at::native::ReduceOp<float>)")
     'reduce_kernel<512, 1>'
     """
     name = _bare(name)
-    if len(name) <= width:
+    if not width or len(name) <= width:
         return name
     tail = (width - 3) // 3
     return f"{name[: width - 3 - tail]}...{name[-tail:]}"

@@ -7,47 +7,61 @@ from collections.abc import Callable
 from typing import Final
 
 from torchfx.profiler.difference.difference import Difference
+from torchfx.profiler.difference.job_sections import job_sections
+from torchfx.profiler.difference.jobs import JobDifference
+from torchfx.profiler.difference.layout import table
 from torchfx.profiler.difference.sections import Section, sections_of
+from torchfx.profiler.wording import wrapped
 
 __all__ = ["FORMATS", "as_json", "as_markdown", "as_text"]
 
 
-def as_text(found: Difference, *, verbose: bool = False) -> str:
-    """Return plain text, one section after another."""
-    return "\n\n".join(_text(part) for part in sections_of(found, verbose=verbose))
+def as_text(found: Difference | JobDifference, *, verbose: bool = False, width: int = 80) -> str:
+    """Return plain text, one section after another.
+
+    Args:
+        found: what to show.
+        verbose: list everything, with whole names.
+        width: of the terminal; names are shortened and lines broken to fit into it, down to 76 characters.
+    """
+    parts = _sections(found, verbose=verbose)
+    return "\n\n".join(_text(part, max(width, _NARROWEST), whole=verbose) for part in parts)
 
 
-def as_markdown(found: Difference, *, verbose: bool = False) -> str:
-    """Return Markdown with tables."""
-    return "\n\n".join(_markdown(part) for part in sections_of(found, verbose=verbose))
+def as_markdown(found: Difference | JobDifference, *, verbose: bool = False, width: int = 0) -> str:
+    """Return Markdown with tables; names are whole, and no width matters."""
+    return "\n\n".join(_markdown(part) for part in _sections(found, verbose=verbose))
 
 
-def as_json(found: Difference, *, verbose: bool = False) -> str:
+def as_json(found: Difference | JobDifference, *, verbose: bool = False, width: int = 0) -> str:
     """Return JSON; it always holds everything."""
     return json.dumps(found.to_dict(), indent=2)
+
+
+def _sections(found: Difference | JobDifference, *, verbose: bool) -> list[Section]:
+    if isinstance(found, JobDifference):
+        return job_sections(found, verbose=verbose)
+    return sections_of(found, verbose=verbose)
 
 
 FORMATS: Final[dict[str, Callable[..., str]]] = {"text": as_text, "json": as_json, "markdown": as_markdown}
 
 
-def _text(part: Section) -> str:
-    indent = "  " if part.title else ""
-    table = _aligned(part, header=bool(part.title))
+_NARROWEST: Final = 76
+"""The numbers of one row may take that many columns, and they are never cut."""
+
+_WIDEST: Final = 110
+"""Sentences longer than this are hard to read, however wide the terminal."""
+
+
+def _text(part: Section, width: int, *, whole: bool) -> str:
+    indent = 2 if part.title else 0
+    rows = [part.header, *part.rows] if part.title and part.rows else part.rows
+    lines = table(rows, width - indent, right=part.right, below=part.below, pair=part.pair, whole=whole)
+    sentences = [line for text in part.sentences for line in wrapped(text, min(width, _WIDEST), indent)]
     if not part.title:  # the head: what is compared, then the verdict
-        return "\n".join([*table, "", *part.sentences])
-    return "\n".join([part.title, *(indent + line for line in (*part.sentences, *table))])
-
-
-def _aligned(part: Section, *, header: bool) -> list[str]:
-    if not part.rows:
-        return []
-    rows = [part.header, *part.rows] if header else list(part.rows)
-    widths = [max(len(row[i]) for row in rows) for i in range(len(part.header))]
-    return ["  ".join(_cell(row[i], widths[i], i in part.right) for i in range(len(row))).rstrip() for row in rows]
-
-
-def _cell(text: str, width: int, right: bool) -> str:
-    return text.rjust(width) if right else text.ljust(width)
+        return "\n".join([*lines, "", *sentences])
+    return "\n".join([part.title, *sentences, *(" " * indent + line for line in lines)])
 
 
 def _markdown(part: Section) -> str:
@@ -56,7 +70,11 @@ def _markdown(part: Section) -> str:
         lines += [_escaped(sentence), ""]
     if part.rows:
         marks = ["---:" if i in part.right else "---" for i in range(len(part.header))]
-        lines += [_line(part.header), _line(marks), *(_line([_escaped(cell) for cell in row]) for row in part.rows)]
+        lines += [
+            _line(part.header),
+            _line(marks),
+            *(_line([_escaped(str(cell)) for cell in row]) for row in part.rows),
+        ]
     return "\n".join(lines).rstrip()
 
 

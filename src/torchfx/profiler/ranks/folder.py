@@ -13,8 +13,8 @@ __all__ = ["later_windows", "traces_in"]
 
 SUFFIXES: Final = (".json", ".json.gz", ".pt.trace", ".pt.trace.gz")
 
-_RUN: Final = re.compile(r"trace(?:-(?P<window>\d+))?\.json\.gz")
-"""What `torchfx profile` writes, beside tables and facts that are JSON too."""
+_RUN: Final = re.compile(r"trace(?:-(?P<window>\d+))?\.json(?:\.gz)?")
+"""What `torchfx profile` writes, beside tables and facts that are JSON too; people unpack it."""
 
 _HANDLER: Final = re.compile(r"(?P<process>.+?)(?:\.(?P<window>\d+))?\.pt\.trace\.json(?:\.gz)?")
 """What `torch.profiler.tensorboard_trace_handler` writes: WORKER.NANOSECONDS.pt.trace.json, once per window."""
@@ -48,9 +48,11 @@ def traces_in(folder: Path) -> tuple[list[Path], list[Path]]:
 def later_windows(trace: Path) -> list[Path]:
     """Return the files beside a trace that hold later windows of the same process, as their names tell."""
     for pattern in (_RUN, _HANDLER):
-        if pattern.fullmatch(trace.name):
-            windows = next(found for found in _windows(pattern, _files(trace.parent)) if trace in found)
-            return windows[windows.index(trace) + 1 :]
+        own = _place(pattern, trace)
+        if own:
+            process, window = own
+            others = _windows(pattern, _files(trace.parent))[process]
+            return [path for number, path in sorted(others.items()) if number > window]
     return []
 
 
@@ -61,7 +63,7 @@ def _files(folder: Path) -> list[Path]:
 def _split(files: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     """Files with the name of a trace, or, where none has one, those that end like one; and the others."""
     for pattern in (_RUN, _HANDLER):
-        traces = [windows[0] for windows in _windows(pattern, files)]
+        traces = [windows[min(windows)] for windows in _windows(pattern, files).values()]
         if traces:
             break
     else:
@@ -69,15 +71,20 @@ def _split(files: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     return traces, [path for path in files if path not in traces]
 
 
-def _windows(pattern: re.Pattern[str], files: Sequence[Path]) -> list[list[Path]]:
-    """The files of each process, in the order they were recorded in."""
-    found: dict[str, list[tuple[int, Path]]] = {}
+def _windows(pattern: re.Pattern[str], files: Sequence[Path]) -> dict[str, dict[int, Path]]:
+    """The files of each process by their number; of one packed and unpacked the packed one, which comes last."""
+    found: dict[str, dict[int, Path]] = {}
     for path in files:
-        name = pattern.fullmatch(path.name)
-        if name:
-            process = name.groupdict().get("process", "")
-            found.setdefault(process, []).append((int(name["window"] or 0), path))
-    return [[path for _, path in sorted(windows)] for windows in found.values()]
+        place = _place(pattern, path)
+        if place:
+            found.setdefault(place[0], {})[place[1]] = path
+    return found
+
+
+def _place(pattern: re.Pattern[str], path: Path) -> tuple[str, int] | None:
+    """The process and the number of the window that a name tells."""
+    name = pattern.fullmatch(path.name)
+    return (name.groupdict().get("process", ""), int(name["window"] or 0)) if name else None
 
 
 def _refuse_runs(folder: Path, traces: Sequence[Path]) -> None:

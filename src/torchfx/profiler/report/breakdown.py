@@ -28,7 +28,7 @@ def breakdown(trace: Trace) -> dict[str, Any]:
         "of": "gpu" or "host"; "window_us"; "parts", each with "name", "group" ("gpu" and what it does, "idle" and what
         the host does meanwhile, or "host"), "label", "time_us", "share" and, of two steps or
         more, "per_step" (median, lowest and highest time within a step, microseconds); "step", the same of a whole
-        step; "longest_gap", of the time a device waits for the host's program.
+        step; "longest_gap", of the time a device waits for the host's program, or without one no operator runs.
     """
     window = trace.window
     rest = Intervals.union([window.start], [window.end])
@@ -43,7 +43,7 @@ def breakdown(trace: Trace) -> dict[str, Any]:
         "window_us": window.us,
         "parts": [_part(trace, name, label, when) for name, label, when in found if when.total],
         "step": _statistics(np.array([step.duration for step in trace.steps_found], np.int64)),
-        "longest_gap": _longest_gap(found) if trace.has_gpu else None,
+        "longest_gap": _longest_gap(found, HOST_STALLS if trace.has_gpu else ("python",)),
     }
 
 
@@ -133,11 +133,11 @@ def _statistics(times: np.ndarray[Any, np.dtype[np.int64]]) -> dict[str, Any] | 
     }
 
 
-def _longest_gap(parts: Parts) -> dict[str, float] | None:
-    """The longest single stretch without device work that neither data, compiling nor the profiler explains."""
+def _longest_gap(parts: Parts, names: tuple[str, ...]) -> dict[str, float] | None:
+    """The longest single stretch of these parts together: no data, compiling or profiler explains it."""
     idle = Intervals.union([], [])
     for name, _, when in parts:
-        idle = idle | when if name in HOST_STALLS else idle
+        idle = idle | when if name in names else idle
     if not len(idle):
         return None
     i = int(np.argmax(idle.lengths))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from torchfx.profiler.report.bars import bars
+from torchfx.profiler.report.nothing import nothing_found
 from torchfx.profiler.report.style import PLAIN, Style
 from torchfx.profiler.report.told import SHOWN
 from torchfx.profiler.report.verdict import KINDS
@@ -19,8 +20,7 @@ def digest(report: dict[str, Any], style: Style = PLAIN) -> str:
     """Draw what `describe` returns in a few lines; evidence and causes are left to the whole report."""
     wanted = [finding for finding in report["findings"] if finding["severity"] != "info"]
     parts = [_verdict(report["verdict"], style), bars(report, style, verbose=False), _findings(wanted, style)]
-    if not wanted and report["ran"]:
-        parts.append([f"{counted(len(report['ran']), 'rule')} looked and found nothing that asks to be changed."])
+    parts += [] if wanted else [style.wrap(nothing_found(report))]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 

@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from torchfx.profiler.report.failures import failures
 from torchfx.profiler.report.frames import short_name
+from torchfx.profiler.report.nothing import nothing_found
 from torchfx.profiler.report.rank_tables import job_tables
 from torchfx.profiler.report.style import PLAIN
 from torchfx.profiler.report.verdict import KINDS
-from torchfx.profiler.wording import counted, duration, percent
+from torchfx.profiler.wording import duration, percent
 
 __all__ = ["fragment"]
 
@@ -52,7 +53,7 @@ def fragment(report: dict[str, Any], *, verbose: bool = False) -> str:
     if findings:
         lines += ["<ol>", *(line for finding in findings for line in _finding(finding)), "</ol>"]
     elif report["ran"]:
-        lines.append(f"<p>{counted(len(report['ran']), 'rule')} looked and found nothing that asks to be changed.</p>")
+        lines.append(f"<p>{escape(nothing_found(report))}</p>")
     lines += [f"<p>{escape(sentence)}</p>" for sentence in failures(report)]
     return "\n".join([*lines, "</section>"]) + "\n"
 

@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from torchfx.profiler.report.failures import failures
 from torchfx.profiler.report.frames import short_name
+from torchfx.profiler.report.nothing import nothing_found
 from torchfx.profiler.report.rank_tables import job_tables
 from torchfx.profiler.report.style import PLAIN
 from torchfx.profiler.report.verdict import KINDS
-from torchfx.profiler.wording import counted, duration, percent
+from torchfx.profiler.wording import duration, percent
 
 __all__ = ["escaped", "markdown"]
 
@@ -40,8 +41,7 @@ def markdown(report: dict[str, Any], *, verbose: bool = False) -> str:
     findings = [finding for finding in report["findings"] if verbose or finding["severity"] != "info"]
     for number, finding in enumerate(findings, 1):
         lines += _finding(number, finding)
-    if not findings and report["ran"]:
-        lines.append(f"{counted(len(report['ran']), 'rule')} looked and found nothing that asks to be changed.")
+    lines += [] if findings else [escaped(nothing_found(report))]
     lines += ["", *(f"<sub>{escaped(sentence)}</sub>" for sentence in failures(report))] if report["failed"] else []
     hidden = len(report["findings"]) - len(findings)
     lines += ["", f"<sub>{hidden} informational findings are left out.</sub>"] if hidden else []

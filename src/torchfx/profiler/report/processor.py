@@ -12,9 +12,9 @@ from torchfx.profiler.trace.exchanging import idle_exchanging
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.trace import Trace
-from torchfx.profiler.wording import enumeration, percent
+from torchfx.profiler.wording import duration, enumeration, percent
 
-__all__ = ["processor_verdict", "unrecorded"]
+__all__ = ["processor_verdict", "set_up", "unrecorded"]
 
 _SHORT_NS: Final = 10_000
 """An operator whose own time is less is mostly the cost of calling it."""
@@ -49,7 +49,7 @@ def processor_verdict(trace: Trace, breakdown: dict[str, Any]) -> tuple[str, str
     """
     shares = _shares(trace, {part["name"]: part["share"] for part in breakdown["parts"]})
     kind = _kind(shares)
-    return kind, _sentence(trace, kind, shares)
+    return kind, _sentence(trace, kind, shares, _one_stretch(trace, breakdown))
 
 
 def unrecorded(trace: Trace, breakdown: dict[str, Any]) -> str:
@@ -63,6 +63,36 @@ def unrecorded(trace: Trace, breakdown: dict[str, Any]) -> str:
         f"no operator was recorded in {span_of(trace)}: those of threads that the program starts are recorded with "
         "profile_all_threads only, so the program may compute all the time or not at all"
     )
+
+
+def set_up(trace: Trace, breakdown: dict[str, Any]) -> str:
+    """Return why nothing can be said of a window that one long stretch without operators fills; "" where something can.
+
+    Without steps nobody knows whether it belongs to the program's loop. Where the rest of the window looks the same, it
+    doesn't matter.
+    """
+    gap, window = _one_stretch(trace, breakdown), breakdown["window_us"]
+    if not gap:
+        return ""
+    shares = _shares(trace, {part["name"]: part["share"] for part in breakdown["parts"]})
+    part = gap / window
+    if _kind(shares) != "overhead-bound" or shares["overhead-bound"] - part >= _OVERHEAD * (1 - part):
+        return ""
+    rest = percent(shares["running"] / (1 - part))
+    return (
+        f"one stretch of {duration(gap)} without operators takes {percent(part)} of {span_of(trace)}, such as set-up, "
+        f"imports or a checkpoint; in the rest operators run for {rest}: record several steps after warming up"
+    )
+
+
+def _one_stretch(trace: Trace, breakdown: dict[str, Any]) -> float:
+    """The length of a stretch without operators that decides a window without steps, microseconds; else 0."""
+    gap = breakdown["longest_gap"]
+    if not gap or trace.steps_found:
+        return 0.0
+    python = sum(part["time_us"] for part in breakdown["parts"] if part["name"] == "python")
+    length: float = gap["duration_us"]
+    return length if length >= max(0.5 * python, 0.3 * breakdown["window_us"]) else 0.0
 
 
 def _shares(trace: Trace, parts: dict[str, float]) -> dict[str, float]:
@@ -127,13 +157,14 @@ def _kind(shares: dict[str, float]) -> str:
     return "compute-bound" if shares["compute-bound"] + shares["compiled"] >= stalls[worst] else worst
 
 
-def _sentence(trace: Trace, kind: str, shares: dict[str, float]) -> str:
+def _sentence(trace: Trace, kind: str, shares: dict[str, float], gap: float) -> str:
     share = shares.get(kind, 0.0)
     amount = f"for {percent(share)} of {span_of(trace)} ({of_window(trace, share)})"
     computing, what = shares["running"], "operators run"
     if shares["compiled"] >= _STALL / 2:
         computing, what = computing + shares["compiled"], "operators and compiled code run"
     running = f"{what} for {percent(computing)}"
+    one = f", {duration(gap)} of it in one stretch" if gap else ""
     if kind == "mixed":
         order = sorted(_LABELS, key=lambda one: -shares[one])
         named = [one for one in order if shares[one] >= _STALL / 2]
@@ -152,7 +183,7 @@ def _sentence(trace: Trace, kind: str, shares: dict[str, float]) -> str:
         "compute-bound": f"The processor is the limit: {running} of {span_of(trace)} "
         f"({of_window(trace, computing)}); no GPU work was recorded.",
         "overhead-bound": f"Python is the limit: for {percent(shares['between'])} of {span_of(trace)} "
-        f"({of_window(trace, shares['between'])}) no operator runs; {running}.",
+        f"({of_window(trace, shares['between'])}) no operator runs{one}; {running}.",
         "input-bound": f"The program waits for data: {amount} it waits for the next batch; {running}.",
         "communication-bound": f"Exchanging data with other ranks is the limit: {amount} nothing else is done; "
         f"{running}.",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-import textwrap
 from dataclasses import dataclass
 from typing import Final
+
+from torchfx.profiler.wording import wrapped
 
 __all__ = ["PLAIN", "Style"]
 
 _CODES: Final = {"bold": "1", "dim": "2", "red": "1;31", "yellow": "33", "green": "32", "cyan": "36"}
-_AMOUNT: Final = re.compile(r"(\d) (ns|us|ms|s|min)(?!\w)")
 _SEVERITIES: Final = {"high": "red", "medium": "yellow", "low": "cyan", "info": "dim"}
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 _ASCII: Final = {"\u00b7": "-", "\u2013": "-", "\u2026": "...", "\u00d7": "x", "\u00b5": "u", "\u2014": "-"}
@@ -67,14 +66,7 @@ class Style:
 
     def wrap(self, text: str, indent: int = 0) -> list[str]:
         """Break a text into lines at the width, but not between a number and its unit; colour comes afterwards."""
-        kept = _AMOUNT.sub("\\1\u00a0\\2", text)
-        blank = " " * indent
-        lines: list[str] = []
-        for paragraph in kept.split("\n"):
-            lines += textwrap.wrap(
-                paragraph, max(self.width, 40), initial_indent=blank, subsequent_indent=blank, break_on_hyphens=False
-            )
-        return [line.replace("\u00a0", " ") for line in lines]
+        return wrapped(text, max(self.width, 40), indent)
 
     def shorten_path(self, text: str, width: int) -> str:
         """Cut a long path at its beginning: the file's name and the function stay."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from torchfx.profiler.report.frames import short_name
+from torchfx.profiler.report.nothing import nothing_found
 from torchfx.profiler.report.style import Style
-from torchfx.profiler.wording import counted, duration, percent
+from torchfx.profiler.wording import duration, percent
 
 __all__ = ["SHOWN", "told"]
 
@@ -20,8 +21,7 @@ def told(report: dict[str, Any], style: Style, verbose: bool) -> list[list[str]]
     """Return a paragraph of lines for each finding, the first `SHOWN` in full; all of them where `verbose`."""
     wanted = [_from_start(f, report) for f in report["findings"] if verbose or f["severity"] != "info"]
     if not wanted:
-        asked = len(report["ran"])
-        return [[f"{counted(asked, 'rule')} looked and found nothing that asks to be changed."]] if asked else []
+        return [style.wrap(nothing_found(report))]
     full = wanted if verbose else wanted[:SHOWN]
     found = [[style.paint("Findings, the most time at stake first", "bold")]]
     found += [_finding(number, finding, style, verbose) for number, finding in enumerate(full, 1)]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import numpy as np
-
 from torchfx.profiler.report.breakdown import HOST_STALLS
 from torchfx.profiler.report.caveats import caveats, slowed_by_stacks
 from torchfx.profiler.report.frames import short_frame
-from torchfx.profiler.report.processor import processor_verdict, unrecorded
+from torchfx.profiler.report.processor import processor_verdict, set_up, unrecorded
 from torchfx.profiler.report.span import of_window, span_of
 from torchfx.profiler.trace.occupation import host_during
 from torchfx.profiler.trace.trace import Trace
@@ -70,7 +68,7 @@ def verdict(trace: Trace, breakdown: dict[str, Any], launches: dict[str, int], s
     """
     reason = _nothing_to_go_by(trace, launches, slugs)
     if not reason and not trace.has_gpu:
-        reason = unrecorded(trace, breakdown)
+        reason = unrecorded(trace, breakdown) or set_up(trace, breakdown)
     if not reason and not trace.has_gpu:
         kind, sentence = processor_verdict(trace, breakdown)
         return {"kind": kind, "sentence": sentence, "caveats": caveats(trace, kind, slugs)}
@@ -122,7 +120,7 @@ def _nothing_to_go_by(trace: Trace, launches: dict[str, int], slugs: frozenset[s
         device = trace.info.devices[0].name or "GPU"  # exporters write the host's events first
         return f"the file ends early, and what the {device} did may have been in the part that is lost"
     graphs = trace.links.graph_launches
-    empty = int(np.count_nonzero(trace.links.work_count[graphs] == 0))
+    empty = len(trace.links.unrecorded_graphs)
     if empty > len(graphs) / 2 or "graph-replay-unrecorded" in slugs:
         what = counted(len(graphs), "CUDA graph was", "CUDA graphs were")
         which = "the kernels in them" if empty > len(graphs) / 2 else "some of their kernels, it seems,"

@@ -37,6 +37,8 @@ class Kind(IntEnum):
     """Work of the profiler itself."""
     MEMORY = 11
     """An allocation or a release; has no duration."""
+    GRAPH_NODE = 12
+    """A node of a replayed graph that is no work for the device: an event is recorded, the host is called."""
 
 
 GPU_WORK: Final = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
@@ -61,6 +63,8 @@ _KINDS: Final = {
     "xpu_sync": Kind.SYNC,
     "overhead": Kind.OVERHEAD,
     "runtime": Kind.RUNTIME,
+    "graph_event_node": Kind.GRAPH_NODE,
+    "graph_host_node": Kind.GRAPH_NODE,
 }
 
 # Annotations that the 2021 format files under operators.

@@ -81,7 +81,7 @@ def device_known(trace: Trace) -> bool:
     It doesn't where launches left no work, where graphs were replayed unrecorded, or where times are broken.
     """
     lost, launches = len(lost_launches(trace)), len(trace.derived(kernel_launches))
-    graphs = int(np.count_nonzero(trace.links.work_count[trace.links.graph_launches] == 0))
+    graphs = len(trace.links.unrecorded_graphs)
     damage = trace.events.damage
     broken = damage.without_time + damage.negative + damage.absurd + damage.zero
     return lost * 10 <= launches and not graphs and broken * 100 <= max(len(trace.links.work), 1)

@@ -65,6 +65,14 @@ class Links:
         found: Int32 = np.bincount(self.launch[self.launch >= 0], minlength=len(self._events)).astype(np.int32)
         return found
 
+    @cached_property
+    def unrecorded_graphs(self) -> Int32:
+        """Of the launches of graphs those that left nothing in the trace, neither work nor any other node."""
+        graphs = self.graph_launches
+        others = self._launch_of(self._events.rows(Kind.GRAPH_NODE))
+        found: Int32 = graphs[(self.work_count[graphs] == 0) & ~np.isin(graphs, others)]
+        return found
+
     def _one_per_launch(self, calls: Int32, ids: Int64) -> tuple[Int32, Int64]:
         """Sort calls by id, then by start; of calls inside each other with one id only the launch stays.
 

@@ -17,7 +17,7 @@ from torchfx.profiler.trace.lanes import Lane
 from torchfx.profiler.trace.links import Links
 from torchfx.profiler.trace.origin import NOWHERE, Origin
 from torchfx.profiler.trace.overhead import closing_sync, profiler_overhead
-from torchfx.profiler.trace.queries import Question
+from torchfx.profiler.trace.queries.questions import Questions
 from torchfx.profiler.trace.steps import Step, find_steps
 from torchfx.profiler.trace.tree import Tree
 from torchfx.profiler.trace.window import Window
@@ -27,21 +27,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from torchfx.profiler.trace.queries import (
-        arguments,
-        compilation,
-        copies,
-        critical_path,
-        event_table,
-        kernels,
-        launches,
-        memory,
-        module_times,
-        ops,
-        overlap,
-        sql,
-        step_times,
-    )
     from torchfx.profiler.trace.queries.idle import IdleTime
 
 __all__ = ["Trace"]
@@ -49,7 +34,7 @@ __all__ = ["Trace"]
 T = TypeVar("T")
 
 
-class Trace:
+class Trace(Questions):
     """A recorded program. A "row" is the index of an event in the file; times are integer nanoseconds.
 
     Attributes:
@@ -277,36 +262,7 @@ class Trace:
         """The calls around a host event, from the innermost, without Python frames."""
         return self.calls.ancestors(row)
 
-    # Questions: each is a function of the trace in a file of its own, and a method here
-
-    if TYPE_CHECKING:
-        ops = ops.ops
-        kernels = kernels.kernels
-        steps = step_times.step_times
-        launches = launches.launches
-        copies = copies.copies
-        memory = memory.memory
-        modules = module_times.module_times
-        compile = compilation.compilation
-        overlap = overlap.overlap
-        critical_path = critical_path.critical_path
-        arguments = arguments.arguments
-        sql = sql.sql
-        to_table = event_table.event_table
-    else:
-        ops = Question("ops")
-        kernels = Question("kernels")
-        steps = Question("step_times")
-        launches = Question("launches")
-        copies = Question("copies")
-        memory = Question("memory")
-        modules = Question("module_times")
-        compile = Question("compilation")
-        overlap = Question("overlap")
-        critical_path = Question("critical_path")
-        arguments = Question("arguments")
-        sql = Question("sql")
-        to_table = Question("event_table")
+    # For other libraries
 
     def to_pandas(self) -> pd.DataFrame:
         """The events as a DataFrame, with the columns of `to_table`. Needs pandas."""

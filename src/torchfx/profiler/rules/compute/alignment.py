@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.rules.compute.kernels import Kernels, caveat, kernels_of, matters, rank, shown, stake
-from torchfx.profiler.rules.compute.shapes import dtypes, shapes
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.columns import Int32
+from torchfx.profiler.trace.shapes import dtypes, shapes
 from torchfx.profiler.trace.trace import Trace
 from torchfx.profiler.wording import percent
 

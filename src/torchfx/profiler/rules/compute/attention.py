@@ -7,13 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown, stake
-from torchfx.profiler.rules.compute.shapes import dtypes, shapes
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.autograd import autograd
 from torchfx.profiler.trace.columns import Int32
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.shapes import dtypes, shapes
 from torchfx.profiler.trace.trace import Trace
 from torchfx.profiler.wording import percent
 
@@ -34,7 +35,8 @@ def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     """Attention is computed step by step, its matrix of weights written to memory.
 
     Sees: `aten::bmm`, `aten::_softmax`, `aten::bmm` in a row on a thread, no other matrix product in between, from 5%
-    of the kernels' time on (of the window on a machine without GPU). What `F.scaled_dot_product_attention` does itself
+    of the kernels' time on (of the window on a machine without GPU); with their backward pass, where sequence numbers
+    or arrows tell it. What `F.scaled_dot_product_attention` does itself
     belongs to sdpa-math-backend.
 
     Costs: the weights, heads times length squared, are written and read several times; memory grows with the square of
@@ -133,12 +135,16 @@ def sdpa_math_backend(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
 
 
 def _cost(trace: Trace, spans: list[tuple[int, int]]) -> tuple[float, float, tuple[Evidence, ...]]:
-    """Time, share and evidence of what happens from the start of one operator to the end of another."""
+    """Time, share and evidence of what happens from the start of one operator to the end of another, and of what that
+    becomes in the backward pass."""
     events = trace.events
     starts, ends = [int(events.ts[a]) for a, _ in spans], [int(events.end[c]) for _, c in spans]
     within = Intervals.union(starts, ends)
+    nodes = _backward(trace, within, events.lane[[a for a, _ in spans]])
+    lanes = np.append(events.lane[[a for a, _ in spans]], events.lane[nodes])
+    within = within | Intervals.union(events.ts[nodes], events.end[nodes])
     if not trace.has_gpu:
-        rows = np.array(sorted({row for span in spans for row in span}), np.int32)
+        rows = np.array(sorted({row for span in spans for row in span} | {*nodes.tolist()}), np.int32)
         time_us = within.clip(trace.window.start, trace.window.end).total / 1000
         return time_us, time_us / trace.window.us if trace.window.us else 0.0, evidence(trace, rows)
     kernels = trace.derived(kernels_of)
@@ -147,9 +153,19 @@ def _cost(trace: Trace, spans: list[tuple[int, int]]) -> tuple[float, float, tup
     if chosen.any():
         at = events.ts[launch]
         chosen &= within.overlap(at, at + 1) > 0
-        chosen &= np.isin(events.lane[launch], events.lane[[a for a, _ in spans]])
+        chosen &= np.isin(events.lane[launch], lanes)
     rows = kernels.rows[chosen]
     return stake(trace, rows), kernels.share(chosen), shown(trace, rows)
+
+
+def _backward(trace: Trace, within: Intervals, lanes: Int32) -> Int32:
+    """The nodes of the backward pass that operators of these lanes within these stretches made: by their numbers."""
+    pairs, ts = trace.derived(autograd), trace.events.ts
+    made = (within.overlap(ts[pairs.forward], ts[pairs.forward] + 1) > 0) & np.isin(
+        trace.events.lane[pairs.forward], lanes
+    )
+    found: Int32 = pairs.backward[made]
+    return found[trace.in_steps(found)]
 
 
 def _reasons(trace: Trace, rows: Int32) -> list[str]:

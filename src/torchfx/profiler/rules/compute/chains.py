@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.rules.compute.kernels import Flags, caveat, kernels_of, matters, rank, shown, stake
-from torchfx.profiler.rules.compute.shapes import elements, shapes
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
@@ -16,6 +15,7 @@ from torchfx.profiler.trace.device import devices_of, streams_of
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kernel_names import MEMORY_BOUND, KernelName
 from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.shapes import elements, shapes
 from torchfx.profiler.trace.trace import Trace
 from torchfx.profiler.wording import percent
 

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown, stake
-from torchfx.profiler.rules.compute.shapes import dtypes
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
@@ -18,6 +17,7 @@ from torchfx.profiler.trace.events import parse_list
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.peaks import peaks_of
+from torchfx.profiler.trace.shapes import dtypes
 from torchfx.profiler.trace.trace import Trace
 from torchfx.profiler.wording import percent
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from torchfx.profiler.rules.compute.flops import flops_of
 from torchfx.profiler.rules.compute.kernels import Kernels
-from torchfx.profiler.rules.compute.shapes import WIDTH, dtypes, elements, flops_of, shapes
 from torchfx.profiler.trace.columns import Int32
 from torchfx.profiler.trace.peaks import Peaks, peaks_of
+from torchfx.profiler.trace.shapes import WIDTH, dtypes, elements, shapes
 from torchfx.profiler.trace.trace import Trace
 
 __all__ = ["PRODUCTS", "Group", "groups", "used_peaks"]

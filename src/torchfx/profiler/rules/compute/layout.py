@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown, stake
-from torchfx.profiler.rules.compute.shapes import shapes
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
@@ -16,6 +15,7 @@ from torchfx.profiler.trace.columns import Int32
 from torchfx.profiler.trace.device_time import device_time
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.shapes import shapes
 from torchfx.profiler.trace.trace import Trace
 from torchfx.profiler.wording import percent
 

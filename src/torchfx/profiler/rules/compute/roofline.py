@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.rules.compute.efficiency import PRODUCTS, Group, groups, used_peaks
+from torchfx.profiler.rules.compute.flops import flops_of
 from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown, stake
-from torchfx.profiler.rules.compute.shapes import flops_of, shapes
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.peaks import Peaks
+from torchfx.profiler.trace.shapes import shapes
 from torchfx.profiler.trace.trace import Trace
 from torchfx.profiler.wording import duration_ns, percent, shortened
 

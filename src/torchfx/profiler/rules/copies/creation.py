@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.rules.compute.shapes import elements, shapes
 from torchfx.profiler.rules.copies.transfers import transfers
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
@@ -15,6 +14,7 @@ from torchfx.profiler.trace.columns import Int32, Int64
 from torchfx.profiler.trace.device_time import device_time
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.shapes import elements, shapes
 from torchfx.profiler.trace.trace import Trace
 
 __all__ = ["create_on_cpu_then_copy"]

@@ -43,7 +43,6 @@ def cpu_exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     start, end = trace.events.ts[rows], np.asarray(trace.events.end[rows])
     done = np.maximum.accumulate(np.append(start[:1], end[:-1]))  # of collectives at one time the first gets it
     spent = alone.overlap(np.minimum(np.maximum(start, done), end), end)
-    ranks = trace.info.world_size or 0
     yield Finding(
         title=f"For {percent(part)} of the time nothing is computed while ranks exchange data",
         severity=severity_of(part),
@@ -51,10 +50,10 @@ def cpu_exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         time_us=alone.total / 1000,
         window=trace.window,
         evidence=evidence(trace, rows, times=spent),
-        cause="The program needs the result before it can go on; the time includes waiting for ranks that come later, "
-        "which one trace can't tell from sending.",
+        # The same words whether this rank's trace is read alone or with the others.
+        cause="The program needs the result before it can go on; a part may be waiting for a rank that comes late, "
+        "which the rule last-rank tells from the traces of all ranks in one folder.",
         fix="Exchange less often: larger batches, or several backward passes under no_sync() for one exchange; "
-        "fewer ranks with more threads each."
-        + (f" Record all {ranks} ranks into one folder to see who is waited for." if ranks > 1 else ""),
+        "fewer ranks with more threads each.",
         linked=True,
     )

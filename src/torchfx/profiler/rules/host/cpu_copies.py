@@ -9,13 +9,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.rules.compute.shapes import dtypes
 from torchfx.profiler.rules.evidence import severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.host.cpu_time import COPIES, by_shape, own_time
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.columns import Int32, Int64
 from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.shapes import dtypes
 from torchfx.profiler.trace.trace import Trace
 from torchfx.profiler.wording import percent
 

@@ -8,13 +8,15 @@ import numpy as np
 
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
+from torchfx.profiler.rules.host.returning import Returning, returning
 from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.columns import Int32
 from torchfx.profiler.trace.exchanging import idle_exchanging
 from torchfx.profiler.trace.intervals import Intervals
 from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.occupation import batch_waits, compiling, outer_operators
+from torchfx.profiler.trace.occupation import batch_waits, compiling, host_during, outer_operators
 from torchfx.profiler.trace.trace import Trace
-from torchfx.profiler.wording import duration_ns, percent
+from torchfx.profiler.wording import counted, duration_ns, percent
 
 __all__ = ["python_bound"]
 
@@ -29,37 +31,60 @@ def python_bound(trace: Trace, *, share: float = 0.4, operators: int = 50, long_
     """Most of the time passes between operators, in Python.
 
     Sees: on the loop's thread, the gaps between one operator or call and the next, each shorter than 500 us: 40% of
-    the window or more, over 50 operators at least. With a GPU only what lies in the device's idle time. Waits for
-    batches and compilation don't count, nor do traces with Python stacks, whose recording takes time just there.
+    the window or more, over 50 operators at least. With a GPU only what lies in the device's idle time. Longer ones are
+    between-steps-gap's where there are steps; where there are none, those count too that come back three times between
+    the same operators, and the others, such as set-up, are no part of the window. Waits for batches and compilation
+    don't count, nor do the shorter gaps of traces with Python stacks, whose recording takes time just there.
 
-    Costs: the interpreter, the model's Python code, and argument parsing, which run between operators.
+    Costs: the interpreter, the model's Python code, and argument parsing, which run between operators; in long
+    stretches the program's own computing, reading and writing.
 
     Fix: `torch.compile` replaces the Python of a model by one call; else fewer and larger operators, and less work per
     item in Python.
     """
-    events = trace.events
     outer = trace.derived(outer_operators)
-    outer = outer[(events.lane[outer] == trace.main_lane) & trace.in_steps(outer)]
-    if len(outer) < operators or trace.has_stacks:
+    outer = outer[(trace.events.lane[outer] == trace.main_lane) & trace.in_steps(outer)]
+    if len(outer) < operators:
         return
+    between = _between(trace, outer)
+    is_short = between.lengths < long_us * 1000
+    short = Intervals(between.starts[is_short], between.ends[is_short])
+    stretches = Intervals(between.starts[~is_short], between.ends[~is_short])
+    if trace.steps_found:
+        stretches = Intervals.union([], [])  # they are another rule's
+    back = returning(trace, stretches)
+    long_, once = _lost(trace, back.times), stretches - back.times
+    lost = long_ if trace.has_stacks else _lost(trace, short) | long_
+    total, length = lost.total, trace.window.end - trace.window.start - _lost(trace, once).total
+    if not total or total < share * length:
+        return
+    long_most = 2 * long_.total > total
+    yield _in_stretches(trace, lost, long_, once, back) if long_most else _in_between(trace, lost, outer)
+
+
+def _between(trace: Trace, outer: Int32) -> Intervals:
+    """The gaps between operators and calls."""
+    events = trace.events
     calls = events.rows(Kind.RUNTIME)
     calls = calls[events.lane[calls] == trace.main_lane]
-    rows = np.concatenate((outer, calls))
-    other = [events.rows(Kind.OPERATOR)]  # other threads (backward): then the main one waits
-    active = Intervals.union(events.ts[rows], events.end[rows]) | Intervals.union(
-        events.ts[other[0]], events.end[other[0]]
-    )
-    between = active.gaps()
-    short = between.lengths < long_us * 1000
-    lost = Intervals(between.starts[short], between.ends[short]).clip(trace.window.start, trace.window.end)
+    others = events.rows(Kind.OPERATOR)  # other threads (backward): then the main one waits
+    rows = np.concatenate((outer, calls, others))
+    return Intervals.union(events.ts[rows], events.end[rows]).gaps()
+
+
+def _lost(trace: Trace, gaps: Intervals) -> Intervals:
+    """The part of gaps that nothing else explains."""
+    lost = gaps.clip(trace.window.start, trace.window.end)
     lost = lost - trace.derived(batch_waits) - trace.derived(compiling) - trace.derived(idle_exchanging)
-    lost = lost & trace.idle if trace.has_gpu else lost
+    return lost & trace.idle if trace.has_gpu else lost
+
+
+def _in_between(trace: Trace, lost: Intervals, outer: Int32) -> Finding:
+    """The finding where the operators follow each other slowly."""
     total, length = lost.total, trace.window.end - trace.window.start
-    if not length or total < share * length:
-        return
-    compiled = len(events.find(r"Torch-Compiled Region", Kind.OPERATOR, Kind.ANNOTATION)) > 0
+    compiled = len(trace.events.find(r"Torch-Compiled Region", Kind.OPERATOR, Kind.ANNOTATION)) > 0
     each = duration_ns(total / len(outer))
-    yield Finding(
+    return Finding(
         title=f"{percent(total / length)} of the time passes in Python between operators, {each} before each",
         severity=severity_of(total / length),
         confidence="medium",
@@ -73,4 +98,38 @@ def python_bound(trace: Trace, *, share: float = 0.4, operators: int = 50, long_
         fix="Compile larger parts (torch.compile with fewer graph breaks), and give each operator more data."
         if compiled
         else "torch.compile replaces the model's Python by one call; larger batches make each operator worth its call.",
+    )
+
+
+def _in_stretches(trace: Trace, lost: Intervals, long_: Intervals, once: Intervals, back: Returning) -> Finding:
+    """The finding where the program does something else for long, again and again; what it does `once` is told."""
+    total, length = lost.total, trace.window.end - trace.window.start
+    longest = int(np.argmax(long_.lengths))
+    rows, times = host_during(trace, int(long_.starts[longest]), int(long_.ends[longest]))
+    frames = evidence(trace, rows, times=times, note="during the longest stretch") if trace.has_stacks else ()
+    alone = (
+        f" {duration_ns(once.total)} in {counted(len(once), 'other long stretch', 'other long stretches')} that came "
+        "once are not counted."
+        if len(once)
+        else ""
+    )
+    return Finding(
+        title=f"{percent(total / length)} of the time passes in Python between operators, {len(long_)} times "
+        f"{duration_ns(float(np.median(long_.lengths)))} (median)",
+        severity=severity_of(total / length),
+        confidence="medium",
+        time_us=total / 1000,
+        window=trace.window,
+        evidence=(*frames, *back.evidence(trace, long_)),
+        cause="In long stretches without operators Python computes, reads or writes files, or waits for threads of its "
+        "own, whose operators are recorded with profile_all_threads only. They come back between the same operators, "
+        "so they are hardly set-up." + alone,
+        fix=(
+            ""
+            if trace.has_stacks
+            else "See which code it is: put torch.profiler.record_function around its parts, or record Python stacks "
+            "(torchfx profile --stacks). "
+        )
+        + "Loops over single numbers become operators on whole tensors; what must stay Python goes to other processes "
+        "(the DataLoader's workers).",
     )

@@ -26,8 +26,9 @@ __all__ = ["graph_replay_unrecorded"]
 def graph_replay_unrecorded(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """CUDA graphs were replayed, but not all they did was recorded.
 
-    Sees: calls that launch a graph and left no device work at all; or, with some of it recorded, more than 5% of the
-    window in which the next work is a queued graph's and the device nevertheless shows nothing.
+    Sees: calls that launch a graph and left nothing in the trace, neither work nor any other node; or, with some of it
+    recorded, more than 5% of the window in which the next work is a queued graph's and the device nevertheless shows
+    nothing.
 
     Costs: what looks idle may have been busy, so rules that speak of idle time are muted.
 
@@ -37,7 +38,7 @@ def graph_replay_unrecorded(trace: Trace, *, share: float = 0.05) -> Iterator[Fi
     graphs = trace.links.graph_launches
     if not len(graphs):
         return
-    empty = graphs[trace.links.work_count[graphs] == 0]
+    empty = trace.links.unrecorded_graphs
     hidden = _hidden(trace) if trace.has_gpu else 0
     fix = (
         "Do not read idle time here. Call torch.profiler._utils._init_for_cuda_graphs() before capturing, or use a "

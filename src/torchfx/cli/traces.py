@@ -1,0 +1,37 @@
+"""Which file a path on the command line means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torchfx.cli.streams import say
+from torchfx.profiler.ranks.folder import later_windows, traces_in
+
+__all__ = ["trace_in"]
+
+
+def trace_in(given: str, doing: str) -> str | None:
+    """Return the file: the path itself, or the trace in a folder; None for a folder with those of several ranks.
+
+    Where a process left several windows, the first is meant, and stderr tells.
+
+    Args:
+        given: as on the command line.
+        doing: what is done with the trace, such as "explaining".
+
+    Raises:
+        TraceError: a folder has no trace in it, or those of several runs.
+    """
+    folder = Path(given)
+    if given == "-" or not folder.is_dir():
+        return given
+    traces, _ = traces_in(folder)
+    later = [path.name for path in later_windows(traces[0])]
+    if len(traces) > 1:
+        if later:
+            say(f"of several windows of a rank the first is read, such as {traces[0].name}")
+        return None
+    if later:
+        others = f"{', '.join(later[:3])} and {len(later) - 3} more" if len(later) > 3 else ", ".join(later)
+        say(f"{doing} the first window, {traces[0].name}; also there: {others}")
+    return str(traces[0])

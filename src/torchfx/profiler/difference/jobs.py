@@ -1,0 +1,102 @@
+"""How two jobs differ: their ranks side by side, and the rank that sets the pace in full."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from torchfx.errors import ArgumentError
+from torchfx.profiler.difference.difference import SCHEMA, Difference
+
+if TYPE_CHECKING:
+    from torchfx.profiler.ranks.job import Job
+    from torchfx.profiler.ranks.summary import Summary
+
+__all__ = ["JobDifference", "Pair", "between_jobs", "pace_setter", "paired"]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A rank of both jobs."""
+
+    rank: int
+    a: Summary
+    b: Summary
+
+    def per_step_us(self, part: str) -> tuple[float, float]:
+        """A part of the window ("duration", "compute", "exposed", ...) per step, on A and on B, microseconds."""
+        a, b = (getattr(side, part) / 1000 / max(len(side.steps), 1) for side in (self.a, self.b))
+        return a, b
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values; pairs are [A, B]."""
+        parts = {"window": "duration", "compute": "compute", "exposed_communication": "exposed"}
+        times = {f"{name}_us_per_step": self.per_step_us(part) for name, part in parts.items()}
+        return {"rank": self.rank} | {name: [round(value, 3) for value in pair] for name, pair in times.items()}
+
+
+@dataclass(frozen=True)
+class JobDifference:
+    """How job B differs from job A.
+
+    Attributes:
+        pairs: the ranks both have.
+        only_a, only_b: ranks of one of them.
+        rank: the one that sets B's pace.
+        difference: of that rank's two recordings. Ranks that exchange data every step take equally long, so its verdict
+            is the job's.
+    """
+
+    pairs: tuple[Pair, ...]
+    only_a: tuple[int, ...]
+    only_b: tuple[int, ...]
+    rank: int
+    difference: Difference
+
+    def slower_than(self, fraction: float) -> bool | None:
+        """See `Difference.slower_than`."""
+        return self.difference.slower_than(fraction)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as the JSON report has them."""
+        return {
+            "schema": SCHEMA,
+            "ranks": [pair.to_dict() for pair in self.pairs],
+            "only_on_a": list(self.only_a),
+            "only_on_b": list(self.only_b),
+            "rank": self.rank,
+            "difference": self.difference.to_dict(),
+        }
+
+
+def between_jobs(a: Job, b: Job, pairs: tuple[Pair, ...], difference: Difference) -> JobDifference:
+    """Put together what is known of two jobs: `difference` is of the rank that sets the pace."""
+    shared = {pair.rank for pair in pairs}
+    only_a, only_b = (tuple(rank for rank in job.numbers if rank not in shared) for job in (a, b))
+    return JobDifference(pairs, only_a, only_b, pace_setter(pairs).rank, difference)
+
+
+def paired(a: Job, b: Job) -> tuple[Pair, ...]:
+    """Pair the ranks of two jobs by their numbers.
+
+    Raises:
+        ArgumentError: nothing tells a job's ranks, or the jobs have none in common.
+    """
+    for job in (a, b):
+        if not job.numbered:
+            raise ArgumentError(
+                f"the traces in {job.folder} must tell their ranks to be compared; name one trace of it"
+            )
+    pairs = tuple(
+        Pair(rank, summary, b.summaries[b.numbers.index(rank)])
+        for rank, summary in zip(a.numbers, a.summaries, strict=True)
+        if rank in b.numbers
+    )
+    if not pairs:
+        raise ArgumentError(f"{a.folder} and {b.folder} must have a rank in common, got {a.numbers} and {b.numbers}")
+    return pairs
+
+
+def pace_setter(pairs: tuple[Pair, ...]) -> Pair:
+    """The rank that computes longest per step on B; the others wait for it."""
+    return max(pairs, key=lambda pair: (pair.per_step_us("compute")[1], -pair.rank))
