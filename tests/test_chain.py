@@ -181,6 +181,86 @@ def test_hooks_on_a_plain_sequential_run(wave):
     assert heard == ["plain"]
 
 
+def test_hooks_on_what_is_laid_flat_run(wave):
+    chain, total = Gain(3.0) | Gain(1.0), Gain(3.0) + Gain(0.0)
+    for module in (chain, total):
+        module.register_forward_hook(lambda module, args, y: y * 2)
+    assert torch.allclose((wave | (chain | Gain(1.0))).ys, wave.ys * 6)
+    assert torch.allclose((wave | (Gain(1.0) | chain)).ys, wave.ys * 6)
+    assert torch.allclose((wave | (total + Gain(1.0))).ys, wave.ys * 7)
+
+
+def test_backward_hooks_run(wave):
+    heard = []
+    chain, plain = HiButterworth(80) | Gain(0.5), nn.Sequential(Gain(2.0))
+    chain[0].register_full_backward_pre_hook(lambda module, gradients: heard.append("before"))
+    chain[0].register_full_backward_hook(lambda module, inner, outer: heard.append("after"))
+    plain.register_full_backward_hook(lambda module, inner, outer: heard.append("plain"))
+    signal = fx.Wave(wave.ys.requires_grad_(), FS)
+    (signal | chain | plain).ys.sum().backward()
+    assert heard == ["plain", "before", "after"]
+
+
+class Loud(LoButterworth):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+class LoudChain(fx.FilterChain):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+class LoudSum(fx.Parallel):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+class Steeper(LoButterworth):
+    def _design(self, fs):
+        return super()._design(fs).repeat(2, 1)
+
+
+def test_a_forward_of_its_own_is_called_in_chains_too(wave):
+    low = wave | LoButterworth(9000)
+    for module in (Loud(9000), LoudChain(LoButterworth(9000)), LoudSum(LoButterworth(9000))):
+        for chain in (
+            module | Gain(1.0),
+            nn.Sequential(module),
+            fx.FilterChain(nn.Sequential(module)),
+            Gain(0.0) + module,
+        ):
+            assert torch.allclose((wave | chain).ys, 2 * low.ys, atol=1e-12)
+
+
+def test_a_forward_put_in_place_is_called_in_chains_too(wave):
+    low, chain = LoButterworth(9000), LoButterworth(9000) | Gain(1.0)
+    expected = 2 * (wave | chain).ys
+    chain[0].forward = lambda x: 2 * low(x)
+    assert torch.allclose((wave | chain).ys, expected, atol=1e-12)
+
+
+def test_a_design_of_its_own_is_still_lowered(wave, calls):
+    result = wave | (Steeper(9000) | Gain(1.0) | HiButterworth(80))
+    assert calls == ["parallel_iir_forward"]
+    assert (
+        deviation(result.ys, (wave | LoButterworth(9000) | LoButterworth(9000) | HiButterworth(80)).ys.numpy()) < 1e-12
+    )
+
+
+@pytest.mark.parametrize("effect", [Gain(2.0), FIR([0.5, 0.5]), HiButterworth(80)])
+def test_plans_made_in_inference_mode_serve_training(wave, effect):
+    chain = LoButterworth(9000) | effect
+    with torch.inference_mode():
+        expected = (wave | chain).ys
+    x = wave.ys.clone().requires_grad_()
+    with fx.sample_rate(FS):
+        y = chain(x)
+    assert torch.equal(y.detach(), expected)
+    y.square().sum().backward()
+    assert float(x.grad.abs().max()) > 0
+
+
 def test_a_sequential_with_its_own_forward_is_called_as_it_is(wave):
     class Twice(nn.Sequential):
         def forward(self, x):
@@ -287,6 +367,13 @@ def test_named_modules_and_copies(wave):
     expected = (wave | chain).ys
     for twin in (copy.deepcopy(chain), pickle.loads(pickle.dumps(chain))):
         assert torch.equal((wave | twin).ys, expected)
+
+
+def test_what_is_no_tensor_raises(wave):
+    for module in (HiButterworth(80, fs=FS), FIR([1.0]), HiButterworth(80, fs=FS) | Gain(1.0)):
+        for x in (wave, wave.ys.numpy()):
+            with pytest.raises(ArgumentTypeError, match=rf"x must be a tensor \(..., time\), got {type(x).__name__}"):
+                module(x)
 
 
 def test_what_is_no_module_raises():

@@ -9,7 +9,7 @@ import torch
 
 import torchfx as fx
 from torchfx import audio_io
-from torchfx.errors import ArgumentError
+from torchfx.errors import ArgumentError, AudioFileError
 from torchfx.processing import plan_outputs, process_files
 
 
@@ -29,6 +29,10 @@ def test_outputs_are_planned(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ArgumentError, match=r"OUT must be a folder for 2 inputs"):
         plan_outputs([a, b], tmp_path / "file")
+    with pytest.raises(ArgumentError, match=r"OUT must be a folder for 2 inputs, got the file .*new.wav"):
+        plan_outputs([a, b], tmp_path / "new.wav")
+    with pytest.raises(AudioFileError, match="File name too long"):
+        plan_outputs([a], tmp_path / ("x" * 300 + ".wav"))
     with pytest.raises(ArgumentError, match=r"names must differ, got 2 named a.wav"):
         plan_outputs([a, tmp_path / "x" / "a.wav"], tmp_path / "new")
 
@@ -58,6 +62,8 @@ def test_a_folder_is_made_but_not_a_tree(tmp_path, talk):
     [outcome] = process_files([(talk, tmp_path / "no" / "such" / "talk.wav")], fx.effect.Gain(0.5))
     assert "No such file or directory" in str(outcome.error)
     assert not (tmp_path / "no").exists()
+    [outcome] = process_files([(talk, talk / "talk.wav")], fx.effect.Gain(0.5))
+    assert str(outcome.error).endswith("talk.wav is a file")
 
 
 def test_one_failure_stops_nothing(tmp_path, talk):

@@ -44,6 +44,20 @@ def test_a_cost_is_measured_once(no_gpu, times):
     assert times == [2000, 2000]
 
 
+def test_modules_that_differ_inside_are_measured_apart(no_gpu, times):
+    class Voice(torch.nn.Module):
+        def __init__(self, layers):
+            super().__init__()
+            self.layers = torch.nn.Sequential(*(torch.nn.Tanh() for _ in range(layers)))
+
+        def forward(self, x):
+            return self.layers(x)
+
+    for layers in (1, 30):
+        suggest_device(Voice(layers), channels=2, samples=1000, fs=48_000)
+    assert times == [2000, 2000]
+
+
 def test_long_signals_are_extrapolated(no_gpu, times):
     hour = suggest_device(CHAIN, channels=2, samples=48_000 * 3600, fs=48_000)
     assert hour.cpu_s == pytest.approx(2 * 48_000 * 3600 / 1e5)

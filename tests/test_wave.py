@@ -45,6 +45,7 @@ def test_integers_are_scaled_to_full_scale(dtype, low, high):
         (np.zeros(5, np.float16), 44100, ArgumentTypeError, "got float16"),
         (np.zeros(5, complex), 44100, ArgumentTypeError, "got complex128"),
         (["a"], 44100, ArgumentTypeError, "real numbers"),
+        ([[1.0], [1.0, 2.0]], 44100, ArgumentError, r"ys must have the shape \(channels, time\)"),
         (torch.ones(5, dtype=torch.bool), 44100, ArgumentTypeError, "got torch.bool"),
         (torch.zeros(5), 0, SampleRateError, r"\(0, inf\) Hz, got 0"),
         (torch.zeros(5), float("nan"), SampleRateError, "got nan"),
@@ -129,6 +130,10 @@ def test_slices_and_channels_share_the_samples(rng):
         wave.get_channel(2)
     with pytest.raises(ArgumentTypeError, match="sliced by samples"):
         wave[3]
+    with pytest.raises(ArgumentTypeError, match=r"i must be a whole number >= -2, got 0.5"):
+        wave.get_channel(0.5)
+    with pytest.raises(ArgumentError, match="the slice's step must be a whole number >= 1, got -1"):
+        wave[::-1]
 
 
 def test_transform_knows_the_rate(rng):

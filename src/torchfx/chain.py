@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from torchfx._ops.paths import cpu_path, other_path
 from torchfx.errors import ArgumentError, ArgumentTypeError
-from torchfx.plan import Plan, lower
+from torchfx.plan import Plan, is_opaque, lower
 from torchfx.processor import Processor, register_join
 from torchfx.rate import sample_rate
 
@@ -37,6 +37,8 @@ class FilterChain(Processor, nn.Sequential):  # type: ignore[misc]  # `+` adds o
         CPU tensors: ...; other devices: ...
     """
 
+    forward_is_declared = True
+
     def __init__(self, *modules: nn.Module | OrderedDict[str, nn.Module]) -> None:
         """Lay chains among the modules flat and keep the rest as it is."""
         if len(modules) == 1 and isinstance(modules[0], OrderedDict):
@@ -46,7 +48,7 @@ class FilterChain(Processor, nn.Sequential):  # type: ignore[misc]  # `+` adds o
         for module in modules:
             if not isinstance(module, nn.Module):
                 raise ArgumentTypeError(f"modules must be nn.Modules, got {module!r} ({type(module).__name__})")
-            flat += module if type(module) is FilterChain else [module]
+            flat += module if type(module) is FilterChain and not is_opaque(module) else [module]
         super().__init__(*flat)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -94,7 +96,7 @@ class Parallel(Processor):
         for module in modules:
             if not isinstance(module, nn.Module):
                 raise ArgumentTypeError(f"modules must be nn.Modules, got {module!r} ({type(module).__name__})")
-            flat += module.branches() if type(module) is Parallel else [module]
+            flat += module.branches() if type(module) is Parallel and not is_opaque(module) else [module]
         for i, module in enumerate(flat):
             self.add_module(str(i), module)
 

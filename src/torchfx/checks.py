@@ -15,6 +15,8 @@ def finite_number(name: str, value: Any, unit: str = "") -> float:
     """Return `value` as a float, or raise: it must be a finite real number (or a tensor holding one)."""
     if isinstance(value, bool) or not (isinstance(value, Real) or _is_scalar_tensor(value)):
         raise ArgumentTypeError(f"{name} must be a number{_in(unit)}, got {_shown(value)}")
+    if getattr(value, "requires_grad", False):
+        raise ArgumentError(f"{name} cannot be learned here, got a tensor that requires a gradient; pass a number")
     number = float(value)
     if not math.isfinite(number):
         raise ArgumentError(f"{name} must be finite, got {number}{_space(unit)}")
@@ -49,7 +51,10 @@ def sample_rate(value: Any) -> float:
 
 
 def _is_scalar_tensor(value: Any) -> bool:
-    return getattr(value, "ndim", None) == 0 and hasattr(value, "dtype") and not getattr(value, "is_complex", bool)()
+    if getattr(value, "ndim", None) != 0 or not hasattr(value, "dtype"):
+        return False
+    kind = getattr(value.dtype, "kind", None)  # NumPy's
+    return kind in "fiu" if kind else not value.is_complex()
 
 
 def _in(unit: str) -> str:

@@ -3,13 +3,14 @@
     modules -> runs of linear time-invariant steps, everything else -> steps -> Plan
 
 A run collapses to one cascade (all sections of all its filters), one finite impulse response (all taps convolved) and
-a gain that is multiplied into either. Modules with hooks, and modules that are not of this package, are called as they
-are. Plans are remembered per container and made anew when anything they depend on changes.
+a gain that is multiplied into either. Modules with hooks or a `forward` of their own, and modules that are not of this
+package, are called as they are. Plans are remembered per container and made anew when anything they depend on changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol, TypeGuard
 from weakref import WeakKeyDictionary
@@ -19,12 +20,12 @@ from torch import Tensor, nn
 
 from torchfx import _ops
 from torchfx._ops.dispatch import modes_active
-from torchfx.errors import ArgumentError, SampleRateError
+from torchfx.errors import ArgumentError, ArgumentTypeError, SampleRateError
 from torchfx.lti import LTI, cascade
 from torchfx.processor import Processor
 from torchfx.rate import ambient_rate
 
-__all__ = ["LTIStep", "ModuleStep", "ParallelStep", "Plan", "lower"]
+__all__ = ["LTIStep", "ModuleStep", "ParallelStep", "Plan", "is_opaque", "lower"]
 
 
 class Step(Protocol):
@@ -52,12 +53,13 @@ class LTIStep:
         """Return the coefficients on a device; kept there, so that a GPU gets them once."""
         found = self._placed.get(device)
         if found is None:
-            sos, taps = self.system.sos, self.system.taps
-            found = LTI(
-                self.system.gain,
-                None if sos is None else sos.to(device),
-                None if taps is None else taps.to(device),
-            )
+            with _lasting():
+                sos, taps = self.system.sos, self.system.taps
+                found = LTI(
+                    self.system.gain,
+                    None if sos is None else sos.to(device),
+                    None if taps is None else taps.to(device),
+                )
             self._placed[device] = found
         return found
 
@@ -148,6 +150,10 @@ class Plan:
 
     def run(self, x: Tensor) -> Tensor:
         """Process a signal (..., time), float32 or float64."""
+        if not isinstance(x, Tensor):
+            raise ArgumentTypeError(
+                f"x must be a tensor (..., time), got {type(x).__name__}; a Wave is piped: wave | module"
+            )
         if self.device is not None and x.device != self.device:
             raise ArgumentError(
                 f"the filters were moved to {self.device} but the signal is on {x.device}; move one of them with .to()"
@@ -184,10 +190,19 @@ def lower(module: nn.Module) -> Plan:
     known = _plans.get(module)
     if known is not None and keys is not None and known[0] == (rate, keys):
         return known[1]
-    plan = _lower(module, rate)
-    if keys is not None and _may_be_kept(module):
-        _plans[module] = ((rate, keys), plan)
+    if keys is None or not _may_be_kept(module):
+        return _lower(module, rate)
+    with _lasting():
+        plan = _lower(module, rate)
+    _plans[module] = ((rate, keys), plan)
     return plan
+
+
+def _lasting() -> AbstractContextManager[object]:
+    """Let tensors be made that serve any later call: those made in inference mode are barred from training."""
+    if torch.compiler.is_compiling() or not torch.is_inference_mode_enabled():
+        return nullcontext()
+    return torch.inference_mode(False)
 
 
 def _may_be_kept(module: nn.Module) -> bool:
@@ -214,7 +229,9 @@ def _lower(module: nn.Module, rate: float | None) -> Plan:
 
 def _side_by_side(branches: Sequence[nn.Module], rate: float | None) -> ParallelStep:
     return ParallelStep(
-        tuple(Plan(rate, (ModuleStep(branch),), 1) if _hooked(branch) else _lower(branch, rate) for branch in branches)
+        tuple(
+            Plan(rate, (ModuleStep(branch),), 1) if is_opaque(branch) else _lower(branch, rate) for branch in branches
+        )
     )
 
 
@@ -228,12 +245,12 @@ def _steps(leaves: list[nn.Module], rate: float | None) -> list[Step]:
             run.clear()
 
     for leaf in leaves:
-        system = leaf.lti(rate) if isinstance(leaf, Processor) and not _hooked(leaf) else None
+        system = leaf.lti(rate) if isinstance(leaf, Processor) and not is_opaque(leaf) else None
         if system is not None:
             run.append((leaf, system))
             continue
         end_run()
-        branches = () if _hooked(leaf) else _branches(leaf)
+        branches = () if is_opaque(leaf) else _branches(leaf)
         steps.append(_side_by_side(branches, rate) if branches else ModuleStep(leaf))
     end_run()
     return steps
@@ -251,7 +268,7 @@ def _leaves(module: nn.Module) -> list[nn.Module]:
         return [module]
     leaves: list[nn.Module] = []
     for child in module:
-        leaves += _leaves(child) if _transparent(child) and not _hooked(child) else [child]
+        leaves += _leaves(child) if _transparent(child) and not is_opaque(child) else [child]
     return leaves
 
 
@@ -268,7 +285,7 @@ def _keys(module: nn.Module) -> Hashable | None:
             key = leaf.lti_key()
         if key is None:
             return None
-        keys.append((id(leaf), _hooked(leaf), key))
+        keys.append((id(leaf), is_opaque(leaf), key))
     return tuple(keys)
 
 
@@ -284,8 +301,12 @@ def _parts(leaf: nn.Module) -> list[nn.Module]:
     return [part for branch in branches for inner in _leaves(branch) for part in _parts(inner)]
 
 
-def _hooked(module: nn.Module) -> bool:
-    return bool(module._forward_hooks or module._forward_pre_hooks or module._backward_hooks)
+def is_opaque(module: nn.Module) -> bool:
+    """Return whether a module must be called itself: it has hooks, or a `forward` that nothing else tells about."""
+    own = vars(module)  # asked for at every call, and quicker there than through nn.Module
+    if own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"]:
+        return True
+    return "forward" in own or (isinstance(module, Processor) and not module.forward_is_declared)
 
 
 def _common_rate(leaves: list[nn.Module]) -> float | None:

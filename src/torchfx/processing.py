@@ -40,12 +40,15 @@ def plan_outputs(sources: Sequence[Path], output: Path) -> list[tuple[Path, Path
     """Say where each source goes: one source to a file, or any number into a folder under their own names.
 
     Raises:
-        ArgumentError: several sources and an output that is a file, or two sources with one name.
+        ArgumentError: several sources and an output that is, or would be named as, a file; two sources with one name.
     """
-    folder = output.is_dir() or len(sources) > 1
-    if not folder:
+    try:
+        is_folder, exists = output.is_dir(), output.exists()
+    except OSError as error:  # a name that is too long
+        raise AudioFileError(f"cannot write {output}: {error.strerror}") from error
+    if len(sources) == 1 and not is_folder:
         return [(sources[0], output)]
-    if output.exists() and not output.is_dir():
+    if not is_folder and (exists or output.suffix.lower() in audio_io.FORMATS):
         raise ArgumentError(f"OUT must be a folder for {len(sources)} inputs, got the file {output}")
     names = Counter(source.name for source in sources)
     twice = [name for name, count in names.items() if count > 1]
@@ -72,7 +75,11 @@ def process_files(jobs: Sequence[tuple[Path, Path]], module: nn.Module, overwrit
 
 
 def _process(source: Path, target: Path, module: nn.Module, overwrite: bool) -> float:
-    if target.exists() and not overwrite:
+    try:
+        taken = target.exists()
+    except OSError as error:  # a name that is too long
+        raise AudioFileError(f"cannot write {target}: {error.strerror}") from error
+    if taken and not overwrite:
         raise ArgumentError(f"{target} exists already; --force overwrites it")
     header = audio_io.info(source)
     same_format = audio_io.FORMATS.get(target.suffix.lower()) == header.format
@@ -80,6 +87,7 @@ def _process(source: Path, target: Path, module: nn.Module, overwrite: bool) -> 
     try:
         target.parent.mkdir(exist_ok=True)
     except OSError as error:
-        raise AudioFileError(f"cannot write {target}: {error.strerror}") from error
+        reason = f"{target.parent} is a file" if target.parent.is_file() else error.strerror
+        raise AudioFileError(f"cannot write {target}: {reason}") from error
     result.save(target, encoding=header.encoding if same_format else None)
     return result.duration()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Hashable
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -29,6 +29,17 @@ def _join(operator: str, left: nn.Module, right: nn.Module) -> nn.Module:
     return _joins[operator](left, right)
 
 
+def _is_declared(cls: type) -> bool:
+    """Return whether no class overrides `forward` below the one whose declaration it inherits."""
+    for base in cls.__mro__:
+        own = vars(base)
+        if "lti" in own or "branches" in own:
+            return True
+        if "forward" in own:
+            return own.get("forward_is_declared") is True
+    return False
+
+
 class Processor(nn.Module):
     """A signal processor: `module(x)` maps a tensor (..., time) to a tensor (..., time) and keeps nothing of it.
 
@@ -37,6 +48,17 @@ class Processor(nn.Module):
 
     fs: float | None = None
     """Sample rate (Hz) the module was built for; None follows the signal's, or does not care."""
+
+    forward_is_declared: ClassVar[bool] = True
+    """Whether `lti`, `branches` or being a chain says all that `forward` does: a plan then does without calling it.
+
+    Found anew for every subclass: one that overrides `forward` alone has something else in mind.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "forward_is_declared" not in vars(cls):
+            cls.forward_is_declared = _is_declared(cls)
 
     def lti(self, rate: float | None) -> LTI | None:
         """Return the linear time-invariant system this module is, or None if it is none.

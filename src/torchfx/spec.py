@@ -97,6 +97,8 @@ def _is_abstract(cls: type) -> bool:
 
 def _split(text: str) -> list[str]:
     """Split at commas outside of brackets."""
+    if text.count("[") != text.count("]"):
+        raise ArgumentError(f"brackets must come in pairs, got {text!r}")
     parts = re.findall(r"(?:\[[^\]]*\]|[^,\[])+", text)
     return [part.strip() for part in parts if part.strip()]
 

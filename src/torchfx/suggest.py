@@ -121,7 +121,8 @@ def _cost(chain: nn.Module, shape: tuple[int, int], device: str) -> float:
 
 
 def _measured(chain: nn.Module, shape: tuple[int, int], device: str) -> float:
-    key = (str(lower(chain)), shape, device, torch.get_num_threads())
+    # The plan names modules by their own parameters; those inside of a plain module are in its repr alone.
+    key = (str(lower(chain)), repr(chain), shape, device, torch.get_num_threads())
     if key not in _costs:
         module = copy.deepcopy(chain).to(device)  # the chain itself stays where it is
         x = torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(device)

@@ -12,8 +12,9 @@ from torch import Tensor, nn
 
 from torchfx import audio_io
 from torchfx.checks import sample_rate as checked_rate
+from torchfx.checks import whole_number
 from torchfx.errors import ArgumentError, ArgumentTypeError, SampleRateError
-from torchfx.plan import lower
+from torchfx.plan import is_opaque, lower
 from torchfx.processor import Processor
 from torchfx.rate import resolve_rate, sample_rate
 
@@ -117,7 +118,7 @@ class Wave:
 
     def get_channel(self, i: int) -> Wave:
         """Return one channel as a wave of its own; it shares the samples."""
-        if not -self.channels() <= i < self.channels():
+        if not -self.channels() <= whole_number("i", i, -self.channels()) < self.channels():
             raise ArgumentError(f"i must lie in [0, {self.channels()}), got {i}")
         return self._with(self.ys[i])
 
@@ -150,7 +151,7 @@ class Wave:
                 if isinstance(part, Processor):
                     resolve_rate(part.fs, self.fs, type(part).__name__)
         with sample_rate(self.fs):
-            plain = type(module) is nn.Sequential and not (module._forward_hooks or module._forward_pre_hooks)
+            plain = type(module) is nn.Sequential and not is_opaque(module)
             y = lower(module).run(self.ys) if plain else module(self.ys)
         if not isinstance(y, Tensor):
             raise ArgumentTypeError(f"{type(module).__name__} must return a tensor (..., time), got {type(y).__name__}")
@@ -160,6 +161,8 @@ class Wave:
         """Return a stretch of time, given in samples, as a wave of its own; it shares the samples."""
         if not isinstance(index, slice):
             raise ArgumentTypeError(f"a wave is sliced by samples, as in wave[a:b], got {index!r}")
+        if index.step is not None:
+            whole_number("the slice's step", index.step, 1)
         return self._with(self.ys[:, index])
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
@@ -192,7 +195,10 @@ class Wave:
 def _as_samples(ys: ArrayLike) -> Tensor:
     """Return samples as a float tensor (channels, time), or raise."""
     if not isinstance(ys, Tensor):
-        array = np.asarray(ys)
+        try:
+            array = np.asarray(ys)
+        except ValueError as error:  # rows of different lengths
+            raise ArgumentError(f"ys must have the shape (channels, time) or (time,): {error}") from error
         if array.dtype.kind not in "fiu":
             raise ArgumentTypeError(f"ys must hold real numbers, got {array.dtype}")
         if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):

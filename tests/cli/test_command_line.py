@@ -42,6 +42,22 @@ def test_process_one_file(tmp_path, talk):
     assert soundfile.info(tmp_path / "out.flac").frames == 16000
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+@pytest.mark.parametrize(
+    ("name", "encoding", "shown"),
+    [
+        (b":cat:.wav", "utf-8", ":cat:.wav"),
+        (b"caf\xe9.wav", "utf-8", "caf?.wav"),
+        ("日本.wav".encode(), "ascii", "??.wav"),
+    ],
+)
+def test_any_name_is_written_and_printed(tmp_path, talk, name, encoding, shown):
+    ran = torchfx("process", talk, os.fsdecode(name), "-e", "gain:0.5", folder=tmp_path, PYTHONIOENCODING=encoding)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.endswith(f"-> {shown} (1.00 s)\n")
+    assert (tmp_path / os.fsdecode(name)).exists()
+
+
 def test_process_many_files_with_one_bad(tmp_path, talk):
     (tmp_path / "bad.wav").write_bytes(b"no audio")
     audio_io.save(tmp_path / "b.ogg", torch.zeros(1, 100), 8000)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from scipy import signal
 
 from torchfx.design import fir_taps
@@ -43,6 +44,13 @@ def test_designs_are_scipys(cutoff, taps, window, pass_zero):
             ArgumentError,
             "window must be one that scipy.signal.get_window knows, got 'hammock'",
         ),
+        ((1000, 101, 44100, 8.6), ArgumentTypeError, r"window must be a name or a pair \(name, parameter\), got 8.6"),
+        ((1000, 101, 44100, ("kaiser",)), ArgumentTypeError, r"pair \(name, parameter\), got \('kaiser',\)"),
+        ((1000, 101, 44100, ("kaiser", "x")), ArgumentTypeError, "window's parameter must be a number, got 'x'"),
+        ((1000, 101, 44100, "hann", "lowpass"), ArgumentTypeError, "pass_zero must be True or False, got 'lowpass'"),
+        ((1000, 2, 44100, "hann"), ArgumentError, "num_taps must leave the window 'hann' more than zeros, got 2"),
+        ((np.array([300, 3400]), 101, 44100), ArgumentTypeError, "sequence of numbers in Hz, got array"),
+        ((torch.tensor(1000.0, requires_grad=True), 101, 44100), ArgumentError, "cutoff .* cannot be learned"),
     ],
 )
 def test_bad_arguments_raise(arguments, error, message):

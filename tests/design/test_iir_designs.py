@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from scipy import signal
 
 from torchfx.design import butterworth, chebyshev1
@@ -63,8 +64,20 @@ def test_bad_ripples_and_rates_raise():
         chebyshev1(1000, 2, 0, 48000, "lowpass")
     with pytest.raises(ArgumentError, match=r"fs must lie in \(0, inf\) Hz, got -1"):
         butterworth(1000, 2, -1, "lowpass")
+    with pytest.raises(ArgumentError, match=r"ripple must lie in \(0, 3000\] dB, got 4000 dB"):
+        chebyshev1(1000, 2, 4000, 48000, "lowpass")
+    with pytest.raises(ArgumentError, match="ripple cannot be learned here"):
+        chebyshev1(1000, 2, torch.tensor(1.0, requires_grad=True), 48000, "lowpass")
+    with pytest.raises(ArgumentTypeError, match="cutoff must be a number in Hz, got array"):
+        butterworth(np.array(1j), 2, 48000, "lowpass")
     with pytest.raises(ArgumentTypeError, match="cutoff must be a number in Hz, got '80'"):
         butterworth("80", 2, 48000, "lowpass")
+
+
+def test_other_sides_raise():
+    for btype in ("high", "bandpass", None):
+        with pytest.raises(ArgumentError, match=f"btype must be one of lowpass, highpass, got {btype!r}"):
+            butterworth(torch.tensor(1000.0, requires_grad=True), 2, 48000, btype)
 
 
 def test_a_filter_float64_cannot_hold_raises():

@@ -52,6 +52,14 @@ def test_a_cutoff_a_network_computed_passes_its_gradient_on(generator):
     assert float(raw.grad) != 0
 
 
+def test_a_learned_cutoff_is_shown():
+    cutoff = torch.nn.Parameter(torch.tensor(4000.0))
+    chain = fx.filter.LoButterworth(cutoff, fs=48_000) | fx.filter.HiChebyshev1(cutoff, fs=48_000)
+    assert str(chain[0]) == "LoButterworth(cutoff=4000, order=2, fs=48000)"
+    assert "HiChebyshev1(cutoff=4000, order=2, ripple=0.5, fs=48000)" in str(chain.plan())
+    assert str(chain.to("meta")[0]) == "LoButterworth(cutoff=?, order=2, fs=48000)"
+
+
 def test_a_learned_cutoff_out_of_range_raises():
     module = fx.filter.LoButterworth(torch.nn.Parameter(torch.tensor(1000.0)), fs=48000)
     with torch.no_grad():

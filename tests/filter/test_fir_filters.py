@@ -62,6 +62,8 @@ def test_changed_taps_change_a_chain(rng):
         ([], ArgumentError, r"b must have the shape \(n >= 1,\), got \(0,\)"),
         ([[1.0]], ArgumentError, r"got \(1, 1\)"),
         ([1.0, float("nan")], ArgumentError, "b must hold finite numbers"),
+        ([[1.0], [1.0, 2.0]], ArgumentError, r"b must have the shape \(n >= 1,\)"),
+        (torch.nn.Parameter(torch.ones(2, dtype=torch.complex64)), ArgumentTypeError, "b must be real"),
         (["a"], ArgumentTypeError, "b must hold real numbers"),
         (torch.ones(2, dtype=torch.complex64), ArgumentTypeError, "b must be real"),
     ],
@@ -78,6 +80,33 @@ def test_bad_parameters_raise_at_construction():
         fx.filter.DesignableFIR(1000, 100, pass_zero=False)
     with pytest.raises(ArgumentError, match="window must be one"):
         fx.filter.DesignableFIR(1000, 101, fs=44100, window="hammock")
+    with pytest.raises(ArgumentError, match="window must be one"):
+        fx.filter.DesignableFIR(1000, 101, window="hammock")
+
+
+def test_given_taps_compile_without_a_rate(rng):
+    x = torch.from_numpy(rng.standard_normal((1, 100)))
+    module = fx.filter.FIR([1.0, 2.0])
+    compiled = torch.compile(module, fullgraph=True, backend="eager")
+    assert torch.equal(compiled(x), module(x))
+
+
+def test_other_taps_for_one_call_are_heard(rng):
+    """Their place in memory is that of the taps before, but they are others."""
+    chain = fx.filter.FIR([1.0, 0.0]) | fx.effect.Gain(0.5)
+    x = torch.from_numpy(rng.standard_normal((1, 10)))
+    for i in range(20):
+        y = torch.func.functional_call(chain, {"0.taps": torch.full((2,), float(i), dtype=torch.float64)}, (x,))
+        assert torch.allclose(y, fx.filter.FIR([0.5 * i, 0.5 * i])(x))
+
+
+def test_filters_made_in_inference_mode_run(rng):
+    x = torch.from_numpy(rng.standard_normal((1, 100)))
+    with torch.inference_mode():
+        chain = fx.filter.FIR([1.0, 2.0]) | fx.effect.Gain(0.5)
+        first = chain(x)
+        chain[0].taps.mul_(2)
+        assert torch.allclose(chain(x), 2 * first)
 
 
 def test_text_shows_the_parameters():

@@ -16,7 +16,7 @@ __all__ = ["app"]
 
 app = typer.Typer(
     name="torchfx",
-    help="Audio DSP for PyTorch: filter files, see what runs, try it out.",
+    help="Audio DSP for PyTorch, and a profiler for any PyTorch program.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -79,7 +79,8 @@ def measure(
 
     torchfx measure "x @ x" --setup "x = torch.randn(512, 512)"
 
-    Several statements are timed in turns and compared with the first. Exit status 1: nothing ran.
+    Several statements are timed in turns and compared with the first.
+    Exit status 1: nothing ran.
     """
     from torchfx.cli import measure as command
 
@@ -105,8 +106,9 @@ def bench(
 ) -> None:
     """Measure this machine: equality with SciPy first, then interleaved rounds, medians with quartiles.
 
-    iir, fir and api run whole signals, latency small blocks, threshold finds where splitting a signal pays, and
-    targets measures the promised ratios (exit status 1 when one is missed).
+    iir, fir and api run whole signals, latency small blocks; threshold finds
+    where splitting a signal pays; targets measures the promised ratios, those of
+    backward passes too (exit status 1 when one is missed).
     """
     from torchfx.cli import bench as command
 
@@ -133,7 +135,9 @@ def gate(
 ) -> None:
     """Check what a run counted against budgets in pyproject.toml and a baseline.
 
-    `with profiler.count() as c: step()` and `c.save("run")` write RUN. Exit status 1: a limit was not kept.
+    RUN is what torchfx profile writes, or `with profiler.count() as c: step()`
+    and `c.save("run")`. Exit status 1: a limit was not kept; 2: misuse; 3: it
+    cannot be read.
     """
     from torchfx.cli import gate as command
 
@@ -153,7 +157,9 @@ def experiment(
     wait: Annotated[int, typer.Option("--wait", help="Steps to skip.")] = 1,
     unrecorded: Annotated[int, typer.Option("--profiler-warmup", help="Steps profiled and not kept.")] = 1,
     active: Annotated[int, typer.Option("--active", help="Steps to record.")] = 3,
-    device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, cuda:1, ...  [the accelerator]")] = None,
+    device: Annotated[
+        str | None, typer.Option("--device", help="cpu, cuda, cuda:1, ...", show_default="the accelerator")
+    ] = None,
     grid: Annotated[bool, typer.Option("--grid", help="Cold and warm, eager and compiled, each apart.")] = False,
     sweep: Annotated[str, typer.Option("--sweep", metavar="size=A..B", help="Time many sizes and draw them.")] = "",
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files.")] = Path("traces"),
@@ -162,8 +168,11 @@ def experiment(
 ) -> None:
     """Run a small study under the profiler and read what it shows.
 
-    torchfx experiment matmul-add --size 64 writes traces/matmul_add/64_bf16_cold_eager.json and .txt.
-    Several sizes, and --grid, run each case in a process of its own, so that cold means cold.
+    torchfx experiment matmul-add --size 64 writes
+    traces/matmul_add/64_bf16_cold_eager.json and .txt.
+
+    Several sizes, and --grid, run each case in a process of its own, so that
+    cold means cold.
     """
     from torchfx.cli import experiment as command
 
@@ -176,7 +185,12 @@ def experiment(
 def profile(
     words: Annotated[list[str], typer.Argument(metavar="SCRIPT [ARGS...]", help="What `python` would run.")],
     module: Annotated[bool, typer.Option("-m", help="Run a module, as python -m does.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder to write.  [traces/SCRIPT]")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Folder to write; NAME-2 if something is in it.", show_default="traces/SCRIPT"
+        ),
+    ] = None,
     wait: Annotated[int, typer.Option("--wait", help="Steps left unprofiled before each window.")] = 3,
     warmup: Annotated[int, typer.Option("--warmup", help="Steps profiled and dropped.")] = 1,
     active: Annotated[int, typer.Option("--active", help="Steps recorded.")] = 3,
@@ -184,21 +198,27 @@ def profile(
     step_on: Annotated[
         str, typer.Option("--step-on", help="auto, optimizer, dataloader, forward, none, or MODULE:FUNCTION.")
     ] = "auto",
-    seconds: Annotated[float, typer.Option("--seconds", help="How much of a run without steps to record.")] = 10,
+    seconds: Annotated[
+        float, typer.Option("--seconds", help="Seconds to record of a run without steps, at most.")
+    ] = 10,
     shapes: Annotated[bool, typer.Option(help="Sizes of the operators' inputs.")] = True,
     memory: Annotated[bool, typer.Option("--memory", help="Allocations and releases.")] = False,
     stacks: Annotated[bool, typer.Option("--stacks", help="Python stacks; slow.")] = False,
     flops: Annotated[bool, typer.Option("--flops", help="Estimated floating point operations.")] = False,
     modules: Annotated[bool, typer.Option("--modules", help="Module hierarchy of TorchScript.")] = False,
-    cuda: Annotated[bool | None, typer.Option("--cuda/--no-cuda", help="The GPU.  [where the program uses it]")] = None,
+    cuda: Annotated[
+        bool | None, typer.Option("--cuda/--no-cuda", help="The GPU.", show_default="where the program uses it")
+    ] = None,
     sync_events: Annotated[bool, typer.Option(help="Waits for the GPU and between its streams.")] = True,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write TensorBoard's files.")] = False,
 ) -> None:
     """Run a PyTorch program under the profiler, without changing it, and say what is slow and what to do about it.
 
-    Options of the profiler go before the script: torchfx profile --active 5 train.py --epochs 1
-    stdout and the exit status are the program's; the report goes to stderr, and with trace, tables
-    and findings to a folder.
+    Options of the profiler go before the script:
+    torchfx profile --active 5 train.py --epochs 1
+
+    stdout and the exit status are the program's; the report goes to stderr, and
+    with trace, tables and findings to a folder.
     """
     from torchfx.cli import profile as command
 
@@ -210,7 +230,8 @@ def profile(
 @app.command()
 def explain(
     trace: Annotated[
-        str, typer.Argument(metavar="TRACE", help="A file (gzip or not), - for stdin, or the folder of a run.")
+        str,
+        typer.Argument(metavar="TRACE", help="A file (gzip or not), - for stdin, or a folder."),
     ],
     select: Annotated[
         list[str] | None, typer.Option("--select", metavar="CODES", help="Only these rules or families: B9,C.")
@@ -229,8 +250,10 @@ def explain(
 ) -> None:
     """Read a trace of torch.profiler and say what is slow, why, and what to do about it.
 
-    The tables tool.torchfx.rules in pyproject.toml may select and ignore rules and set their thresholds.
-    Exit status 1: findings as severe as --fail-on; 2: misuse; 3: the trace cannot be read.
+    A folder is that of a run, or holds the traces of several ranks, which are
+    read as one job. The tables tool.torchfx.rules in pyproject.toml may select
+    and ignore rules and set their thresholds. Exit status 1: findings as severe
+    as --fail-on; 2: misuse; 3: the trace cannot be read.
     """
     _start_at_once()
     from torchfx.cli import explain as command
@@ -253,7 +276,7 @@ def rule(
 
 @app.command()
 def diff(
-    a: Annotated[str, typer.Argument(metavar="A", help="The trace before: a file, or the folder of a run.")],
+    a: Annotated[str, typer.Argument(metavar="A", help="The trace before: a file, - for stdin, or a folder.")],
     b: Annotated[str, typer.Argument(metavar="B", help="The trace after.")],
     form: Annotated[str, typer.Option("--format", help="text, json or markdown.")] = "text",
     fail_on_slower: Annotated[
@@ -265,8 +288,11 @@ def diff(
 ) -> None:
     """Compare two traces of one program: which is faster, beyond the noise, and where the time went.
 
-    Everything is per step. Exit status 1: slower than --fail-on-slower allows; 2: misuse, or --fail-on-slower cannot
-    be judged (different programs, fewer than 3 steps on a side); 3: a trace cannot be read.
+    Everything is per step. Of two folders with the traces of several ranks the
+    ranks are told side by side, and the one that computes longest on B in full.
+    Exit status 1: slower than --fail-on-slower allows; 2: misuse, or that cannot
+    be judged (different programs, fewer than 3 steps on a side); 3: a trace
+    cannot be read.
     """
     _start_at_once()
     from torchfx.cli import diff as command

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rich.console import Console
 
 __all__ = ["err", "fail", "out"]
 
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+class AnyText(Console):
+    """A console that shows "?" for what its encoding lacks, such as bytes in a file's name that are no UTF-8."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print like `rich.console.Console.print`."""
+        super().print(*(self._shown(item) if isinstance(item, str) else item for item in objects), **options)
+
+    def _shown(self, text: str) -> str:
+        return text.encode(self.encoding, "replace").decode(self.encoding)
+
+
+# Without emoji, a file named :cat:.wav is called that.
+out = AnyText(highlight=False, soft_wrap=True, emoji=False)
+err = AnyText(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 
 def fail(error: Exception | str, status: int) -> int:

@@ -25,6 +25,8 @@ def run(paths: list[Path], effects: list[str], force: bool) -> int:
         jobs = plan_outputs(sources, output)
     except (ArgumentError, TypeError) as error:
         return fail(error, 2)
+    except AudioFileError as error:
+        return fail(error, 3)
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True, disable=len(jobs) == 1) as progress:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, TypeGuard
+from typing import TYPE_CHECKING, Literal, TypeGuard, get_args
 
 import numpy as np
 from torch import Tensor
@@ -16,9 +16,10 @@ from torchfx.errors import ArgumentError
 if TYPE_CHECKING:
     from torchfx.design.operator import Coefficients
 
-__all__ = ["BandType", "butterworth", "chebyshev1", "check_cutoff", "is_learned"]
+__all__ = ["BandType", "butterworth", "chebyshev1", "check_cutoff", "check_ripple", "is_learned"]
 
 BandType = Literal["lowpass", "highpass"]
+MOST_RIPPLE = 3000  # dB
 CACHED = 1024  # designs remembered; one takes about half a millisecond and a few hundred bytes
 
 
@@ -35,7 +36,7 @@ def butterworth(cutoff: float | Tensor, order: int, fs: float, btype: BandType) 
         float64, (ceil(order / 2), 6), as `scipy.signal.butter(..., output="sos")`. Shared: don't write to it.
     """
     order = whole_number("order", order, 1)
-    sos = _butterworth(check_cutoff(cutoff, fs), order, float(fs), btype)
+    sos = _butterworth(check_cutoff(cutoff, fs), order, float(fs), check_band_type(btype))
     if not is_learned(cutoff):
         return sos
     from scipy.signal import buttap
@@ -56,14 +57,29 @@ def chebyshev1(cutoff: float | Tensor, order: int, ripple: float, fs: float, bty
     Returns:
         float64, (ceil(order / 2), 6), as `scipy.signal.cheby1(..., output="sos")`. Shared: don't write to it.
     """
-    order, ripple = whole_number("order", order, 1), positive_number("ripple", ripple, "dB")
-    sos = _chebyshev1(check_cutoff(cutoff, fs), order, ripple, float(fs), btype)
+    order, ripple = whole_number("order", order, 1), check_ripple(ripple)
+    sos = _chebyshev1(check_cutoff(cutoff, fs), order, ripple, float(fs), check_band_type(btype))
     if not is_learned(cutoff):
         return sos
     from scipy.signal import cheb1ap
 
     gain = 1.0 if order % 2 else 10 ** (-ripple / 20)  # even orders start in a trough of the ripple
     return follow_cutoff(cutoff, fs, btype == "highpass", cheb1ap(order, ripple)[1], gain, sos)
+
+
+def check_band_type(btype: BandType) -> BandType:
+    """Return which side passes, or raise unless it is one of the two."""
+    if btype not in get_args(BandType):
+        raise ArgumentError(f"btype must be one of {', '.join(get_args(BandType))}, got {btype!r}")
+    return btype
+
+
+def check_ripple(ripple: float) -> float:
+    """Return the ripple in dB as a float, or raise unless it lies in (0, 3000] dB, whose power float64 can hold."""
+    value = positive_number("ripple", ripple, "dB")
+    if value > MOST_RIPPLE:
+        raise ArgumentError(f"ripple must lie in (0, {MOST_RIPPLE}] dB, got {value:g} dB")
+    return value
 
 
 def is_learned(cutoff: float | Tensor) -> TypeGuard[Tensor]:

@@ -75,7 +75,7 @@ class Gain(Processor):
 
 def _parse(gain: float | str, gain_type: GainType) -> tuple[float, GainType]:
     if isinstance(gain, str):
-        match = re.fullmatch(r"\s*([+-]?[0-9.]+(?:e[+-]?\d+)?)\s*(db)?\s*", gain, re.IGNORECASE)
+        match = re.fullmatch(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*(db)?\s*", gain, re.IGNORECASE)
         if match is None:
             raise ArgumentError(f"gain must be a number or a text such as '-3dB', got {gain!r}")
         gain_type = "db" if match[2] else gain_type

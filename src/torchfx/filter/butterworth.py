@@ -10,7 +10,7 @@ from torch import Tensor
 from torchfx.checks import whole_number
 from torchfx.design import butterworth
 from torchfx.design.iir import BandType, check_cutoff, is_learned
-from torchfx.filter.iir import IIR
+from torchfx.filter.iir import IIR, cutoff_text
 
 __all__ = ["HiButterworth", "LoButterworth"]
 
@@ -45,7 +45,7 @@ class Butterworth(IIR):
 
     def extra_repr(self) -> str:
         """Return the parameters as text."""
-        return f"cutoff={self.cutoff:g}, order={self.order}" + (f", fs={self.fs:g}" if self.fs else "")
+        return f"cutoff={cutoff_text(self.cutoff)}, order={self.order}" + (f", fs={self.fs:g}" if self.fs else "")
 
 
 class HiButterworth(Butterworth):

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from torchfx.checks import positive_number, whole_number
+from torchfx.checks import whole_number
 from torchfx.design import chebyshev1
-from torchfx.design.iir import BandType, check_cutoff, is_learned
-from torchfx.filter.iir import IIR
+from torchfx.design.iir import BandType, check_cutoff, check_ripple, is_learned
+from torchfx.filter.iir import IIR, cutoff_text
 
 __all__ = ["HiChebyshev1", "LoChebyshev1"]
 
@@ -22,7 +22,7 @@ class Chebyshev1(IIR):
         cutoff: frequency in Hz where the response last leaves the ripple band (-ripple dB), in (0, fs/2). An
             `nn.Parameter` is learned.
         order: >= 1.
-        ripple: peak-to-peak ripple of the passband in dB, > 0.
+        ripple: peak-to-peak ripple of the passband in dB, in (0, 3000].
         fs: sample rate in Hz, or None to follow the wave's.
 
     Raises:
@@ -37,7 +37,7 @@ class Chebyshev1(IIR):
         check_cutoff(cutoff, self.fs)
         self.cutoff = cutoff
         self.order = whole_number("order", order, 1)
-        self.ripple = positive_number("ripple", ripple, "dB")
+        self.ripple = check_ripple(ripple)
 
     def _design(self, fs: float) -> Tensor:
         return chebyshev1(self.cutoff, self.order, self.ripple, fs, self.btype)
@@ -48,7 +48,7 @@ class Chebyshev1(IIR):
 
     def extra_repr(self) -> str:
         """Return the parameters as text."""
-        text = f"cutoff={self.cutoff:g}, order={self.order}, ripple={self.ripple:g}"
+        text = f"cutoff={cutoff_text(self.cutoff)}, order={self.order}, ripple={self.ripple:g}"
         return text + (f", fs={self.fs:g}" if self.fs else "")
 
 

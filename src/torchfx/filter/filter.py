@@ -9,10 +9,19 @@ import torch
 from torch import Tensor
 
 from torchfx.checks import sample_rate
+from torchfx.errors import ArgumentTypeError
 from torchfx.processor import Processor
 from torchfx.rate import ambient_rate, resolve_rate
 
-__all__ = ["Filter"]
+__all__ = ["Filter", "check_tensor"]
+
+
+def check_tensor(x: object) -> None:
+    """Raise unless `x` is a tensor."""
+    if not isinstance(x, Tensor):
+        raise ArgumentTypeError(
+            f"x must be a tensor (..., time), got {type(x).__name__}; a Wave is piped: wave | module"
+        )
 
 
 class Filter(Processor):

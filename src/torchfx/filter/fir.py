@@ -12,13 +12,27 @@ from torch import Tensor
 
 from torchfx import _ops
 from torchfx.design import fir_taps
-from torchfx.design.firwin import Window, check_band_edges, check_taps
+from torchfx.design.firwin import Window, check_band_edges, check_pass_zero, check_taps, check_window
 from torchfx.errors import ArgumentError, ArgumentTypeError
-from torchfx.filter.filter import Filter
+from torchfx.filter.filter import Filter, check_tensor
 from torchfx.lti import LTI
 from torchfx.rate import ambient_rate
 
 __all__ = ["FIR", "DesignableFIR"]
+
+
+class Identity:
+    """A tensor as a part of a key: equal to itself alone, and kept, so that no other can come to lie in its place."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        """Keep the tensor."""
+        self.tensor = tensor
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Identity) and self.tensor is other.tensor
+
+    def __hash__(self) -> int:
+        return id(self.tensor)
 
 
 class FiniteResponse(Filter):
@@ -49,6 +63,7 @@ class FiniteResponse(Filter):
 
     def forward(self, x: Tensor) -> Tensor:
         """Filter a signal (..., time), float32 or float64, from rest; the output is as long as the input."""
+        check_tensor(x)
         return _ops.fir_forward(x, self._taps().to(self._device or x.device))[0]
 
 
@@ -74,7 +89,7 @@ class FIR(FiniteResponse):
     def __init__(self, b: Sequence[float] | np.ndarray[Any, Any] | Tensor) -> None:
         """Check and keep the taps."""
         super().__init__()
-        if isinstance(b, Tensor) and b.requires_grad:
+        if isinstance(b, Tensor) and b.requires_grad and not b.is_complex():
             self.taps = torch.nn.Parameter(b) if b.is_leaf and not isinstance(b, torch.nn.Parameter) else b
         else:
             self.register_buffer("taps", _as_float64(b))
@@ -83,13 +98,18 @@ class FIR(FiniteResponse):
         if not bool(torch.isfinite(self.taps).all()):
             raise ArgumentError("b must hold finite numbers, got NaN or infinity")
 
+    def _taps(self) -> Tensor:
+        return self._design(None)  # given taps serve any rate; the compiler could not ask for it
+
     def _design(self, rate: float | None) -> Tensor:
         return self.taps.double()
 
     def lti_key(self) -> Hashable | None:
         """Return the identity and version of the taps; learnable ones are asked for every time."""
         taps = self.taps
-        return None if taps.requires_grad else (id(taps), taps._version, self._device)
+        if taps.requires_grad or taps.is_inference():  # the latter do not count their changes
+            return None
+        return (Identity(taps), taps._version, self._device)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
         exact = None if self.taps.requires_grad else self.taps
@@ -134,12 +154,13 @@ class DesignableFIR(FiniteResponse):
         """Check and keep the parameters; the design happens when the rate is known."""
         super().__init__(fs)
         edges = check_band_edges(cutoff, self.fs)
+        self.pass_zero = check_pass_zero(pass_zero)
         self.num_taps = check_taps(num_taps, edges, pass_zero)
         self.cutoff = cutoff if isinstance(cutoff, (int, float)) else edges
+        check_window(window)
         self.window = window
-        self.pass_zero = pass_zero
-        if self.fs is not None:
-            self._design(self.fs)  # a window that SciPy does not know shows here, not in the first call
+        # A window that SciPy does not know shows here, not in the first call; it doesn't depend on the rate.
+        fir_taps(edges, self.num_taps, self.fs or 4 * edges[-1], window, pass_zero)
 
     def _design(self, rate: float | None) -> Tensor:
         return fir_taps(self.cutoff, self.num_taps, self._rate_for(rate), self.window, self.pass_zero)
@@ -163,7 +184,10 @@ def _as_float64(values: Sequence[float] | np.ndarray[Any, Any] | Tensor) -> Tens
         if values.is_complex():
             raise ArgumentTypeError(f"b must be real, got {values.dtype}")
         return values.detach().to(torch.float64, copy=True)
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # rows of different lengths
+        raise ArgumentError(f"b must have the shape (n >= 1,): {error}") from error
     if array.dtype.kind not in "fiub":
         raise ArgumentTypeError(f"b must hold real numbers, got {array.dtype}")
     return torch.tensor(array, dtype=torch.float64)

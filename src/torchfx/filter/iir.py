@@ -8,10 +8,17 @@ import torch
 from torch import Tensor
 
 from torchfx import _ops
-from torchfx.filter.filter import Filter
+from torchfx.filter.filter import Filter, check_tensor
 from torchfx.lti import LTI, convolve
 
-__all__ = ["IIR"]
+__all__ = ["IIR", "cutoff_text"]
+
+
+def cutoff_text(cutoff: float | Tensor) -> str:
+    """Return a cutoff in Hz as people write it; a learned one has no value on the meta device."""
+    if isinstance(cutoff, Tensor):
+        return "?" if cutoff.is_meta else f"{float(cutoff.detach()):g}"
+    return f"{cutoff:g}"
 
 
 class IIR(Filter):
@@ -51,5 +58,6 @@ class IIR(Filter):
 
     def forward(self, x: Tensor) -> Tensor:
         """Filter a signal (..., time), float32 or float64, from rest."""
+        check_tensor(x)
         sos = self._design(self._own_rate()).to(self._device or x.device)
         return _ops.parallel_iir_forward(x, sos)[0]
