@@ -28,6 +28,22 @@ def convolutions_take_most():
     return program([("aten::mkldnn_convolution", 800, 2), ("aten::relu", 100, 2), ("aten::add", 100, 2)])
 
 
+@silent("cpu-hotspot")
+def one_cold_call():
+    story = Story(gpu=None)
+    story.op("aten::ones", 0, 100)
+    story.op("aten::sin", 120, 1700)
+    return story
+
+
+@fires("cpu-hotspot")
+def one_long_call():
+    story = Story(gpu=None)
+    story.op("aten::ones", 0, 100)
+    story.op("aten::sort", 120, 1_700_000)
+    return story
+
+
 @silent("cpu-hotspot", "cpu-copies", "python-bound")
 def even_work():
     names = ["mm", "add", "relu", "sum", "softmax", "mul"]

@@ -35,13 +35,20 @@ WRAPPERS: Final = (
 
 @rule("B22", "cpu-hotspot", source="`Self CPU time` of the profiler's table")
 def cpu_hotspot(
-    trace: Trace, *, share: float = 0.3, of_window: float = 0.15, short_us: float = 20.0
+    trace: Trace,
+    *,
+    share: float = 0.3,
+    of_window: float = 0.15,
+    short_us: float = 20.0,
+    often: int = 3,
+    once_us: float = 10_000.0,
 ) -> Iterator[Finding]:
     """One operator takes most of the time on the CPU.
 
     Sees: in a program without GPU, an operator with 30% or more of all operators' own time and 15% of the window;
     with the shapes it was called with, where they were recorded. Copies have a rule of their own, cpu-copies, and so
-    have many calls of less than 20 us, dispatch-flood.
+    have many calls of less than 20 us, dispatch-flood. One or two calls that take less than 10 ms may be an operator's
+    first, and say nothing.
 
     Costs: it is where the time goes. For matrix products, convolutions and attention that is as it should be.
 
@@ -64,6 +71,8 @@ def cpu_hotspot(
     name = trace.events.texts[int(names[best])]
     heavy = bool(trace.events.names_matching(HEAVY)[names[best]])
     if not heavy and spent[best] < short_us * 1000 * len(same):  # the calls cost, not what they do
+        return
+    if len(same) < often and spent[best] < once_us * 1000:
         return
     part, whole = spent[best] / total, min(spent[best] / length, 1.0)
     yield Finding(
