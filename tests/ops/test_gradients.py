@@ -237,3 +237,15 @@ def test_exported_filters_run_as_before():
     exported = torch.export.export(Model(), (x,))
     assert torch.allclose(exported.module()(x), Model()(x))
     assert sum("sos_forward" in str(node.target) for node in exported.graph.nodes) == 2
+
+
+@pytest.mark.parametrize(
+    ("operator", "coefficients", "node"),
+    [
+        (_ops.parallel_iir_forward, SOS.double(), "SosForwardBackward"),
+        (_ops.fir_forward, torch.ones(3).double(), "FirForwardBackward"),
+    ],
+)
+def test_the_graph_names_the_operator(operator, coefficients, node):
+    y, _ = operator(torch.randn(2, 50).requires_grad_(), coefficients)
+    assert y.grad_fn.name() == node

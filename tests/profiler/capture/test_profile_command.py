@@ -259,6 +259,7 @@ def test_a_tight_loop_without_steps_does_not_fill_the_memory(tmp_path):
     said = run_with_limits(tmp_path, 1 << 20, 1000, program)
     told = re.search(r"so only [\d.]+ s of the run were recorded: (\d+) events, as many as can be read", said)
     assert told, said
+    assert "the beginning of the run as one window" in said
     assert 1000 <= int(told[1]) < 5 * 60_000  # each turn makes five
 
 

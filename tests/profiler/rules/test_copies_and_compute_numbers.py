@@ -297,3 +297,14 @@ def test_attention_costs_its_backward_pass_too(gpu, forward, backward):
 @pytest.mark.parametrize(("gpu", "forward"), [(True, 3 * 90), (False, 299)])
 def test_a_backward_pass_that_nothing_ties_to_attention_is_not_counted(gpu, forward):
     assert only("unfused-attention", trained_attention(gpu, numbered=False)).time_us == pytest.approx(4 * forward)
+
+
+@pytest.mark.parametrize(("long", "short", "advised"), [("float", "double", False), ("double", "float", True)])
+def test_float64_is_blamed_for_what_it_takes_and_not_for_how_often_it_is_called(long, short, advised):
+    story = Story(gpu=None)
+    for i in range(12):
+        story.op("aten::sub", 10 * i, 5, **{"Input Dims": "[[], []]", "Input type": f'["{short}", "{short}"]'})
+    for i in range(3):
+        dims = {"Input Dims": "[[16, 44100], [16, 44100]]", "Input type": f'["{long}", "{long}"]'}
+        story.op("aten::sub", 1000 + 3000 * i, 2900, **dims)
+    assert ("float32" in only("cpu-hotspot", story).fix) is advised

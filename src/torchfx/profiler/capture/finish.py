@@ -96,6 +96,7 @@ def _capture(
         steps_recorded=content.steps if content else 0,
         schedule=session.schedule if session.clock else None,
         windows=len(windows),
+        cut=session.cut,
         options=session.options,
         cuda=session.cuda,
         overhead=session.clock.overhead() if session.clock else None,

@@ -34,6 +34,7 @@ class Capture:
         steps_recorded: frames of steps in the windows; 0 where PyTorch cannot read back what it recorded.
         schedule: which of them were to be recorded; None for a whole run.
         windows: recorded windows.
+        cut: whether a recording of everything ended before the program did.
         options: what was recorded.
         cuda: whether the GPU was recorded.
         overhead: unprofiled and profiled time per step.
@@ -51,6 +52,7 @@ class Capture:
     steps_recorded: int
     schedule: Schedule | None
     windows: int
+    cut: bool
     options: Options
     cuda: bool
     overhead: Overhead | None

@@ -86,7 +86,8 @@ def _recorded(capture: Capture) -> str:
     devices = "CPU and GPU" if capture.cuda else "CPU"
     if capture.schedule is None:
         parts = "as one window" if capture.windows <= 1 else f"in {capture.windows} windows"
-        return f"the whole run {parts} without steps, {devices}"
+        what = "the beginning of the run" if capture.cut else "the whole run"
+        return f"{what} {parts} without steps, {devices}"
     if not capture.steps_recorded:
         # Without tables, PyTorch could not read back what is in the windows.
         what = "the beginning of the run" if capture.operators else counted(capture.windows, "window")

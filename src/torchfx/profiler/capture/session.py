@@ -54,6 +54,7 @@ class Session:
         notes: what did not go as asked.
         stopped: true when nothing will be recorded any more.
         gave_up: true when that is for a reason that `notes` tells.
+        cut: true when a recording of everything ended before the program.
         steps_from: what marks a step.
         before: steps that passed before the schedule began.
         recorder: what records now.
@@ -66,7 +67,7 @@ class Session:
         """Claim the folder, so that trouble with it is known before the program runs."""
         self.schedule, self.options, self.command, self.spelling = schedule, options, tuple(command), spelling
         self.notes: list[str] = []
-        self.stopped = self.gave_up = False
+        self.stopped = self.gave_up = self.cut = False
         self.steps_from = WHOLE_RUN
         self.before = 0
         self.cuda = False

@@ -156,6 +156,7 @@ class _Launched:
             self._session.give_up(f"nothing was recorded: the function {self._function} {why}")
         elif self._cut and self._session.clock is None:
             self._session.notes.append(self._cut)
+            self._session.cut = True
         self._session.stop()
         events = sum(self._session.count_events())
         if events >= MANY and os.getpid() == self._session.process:

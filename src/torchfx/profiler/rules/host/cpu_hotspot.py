@@ -12,7 +12,7 @@ from torchfx.profiler.rules.evidence import severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.host.cpu_time import COPIES, by_shape, own_time
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.columns import Int32
+from torchfx.profiler.trace.columns import Int32, Int64
 from torchfx.profiler.trace.exchanging import EXCHANGING
 from torchfx.profiler.trace.kinds import Kind
 from torchfx.profiler.trace.occupation import COMPILING
@@ -86,15 +86,15 @@ def cpu_hotspot(
         cause="Heavy arithmetic, which is what the program is for."
         if heavy
         else "Not heavy arithmetic, but memory traffic or a serial algorithm.",
-        fix=_hotspot_fix(trace, name, same, heavy=heavy),
+        fix=_hotspot_fix(trace, name, same, times, heavy=heavy),
         linked=True,
     )
 
 
-def _hotspot_fix(trace: Trace, name: str, rows: Int32, *, heavy: bool) -> str:
+def _hotspot_fix(trace: Trace, name: str, rows: Int32, times: Int64, *, heavy: bool) -> str:
     types = {trace.events.text("Input type", int(row)) or "" for row in rows[:20]}
     advice = []
-    if in_double(trace, rows).mean() > 0.5:
+    if times[in_double(trace, rows)].sum() > 0.5 * times.sum():
         advice.append("compute in float32: inputs are float64, at half the speed or less")
     if heavy:
         if "conv" in name:
