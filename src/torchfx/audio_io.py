@@ -148,8 +148,6 @@ def save(
     Warns:
         ClippingWarning: samples beyond full scale in an integer encoding, with their number.
     """
-    import soundfile
-
     path = Path(path)
     container = _container(path, format)
     subtype = _subtype(container, encoding, bits_per_sample, double=ys.dtype == torch.float64)
@@ -160,28 +158,11 @@ def save(
         raise ArgumentError(f"ys must have the shape (channels, frames) and hold samples, got {tuple(ys.shape)}")
     _check_capacity(container, ys.shape[0], rate)
     ys = ys.detach().cpu()
-    bits = INTEGER_BITS.get(subtype)
     if subtype not in {"FLOAT", "DOUBLE"} and not bool(torch.isfinite(ys).all()):
         raise ArgumentError(f"ys must be finite in a {subtype} file, got {int((~torch.isfinite(ys)).sum())} NaN or inf")
     container = _long_form(container, subtype, ys.numel())
-    clipped = 0
     with _written(path) as temporary:
-        try:
-            with soundfile.SoundFile(
-                _native(temporary), "w", samplerate=rate, channels=ys.shape[0], format=container, subtype=subtype
-            ) as file:
-                for block in ys.split(BLOCK, dim=-1):
-                    frames = block.T.contiguous().numpy()
-                    if bits is not None:
-                        clipped += int((np.abs(frames) > 1).sum())
-                        frames = _quantised(frames, bits)
-                    file.write(frames)
-            with soundfile.SoundFile(_native(temporary)) as file:  # Vorbis does not tell when the disk is full
-                kept = file.frames
-        except (soundfile.LibsndfileError, ValueError) as error:
-            raise AudioFileError(f"cannot write {path}: {_reason(error)}") from error
-        if kept < ys.shape[1]:
-            raise AudioFileError(f"cannot write {path}: {kept} of {ys.shape[1]} frames were kept; is the disk full?")
+        clipped = _encode(_native(temporary), path, ys, rate, container, subtype)
     if clipped:
         warnings.warn(
             f"{path}: {clipped} of {ys.numel()} samples lie beyond full scale and were clipped ({subtype}); "
@@ -189,6 +170,30 @@ def save(
             ClippingWarning,
             stacklevel=3,
         )
+
+
+def _encode(temporary: str | bytes, path: Path, ys: Tensor, rate: int, container: str, subtype: str) -> int:
+    """Write samples to a temporary name of `path`, all of them or raise; return how many were clipped."""
+    import soundfile
+
+    bits, clipped = INTEGER_BITS.get(subtype), 0
+    try:
+        with soundfile.SoundFile(
+            temporary, "w", samplerate=rate, channels=ys.shape[0], format=container, subtype=subtype
+        ) as file:
+            for block in ys.split(BLOCK, dim=-1):
+                frames = block.T.contiguous().numpy()
+                if bits is not None:
+                    clipped += int((np.abs(frames) > 1).sum())
+                    frames = _quantised(frames, bits)
+                file.write(frames)
+        with soundfile.SoundFile(temporary) as file:  # Vorbis does not tell when the disk is full
+            kept = file.frames
+    except (soundfile.LibsndfileError, ValueError) as error:
+        raise AudioFileError(f"cannot write {path}: {_reason(error)}") from error
+    if kept < ys.shape[1]:
+        raise AudioFileError(f"cannot write {path}: {kept} of {ys.shape[1]} frames were kept; is the disk full?")
+    return clipped
 
 
 def _quantised(frames: npt.NDArray[Any], bits: int) -> npt.NDArray[np.int32]:

@@ -12,6 +12,6 @@ def run() -> int:
     """Print one fact a line."""
     facts = describe()
     width = max(map(len, facts))
-    for name, value in facts.items():
-        out.print(f"{name:<{width}}  {value}", markup=False)
+    # In one piece: a reader that leaves after the line it looked for breaks no pipe.
+    out.print("\n".join(f"{name:<{width}}  {value}" for name, value in facts.items()), markup=False)
     return 0
