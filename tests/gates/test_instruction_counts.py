@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 # Instructions per sample, measured with GCC 12 at -O3, SSE2; budgets leave a quarter for other compilers.
-MEASURED = {"sos one": 40.5, "sos many": 40.2, "fir one short": 52.4, "fir one long": 129.0}
+MEASURED = {"sos one": 40.5, "sos many": 40.2, "fir one short": 52.4, "fir one long": 129.0, "sos many gradient": 153.9}
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def workload(tmp_path_factory):
 @pytest.mark.parametrize("name", MEASURED)
 def test_instructions_per_sample_stay_within_budget(workload, name, tmp_path):
     ran = subprocess.run(
-        ["valgrind", "--tool=callgrind", "--toggle-collect=torchfx_*_forward",
+        ["valgrind", "--tool=callgrind", "--toggle-collect=torchfx_*ward*",
          f"--callgrind-out-file={tmp_path / 'out'}", workload, name],
         capture_output=True, text=True, check=True,
     )  # fmt: skip

@@ -1,4 +1,5 @@
-// A fixed workload for the instruction counter: workload NAME runs one call of the C interface on one thread.
+// A fixed workload for the instruction counter: workload NAME runs one call of the C interface on one thread, or a forward
+// pass and its backward pass.
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -14,6 +15,17 @@ int main(int count, char** arguments) {
     std::vector<double> sos, taps;
     for (int k = 0; k < 4; ++k) sos.insert(sos.end(), section, section + 6);
     for (int k = 0; k < (std::strstr(arguments[1], "long") ? 511 : 15); ++k) taps.push_back(std::cos(0.1 * k) / 20);
+    if (std::strstr(arguments[1], "gradient")) {
+        std::vector<double> checkpoints(channels * (samples / TORCHFX_CHECKPOINT_STEPS) * 2 * 4), by_sos(sos.size());
+        std::vector<float> by_x(x.size());
+        if (const int32_t status = torchfx_sos_forward_recording(
+                TORCHFX_F32, x.data(), samples, 1, y.data(), samples, channels, samples, sos.data(), 4, nullptr,
+                nullptr, checkpoints.data(), 2048, 1))
+            return status;
+        return torchfx_sos_backward(TORCHFX_F32, x.data(), samples, 1, y.data(), samples, 1, channels, samples,
+                                    sos.data(), 4, nullptr, nullptr, checkpoints.data(), by_x.data(), samples,
+                                    by_sos.data(), nullptr, 2048, 1);
+    }
     if (std::strstr(arguments[1], "sos"))
         return torchfx_sos_forward(TORCHFX_F32, x.data(), samples, 1, y.data(), samples, channels, samples, sos.data(),
                                    4, nullptr, nullptr, 2048, 1);
