@@ -1,9 +1,9 @@
-// Calls with their arguments in one array: see torchfx.h.
+// Calls with their arguments in one array: see torchfx_dsp.h.
 #include <cstddef>
 #include <type_traits>
 #include <utility>
 
-#include "torchfx.h"
+#include "torchfx_dsp.h"
 
 namespace {
 
@@ -20,16 +20,12 @@ int32_t call(int32_t (*function)(Arguments...), const int64_t* a, std::index_seq
 
 template <class... Arguments>
 int32_t call(int32_t (*function)(Arguments...), const int64_t* a) {
-    return call(function, a, std::index_sequence_for<Arguments...>());
+    if (!a || a[0] != static_cast<int64_t>(sizeof...(Arguments))) return TORCHFX_BAD_ARGUMENT;
+    return call(function, a + 1, std::index_sequence_for<Arguments...>());
 }
 
 }  // namespace
 
-extern "C" {
-
-int32_t torchfx_sos_forward_packed(const int64_t* a) { return call(torchfx_sos_forward, a); }
-int32_t torchfx_sos_forward_recording_packed(const int64_t* a) { return call(torchfx_sos_forward_recording, a); }
-int32_t torchfx_sos_backward_packed(const int64_t* a) { return call(torchfx_sos_backward, a); }
-int32_t torchfx_fir_forward_packed(const int64_t* a) { return call(torchfx_fir_forward, a); }
-
-}  // extern "C"
+#define TORCHFX_DEFINE_PACKED(name) \
+    extern "C" int32_t torchfx_##name##_packed(const int64_t* a) { return call(torchfx_##name, a); }
+TORCHFX_PACKED_CALLS(TORCHFX_DEFINE_PACKED)

@@ -1,5 +1,5 @@
 // The thread pool: every index once, whoever calls, forks or nests.
-#include "../pool.h"
+#include "support/pool.h"
 
 #include <atomic>
 #include <chrono>

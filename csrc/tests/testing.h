@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "../torchfx.h"
+#include "torchfx_dsp.h"
 
 namespace testing {
 

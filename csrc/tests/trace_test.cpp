@@ -3,10 +3,11 @@
 #include <cstring>
 #include <iterator>
 
-#include "../trace_number.h"
-#include "../trace_scanner.h"
-#include "../trace_text.h"
+#include "trace/number.h"
+#include "trace/scanner.h"
+#include "trace/text.h"
 #include "testing.h"
+#include "torchfx_trace.h"
 
 using namespace testing;
 using torchfx::absent;

@@ -1,4 +1,4 @@
-"""Finds and loads the native library (csrc); each half of the package declares the functions it calls."""
+"""Finds and loads the native libraries (csrc); each half of the package loads its own and declares what it calls."""
 
 from __future__ import annotations
 
@@ -6,45 +6,45 @@ import ctypes
 import os
 import sys
 from importlib import resources
-from typing import Final
 
 from torchfx.errors import TorchFXError
 
-__all__ = ["ABI_VERSION", "library", "why_missing"]
-
-ABI_VERSION: Final = 4
-"""Of csrc/torchfx.h."""
-
-NAMES: Final = {"win32": "torchfx_native.dll", "darwin": "libtorchfx_native.dylib"}
+__all__ = ["load"]
 
 
-def _find() -> os.PathLike[str] | None:
-    # importlib.resources rather than __file__: in an editable install the library is not beside the sources.
-    name = NAMES.get(sys.platform, "libtorchfx_native.so")
-    try:
-        found = resources.files("torchfx").joinpath(name)
-        with resources.as_file(found) as path:
-            return path if path.exists() else None
-    except FileNotFoundError:
-        return None
+def load(name: str, abi_version: int) -> tuple[ctypes.CDLL | None, str]:
+    """Return a library and "", or None and the reason why there is none.
 
+    Args:
+        name: "torchfx_dsp" or "torchfx_trace".
+        abi_version: the interface version the caller was written for.
 
-def _load() -> tuple[ctypes.CDLL | None, str]:
+    Raises:
+        TorchFXError: the library that was built has another interface version.
+    """
     if os.environ.get("TORCHFX_NATIVE", "1") == "0":
         return None, "switched off by TORCHFX_NATIVE=0"
-    path = _find()
+    path = _find(name)
     if path is None:
         return None, "not built: no C++ compiler was found when torchfx was installed, or it failed"
     try:
         found = ctypes.CDLL(os.fspath(path))
     except OSError as error:
         return None, f"cannot be loaded: {error}"
-    if found.torchfx_abi_version() != ABI_VERSION:
+    version = getattr(found, f"{name}_abi_version")()
+    if version != abi_version:
         raise TorchFXError(
-            f"{path} has interface version {found.torchfx_abi_version()}, this torchfx needs {ABI_VERSION}: "
-            f"install torchfx again"
+            f"{path} has interface version {version}, this torchfx needs {abi_version}: install torchfx again"
         )
     return found, ""
 
 
-library, why_missing = _load()
+def _find(name: str) -> os.PathLike[str] | None:
+    # importlib.resources rather than __file__: in an editable install the libraries are not beside the sources.
+    file = {"win32": f"{name}.dll", "darwin": f"lib{name}.dylib"}.get(sys.platform, f"lib{name}.so")
+    try:
+        found = resources.files("torchfx").joinpath(file)
+        with resources.as_file(found) as path:
+            return path if path.exists() else None
+    except FileNotFoundError:
+        return None

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "torchfx.h"
+#include "torchfx_dsp.h"
 
 int main(int count, char** arguments) {
     if (count != 2 || torchfx_set_isa("baseline") != TORCHFX_OK) return 2;

@@ -4,53 +4,51 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from collections.abc import Callable
 from typing import Final
 
-from torchfx.native_library import library, why_missing
+from torchfx.native_library import load
 
-__all__ = ["instruction_set", "library", "pack13", "pack14", "pack15", "pack20", "why_missing"]
+__all__ = ["call", "instruction_set", "library", "why_missing"]
 
-_int32, _int64, _pointer = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
-_SIGNAL: Final = [_int32, _pointer, _int64, _int64, _pointer, _int64, _int64, _int64]
-SIGNATURES: Final = {
-    "torchfx_sos_forward": [*_SIGNAL, _pointer, _int64, _pointer, _pointer, _int64, _int32],
-    "torchfx_sos_forward_packed": [ctypes.c_char_p],
-    "torchfx_fir_forward_packed": [ctypes.c_char_p],
-    "torchfx_sos_forward_recording_packed": [ctypes.c_char_p],
-    "torchfx_sos_backward_packed": [ctypes.c_char_p],
-    "torchfx_fir_backward_x": [
-        *(_int32, _pointer, _int64, _int64, _pointer, _int64, _int64, _pointer, _int64),
-        *(_pointer, _int64, _pointer, _int32),
-    ],
-    "torchfx_fir_backward_taps": [
-        *(_int32, _pointer, _int64, _int64, _pointer, _pointer, _int64, _int64, _int64, _int64),
-        *(_pointer, _int64, _int32),
-    ],
-    "torchfx_lti_forward": [
-        *(*_SIGNAL, _pointer, _int64, _pointer, _pointer, _pointer, _int64, _pointer, _pointer, _int64, _int32)
-    ],
-    "torchfx_advise_huge_pages": [_pointer, _int64],
+library, why_missing = load("torchfx_dsp", abi_version=5)  # csrc/torchfx_dsp.h
+
+CALLS: Final = {
+    "sos_forward": 14,
+    "sos_forward_recording": 15,
+    "sos_backward": 20,
+    "fir_forward": 13,
+    "fir_backward_x": 13,
+    "fir_backward_taps": 13,
+    "lti_forward": 18,
+    "advise_huge_pages": 2,
 }
+"""How many arguments each function of the C interface takes."""
 
 
-pack13, pack14, pack15, pack20 = (struct.Struct(f"{count}q").pack for count in (13, 14, 15, 20))
-"""Arguments of the `_packed` functions, as bytes; 0 is a null pointer."""
+def _packed(found: ctypes.CDLL, name: str, count: int) -> Callable[..., int]:
+    function = getattr(found, f"torchfx_{name}_packed")
+    function.argtypes, function.restype = [ctypes.c_char_p], ctypes.c_int32
+    pack = struct.Struct(f"{1 + count}q").pack
+
+    def call(*arguments: int) -> int:
+        status: int = function(pack(count, *arguments))
+        return status
+
+    return call
 
 
-def _declare(found: ctypes.CDLL) -> None:
-    for name, arguments in SIGNATURES.items():
-        getattr(found, name).argtypes = arguments
-        getattr(found, name).restype = _int32
-    found.torchfx_isa.restype = ctypes.c_char_p
+call: Final = {} if library is None else {name: _packed(library, name, count) for name, count in CALLS.items()}
+"""The functions by name. They take integers (addresses for pointers, 0 for NULL) and return a status.
 
-
-if library is not None:
-    _declare(library)
+The number of arguments goes with them: csrc refuses another one than its function's, as `struct` does here.
+"""
 
 
 def instruction_set() -> str:
     """Return the instruction set the native kernels run with, or "none" without a native library."""
     if library is None:
         return "none"
+    library.torchfx_isa.restype = ctypes.c_char_p
     name: bytes = library.torchfx_isa()
     return name.decode()

@@ -60,7 +60,7 @@ def _empty_large(shape: tuple[int, ...], dtype: torch.dtype, size: int) -> Tenso
         return reused(shape, dtype, size)
     y = torch.empty(shape, dtype=dtype)
     if native.library is not None:
-        native.library.torchfx_advise_huge_pages(y.data_ptr(), size)
+        native.call["advise_huge_pages"](y.data_ptr(), size)
     return y
 
 

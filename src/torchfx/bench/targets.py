@@ -92,9 +92,9 @@ def into_preallocated(job: dict[str, Any], x: npt.NDArray[np.float32]) -> Callab
     y = torch.zeros_like(signal)
     channels, samples = signal.shape
     kernel = partial(
-        native.library.torchfx_sos_forward,
+        native.call["sos_forward"],
         0, signal.data_ptr(), samples, 1, y.data_ptr(), samples, channels, samples,
-        sos.data_ptr(), len(sos), None, None, _ops.PARALLEL_SCAN_THRESHOLD,
+        sos.data_ptr(), len(sos), 0, 0, _ops.PARALLEL_SCAN_THRESHOLD,
     )  # fmt: skip
     alive = (signal, sos, y)  # the kernel holds nothing but their addresses
 

@@ -81,7 +81,7 @@ def fir_backward_native(
     grad_before = torch.empty_like(grad_state)
     status = 0
     if need_x:
-        status = native.library.torchfx_fir_backward_x(
+        status = native.call["fir_backward_x"](
             double, grad.data_ptr(), *grad_strides, grad_state.data_ptr(), channels, time, taps.data_ptr(), count,
             grad_x.data_ptr(), time, grad_before.data_ptr(), threads,
         )  # fmt: skip
@@ -89,7 +89,7 @@ def fir_backward_native(
         reach = count - 1
         grad_before.copy_(torch.cat([grad_y[..., :reach].double(), grad_state], dim=-1)[..., :reach])
     if need_taps and not status:
-        status = native.library.torchfx_fir_backward_taps(
+        status = native.call["fir_backward_taps"](
             double, grad.data_ptr(), *grad_strides, grad_state.data_ptr(), signal.data_ptr(), *strides, channels, time,
             grad_taps.data_ptr(), count, threads,
         )  # fmt: skip

@@ -42,14 +42,13 @@ def fir_forward_native(x: Tensor, taps: Tensor, state: Tensor | None = None) -> 
     signal, channel_stride, time_stride = as_channels(x, time)
     taps = packed(taps)
     y = empty_output(x)
-    arguments = native.pack13(
+    status = native.call["fir_forward"](
         x.dtype is torch.float64,
         signal.data_ptr(), channel_stride, time_stride, y.data_ptr(), time, x.numel() // time, time,
         taps.data_ptr(), taps.numel(),
         0 if state is None else (state := packed(state)).data_ptr(), after.data_ptr(),
         torch.get_num_threads(),
     )  # fmt: skip
-    status = native.library.torchfx_fir_forward_packed(arguments)
     if status:
         check_finite("taps", taps)
         raise_for(status, "torchfx_fir_forward")

@@ -77,11 +77,11 @@ def lti_forward_native(
     taps, sos, y = packed(taps), packed(sos), empty_output(x)
     taps_state = None if taps_state is None else packed(taps_state)
     state = None if state is None else packed(state)
-    status = native.library.torchfx_lti_forward(
+    status = native.call["lti_forward"](
         x.dtype is torch.float64,
         signal.data_ptr(), channel_stride, time_stride, y.data_ptr(), time, x.numel() // time, time,
-        taps.data_ptr(), taps.numel(), None if taps_state is None else taps_state.data_ptr(), taps_after.data_ptr(),
-        sos.data_ptr(), sos.shape[0], None if state is None else state.data_ptr(), after.data_ptr(),
+        taps.data_ptr(), taps.numel(), 0 if taps_state is None else taps_state.data_ptr(), taps_after.data_ptr(),
+        sos.data_ptr(), sos.shape[0], 0 if state is None else state.data_ptr(), after.data_ptr(),
         threshold, torch.get_num_threads(),
     )  # fmt: skip
     if status:

@@ -73,7 +73,7 @@ def backward_native(
     grad_x = empty_output(x) if need_x else None
     grad_sos = torch.empty_like(sos, memory_format=torch.contiguous_format) if need_sos else None
     grad_before = sos.new_empty((sos.shape[0], *x.shape[:-1], 2)) if need_state else None
-    arguments = native.pack20(
+    status = native.call["sos_backward"](
         x.dtype is torch.float64,
         signal.data_ptr(), channel_stride, time_stride, grad.data_ptr(), grad_channel_stride, grad_time_stride,
         x.numel() // time, time, (sos := packed(sos)).data_ptr(), sos.shape[0],
@@ -84,7 +84,6 @@ def backward_native(
         0 if grad_sos is None else grad_sos.data_ptr(), 0 if grad_before is None else grad_before.data_ptr(),
         threshold, torch.get_num_threads(),
     )  # fmt: skip
-    status = native.library.torchfx_sos_backward_packed(arguments)
     if status:
         raise_for(status, "torchfx_sos_backward")
     return grad_x, grad_sos, grad_before

@@ -50,14 +50,13 @@ def sos_forward_recording_native(
     signal, channel_stride, time_stride = as_channels(x, time)
     sos = packed(sos)
     y, after, checkpoints = empty_output(x), sos.new_empty(*shape), empty_doubles(_shape(x, sos))
-    arguments = native.pack15(
+    status = native.call["sos_forward_recording"](
         x.dtype is torch.float64,
         signal.data_ptr(), channel_stride, time_stride, y.data_ptr(), time, x.numel() // time, time,
         sos.data_ptr(), shape[0],
         0 if state is None else (state := packed(state)).data_ptr(), after.data_ptr(), checkpoints.data_ptr(),
         threshold, torch.get_num_threads(),
     )  # fmt: skip
-    status = native.library.torchfx_sos_forward_recording_packed(arguments)
     if status:
         check_stable(sos)
         raise_for(status, "torchfx_sos_forward_recording")

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.native_library import library
+from torchfx.native_library import load
 from torchfx.profiler.trace.columns import Argument, Columns, Repairs
 from torchfx.profiler.trace.scan_python import Scanned
 
@@ -49,6 +49,7 @@ def _declare(found: ctypes.CDLL) -> None:
         getattr(found, name).restype = result
 
 
+library, _ = load("torchfx_trace", abi_version=1)  # csrc/torchfx_trace.h
 if library is not None:
     _declare(library)
 

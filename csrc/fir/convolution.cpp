@@ -1,0 +1,225 @@
+#include "fir/convolution.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <memory>
+
+#include "fft/roots.h"
+#include "fir/plan.h"
+#include "fir/samples.h"
+#include "fft/parallel.h"
+#include "support/pool.h"
+#include "torchfx_dsp.h"
+#include "support/workspace.h"
+
+namespace torchfx {
+namespace {
+
+// One tile of results of one channel, in a buffer of doubles.
+struct Tile {
+    double* data;
+    int64_t step;   // between vectors
+    int64_t first;  // which result comes first
+    int64_t count;
+};
+
+class Convolver {
+public:
+    explicit Convolver(const FirConvolution& job)
+        : job_(job), fir_(TORCHFX_KERNELS(fir_kernels)), lanes_(fir_.lanes),
+          results_(job.output.length + job.output.tail_length) {}
+
+    void run() {
+        const FirPlan plan = plan_fir(job_.channels, results_, job_.filter_length, job_.threads);
+        if (plan.fft_size == 0) run_direct(plan.threads);
+        else run_fft(plan.fft_size, plan.threads);
+    }
+
+private:
+    // --- direct -----------------------------------------------------------------------------------------
+
+    // Two tiles and a moderate filter fit the first-level cache.
+    static constexpr int64_t direct_tile = 1024;
+
+    void run_direct(int threads) {
+        const int64_t tiles = (results_ + direct_tile - 1) / direct_tile;
+        const int64_t capacity = std::min(direct_tile, whole_vectors(results_));
+        const int64_t inputs = whole_vectors(capacity + job_.filter_length - 1);
+        Workspaces workspaces(threads, inputs + capacity);
+        for_tiles(job_.channels * tiles, threads, workspaces, [&](double* space, int64_t i) {
+            const int64_t c = i / tiles, first = i % tiles * direct_tile;
+            const int64_t count = std::min(direct_tile, results_ - first);
+            const Tile out = {space + inputs, lanes_, first, count};
+            const int64_t computed = whole_vectors(count);
+            const FirSignal signal = channel_of(job_.signal, job_.signal_channel_stride, c);
+            fir_.load(signal, first + job_.origin - job_.filter_length + 1,
+                      whole_vectors(computed + job_.filter_length - 1), space, lanes_);
+            fir_.filter(space, job_.filter, job_.filter_length, out.data, computed);
+            finish(out, c, false);
+        });
+    }
+
+    // --- overlap-save -----------------------------------------------------------------------------------
+
+    // A transform holds two tiles of one channel, one in its real and one in its imaginary parts: the
+    // filter's spectrum is that of a real sequence, so they stay apart.
+    void run_fft(int64_t size, int threads) {
+        history_ = fir_history(job_.filter_length);
+        hop_ = size - history_;
+        const std::shared_ptr<const FftRootTable> table = fft_roots(size, fir_.lanes);
+        const ParallelFft fft = {*fir_.fft, table->view(), size};
+        const bool shared = size > largest_private_fft;
+        const int sharing = shared ? threads : 1, apart = shared ? 1 : threads;
+        Workspaces spectra(1, 2 * size), workspaces(apart, 2 * size);
+        const Workspaces::Lease spectrum(spectra);
+        transform_filter(fft, spectrum.data(), sharing);
+        const int64_t pairs = (results_ + 2 * hop_ - 1) / (2 * hop_);
+        for_tiles(job_.channels * pairs, apart, workspaces, [&](double* space, int64_t i) {
+            convolve_pair(fft, space, spectrum.data(), i / pairs, i % pairs * 2 * hop_, sharing);
+        });
+    }
+
+    void transform_filter(const ParallelFft& fft, double* data, int threads) {
+        const FirSignal filter = {job_.filter, TORCHFX_F64, 1, job_.filter_length, nullptr, 0};
+        const FirSignal nothing = {nullptr, TORCHFX_F64, 1, 0, nullptr, 0};
+        const double scale = 1.0 / static_cast<double>(fft.size);
+        fft.forward_root(data, threads, [&](int64_t begin, int64_t end) {
+            fir_.load(filter, begin, end - begin, data + 2 * begin, 2 * lanes_);
+            fir_.load(nothing, begin, end - begin, data + 2 * begin + lanes_, 2 * lanes_);
+            for (int64_t i = 2 * begin; i < 2 * end; ++i) data[i] *= scale;
+        });
+        fft.for_children(threads, [&](int64_t offset, int64_t size, int64_t child) {
+            fft.kernels.forward(data + offset, size, child, fft.roots);
+        });
+    }
+
+    void convolve_pair(const ParallelFft& fft, double* data, const double* spectrum, int64_t c,
+                       int64_t first_result, int threads) {
+        const FirSignal signal = channel_of(job_.signal, job_.signal_channel_stride, c);
+        const int64_t start = first_result + job_.origin - history_;
+        std::atomic<bool> finite{true};
+        fft.forward_root(data, threads, [&](int64_t begin, int64_t end) {
+            bool all = fir_.load(signal, start + begin, end - begin, data + 2 * begin, 2 * lanes_);
+            all &= fir_.load(signal, start + hop_ + begin, end - begin, data + 2 * begin + lanes_, 2 * lanes_);
+            if (all) return;
+            finite.store(false, std::memory_order_relaxed);
+            for (int64_t i = 2 * begin; i < 2 * end; ++i)
+                if (!std::isfinite(data[i])) data[i] = 0;
+        });
+        // In the meantime the memory that comes next moves towards the cache: the hardware does not foresee it,
+        // tiles being read and written in several short streams. 15 % of the time where signals exceed the L3.
+        const bool foresee = fft.size <= largest_private_fft;
+        const FirOutput output = channel_of(job_.output, job_.output_channel_stride, c);
+        const int64_t next = start + 2 * hop_ + history_;
+        fft.for_children(threads, [&](int64_t offset, int64_t size, int64_t child) {
+            const int64_t part = 2 * hop_ * size / fft.size;
+            if (foresee && signal.stride == 1) prefetch(signal, next + child * part, part);
+            if (foresee) prefetch(output, first_result + child * part, part);
+            fft.kernels.convolve(data + offset, spectrum + offset, size, child, fft.roots);
+        });
+        fft.inverse_root(data, threads, [&](int64_t begin, int64_t end) {
+            begin = std::max(begin, history_);
+            finish_part(data, c, first_result, begin, end, !finite);
+            finish_part(data + lanes_, c, first_result + hop_, begin, end, !finite);
+        });
+    }
+
+    void finish_part(double* data, int64_t c, int64_t first_result, int64_t begin, int64_t end, bool spoiled) {
+        const int64_t first = first_result + begin - history_;
+        const int64_t count = std::min(end - begin, results_ - first);
+        if (count > 0) finish({data + 2 * begin, 2 * lanes_, first, count}, c, spoiled);
+    }
+
+    // --- both -------------------------------------------------------------------------------------------
+
+    // Runs body(workspace, i) for i < count. A thread takes several neighbours in a row, but not so many that
+    // another would wait for it at the end.
+    template <class Body>
+    static void for_tiles(int64_t count, int threads, Workspaces& workspaces, Body&& body) {
+        const int64_t run = std::min<int64_t>(8, std::max<int64_t>(1, count / (8 * threads)));
+        parallel_for((count + run - 1) / run, threads, [&](int64_t i) {
+            const Workspaces::Lease space(workspaces);
+            for (int64_t tile = i * run; tile < std::min(count, (i + 1) * run); ++tile) body(space.data(), tile);
+        });
+    }
+
+    int64_t whole_vectors(int64_t count) const { return (count + lanes_ - 1) / lanes_ * lanes_; }
+
+    double& value(const Tile& tile, int64_t t) const {
+        const int64_t i = t - tile.first;
+        return tile.data[i / lanes_ * tile.step + i % lanes_];
+    }
+
+    // Adds what is still missing and writes the results out. `spoiled`: NaNs and infinities of the signal
+    // were set to 0.
+    void finish(const Tile& tile, int64_t c, bool spoiled) {
+        add_state(tile, c);
+        if (job_.filter_source) {
+            add_not_finite(tile, *job_.filter_source, static_cast<const double*>(job_.signal.data),
+                           job_.signal.length);
+        } else if (spoiled) {
+            add_not_finite(tile, channel_of(job_.signal, job_.signal_channel_stride, c), job_.filter,
+                           job_.filter_length);
+        }
+        fir_.store(tile.data, tile.step, channel_of(job_.output, job_.output_channel_stride, c), tile.first,
+                   tile.count);
+    }
+
+    void add_state(const Tile& tile, int64_t c) {
+        const int64_t end = std::min(tile.first + tile.count, job_.added_length);
+        const double* added = job_.added + c * job_.added_length;
+        double* vector = tile.data;
+        for (int64_t t = tile.first; t < end; t += lanes_, vector += tile.step)
+            for (int64_t lane = 0; lane < std::min(lanes_, end - t); ++lane) vector[lane] += added[t + lane];
+    }
+
+    // Adds what NaNs and infinities in `source` contribute, each times all weights, as the direct form does.
+    void add_not_finite(const Tile& tile, const FirSignal& source, const double* weights, int64_t n_weights) {
+        const int64_t begin = tile.first + job_.origin, end = begin + tile.count;
+        int64_t nan_until = begin;  // adding anything to a NaN changes nothing
+        for (int64_t s = begin - n_weights + 1; s < end; ++s) {
+            const double x = sample_at(source, s);
+            if (std::isfinite(x)) continue;
+            const int64_t last = std::min(end, s + n_weights);
+            for (int64_t t = std::max(s, nan_until); t < last; ++t)
+                value(tile, t - job_.origin) += x * weights[t - s];
+            if (std::isnan(x)) nan_until = std::max(nan_until, last);
+        }
+    }
+
+    const FirConvolution& job_;
+    const FirKernels& fir_;
+    const int64_t lanes_;
+    const int64_t results_;
+    int64_t history_ = 0, hop_ = 0;  // of a transform: samples of its tiles that give no results, and that do
+};
+
+}  // namespace
+
+FirSignal channel_of(FirSignal first, int64_t channel_stride, int64_t c) {
+    first.data = advance(first.data, first.dtype, c * channel_stride);
+    if (first.tail) first.tail += c * first.tail_length;
+    return first;
+}
+
+FirOutput channel_of(FirOutput first, int64_t channel_stride, int64_t c) {
+    first.data = advance(first.data, first.dtype, c * channel_stride);
+    if (first.tail) first.tail += c * first.tail_length;
+    return first;
+}
+
+double sample_at(const FirSignal& signal, int64_t t) {
+    if (t < 0) return 0;
+    if (t < signal.length) {
+        const int64_t i = t * signal.stride;
+        return signal.dtype == TORCHFX_F32 ? static_cast<const float*>(signal.data)[i]
+                                           : static_cast<const double*>(signal.data)[i];
+    }
+    t -= signal.length;
+    return t < signal.tail_length ? signal.tail[t] : 0;
+}
+
+void convolve(const FirConvolution& job) { Convolver(job).run(); }
+
+}  // namespace torchfx

@@ -1,0 +1,179 @@
+// One call of the recursive filter, and the groups of streams it is made of.
+#ifndef TORCHFX_SOS_GROUP_H
+#define TORCHFX_SOS_GROUP_H
+
+#include <algorithm>
+#include <cstdint>
+
+#include "sos/lane_state.h"
+#include "sos/kernels.h"
+#include "sos/plan.h"
+#include "sos/stage.h"
+
+namespace torchfx {
+
+template <class Sample>
+struct SosCall {
+    const Sample* x;
+    int64_t x_channel_stride, x_time_stride;
+    Sample* y;  // or nullptr
+    int64_t y_channel_stride;
+    int64_t channels, samples;
+    const SosStage* stages;
+    int64_t sections;
+    const double* state_in;  // SciPy's states of channel c and section k at [k * state_stride + 2 * c], or nullptr
+    double* state_out;       // the same
+    int64_t state_stride;
+    double* checkpoints;  // (channels, checkpoints_per_channel, sections, 2), or nullptr; the plan's grid fits them
+    SosPlan plan;
+    const SosKernels* kernels;
+    int lanes;
+    SosRun<Sample> run;
+
+    void use(const SosKernels& chosen) {
+        kernels = &chosen;
+        lanes = chosen.lanes;
+        run = run_of(chosen, x);
+    }
+
+    int64_t streams() const { return channels * plan.segments; }
+    int64_t checkpoints_per_channel() const { return (samples + checkpoint_steps - 1) / checkpoint_steps; }
+    int64_t groups() const { return (streams() + lanes - 1) / lanes; }
+};
+
+inline int64_t next_checkpoint(int64_t position) { return (position / checkpoint_steps + 1) * checkpoint_steps; }
+
+// A segment of a channel.
+struct Stream {
+    int64_t channel, segment, start, length;
+};
+
+// Streams that fill one vector, and the state of the filter in each of its lanes.
+template <class Sample>
+class SosGroup {
+public:
+    SosGroup(const SosCall<Sample>& call, int64_t index)
+        : call_(call), count_(static_cast<int>(std::min<int64_t>(call.lanes, call.streams() - index * call.lanes))),
+          state_(call.sections, call.lanes) {
+        for (int lane = 0; lane < count_; ++lane) streams_[lane] = locate(index * call.lanes + lane);
+    }
+
+    int count() const { return count_; }
+    const Stream& stream(int lane) const { return streams_[lane]; }
+    LaneState& state() { return state_; }
+
+    void load_state_in(int lane) {
+        for (int64_t k = 0; k < call_.sections; ++k) {
+            const double* s = call_.state_in ? call_.state_in + k * call_.state_stride + 2 * stream(lane).channel : rest;
+            state_.at(2 * k, lane) = s[0];
+            state_.at(2 * k + 1, lane) = shift_state(call_.stages[k], s[0], s[1]);
+        }
+    }
+
+    void store_state_out(int lane) {
+        if (!call_.state_out) return;
+        for (int64_t k = 0; k < call_.sections; ++k) {
+            double* s = call_.state_out + k * call_.state_stride + 2 * stream(lane).channel;
+            s[0] = state_.at(2 * k, lane);
+            s[1] = unshift_state(call_.stages[k], s[0], state_.at(2 * k + 1, lane));
+        }
+    }
+
+    // The `steps` samples before each segment but a channel's first, for the state they leave behind.
+    void warm_up(int64_t steps) {
+        SosLanes<Sample> lanes = silence();
+        for (int lane = 0; lane < count_; ++lane)
+            if (stream(lane).segment > 0) lanes.x[lane] = input(lane, -steps);
+        call_.run(call_.stages, call_.sections, state_.data(), lanes, steps);
+    }
+
+    // Samples [from, to) of every segment that long; the lanes of shorter ones run idle.
+    void advance(int64_t from, int64_t to, bool write) {
+        SosLanes<Sample> lanes = silence();
+        for (int lane = 0; lane < count_; ++lane) {
+            const Stream& s = stream(lane);
+            if (s.length < to) continue;
+            lanes.x[lane] = input(lane, from);
+            if (write && call_.y) lanes.y[lane] = call_.y + s.channel * call_.y_channel_stride + s.start + from;
+        }
+        call_.run(call_.stages, call_.sections, state_.data(), lanes, to - from);
+    }
+
+    // The shortest segment longer than `done`, or 0: the last segment of a channel may be shorter than others.
+    int64_t next_end(int64_t done) const {
+        int64_t end = 0;
+        for (int lane = 0; lane < count_; ++lane)
+            if (stream(lane).length > done && (end == 0 || stream(lane).length < end)) end = stream(lane).length;
+        return end;
+    }
+
+    // The segments; `write` is for the output and the checkpoints. finished(lane) is called when a lane's segment has
+    // ended and the state is still its own.
+    template <class Finished>
+    void filter(bool write, Finished&& finished) {
+        int64_t done = 0;
+        while (const int64_t end = next_end(done)) {
+            if (write && call_.checkpoints) advance_recording(done, end);
+            else advance(done, end, write);
+            for (int lane = 0; lane < count_; ++lane)
+                if (stream(lane).length == end) finished(lane);
+            done = end;
+        }
+    }
+
+    // Where a lane's state at `position` of its segment, the start of a tile, belongs among a call's checkpoints.
+    int64_t checkpoint_at(int lane, int64_t position) const {
+        const Stream& s = stream(lane);
+        const int64_t index = (s.start + position) / checkpoint_steps;
+        return (s.channel * call_.checkpoints_per_channel() + index) * 2 * call_.sections;
+    }
+
+private:
+    static constexpr double rest[2] = {0, 0};
+
+    // Segments start at a checkpoint; `from` may lie between two, where a shorter segment has ended.
+    void advance_recording(int64_t from, int64_t to) {
+        while (from < to) {
+            if (from % checkpoint_steps == 0) {
+                double* kept[max_lanes] = {};
+                for (int lane = 0; lane < count_; ++lane)
+                    if (stream(lane).length > from) kept[lane] = call_.checkpoints + checkpoint_at(lane, from);
+                call_.kernels->from_vectors(state_.data(), call_.sections, kept);
+            }
+            const int64_t next = std::min(to, next_checkpoint(from));
+            advance(from, next, true);
+            from = next;
+        }
+    }
+
+    // Neighbouring streams share a vector: segments of one channel, which lie apart as the plan chose, or, where
+    // channels alternate in memory, adjacent channels, whose samples then load as a vector.
+    Stream locate(int64_t index) const {
+        const bool alternating = call_.x_channel_stride == 1 && call_.x_time_stride != 1;
+        const int64_t segments = call_.plan.segments;
+        const int64_t segment = alternating ? index / call_.channels : index % segments;
+        const int64_t start = segment * call_.plan.length;
+        return {alternating ? index % call_.channels : index / segments, segment, start,
+                std::min(call_.plan.length, call_.samples - start)};
+    }
+
+    const Sample* input(int lane, int64_t offset) const {
+        const Stream& s = stream(lane);
+        return call_.x + s.channel * call_.x_channel_stride + (s.start + offset) * call_.x_time_stride;
+    }
+
+    SosLanes<Sample> silence() const {
+        SosLanes<Sample> lanes = {};
+        lanes.x_stride = call_.x_time_stride;
+        return lanes;
+    }
+
+    const SosCall<Sample>& call_;
+    int count_;
+    Stream streams_[max_lanes];
+    LaneState state_;
+};
+
+}  // namespace torchfx
+
+#endif

@@ -1,0 +1,132 @@
+// VD x VD transposes: rows[i] lane j <-> rows[j] lane i. For *_kernels.cpp only, see vec.h.
+#ifndef TORCHFX_SUPPORT_TRANSPOSE_H
+#define TORCHFX_SUPPORT_TRANSPOSE_H
+
+#include "support/vec.h"
+
+namespace torchfx {
+namespace TORCHFX_ISA_NAMESPACE {
+
+#if TORCHFX_VD == 1
+
+TORCHFX_INLINE void transpose(vd (&)[1]) {}
+TORCHFX_INLINE void transpose(vh (&)[1]) {}
+
+#elif TORCHFX_VD == 2
+
+template <class V>
+TORCHFX_INLINE void transpose_2x2(V (&r)[2]) {
+    const V low = __builtin_shufflevector(r[0], r[1], 0, 2);
+    r[1] = __builtin_shufflevector(r[0], r[1], 1, 3);
+    r[0] = low;
+}
+TORCHFX_INLINE void transpose(vd (&r)[2]) { transpose_2x2(r); }
+TORCHFX_INLINE void transpose(vh (&r)[2]) { transpose_2x2(r); }
+
+#elif TORCHFX_VD == 4
+
+TORCHFX_INLINE void transpose(vd (&r)[4]) {
+    const vd a = __builtin_shufflevector(r[0], r[1], 0, 4, 2, 6), b = __builtin_shufflevector(r[0], r[1], 1, 5, 3, 7);
+    const vd c = __builtin_shufflevector(r[2], r[3], 0, 4, 2, 6), d = __builtin_shufflevector(r[2], r[3], 1, 5, 3, 7);
+    r[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
+    r[1] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
+    r[2] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
+    r[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+}
+
+TORCHFX_INLINE void transpose(vh (&r)[4]) {
+    const vh a = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5), b = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7);
+    const vh c = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5), d = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
+    r[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
+    r[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
+    r[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
+    r[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+}
+
+#elif TORCHFX_VD == 8
+
+// Pairs within 128 bits first, then two rounds that move whole 128-bit quarters: one instruction per result.
+TORCHFX_INLINE void transpose(vd (&r)[8]) {
+    vd pair[8], quad[8];
+    for (int i = 0; i < 4; ++i) {
+        pair[2 * i] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+        pair[2 * i + 1] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    }
+    for (int half = 0; half < 8; half += 4)
+        for (int j = 0; j < 2; ++j) {
+            quad[half + j] = __builtin_shufflevector(pair[half + j], pair[half + 2 + j], 0, 1, 4, 5, 8, 9, 12, 13);
+            quad[half + 2 + j] = __builtin_shufflevector(pair[half + j], pair[half + 2 + j], 2, 3, 6, 7, 10, 11, 14, 15);
+        }
+    for (int j = 0; j < 4; ++j) {
+        r[j] = __builtin_shufflevector(quad[j], quad[4 + j], 0, 1, 4, 5, 8, 9, 12, 13);
+        r[4 + j] = __builtin_shufflevector(quad[j], quad[4 + j], 2, 3, 6, 7, 10, 11, 14, 15);
+    }
+}
+
+TORCHFX_INLINE void transpose(vh (&r)[8]) {
+    vh pair[8], quad[8];
+    for (int i = 0; i < 8; i += 2) {
+        pair[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        pair[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+    for (int half = 0; half < 8; half += 4)
+        for (int j = 0; j < 2; ++j) {
+            quad[half + 2 * j] = __builtin_shufflevector(pair[half + j], pair[half + 2 + j], 0, 1, 8, 9, 4, 5, 12, 13);
+            quad[half + 2 * j + 1] = __builtin_shufflevector(pair[half + j], pair[half + 2 + j], 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    for (int j = 0; j < 4; ++j) {
+        r[j] = __builtin_shufflevector(quad[j], quad[4 + j], 0, 1, 2, 3, 8, 9, 10, 11);
+        r[4 + j] = __builtin_shufflevector(quad[j], quad[4 + j], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+}
+
+// From memory: halves of two rows are joined as they are loaded, and all that is left happens within 128 bits, where
+// shuffles leave the multiply-adds around them alone.
+TORCHFX_INLINE vh load_halves(const float* low, const float* high) {
+    return (vh)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(low)), _mm_loadu_ps(high), 1);
+}
+TORCHFX_INLINE void load_transposed(const float* const (&rows)[8], vh (&r)[8]) {
+    for (int i = 0; i < 8; i += 4) {
+        vh half[4];
+        for (int j = 0; j < 4; ++j) half[j] = load_halves(rows[j] + i, rows[4 + j] + i);
+        const vh a = __builtin_shufflevector(half[0], half[1], 0, 8, 1, 9, 4, 12, 5, 13);
+        const vh b = __builtin_shufflevector(half[0], half[1], 2, 10, 3, 11, 6, 14, 7, 15);
+        const vh c = __builtin_shufflevector(half[2], half[3], 0, 8, 1, 9, 4, 12, 5, 13);
+        const vh d = __builtin_shufflevector(half[2], half[3], 2, 10, 3, 11, 6, 14, 7, 15);
+        r[i] = __builtin_shufflevector(a, c, 0, 1, 8, 9, 4, 5, 12, 13);
+        r[i + 1] = __builtin_shufflevector(a, c, 2, 3, 10, 11, 6, 7, 14, 15);
+        r[i + 2] = __builtin_shufflevector(b, d, 0, 1, 8, 9, 4, 5, 12, 13);
+        r[i + 3] = __builtin_shufflevector(b, d, 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+}
+
+#endif
+
+#if TORCHFX_VD != 8
+TORCHFX_INLINE void load_transposed(const float* const (&rows)[VD], vh (&r)[VD]) {
+    for (int i = 0; i < VD; ++i) r[i] = load_half(rows[i]);
+    transpose(r);
+}
+#endif
+
+TORCHFX_INLINE void load_transposed(const double* const (&rows)[VD], vd (&r)[VD]) {
+    for (int i = 0; i < VD; ++i) r[i] = load(rows[i]);
+    transpose(r);
+}
+
+// VD rows of VD each, from memory to memory.
+TORCHFX_INLINE void transpose(const float* const (&from)[VD], float* const (&to)[VD]) {
+    vh r[VD];
+    load_transposed(from, r);
+    for (int i = 0; i < VD; ++i) store_half(to[i], r[i]);
+}
+TORCHFX_INLINE void transpose(const double* const (&from)[VD], double* const (&to)[VD]) {
+    vd r[VD];
+    load_transposed(from, r);
+    for (int i = 0; i < VD; ++i) store(to[i], r[i]);
+}
+
+}  // namespace TORCHFX_ISA_NAMESPACE
+}  // namespace torchfx
+
+#endif
