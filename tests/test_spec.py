@@ -1,11 +1,14 @@
 """Modules from text, as the command line takes them."""
 
+import inspect
+
 import pytest
 
 import torchfx as fx
 from torchfx import spec
+from torchfx.catalogue import available
 from torchfx.errors import ArgumentError
-from torchfx.processor import Processor
+from torchfx import Processor
 
 
 @pytest.mark.parametrize(
@@ -26,7 +29,7 @@ from torchfx.processor import Processor
         ("fir:[0.5, 0.25,-1e-3]", "FIR(3 taps)"),
         (
             "designablefir:[300,3400],101,window=hann,pass_zero=false",
-            "DesignableFIR(cutoff=[300.0, 3400.0], num_taps=101, window='hann', pass_zero=False)",
+            "DesignableFIR(cutoff=[300, 3400], num_taps=101, window='hann', pass_zero=False)",
         ),
     ],
 )
@@ -51,8 +54,8 @@ def test_text_becomes_a_module(text, shown):
         ("hibutterworth:80dB", "cutoff must be a number, got '80dB'"),
         ("hibutterworth:80,order=2.5", "order must be a whole number, got '2.5'"),
         ("gain:1,clamp=maybe", "clamp must be true or false, got 'maybe'"),
-        ("gain:1,volts", "gain_type must be one of amplitude/db/power, got 'volts'"),
-        ("designablefir:[300,x],101", "cutoff must be a number, a list such as"),
+        ("gain:1,volts", "gain_type must be one of amplitude, db, power, got 'volts'"),
+        ("designablefir:[300,x],101", "cutoff must be a number, got 'x'"),
         ("designablefir:[300,101", r"brackets must come in pairs, got '\[300,101'"),
         ("hibutterworth:-80", r"cutoff must lie in \(0, fs/2\) Hz, got -80"),
     ],
@@ -65,5 +68,13 @@ def test_bad_text_raises(text, message):
 def test_everything_public_is_available():
     public = {getattr(module, name) for module in (fx.filter, fx.effect) for name in module.__all__}
     abstract = {fx.filter.Filter, fx.filter.IIR}
-    assert set(spec.available().values()) == public - abstract
+    assert {entry.load() for entry in available().values()} == public - abstract
     assert all(issubclass(cls, Processor) for cls in public)
+
+
+def test_what_is_read_from_source_is_what_the_classes_say():
+    for entry in available().values():
+        cls = entry.load()
+        assert entry.signature() == inspect.signature(cls)
+        assert entry.summary == inspect.getdoc(cls).splitlines()[0]
+        assert [type(each) for each in entry.declarations] == [type(each) for each in cls.declarations.values()]

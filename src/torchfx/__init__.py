@@ -1,4 +1,4 @@
-"""Audio DSP for PyTorch: exact, fast, differentiable filters and effects as `nn.Module`s.
+"""Audio DSP for PyTorch: filters and effects as `nn.Module`s, fast, exact and differentiable.
 
     wave | HiButterworth(80, order=4) | Gain("-3dB")
 
@@ -10,44 +10,62 @@ them are, and the operators in `torch.ops.torchfx_ext` are registered.
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import sys as _sys
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from torchfx import effect, filter
-    from torchfx.chain import FilterChain, Parallel
-    from torchfx.errors import ArgumentError, ArgumentTypeError, AudioFileError, SampleRateError, TorchFXError
-    from torchfx.plan import Plan
+if _TYPE_CHECKING:
+    from torchfx import effect, filter, parameters, realtime
+    from torchfx.core.context import Memoryless, WithContext
+    from torchfx.core.processor import FilterChain, Parallel, Processor
+    from torchfx.core.wave import Wave
+    from torchfx.errors import (
+        ArgumentError,
+        ArgumentTypeError,
+        AudioFileError,
+        SampleRateError,
+        StreamError,
+        TorchFXError,
+    )
+    from torchfx.plan import LTI, Plan
     from torchfx.rate import sample_rate
     from torchfx.suggest import Suggestion, suggest_device
-    from torchfx.wave import Wave
 
 __all__ = [
+    "LTI",
     "ArgumentError",
     "ArgumentTypeError",
     "AudioFileError",
     "FilterChain",
+    "Memoryless",
     "Parallel",
     "Plan",
+    "Processor",
     "SampleRateError",
+    "StreamError",
     "Suggestion",
     "TorchFXError",
     "Wave",
+    "WithContext",
     "effect",
     "filter",
+    "parameters",
+    "realtime",
     "sample_rate",
     "suggest_device",
 ]
 
-_MODULES = ("wave", "plan", "chain", "rate", "suggest", "errors")  # where the names above live
+_MODULES = ("core.wave", "core.processor", "core.context", "plan", "rate", "suggest", "errors")
+_PACKAGES = ("effect", "filter", "parameters", "realtime")
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name == "__version__":
         from importlib.metadata import version
 
         return version("torchfx")
+    if name == "parameters":  # needs no PyTorch
+        return _import_module("torchfx.parameters")
     if name not in __all__:
         raise AttributeError(f"module 'torchfx' has no attribute {name!r}")
     _load_all()
@@ -55,15 +73,17 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__"})
+    return [*__all__, "__version__", "profiler"]
 
 
 def _load_all() -> None:
     """Bind every public name; the modules load each other, so one of them is as slow as all."""
-    found = {name: value for module in _MODULES for name, value in vars(import_module(f"torchfx.{module}")).items()}
-    packages = {name: import_module(f"torchfx.{name}") for name in ("effect", "filter")}
-    globals().update({name: {**found, **packages}[name] for name in __all__})
+    found = {}
+    for module in _MODULES:
+        found.update(vars(_import_module(f"torchfx.{module}")))
+    found.update({name: _import_module(f"torchfx.{name}") for name in _PACKAGES})
+    globals().update({name: found[name] for name in __all__})
 
 
-if "torch" in sys.modules:
+if "torch" in _sys.modules:
     _load_all()

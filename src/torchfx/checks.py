@@ -8,35 +8,30 @@ from typing import Any
 
 from torchfx.errors import ArgumentError, ArgumentTypeError, SampleRateError
 
-__all__ = ["finite_number", "positive_number", "sample_rate", "whole_number"]
+__all__ = ["finite_number", "number_text", "sample_rate", "whole_number"]
 
 
 def finite_number(name: str, value: Any, unit: str = "") -> float:
-    """Return `value` as a float, or raise: it must be a finite real number (or a tensor holding one)."""
-    if isinstance(value, bool) or not (isinstance(value, Real) or _is_scalar_tensor(value)):
-        raise ArgumentTypeError(f"{name} must be a number{_in(unit)}, got {_shown(value)}")
-    if getattr(value, "requires_grad", False):
-        raise ArgumentError(f"{name} cannot be learned here, got a tensor that requires a gradient; pass a number")
-    number = float(value)
+    """Return `value` as a float, or raise: it must be a finite real number (or an array holding one)."""
+    if isinstance(value, bool) or not (isinstance(value, Real) or _is_scalar_array(value)):
+        raise ArgumentTypeError(f"{name} must be a number{f' in {unit}' if unit else ''}, got {_shown(value)}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if not math.isfinite(number):
-        raise ArgumentError(f"{name} must be finite, got {number}{_space(unit)}")
+        raise ArgumentError(f"{name} must be finite, got {number}{f' {unit}' if unit else ''}")
     return number
 
 
-def positive_number(name: str, value: Any, unit: str = "") -> float:
-    """Return `value` as a float, or raise: it must be finite and above zero."""
-    number = finite_number(name, value, unit)
-    if number <= 0:
-        raise ArgumentError(f"{name} must lie in (0, inf){_space(unit)}, got {number:g}{_space(unit)}")
-    return number
-
-
-def whole_number(name: str, value: Any, minimum: int) -> int:
-    """Return `value` as an int, or raise: it must be a whole number of at least `minimum`."""
+def whole_number(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:
+    """Return `value` as an int, or raise: it must be a whole number of at least `minimum`, at most `maximum`."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise ArgumentTypeError(f"{name} must be a whole number >= {minimum}, got {_shown(value)}")
     if value < minimum:
         raise ArgumentError(f"{name} must be a whole number >= {minimum}, got {value}")
+    if maximum is not None and value > maximum:
+        raise ArgumentError(f"{name} must be a whole number <= {maximum}, got {value}")
     return int(value)
 
 
@@ -50,19 +45,13 @@ def sample_rate(value: Any) -> float:
     return int(rate) if rate.is_integer() else rate
 
 
-def _is_scalar_tensor(value: Any) -> bool:
-    if getattr(value, "ndim", None) != 0 or not hasattr(value, "dtype"):
-        return False
-    kind = getattr(value.dtype, "kind", None)  # NumPy's
-    return kind in "fiu" if kind else not value.is_complex()
+def number_text(value: float) -> str:
+    """Return a number as people write it, with all the digits it has: 80, 0.1, 22049.9999999."""
+    return str(int(value)) if math.isfinite(value) and float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
-def _in(unit: str) -> str:
-    return f" in {unit}" if unit else ""
-
-
-def _space(unit: str) -> str:
-    return f" {unit}" if unit else ""
+def _is_scalar_array(value: Any) -> bool:
+    return getattr(value, "ndim", None) == 0 and getattr(getattr(value, "dtype", None), "kind", "") in tuple("fiu")
 
 
 def _shown(value: Any) -> str:

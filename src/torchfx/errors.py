@@ -7,7 +7,15 @@ them too.
 
 from __future__ import annotations
 
-__all__ = ["ArgumentError", "ArgumentTypeError", "AudioFileError", "SampleRateError", "TorchFXError", "TraceError"]
+__all__ = [
+    "ArgumentError",
+    "ArgumentTypeError",
+    "AudioFileError",
+    "SampleRateError",
+    "StreamError",
+    "TorchFXError",
+    "TraceError",
+]
 
 
 class TorchFXError(Exception):
@@ -24,6 +32,10 @@ class ArgumentTypeError(TorchFXError, TypeError):
 
 class SampleRateError(ArgumentError):
     """A sample rate is missing, or two of them disagree."""
+
+
+class StreamError(ArgumentTypeError):
+    """A module cannot run block by block: it needs the whole signal, or more of it than a block."""
 
 
 class AudioFileError(TorchFXError, OSError):

@@ -12,7 +12,7 @@ from torch import nn
 
 from torchfx import audio_io
 from torchfx.errors import ArgumentError, AudioFileError, TorchFXError
-from torchfx.wave import Wave
+from torchfx.core.wave import Wave
 
 __all__ = ["Outcome", "plan_outputs", "process_files"]
 

@@ -5,25 +5,24 @@ It is a context variable, so threads and asynchronous tasks each see their own; 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
+from types import TracebackType
 
+from torchfx.checks import number_text
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.errors import SampleRateError
 
-__all__ = ["ambient_rate", "resolve_rate", "sample_rate"]
+__all__ = ["ambient", "ambient_rate", "resolve_rate", "sample_rate"]
 
-_ambient: ContextVar[float | None] = ContextVar("torchfx_sample_rate", default=None)
+ambient: ContextVar[float | None] = ContextVar("torchfx_sample_rate", default=None)
 
 
 def ambient_rate() -> float | None:
     """Return the sample rate (Hz) of the wave being processed, or None outside of one."""
-    return _ambient.get()
+    return ambient.get()
 
 
-@contextmanager
-def sample_rate(fs: float) -> Iterator[None]:
+class sample_rate:  # noqa: N801  (used like a function)
     """Let modules built without `fs` use this rate (Hz) on plain tensors.
 
     `wave | module` does this by itself.
@@ -36,11 +35,21 @@ def sample_rate(fs: float) -> Iterator[None]:
         >>> y.shape
         torch.Size([2, 64])
     """
-    token = _ambient.set(checked_rate(fs))
-    try:
-        yield
-    finally:
-        _ambient.reset(token)
+
+    def __init__(self, fs: float) -> None:
+        """Check the rate."""
+        self.fs = checked_rate(fs)
+        self._tokens: list[Token[float | None]] = []
+
+    def __enter__(self) -> None:
+        """Set the rate."""
+        self._tokens.append(ambient.set(self.fs))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Set the rate that was there before."""
+        ambient.reset(self._tokens.pop())
 
 
 def resolve_rate(own: float | None, rate: float | None, who: str) -> float:
@@ -54,7 +63,7 @@ def resolve_rate(own: float | None, rate: float | None, who: str) -> float:
         return rate
     if rate is not None and rate != own:
         raise SampleRateError(
-            f"{who} was built for fs={own:g} Hz but the signal has fs={rate:g} Hz; "
+            f"{who} was built for fs={number_text(own)} Hz but the signal has fs={number_text(rate)} Hz; "
             f"resample the signal, or build the filter without fs to follow it"
         )
     return own

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.checks import whole_number
 from torchfx.errors import ArgumentTypeError
-from torchfx.plan import lower
-from torchfx.rate import sample_rate
+from torchfx.plan import plan_of
+from torchfx.rate import ambient_rate, sample_rate
 
 __all__ = ["Suggestion", "suggest_device"]
 
@@ -122,11 +122,11 @@ def _cost(chain: nn.Module, shape: tuple[int, int], device: str) -> float:
 
 def _measured(chain: nn.Module, shape: tuple[int, int], device: str) -> float:
     # The plan names modules by their own parameters; those inside of a plain module are in its repr alone.
-    key = (str(lower(chain)), repr(chain), shape, device, torch.get_num_threads())
+    key = (str(plan_of(chain, ambient_rate())), repr(chain), shape, device, torch.get_num_threads())
     if key not in _costs:
         module = copy.deepcopy(chain).to(device)  # the chain itself stays where it is
         x = torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(device)
-        _costs[key] = _median_time(lambda: lower(module).run(x))
+        _costs[key] = _median_time(lambda: plan_of(module, ambient_rate()).run(x))
     return _costs[key]
 
 

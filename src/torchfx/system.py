@@ -8,7 +8,7 @@ from importlib import metadata
 
 import torch
 
-from torchfx._ops.paths import cpu_path, other_path
+from torchfx._ops import rows
 
 __all__ = ["describe"]
 
@@ -20,9 +20,12 @@ def describe() -> dict[str, str]:
     facts = {package: _version(package) for package in PACKAGES}
     facts["python"] = f"{platform.python_version()} ({platform.system()} {platform.machine()})"
     facts["threads"] = f"{torch.get_num_threads()} of {os.cpu_count()} processors"
-    facts["cpu path"] = cpu_path()
+    forward = next(row for row in rows if row.operator == "sos_forward")
+    facts["cpu path"] = forward.text("cpu")
     facts["gpu"] = _gpu()
-    facts["gpu path"] = other_path()
+    facts["gpu path"] = forward.text("cuda")
+    for row in rows:
+        facts[row.operator] = ", ".join(f"{device}: {file}" for device, file in row.backends.items())
     return facts
 
 

@@ -29,7 +29,7 @@ def test_designs_are_scipys(cutoff, taps, window, pass_zero):
     ("arguments", "error", "message"),
     [
         ((30000, 101, 44100), ArgumentError, r"\(0, 22050\) Hz, got 30000"),
-        (([3400, 300], 101, 44100), ArgumentError, r"ascending frequencies in Hz, got \[3400.0, 300.0\]"),
+        (([3400, 300], 101, 44100), ArgumentError, r"ascending frequencies in Hz, got \[3400, 300\]"),
         (([], 101, 44100), ArgumentError, "one or more ascending"),
         (("80", 101, 44100), ArgumentTypeError, "got '80'"),
         ((1000, 0, 44100), ArgumentError, "num_taps must be a whole number >= 1, got 0"),
@@ -47,10 +47,11 @@ def test_designs_are_scipys(cutoff, taps, window, pass_zero):
         ((1000, 101, 44100, 8.6), ArgumentTypeError, r"window must be a name or a pair \(name, parameter\), got 8.6"),
         ((1000, 101, 44100, ("kaiser",)), ArgumentTypeError, r"pair \(name, parameter\), got \('kaiser',\)"),
         ((1000, 101, 44100, ("kaiser", "x")), ArgumentTypeError, "window's parameter must be a number, got 'x'"),
-        ((1000, 101, 44100, "hann", "lowpass"), ArgumentTypeError, "pass_zero must be True or False, got 'lowpass'"),
+        ((1000, 101, 44100, "hann", 1), ArgumentTypeError, "pass_zero must be True or False, got 1"),
+        ((1000, 101, 44100, "hann", "low"), ArgumentError, "pass_zero must be one of lowpass, .*, got 'low'"),
+        ((1000, 101, 44100, "hann", "bandpass"), ArgumentError, "cutoff must hold two edges or more for a bandpass"),
         ((1000, 2, 44100, "hann"), ArgumentError, "num_taps must leave the window 'hann' more than zeros, got 2"),
-        ((np.array([300, 3400]), 101, 44100), ArgumentTypeError, "sequence of numbers in Hz, got array"),
-        ((torch.tensor(1000.0, requires_grad=True), 101, 44100), ArgumentError, "cutoff .* cannot be learned"),
+        ((torch.tensor(1000.0, requires_grad=True), 101, 44100), ArgumentError, "cutoff cannot be learned here"),
     ],
 )
 def test_bad_arguments_raise(arguments, error, message):

@@ -60,11 +60,11 @@ def test_bad_orders_raise(order, error):
 
 
 def test_bad_ripples_and_rates_raise():
-    with pytest.raises(ArgumentError, match=r"ripple must lie in \(0, inf\) dB, got 0 dB"):
+    with pytest.raises(ArgumentError, match=r"ripple must lie in \(0, 3000\] dB, got 0"):
         chebyshev1(1000, 2, 0, 48000, "lowpass")
     with pytest.raises(ArgumentError, match=r"fs must lie in \(0, inf\) Hz, got -1"):
         butterworth(1000, 2, -1, "lowpass")
-    with pytest.raises(ArgumentError, match=r"ripple must lie in \(0, 3000\] dB, got 4000 dB"):
+    with pytest.raises(ArgumentError, match=r"ripple must lie in \(0, 3000\] dB, got 4000"):
         chebyshev1(1000, 2, 4000, 48000, "lowpass")
     with pytest.raises(ArgumentError, match="ripple cannot be learned here"):
         chebyshev1(1000, 2, torch.tensor(1.0, requires_grad=True), 48000, "lowpass")

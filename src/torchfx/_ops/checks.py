@@ -5,51 +5,60 @@ They run at every call of a few microseconds, hence `is` for dtypes and `dim()` 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["check_finite", "check_same_device", "check_signal", "check_sos", "check_stable", "check_state"]
+__all__ = ["check_coefficients", "check_finite", "check_signal", "check_stable", "check_state", "leading_dimensions"]
 
 FLOAT32, FLOAT64 = torch.float32, torch.float64
 
 
 def check_signal(x: Tensor) -> None:
-    """Raise unless `x` is a non-empty float32 or float64 tensor (..., time)."""
+    """Raise unless `x` is a float32 or float64 tensor (..., time)."""
     dtype = x.dtype
     if dtype is not FLOAT32 and dtype is not FLOAT64:
         raise ArgumentTypeError(
             f"x must be float32 or float64, got {x.dtype}; convert it first, e.g. x.float() "
             f"(half precision would lose the filter's state)"
         )
-    if x.dim() == 0 or x.numel() == 0:
-        raise ArgumentError(f"x must hold samples, shape (..., time), got the empty shape {tuple(x.shape)}")
+    if x.dim() == 0:
+        raise ArgumentError("x must have the shape (..., time), got a tensor without dimensions")
 
 
-def check_sos(sos: Tensor) -> int:
-    """Return the number of sections, or raise unless `sos` is float64 (sections, 6)."""
-    if sos.dtype is not FLOAT64:
-        raise ArgumentTypeError(f"sos must be float64, got {sos.dtype}")
-    if sos.dim() == 2:
-        sections, columns = sos.shape
-        if columns == 6 and sections > 0:
-            return sections
-    raise ArgumentError(f"sos must have the shape (sections >= 1, 6), got {tuple(sos.shape)}")
+def check_coefficients(name: str, values: Tensor, shape: str, core: Sequence[int | None], x: Tensor) -> None:
+    """Raise unless coefficients are float64, end in these dimensions (None: any size >= 1) and lie where x lies."""
+    if values.dtype is not FLOAT64:
+        raise ArgumentTypeError(f"{name} must be float64, got {values.dtype}")
+    own = values.shape[-len(core) :]
+    if len(own) != len(core) or any(size != want if want else size < 1 for size, want in zip(own, core, strict=True)):
+        raise ArgumentError(f"{name} must have the shape {shape}, got {tuple(values.shape)}")
+    _check_device(name, values, x)
 
 
-def check_state(state: Tensor, shape: tuple[int, ...]) -> None:
-    """Raise unless `state` is float64 of exactly this shape."""
-    if state.dtype != torch.float64:
-        raise ArgumentTypeError(f"state must be float64, got {state.dtype}")
-    if tuple(state.shape) != shape:
-        raise ArgumentError(f"state must have the shape {shape} (SciPy's zi), got {tuple(state.shape)}")
+def leading_dimensions(name: str, values: Tensor, core: int, x: Tensor) -> Sequence[int]:
+    """Return the result's leading dimensions: those of the signal and the coefficients, broadcast."""
+    if values.dim() == core:
+        return x.shape[:-1]
+    own = values.shape[: values.dim() - core]
+    try:
+        return torch.broadcast_shapes(x.shape[:-1], own)
+    except RuntimeError:
+        raise ArgumentError(
+            f"{name}'s leading dimensions must broadcast with the signal's {tuple(x.shape[:-1])}, got {tuple(own)}"
+        ) from None
 
 
-def check_same_device(x: Tensor, name: str, other: Tensor) -> None:
-    """Raise unless the other tensor lies where the signal lies."""
-    if not (other.is_cpu and x.is_cpu) and other.device != x.device:
-        raise ArgumentError(f"{name} must be on the signal's device {x.device}, got {other.device}")
+def check_state(state: Tensor, shape: Sequence[int], x: Tensor, name: str = "state") -> None:
+    """Raise unless a state is float64 of exactly this shape and lies where x lies."""
+    if state.dtype is not FLOAT64:
+        raise ArgumentTypeError(f"{name} must be float64, got {state.dtype}")
+    if tuple(state.shape) != tuple(shape):
+        raise ArgumentError(f"{name} must have the shape {tuple(shape)} (SciPy's zi), got {tuple(state.shape)}")
+    _check_device(name, state, x)
 
 
 def check_finite(name: str, values: Tensor) -> None:
@@ -66,11 +75,19 @@ def check_stable(sos: Tensor) -> None:
     The poles of 1 + a1/z + a2/z^2 lie inside exactly when |a2| < 1 and |a1| < 1 + a2 (the stability triangle).
     """
     check_finite("sos", sos)
-    for k, (_, _, _, a0, a1, a2) in enumerate(sos.tolist()):
-        if a0 == 0:
-            raise ArgumentError(f"sos: section {k} has a0 = 0, it must not be zero")
-        if not (abs(a2 / a0) < 1 and abs(a1 / a0) < 1 + a2 / a0):
-            raise ArgumentError(
-                f"sos: section {k} is unstable: its poles must lie inside the unit circle, "
-                f"got a = [{a0:.17g}, {a1:.17g}, {a2:.17g}]"
-            )
+    rows = sos.detach().reshape(-1, sos.shape[-2], 6)
+    for i, row in enumerate(rows.tolist()):
+        for k, (_, _, _, a0, a1, a2) in enumerate(row):
+            where = f"section {k}" + (f" of row {i}" if len(rows) > 1 else "")
+            if a0 == 0:
+                raise ArgumentError(f"sos: {where} has a0 = 0, it must not be zero")
+            if not (abs(a2 / a0) < 1 and abs(a1 / a0) < 1 + a2 / a0):
+                raise ArgumentError(
+                    f"sos: {where} is unstable: its poles must lie inside the unit circle, "
+                    f"got a = [{a0:.17g}, {a1:.17g}, {a2:.17g}]"
+                )
+
+
+def _check_device(name: str, other: Tensor, x: Tensor) -> None:
+    if not (other.is_cpu and x.is_cpu) and other.device != x.device:
+        raise ArgumentError(f"{name} must be on the signal's device {x.device}, got {other.device}")

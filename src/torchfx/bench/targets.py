@@ -17,7 +17,7 @@ import torch
 
 from torchfx import _ops
 from torchfx._ops import native
-from torchfx._ops.strided import raise_for
+from torchfx._ops.memory import raise_for
 from torchfx.bench import chains, gradients, signals
 from torchfx.bench.chains import Chain
 from torchfx.bench.contenders import scipy_signal, torchfx_library

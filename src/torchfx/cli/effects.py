@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
-
-from torchfx import spec
-from torchfx.cli.console import out
+from torchfx.catalogue import available
+from torchfx.cli.streams import answer
+from torchfx.spec import signature_text
 
 __all__ = ["run"]
 
 
 def run() -> int:
     """Print each filter and effect with its parameters and the first line of its documentation."""
-    known = spec.available()
-    texts = {name: spec.signature_text(cls) for name, cls in sorted(known.items())}
-    width = max(map(len, texts.values()))
-    for name, text in texts.items():
-        summary = (inspect.getdoc(known[name]) or "").splitlines()[0]
-        out.print(f"{text:<{width}}  {summary}", markup=False)
+    lines = {signature_text(entry): entry.summary for _, entry in sorted(available().items())}
+    width = max(map(len, lines))
+    answer("".join(f"{text:<{width}}  {summary}\n" for text, summary in lines.items()))
     return 0

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from torchfx import spec
-from torchfx.chain import FilterChain
+from torchfx.core.processor import FilterChain
 from torchfx.cli.console import err, fail, out
 from torchfx.errors import ArgumentError, AudioFileError
 from torchfx.processing import Outcome, plan_outputs, process_files

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -10,18 +9,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 from torch import Tensor
 
-from torchfx.checks import finite_number, whole_number
-from torchfx.design.iir import check_cutoff, is_learned
+from torchfx.checks import sample_rate
 from torchfx.design.operator import design_operator
-from torchfx.errors import ArgumentError, ArgumentTypeError
+from torchfx.errors import ArgumentError
+from torchfx.parameters import PassZero, count, frequencies, named
+from torchfx.parameters import pass_zero as a_band
+from torchfx.parameters import window as a_window
 
 if TYPE_CHECKING:
     from torchfx.design.operator import Coefficients
 
-__all__ = ["Window", "check_band_edges", "check_pass_zero", "check_taps", "check_window", "fir_taps"]
+__all__ = ["Window", "fir_taps"]
 
 Window = str | tuple[str, float]
 CACHED = 256
+
+
+CUTOFF = named("cutoff", frequencies())
+NUM_TAPS = named("num_taps", count())
+WINDOW = named("window", a_window())
+PASS_ZERO = named("pass_zero", a_band())
 
 
 def fir_taps(
@@ -29,7 +36,7 @@ def fir_taps(
     num_taps: int,
     fs: float,
     window: Window = "hamming",
-    pass_zero: bool = True,
+    pass_zero: bool | str = True,
 ) -> Tensor:
     """Design a linear-phase FIR filter by the window method.
 
@@ -38,57 +45,24 @@ def fir_taps(
         num_taps: >= 1; odd when the response at fs/2 must pass.
         fs: sample rate, Hz.
         window: a name or (name, parameter) that `scipy.signal.get_window` knows.
-        pass_zero: True passes 0 Hz (lowpass, bandstop), False stops it (highpass, bandpass).
+        pass_zero: True passes 0 Hz (lowpass, bandstop), False stops it (highpass, bandpass); or one of these names.
 
     Returns:
         float64, (num_taps,), as `scipy.signal.firwin`. Shared: don't write to it.
     """
-    edges = check_band_edges(cutoff, fs)
-    check_taps(num_taps, edges, check_pass_zero(pass_zero))
-    name, parameter = check_window(window)
-    return _firwin(edges, num_taps, float(fs), name, parameter, pass_zero)
-
-
-def check_band_edges(cutoff: float | Sequence[float], fs: float | None) -> tuple[float, ...]:
-    """Return the cutoffs as floats, or raise unless they ascend within (0, fs/2) Hz."""
-    if isinstance(cutoff, str):
-        raise ArgumentTypeError(f"cutoff must be a number or a sequence of numbers in Hz, got {cutoff!r}")
-    if getattr(cutoff, "ndim", 0) > 0:
-        raise ArgumentTypeError(
-            f"cutoff must be a number or a sequence of numbers in Hz, got {cutoff!r}; try .tolist()"
-        )
-    given = cutoff if isinstance(cutoff, Sequence) else (cutoff,)
-    if any(is_learned(edge) for edge in given):
-        raise ArgumentError("cutoff of a window design cannot be learned, got a tensor that requires a gradient")
-    edges = tuple(check_cutoff(edge, fs) for edge in given)
-    if not edges or any(low >= high for low, high in itertools.pairwise(edges)):
-        raise ArgumentError(f"cutoff must be one or more ascending frequencies in Hz, got {list(edges)}")
-    return edges
-
-
-def check_taps(num_taps: int, edges: Sequence[float], pass_zero: bool) -> int:
-    """Return the number of taps, or raise: an even number cannot pass fs/2 (a type II filter has a zero there)."""
-    count = whole_number("num_taps", num_taps, 1)
-    passes_nyquist = pass_zero == (len(edges) % 2 == 0)
-    if passes_nyquist and count % 2 == 0:
-        raise ArgumentError(f"num_taps must be odd for a filter that passes fs/2, got {count}")
-    return count
-
-
-def check_pass_zero(pass_zero: bool) -> bool:
-    """Return `pass_zero`, or raise unless it is True or False."""
-    if not isinstance(pass_zero, (bool, np.bool_)):
-        raise ArgumentTypeError(f"pass_zero must be True or False, got {pass_zero!r}")
-    return bool(pass_zero)
-
-
-def check_window(window: Window) -> tuple[str, float | None]:
-    """Return a window's name and parameter, or raise unless it is a name or a pair of name and number."""
-    if isinstance(window, str):
-        return window, None
-    if not (isinstance(window, (tuple, list)) and len(window) == 2 and isinstance(window[0], str)):
-        raise ArgumentTypeError(f"window must be a name or a pair (name, parameter), got {window!r}")
-    return window[0], finite_number("window's parameter", window[1])
+    checked = CUTOFF.check(cutoff, sample_rate(fs))
+    edges = checked if isinstance(checked, tuple) else (checked,)
+    num_taps, band = NUM_TAPS.check(num_taps, fs), PASS_ZERO.check(pass_zero, fs)
+    if isinstance(band, str) and band.startswith("band") != (len(edges) > 1):
+        wanted = "one edge" if len(edges) > 1 else "two edges or more"
+        raise ArgumentError(f"cutoff must hold {wanted} for a {band}, got {CUTOFF.show(checked)}")
+    passes_zero = band in PassZero.NAMES[:2] if isinstance(band, str) else band
+    # A type II filter, of an even number of taps, has a zero at fs/2.
+    if passes_zero == (len(edges) % 2 == 0) and num_taps % 2 == 0:
+        raise ArgumentError(f"num_taps must be odd for a filter that passes fs/2, got {num_taps}")
+    found = WINDOW.check(window, fs)
+    name, parameter = (found, None) if isinstance(found, str) else found
+    return _firwin(edges, num_taps, float(fs), name, parameter, passes_zero)
 
 
 @design_operator(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from torchfx._ops.library import library
+from torchfx._ops.operator import library
 
 __all__ = ["design_operator"]
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
-from torchfx.checks import positive_number
+from torchfx.core.processor import Processor
 from torchfx.errors import ArgumentError
-from torchfx.processor import Processor
+from torchfx.parameters import Value, level
+from torchfx.plan import State
+from torchfx.tensors import is_readable
 
 __all__ = ["Normalize"]
 
@@ -16,30 +20,45 @@ class Normalize(Processor):
     """Scale a recording so that its largest sample, over all channels, has the magnitude `peak`.
 
     One factor serves all channels, so the stereo image stays; in a batch (..., channels, time) each item has its own.
-    Silence stays silence.
-
-    Args:
-        peak: magnitude of the largest sample afterwards, > 0.
+    Silence stays silence. A NaN or an infinity is an error.
 
     Examples:
         >>> import torch
         >>> Normalize(peak=0.5)(torch.tensor([[1.0, -4.0], [0.0, 2.0]]))
         tensor([[ 0.1250, -0.5000], [ 0.0000, 0.2500]])
+        >>> Normalize("-6dB")
+        Normalize(peak=-6 dB)
     """
 
-    def __init__(self, peak: float = 1.0) -> None:
-        """Check and keep the peak."""
-        super().__init__()
-        self.peak = positive_number("peak", peak)
+    peak: Value | str = level(default=1.0, low=0.0, open_low=True, doc="magnitude of the largest sample afterwards")
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Scale a signal (time,), (channels, time) or (..., channels, time)."""
-        if x.ndim == 0 or x.numel() == 0:
-            raise ArgumentError(f"x must hold samples, shape (..., time), got the empty shape {tuple(x.shape)}")
-        over = (-2, -1) if x.ndim > 1 else (-1,)
+    def init_state(self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype, device: Any) -> State:
+        """Return the largest magnitude heard so far: zeros (..., 1), one for all channels."""
+        return (torch.zeros((*shape[:-1], 1) if shape else (1,), dtype=dtype, device=device),)
+
+    def measure(self, x: Tensor, state: State, rate: Any) -> State:
+        """Return the largest magnitude heard so far."""
+        if x.shape[-1] == 0:
+            return state
+        over = (-2, -1) if x.dim() > 1 else (-1,)
         loudest = torch.maximum(x.amax(over, keepdim=True), -x.amin(over, keepdim=True))
-        return x / torch.where(loudest > 0, loudest / self.peak, 1.0)
+        loudest = torch.maximum(state[0], loudest.reshape(state[0].shape))
+        if is_readable(loudest) and not bool(torch.isfinite(loudest).all()):
+            raise ArgumentError(
+                "x must be finite to be normalised, got " + ("NaN" if bool(loudest.isnan().any()) else "infinity")
+            )
+        return (loudest,)
 
-    def extra_repr(self) -> str:
-        """Return the peak as text."""
-        return f"peak={self.peak:g}"
+    def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
+        """Scale by what was measured."""
+        loudest = state[0].double()
+        peak: Any = self.peak.to(loudest) if isinstance(self.peak, Tensor) else self.peak
+        factor = torch.where(loudest > 0, peak / loudest, 1.0)
+        shape = (*loudest.shape[:-1], 1, 1) if x.dim() > 1 else (1,)
+        limits = torch.finfo(x.dtype)
+        if is_readable(factor) and bool(((factor > limits.tiny) & (factor < limits.max)).all()):
+            return x * factor.to(x.dtype).reshape(shape), state
+        # The factor comes in two where float32 may not hold it: a power of two, which is exact, and what is left.
+        scale = torch.ldexp(torch.ones_like(factor), torch.frexp(factor.detach()).exponent // 2)
+        first, second = scale.to(x.dtype), (factor / scale).to(x.dtype)
+        return x * first.reshape(shape) * second.reshape(shape), state

@@ -1,1 +1,1 @@
-"""`torchfx_ext::biquad_forward`: one second-order section given as b and a."""
+"""`torchfx_ext::biquad_forward`: a cascade of one section, given as b and a."""

@@ -1,1 +1,1 @@
-"""`torchfx_ext::fir_forward`: a finite impulse response."""
+"""`torchfx_ext::fir_forward`: a finite impulse response, and its backward pass."""

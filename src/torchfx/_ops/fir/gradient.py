@@ -1,4 +1,4 @@
-"""Gradients of a finite impulse response in plain PyTorch: the definition, itself differentiable to any order.
+"""Derivatives of a finite impulse response in plain PyTorch: the definitions, themselves differentiable to any order.
 
 Output and state after are the full convolution of x and taps plus the state before, cut at the block's end. So with
 g = grad_y followed by the gradient of the state after,
@@ -6,37 +6,82 @@ g = grad_y followed by the gradient of the state after,
     grad_x[t]   = sum over k of taps[k] g[t+k]
     grad_taps[k] = sum over t of x[t] g[t+k]
     gradient of the state before = g's beginning
+
+The response is linear in the signal with its state, and in the taps: its tangent is the response to their tangents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
-__all__ = ["backward"]
+from torchfx._ops.differentiation import Gradient
 
+__all__ = ["GRADIENTS", "backward"]
 
-Forward = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+Forward = Callable[[Tensor, Tensor, "Tensor | None"], tuple[Tensor, Tensor]]
+Arguments = Sequence[Any]  # x, taps, state
 
 
 def backward(
-    forward: Forward, grad_y: Tensor, grad_after: Tensor, x: Tensor, taps: Tensor
+    forward: Forward, arguments: Arguments, grads: Sequence[Tensor | None]
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the gradients of signal, taps and state before.
+    """Return the gradients of signal, taps and state before, shaped like these.
 
     Args:
-        forward: the response itself, (signal, taps) -> (signal, state); differentiable as often as needed.
-        grad_y: gradient of the output, (..., time).
-        grad_after: gradient of the state after, (..., taps - 1), float64.
-        x: signal, (..., time).
-        taps: float64, (n,).
+        forward: the response itself; differentiable as often as needed.
+        arguments: signal (..., time), taps (..., n), state before or None.
+        grads: gradients of the output (..., time) and of the state after (..., n - 1), each None for zeros.
     """
-    time, reach = x.shape[-1], taps.numel() - 1
+    x, taps, _ = arguments
+    grad_y, grad_after = _with_zeros(arguments, grads)
+    time, reach = x.shape[-1], taps.shape[-1] - 1
     g = torch.cat([grad_y.double(), grad_after], dim=-1)
-    grad_x = forward(g.flip(-1), taps)[0].flip(-1)[..., :time]
+    grad_x = forward(g.flip(-1), taps, None)[0].flip(-1)[..., :time]
     size = time + reach
     spectrum = torch.fft.rfft(x.double(), size).conj() * torch.fft.rfft(g, size)
-    correlation = torch.fft.irfft(spectrum.reshape(-1, spectrum.shape[-1]).sum(0), size)
-    return grad_x.to(x.dtype), correlation[: reach + 1], g[..., :reach]
+    correlation = torch.fft.irfft(spectrum.sum_to_size(*taps.shape[:-1], spectrum.shape[-1]), size)
+    return grad_x.to(x.dtype).sum_to_size(x.shape), correlation[..., : reach + 1], g[..., :reach]
+
+
+def tangent(
+    forward: Forward, arguments: Arguments, tangents: Sequence[Tensor | None]
+) -> tuple[Tensor, Tensor]:
+    """Return the tangents of output and state after; arguments as those of `backward`."""
+    x, taps, state = arguments
+    by_x, by_taps, by_state = tangents
+    dy, after = forward(torch.zeros_like(x) if by_x is None else by_x, taps, by_state)
+    if by_taps is not None:
+        added, added_after = forward(x, by_taps, None)
+        dy, after = dy + added, after + added_after
+    return dy, after
+
+
+def _with_zeros(arguments: Arguments, grads: Sequence[Tensor | None]) -> tuple[Tensor, Tensor]:
+    x, taps, _ = arguments
+    leading = torch.broadcast_shapes(x.shape[:-1], taps.shape[:-1])
+    grad_y, grad_after = grads
+    if grad_y is None:
+        grad_y = x.new_zeros((*leading, x.shape[-1]))
+    if grad_after is None:
+        grad_after = x.new_zeros((*leading, taps.shape[-1] - 1), dtype=torch.float64)
+    return grad_y, grad_after
+
+
+def _first(
+    operators: Mapping[str, Callable[..., Any]],
+    arguments: Arguments,
+    kept: Sequence[Tensor],
+    grads: Sequence[Tensor | None],
+    needed: Sequence[bool],
+) -> Sequence[Tensor]:
+    """Return gradients that won't be differentiated again."""
+    x, taps, _ = arguments
+    found: Sequence[Tensor] = operators["fir_backward"](*_with_zeros(arguments, grads), x, taps, *needed)
+    return found
+
+
+GRADIENTS = {"fir_forward": Gradient(backward, tangent, first=_first)}

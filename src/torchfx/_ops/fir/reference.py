@@ -5,21 +5,62 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["DIRECT_TAPS", "direct", "through_fft"]
+from torchfx._ops.checks import check_finite
+from torchfx._ops.fir import gradient
 
 DIRECT_TAPS = 128  # from here on the transform is faster in plain PyTorch
 
 
+def fir_forward(x: Tensor, taps: Tensor, state: Tensor | None, y: Tensor, after: Tensor) -> None:
+    """Run the response on any device that has float64."""
+    check_finite("taps", taps)
+    if y.numel() == 0:
+        after.zero_() if state is None else after.copy_(state)
+        return
+    *leading, time = y.shape
+    signal = x.expand(y.shape).reshape(-1, time).double()
+    rows = taps if taps.dim() == 1 else taps.expand(*leading, taps.shape[-1])
+    rows = rows.reshape(-1, taps.shape[-1])  # one for all channels, or one for each
+    start = torch.zeros_like(after) if state is None else state
+    # A transform would spread a NaN over the whole channel.
+    directly = taps.shape[-1] <= DIRECT_TAPS or not bool(torch.isfinite(signal).all())
+    form = direct if directly else through_fft
+    out, end = form(signal, rows, start.reshape(signal.shape[0], -1))
+    y.copy_(out.reshape(y.shape))
+    after.copy_(end.reshape(after.shape))
+
+
+def fir_backward(
+    grad_y: Tensor,
+    grad_after: Tensor,
+    x: Tensor,
+    taps: Tensor,
+    need_x: bool,
+    need_taps: bool,
+    need_state: bool,
+    *results: Tensor,
+) -> None:
+    """Run the definition of the gradients."""
+    forward = torch.ops.torchfx_ext.fir_forward.default
+    found = gradient.backward(forward, (x, taps, None), (grad_y, grad_after))
+    for result, value, need in zip(results, found, (need_x, need_taps, need_state), strict=True):
+        if need:
+            result.copy_(value)
+
+
 def direct(x: Tensor, taps: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-    """Filter (channels, time) float64 as a sum over taps, from `state` (channels, taps - 1)."""
-    reach = taps.numel() - 1
-    full = torch.nn.functional.conv1d(x[:, None], taps.flip(0)[None, None], padding=reach)[:, 0]
+    """Filter (channels, time) float64 as a sum over taps (rows, n), from `state` (channels, n - 1)."""
+    channels, reach = x.shape[0], taps.shape[-1] - 1
+    if taps.shape[0] == 1:
+        full = torch.nn.functional.conv1d(x[:, None], taps.flip(-1)[:, None], padding=reach)[:, 0]
+    else:
+        full = torch.nn.functional.conv1d(x[None], taps.flip(-1)[:, None], padding=reach, groups=channels)[0]
     return _split(full, x.shape[-1], state)
 
 
 def through_fft(x: Tensor, taps: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-    """Filter (channels, time) float64 as a product of spectra, from `state` (channels, taps - 1)."""
-    size = x.shape[-1] + taps.numel() - 1
+    """Filter (channels, time) float64 as a product of spectra, arguments as those of `direct`."""
+    size = x.shape[-1] + taps.shape[-1] - 1
     full = torch.fft.irfft(torch.fft.rfft(x, size) * torch.fft.rfft(taps, size), size)
     return _split(full, x.shape[-1], state)
 

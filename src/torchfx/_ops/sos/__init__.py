@@ -1,1 +1,1 @@
-"""`torchfx_ext::sos_forward`: a cascade of second-order sections."""
+"""`torchfx_ext::sos_forward`: a cascade of second-order sections, and its backward pass."""

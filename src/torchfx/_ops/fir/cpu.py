@@ -1,0 +1,84 @@
+"""The finite impulse response on the CPU: csrc/fir."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from torchfx._ops import native
+from torchfx._ops.checks import check_finite
+from torchfx._ops.memory import address, coefficient_rows, packed, raise_for, signal_rows
+
+why_missing = native.why_missing
+
+
+def fir_forward(x: Tensor, taps: Tensor, state: Tensor | None, y: Tensor, after: Tensor) -> None:
+    """Run the response."""
+    if y.numel() == 0:
+        after.zero_() if state is None else after.copy_(state)
+        return
+    *leading, time = y.shape
+    signal, row_stride, time_stride, repeat = signal_rows(x, leading)
+    weights, rows, tap_repeat = coefficient_rows(taps, 1, leading)
+    state = None if state is None else packed(state)
+    status = native.call["fir_forward"](
+        x.dtype is torch.float64,
+        signal.data_ptr(), row_stride, time_stride, repeat, y.data_ptr(), time, y.numel() // time, time,
+        weights.data_ptr(), weights.shape[-1], rows, tap_repeat, address(state), after.data_ptr(),
+        torch.get_num_threads(),
+    )  # fmt: skip
+    if status:
+        check_finite("taps", taps)
+        raise_for(status, "fir_forward")
+
+
+def fir_backward(
+    grad_y: Tensor,
+    grad_after: Tensor,
+    x: Tensor,
+    taps: Tensor,
+    need_x: bool,
+    need_taps: bool,
+    need_state: bool,
+    grad_x: Tensor,
+    grad_taps: Tensor,
+    grad_state: Tensor,
+) -> None:
+    """Run the correlations; sums over what signal and taps were broadcast to are taken here."""
+    if grad_y.numel() == 0:
+        grad_x.zero_(), grad_taps.zero_()
+        if need_state:
+            grad_state.copy_(grad_after)
+        return
+    *leading, time = grad_y.shape
+    signal, row_stride, time_stride, repeat = signal_rows(x, leading)
+    grad, grad_row_stride, grad_time_stride, _ = signal_rows(grad_y, leading)
+    weights, rows, tap_repeat = coefficient_rows(taps, 1, leading)
+    grad_after = packed(grad_after)
+    double, channels, count = x.dtype is torch.float64, grad_y.numel() // time, weights.shape[-1]
+    threads = torch.get_num_threads()
+    if need_x:
+        by_x = grad_x if grad_x.shape == grad_y.shape else grad_x.new_empty(grad_y.shape)
+        status = native.call["fir_backward_x"](
+            double, grad.data_ptr(), grad_row_stride, grad_time_stride, grad_after.data_ptr(), channels, time,
+            weights.data_ptr(), count, rows, tap_repeat, by_x.data_ptr(), time, 0, threads,
+        )  # fmt: skip
+        if status:
+            raise_for(status, "fir_backward_x")
+        if by_x is not grad_x:
+            grad_x.copy_(by_x.sum_to_size(grad_x.shape))
+    if need_taps:
+        by_row = grad_taps if rows * count == taps.numel() else grad_taps.new_empty(*leading, count)
+        status = native.call["fir_backward_taps"](
+            double, grad.data_ptr(), grad_row_stride, grad_time_stride, grad_after.data_ptr(),
+            signal.data_ptr(), row_stride, time_stride, repeat, channels, time,
+            by_row.data_ptr(), count, rows, tap_repeat, threads,
+        )  # fmt: skip
+        if status:
+            raise_for(status, "fir_backward_taps")
+        if by_row is not grad_taps:
+            grad_taps.copy_(by_row.sum_to_size(grad_taps.shape))
+    if need_state:
+        # A state only adds to the first outputs: its gradient is theirs.
+        reach = count - 1
+        grad_state.copy_(torch.cat([grad_y[..., :reach].double(), grad_after], dim=-1)[..., :reach])

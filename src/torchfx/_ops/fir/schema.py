@@ -1,0 +1,67 @@
+"""Schemas and checks of the finite impulse response's operators.
+
+Taps are float64 (..., n); their leading dimensions broadcast with the signal's. States are float64 (..., n - 1), SciPy's
+`lfilter` zi: what past input still adds to the coming outputs.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from torchfx._ops.checks import check_coefficients, check_signal, check_state, leading_dimensions
+from torchfx._ops.operator import Operand, Operator, Shapes
+from torchfx.errors import TorchFXError
+
+__all__ = ["OPERATORS", "forward_shapes"]
+
+SIGNAL, TAPS, STATE, RESULT = Operand(1), Operand(1), Operand(1, exact=True), Operand(1, exact=True)
+
+
+def forward_shapes(x: Tensor, taps: Tensor, state: Tensor | None) -> Shapes:
+    """Return shapes and dtypes of output and state after."""
+    check_signal(x)
+    check_coefficients("taps", taps, "(..., n >= 1)", (None,), x)
+    leading = leading_dimensions("taps", taps, 1, x)
+    shape = (*leading, taps.shape[-1] - 1)
+    if state is not None:
+        check_state(state, shape, x)
+    return ((*leading, x.shape[-1]), x.dtype), (shape, torch.float64)
+
+
+def backward_shapes(
+    grad_y: Tensor,
+    grad_after: Tensor,
+    x: Tensor,
+    taps: Tensor,
+    need_x: bool,
+    need_taps: bool,
+    need_state: bool,
+) -> Shapes:
+    """Return those of the gradients; what is not needed is empty."""
+    (y_shape, _), (state_shape, _) = forward_shapes(x, taps, None)
+    if tuple(grad_y.shape) != tuple(y_shape) or grad_y.dtype != x.dtype:
+        raise TorchFXError(f"grad_y must be {x.dtype} of shape {tuple(y_shape)}, got {tuple(grad_y.shape)}")
+    check_state(grad_after, state_shape, x, "grad_after")
+    return (
+        (x.shape if need_x else (0,), x.dtype),
+        (taps.shape if need_taps else (0,), torch.float64),
+        (state_shape if need_state else (0,), torch.float64),
+    )
+
+
+OPERATORS = (
+    Operator(
+        "fir_forward(Tensor x, Tensor taps, Tensor? state=None) -> (Tensor y, Tensor after)",
+        {"x": SIGNAL, "taps": TAPS, "state": STATE},
+        (RESULT, STATE),
+        forward_shapes,
+    ),
+    Operator(
+        "fir_backward(Tensor grad_y, Tensor grad_after, Tensor x, Tensor taps, bool need_x, bool need_taps,"
+        " bool need_state) -> (Tensor grad_x, Tensor grad_taps, Tensor grad_state)",
+        {"grad_y": RESULT, "grad_after": STATE, "x": SIGNAL, "taps": TAPS},
+        ("x", "taps", STATE),
+        backward_shapes,
+    ),
+)

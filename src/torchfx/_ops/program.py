@@ -1,0 +1,179 @@
+"""Native programs: steps of a plan as one call of the C interface (csrc/program), states included.
+
+A program is an array of 64-bit integers. Steps read and write numbered buffers of one tile: 0 is the signal, 1 the
+result, the others are temporary. States are changed in place, in the tensors whose addresses the program holds.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torchfx._ops import native
+from torchfx._ops.checks import check_finite, check_stable
+from torchfx._ops.memory import coefficient_rows, empty, raise_for, signal_rows
+from torchfx.errors import TorchFXError
+
+__all__ = ["Program"]
+
+KINDS = {"sos": 0, "fir": 1, "delay": 2, "gain": 3, "clamp": 4, "add": 5, "widen": 6, "narrow": 7}
+"""The kinds of csrc/program, by name."""
+
+THRESHOLD = 1024
+SIGNAL, RESULT = 0, 1
+
+
+@dataclass(frozen=True)
+class Record:
+    """One step: a kind, the buffers it reads, the one it writes, whether its samples are doubles, its arguments."""
+
+    kind: str
+    sources: tuple[int, ...]
+    target: int
+    double: bool
+    arguments: tuple[int, ...]
+
+
+class Program:
+    """Native steps in a row, for blocks of one shape and type.
+
+    Methods append a step and return the buffer it writes. `finish` makes the program; more steps may follow and another
+    `finish`.
+
+    Args:
+        shape: the signal's leading dimensions.
+        dtype: the signal's type.
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: torch.dtype) -> None:
+        self.shape, self.dtype = tuple(shape), dtype
+        self.double = dtype is torch.float64
+        self.channels = math.prod(shape)
+        self._records: list[Record] = []
+        self._buffers = RESULT
+        self._kept: list[Tensor] = []
+        self._words = array("q")
+
+    # --- steps ----------------------------------------------------------------------------------------------
+
+    def sos(self, source: int, sos: Tensor, state: Tensor) -> int:
+        """Append sections (..., sections, 6) with their state (sections, ..., 2)."""
+        check_stable(sos)
+        rows = self._rows(sos, 2)
+        arguments = (rows.tensor.data_ptr(), sos.shape[-2], rows.count, rows.repeat, self._address(state))
+        return self._append("sos", source, arguments)
+
+    def fir(self, source: int, taps: Tensor, state: Tensor) -> int:
+        """Append a response (..., n) with its state (..., n - 1)."""
+        check_finite("taps", taps)
+        rows = self._rows(taps, 1)
+        arguments = (rows.tensor.data_ptr(), taps.shape[-1], rows.count, rows.repeat, self._address(state))
+        return self._append("fir", source, arguments)
+
+    def delay(self, source: int, line: Tensor) -> int:
+        """Append a delay by as many samples as its line (..., samples) holds."""
+        return self._append("delay", source, (line.shape[-1], self._address(line)))
+
+    def gain(self, source: int, gain: float | Tensor) -> int:
+        """Append a factor, or one for each row (...)."""
+        rows = self._rows(torch.as_tensor(gain, dtype=torch.float64), 0)
+        return self._append("gain", source, (rows.tensor.data_ptr(), rows.count, rows.repeat))
+
+    def clamp(self, source: int, low: float, high: float) -> int:
+        """Append limits."""
+        return self._append("clamp", source, (_bits(low), _bits(high)))
+
+    def add(self, first: int, second: int) -> int:
+        """Append the sum of two buffers."""
+        return self._append("add", (first, second), ())
+
+    def widen(self, source: int) -> int:
+        """Append the change to float64, if there is one."""
+        return source if self.double else self._append("widen", source, ())
+
+    def narrow(self, source: int) -> int:
+        """Append the change back to the signal's type, if there is one."""
+        return source if self.double else self._append("narrow", source, ())
+
+    def attempt(self, emit: Callable[..., int | None], source: int, state: Sequence[Tensor]) -> int | None:
+        """Let a step append itself; where it cannot, return None and forget what it appended."""
+        records, buffers, kept = len(self._records), self._buffers, len(self._kept)
+        target = emit(self, source, state)
+        if target is None:
+            del self._records[records:], self._kept[kept:]
+            self._buffers = buffers
+        return target
+
+    # --- the program ----------------------------------------------------------------------------------------
+
+    def finish(self, result: int) -> None:
+        """Make the program that returns this buffer."""
+        last_use = {source: i for i, record in enumerate(self._records) for source in record.sources}
+        places, free, count = {SIGNAL: SIGNAL, result: RESULT}, [], RESULT + 1
+        words: list[int] = []
+        for i, record in enumerate(self._records):
+            if record.target not in places:
+                if not free:
+                    free.append(count)
+                    count += 1
+                places[record.target] = free.pop()
+            first, *others = (places[source] for source in record.sources)
+            arguments = (*others, *record.arguments)
+            words += [KINDS[record.kind], 5 + len(arguments), first, places[record.target], record.double, *arguments]
+            free += [places[source] for source in set(record.sources) if last_use[source] == i and places[source] > RESULT]
+        self._words = array("q", [self.double, len(self._records), count, *words])
+        self._address_of_words, self._length = self._words.buffer_info()
+
+    def run(self, x: Tensor, y: Tensor | None = None, threshold: int = THRESHOLD) -> Tensor:
+        """Process a block (..., time); states go on. `y` is written if given, contiguous."""
+        time = x.shape[-1]
+        if y is None:
+            y = empty((*self.shape, time), x.dtype, x)
+        if y.numel() == 0:
+            return y
+        signal, row_stride, time_stride, repeat = signal_rows(x, self.shape)
+        if repeat != 1:
+            signal, row_stride, time_stride, _ = signal_rows(x.expand(y.shape).contiguous(), self.shape)
+        status = native.call["program_run"](
+            self._address_of_words, self._length, signal.data_ptr(), row_stride, time_stride, y.data_ptr(), time,
+            self.channels, time, threshold, torch.get_num_threads(),
+        )  # fmt: skip
+        if status:
+            raise_for(status, "program_run")
+        return y
+
+    def _append(self, kind: str, source: int | tuple[int, ...], arguments: tuple[int, ...]) -> int:
+        self._buffers += 1
+        sources = source if isinstance(source, tuple) else (source,)
+        self._records.append(Record(kind, sources, self._buffers, self._double(sources[0]), arguments))
+        return self._buffers
+
+    def _double(self, source: int) -> bool:
+        """Return whether a buffer holds doubles."""
+        for record in self._records:
+            if record.target == source:
+                return record.kind == "widen" or (record.double and record.kind != "narrow")
+        return self.double
+
+    def _rows(self, coefficients: Tensor, core: int) -> Any:
+        rows = coefficient_rows(coefficients.detach(), core, self.shape)
+        self._kept.append(rows.tensor)
+        return rows
+
+    def _address(self, state: Tensor) -> int:
+        if not state.is_contiguous():
+            raise TorchFXError(f"a program's state must be contiguous, got strides {state.stride()}")
+        self._kept.append(state)
+        return state.data_ptr()
+
+
+def _bits(value: float) -> int:
+    found: int = struct.unpack("q", struct.pack("d", value))[0]
+    return found

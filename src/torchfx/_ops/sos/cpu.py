@@ -1,0 +1,92 @@
+"""The cascade on the CPU: csrc/sos."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from torchfx._ops import native
+from torchfx._ops.checks import check_stable
+from torchfx._ops.memory import address, coefficient_rows, packed, raise_for, signal_rows
+
+why_missing = native.why_missing
+
+
+def sos_forward(x: Tensor, sos: Tensor, state: Tensor | None, threshold: int, y: Tensor, after: Tensor) -> None:
+    """Run the cascade."""
+    _forward("sos_forward", x, sos, state, threshold, y, after)
+
+
+def sos_forward_recording(
+    x: Tensor, sos: Tensor, state: Tensor | None, threshold: int, y: Tensor, after: Tensor, checkpoints: Tensor
+) -> None:
+    """Run the cascade and keep states for the backward pass."""
+    _forward("sos_forward_recording", x, sos, state, threshold, y, after, checkpoints)
+
+
+def _forward(
+    name: str, x: Tensor, sos: Tensor, state: Tensor | None, threshold: int, y: Tensor, after: Tensor, *kept: Tensor
+) -> None:
+    if y.numel() == 0:
+        after.zero_() if state is None else after.copy_(state)
+        return
+    *leading, time = y.shape
+    signal, row_stride, time_stride, repeat = signal_rows(x, leading)
+    sections, rows, sos_repeat = coefficient_rows(sos, 2, leading)
+    state = None if state is None else packed(state)
+    status = native.call[name](
+        x.dtype is torch.float64,
+        signal.data_ptr(), row_stride, time_stride, repeat, y.data_ptr(), time, y.numel() // time, time,
+        sections.data_ptr(), sections.shape[-2], rows, sos_repeat, address(state), after.data_ptr(),
+        *[tensor.data_ptr() for tensor in kept], threshold, torch.get_num_threads(),
+    )  # fmt: skip
+    if status:
+        check_stable(sos)
+        raise_for(status, name)
+
+
+def sos_backward(
+    grad_y: Tensor,
+    grad_after: Tensor | None,
+    x: Tensor,
+    sos: Tensor,
+    state: Tensor | None,
+    checkpoints: Tensor | None,
+    threshold: int,
+    need_x: bool,
+    need_sos: bool,
+    need_state: bool,
+    grad_x: Tensor,
+    grad_sos: Tensor,
+    grad_state: Tensor,
+) -> None:
+    """Run the adjoint; sums over what signal and sections were broadcast to are taken here."""
+    if grad_y.numel() == 0:
+        grad_x.zero_(), grad_sos.zero_()
+        if need_state:
+            grad_state.zero_() if grad_after is None else grad_state.copy_(grad_after)
+        return
+    *leading, time = grad_y.shape
+    signal, row_stride, time_stride, repeat = signal_rows(x, leading)
+    grad, grad_row_stride, grad_time_stride, _ = signal_rows(grad_y, leading)
+    sections, rows, sos_repeat = coefficient_rows(sos, 2, leading)
+    by_x = grad_x if not need_x or grad_x.shape == grad_y.shape else grad_x.new_empty(grad_y.shape)
+    count = sections.shape[-2]
+    by_row = grad_sos if not need_sos or rows * count * 6 == sos.numel() else grad_sos.new_empty(*leading, count, 6)
+    state, grad_after, checkpoints = (
+        None if tensor is None else packed(tensor) for tensor in (state, grad_after, checkpoints)
+    )
+    status = native.call["sos_backward"](
+        x.dtype is torch.float64,
+        signal.data_ptr(), row_stride, time_stride, repeat, grad.data_ptr(), grad_row_stride, grad_time_stride,
+        grad_y.numel() // time, time, sections.data_ptr(), count, rows, sos_repeat,
+        address(state), address(grad_after), address(checkpoints),
+        address(by_x) if need_x else 0, time, address(by_row) if need_sos else 0,
+        address(grad_state) if need_state else 0, threshold, torch.get_num_threads(),
+    )  # fmt: skip
+    if status:
+        raise_for(status, "sos_backward")
+    if by_x is not grad_x:
+        grad_x.copy_(by_x.sum_to_size(grad_x.shape))
+    if by_row is not grad_sos:
+        grad_sos.copy_(by_row.sum_to_size(grad_sos.shape))

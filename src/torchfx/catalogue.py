@@ -1,0 +1,211 @@
+"""Which filters and effects there are, with their parameters, read from source text: no PyTorch is imported for it.
+
+A class's declarations (`torchfx.parameters`) are expressions in its body; they are evaluated on their own. Where that
+cannot be done, such as for a parameter computed in some other way, the class's module is imported and asked.
+
+Other packages offer processors by the entry point `torchfx.processors`, whose value is a module or a package with
+`__all__`.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module, metadata, util
+from pathlib import Path
+from typing import Any
+
+from torchfx import parameters
+from torchfx.parameters import Declaration
+
+__all__ = ["Entry", "available"]
+
+PACKAGES = ("torchfx.filter", "torchfx.effect")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A filter or effect.
+
+    Attributes:
+        name: the class's.
+        module: the module it is imported from.
+        summary: the first line of its documentation.
+        declarations: its parameters, in the constructor's order.
+    """
+
+    name: str
+    module: str
+    summary: str
+    declarations: tuple[Declaration, ...]
+
+    def load(self) -> Any:
+        """Import the class."""
+        return getattr(import_module(self.module), self.name)
+
+    def signature(self) -> inspect.Signature:
+        """Return the constructor's signature."""
+        return parameters.signature(self.declarations)
+
+
+@lru_cache(1)
+def available() -> dict[str, Entry]:
+    """Return every filter and effect that can be built from text, by its name in lower case.
+
+    Examples:
+        >>> sorted(available())[:3]
+        ['designablefir', 'fir', 'gain']
+    """
+    offered = (point.value for point in metadata.entry_points(group="torchfx.processors"))
+    found = [entry for package in (*PACKAGES, *offered) for entry in _entries(package)]
+    return {entry.name.lower(): entry for entry in found}
+
+
+def _entries(package: str) -> Iterator[Entry]:
+    for name in _exported(package):
+        try:
+            described = _described(package, name)
+        except _Unclear:
+            described = _asked(package, name)
+        if described is not None:
+            summary, declarations = described
+            yield Entry(name, package, summary, declarations)
+
+
+class _Unclear(Exception):  # noqa: N818  (no error: the class is asked instead)
+    """A class cannot be described from its text."""
+
+
+@dataclass(frozen=True)
+class _Class:
+    """A class and the module it is written in."""
+
+    module: str
+    node: ast.ClassDef
+
+
+@lru_cache(None)
+def _source(module: str) -> ast.Module:
+    package, *rest = module.split(".")
+    spec = util.find_spec(package)  # of the outermost package alone: it would import those on the way to an inner one
+    if spec is None or spec.origin is None:
+        raise _Unclear(module)
+    places = [Path(place, *rest) for place in spec.submodule_search_locations or ()]
+    files = [Path(spec.origin)] if not rest else [file for place in places for file in _files(place)]
+    for file in files:
+        if file.is_file():
+            return ast.parse(file.read_text(encoding="utf-8"))
+    raise _Unclear(module)
+
+
+def _files(place: Path) -> tuple[Path, Path]:
+    return place.with_suffix(".py"), place / "__init__.py"
+
+
+def _exported(module: str) -> list[str]:
+    try:
+        return list(_constant(module, "__all__"))
+    except _Unclear:
+        return list(getattr(import_module(module), "__all__", ()))
+
+
+def _described(module: str, name: str) -> tuple[str, tuple[Declaration, ...]] | None:
+    """Return summary and declarations, or None for what cannot be built: an abstract class, no class."""
+    lineage = list(_lineage(module, name))
+    if not lineage or lineage[-1].node.name != "Processor":
+        return None
+    found: dict[str, Declaration] = {}
+    needed, given = set(), set()
+    for each in reversed(lineage[:-1]):
+        for statement in each.node.body:
+            if isinstance(statement, ast.FunctionDef):
+                abstract = any(isinstance(mark, ast.Name) and mark.id == "abstractmethod" for mark in statement.decorator_list)
+                (needed if abstract else given).add(statement.name)
+                if statement.name == "__init__":
+                    raise _Unclear(name)
+            elif isinstance(statement, ast.Assign):
+                given |= {target.id for target in statement.targets if isinstance(target, ast.Name)}
+            elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                target = statement.target.id
+                if ast.unparse(statement.annotation).startswith("ClassVar"):
+                    (needed if statement.value is None else given).add(target)
+                elif statement.value is not None:
+                    declaration = _evaluated(each.module, statement.value)
+                    if not isinstance(declaration, Declaration):
+                        raise _Unclear(name)
+                    declaration.name = target
+                    found[target] = declaration
+    if needed - given or not given & {"lti", "step", "forward"}:
+        return None
+    documentation = inspect.cleandoc(ast.get_docstring(lineage[0].node) or "")
+    return documentation.partition("\n")[0], tuple(found.values())
+
+
+def _lineage(module: str, name: str) -> Iterator[_Class]:
+    """Yield a class and its first bases, up to Processor."""
+    while True:
+        found = _find(module, name)
+        if found is None or not found.node.bases:
+            return
+        yield found
+        if found.node.name == "Processor":
+            return
+        base = found.node.bases[0]
+        if not isinstance(base, (ast.Name, ast.Attribute)):
+            raise _Unclear(name)
+        module, name = found.module, ast.unparse(base).rpartition(".")[2]
+
+
+def _find(module: str, name: str) -> _Class | None:
+    """Return the class a name means in a module, following its imports."""
+    for statement in _source(module).body:
+        if isinstance(statement, ast.ClassDef) and statement.name == name:
+            return _Class(module, statement)
+        origin = _imported(statement, name)
+        if origin is not None:
+            return _find(*origin)
+    if name == "Processor":  # as in `import torchfx as fx`
+        return _find("torchfx.core.processor", name)
+    raise _Unclear(name)
+
+
+def _imported(statement: ast.stmt, name: str) -> tuple[str, str] | None:
+    if isinstance(statement, ast.ImportFrom) and statement.module and statement.level == 0:
+        for alias in statement.names:
+            if (alias.asname or alias.name) == name:
+                return ("torchfx.core.processor" if statement.module == "torchfx" else statement.module), alias.name
+    return None
+
+
+def _constant(module: str, name: str) -> Any:
+    """Return the value of a literal that a module assigns to a name."""
+    for statement in _source(module).body:
+        if isinstance(statement, ast.Assign) and any(ast.unparse(target) == name for target in statement.targets):
+            try:
+                return ast.literal_eval(statement.value)
+            except ValueError:
+                raise _Unclear(name) from None
+        origin = _imported(statement, name)
+        if origin is not None:
+            return _constant(*origin)
+    raise _Unclear(name)
+
+
+def _evaluated(module: str, expression: ast.expr) -> Any:
+    """Return what a declaration evaluates to, from `torchfx.parameters` and literals alone."""
+    known = vars(parameters)
+    names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
+    values = {name: known[name] if name in known else _constant(module, name) for name in names}
+    return eval(compile(ast.Expression(expression), module, "eval"), {"__builtins__": {}}, values)  # noqa: S307
+
+
+def _asked(module: str, name: str) -> tuple[str, tuple[Declaration, ...]] | None:
+    """Import a class and ask it."""
+    cls = getattr(import_module(module), name)
+    if not hasattr(cls, "declarations") or cls.missing or list(inspect.signature(cls).parameters) != list(cls.declarations):
+        return None
+    summary = (inspect.getdoc(cls) or "").partition("\n")[0]
+    return summary, tuple(cls.declarations.values())

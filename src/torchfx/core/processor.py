@@ -1,0 +1,487 @@
+"""The base of every filter and effect, and the containers that `|` and `+` between them build.
+
+An author writes one thing, and with it decides which of three kinds the processor is:
+
+    lti(rate)                          linear and time-invariant: filters, gains, delays, convolutions
+    step(x, state, rate), init_state   causal, with a memory (which may be empty): dynamics, modulation, feedback
+    forward(x)                         of the whole signal: reversing, trimming, stretching
+
+Everything else follows from it, by way of a plan (`torchfx.plan`) that whole files, streams and batches run.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ClassVar, TypeVar
+
+import torch
+from torch import Tensor, nn
+from typing_extensions import dataclass_transform
+
+from torchfx._ops import rows
+from torchfx.checks import sample_rate as checked_rate
+from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError, TorchFXError
+from torchfx.parameters import SPECIFIERS, Declaration, documented, signature
+from torchfx.plan import LTI, CausalStep, Plan, State, changes, has_hooks, plan_of
+from torchfx.rate import ambient_rate, resolve_rate
+from torchfx.tensors import check_signal, is_readable
+
+__all__ = ["FilterChain", "Parallel", "Processor"]
+
+Made = TypeVar("Made", bound=Callable[..., Any])
+KINDS = {"lti": "lti", "step": "causal", "measure": "measured", "forward": "whole"}
+"""The method an author writes, and the kind of processor that it makes."""
+
+
+@dataclass_transform(eq_default=False, field_specifiers=SPECIFIERS)
+class Processor(nn.Module):
+    """A signal processor: `module(x)` maps a tensor (..., time) to a tensor (..., time) and keeps nothing of it.
+
+    `a | b` runs one after the other, `a + b` side by side and adds the results.
+
+    To make your own, declare the parameters (`torchfx.parameters`) and write one of
+
+    - `lti(rate)`, for what is linear and time-invariant: chains fuse it with its neighbours;
+    - `step(x, state, rate)`, for what is causal, and `init_state` unless its state is empty. A processor that is linear
+      at some settings only writes `lti` too and returns None from it at all others;
+    - `measure(x, state, rate)` beside `step`, for what has to hear the whole signal before it begins: it takes blocks
+      into account, and the state it leaves is the one that `step` starts with;
+    - `forward(x)`, for what needs the whole signal at once.
+
+    The rest is derived: whole signals, streams, batches, gradients, repr, the command line.
+
+    Examples:
+        A filter, with a parameter that depends on the sample rate:
+
+        >>> import math, torch, torchfx as fx
+        >>> from torchfx.parameters import Value, frequency, number, sample_rate
+        >>> class OnePole(fx.Processor):
+        ...     '''Low-pass of first order, matched in impulse response.'''
+        ...     cutoff: Value = frequency()
+        ...     fs: float | None = sample_rate()
+        ...
+        ...     def lti(self, rate):
+        ...         pole = math.exp(-2 * math.pi * self.cutoff / rate)
+        ...         return fx.LTI(sos=torch.tensor([[1 - pole, 0, 0, 1, -pole, 0]], dtype=torch.float64))
+        >>> OnePole(1000, fs=48_000) | fx.effect.Gain(0.5)
+        FilterChain(
+          (0): OnePole(cutoff=1000, fs=48000)
+          (1): Gain(0.5)
+        )
+        >>> OnePole(50_000, fs=48_000)
+        Traceback (most recent call last):
+        torchfx.errors.ArgumentError: cutoff must lie in (0, fs/2) = (0, 24000) Hz, got 50000
+
+        An effect with a memory, which streams as it is:
+
+        >>> class Difference(fx.Processor):
+        ...     '''Difference between samples.'''
+        ...     amount: Value = number(default=1.0, low=0.0, high=1.0)
+        ...
+        ...     def init_state(self, shape, rate, dtype, device):
+        ...         return (torch.zeros(*shape, 1, dtype=dtype, device=device),)
+        ...
+        ...     def step(self, x, state, rate):
+        ...         before = torch.cat([state[0], x], dim=-1)
+        ...         return x - self.amount * before[..., :-1], (before[..., -1:],)
+        >>> Difference()(torch.tensor([1.0, 3.0, 4.0]))
+        tensor([1., 2., 1.])
+    """
+
+    kind: ClassVar[str] = ""
+    """What plans do with it: "lti", "causal", "measured", "whole"; "chain" and "parallel" for the containers."""
+
+    derived_kind: ClassVar[str] = ""
+    """The same, but for a `forward` written on top: what calling `super().forward` in there means."""
+
+    declarations: ClassVar[dict[str, Declaration]] = {}
+    """The declared parameters by name, in the order of the constructor."""
+
+    fs: float | None = None
+    missing: ClassVar[tuple[str, ...]] = ()
+    """What a class lacks to be built."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own = vars(cls)
+        written = [method for method in KINDS if method in own]
+        if "forward" in written and len(written) > 1:
+            raise ArgumentTypeError(
+                f"{cls.__name__} defines forward beside {written[0]}: write one, the other follows from it"
+            )
+        if "forward" in written:
+            cls.kind = "whole"
+            cls.forward = _checking(cls.forward)  # type: ignore[method-assign]
+        elif written:
+            # "measure" says more than the "step" beside it; "lti" may decline, and then "step" is called.
+            cls.kind = cls.derived_kind = KINDS["measure" if "measure" in written else written[0]]
+            cls.forward = Processor.forward  # type: ignore[method-assign]
+        declared = {name: value for name, value in own.items() if isinstance(value, Declaration)}
+        for name in declared:
+            delattr(cls, name)  # the instance's own value is found first, and mistakes are errors
+        cls.declarations = {**cls.declarations, **declared}
+        cls.__signature__ = _signature(cls)  # type: ignore[attr-defined]
+        if own.get("__doc__"):
+            cls.__doc__ = documented(cls.__doc__ or "", list(cls.declarations.values()))
+        cls.missing = _missing(cls)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Check and keep the declared parameters."""
+        cls = type(self)
+        if self.missing:
+            raise ArgumentTypeError(f"{cls.__name__} is abstract: a subclass must define {', '.join(self.missing)}")
+        try:
+            given = signature(list(self.declarations.values())).bind(*args, **kwargs)
+        except TypeError as error:
+            raise ArgumentTypeError(f"{cls.__name__}: {error}") from None
+        super().__init__()
+        given.apply_defaults()
+        self._device: torch.device | None = None
+        self._half: torch.dtype | None = None
+        for name in sorted(self.declarations, key=lambda name: name != "fs"):  # ranges of others depend on the rate
+            self._keep(name, self.declarations[name].check(given.arguments[name], self.fs))
+        self.check_parameters()
+
+    # --- parameters ---------------------------------------------------------------------------------------
+
+    def check_parameters(self) -> None:
+        """Raise where parameters don't fit each other; called at construction and after each assignment."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Assign an attribute; a declared parameter is checked first, against the others too."""
+        if name in self.declarations:
+            self._assign(name, value)
+        else:
+            super().__setattr__(name, value)
+        changes.note()
+
+    def __delattr__(self, name: str) -> None:
+        """Delete an attribute that is no declared parameter."""
+        if name in self.declarations:
+            raise ArgumentError(f"{name} is a parameter of {type(self).__name__} and cannot be deleted")
+        super().__delattr__(name)
+        changes.note()
+
+    def _assign(self, name: str, value: Any) -> None:
+        before = {each: getattr(self, each) for each in self.declarations if hasattr(self, each)}
+        self._keep(name, self.declarations[name].check(value, self.fs))
+        try:
+            if name == "fs":
+                for each, declaration in self.declarations.items():
+                    declaration.check(getattr(self, each), self.fs)
+            self.check_parameters()
+        except TorchFXError:
+            self._keep(name, before[name])
+            raise
+
+    def _keep(self, name: str, value: Any) -> None:
+        """Store a checked value: parameters and buffers where PyTorch keeps them, all else as a plain attribute."""
+        for place in (self.__dict__, self._parameters, self._buffers):
+            place.pop(name, None)
+        if isinstance(value, nn.Parameter):
+            self.register_parameter(name, value)
+        elif isinstance(value, Tensor) and not value.requires_grad and is_readable(value):
+            self.register_buffer(name, value)
+        else:
+            self.__dict__[name] = value
+
+    def extra_repr(self) -> str:
+        """Return the parameters as text."""
+        parts = []
+        for name, declaration in self.declarations.items():
+            value = getattr(self, name)
+            if declaration.shown(value):
+                alone = name == type(self).__name__.lower()
+                parts.append(declaration.show(value) if alone else f"{name}={declaration.show(value)}")
+        return ", ".join(parts)
+
+    # --- what authors write -------------------------------------------------------------------------------
+
+    def lti(self, rate: Any) -> LTI | None:
+        """Return the linear time-invariant system this processor is, or None where it is none at its settings.
+
+        Args:
+            rate: the sample rate in Hz; None where the processor declares no `fs` and the rate is not known.
+        """
+        return None
+
+    def init_state(
+        self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
+    ) -> State:
+        """Return the state of rest: a tuple of tensors on the signal's device.
+
+        Args:
+            shape: the signal's leading dimensions.
+            rate: sample rate, Hz.
+            dtype, device: the signal's.
+        """
+        if type(self).step is not Processor.step:  # written by an author who needs none
+            return ()
+        return self._streaming(rate).init_state(tuple(shape), dtype, torch.device(device))
+
+    def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
+        """Process the next block.
+
+        Args:
+            x: (..., time); time may be 0.
+            state: what `init_state` returned, or the step before.
+            rate: sample rate, Hz.
+
+        Returns:
+            The block's output, which lags by `latency_samples`, and the state for the next block.
+
+        Raises:
+            StreamError: the processor needs more than a block at a time.
+        """
+        return self._streaming(rate).step(x, state)
+
+    def measure(self, x: Tensor, state: State, rate: Any) -> State:
+        """Take a block of a first pass over the whole signal into account, for processors that need one."""
+        return state
+
+    def latency_samples(self, rate: Any) -> int:
+        """Return by how many output samples `step` lags behind its input; whole signals are aligned."""
+        return plan_of(self, rate).latency if self.kind in {"chain", "parallel"} else 0
+
+    def output_rate(self, rate: Any) -> Any:
+        """Return the output's sample rate (Hz) for an input of this rate."""
+        return plan_of(self, rate).output_rate if self.kind in {"chain", "parallel"} else rate
+
+    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the output's leading dimensions for a signal with these."""
+        return shape
+
+    def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
+        """Append native steps to a program (`torchfx._ops.program`); return the buffer written, None without any."""
+        return None
+
+    # --- derived ------------------------------------------------------------------------------------------
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Process a whole signal (..., time), float32 or float64, from rest."""
+        given = x.dtype if isinstance(x, Tensor) else None
+        x = check_signal(x, self._half)
+        # The compiler cannot follow context variables.
+        rate = None if torch.compiler.is_dynamo_compiling() else ambient_rate()
+        if self.derived_kind in {"causal", "measured"}:
+            y = CausalStep(self, self.rate_for(rate), "").run(x)
+        else:
+            y = plan_of(self, rate).run(x)
+        return y.to(given) if given is not None and given is self._half else y
+
+    def rate_for(self, rate: float | None) -> float | None:
+        """Return the rate (Hz) to work at for a signal of this rate: the processor's own, where it declares one."""
+        return resolve_rate(self.fs, rate, type(self).__name__) if "fs" in self.declarations else rate
+
+    @property
+    def device(self) -> torch.device | None:
+        """Where the coefficients were put by `.to()`; None: they go where the signal is."""
+        return self._device
+
+    def _streaming(self, rate: float | None) -> Plan:
+        if self.kind == "whole":
+            raise StreamError(f"{type(self).__name__} needs the whole signal")
+        return plan_of(self, rate)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        """Move parameters and buffers; their types stay, since a rounded coefficient is another filter."""
+
+        def moved(tensor: Tensor) -> Tensor:
+            found = fn(tensor)
+            return found if found.dtype == tensor.dtype else tensor.to(found.device)
+
+        super()._apply(moved, recurse=False)  # type: ignore[no-untyped-call]
+        for child in self.children() if recurse else ():
+            child._apply(fn)
+        was = self._device or torch.device("cpu")
+        now = fn(torch.empty(0, device=was, dtype=self._half or torch.float32))
+        if now.device != was:
+            self._device = now.device
+        self._half = now.dtype if now.dtype in {torch.float16, torch.bfloat16} else None
+        changes.note()
+        return self
+
+    def register_forward_hook(self, *args: Any, **kwargs: Any) -> Any:
+        """As `nn.Module`'s; chains call the module from then on."""
+        return _noted(super().register_forward_hook(*args, **kwargs))
+
+    def register_forward_pre_hook(self, *args: Any, **kwargs: Any) -> Any:
+        """As `nn.Module`'s; chains call the module from then on."""
+        return _noted(super().register_forward_pre_hook(*args, **kwargs))
+
+    def register_full_backward_hook(self, *args: Any, **kwargs: Any) -> Any:
+        """As `nn.Module`'s; chains call the module from then on."""
+        return _noted(super().register_full_backward_hook(*args, **kwargs))
+
+    def register_full_backward_pre_hook(self, *args: Any, **kwargs: Any) -> Any:
+        """As `nn.Module`'s; chains call the module from then on."""
+        return _noted(super().register_full_backward_pre_hook(*args, **kwargs))
+
+    # --- joining ------------------------------------------------------------------------------------------
+
+    def __or__(self, other: object) -> FilterChain:
+        """Join: this module, then `other`."""
+        return FilterChain(self, other) if isinstance(other, nn.Module) else NotImplemented
+
+    def __ror__(self, other: object) -> FilterChain:
+        """Join: `other`, a plain `nn.Module`, then this one."""
+        return FilterChain(other, self) if isinstance(other, nn.Module) else NotImplemented
+
+    def __add__(self, other: object) -> Parallel:
+        """Join side by side: the outputs are added."""
+        return Parallel(self, other) if isinstance(other, nn.Module) else NotImplemented
+
+    def __radd__(self, other: object) -> Parallel:
+        """Join side by side with a plain `nn.Module` on the left."""
+        return Parallel(other, self) if isinstance(other, nn.Module) else NotImplemented
+
+
+def _noted(handle: Made) -> Made:
+    changes.note()
+    return handle
+
+
+def _checking(forward: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Return a written `forward` whose signal is checked like every processor's."""
+
+    @wraps(forward)
+    def checked(self: Processor, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return forward(self, check_signal(x, self._half), *args, **kwargs)
+
+    return checked
+
+
+def _signature(cls: type[Processor]) -> inspect.Signature:
+    """Return the signature of the nearest constructor: a written one, or the one that the declarations make."""
+    for base in cls.__mro__:
+        if base is Processor:
+            break
+        if "__init__" in vars(base):
+            written = inspect.signature(vars(base)["__init__"])
+            return written.replace(parameters=list(written.parameters.values())[1:])
+    return signature(list(cls.declarations.values()))
+
+
+def _missing(cls: type[Processor]) -> tuple[str, ...]:
+    """Return what a class has to define before it can be built."""
+    abstract = [name for name in dir(cls) if getattr(getattr(cls, name, None), "__isabstractmethod__", False)]
+    constants = [
+        name
+        for base in cls.__mro__
+        for name, annotation in vars(base).get("__annotations__", {}).items()
+        if str(annotation).startswith("ClassVar") and not hasattr(cls, name)
+    ]
+    if not cls.kind:
+        abstract.append("lti(rate), step(x, state, rate) or forward(x)")
+    return (*constants, *abstract)
+
+
+class FilterChain(Processor, nn.Sequential):  # type: ignore[misc]  # `+` adds outputs here, not modules
+    """Modules one after the other, run as few operator calls: any depth of recursive filters is one.
+
+    `a | b | c` builds one. It is an `nn.Sequential`: index it, slice it, append to it.
+
+    Args:
+        modules: what to run, in order; chains among them are laid flat. Or one ordered dict of named modules.
+
+    Examples:
+        >>> import torchfx as fx
+        >>> chain = fx.filter.HiButterworth(80, order=4) | fx.filter.LoButterworth(12_000) | fx.effect.Gain("-3dB")
+        >>> len(chain)
+        3
+        >>> chain.explain(48_000)
+        plan at 48000 Hz: 3 modules -> 1 operator call
+          1. torchfx_ext::sos_forward  3 sections
+             HiButterworth(cutoff=80, order=4)
+             LoButterworth(cutoff=12000, order=2)
+             Gain(-3 dB)
+        CPU tensors: ...; other devices: ...
+    """
+
+    kind = derived_kind = "chain"
+
+    def __init__(self, *modules: nn.Module | OrderedDict[str, nn.Module]) -> None:
+        """Lay chains among the modules flat and keep the rest as it is."""
+        super().__init__()
+        if len(modules) == 1 and isinstance(modules[0], OrderedDict):
+            for name, module in modules[0].items():
+                self.add_module(name, _module(module))
+            return
+        for module in modules:
+            laid_flat = type(module) is FilterChain and not has_hooks(module)
+            for each in module if laid_flat else (module,):  # type: ignore[union-attr]
+                self.add_module(str(len(self)), _module(each))
+
+    def plan(self, fs: float | None = None) -> Plan:
+        """Return what the chain runs at a sample rate (Hz), or at the one its filters were built for."""
+        return _plan(self, fs)
+
+    def explain(self, fs: float | None = None) -> None:
+        """Print the plan at a sample rate (Hz), like a database's EXPLAIN, and who runs its operators.
+
+        Without `fs` the rate is the one the filters were built for.
+        """
+        _explain(self, fs)
+
+    def __iadd__(self, other: object) -> Parallel:  # type: ignore[override]
+        """Join side by side, like `self + other`; an `nn.Sequential` would append instead."""
+        return self + other
+
+
+class Parallel(Processor):
+    """Modules side by side on the same input, their outputs added.
+
+    `a + b` builds one; its branches may be chains.
+
+    Args:
+        modules: the branches; sums among them are laid flat.
+
+    Examples:
+        >>> import torch, torchfx as fx
+        >>> dry_and_wet = fx.effect.Gain(0.5) + fx.effect.Gain(0.25)
+        >>> dry_and_wet(torch.ones(3))
+        tensor([0.7500, 0.7500, 0.7500])
+    """
+
+    kind = derived_kind = "parallel"
+
+    def __init__(self, *modules: nn.Module) -> None:
+        """Lay sums among the modules flat and keep the rest as it is."""
+        super().__init__()
+        if not modules:
+            raise ArgumentError("Parallel needs at least one module, got none")
+        for module in modules:
+            laid_flat = type(module) is Parallel and not has_hooks(module)
+            for each in module._modules.values() if laid_flat else (module,):
+                self.add_module(str(len(self._modules)), _module(each))
+
+    def branches(self) -> list[nn.Module]:
+        """Return the modules that run side by side."""
+        return [module for module in self._modules.values() if module is not None]
+
+    def plan(self, fs: float | None = None) -> Plan:
+        """Return what the sum runs; see `FilterChain.plan`."""
+        return _plan(self, fs)
+
+    def explain(self, fs: float | None = None) -> None:
+        """Print what the sum runs; see `FilterChain.explain`."""
+        _explain(self, fs)
+
+
+def _plan(module: Processor, fs: float | None) -> Plan:
+    return plan_of(module, ambient_rate() if fs is None else checked_rate(fs))
+
+
+def _explain(module: Processor, fs: float | None) -> None:
+    print(_plan(module, fs))
+    row = next(row for row in rows if row.operator == "sos_forward")
+    print(f"CPU tensors: {row.text('cpu')}; other devices: {row.text('cuda')}")
+
+
+def _module(module: object) -> nn.Module:
+    if not isinstance(module, nn.Module):
+        raise ArgumentTypeError(f"modules must be nn.Modules, got {module!r} ({type(module).__name__})")
+    return module

@@ -1,0 +1,317 @@
+"""Samples and their sample rate."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from numbers import Real
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from torchfx import audio_io
+from torchfx.checks import number_text, whole_number
+from torchfx.checks import sample_rate as checked_rate
+from torchfx.core.processor import Processor
+from torchfx.errors import ArgumentError, ArgumentTypeError, SampleRateError
+from torchfx.plan import has_hooks, kind_of, plan_of, runs_children
+from torchfx.rate import ambient, resolve_rate, sample_rate
+from torchfx.tensors import on_device
+
+__all__ = ["Wave"]
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    ArrayLike = Tensor | npt.NDArray[Any] | Sequence[Any]
+
+MOST_CHANNELS = 128
+"""Arrays with more rows than this, and far more rows than columns, are taken for frames first, as soundfile reads."""
+
+
+class Wave:
+    """A recording: samples (channels, time) with their sample rate.
+
+    `wave | module` runs now and returns a new Wave; the module, and the wave, stay as they are. `a + b` mixes,
+    `wave * 0.5` scales, `wave[a:b]` cuts out.
+
+    Args:
+        ys: samples, (channels, time) or (time,), which becomes (1, time). float32 and float64 are kept, arrays of
+            integers are scaled to float32 in [-1, 1). Tensors and arrays are shared, not copied, where that is possible.
+        fs: sample rate, Hz.
+        device: where the samples go.
+        metadata: anything; a copy travels along through every operation.
+
+    Raises:
+        ArgumentError: no samples, more than two dimensions, a sample rate out of range.
+        ArgumentTypeError: samples that are complex, half precision or no numbers.
+
+    Examples:
+        >>> import torch, torchfx as fx
+        >>> wave = fx.Wave(torch.ones(2, 48_000), 48_000)
+        >>> wave | fx.filter.HiButterworth(80) | fx.effect.Gain(0.5)
+        Wave(2 channels, 1.000 s, 48000 Hz, torch.float32, cpu)
+    """
+
+    def __init__(
+        self,
+        ys: ArrayLike,
+        fs: float,
+        device: str | torch.device = "cpu",
+        metadata: dict[str, Any] | None = None,
+    ) -> None:
+        """Check the samples and the rate and keep them."""
+        self.fs = checked_rate(fs)
+        self.ys = on_device(_as_samples(ys), device)
+        self.metadata: dict[str, Any] = dict(metadata or {})
+
+    @classmethod
+    def from_file(
+        cls, source: str | os.PathLike[str] | BinaryIO, frame_offset: int = 0, num_frames: int = -1
+    ) -> Wave:
+        """Read a file: WAV, FLAC, OGG, MP3, AIFF.
+
+        Args:
+            source: a path, or a binary file object.
+            frame_offset: first frame to read, >= 0.
+            num_frames: how many, > 0; -1 reads to the end.
+
+        Returns:
+            The wave. Its metadata holds "path", "format", "encoding", "bits" and "tags", as far as the file has them.
+
+        Raises:
+            AudioFileError: the file is missing, empty, truncated, or of no known format.
+            ArgumentError: frame_offset or num_frames out of range.
+        """
+        with audio_io.Reader(source) as reader:
+            ys = audio_io.read_all(reader, frame_offset, num_frames)
+            metadata: dict[str, Any] = {"format": reader.format, "encoding": reader.encoding, "bits": reader.bits}
+            if reader.tags:
+                metadata["tags"] = reader.tags
+            fs = reader.fs
+        if isinstance(source, (str, os.PathLike)):
+            metadata["path"] = os.fspath(source)
+        return cls(ys, fs, metadata=metadata)
+
+    @classmethod
+    def merge(cls, waves: Iterable[Wave], split_channels: bool = False) -> Wave:
+        """Combine waves of one sample rate; the first one's metadata counts before the others'.
+
+        Args:
+            waves: at least one. Shorter ones are filled with silence at their end.
+            split_channels: keep every channel apart, one after the other, instead of adding the waves up. Waves that
+                are added up must have the same number of channels.
+
+        Raises:
+            ArgumentError: no waves, different sample rates, or different numbers of channels to add up.
+        """
+        waves = list(waves)
+        if not waves:
+            raise ArgumentError("waves must hold at least one wave, got none")
+        if len({wave.fs for wave in waves}) > 1:
+            rates = ", ".join(number_text(wave.fs) for wave in waves)
+            raise SampleRateError(f"waves must share one sample rate, got {rates} Hz")
+        longest = max(len(wave) for wave in waves)
+        padded = [nn.functional.pad(wave.ys, (0, longest - len(wave))) for wave in waves]
+        if split_channels:
+            total = torch.cat(padded)
+        elif len({wave.channels() for wave in waves}) > 1:
+            counts = ", ".join(str(wave.channels()) for wave in waves)
+            raise ArgumentError(f"waves must have the same number of channels to be added up, got {counts}")
+        else:
+            total = padded[0]
+            for ys in padded[1:]:
+                total = total + ys
+        metadata = {name: value for wave in reversed(waves) for name, value in wave.metadata.items()}
+        return cls(total, waves[0].fs, total.device, metadata)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the samples are."""
+        return self.ys.device
+
+    def __len__(self) -> int:
+        """Return the number of samples per channel."""
+        return self.ys.shape[-1]
+
+    def channels(self) -> int:
+        """Return the number of channels."""
+        return self.ys.shape[0]
+
+    def duration(self, unit: Literal["sec", "ms"] = "sec") -> float:
+        """Return the length in seconds or milliseconds."""
+        if unit not in {"sec", "ms"}:
+            raise ArgumentError(f'unit must be "sec" or "ms", got {unit!r}')
+        return len(self) / self.fs * (1000 if unit == "ms" else 1)
+
+    def get_channel(self, i: int) -> Wave:
+        """Return one channel as a wave of its own; it shares the samples."""
+        if not -self.channels() <= whole_number("i", i, -self.channels()) < self.channels():
+            raise ArgumentError(f"i must lie in [0, {self.channels()}), got {i}")
+        return self._with(self.ys[i])
+
+    def to(self, device: str | torch.device) -> Wave:
+        """Move the samples to a device, in place; return this wave."""
+        self.ys = on_device(self.ys, device)
+        return self
+
+    def transform(self, f: Callable[..., Tensor], *args: Any, **kwargs: Any) -> Wave:
+        """Return a new wave of `f(ys, *args, **kwargs)`, inside which filters know the sample rate."""
+        with sample_rate(self.fs):
+            return self._with(f(self.ys, *args, **kwargs))
+
+    def resample(self, fs: float) -> Wave:
+        """Return the wave at another sample rate (Hz), by soxr at its high quality; gradients don't flow through."""
+        import soxr
+
+        rate = checked_rate(fs)
+        if rate == self.fs:
+            return self._with(self.ys)
+        frames = soxr.resample(self.ys.detach().cpu().T.numpy(), self.fs, rate)
+        wave = self._with(torch.from_numpy(np.ascontiguousarray(frames.T)).to(self.device))
+        wave.fs = rate
+        return wave
+
+    def save(
+        self,
+        target: str | os.PathLike[str] | BinaryIO,
+        format: str | None = None,
+        encoding: str | None = None,
+        bits_per_sample: int | None = None,
+    ) -> None:
+        """Write a file; the suffix decides the format, and tags from the metadata go along.
+
+        See `torchfx.audio_io.save` for the arguments and errors.
+        """
+        audio_io.save(target, self.ys, self.fs, format, encoding, bits_per_sample, tags=self.metadata.get("tags"))
+
+    def __or__(self, module: object) -> Wave:
+        """Run the samples through a module, now; containers are lowered first. A function is called on them."""
+        if not isinstance(module, nn.Module):
+            return self.transform(module) if callable(module) else NotImplemented
+        if "_orig_mod" in module._modules:  # torch.compile: traced code cannot ask for the ambient rate
+            for part in module.modules():
+                if isinstance(part, Processor):
+                    resolve_rate(part.fs, self.fs, type(part).__name__)
+        fs = self.fs
+        token = ambient.set(fs)
+        try:
+            if (kind_of(module) in LOWERED or runs_children(module)) and not has_hooks(module):
+                plan = plan_of(module, fs)
+                y, fs = plan.run(self.ys), plan.output_rate or fs
+            else:
+                y = module(self.ys)
+                fs = module.output_rate(fs) if isinstance(module, Processor) else fs
+        finally:
+            ambient.reset(token)
+        if not isinstance(y, Tensor):
+            raise ArgumentTypeError(f"{type(module).__name__} must return a tensor (..., time), got {type(y).__name__}")
+        return self._with(y, fs)
+
+    def __add__(self, other: object) -> Wave:
+        """Mix with another wave of the same rate; the shorter one is filled with silence."""
+        return Wave.merge([self, other]) if isinstance(other, Wave) else NotImplemented
+
+    def __mul__(self, factor: object) -> Wave:
+        """Scale by a number, or by a tensor that broadcasts to (channels, time)."""
+        return self._with(self.ys * factor) if isinstance(factor, (Real, Tensor)) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def __getitem__(self, index: slice) -> Wave:
+        """Return a stretch of time, given in samples, as a wave of its own; it shares the samples."""
+        if not isinstance(index, slice):
+            raise ArgumentTypeError(f"a wave is sliced by samples, as in wave[a:b], got {index!r}")
+        if index.step is not None:
+            whole_number("the slice's step", index.step, 1)
+        return self._with(self.ys[:, index])
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """Return the samples for NumPy, shape (channels, time)."""
+        array = self.ys.detach().cpu().numpy()
+        return array.astype(dtype or array.dtype, copy=bool(copy))
+
+    def __repr__(self) -> str:
+        """Return the shape of the recording in words."""
+        count = f"{self.channels()} channel" + ("" if self.channels() == 1 else "s")
+        return f"Wave({count}, {self.duration():.3f} s, {number_text(self.fs)} Hz, {self.ys.dtype}, {self.device})"
+
+    def _repr_html_(self) -> str:
+        """Return a player for notebooks."""
+        import base64
+        import io
+
+        import soundfile
+
+        buffer = io.BytesIO()
+        samples = self.ys.detach().cpu().float().clamp(-1, 1).T.numpy()
+        soundfile.write(buffer, samples, round(self.fs), format="WAV", subtype="PCM_16")
+        data = base64.b64encode(buffer.getvalue()).decode()
+        return f'<div>{self!r}</div><audio controls src="data:audio/wav;base64,{data}"></audio>'
+
+    def _with(self, ys: Tensor, fs: float | None = None) -> Wave:
+        """Return a wave of other samples; what a module returned is checked only where it could be wrong."""
+        wave = object.__new__(Wave)
+        wave.fs = self.fs if fs is None else fs
+        wave.ys = ys if ys.dim() == 2 and ys.dtype in FLOATS and ys.shape[-1] else _as_samples(ys)
+        wave.metadata = dict(self.metadata)
+        return wave
+
+
+FLOATS = frozenset((torch.float32, torch.float64))
+LOWERED = frozenset(("lti", "chain", "parallel"))
+
+
+def _as_samples(ys: ArrayLike) -> Tensor:
+    """Return samples as a float tensor (channels, time), or raise."""
+    if not isinstance(ys, Tensor):
+        ys = _from_array(ys)
+    if ys.dtype not in FLOATS:
+        ys = _scaled(ys)
+    if ys.ndim == 1:
+        ys = ys[None]
+    if ys.ndim != 2 or ys.numel() == 0:
+        raise ArgumentError(
+            f"ys must have the shape (channels, time) or (time,) and hold samples, got {tuple(ys.shape)}"
+        )
+    channels, time = ys.shape
+    if channels > MOST_CHANNELS and channels > 8 * time:
+        raise ArgumentError(
+            f"ys must have the shape (channels, time), got {channels} channels of {time} samples: frames come first "
+            f"there, as in what soundfile.read returns; pass ys.T"
+        )
+    return ys
+
+
+def _from_array(ys: Any) -> Tensor:
+    try:
+        array = np.asarray(ys)
+    except ValueError as error:  # rows of different lengths
+        raise ArgumentError(f"ys must have the shape (channels, time) or (time,): {error}") from error
+    if array.dtype.kind not in "fiu":
+        raise ArgumentTypeError(f"ys must hold real numbers, got {array.dtype}")
+    if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
+        raise ArgumentTypeError(f"ys must be float32, float64 or integers, got {array.dtype}")
+    if array.dtype.kind in "iu" and not hasattr(ys, "dtype"):
+        array = array.astype(np.float32)  # a list's whole numbers are samples like its other numbers
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    if not array.flags.writeable or any(stride < 0 for stride in array.strides):
+        array = array.copy()  # PyTorch shares neither read-only memory nor negative strides
+    return torch.from_numpy(array)
+
+
+def _scaled(ys: Tensor) -> Tensor:
+    """Map an integer type's range to [-1, 1), unsigned ones around their middle."""
+    if ys.dtype.is_floating_point or ys.dtype.is_complex or ys.dtype == torch.bool:
+        raise ArgumentTypeError(f"ys must be float32, float64 or integers, got {ys.dtype}")
+    limits = torch.iinfo(ys.dtype)
+    if limits.bits == 64:
+        raise ArgumentTypeError(
+            f"ys must be float32, float64 or integers of 8, 16 or 32 bits, got {ys.dtype}: audio of 64-bit integers "
+            f"has no agreed full scale; convert it to a float type"
+        )
+    middle = 0 if limits.min < 0 else (limits.max + 1) // 2
+    half = max(limits.max - middle + 1, 1)
+    return ((ys.double() - middle) / half).float()

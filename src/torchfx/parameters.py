@@ -1,0 +1,722 @@
+"""Declared parameters: what an effect or filter can be set to, said once.
+
+    class Tremolo(Processor):
+        rate_hz: Value = frequency(default=5.0)
+        depth: Value = number(default=0.5, low=0.0, high=1.0)
+
+From a declaration follow the constructor's signature, checks at construction and at assignment, the text the module
+shows, its documentation, how the command line reads it, and the range that random values are drawn from. A declaration
+is a field of the class, as in `dataclasses`: type checkers see the constructor that follows from it.
+
+This module imports no PyTorch: the command line lists effects without it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from collections.abc import Callable, Sequence
+from numbers import Real
+from random import Random
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from torchfx.checks import finite_number, number_text, whole_number
+from torchfx.checks import sample_rate as checked_rate
+from torchfx.errors import ArgumentError, ArgumentTypeError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    Value: TypeAlias = float | Tensor
+else:
+    Value = Any
+
+__all__ = [
+    "Declaration",
+    "Level",
+    "PassZero",
+    "Value",
+    "choice",
+    "count",
+    "decibels",
+    "flag",
+    "frequencies",
+    "frequency",
+    "level",
+    "milliseconds",
+    "named",
+    "number",
+    "pass_zero",
+    "sample_rate",
+    "taps",
+    "window",
+]
+
+REQUIRED: Any = inspect.Parameter.empty
+DECIBELS = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*(db)?\s*", re.IGNORECASE)
+NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([a-zA-Z%]*)")
+WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+
+class Declaration:
+    """One declared parameter.
+
+    Attributes:
+        name: the parameter's name; the class that declares it sets it.
+        default: the value when none is given, or `REQUIRED`.
+        doc: what it means, for the class's documentation.
+        per_second: whether the value is a frequency or a time, so that the processor needs a sample rate.
+    """
+
+    name = ""
+    per_second = False
+
+    def __init__(self, default: Any = REQUIRED, doc: str = "") -> None:
+        self.default = default
+        self.doc = doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def check(self, value: Any, rate: float | None) -> Any:
+        """Return a value as the processor keeps it, or raise naming parameter, range and value.
+
+        Args:
+            value: what was given.
+            rate: the processor's own sample rate, Hz; None while it is not known.
+        """
+        return value
+
+    def parse(self, text: str) -> Any:
+        """Return the value that a text on the command line means; `check` follows."""
+        raise ArgumentError(f"{self.name} cannot be given as text, got {text!r}")
+
+    def show(self, value: Any) -> str:
+        """Return a value as people write it."""
+        return repr(value)
+
+    def shown(self, value: Any) -> bool:
+        """Return whether a module's text mentions this value."""
+        return value is not self.default
+
+    def draw(self, random: Random, rate: float) -> Any:
+        """Return a random value in range, for a processor that runs at this sample rate (Hz)."""
+        return self.default
+
+    def range_text(self) -> str:
+        """Return type, range and unit in words."""
+        return ""
+
+    def documentation(self) -> str:
+        """Return what the class's documentation says of the parameter."""
+        return "; ".join(part for part in (self.doc, self.range_text()) if part)
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+class Number(Declaration):
+    """A real number: a float, a tensor with one value per example, or an `nn.Parameter` that is learned.
+
+    Attributes:
+        low, high: the range; its ends belong to it unless `open_low` or `open_high`.
+        unit: for messages.
+        draws: the range random values come from.
+        logarithmic: whether they are drawn by ratio.
+        learnable: whether tensors are accepted.
+        reads_text: whether a text such as "-3dB" is accepted in Python too, not on the command line alone.
+    """
+
+    reads_text = False
+
+    def __init__(
+        self,
+        default: Any = REQUIRED,
+        doc: str = "",
+        low: float = -math.inf,
+        high: float = math.inf,
+        unit: str = "",
+        open_low: bool = False,
+        open_high: bool = False,
+        draws: tuple[float, float] | None = None,
+        logarithmic: bool = False,
+        learnable: bool = True,
+    ) -> None:
+        super().__init__(default, doc)
+        self.low, self.high, self.unit = low, high, unit
+        self.open_low, self.open_high = open_low or low == -math.inf, open_high or high == math.inf
+        self.draws, self.logarithmic, self.learnable = draws, logarithmic, learnable
+
+    def bounds(self, rate: float | None) -> tuple[float, float]:
+        """Return the range at a sample rate."""
+        return self.low, self.high
+
+    def bounds_text(self, rate: float | None) -> str:
+        """Return the range as text."""
+        left, right = "(" if self.open_low else "[", ")" if self.open_high else "]"
+        text = f"{left}{number_text(self.low)}, {number_text(self.high)}{right}"
+        return f"{text} {self.unit}".rstrip()
+
+    def check(self, value: Any, rate: float | None) -> Any:
+        """Return a float, or the tensor given."""
+        if isinstance(value, str) and self.reads_text:
+            value = self.parse(value)
+        if is_tensor(value):
+            return self._checked_tensor(value, rate)
+        found = value if isinstance(value, Level) else finite_number(self.name, value, self.unit)
+        if not self.inside(found, rate):
+            raise ArgumentError(f"{self.name} must lie in {self.bounds_text(rate)}, got {number_text(found)}")
+        return found
+
+    def inside(self, value: float, rate: float | None) -> bool:
+        """Return whether a number lies in the range."""
+        low, high = self.bounds(rate)
+        return (value > low if self.open_low else value >= low) and (value < high if self.open_high else value <= high)
+
+    def _checked_tensor(self, value: Tensor, rate: float | None) -> Any:
+        from torchfx.tensors import is_readable
+
+        if not self.learnable and value.requires_grad:
+            raise ArgumentError(
+                f"{self.name} cannot be learned here, got a tensor that requires a gradient; pass a number"
+            )
+        if not value.is_floating_point():
+            if value.dim() == 0 and is_readable(value) and not value.is_complex():
+                return self.check(value.item(), rate)
+            raise ArgumentTypeError(f"{self.name} must hold floating point numbers, got {value.dtype}")
+        if not is_readable(value):
+            return value
+        if value.dim() == 0 and not value.requires_grad:
+            return self.check(float(value), rate)
+        for each in value.detach().reshape(-1).tolist():
+            if not (math.isfinite(each) and self.inside(each, rate)):
+                raise ArgumentError(f"{self.name} must lie in {self.bounds_text(rate)}, got {number_text(each)}")
+        return value
+
+    def parse(self, text: str) -> Any:
+        """Return the number a text means."""
+        found = NUMBER.fullmatch(text.strip())
+        factor = found and self.units().get(found[2].lower())
+        if not found or factor is None:
+            raise ArgumentError(f"{self.name} must be a number, got {text!r}")
+        value = float(found[1]) * factor
+        return int(value) if value.is_integer() and "." not in found[1] else value
+
+    def units(self) -> dict[str, float]:
+        """Return the units a text may carry, and the factor of each."""
+        return {"": 1.0, self.unit.lower(): 1.0}
+
+    def show(self, value: Any) -> str:
+        """Return the number without a trailing .0; tensors by shape."""
+        if is_tensor(value):
+            return tensor_text(value)
+        return "None" if value is None else number_text(value)
+
+    def shown(self, value: Any) -> bool:
+        """Return True: a number is always shown."""
+        return True
+
+    def draw(self, random: Random, rate: float) -> float:
+        """Return a random number from the range meant for it."""
+        low, high = self.drawn_range(rate)
+        if self.logarithmic:
+            return math.exp(random.uniform(math.log(low), math.log(high)))
+        return random.uniform(low, high)
+
+    def drawn_range(self, rate: float) -> tuple[float, float]:
+        """Return the range random values come from."""
+        if self.draws is not None:
+            return self.draws
+        low, high = self.bounds(rate)
+        return max(low, -1.0) if low == -math.inf else low, min(high, low + 2.0) if high == math.inf else high
+
+    def range_text(self) -> str:
+        """Return range and unit."""
+        if self.low == -math.inf and self.high == math.inf:
+            return self.unit
+        return f"in {self.bounds_text(None)}"
+
+
+class Frequency(Number):
+    """A frequency between 0 and half the sample rate."""
+
+    per_second = True
+
+    def bounds(self, rate: float | None) -> tuple[float, float]:
+        """Return (0, fs/2), or (0, inf) while the rate is unknown."""
+        return 0.0, math.inf if rate is None else rate / 2
+
+    def bounds_text(self, rate: float | None) -> str:
+        """Return the range as text."""
+        return "(0, fs/2) Hz" if rate is None else f"(0, fs/2) = (0, {number_text(rate / 2)}) Hz"
+
+    def units(self) -> dict[str, float]:
+        """Return Hz and kHz."""
+        return {"": 1.0, "hz": 1.0, "khz": 1000.0}
+
+    def drawn_range(self, rate: float) -> tuple[float, float]:
+        """Return the audible part of the range."""
+        return 20.0, 0.45 * rate
+
+    def range_text(self) -> str:
+        """Return the range."""
+        return "in (0, fs/2) Hz"
+
+
+class Milliseconds(Number):
+    """A time."""
+
+    per_second = True
+
+    def units(self) -> dict[str, float]:
+        """Return milliseconds and seconds."""
+        return {"": 1.0, "ms": 1.0, "s": 1000.0}
+
+
+class Decibels(Number):
+    """A level in decibels; a text may say so, as "-3dB"."""
+
+    reads_text = True
+
+    def units(self) -> dict[str, float]:
+        """Return decibels."""
+        return {"": 1.0, "db": 1.0}
+
+
+class Level(float):
+    """An amplitude that was given in decibels and shows itself so.
+
+    Examples:
+        >>> Level.from_decibels(-20.0)
+        -20 dB
+        >>> round(Level.from_decibels(-20.0) * 2, 12)
+        0.2
+    """
+
+    db: float
+
+    def __new__(cls, amplitude: float, db: float) -> Level:
+        """Return the amplitude, with its level."""
+        made = super().__new__(cls, amplitude)
+        made.db = db
+        return made
+
+    @classmethod
+    def from_decibels(cls, db: float) -> Level:
+        """Return the amplitude 10^(db/20)."""
+        return cls(math.pow(10, db / 20), db)
+
+    def __getnewargs__(self) -> tuple[float, float]:  # type: ignore[override]
+        return float(self), self.db
+
+    def __repr__(self) -> str:
+        return f"{number_text(self.db)} dB"
+
+    __str__ = __repr__
+
+
+MOST_DECIBELS = 6160.0
+"""Twenty times the largest power of ten that a float holds."""
+
+
+class Amplitude(Number):
+    """A linear level; a text may give it in decibels, as "-3dB"."""
+
+    reads_text = True
+
+    def parse(self, text: str) -> Any:
+        """Return the number, or the amplitude of a level in decibels."""
+        found = DECIBELS.fullmatch(text)
+        if found is None:
+            raise ArgumentError(f"{self.name} must be a number or a text such as '-3dB', got {text!r}")
+        value = float(found[1])
+        if found[2] is None:
+            return value
+        if not value < MOST_DECIBELS:
+            raise ArgumentError(
+                f"{self.name} must stay below {number_text(MOST_DECIBELS)} dB, got {number_text(value)} dB"
+            )
+        return Level.from_decibels(value)
+
+    def show(self, value: Any) -> str:
+        """Return decibels where the level was given so."""
+        return str(value) if isinstance(value, Level) else super().show(value)
+
+
+# --- other kinds ------------------------------------------------------------------------------------------------------
+
+
+class Count(Declaration):
+    """A whole number."""
+
+    def __init__(
+        self, default: Any = REQUIRED, doc: str = "", low: int = 1, high: int | None = None, draws: tuple[int, int] = (1, 8)
+    ) -> None:
+        super().__init__(default, doc)
+        self.low, self.high, self.draws = low, high, draws
+
+    def check(self, value: Any, rate: float | None) -> int:
+        """Return an int."""
+        return whole_number(self.name, value, self.low, self.high)
+
+    def parse(self, text: str) -> int:
+        """Return the whole number a text means."""
+        if not re.fullmatch(r"[+-]?\d+", text.strip()):
+            raise ArgumentError(f"{self.name} must be a whole number, got {text!r}")
+        if len(text) > 15:
+            raise ArgumentError(f"{self.name} must be {self.range_text()}, got {text.strip()}")
+        return int(text)
+
+    def shown(self, value: Any) -> bool:
+        """Return True: a number is always shown."""
+        return True
+
+    def draw(self, random: Random, rate: float) -> int:
+        """Return a random whole number from the range meant for it."""
+        return random.randint(*self.draws)
+
+    def range_text(self) -> str:
+        """Return the range."""
+        return f"a whole number >= {self.low}" if self.high is None else f"a whole number in [{self.low}, {self.high}]"
+
+
+class Flag(Declaration):
+    """True or False."""
+
+    def check(self, value: Any, rate: float | None) -> bool:
+        """Return a bool."""
+        if isinstance(value, bool) or type(value).__name__ in {"bool_", "bool"}:
+            return bool(value)
+        raise ArgumentTypeError(f"{self.name} must be True or False, got {value!r}")
+
+    def parse(self, text: str) -> bool:
+        """Return what yes, no and their like mean."""
+        found = WORDS.get(text.strip().lower())
+        if found is None:
+            raise ArgumentError(f"{self.name} must be true or false, got {text!r}")
+        return found
+
+    def draw(self, random: Random, rate: float) -> bool:
+        """Return one of the two."""
+        return random.random() < 0.5
+
+    def range_text(self) -> str:
+        """Return the two values."""
+        return "True or False"
+
+
+class Choice(Declaration):
+    """One of several names; letter case does not matter."""
+
+    def __init__(self, names: Sequence[str], default: Any = REQUIRED, doc: str = "") -> None:
+        super().__init__(default, doc)
+        self.names = tuple(names)
+
+    def check(self, value: Any, rate: float | None) -> str:
+        """Return the name as it is declared."""
+        for name in self.names:
+            if isinstance(value, str) and value.lower() == name.lower():
+                return name
+        raise ArgumentError(f"{self.name} must be one of {', '.join(self.names)}, got {value!r}")
+
+    def parse(self, text: str) -> str:
+        """Return the text."""
+        return text.strip()
+
+    def draw(self, random: Random, rate: float) -> str:
+        """Return one of the names."""
+        return random.choice(self.names)
+
+    def range_text(self) -> str:
+        """Return the names."""
+        return "one of " + ", ".join(self.names)
+
+
+class SampleRate(Declaration):
+    """A processor's own sample rate; None follows the signal's."""
+
+    def check(self, value: Any, rate: float | None) -> float | None:
+        """Return the rate in Hz."""
+        return None if value is None else checked_rate(value)
+
+    def parse(self, text: str) -> float | None:
+        """Return the rate a text means."""
+        if text.strip().lower() == "none":
+            return None
+        frequency = Frequency()
+        frequency.name = self.name
+        found: float = frequency.parse(text)
+        return found
+
+    def show(self, value: Any) -> str:
+        """Return the rate without a trailing .0."""
+        return "None" if value is None else number_text(value)
+
+
+class Frequencies(Frequency):
+    """One frequency, or several in ascending order."""
+
+    def check(self, value: Any, rate: float | None) -> Any:
+        """Return a float, or a tuple of floats."""
+        many = hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0 and not getattr(value, "requires_grad", False)
+        given = value.tolist() if many else value
+        if isinstance(given, str) or not isinstance(given, Sequence):
+            return super().check(given, rate)
+        edges = tuple(super(Frequencies, self).check(edge, rate) for edge in given)
+        if not edges or any(low >= high for low, high in zip(edges, edges[1:], strict=False)):
+            shown = ", ".join(map(number_text, edges))
+            raise ArgumentError(f"{self.name} must be one or more ascending frequencies in Hz, got [{shown}]")
+        return edges
+
+    def parse(self, text: str) -> Any:
+        """Return one frequency, or those of a list in brackets."""
+        if not text.strip().startswith("["):
+            return super().parse(text)
+        return [super(Frequencies, self).parse(part) for part in text.strip()[1:-1].split(",")]
+
+    def show(self, value: Any) -> str:
+        """Return a number, or numbers in brackets."""
+        if isinstance(value, tuple):
+            return f"[{', '.join(map(number_text, value))}]"
+        return super().show(value)
+
+    def range_text(self) -> str:
+        """Return the range."""
+        return "in (0, fs/2) Hz; several in ascending order"
+
+
+class Taps(Declaration):
+    """Coefficients (..., n): a sequence, an array or a tensor of real numbers."""
+
+    def check(self, value: Any, rate: float | None) -> Tensor:
+        """Return the tensor given, if it is one that is learned, or float64 values."""
+        from torchfx.tensors import coefficients
+
+        return coefficients(self.name, value)
+
+    def parse(self, text: str) -> list[float]:
+        """Return the numbers of a list in brackets."""
+        one = Number()
+        one.name = self.name
+        if not re.fullmatch(r"\s*\[.*\]\s*", text):
+            raise ArgumentError(f"{self.name} must be a list such as [0.5,0.5], got {text!r}")
+        return [float(one.parse(part)) for part in text.strip()[1:-1].split(",")]
+
+    def show(self, value: Any) -> str:
+        """Return the number of taps."""
+        *leading, count = value.shape
+        text = f"{count} taps"
+        return f"{tuple(leading)} x {text}" if leading else text
+
+    def draw(self, random: Random, rate: float) -> list[float]:
+        """Return a short random response."""
+        return [random.uniform(-1, 1) for _ in range(random.randint(1, 40))]
+
+    def range_text(self) -> str:
+        """Return the shape."""
+        return "finite real numbers, (..., n >= 1)"
+
+
+class PassZero(Declaration):
+    """Whether 0 Hz passes: True or False, or SciPy's names for the four types of band."""
+
+    NAMES = ("lowpass", "bandstop", "highpass", "bandpass")
+
+    def check(self, value: Any, rate: float | None) -> bool | str:
+        """Return the truth value or the name."""
+        found: bool | str = self._as(Choice(self.NAMES) if isinstance(value, str) else Flag()).check(value, rate)
+        return found
+
+    def parse(self, text: str) -> Any:
+        """Return a name or a truth value."""
+        return text.strip() if text.strip().lower() in self.NAMES else self._as(Flag()).parse(text)
+
+    def range_text(self) -> str:
+        """Return the values."""
+        return f"True or False, or one of {', '.join(self.NAMES)}"
+
+    def _as(self, other: Declaration) -> Any:
+        other.name = self.name
+        return other
+
+
+class WindowName(Declaration):
+    """A window: a name that `scipy.signal.get_window` knows, or (name, parameter)."""
+
+    def check(self, value: Any, rate: float | None) -> str | tuple[str, float]:
+        """Return a name, or a pair of name and number."""
+        if isinstance(value, str):
+            return value
+        if not (isinstance(value, (tuple, list)) and len(value) == 2 and isinstance(value[0], str)):
+            raise ArgumentTypeError(f"{self.name} must be a name or a pair (name, parameter), got {value!r}")
+        return value[0], finite_number(f"{self.name}'s parameter", value[1])
+
+    def parse(self, text: str) -> str:
+        """Return the name."""
+        return text.strip()
+
+    def draw(self, random: Random, rate: float) -> str | tuple[str, float]:
+        """Return a window at random."""
+        return random.choice(["hamming", "hann", "blackman", ("kaiser", 8.0)])
+
+    def range_text(self) -> str:
+        """Return what a window is."""
+        return "a name or (name, parameter) that `scipy.signal.get_window` knows"
+
+
+# --- what classes write -----------------------------------------------------------------------------------------------
+
+
+def number(
+    *,
+    default: Any = REQUIRED,
+    doc: str = "",
+    low: float = -math.inf,
+    high: float = math.inf,
+    unit: str = "",
+    open_low: bool = False,
+    open_high: bool = False,
+    draws: tuple[float, float] | None = None,
+    learnable: bool = True,
+) -> Any:
+    """Declare a real number in [low, high]; `open_low` and `open_high` leave the ends out.
+
+    Args:
+        default: the value when none is given; without it the parameter is required.
+        doc: what the parameter means.
+        low, high, open_low, open_high: the range.
+        unit: for messages.
+        draws: the range that random values come from; the whole range where it is finite.
+        learnable: whether tensors that require a gradient are accepted.
+    """
+    return Number(default, doc, low, high, unit, open_low, open_high, draws, learnable=learnable)
+
+
+def frequency(*, default: Any = REQUIRED, doc: str = "") -> Any:
+    """Declare a frequency in Hz, in (0, fs/2)."""
+    return Frequency(default, doc, unit="Hz", open_low=True, open_high=True, logarithmic=True)
+
+
+def frequencies(*, default: Any = REQUIRED, doc: str = "") -> Any:
+    """Declare one frequency in Hz or several in ascending order, in (0, fs/2), that cannot be learned."""
+    return Frequencies(default, doc, unit="Hz", open_low=True, open_high=True, logarithmic=True, learnable=False)
+
+
+def milliseconds(
+    *, default: Any = REQUIRED, doc: str = "", low: float = 0.0, high: float = math.inf, draws: tuple[float, float] = (1, 200)
+) -> Any:
+    """Declare a time in milliseconds, in [low, high]."""
+    return Milliseconds(default, doc, low, high, "ms", draws=draws, logarithmic=True)
+
+
+def decibels(
+    *,
+    default: Any = REQUIRED,
+    doc: str = "",
+    low: float = -math.inf,
+    high: float = MOST_DECIBELS,
+    draws: tuple[float, float] = (-40.0, 12.0),
+) -> Any:
+    """Declare a level or gain in decibels; texts such as "-3dB" are read too."""
+    return Decibels(default, doc, low, high, "dB", draws=draws)
+
+
+def level(
+    *,
+    default: Any = REQUIRED,
+    doc: str = "",
+    low: float = -math.inf,
+    open_low: bool = False,
+    draws: tuple[float, float] = (0.05, 2.0),
+) -> Any:
+    """Declare an amplitude (a linear level); texts such as "-3dB" are read as decibels."""
+    return Amplitude(default, doc, low, open_low=open_low, draws=draws)
+
+
+def count(
+    *, default: Any = REQUIRED, doc: str = "", low: int = 1, high: int | None = None, draws: tuple[int, int] = (1, 8)
+) -> Any:
+    """Declare a whole number in [low, high]."""
+    return Count(default, doc, low, high, draws)
+
+
+def flag(*, default: Any = REQUIRED, doc: str = "") -> Any:
+    """Declare True or False."""
+    return Flag(default, doc)
+
+
+def choice(names: Sequence[str], *, default: Any = REQUIRED, doc: str = "") -> Any:
+    """Declare one of several names."""
+    return Choice(names, default, doc)
+
+
+def sample_rate() -> Any:
+    """Declare the sample rate of a processor that depends on it; it comes last among the parameters."""
+    return SampleRate(None, "sample rate in Hz, or None to follow the signal's")
+
+
+def taps(*, doc: str = "") -> Any:
+    """Declare the taps of a finite impulse response."""
+    return Taps(REQUIRED, doc)
+
+
+def pass_zero(*, default: Any = REQUIRED, doc: str = "") -> Any:
+    """Declare whether 0 Hz passes, or the type of band that says so."""
+    return PassZero(default, doc)
+
+
+def window(*, default: Any = REQUIRED, doc: str = "") -> Any:
+    """Declare a window of `scipy.signal.get_window`."""
+    return WindowName(default, doc)
+
+
+SPECIFIERS: tuple[Callable[..., Any], ...] = (
+    number, frequency, frequencies, milliseconds, decibels, level, count, flag, choice, sample_rate, taps, pass_zero, window,
+)  # fmt: skip
+"""The functions above, for type checkers."""
+
+
+def named(name: str, declaration: Any) -> Declaration:
+    """Return a declaration for a function's argument."""
+    declaration.name = name
+    found: Declaration = declaration
+    return found
+
+
+# --- what follows from a class's declarations -------------------------------------------------------------------------
+
+
+def signature(declarations: Sequence[Declaration]) -> inspect.Signature:
+    """Return the constructor's signature: required parameters and those with defaults, in the order declared."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return inspect.Signature([inspect.Parameter(each.name, kind, default=each.default) for each in declarations])
+
+
+def documented(text: str, declarations: Sequence[Declaration]) -> str:
+    """Return a class's documentation with its parameters: behind the description, before examples."""
+    lines = [f"    {each.name}: {each.documentation()}." for each in declarations if each.documentation()]
+    if not lines or "\n    Args:\n" in text:
+        return text
+    before, heading, after = text.partition("\n    Examples:\n")
+    section = "\n".join(["    Args:", *(f"    {line}" for line in lines)])
+    return f"{before.rstrip()}\n\n{section}\n{heading or '    '}{after}"
+
+
+def is_tensor(value: object) -> bool:
+    """Return whether a value is a PyTorch tensor, without importing PyTorch."""
+    return hasattr(value, "requires_grad") and hasattr(value, "detach")
+
+
+def tensor_text(value: Tensor) -> str:
+    """Return a tensor of one value as that value, others by their shape."""
+    from torchfx.tensors import is_readable
+
+    if value.numel() == 1 and is_readable(value):
+        return number_text(float(value.detach()))
+    return "?" if value.dim() == 0 else f"<{'x'.join(map(str, value.shape))}>"
+
+
+def is_real(value: object) -> bool:
+    """Return whether a value is a real number and no bool."""
+    return isinstance(value, Real) and not isinstance(value, bool)

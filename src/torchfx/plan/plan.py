@@ -1,0 +1,283 @@
+"""Lowering: a chain of modules becomes the fewest operator calls.
+
+    modules -> runs of linear time-invariant steps, everything else -> steps -> Plan
+
+A run collapses to one cascade (all sections of all its filters), one finite impulse response (all taps convolved) and
+a gain that is multiplied into either. Modules with hooks, and modules that are not of this package, are called as they
+are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from torchfx.errors import ArgumentError, SampleRateError, StreamError, TorchFXError
+from torchfx.plan.lti import LTI, cascade
+from torchfx.plan.steps import CausalStep, LTIStep, ModuleStep, ParallelStep, State, Step, plural, shown
+
+if TYPE_CHECKING:
+    from torchfx._ops.program import Program
+
+__all__ = ["Plan", "has_hooks", "kind_of", "lower", "parts_of"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan:
+    """What a module runs, at one sample rate.
+
+    Attributes:
+        fs: sample rate, Hz, or None where nothing depends on it.
+        steps: what is done, in order.
+        modules: how many modules the steps stand for.
+        device: where the filters were moved to, or None: coefficients go where the signal is.
+        output_rate: the output's sample rate, Hz.
+        latency: by how many samples a block's output lags behind its input.
+        refusal: why the plan cannot run in a stream; "" if it can.
+    """
+
+    fs: float | None
+    steps: tuple[Step, ...]
+    modules: int
+    device: torch.device | None
+    output_rate: float | None
+    latency: int
+    refusal: str
+
+    def run(self, x: Tensor) -> Tensor:
+        """Process a whole signal (..., time), float32 or float64, from rest; latencies are compensated."""
+        if self.device is not None:
+            self._check_device(x)
+        for step in self.steps:
+            x = step.run(x)
+        return x
+
+    def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
+        """Return the state of rest for a signal with these leading dimensions: all steps' states in a row."""
+        state: list[Tensor] = []
+        for step in self.steps:
+            state += step.init_state(shape, dtype, device)
+            shape = step.leading(shape)
+        return tuple(state)
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """Process a block (..., time) and return it with the state for the next one."""
+        if self.device is not None:
+            self._check_device(x)
+        if self.refusal:
+            raise StreamError(self.refusal)
+        after: list[Tensor] = []
+        for step in self.steps:
+            size = step.state_size(tuple(x.shape[:-1]), x.dtype, x.device)
+            x, inner = step.step(x, state[:size])
+            state = state[size:]
+            after += inner
+        return x, tuple(after)
+
+    def leading(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the output's leading dimensions for a signal with these."""
+        for step in self.steps:
+            shape = step.leading(shape)
+        return shape
+
+    def state_size(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> int:
+        """Return how many tensors a state holds."""
+        size = 0
+        for step in self.steps:
+            size += step.state_size(shape, dtype, device)
+            shape = step.leading(shape)
+        return size
+
+    def emit(self, program: Program, source: int, state: State) -> int | None:
+        """Append all steps to a native program; return the buffer the last one writes, or None if one cannot."""
+        for step in self.steps:
+            size = step.state_size(program.shape, program.dtype, torch.device("cpu"))
+            target = step.emit(program, source, state[:size])
+            if target is None:
+                return None
+            source, state = target, state[size:]
+        return source
+
+    def signature(self) -> tuple[object, ...]:
+        """Return what a state depends on: a state serves any plan with an equal signature."""
+        return tuple(step.signature() for step in self.steps)
+
+    def calls(self) -> int:
+        """Return how many operator calls a whole signal takes."""
+        return sum(step.calls() for step in self.steps)
+
+    def lines(self) -> list[str]:
+        """Return the steps as numbered lines."""
+        text = []
+        for i, step in enumerate(self.steps):
+            head, *rest = step.lines()
+            text.append(f"{i + 1}. {head}")
+            text += [f"   {line}" for line in rest]
+        return text or ["nothing to do"]
+
+    def __repr__(self) -> str:
+        """Return the plan as text."""
+        rate = "any sample rate" if self.fs is None else f"{self.fs:g} Hz"
+        head = f"plan at {rate}: {plural(self.modules, 'module')} -> {plural(self.calls(), 'operator call')}"
+        return "\n".join([head, *(f"  {line}" for line in self.lines())])
+
+    def _check_device(self, x: Tensor) -> None:
+        if x.device != self.device:
+            raise ArgumentError(
+                f"the filters were moved to {self.device} but the signal is on {x.device}; move one of them with .to()"
+            )
+
+
+def lower(module: nn.Module, rate: float | None, called: bool = True) -> Plan:
+    """Return the plan of a module.
+
+    Args:
+        module: a processor, or an `nn.Sequential`.
+        rate: the signal's sample rate, Hz; None: the one rate the module's filters were built for, if any was.
+        called: whether the module itself is being called; else its hooks have still to run, and it is called.
+    """
+    leaves = _leaves(module, called)
+    parts = parts_of(module, called)
+    if rate is None:
+        rate = _common_rate(parts)
+    first, steps, run = rate, [], Run()
+    for i, leaf in enumerate(leaves):
+        name = "" if leaf is module else f"{type(leaf).__name__} ({_ordinal(i + 1)} of {len(leaves)})"
+        own = leaf is module and called
+        hooked = has_hooks(leaf) and not own
+        kind = None if hooked else kind_of(leaf, own)
+        try:
+            system = _system(leaf, kind, rate)
+            if system is not None:
+                run.append(leaf, system)
+                continue
+            steps += run.end()
+            step = _step(leaf, kind, rate, name, hooked)
+        except TorchFXError as error:
+            raise (type(error)(f"{name}: {error}") if name else error) from error.__cause__
+        steps.append(step)
+        rate = step.output_rate(rate)
+    steps += run.end()
+    latency = sum(step.latency for step in steps)
+    refusal = next((step.refusal for step in steps if step.refusal), "")
+    return Plan(first, tuple(steps), len(parts), _common_device(parts), rate, latency, refusal)
+
+
+def parts_of(module: nn.Module, called: bool = True) -> list[nn.Module]:
+    """Return the modules a plan stands for: those that containers hold, and those that sums add."""
+    parts: list[nn.Module] = []
+    for leaf in _leaves(module, called):
+        own = leaf is module and called
+        if kind_of(leaf, own) == "parallel" and (own or not has_hooks(leaf)):
+            parts += [part for branch in children(leaf) for part in parts_of(branch, called=False)]
+        else:
+            parts.append(leaf)
+    return parts
+
+
+def kind_of(module: nn.Module, called: bool = False) -> str | None:
+    """Return what kind of processor a module is, or None for a module that is none; see `torchfx.Processor`.
+
+    Args:
+        module: any module.
+        called: whether the module is being called, so that a `forward` written on top has run already.
+    """
+    cls = type(module)
+    if not hasattr(cls, "lti"):
+        return None
+    kind: str = cls.derived_kind if called else cls.kind  # type: ignore[attr-defined]
+    return kind
+
+
+def has_hooks(module: nn.Module) -> bool:
+    """Return whether a module must be called itself: somebody listens to its calls, or replaced its `forward`."""
+    own = vars(module)
+    hooks = own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"]
+    return bool(hooks) or "forward" in own
+
+
+def runs_children(module: nn.Module, called: bool = False) -> bool:
+    """Return whether calling a module's children one after the other is all its `forward` does."""
+    if kind_of(module) is not None:
+        return kind_of(module, called) == "chain"
+    return isinstance(module, nn.Sequential) and type(module).forward is nn.Sequential.forward
+
+
+def children(module: nn.Module) -> list[nn.Module]:
+    """Return the modules a container holds, one that it holds twice twice (unlike `nn.Module.children`)."""
+    return [child for child in module._modules.values() if child is not None]
+
+
+def _leaves(module: nn.Module, called: bool) -> list[nn.Module]:
+    """Return the modules that a container runs in order, those of containers in it among them."""
+    if not runs_children(module, called) or (has_hooks(module) and not called):
+        return [module]
+    return [leaf for child in children(module) for leaf in _leaves(child, called=False)]
+
+
+class Run:
+    """Linear time-invariant modules in a row, on their way to becoming one step."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.systems: list[LTI] = []
+
+    def append(self, module: nn.Module, system: LTI) -> None:
+        """Add a module."""
+        self.names.append(shown(module))
+        self.systems.append(system)
+
+    def end(self) -> list[Step]:
+        """Return the step of the modules so far, if there are any, and begin anew."""
+        if not self.systems:
+            return []
+        step = LTIStep(cascade(self.systems).folded(), self.names)
+        self.__init__()  # type: ignore[misc]
+        return [step]
+
+
+def _system(leaf: nn.Module, kind: str | None, rate: float | None) -> LTI | None:
+    if kind != "lti":
+        return None
+    processor: Any = leaf
+    found: LTI | None = processor.lti(processor.rate_for(rate))
+    return found
+
+
+def _step(leaf: nn.Module, kind: str | None, rate: float | None, name: str, hooked: bool) -> Step:
+    processor: Any = leaf
+    if hooked:
+        reason = f"{name or shown(leaf)} has hooks or a replaced forward, which a stream cannot call"
+        return ModuleStep(leaf, rate, name, reason)
+    if kind == "parallel":
+        return ParallelStep([lower(branch, rate, called=False) for branch in children(leaf)])
+    if kind in {"lti", "causal", "measured"}:
+        return CausalStep(processor, processor.rate_for(rate), name)
+    return ModuleStep(leaf, rate, name, f"{name or shown(leaf)} needs the whole signal" if kind == "whole" else "")
+
+
+def _common_rate(parts: Sequence[nn.Module]) -> float | None:
+    rates = {part.fs: part for part in parts if kind_of(part) is not None and part.fs is not None}
+    if len(rates) > 1:
+        shares = " and ".join(f"{shown(part)} for {fs:g} Hz" for fs, part in rates.items())
+        raise SampleRateError(f"the filters of a chain must share one sample rate, got {shares}")
+    found: float | None = next(iter(rates), None)
+    return found
+
+
+def _common_device(parts: Sequence[nn.Module]) -> torch.device | None:
+    devices = {part.device: part for part in parts if kind_of(part) is not None and part.device is not None}
+    if len(devices) > 1:
+        shares = " and ".join(f"{shown(part)} on {device}" for device, part in devices.items())
+        raise ArgumentError(f"the filters of a chain must share one device, got {shares}")
+    found: torch.device | None = next(iter(devices), None)
+    return found
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"

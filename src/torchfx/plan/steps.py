@@ -1,0 +1,441 @@
+"""The steps of a plan. Each runs a whole signal, and a signal block by block with its state; many also natively.
+
+A state is a tuple of tensors on the signal's device; (x, state) -> (y, state), nothing is kept anywhere else.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from torchfx import _ops
+from torchfx.errors import StreamError
+from torchfx.plan.lti import LTI
+from torchfx.rate import sample_rate
+
+if TYPE_CHECKING:
+    from torchfx._ops.program import Program
+    from torchfx.plan.plan import Plan
+
+__all__ = ["CausalStep", "LTIStep", "ModuleStep", "ParallelStep", "State", "Step", "lasting", "plural", "shown"]
+
+State = tuple[Tensor, ...]
+
+POINTWISE = (
+    nn.CELU, nn.ELU, nn.GELU, nn.Hardshrink, nn.Hardsigmoid, nn.Hardswish, nn.Hardtanh, nn.Identity, nn.LeakyReLU,
+    nn.LogSigmoid, nn.Mish, nn.ReLU, nn.ReLU6, nn.SELU, nn.SiLU, nn.Sigmoid, nn.Softplus, nn.Softshrink, nn.Softsign,
+    nn.Tanh, nn.Tanhshrink, nn.Threshold,
+)  # fmt: skip
+"""PyTorch's modules whose every output sample depends on one input sample: a stream may call them block by block."""
+
+
+class Causal(Protocol):
+    """What a step asks of a processor with memory; see `torchfx.Processor`."""
+
+    kind: str
+
+    def init_state(
+        self, shape: tuple[int, ...], rate: float | None, dtype: torch.dtype, device: torch.device
+    ) -> State: ...
+    def step(self, x: Tensor, state: State, rate: float | None) -> tuple[Tensor, State]: ...
+    def measure(self, x: Tensor, state: State, rate: float | None) -> State: ...
+    def latency_samples(self, rate: float | None) -> int: ...
+    def output_rate(self, rate: float | None) -> float | None: ...
+    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]: ...
+    def native(self, program: Program, source: int, state: State, rate: float | None) -> int | None: ...
+
+
+class Step(ABC):
+    """One step of a plan.
+
+    Attributes:
+        name: the module it runs and its place, for error messages; "" for several modules in one.
+        latency: by how many samples a block's output lags behind its input.
+        refusal: why the step cannot run in a stream; "" if it can.
+        measures: whether a first pass over the whole signal gives the state a stream starts with.
+    """
+
+    name = ""
+    latency = 0
+    refusal = ""
+    measures = False
+
+    @abstractmethod
+    def run(self, x: Tensor) -> Tensor:
+        """Process a whole signal (..., time) from rest; its latency is compensated."""
+
+    @abstractmethod
+    def lines(self) -> list[str]:
+        """Return the step as text: what is called, then what it stands for."""
+
+    def calls(self) -> int:
+        """Return how many operator calls the step makes, as far as that is known before it runs."""
+        return 1
+
+    def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
+        """Return the state of rest for a signal with these leading dimensions."""
+        return ()
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """Process a block (..., time) and return it with the state for the next one."""
+        raise StreamError(self.refusal)
+
+    def measure(self, x: Tensor, state: State) -> State:
+        """Take a block of the first pass into account."""
+        return state
+
+    def leading(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the output's leading dimensions for a signal with these."""
+        return shape
+
+    def output_rate(self, rate: float | None) -> float | None:
+        """Return the output's sample rate."""
+        return rate
+
+    def emit(self, program: Program, source: int, state: State) -> int | None:
+        """Append the step to a native program, from a buffer; return the buffer it writes, or None if it cannot.
+
+        The program changes the tensors of the state in place.
+        """
+        return None
+
+    def state_size(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> int:
+        """Return how many tensors a state holds."""
+        return len(self.init_state(shape, dtype, device))
+
+    def signature(self) -> tuple[object, ...]:
+        """Return what a state depends on: a state serves any step with an equal signature."""
+        return (type(self).__name__, self.name)
+
+
+class LTIStep(Step):
+    """A run of linear time-invariant modules as one operator call."""
+
+    def __init__(self, system: LTI, members: Sequence[str]) -> None:
+        self.system = system
+        self.members = tuple(members)
+        self._placed: dict[torch.device, LTI] = {}
+
+    def on(self, device: torch.device) -> LTI:
+        """Return the coefficients on a device; kept there, so that a GPU gets them once."""
+        found = self._placed.get(device)
+        if found is None:
+            with lasting():
+                found = self._placed[device] = self.system.to(device)
+        return found
+
+    def run(self, x: Tensor) -> Tensor:
+        """Process a whole signal (..., time) from rest."""
+        system = self.on(x.device)
+        if system.delay:
+            x = torch.nn.functional.pad(x, (system.delay, 0))[..., : x.shape[-1]]
+        if system.sos is not None:
+            if system.taps is not None:
+                return _ops.lti_forward(x, system.taps, system.sos)[0]
+            return _ops.parallel_iir_forward(x, system.sos)[0]
+        if system.taps is not None:
+            return _ops.fir_forward(x, system.taps)[0]
+        return _scaled(x, system.gain)
+
+    def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
+        """Return the state of rest: delay line, the response's state, the cascade's state, as far as there are such."""
+        state = []
+        system, leading = self.system, self.leading(shape)
+        if system.delay:
+            state.append(torch.zeros(*shape, system.delay, dtype=dtype, device=device))
+        if system.taps is not None:
+            state.append(torch.zeros(*leading, system.taps.shape[-1] - 1, dtype=torch.float64, device=device))
+        if system.sos is not None:
+            state.append(torch.zeros(system.sos.shape[-2], *leading, 2, dtype=torch.float64, device=device))
+        return tuple(state)
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """Process a block."""
+        system, after = self.on(x.device), []
+        if system.delay:
+            line, *state = state  # type: ignore[assignment]
+            both = torch.cat([line, x], dim=-1)
+            x, line = both[..., : x.shape[-1]], both[..., x.shape[-1] :]
+            after.append(line)
+        if system.taps is not None and system.sos is not None:
+            x, *found = _ops.lti_forward(x, system.taps, system.sos, *state)
+            after += found
+        elif system.taps is not None:
+            x, *found = _ops.fir_forward(x, system.taps, *state)
+            after += found
+        elif system.sos is not None:
+            x, *found = _ops.parallel_iir_forward(x, system.sos, *state)
+            after += found
+        else:
+            x = _scaled(x, system.gain)
+        return x, tuple(after)
+
+    def leading(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the output's leading dimensions."""
+        return self.system.leading(shape)
+
+    def emit(self, program: Program, source: int, state: State) -> int | None:
+        """Append delay, gain, response and sections."""
+        system, rest = self.system, list(state)
+        if self.leading(program.shape) != program.shape or any(tensor.requires_grad for tensor in system.tensors()):
+            return None
+        if system.delay:
+            source = program.delay(source, rest.pop(0))
+        if system.taps is None and system.sos is None:
+            return program.gain(source, system.gain)
+        if system.taps is not None and system.sos is not None:
+            wide = program.widen(source)
+            wide = program.fir(wide, system.taps, rest.pop(0))
+            return program.narrow(program.sos(wide, system.sos, rest.pop(0)))
+        if system.taps is not None:
+            return program.fir(source, system.taps, rest.pop(0))
+        assert system.sos is not None
+        return program.sos(source, system.sos, rest.pop(0))
+
+    def state_size(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> int:
+        """Return how many of delay, response and cascade there are."""
+        return (self.system.delay > 0) + (self.system.taps is not None) + (self.system.sos is not None)
+
+    def signature(self) -> tuple[object, ...]:
+        """Return the sizes of the state's parts."""
+        system = self.system
+        taps = 0 if system.taps is None else system.taps.shape[-1]
+        sections = 0 if system.sos is None else system.sos.shape[-2]
+        return (*super().signature(), system.delay, taps, sections, *self.members)
+
+    def lines(self) -> list[str]:
+        """Return the operator calls, then the modules they stand for."""
+        sos, taps = self.system.sos, self.system.taps
+        sections = "" if sos is None else plural(sos.shape[-2], "section")
+        if sos is not None and taps is not None:
+            head = f"torchfx_ext::lti_forward  {plural(taps.shape[-1], 'tap')}, {sections}"
+        elif sos is not None:
+            head = f"torchfx_ext::sos_forward  {sections}"
+        elif taps is not None:
+            head = f"torchfx_ext::fir_forward  {plural(taps.shape[-1], 'tap')}"
+        elif isinstance(self.system.gain, Tensor):
+            head = f"aten::mul  by a tensor {tuple(self.system.gain.shape)}"
+        else:
+            head = f"aten::mul  by {self.system.gain:.6g}"
+        delay = [f"delay of {plural(self.system.delay, 'sample')}"] if self.system.delay else []
+        return [head, *delay, *self.members]
+
+
+class CausalStep(Step):
+    """A processor with memory."""
+
+    def __init__(self, module: Any, rate: float | None, name: str) -> None:
+        self.module: Causal = module
+        self.rate = rate
+        self.name = name
+        self.latency = module.latency_samples(rate)
+        self._size: int | None = None
+        self.measures = module.kind == "measured"
+        if self.measures:
+            self.refusal = (
+                f"{name or type(module).__name__} needs the whole signal before it can begin: "
+                f"torchfx.realtime.process_file reads the file twice"
+            )
+
+    def run(self, x: Tensor) -> Tensor:
+        """Process a whole signal (..., time) from rest, aligned with its input."""
+        module, rate, time = self.module, self.rate, x.shape[-1]
+        shape = tuple(x.shape[:-1])
+        state = module.init_state(shape, rate, x.dtype, x.device)
+        if self.measures:
+            state = module.measure(x, state, rate)
+        y, state = module.step(x, state, rate)
+        later, ratio = self.latency, self._ratio()
+        if later:
+            tail, _ = module.step(x.new_zeros(*shape, -int(-later // ratio)), state, rate)
+            y = torch.cat([y, tail], dim=-1)[..., later : later + round(time * ratio)]
+        return y
+
+    def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
+        """Return the state of rest."""
+        return self.module.init_state(shape, self.rate, dtype, device)
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """Process a block."""
+        return self.module.step(x, state, self.rate)
+
+    def measure(self, x: Tensor, state: State) -> State:
+        """Take a block of the first pass into account."""
+        return self.module.measure(x, state, self.rate)
+
+    def state_size(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> int:
+        """Return how many tensors a state holds."""
+        if self._size is None:
+            self._size = len(self.init_state(shape, dtype, device))
+        return self._size
+
+    def signature(self) -> tuple[object, ...]:
+        """Return the processor's class and place."""
+        return (*super().signature(), type(self.module))
+
+    def leading(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the output's leading dimensions."""
+        return self.module.output_shape(shape)
+
+    def output_rate(self, rate: float | None) -> float | None:
+        """Return the output's sample rate."""
+        return self.module.output_rate(rate)
+
+    def emit(self, program: Program, source: int, state: State) -> int | None:
+        """Append the processor's own native steps, if it has any."""
+        return self.module.native(program, source, state, self.rate)
+
+    def _ratio(self) -> float:
+        rate = self.rate
+        out = self.module.output_rate(rate)
+        return 1.0 if rate is None or out is None else out / rate
+
+    def lines(self) -> list[str]:
+        """Return the processor."""
+        return [shown(self.module)]
+
+
+class ModuleStep(Step):
+    """A module that is called as it is: PyTorch's own, one with hooks, one that needs the whole signal."""
+
+    def __init__(self, module: nn.Module, rate: float | None, name: str, reason: str) -> None:
+        self.module = module
+        self.rate = rate
+        self.name = name
+        self.refusal = reason
+        if not reason and not isinstance(module, POINTWISE):
+            self.refusal = (
+                f"{name or shown(module)} may need samples before or after the block it is given: wrap it in "
+                f"torchfx.Memoryless(module) if each output sample depends on one input sample, or in "
+                f"torchfx.WithContext(module, past_samples=..., future_samples=...)"
+            )
+
+    def run(self, x: Tensor) -> Tensor:
+        """Call the module; filters in it know the sample rate."""
+        if self.rate is None or torch.compiler.is_compiling():
+            y: Tensor = self.module(x)
+            return y
+        with sample_rate(self.rate):
+            y = self.module(x)
+        return y
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """Call the module on a block, if that is the same as calling it on the whole."""
+        if self.refusal:
+            raise StreamError(self.refusal)
+        return self.module(x), state
+
+    def output_rate(self, rate: float | None) -> float | None:
+        """Return the output's sample rate."""
+        changed = getattr(self.module, "output_rate", None) if hasattr(type(self.module), "kind") else None
+        return rate if changed is None else changed(rate)
+
+    def lines(self) -> list[str]:
+        """Return the module's class and parameters."""
+        return [f"{shown(self.module)}  called as it is"]
+
+
+class ParallelStep(Step):
+    """Plans side by side, added; those that lag less than others are delayed in a stream."""
+
+    def __init__(self, plans: Sequence[Plan]) -> None:
+        self.plans = tuple(plans)
+        self.latency = max(plan.latency for plan in self.plans)
+        self.refusal = next((plan.refusal for plan in self.plans if plan.refusal), "")
+
+    def run(self, x: Tensor) -> Tensor:
+        """Process a whole signal (..., time) in every branch and return the sum."""
+        total = self.plans[0].run(x)
+        for plan in self.plans[1:]:
+            total = total + plan.run(x)
+        return total
+
+    def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
+        """Return the branches' states, each with its delay line behind it where it has to wait."""
+        state: list[Tensor] = []
+        for plan in self.plans:
+            state += plan.init_state(shape, dtype, device)
+            if plan.latency < self.latency:
+                missing = self.latency - plan.latency
+                state.append(torch.zeros(*plan.leading(shape), missing, dtype=dtype, device=device))
+        return tuple(state)
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """Process a block in every branch and return the sum."""
+        total: Tensor | None = None
+        after: list[Tensor] = []
+        for plan in self.plans:
+            size = plan.state_size(tuple(x.shape[:-1]), x.dtype, x.device)
+            y, inner = plan.step(x, state[:size])
+            state = state[size:]
+            after += inner
+            if plan.latency < self.latency:
+                both = torch.cat([state[0], y], dim=-1)
+                y, state = both[..., : y.shape[-1]], state[1:]
+                after.append(both[..., y.shape[-1] :])
+            total = y if total is None else total + y
+        assert total is not None
+        return total, tuple(after)
+
+    def leading(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the output's leading dimensions."""
+        return tuple(torch.broadcast_shapes(*(plan.leading(shape) for plan in self.plans)))
+
+    def emit(self, program: Program, source: int, state: State) -> int | None:
+        """Append all branches and their sum."""
+        total: int | None = None
+        for plan in self.plans:
+            size = plan.state_size(program.shape, program.dtype, torch.device("cpu"))
+            target = plan.emit(program, source, state[:size])
+            state = state[size:]
+            if target is None:
+                return None
+            if plan.latency < self.latency:
+                target = program.delay(target, state[0])
+                state = state[1:]
+            total = target if total is None else program.add(total, target)
+        return total
+
+    def signature(self) -> tuple[object, ...]:
+        """Return the branches' signatures."""
+        return (*super().signature(), *(plan.signature() for plan in self.plans))
+
+    def lines(self) -> list[str]:
+        """Return the branches' steps, indented."""
+        text = [f"sum of {len(self.plans)} branches"]
+        for i, plan in enumerate(self.plans):
+            text.append(f"branch {i + 1}:")
+            text += [f"    {line}" for line in plan.lines()]
+        return text
+
+    def calls(self) -> int:
+        """Return the calls of all branches and the additions."""
+        return sum(plan.calls() for plan in self.plans) + len(self.plans) - 1
+
+
+def lasting() -> AbstractContextManager[object]:
+    """Let tensors be made that serve any later call: those made in inference mode are barred from training."""
+    if torch.compiler.is_compiling() or not torch.is_inference_mode_enabled():
+        return nullcontext()
+    return torch.inference_mode(False)
+
+
+def shown(module: Any) -> str:
+    """Return a module's class and parameters, as its repr does for a module without children."""
+    return f"{type(module).__name__}({module.extra_repr()})"
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun."""
+    return f"{count} {noun}" + ("" if count == 1 else "s")
+
+
+def _scaled(x: Tensor, gain: float | Tensor) -> Tensor:
+    if isinstance(gain, Tensor):
+        return x * gain.to(x.dtype)[..., None]
+    return x * gain

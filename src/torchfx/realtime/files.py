@@ -1,0 +1,207 @@
+"""Files of any length through a processor, in constant memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from torchfx import audio_io
+from torchfx.checks import whole_number
+from torchfx.core.processor import FilterChain
+from torchfx.errors import StreamError
+from torchfx.plan import Plan, kind_of, plan_of, runs_children
+from torchfx.realtime.runner import Runner
+
+__all__ = ["FileReport", "StreamProcessor", "process_file"]
+
+BLOCK = 1 << 16  # frames: two channels and what lies between steps stay in a second-level cache
+
+Path = str | os.PathLike[str]
+Progress = Callable[[int, int], object]
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """What became of a file.
+
+    Attributes:
+        frames: samples per channel that were written.
+        fs: their rate, Hz.
+        channels: how many.
+        passes: how often the source was read.
+        not_finite_in: NaN and infinite samples in the source, and the frame of the first.
+        not_finite_out: the same of the result.
+    """
+
+    frames: int
+    fs: float
+    channels: int
+    passes: int
+    not_finite_in: tuple[int, int] | None
+    not_finite_out: tuple[int, int] | None
+
+    @property
+    def duration_s(self) -> float:
+        """Length of the result, seconds."""
+        return self.frames / self.fs
+
+
+def process_file(
+    processor: nn.Module,
+    source: Path,
+    target: Path,
+    block: int = BLOCK,
+    progress: Progress | None = None,
+    format: str | None = None,
+    encoding: str | None = None,
+    bits_per_sample: int | None = None,
+) -> FileReport:
+    """Run a file through a processor and write the result, block by block: memory does not grow with the file.
+
+    The result is that of `Wave.from_file(source) | processor`, saved. Effects that have to hear all of the signal first
+    (`torchfx.effect.Normalize`) make the file be read once more for each.
+
+    Args:
+        processor: a filter, an effect, a chain.
+        source: the file to read.
+        target: the file to write; it appears when it is complete, and may be the source.
+        block: how many frames to read at a time, >= 1; the result does not depend on it.
+        progress: called with (frames done, frames in all), all passes counted.
+        format, encoding, bits_per_sample: as in `torchfx.audio_io.save`; by default the suffix decides the format, and the
+            source's encoding or bit depth is kept where the format has it.
+
+    Raises:
+        StreamError: a part of the processor needs the whole signal at once; the message says which.
+        AudioFileError: a file cannot be read or written.
+
+    Examples:
+        >>> import pathlib, tempfile, torch, torchfx as fx
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> fx.Wave(torch.randn(2, 48_000), 48_000).save(folder / "noise.wav")
+        >>> chain = fx.filter.LoButterworth(1000) | fx.effect.Normalize("-1dB")
+        >>> report = process_file(chain, folder / "noise.wav", folder / "low.flac")
+        >>> report.frames, report.passes
+        (48000, 2)
+    """
+    whole_number("block", block, 1)
+    chain = processor if runs_children(processor, called=True) or kind_of(processor) == "parallel" else None
+    with audio_io.Reader(source) as reader:
+        plan = plan_of(chain if chain is not None else FilterChain(processor), reader.fs)
+        for step in plan.steps:
+            if step.refusal and not step.measures:
+                raise StreamError(step.refusal)
+        if encoding is None and bits_per_sample is None:
+            encoding = audio_io.encoding_like(reader, audio_io.container_of(target, format))
+        fs = plan.output_rate or reader.fs
+        frames = round(reader.frames * fs / reader.fs)
+        (channels,) = plan.leading((reader.channels,))
+        work = _Work(plan, reader, block, progress)
+        with audio_io.Writer(
+            target, fs, channels, format, encoding, bits_per_sample, tags=reader.tags, double=reader.double, frames=frames
+        ) as writer:
+            for y in work.results():
+                writer.write(y)
+    return FileReport(frames, fs, channels, work.passes, work.bad_in.found, work.bad_out.found)
+
+
+class StreamProcessor:
+    """`process_file` under the name that users of streaming libraries know.
+
+    Args:
+        processor: a filter, an effect, a chain.
+        chunk_size: how many frames to read at a time.
+    """
+
+    def __init__(self, processor: nn.Module, chunk_size: int = BLOCK) -> None:
+        """Keep both."""
+        self.processor, self.chunk_size = processor, whole_number("chunk_size", chunk_size, 1)
+
+    def process_file(self, source: Path, target: Path, progress: Progress | None = None) -> FileReport:
+        """Run a file through the processor; see `torchfx.realtime.process_file`."""
+        return process_file(self.processor, source, target, self.chunk_size, progress)
+
+
+class _NotFinite:
+    """Counts NaNs and infinities."""
+
+    def __init__(self) -> None:
+        self.found: tuple[int, int] | None = None
+        self.seen = 0
+
+    def look(self, block: Tensor) -> None:
+        """Take the next block into account."""
+        # A sum is NaN or infinite where a sample is, and costs a fraction of looking at each.
+        if not bool(torch.isfinite(block.sum())):
+            bad = ~torch.isfinite(block)
+            count = int(bad.sum())
+            if count:
+                first = self.seen + int(bad.any(0).nonzero()[0])
+                self.found = (count, first) if self.found is None else (self.found[0] + count, self.found[1])
+        self.seen += block.shape[-1]
+
+
+class _Work:
+    """A plan over a file, as often as its measuring steps want."""
+
+    def __init__(self, plan: Plan, reader: audio_io.Reader, block: int, progress: Progress | None) -> None:
+        self.plan, self.reader, self.block, self.progress = plan, reader, block, progress
+        self.passes = 1 + sum(step.measures for step in plan.steps)
+        self.bad_in, self.bad_out = _NotFinite(), _NotFinite()
+        self._done = 0
+
+    def results(self) -> Iterator[Tensor]:
+        """Measure what has to be measured, then yield the result block by block."""
+        measured: dict[int, Sequence[Tensor]] = {}
+        for i, step in enumerate(self.plan.steps):
+            if not step.measures:
+                continue
+            state: tuple[Tensor, ...] | None = None
+            for x in self._run(i, measured):
+                if state is None:
+                    state = step.init_state(tuple(x.shape[:-1]), x.dtype, x.device)
+                state = step.measure(x, state)
+            measured[i] = state or ()
+        for y in self._run(len(self.plan.steps), measured, look=True):
+            self.bad_out.look(y)
+            yield y
+
+    def _run(self, count: int, measured: dict[int, Sequence[Tensor]], look: bool = False) -> Iterator[Tensor]:
+        """Yield what the first `count` steps make of the file, aligned with it."""
+        steps = self.plan.steps[:count]
+        late = sum(step.latency for step in steps)
+        runner: Runner | None = None
+        for x in self._blocks(look):
+            if runner is None:
+                runner = Runner(steps, (x.shape[0],), x.dtype, x.device, self._start(steps, x, measured))
+            y = runner.process(x)
+            skipped = min(late, y.shape[-1])
+            late -= skipped
+            if skipped < y.shape[-1]:
+                yield y[..., skipped:]
+        missing = sum(step.latency for step in steps)
+        if runner is not None and missing:
+            y = runner.process(x.new_zeros(x.shape[0], missing))
+            yield y[..., late:]
+
+    def _start(self, steps: Sequence[object], x: Tensor, measured: dict[int, Sequence[Tensor]]) -> list[Tensor]:
+        state: list[Tensor] = []
+        shape: tuple[int, ...] = (x.shape[0],)
+        for i, step in enumerate(self.plan.steps[: len(steps)]):
+            state += measured[i] if i in measured else step.init_state(shape, x.dtype, x.device)
+            shape = step.leading(shape)
+        return state
+
+    def _blocks(self, look: bool) -> Iterator[Tensor]:
+        self.reader.seek(0)
+        for _ in range(-(-self.reader.frames // self.block)):
+            x = self.reader.read(self.block)
+            if look:
+                self.bad_in.look(x)
+            yield x
+            self._done += x.shape[-1]
+            if self.progress is not None:
+                self.progress(self._done, self.passes * self.reader.frames)

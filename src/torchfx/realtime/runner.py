@@ -1,0 +1,97 @@
+"""A plan at work on blocks: its state, and native programs for the steps that have one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from torchfx._ops import native
+from torchfx._ops.observers import is_direct
+from torchfx._ops.program import Program
+from torchfx.errors import ArgumentError
+from torchfx.plan import State, Step
+
+__all__ = ["Runner"]
+
+
+class Runner:
+    """The steps of a plan, one behind the other, for blocks of one shape and type.
+
+    Neighbouring steps that can run natively are one program: one call for a block, without Python in between.
+
+    Args:
+        steps: the plan's.
+        shape: the signal's leading dimensions.
+        dtype, device: the signal's.
+        state: all steps' states in a row; None starts from rest. It is copied.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        shape: tuple[int, ...],
+        dtype: torch.dtype,
+        device: torch.device,
+        state: Sequence[Tensor] | None = None,
+    ) -> None:
+        self.steps = tuple(steps)
+        self._state: list[Tensor] = []
+        self._slices: list[slice] = []
+        given = None if state is None else list(state)
+        self._programs: dict[int, tuple[Program, int]] = {}  # by the first step: the program, and the step behind it
+        native_here = device.type == "cpu" and native.library is not None
+        program: Program | None = None
+        first = source = 0
+        for i, step in enumerate(self.steps):
+            rest = step.init_state(shape, dtype, device)
+            own = rest if given is None else given[: len(rest)]
+            given = None if given is None else given[len(rest) :]
+            self._slices.append(slice(len(self._state), len(self._state) + len(rest)))
+            self._state += [_copied(value, like) for value, like in zip(own, rest, strict=True)]
+            if native_here:
+                if program is None or program.shape != shape:
+                    program, first, source = Program(shape, dtype), i, 0
+                target = program.attempt(step.emit, source, tuple(self._state[self._slices[i]]))
+                if target is None:
+                    program = None
+                else:
+                    source = target
+                    program.finish(target)
+                    self._programs[first] = (program, i + 1)
+            shape = step.leading(shape)
+
+    def process(self, x: Tensor) -> Tensor:
+        """Process a block (..., time); the state goes on."""
+        direct = is_direct(x)
+        i = 0
+        while i < len(self.steps):
+            if direct and i in self._programs:
+                program, i = self._programs[i]
+                x = program.run(x)
+            else:
+                x = self._step(i, x)
+                i += 1
+        return x
+
+    def _step(self, i: int, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            where = self._slices[i]
+            x, after = self.steps[i].step(x, tuple(self._state[where]))
+            for kept, value in zip(self._state[where], after, strict=True):
+                kept.copy_(value)  # in place: programs know where it lies
+        return x
+
+    @property
+    def state(self) -> State:
+        """All steps' states in a row, as copies."""
+        return tuple(value.clone() for value in self._state)
+
+
+def _copied(value: Tensor, like: Tensor) -> Tensor:
+    if value.shape != like.shape or value.dtype != like.dtype:
+        raise ArgumentError(
+            f"state must hold {like.dtype} of shape {tuple(like.shape)}, got {value.dtype} of shape {tuple(value.shape)}"
+        )
+    return torch.empty_like(like, memory_format=torch.contiguous_format).copy_(value.detach())

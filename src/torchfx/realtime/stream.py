@@ -1,0 +1,230 @@
+"""Signals block by block, as they come."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from torchfx.checks import sample_rate as checked_rate
+from torchfx.checks import whole_number
+from torchfx.core.processor import FilterChain, Processor
+from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError
+from torchfx.plan import Plan, State, kind_of, plan_of, runs_children
+from torchfx.realtime.runner import Runner
+
+__all__ = ["Stream"]
+
+GLIDE_MS = 10.0
+"""How long a stream takes to cross from the result of old parameters to that of new ones."""
+
+
+class Stream:
+    """A processor at work on a signal that comes in blocks: any split gives what the whole signal gives.
+
+    Parameters of the processor may be assigned between blocks. The stream follows them without a click: within 10 ms it
+    crosses from the old result to the new one. The new filter goes on with the old one's state where the structure is
+    the same, and starts from rest where modules were added or removed. What is assigned in the meantime is followed
+    next.
+
+    Gradients are not recorded: `Processor.step` is the differentiable form.
+
+    Args:
+        processor: a filter, an effect, a chain; what is no `torchfx.Processor` has to be pointwise (`nn.Tanh`) or wrapped
+            in `torchfx.Memoryless` or `torchfx.WithContext`.
+        fs: sample rate, Hz.
+        channels: of the blocks, >= 1.
+
+    Raises:
+        StreamError: a part of the processor needs the whole signal; the message says which and why.
+        ArgumentError: a rate or a number of channels out of range, a parameter that does not fit the rate.
+
+    Examples:
+        >>> import torch, torchfx as fx
+        >>> chain = fx.filter.HiButterworth(80) | fx.effect.Gain(0.5)
+        >>> stream = fx.realtime.Stream(chain, fs=48_000, channels=2)
+        >>> x = torch.randn(2, 1000)
+        >>> y = torch.cat([stream.process(x[:, :300]), stream.process(x[:, 300:])], dim=-1)
+        >>> bool((y - (fx.Wave(x, 48_000) | chain).ys).abs().max() < 1e-6)
+        True
+    """
+
+    def __init__(self, processor: nn.Module, fs: float, channels: int) -> None:
+        """Make the plan; the first block decides type and device."""
+        if not isinstance(processor, nn.Module):
+            raise ArgumentTypeError(f"processor must be an nn.Module, got {processor!r} ({type(processor).__name__})")
+        self.fs = checked_rate(fs)
+        self.channels = whole_number("channels", channels, 1)
+        self.processor = processor
+        is_container = runs_children(processor, called=True) or kind_of(processor) == "parallel"
+        self._watched = processor if is_container else FilterChain(processor)
+        self._plan = self._followed = plan_of(self._watched, self.fs)
+        if self._plan.refusal:
+            raise StreamError(self._plan.refusal)
+        self._blocks: tuple[tuple[int, ...], torch.dtype, torch.device] | None = None
+        self._runner: Runner | None = None
+        self._fade: _Fade | None = None
+        self._start: Sequence[Tensor] | None = None
+
+    @property
+    def latency_samples(self) -> int:
+        """By how many samples the output lags behind the input."""
+        return self._plan.latency
+
+    def process(self, block: Tensor) -> Tensor:
+        """Process the next block.
+
+        Args:
+            block: float32 or float64, (channels, time), or (time,) for one channel; time may be 0. Leading dimensions
+                are signals side by side. All blocks have one type and device, and all dimensions but time in common.
+
+        Returns:
+            As many samples, `latency_samples` late. The last ones come from `flush`.
+        """
+        runner = self._runner
+        if runner is None or (block.shape[:-1], block.dtype, block.device) != self._blocks:
+            runner = self._begin(block)
+        if self._fade is None:
+            plan = plan_of(self._watched, self.fs)
+            if plan is not self._followed:
+                self._follow(plan)
+        if self._fade is not None:
+            return self._cross(block)
+        return runner.process(block)
+
+    def flush(self) -> Tensor:
+        """Return the last `latency_samples` samples, and begin anew."""
+        if self._blocks is None:
+            return torch.zeros(self.channels, 0)
+        shape, dtype, device = self._blocks
+        tail = self.process(torch.zeros(*shape, self.latency_samples, dtype=dtype, device=device))
+        self.reset()
+        return tail
+
+    def reset(self) -> None:
+        """Begin anew, from rest."""
+        self._start = self._fade = None
+        self._followed = plan_of(self._watched, self.fs)
+        if self._blocks is not None:
+            self._run(self._frozen(), None)
+
+    @property
+    def state(self) -> State:
+        """The state after the last block: copies, to be saved or given to another stream of the same processor."""
+        if self._fade is not None:
+            return self._fade.new.state
+        if self._runner is not None:
+            return self._runner.state
+        if self._start is not None:
+            return tuple(self._start)
+        return self._plan.init_state((self.channels,), torch.float32, torch.device("cpu"))
+
+    @state.setter
+    def state(self, state: Sequence[Tensor]) -> None:
+        self._fade = None
+        self._start = tuple(state)
+        if self._blocks is not None:
+            self._run(self._plan, self._start)
+
+    # --- blocks ---------------------------------------------------------------------------------------------
+
+    def _begin(self, block: Tensor) -> Runner:
+        """Check a block that is unlike the one before; the first one decides what all are like."""
+        if not isinstance(block, Tensor):
+            raise ArgumentTypeError(f"block must be a tensor (channels, time), got {type(block).__name__}")
+        if block.dtype not in {torch.float32, torch.float64}:
+            raise ArgumentTypeError(f"block must be float32 or float64, got {block.dtype}")
+        channels = block.shape[-2] if block.dim() > 1 else 1
+        if block.dim() == 0 or channels != self.channels:
+            raise ArgumentError(f"block must have the shape ({self.channels}, time), got {tuple(block.shape)}")
+        if self._blocks is not None:
+            shape, dtype, device = self._blocks
+            raise ArgumentError(
+                f"block must be like those before, {dtype} of shape {(*shape, 'time')} on {device}, "
+                f"got {block.dtype} of shape {tuple(block.shape)} on {block.device}; reset() does not change that"
+            )
+        self._blocks = (block.shape[:-1], block.dtype, block.device)
+        return self._run(self._frozen(), self._start)
+
+    def _run(self, plan: Plan, state: Sequence[Tensor] | None) -> Runner:
+        assert self._blocks is not None
+        shape, dtype, device = self._blocks
+        self._plan = plan
+        if state is not None:
+            state = [value.to(device) for value in state]
+        self._runner = Runner(plan.steps, tuple(shape), dtype, device, state)
+        return self._runner
+
+    # --- parameters that change -----------------------------------------------------------------------------
+
+    def _frozen(self) -> Plan:
+        """Return the plan with today's parameters, which later assignments leave alone."""
+        return plan_of(_snapshot(self._watched), self.fs)
+
+    def _follow(self, plan: Plan) -> None:
+        """Begin to cross to new parameters."""
+        if plan.refusal:
+            raise StreamError(plan.refusal)
+        assert self._runner is not None
+        before, old = self._plan, self._runner
+        frozen = self._frozen()
+        self._followed = plan
+        if frozen.signature() == before.signature():
+            if _equal(frozen, before):
+                return
+            new = self._run(frozen, old.state)
+        else:
+            new = self._run(frozen, None)
+        self._fade = _Fade(old, new, max(1, round(self.fs * GLIDE_MS / 1000)))
+
+    def _cross(self, block: Tensor) -> Tensor:
+        """Process a block on the way from old parameters to new ones."""
+        fade = self._fade
+        assert fade is not None
+        inside = min(block.shape[-1], fade.left)
+        y = fade.process(block[..., :inside])
+        if fade.left == 0:
+            self._fade = None
+            if inside < block.shape[-1]:
+                y = torch.cat([y, fade.new.process(block[..., inside:])], dim=-1)
+        return y
+
+
+class _Fade:
+    """The way from one runner's output to another's, along a straight line."""
+
+    def __init__(self, old: Runner, new: Runner, length: int) -> None:
+        self.old, self.new = old, new
+        self.length = self.left = length
+
+    def process(self, x: Tensor) -> Tensor:
+        """Process a block no longer than what is left."""
+        done = self.length - self.left
+        self.left -= x.shape[-1]
+        old, new = self.old.process(x), self.new.process(x)
+        along = torch.arange(done + 1, done + 1 + x.shape[-1], dtype=new.dtype, device=new.device) / self.length
+        return torch.lerp(old.expand_as(new), new, along)
+
+
+def _snapshot(module: nn.Module) -> nn.Module:
+    """Return a copy of processors and their containers with values of their own; other modules are shared."""
+    if not (isinstance(module, Processor) or runs_children(module)):
+        return module
+    twin = copy.copy(module)
+    for name in ("_parameters", "_buffers", "_modules"):
+        vars(twin)[name] = vars(module)[name].copy()
+    for name, child in module._modules.items():
+        twin._modules[name] = None if child is None else _snapshot(child)
+    return twin
+
+
+def _equal(a: Plan, b: Plan) -> bool:
+    """Return whether two plans of one signature surely do the same."""
+    if a is b:
+        return True
+    systems = [[getattr(step, "system", None) for step in plan.steps] for plan in (a, b)]
+    if None in systems[0]:
+        return False
+    return all(x is not None and y is not None and x.equals(y) for x, y in zip(*systems, strict=True))

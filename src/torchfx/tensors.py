@@ -1,0 +1,91 @@
+"""Tensors as people and transforms hand them over: what can be read, what is a signal, what are coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from torchfx._ops.observers import dual_level_active, modes_active
+from torchfx.errors import ArgumentError, ArgumentTypeError
+
+__all__ = ["check_signal", "coefficients", "is_readable", "on_device"]
+
+HALVES = (torch.float16, torch.bfloat16)
+
+
+def is_readable(tensor: Tensor) -> bool:
+    """Return whether a tensor's values are its own and can be looked at now.
+
+    Not so for fake and meta tensors, while a program is traced, and for tensors that torch.func's transforms or
+    forward-mode differentiation follow.
+    """
+    return not (
+        torch.compiler.is_compiling()
+        or tensor.is_meta
+        or modes_active()
+        or dual_level_active()
+        or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    )
+
+
+def check_signal(x: Any, half: torch.dtype | None = None) -> Tensor:
+    """Return a signal that a processor computes on, or raise unless `x` is a float32 or float64 tensor with samples.
+
+    Args:
+        x: what was given.
+        half: the half-precision type a module was converted to: such signals are computed on in float32. The same
+            goes for any half-precision type under autocast.
+    """
+    if not isinstance(x, Tensor):
+        hint = "a Wave is piped: wave | module" if type(x).__name__ == "Wave" else "convert it with torch.as_tensor"
+        raise ArgumentTypeError(f"x must be a tensor (..., time), got {type(x).__name__}; {hint}")
+    if x.dtype in HALVES and (x.dtype == half or torch.is_autocast_enabled(x.device.type)):
+        x = x.float()
+    if x.dtype != torch.float32 and x.dtype != torch.float64:
+        raise ArgumentTypeError(
+            f"x must be float32 or float64, got {x.dtype}; convert it first, e.g. x.float() "
+            f"(half precision would lose the filter's state)"
+        )
+    if x.dim() == 0 or x.shape[-1] == 0:
+        raise ArgumentError(f"x must hold samples, shape (..., time), got the empty shape {tuple(x.shape)}")
+    return x
+
+
+def coefficients(name: str, values: Sequence[Any] | npt.NDArray[Any] | Tensor) -> Tensor:
+    """Return coefficients (..., n) as a tensor: one that is learned as it is, everything else as a float64 copy."""
+    found = values if isinstance(values, Tensor) else _from_array(name, values)
+    if found.is_complex():
+        raise ArgumentTypeError(f"{name} must be real, got {found.dtype}")
+    if found.dim() == 0 or found.shape[-1] == 0:
+        raise ArgumentError(f"{name} must have the shape (..., n >= 1), got {tuple(found.shape)}")
+    if not isinstance(values, Tensor) or not is_readable(found):
+        return found
+    if not bool(torch.isfinite(found).all()):
+        raise ArgumentError(f"{name} must hold finite numbers, got NaN or infinity")
+    return found if found.requires_grad else found.detach().to(torch.float64, copy=True)
+
+
+def _from_array(name: str, values: Any) -> Tensor:
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # rows of different lengths
+        raise ArgumentError(f"{name} must have the shape (..., n >= 1): {error}") from error
+    if array.dtype.kind not in "fiub":
+        raise ArgumentTypeError(f"{name} must hold real numbers, got {array.dtype}")
+    if not np.isfinite(array).all():
+        raise ArgumentError(f"{name} must hold finite numbers, got NaN or infinity")
+    return torch.tensor(array, dtype=torch.float64, device="cpu")
+
+
+def on_device(tensor: Tensor, device: str | torch.device) -> Tensor:
+    """Return the tensor on a device, or raise naming the device where PyTorch does not have it."""
+    try:
+        return tensor.to(device)
+    except (RuntimeError, AssertionError) as error:  # PyTorch has no type of its own for this
+        reason = str(error).strip().splitlines()[0]
+        raise ArgumentError(f"device must be one that PyTorch has here, got {str(device)!r}: {reason}") from error

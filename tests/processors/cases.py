@@ -1,0 +1,58 @@
+"""Every public processor, found by itself, with parameters drawn from its declarations."""
+
+from random import Random
+
+import torch
+from torch import nn
+
+import torchfx as fx
+from torchfx.catalogue import available
+from torchfx.errors import ArgumentError
+
+FS = 48_000
+
+
+def drawn(entry, seed, **given):
+    """Build a processor with random parameters; some do not fit each other, and others are drawn then."""
+    random = Random(f"{entry.name} {seed}")
+    cls = entry.load()
+    while True:
+        values = {each.name: each.draw(random, FS) for each in entry.declarations}
+        values |= {"fs": FS} if "fs" in values else {}
+        try:
+            return cls(**{**values, **given})
+        except ArgumentError:
+            continue
+
+
+def smooth(seed):
+    """A convolution that keeps length and number of channels, the same from any seed."""
+    torch.manual_seed(seed)
+    return nn.Conv1d(2, 2, 7, bias=False)
+
+
+COMPOSED = {
+    "chain": lambda seed: fx.FilterChain(*(drawn(entry, seed) for entry in available().values() if entry.name != "Normalize")),
+    "chain with modules": lambda seed: drawn(available()["lobutterworth"], seed) | nn.Tanh() | fx.effect.Gain(0.5),
+    "sum": lambda seed: drawn(available()["hibutterworth"], seed) + (drawn(available()["fir"], seed) | nn.Tanh()),
+    "sum of late": lambda seed: fx.WithContext(smooth(seed), 3, 3) + fx.effect.Gain(0.5),
+    "memoryless": lambda seed: fx.Memoryless(nn.Softplus()),
+    "with context": lambda seed: fx.WithContext(smooth(seed), past_samples=4, future_samples=2),
+}
+
+CASES = {
+    **{name: lambda seed, entry=entry: drawn(entry, seed) for name, entry in available().items()},
+    **COMPOSED,
+}
+"""Makers of processors from a seed, by name."""
+
+STREAMING = [name for name in CASES if name != "normalize"]
+
+
+def noise(*shape, seed=0, dtype=torch.float32):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def as_type(module, dtype):
+    """Convert plain modules inside; processors keep their own types."""
+    return module.to(dtype)
