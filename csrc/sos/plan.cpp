@@ -16,6 +16,13 @@ constexpr int64_t work_per_thread = 100000;
 // the samples themselves, because a filter may suppress most of its input and leave an output far below its gain.
 double forgotten(int bytes_per_sample) { return bytes_per_sample == 4 ? 1e-13 : 1e-18; }
 
+int64_t decay_of_slowest(const SosShape& shape, const double* sos) {
+    int64_t samples = 0;
+    for (int64_t r = 0; r < shape.rows; ++r, sos += 6 * shape.sections)
+        samples = std::max(samples, decay_samples(sos, shape.sections, forgotten(shape.bytes_per_sample)));
+    return samples;
+}
+
 int useful_threads(const SosShape& shape) {
     const double work = static_cast<double>(shape.channels) * static_cast<double>(shape.samples) *
                         static_cast<double>(shape.sections);
@@ -53,7 +60,7 @@ SosPlan plan_sos(const SosShape& shape, const double* sos) {
         const int64_t length = spread_over_cache(divide_up(shape.samples, wanted), shape);
         const int64_t segments = divide_up(shape.samples, length);
         if (segments < 2) continue;
-        if (forgets_after < 0) forgets_after = decay_samples(sos, shape.sections, forgotten(shape.bytes_per_sample));
+        if (forgets_after < 0) forgets_after = decay_of_slowest(shape, sos);
         const int64_t streams = segments * shape.channels;
         const int64_t used_groups = divide_up(streams, shape.lanes);
         // A little more for every extra round, so that it has to pay.
@@ -65,7 +72,7 @@ SosPlan plan_sos(const SosShape& shape, const double* sos) {
                 best = {segments, length, forgets_after, false, best.threads};
             }
         } else {
-            const int64_t unit_groups = divide_up(2 * shape.sections, shape.lanes);
+            const int64_t unit_groups = divide_up(2 * shape.sections * shape.rows, shape.lanes);
             const double cost = static_cast<double>(rounds(used_groups + unit_groups) + rounds(used_groups)) * per_round;
             if (cost < cheapest) {
                 cheapest = cost;

@@ -75,8 +75,8 @@ def backward_native(
     grad_before = sos.new_empty((sos.shape[0], *x.shape[:-1], 2)) if need_state else None
     status = native.call["sos_backward"](
         x.dtype is torch.float64,
-        signal.data_ptr(), channel_stride, time_stride, grad.data_ptr(), grad_channel_stride, grad_time_stride,
-        x.numel() // time, time, (sos := packed(sos)).data_ptr(), sos.shape[0],
+        signal.data_ptr(), channel_stride, time_stride, 1, grad.data_ptr(), grad_channel_stride, grad_time_stride,
+        x.numel() // time, time, (sos := packed(sos)).data_ptr(), sos.shape[0], 1, 1,
         0 if state is None else (state := packed(state)).data_ptr(),
         0 if grad_state is None else (grad_state := packed(grad_state)).data_ptr(),
         0 if checkpoints is None else checkpoints.data_ptr(),

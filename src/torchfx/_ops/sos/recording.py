@@ -52,8 +52,8 @@ def sos_forward_recording_native(
     y, after, checkpoints = empty_output(x), sos.new_empty(*shape), empty_doubles(_shape(x, sos))
     status = native.call["sos_forward_recording"](
         x.dtype is torch.float64,
-        signal.data_ptr(), channel_stride, time_stride, y.data_ptr(), time, x.numel() // time, time,
-        sos.data_ptr(), shape[0],
+        signal.data_ptr(), channel_stride, time_stride, 1, y.data_ptr(), time, x.numel() // time, time,
+        sos.data_ptr(), shape[0], 1, 1,
         0 if state is None else (state := packed(state)).data_ptr(), after.data_ptr(), checkpoints.data_ptr(),
         threshold, torch.get_num_threads(),
     )  # fmt: skip
