@@ -79,11 +79,11 @@ void take_gains_back(const Cascades& cascades, const std::vector<double>& gains,
 }
 
 template <class Sample>
-void backward(SosGradientCall<Sample> call, const double* sos, double* grad_sos, int64_t threshold, int threads) {
+int32_t backward(SosGradientCall<Sample> call, const double* sos, double* grad_sos, int64_t threshold, int threads) {
     SosCall<Sample>& forward = call.forward;
     const int64_t rows = forward.cascades.rows, sections = forward.sections();
     std::vector<SosStage> stages(static_cast<std::size_t>(rows * sections));
-    make_stages(sos, rows * sections, form_for<Sample>, stages.data());
+    if (const int32_t status = make_stages(sos, rows * sections, form_for<Sample>, stages.data())) return status;
     std::vector<double> sums(grad_sos ? static_cast<std::size_t>(rows * sections * sums_per_stage) : 0);
 
     const SosGradientKernels& kernels = TORCHFX_KERNELS(sos_gradient_kernels);
@@ -107,11 +107,12 @@ void backward(SosGradientCall<Sample> call, const double* sos, double* grad_sos,
     call.unit = unit.stages.empty() ? nullptr : &unit;
     choose_kernels(kernels, call);
     sos_gradient(call);
-    if (!grad_sos) return;
+    if (!grad_sos) return TORCHFX_OK;
     if (call.unit) take_gains_back(forward.cascades, unit.gains, sums.data());
     for (int64_t i = 0; i < rows * sections; ++i)
         coefficient_gradients(sos + 6 * i, stages[static_cast<std::size_t>(i)], sums.data() + i * sums_per_stage,
                               grad_sos + 6 * i);
+    return TORCHFX_OK;
 }
 
 }  // namespace
@@ -129,7 +130,6 @@ extern "C" int32_t torchfx_sos_backward(
     if (channels < 1 || samples < 1 || sections < 1 || threads < 1) return TORCHFX_BAD_ARGUMENT;
     if (dtype != TORCHFX_F32 && dtype != TORCHFX_F64) return TORCHFX_BAD_ARGUMENT;
     if (!valid_rows(channels, x_repeat, sos_rows, sos_repeat)) return TORCHFX_BAD_ARGUMENT;
-    if (const int32_t status = check_sos(sos, sos_rows * sections)) return status;
 
     const auto run = [&](auto call) {
         using Sample = std::remove_pointer_t<decltype(call.grad_x)>;
@@ -149,13 +149,11 @@ extern "C" int32_t torchfx_sos_backward(
         call.grad_state_out = grad_state_out;
         call.grad_state_in = grad_state_in;
         call.checkpoints = checkpoints;
-        backward(call, sos, grad_sos, threshold, threads);
+        return backward(call, sos, grad_sos, threshold, threads);
     };
     try {
-        if (dtype == TORCHFX_F32) run(SosGradientCall<float>{});
-        else run(SosGradientCall<double>{});
+        return dtype == TORCHFX_F32 ? run(SosGradientCall<float>{}) : run(SosGradientCall<double>{});
     } catch (const std::bad_alloc&) {
         return TORCHFX_NO_MEMORY;
     }
-    return TORCHFX_OK;
 }

@@ -1,6 +1,7 @@
 #include "sos/filter.h"
 
 #include "sos/segments.h"
+#include "support/subnormals.h"
 
 namespace torchfx {
 namespace {
@@ -85,6 +86,7 @@ void filter_carried(const SosCall<Sample>& call) {
 
 template <class Sample>
 void sos_filter(const SosCall<Sample>& call) {
+    const FlushSubnormals flush(sizeof(Sample) == sizeof(double));
     if (call.plan.segments == 1) filter_whole(call);
     else if (call.plan.carried) filter_carried(call);
     else filter_warmed_up(call);

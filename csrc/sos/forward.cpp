@@ -9,16 +9,17 @@ namespace torchfx {
 namespace {
 
 template <class Sample>
-void forward(SosCall<Sample> call, const double* sos, int64_t threshold, int threads) {
+int32_t forward(SosCall<Sample> call, const double* sos, int64_t threshold, int threads) {
     const int64_t rows = call.cascades.rows, sections = call.sections();
     Scratch<SosStage, 16> stages(static_cast<std::size_t>(rows * sections));
-    make_stages(sos, rows * sections, form_for<Sample>, stages.data());
+    if (const int32_t status = make_stages(sos, rows * sections, form_for<Sample>, stages.data())) return status;
     call.cascades.stages = stages.data();
     call.use(TORCHFX_KERNELS(sos_kernels));
     call.state_stride = 2 * call.channels;
     call.plan = plan_sos({call.channels, call.samples, sections, rows, sizeof(Sample), call.lanes, threads, threshold,
                           call.checkpoints ? checkpoint_steps : 1}, sos);
     sos_filter(call);
+    return TORCHFX_OK;
 }
 
 int32_t checked_forward(
@@ -30,7 +31,6 @@ int32_t checked_forward(
     if (!x || !y || !sos || channels < 1 || samples < 1 || sections < 1 || threads < 1) return TORCHFX_BAD_ARGUMENT;
     if (dtype != TORCHFX_F32 && dtype != TORCHFX_F64) return TORCHFX_BAD_ARGUMENT;
     if (!valid_rows(channels, x_repeat, sos_rows, sos_repeat)) return TORCHFX_BAD_ARGUMENT;
-    if (const int32_t status = check_sos(sos, sos_rows * sections)) return status;
 
     const auto run = [&](auto call) {
         using Sample = std::remove_pointer_t<decltype(call.y)>;
@@ -46,15 +46,13 @@ int32_t checked_forward(
         call.state_in = state_in;
         call.state_out = state_out;
         call.checkpoints = checkpoints;
-        forward(call, sos, threshold, threads);
+        return forward(call, sos, threshold, threads);
     };
     try {
-        if (dtype == TORCHFX_F32) run(SosCall<float>{});
-        else run(SosCall<double>{});
+        return dtype == TORCHFX_F32 ? run(SosCall<float>{}) : run(SosCall<double>{});
     } catch (const std::bad_alloc&) {
         return TORCHFX_NO_MEMORY;
     }
-    return TORCHFX_OK;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sos/segments.h"
+#include "support/subnormals.h"
 #include "support/workspace.h"
 
 namespace torchfx {
@@ -250,6 +251,7 @@ void carry_adjoints(const SosGradientCall<Sample>& call, Transitions<Sample>& tr
 
 template <class Sample>
 void sos_gradient(const SosGradientCall<Sample>& call) {
+    const FlushSubnormals flush(sizeof(Sample) == sizeof(double));
     const SosCall<Sample>& forward = call.forward;
     const bool carried = forward.plan.carried;
     const int64_t remembered = carried ? forward.plan.segments : 0;

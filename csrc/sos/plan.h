@@ -29,7 +29,7 @@ struct SosShape {
     int64_t grid = 1;   // segments start at multiples of this many samples
 };
 
-// `sos`, (rows, sections, 6), has passed check_sos.
+// `sos`, (rows, sections, 6), is finite and stable.
 SosPlan plan_sos(const SosShape& shape, const double* sos);
 
 }  // namespace torchfx

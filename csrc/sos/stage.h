@@ -15,11 +15,8 @@ enum class SosForm { direct, shifted };
 template <class Sample>
 constexpr SosForm form_for = sizeof(Sample) == sizeof(float) ? SosForm::direct : SosForm::shifted;
 
-// TORCHFX_OK, TORCHFX_NOT_FINITE or TORCHFX_UNSTABLE.
-int32_t check_sos(const double* sos, int64_t sections);
-
-// `sos` points at rows of b0 b1 b2 a0 a1 a2, checked; one stage for each.
-void make_stages(const double* sos, int64_t count, SosForm form, SosStage* stages);
+// A stage for each of `count` rows of b0 b1 b2 a0 a1 a2. Returns TORCHFX_OK, TORCHFX_NOT_FINITE or TORCHFX_UNSTABLE.
+int32_t make_stages(const double* sos, int64_t count, SosForm form, SosStage* stages);
 
 // Between SciPy's state and the kernel's: only the second one differs.
 inline double shift_state(const SosStage& stage, double s1, double s2) { return s2 + stage.kappa * s1; }

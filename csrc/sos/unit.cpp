@@ -8,7 +8,7 @@ namespace {
 // Far from where doubles end, with samples of any size a float can hold.
 bool moderate(double factor) { return std::fabs(factor) > 1e-100 && std::fabs(factor) < 1e100; }
 
-// The gradients' inner loop finds one sum from others times c1 and c0 (sos_gradient_running.h), which takes as many
+// The gradients' inner loop finds one sum from others times c1 and c0 (gradient_running.h), which takes as many
 // digits from it as these have.
 bool well_scaled(const SosStage& stage) { return std::fabs(stage.c1) < 1e4 && std::fabs(stage.c0) < 1e4; }
 
@@ -36,6 +36,11 @@ bool append_row(const SosStage* stages, int64_t sections, UnitCascades& unit) {
 
 UnitCascades unit_cascades(const Cascades& cascades) {
     UnitCascades unit;
+    const auto rows = static_cast<std::size_t>(cascades.rows), stages = rows * static_cast<std::size_t>(cascades.sections);
+    unit.stages.reserve(stages);
+    unit.state_factors.reserve(stages);
+    unit.adjoint_factors.reserve(stages);
+    unit.gains.reserve(rows);
     for (int64_t r = 0; r < cascades.rows; ++r)
         if (!append_row(cascades.row(r), cascades.sections, unit)) return {};
     return unit;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sos/decay.h"
 #include "sos_reference.h"
 
 using namespace testing;
@@ -208,6 +209,19 @@ void a_nan_stays_in_its_channel_and_future() {
         }
 }
 
+void a_limit_of_decay_samples_changes_nothing_below_it() {
+    constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
+    for (int trial = 0; trial < 300; ++trial) {
+        context = "decay of filter " + std::to_string(trial);
+        const int64_t sections = pick(1, 6);
+        const std::vector<double> sos = random_sos(sections);
+        const auto decay = [&](int64_t at_most) { return torchfx::decay_samples(sos.data(), sections, 1e-13, at_most); };
+        const int64_t samples = decay(unlimited);
+        expect(samples < unlimited && decay(samples) == samples, "it is found up to the limit");
+        expect(decay(samples - 1) == unlimited, "and not beyond");
+    }
+}
+
 // A segment started from rest must have forgotten the constant that the filter suppresses, not only most of it.
 void suppressed_input_leaves_no_trace() {
     context = "constant under a high-pass";
@@ -222,18 +236,55 @@ void suppressed_input_leaves_no_trace() {
     expect(error(split, exact(whole)) < 1e-11, "split equals whole");
 }
 
-void tiny_samples_round_correctly() {
-    context = "subnormal output";
-    Memory<float> x = noise_in<float>(1, 500), y(1, 500, 1, false);
-    for (int64_t t = 0; t < 500; ++t) x(0, t) *= 1e-38f;
-    const std::vector<double> sos = lowpass(2, 0.1);
-    Signal expected = exact(x);
-    std::vector<Real> state(2);
-    filter(sos, expected, state);
-    run(x, y, sos, nullptr, nullptr, never, 1);
-    bool equal = true;
-    for (std::size_t t = 0; t < 500; ++t) equal = equal && y(0, static_cast<int64_t>(t)) == static_cast<float>(expected[0][t]);
-    expect(equal, "subnormal floats are kept");
+void subnormal_floats_round_correctly() {
+    for (const int64_t samples : {500, 200000}) {  // on one thread, and on two
+        context = "subnormal output, " + std::to_string(samples);
+        Memory<float> x = noise_in<float>(1, samples), y(1, samples, 1, false);
+        for (int64_t t = 0; t < samples; ++t) x(0, t) *= 1e-38f;
+        const std::vector<double> sos = lowpass(2, 0.1);
+        Signal expected = exact(x);
+        std::vector<Real> state(2);
+        filter(sos, expected, state);
+        run(x, y, sos, nullptr, nullptr, 1024, 2);
+        bool equal = true;
+        for (std::size_t t = 0; t < expected[0].size(); ++t)
+            equal = equal && y(0, static_cast<int64_t>(t)) == static_cast<float>(expected[0][t]);
+        expect(equal, "subnormal floats are kept");
+    }
+}
+
+// Doubles among which subnormal ones may count as zero: coefficients and states of that size do nothing to a signal.
+template <class Sample>
+void subnormal_coefficients_and_states_change_nothing() {
+    for (const int64_t threshold : {always, never}) {
+        context = "subnormal coefficients";
+        const double tiny = 1e-310;
+        Memory<Sample> x = noise_in<Sample>(3, 5000), y(3, 5000, 1, false);
+        const Sos sos({{0.5, tiny, -tiny, 1, -0.5, tiny}, {1, tiny, 0, 1, tiny, tiny}, {tiny, 1, tiny, 1, -1.9, 0.95}}, 1);
+        Signal expected = exact(x);
+        std::vector<Real> exact_state(6, Real(tiny));
+        filter(sos, expected, exact_state);
+        std::vector<double> state(6, tiny);
+        run(x, y, sos, state.data(), state.data(), threshold, 2);
+        expect(error(y, expected) < tolerance<Sample>, "output");
+    }
+}
+
+void subnormal_doubles_stay_below_the_smallest_normal_one() {
+    context = "subnormal doubles";
+    Memory<double> x = noise_in<double>(2, 5000), y(2, 5000, 1, false);
+    for (int64_t c = 0; c < 2; ++c)
+        for (int64_t t = 0; t < 5000; ++t) x(c, t) *= 1e-310;
+    const Sos sos = lowpass(4, 0.01);
+    std::vector<double> state(8);
+    run(x, y, sos, nullptr, state.data(), always, 2);
+    double largest = 0;
+    for (int64_t c = 0; c < 2; ++c)
+        for (int64_t t = 0; t < 5000; ++t) largest = std::max(largest, std::fabs(y(c, t)));
+    for (const double s : state) largest = std::max(largest, std::fabs(s));
+    expect(largest < std::numeric_limits<double>::min(), "as the input");
+    volatile double mine = 1e-310;
+    expect(mine * 0.5 > 0, "the caller's own arithmetic keeps subnormals after the call");
 }
 
 void bad_arguments_write_nothing() {
@@ -283,8 +334,12 @@ int main() {
     blocks_equal_the_whole<float>();
     blocks_equal_the_whole<double>();
     a_nan_stays_in_its_channel_and_future();
+    a_limit_of_decay_samples_changes_nothing_below_it();
     suppressed_input_leaves_no_trace();
-    tiny_samples_round_correctly();
+    subnormal_floats_round_correctly();
+    subnormal_coefficients_and_states_change_nothing<float>();
+    subnormal_coefficients_and_states_change_nothing<double>();
+    subnormal_doubles_stay_below_the_smallest_normal_one();
     bad_arguments_write_nothing();
     return report();
 }
