@@ -211,7 +211,7 @@ private:
 
     // As UnitCascades, in every lane.
     struct WithoutGains {
-        Scratch<double, 16 * stage_constants * max_lanes> stages;            // (sections, 6, lanes)
+        Scratch<double, 16 * stage_constants * max_lanes> stages;        // (sections, 6, lanes)
         Scratch<double, 16 * max_lanes> state_factors, adjoint_factors;  // (sections, lanes)
         double gain[max_lanes];
 

@@ -12,7 +12,7 @@
 
 namespace torchfx {
 
-// How many channels share a row of x, and which cascades there are for the channels (Cascades).
+// Whether the channels can share the rows of x and of sos in this way (torchfx_dsp.h).
 inline bool valid_rows(int64_t channels, int64_t x_repeat, int64_t sos_rows, int64_t sos_repeat) {
     return x_repeat >= 1 && channels % x_repeat == 0 && sos_rows >= 1 && sos_repeat >= 1;
 }
@@ -86,7 +86,8 @@ public:
     const double* stages() const { return stages_.data(); }
     LaneState& state() { return state_; }
 
-    // What belongs to the cascades, (rows, count), as vectors (count, lanes): each lane has what belongs to its own.
+    // From values of every cascade, (rows, count), to vectors (count, lanes), each lane with those of its own cascade.
+    // Idle lanes have the first one's.
     void gather(const double* of_cascades, int64_t count, double* vectors) const {
         const double* from[max_lanes];
         std::fill_n(from, max_lanes, of_cascades + stream(0).row * count);
@@ -96,7 +97,7 @@ public:
         call_.kernels->to_vectors(from, count, vectors);
     }
 
-    // Every channel's initial state, where its first segment is in this group and at rest.
+    // The initial state of every channel whose first segment is in this group. The lane must be at rest.
     void load_state_in() {
         if (!call_.state_in) return;
         for (int lane = 0; lane < count_; ++lane) {
