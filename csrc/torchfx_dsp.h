@@ -30,20 +30,26 @@ TORCHFX_API int32_t torchfx_set_isa(const char* name);
 // 1.6 ns per float, against 0.3). Does nothing outside Linux and where it is refused.
 TORCHFX_API int32_t torchfx_advise_huge_pages(void* p, int64_t bytes);
 
-// A cascade of second-order sections.
-//   sos        (sections, 6), rows b0 b1 b2 a0 a1 a2, C order
+// A cascade of second-order sections, the same for all channels (sos_rows = 1) or one for each of several.
+//   x          each of its rows serves x_repeat channels one behind the other: channel c reads row c / x_repeat
+//   sos        (sos_rows, sections, 6), b0 b1 b2 a0 a1 a2 each, C order; channel c is filtered by row
+//              (c / sos_repeat) % sos_rows
+//   channels   those of y; a multiple of x_repeat
 //   state_in   (sections, channels, 2), SciPy's zi layout (transposed direct form II), or NULL for rest
 //   state_out  same shape, or NULL; may equal state_in
 //   threshold  signals of at least this many samples may be split along time (over lanes and threads); 1024 is
 //              where that starts to pay for one or two channels
 //   threads    at most this many threads work
 // y must not overlap x. From a NaN or an infinity on, all of a channel's output is NaN, as in sosfilt.
+// With double samples, subnormal numbers (below 2.2e-308) may count as zero, be they samples, coefficients, states or
+// results: x86 takes a hundred times as long for them. Subnormal float samples, normal as doubles, are kept.
 // States pass between calls without loss for float signals. For double ones SciPy's layout itself costs digits where
 // poles lie next to 1: some 1e-12 of the peak for a 12th-order filter at 20 Hz and 192 kHz in blocks of 16.
 TORCHFX_API int32_t torchfx_sos_forward(
-    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
     void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
-    const double* sos, int64_t sections, const double* state_in, double* state_out,
+    const double* sos, int64_t sections, int64_t sos_rows, int64_t sos_repeat,
+    const double* state_in, double* state_out,
     int64_t threshold, int32_t threads);
 
 // The state is kept at every multiple of this many samples: with four sections 3 % of a float signal.
@@ -53,9 +59,10 @@ enum { TORCHFX_CHECKPOINT_STEPS = 512 };
 //   checkpoints  (channels, ceil(samples / TORCHFX_CHECKPOINT_STEPS), sections, 2): what torchfx_sos_backward asks for,
 //                in the kernels' own form
 TORCHFX_API int32_t torchfx_sos_forward_recording(
-    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
     void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
-    const double* sos, int64_t sections, const double* state_in, double* state_out, double* checkpoints,
+    const double* sos, int64_t sections, int64_t sos_rows, int64_t sos_repeat,
+    const double* state_in, double* state_out, double* checkpoints,
     int64_t threshold, int32_t threads);
 
 // Gradients of torchfx_sos_forward for the same x, sos and state_in. Every output may be NULL and is then not
@@ -65,14 +72,16 @@ TORCHFX_API int32_t torchfx_sos_forward_recording(
 //   grad_state_out  (sections, channels, 2), gradient at state_out, or NULL for zeros
 //   checkpoints     from torchfx_sos_forward_recording, for the same arguments and any number of threads; NULL: where
 //                   they are needed, another forward pass finds them
-//   grad_x          (channels, samples), unit time stride
-//   grad_sos        (sections, 6): all six columns, the one of a0 included (rows are divided by it)
+//   grad_x          (channels, samples), unit time stride: where x_repeat > 1, a row of x has the sum over its channels
+//   grad_sos        (sos_rows, sections, 6), each row summed over the channels it filters: all six columns, the one of a0
+//                   included (sections are divided by it)
 //   grad_state_in   (sections, channels, 2); must not overlap grad_state_out
 TORCHFX_API int32_t torchfx_sos_backward(
-    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
     const void* grad_y, int64_t grad_y_channel_stride, int64_t grad_y_time_stride,
     int64_t channels, int64_t samples,
-    const double* sos, int64_t sections, const double* state_in, const double* grad_state_out,
+    const double* sos, int64_t sections, int64_t sos_rows, int64_t sos_repeat,
+    const double* state_in, const double* grad_state_out,
     const double* checkpoints, void* grad_x, int64_t grad_x_channel_stride, double* grad_sos, double* grad_state_in,
     int64_t threshold, int32_t threads);
 

@@ -68,8 +68,8 @@ int32_t forward(const Sample* x, int64_t x_channel_stride, int64_t x_time_stride
         int32_t status = torchfx_fir_forward(TORCHFX_F64, buffers.first, length, 1, buffers.second, length, channels, length,
                                              response.taps, response.count, response.state_in, response.state_out, threads);
         if (status != TORCHFX_OK) return status;
-        status = torchfx_sos_forward(TORCHFX_F64, buffers.second, length, 1, buffers.first, length, channels, length,
-                                     cascade.sos, cascade.sections, cascade.state_in, cascade.state_out,
+        status = torchfx_sos_forward(TORCHFX_F64, buffers.second, length, 1, 1, buffers.first, length, channels, length,
+                                     cascade.sos, cascade.sections, 1, 1, cascade.state_in, cascade.state_out,
                                      cascade.threshold, threads);
         if (status != TORCHFX_OK) return status;
         write_tile(buffers.first, channels, length, y + start, y_channel_stride);

@@ -23,27 +23,31 @@ void choose_kernels(const SosGradientKernels& kernels, SosGradientCall<double>& 
     call.run_gradient = kernels.gradient_f64;
 }
 
-// Whether a section starts in a state far from any that the signal itself brings about, as after a change of its
-// coefficients. What the kernel for a UnitCascade does to save multiply-adds would lose digits then: the gradient of a
-// small b0 from products of large states.
+// Whether a section of a row starts in a state far from any that the row's signals themselves bring about, as after a
+// change of its coefficients. What the kernel for UnitCascades does to save multiply-adds would lose digits then: the
+// gradient of a small b0 from products of large states.
 template <class Sample>
 bool starts_far_out(const SosGradientCall<Sample>& call) {
     const SosCall<Sample>& forward = call.forward;
     if (!forward.state_in) return false;
-    const int64_t later = forward.checkpoints_per_channel();
-    for (int64_t k = 0; k < forward.sections; ++k) {
-        double first = 0, usual = 0;
-        for (int64_t c = 0; c < forward.channels; ++c) {
+    const int64_t later = forward.checkpoints_per_channel(), sections = forward.sections();
+    struct Largest {
+        double first, usual;
+    };
+    std::vector<Largest> largest(static_cast<std::size_t>(forward.cascades.rows * sections));
+    for (int64_t c = 0; c < forward.channels; ++c) {
+        Largest* of_row = largest.data() + forward.cascades.row_of(c) * sections;
+        for (int64_t k = 0; k < sections; ++k) {
             const double* s = forward.state_in + k * forward.state_stride + 2 * c;
-            first = std::max({first, std::fabs(s[0]), std::fabs(s[1])});
-            for (int64_t i = 1; i < later; ++i) {
-                const double* w = call.checkpoints + ((c * later + i) * forward.sections + k) * 2;
-                usual = std::max({usual, std::fabs(w[0]), std::fabs(w[1])});
-            }
+            of_row[k].first = std::max({of_row[k].first, std::fabs(s[0]), std::fabs(s[1])});
         }
-        if (first > 1e3 * usual) return true;
+        for (int64_t i = 1; i < later; ++i) {
+            const double* w = call.checkpoints + (c * later + i) * sections * 2;
+            for (int64_t k = 0; k < sections; ++k, w += 2)
+                of_row[k].usual = std::max({of_row[k].usual, std::fabs(w[0]), std::fabs(w[1])});
+        }
     }
-    return false;
+    return std::any_of(largest.begin(), largest.end(), [](const Largest& l) { return l.first > 1e3 * l.usual; });
 }
 
 // Gradients of b0 b1 b2 a0 a1 a2 in `grad`. First those of the shifted recursion,
@@ -62,74 +66,80 @@ void coefficient_gradients(const double* sos, const SosStage& stage, const doubl
     grad[3] = -(sos[0] * grad[0] + sos[1] * grad[1] + sos[2] * grad[2] + sos[4] * grad[4] + sos[5] * grad[5]) / a0;
 }
 
-// From the sums of a UnitCascade to those of the stages: products with x lack all gains but the stage's own, those
-// with y all of them.
-void take_gains_back(const std::vector<SosStage>& stages, double gain, double* sums) {
-    for (const SosStage& stage : stages) {
-        for (int i = 0; i < 3; ++i) sums[i] *= gain / stage.b0;
-        for (int i = 3; i < sums_per_stage; ++i) sums[i] *= gain;
-        sums += sums_per_stage;
+// From the sums of UnitCascades to those of the stages: products with x lack all gains but the stage's own, those with
+// y all of them.
+void take_gains_back(const Cascades& cascades, const std::vector<double>& gains, double* sums) {
+    for (int64_t r = 0; r < cascades.rows; ++r) {
+        const double gain = gains[static_cast<std::size_t>(r)];
+        for (int64_t k = 0; k < cascades.sections; ++k, sums += sums_per_stage) {
+            for (int i = 0; i < 3; ++i) sums[i] *= gain / cascades.row(r)[k].b0;
+            for (int i = 3; i < sums_per_stage; ++i) sums[i] *= gain;
+        }
     }
 }
 
 template <class Sample>
-void backward(SosGradientCall<Sample> call, const double* sos, double* grad_sos, int64_t threshold, int threads) {
+int32_t backward(SosGradientCall<Sample> call, const double* sos, double* grad_sos, int64_t threshold, int threads) {
     SosCall<Sample>& forward = call.forward;
-    std::vector<SosStage> stages;
-    for (int64_t k = 0; k < forward.sections; ++k) stages.push_back(make_stage(sos + 6 * k, form_for<Sample>));
-    std::vector<double> sums(grad_sos ? static_cast<std::size_t>(forward.sections * sums_per_stage) : 0);
+    const int64_t rows = forward.cascades.rows, sections = forward.sections();
+    std::vector<SosStage> stages(static_cast<std::size_t>(rows * sections));
+    if (const int32_t status = make_stages(sos, rows * sections, form_for<Sample>, stages.data())) return status;
+    std::vector<double> sums(grad_sos ? static_cast<std::size_t>(rows * sections * sums_per_stage) : 0);
 
     const SosGradientKernels& kernels = TORCHFX_KERNELS(sos_gradient_kernels);
     call.sums = grad_sos ? sums.data() : nullptr;
-    forward.stages = stages.data();
+    forward.cascades.stages = stages.data();
     forward.use(*kernels.filter);
     forward.state_stride = 2 * forward.channels;
-    forward.plan = plan_sos({forward.channels, forward.samples, forward.sections, sizeof(Sample), forward.lanes, threads,
+    forward.plan = plan_sos({forward.channels, forward.samples, sections, rows, sizeof(Sample), forward.lanes, threads,
                              threshold, grad_sos ? checkpoint_steps : 1}, sos);
     const bool missing = grad_sos && !call.checkpoints;
     Scratch<double, 64> found(static_cast<std::size_t>(
-        missing ? forward.channels * forward.checkpoints_per_channel() * 2 * forward.sections : 0));
+        missing ? forward.channels * forward.checkpoints_per_channel() * 2 * sections : 0));
     if (missing) {
         SosCall<Sample> recording = forward;
         recording.checkpoints = found.data();
         sos_filter(recording);
         call.checkpoints = found.data();
     }
-    UnitCascade unit = {{}, {}, {}, 1};
-    if (grad_sos && form_for<Sample> == SosForm::direct && !starts_far_out(call)) unit = unit_cascade(stages);
+    UnitCascades unit;
+    if (grad_sos && form_for<Sample> == SosForm::direct && !starts_far_out(call)) unit = unit_cascades(forward.cascades);
     call.unit = unit.stages.empty() ? nullptr : &unit;
     choose_kernels(kernels, call);
     sos_gradient(call);
-    if (!grad_sos) return;
-    if (call.unit) take_gains_back(stages, unit.gain, sums.data());
-    for (int64_t k = 0; k < forward.sections; ++k)
-        coefficient_gradients(sos + 6 * k, stages[static_cast<std::size_t>(k)], sums.data() + k * sums_per_stage,
-                              grad_sos + 6 * k);
+    if (!grad_sos) return TORCHFX_OK;
+    if (call.unit) take_gains_back(forward.cascades, unit.gains, sums.data());
+    for (int64_t i = 0; i < rows * sections; ++i)
+        coefficient_gradients(sos + 6 * i, stages[static_cast<std::size_t>(i)], sums.data() + i * sums_per_stage,
+                              grad_sos + 6 * i);
+    return TORCHFX_OK;
 }
 
 }  // namespace
 }  // namespace torchfx
 
 extern "C" int32_t torchfx_sos_backward(
-    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
     const void* grad_y, int64_t grad_y_channel_stride, int64_t grad_y_time_stride, int64_t channels, int64_t samples,
-    const double* sos, int64_t sections, const double* state_in, const double* grad_state_out,
+    const double* sos, int64_t sections, int64_t sos_rows, int64_t sos_repeat,
+    const double* state_in, const double* grad_state_out,
     const double* checkpoints, void* grad_x, int64_t grad_x_channel_stride, double* grad_sos, double* grad_state_in,
     int64_t threshold, int32_t threads) {
     using namespace torchfx;
     if (!grad_y || !sos || (grad_sos && !x)) return TORCHFX_BAD_ARGUMENT;
     if (channels < 1 || samples < 1 || sections < 1 || threads < 1) return TORCHFX_BAD_ARGUMENT;
     if (dtype != TORCHFX_F32 && dtype != TORCHFX_F64) return TORCHFX_BAD_ARGUMENT;
-    if (const int32_t status = check_sos(sos, sections)) return status;
+    if (!valid_rows(channels, x_repeat, sos_rows, sos_repeat)) return TORCHFX_BAD_ARGUMENT;
 
     const auto run = [&](auto call) {
         using Sample = std::remove_pointer_t<decltype(call.grad_x)>;
         call.forward.x = static_cast<const Sample*>(x);
         call.forward.x_channel_stride = x_channel_stride;
         call.forward.x_time_stride = x_time_stride;
+        call.forward.x_repeat = x_repeat;
         call.forward.channels = channels;
         call.forward.samples = samples;
-        call.forward.sections = sections;
+        call.forward.cascades = {nullptr, sos_rows, sections, sos_repeat};
         call.forward.state_in = state_in;
         call.grad_y = static_cast<const Sample*>(grad_y);
         call.grad_y_channel_stride = grad_y_channel_stride;
@@ -139,13 +149,11 @@ extern "C" int32_t torchfx_sos_backward(
         call.grad_state_out = grad_state_out;
         call.grad_state_in = grad_state_in;
         call.checkpoints = checkpoints;
-        backward(call, sos, grad_sos, threshold, threads);
+        return backward(call, sos, grad_sos, threshold, threads);
     };
     try {
-        if (dtype == TORCHFX_F32) run(SosGradientCall<float>{});
-        else run(SosGradientCall<double>{});
+        return dtype == TORCHFX_F32 ? run(SosGradientCall<float>{}) : run(SosGradientCall<double>{});
     } catch (const std::bad_alloc&) {
         return TORCHFX_NO_MEMORY;
     }
-    return TORCHFX_OK;
 }

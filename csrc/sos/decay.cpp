@@ -102,16 +102,21 @@ double log_gain(const double* sos, int64_t sections) {
 
 }  // namespace
 
-int64_t decay_samples(const double* sos, int64_t sections, double tolerance) {
+int64_t decay_samples(const double* sos, int64_t sections, double tolerance, int64_t at_most) {
+    constexpr int64_t never = std::numeric_limits<int64_t>::max();
+    constexpr double shares[] = {0.95, 0.9, 0.8, 0.65, 0.5};  // of the way out to the pole, in the logarithm
     double outermost = 0.9;  // keeps the logarithms finite; further in a few samples are enough anyway
     for (int64_t k = 0; k < sections; ++k) outermost = std::min(outermost, pole_gap(denominator(sos + 6 * k)));
     constexpr double hardly = 1e-7;
-    if (!(outermost > hardly)) return std::numeric_limits<int64_t>::max();
+    if (!(outermost > hardly)) return never;
+    // M(rho) is no smaller than the gain, so the bounds below are no smaller than this.
+    const double log_pole = std::log1p(-outermost);
+    if (std::log(tolerance) / (shares[0] * log_pole) > static_cast<double>(at_most)) return never;
 
     const double wanted = std::log(tolerance) + log_gain(sos, sections);
     double fewest = std::numeric_limits<double>::max();
-    for (const double share : {0.95, 0.9, 0.8, 0.65, 0.5}) {  // of the way out to the pole, in the logarithm
-        const double log_rho = share * std::log1p(-outermost), gap = -std::expm1(log_rho);
+    for (const double share : shares) {
+        const double log_rho = share * log_pole, gap = -std::expm1(log_rho);
         double log_bound = -std::log(gap);
         for (int64_t k = 0; k < sections; ++k) {
             const double above = range_on_circle(numerator(sos + 6 * k), gap).largest;
@@ -122,8 +127,9 @@ int64_t decay_samples(const double* sos, int64_t sections, double tolerance) {
         const double samples = (wanted - log_bound) / log_rho;
         if (samples < fewest) fewest = samples;
     }
-    if (!(fewest < 1e15)) return std::numeric_limits<int64_t>::max();
-    return std::max<int64_t>(static_cast<int64_t>(std::ceil(fewest)), 0) + 2 * sections;
+    if (!(fewest < 1e15)) return never;
+    const int64_t samples = std::max<int64_t>(static_cast<int64_t>(std::ceil(fewest)), 0) + 2 * sections;
+    return samples > at_most ? never : samples;
 }
 
 }  // namespace torchfx

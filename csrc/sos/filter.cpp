@@ -1,6 +1,7 @@
 #include "sos/filter.h"
 
 #include "sos/segments.h"
+#include "support/subnormals.h"
 
 namespace torchfx {
 namespace {
@@ -9,7 +10,7 @@ template <class Sample>
 void filter_whole(const SosCall<Sample>& call) {
     for_each_group(call.groups(), call.plan.threads, [&](int64_t index) {
         SosGroup<Sample> group(call, index);
-        for (int lane = 0; lane < group.count(); ++lane) group.load_state_in(lane);
+        group.load_state_in();
         group.filter(true, [&](int lane) { group.store_state_out(lane); });
     });
 }
@@ -18,10 +19,11 @@ template <class Sample>
 void store_state_out(const SosCall<Sample>& call, SegmentStates& ends, int64_t channel) {
     if (!call.state_out) return;
     const double* w = ends.of(channel, call.plan.segments - 1);
-    for (int64_t k = 0; k < call.sections; ++k, w += 2) {
+    const SosStage* stages = call.cascades.of(channel);
+    for (int64_t k = 0; k < call.sections(); ++k, w += 2) {
         double* s = call.state_out + k * call.state_stride + 2 * channel;
         s[0] = w[0];
-        s[1] = unshift_state(call.stages[k], w[0], w[1]);
+        s[1] = unshift_state(stages[k], w[0], w[1]);
     }
 }
 
@@ -29,9 +31,11 @@ void store_state_out(const SosCall<Sample>& call, SegmentStates& ends, int64_t c
 template <class Sample>
 SosCall<Sample> single_channel(const SosCall<Sample>& call, int64_t channel) {
     SosCall<Sample> single = call;
-    single.x += channel * call.x_channel_stride;
+    single.x = call.input(channel, 0);
+    single.x_repeat = 1;
+    single.cascades = {call.cascades.of(channel), 1, call.sections(), 1};
     if (call.y) single.y += channel * call.y_channel_stride;
-    if (call.checkpoints) single.checkpoints += channel * call.checkpoints_per_channel() * 2 * call.sections;
+    if (call.checkpoints) single.checkpoints += channel * call.checkpoints_per_channel() * 2 * call.sections();
     if (call.state_in) single.state_in += 2 * channel;
     if (call.state_out) single.state_out += 2 * channel;
     single.channels = 1;
@@ -50,12 +54,11 @@ bool lost_a_nan(const SosCall<Sample>& call, SegmentStates& ends, int64_t channe
 
 template <class Sample>
 void filter_warmed_up(const SosCall<Sample>& call) {
-    SegmentStates ends(call.sections, call.plan.segments, call.channels);
+    SegmentStates ends(call.sections(), call.plan.segments, call.channels);
     for_each_group(call.groups(), call.plan.threads, [&](int64_t index) {
         SosGroup<Sample> group(call, index);
         group.warm_up(call.plan.warm_up);
-        for (int lane = 0; lane < group.count(); ++lane)
-            if (group.stream(lane).segment == 0) group.load_state_in(lane);
+        group.load_state_in();
         group.filter(true, [&](int lane) { group.state().get(lane, ends.of(group.stream(lane))); });
     });
     // state_out is written only now: it may be the memory of state_in, which a channel done again reads again.
@@ -67,10 +70,10 @@ void filter_warmed_up(const SosCall<Sample>& call) {
 
 template <class Sample>
 void filter_carried(const SosCall<Sample>& call) {
-    SegmentStates starts(call.sections, call.plan.segments, call.channels);
-    Transition<Sample> transition(call);
-    carry_states(call, transition, starts);
-    SegmentStates ends(call.sections, call.plan.segments, call.channels);
+    SegmentStates starts(call.sections(), call.plan.segments, call.channels);
+    Transitions<Sample> transitions(call);
+    carry_states(call, transitions, starts);
+    SegmentStates ends(call.sections(), call.plan.segments, call.channels);
     for_each_group(call.groups(), call.plan.threads, [&](int64_t index) {
         SosGroup<Sample> group(call, index);
         for (int lane = 0; lane < group.count(); ++lane) group.state().set(lane, starts.of(group.stream(lane)));
@@ -83,6 +86,7 @@ void filter_carried(const SosCall<Sample>& call) {
 
 template <class Sample>
 void sos_filter(const SosCall<Sample>& call) {
+    const FlushSubnormals flush(sizeof(Sample) == sizeof(double));
     if (call.plan.segments == 1) filter_whole(call);
     else if (call.plan.carried) filter_carried(call);
     else filter_warmed_up(call);

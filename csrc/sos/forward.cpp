@@ -9,69 +9,74 @@ namespace torchfx {
 namespace {
 
 template <class Sample>
-void forward(SosCall<Sample> call, const double* sos, int64_t threshold, int threads) {
-    Scratch<SosStage, 16> stages(static_cast<std::size_t>(call.sections));
-    for (int64_t k = 0; k < call.sections; ++k)
-        stages[static_cast<std::size_t>(k)] = make_stage(sos + 6 * k, form_for<Sample>);
-    call.stages = stages.data();
+int32_t forward(SosCall<Sample> call, const double* sos, int64_t threshold, int threads) {
+    const int64_t rows = call.cascades.rows, sections = call.sections();
+    Scratch<SosStage, 16> stages(static_cast<std::size_t>(rows * sections));
+    if (const int32_t status = make_stages(sos, rows * sections, form_for<Sample>, stages.data())) return status;
+    call.cascades.stages = stages.data();
     call.use(TORCHFX_KERNELS(sos_kernels));
     call.state_stride = 2 * call.channels;
-    call.plan = plan_sos({call.channels, call.samples, call.sections, sizeof(Sample), call.lanes, threads, threshold,
+    call.plan = plan_sos({call.channels, call.samples, sections, rows, sizeof(Sample), call.lanes, threads, threshold,
                           call.checkpoints ? checkpoint_steps : 1}, sos);
     sos_filter(call);
+    return TORCHFX_OK;
 }
 
 int32_t checked_forward(
-    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
     void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
-    const double* sos, int64_t sections, const double* state_in, double* state_out, double* checkpoints,
+    const double* sos, int64_t sections, int64_t sos_rows, int64_t sos_repeat,
+    const double* state_in, double* state_out, double* checkpoints,
     int64_t threshold, int32_t threads) {
     if (!x || !y || !sos || channels < 1 || samples < 1 || sections < 1 || threads < 1) return TORCHFX_BAD_ARGUMENT;
     if (dtype != TORCHFX_F32 && dtype != TORCHFX_F64) return TORCHFX_BAD_ARGUMENT;
-    if (const int32_t status = check_sos(sos, sections)) return status;
+    if (!valid_rows(channels, x_repeat, sos_rows, sos_repeat)) return TORCHFX_BAD_ARGUMENT;
 
     const auto run = [&](auto call) {
         using Sample = std::remove_pointer_t<decltype(call.y)>;
         call.x = static_cast<const Sample*>(x);
         call.x_channel_stride = x_channel_stride;
         call.x_time_stride = x_time_stride;
+        call.x_repeat = x_repeat;
         call.y = static_cast<Sample*>(y);
         call.y_channel_stride = y_channel_stride;
         call.channels = channels;
         call.samples = samples;
-        call.sections = sections;
+        call.cascades = {nullptr, sos_rows, sections, sos_repeat};
         call.state_in = state_in;
         call.state_out = state_out;
         call.checkpoints = checkpoints;
-        forward(call, sos, threshold, threads);
+        return forward(call, sos, threshold, threads);
     };
     try {
-        if (dtype == TORCHFX_F32) run(SosCall<float>{});
-        else run(SosCall<double>{});
+        return dtype == TORCHFX_F32 ? run(SosCall<float>{}) : run(SosCall<double>{});
     } catch (const std::bad_alloc&) {
         return TORCHFX_NO_MEMORY;
     }
-    return TORCHFX_OK;
 }
 
 }  // namespace
 }  // namespace torchfx
 
 extern "C" int32_t torchfx_sos_forward(
-    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
     void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
-    const double* sos, int64_t sections, const double* state_in, double* state_out,
+    const double* sos, int64_t sections, int64_t sos_rows, int64_t sos_repeat,
+    const double* state_in, double* state_out,
     int64_t threshold, int32_t threads) {
-    return torchfx::checked_forward(dtype, x, x_channel_stride, x_time_stride, y, y_channel_stride, channels, samples, sos,
-                                    sections, state_in, state_out, nullptr, threshold, threads);
+    return torchfx::checked_forward(dtype, x, x_channel_stride, x_time_stride, x_repeat, y, y_channel_stride, channels,
+                                    samples, sos, sections, sos_rows, sos_repeat, state_in, state_out, nullptr,
+                                    threshold, threads);
 }
 
 extern "C" int32_t torchfx_sos_forward_recording(
-    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
     void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
-    const double* sos, int64_t sections, const double* state_in, double* state_out, double* checkpoints,
+    const double* sos, int64_t sections, int64_t sos_rows, int64_t sos_repeat,
+    const double* state_in, double* state_out, double* checkpoints,
     int64_t threshold, int32_t threads) {
     if (!checkpoints) return TORCHFX_BAD_ARGUMENT;
-    return torchfx::checked_forward(dtype, x, x_channel_stride, x_time_stride, y, y_channel_stride, channels, samples, sos,
-                                    sections, state_in, state_out, checkpoints, threshold, threads);
+    return torchfx::checked_forward(dtype, x, x_channel_stride, x_time_stride, x_repeat, y, y_channel_stride, channels,
+                                    samples, sos, sections, sos_rows, sos_repeat, state_in, state_out, checkpoints,
+                                    threshold, threads);
 }

@@ -18,10 +18,10 @@ struct SosGradientCall {
     const double* grad_state_out;  // SciPy's layout, (sections, channels, 2), or nullptr
     double* grad_state_in;         // the same
     const double* checkpoints;     // as in SosCall, needed for sums
-    double* sums;                  // (sections, 5), see sos_gradient_kernels.h, or nullptr
+    double* sums;                  // (rows, sections, 5), see gradient_kernels.h, or nullptr
     SosRun<Sample> run_adjoint;
     SosGradient<Sample> run_gradient;
-    const UnitCascade* unit;  // what run_gradient runs on, or nullptr: the stages as they are
+    const UnitCascades* unit;  // what run_gradient runs on, or nullptr: the stages as they are
 };
 
 // Throws std::bad_alloc.

@@ -15,7 +15,7 @@ TORCHFX_INLINE void swap(T& a, T& b) {
 }
 
 template <int N, bool shifted>
-TORCHFX_NOINLINE void adjoint_sweep(const SosStage* stages, double* adjoint, double* tile, int steps) {
+TORCHFX_NOINLINE void adjoint_sweep(const double* stages, double* adjoint, double* tile, int steps) {
     AdjointStages<N, shifted> running(stages, adjoint);
     for (int t = steps - 1; t >= 0; --t) {
         vd g = load(tile + t * VD);
@@ -26,7 +26,7 @@ TORCHFX_NOINLINE void adjoint_sweep(const SosStage* stages, double* adjoint, dou
 }
 
 template <bool shifted>
-void adjoint_sweep(int n, const SosStage* stages, double* adjoint, double* tile, int steps) {
+void adjoint_sweep(int n, const double* stages, double* adjoint, double* tile, int steps) {
     switch (n) {
         case 1: return adjoint_sweep<1, shifted>(stages, adjoint, tile, steps);
         case 2: return adjoint_sweep<2, shifted>(stages, adjoint, tile, steps);
@@ -36,7 +36,7 @@ void adjoint_sweep(int n, const SosStage* stages, double* adjoint, double* tile,
 }
 
 template <class Sample, bool shifted>
-void run_adjoint(const SosStage* stages, int64_t count, double* adjoint, const SosLanes<Sample>& lanes, int64_t steps) {
+void run_adjoint(const double* stages, int64_t count, double* adjoint, const SosLanes<Sample>& lanes, int64_t steps) {
     Tile tile;
     const bool wanted = any_stream(lanes.y);
     int64_t end = steps;
@@ -47,7 +47,7 @@ void run_adjoint(const SosStage* stages, int64_t count, double* adjoint, const S
         for (int64_t left = count; left > 0;) {
             const int sweep = next_sweep(left);
             left -= sweep;
-            adjoint_sweep<shifted>(sweep, stages + left, adjoint + left * state_size, tile.at, n);
+            adjoint_sweep<shifted>(sweep, stages + left * constants_size, adjoint + left * state_size, tile.at, n);
         }
         if (wanted) write_tile<backwards>(tile.at, n, lanes.y, start);
         flush_tiny(adjoint, count);
@@ -58,7 +58,7 @@ void run_adjoint(const SosStage* stages, int64_t count, double* adjoint, const S
 // Filters trace[0] through N stages into trace[1] ... trace[N]. With rows, whole blocks of trace[0] come from them on the
 // way, each while the one before it is filtered: nothing waits for its transposes, which fill gaps between multiply-adds.
 template <int N, bool shifted, bool unit, class Sample>
-TORCHFX_NOINLINE void trace_sweep(const SosStage* stages, double* state, const Rows<const Sample>* rows, TraceTile* trace,
+TORCHFX_NOINLINE void trace_sweep(const double* stages, double* state, const Rows<const Sample>* rows, TraceTile* trace,
                                   int steps) {
     Stages<N, shifted, unit> running(stages, state);
     const auto step = [&](int t) TORCHFX_INLINE_LAMBDA {
@@ -79,7 +79,7 @@ TORCHFX_NOINLINE void trace_sweep(const SosStage* stages, double* state, const R
 }
 
 template <bool shifted, bool unit, class Sample>
-void trace_sweep(int n, const SosStage* stages, double* state, const Rows<const Sample>* rows, TraceTile* trace, int steps) {
+void trace_sweep(int n, const double* stages, double* state, const Rows<const Sample>* rows, TraceTile* trace, int steps) {
     switch (n) {
         case 1: return trace_sweep<1, shifted, unit>(stages, state, rows, trace, steps);
         case 2: return trace_sweep<2, shifted, unit>(stages, state, rows, trace, steps);
@@ -112,11 +112,12 @@ struct OutputGradient {
 
 // The adjoint of N stages over the tile, in place, and their sums: two stages keep nearly all they need in the registers
 // of AVX-512. The first sweep, over the last stages, has its gradients from the output; the last one brings them to rows,
-// multiplied by `gain`. Both go by blocks, a block ahead or behind, so that neither waits for a transpose.
+// multiplied by `gain`, where b0 was taken out. Both go by blocks, a block ahead or behind, so that neither waits for a transpose.
 template <int N, bool shifted, bool unit, bool first, bool last, class Sample>
-TORCHFX_NOINLINE void gradient_sweep(const SosStage* stages, const GradientTile& at, const OutputGradient<Sample>& from,
-                                     const Rows<Sample>& to, double gain, TraceTile& tile, int steps) {
+TORCHFX_NOINLINE void gradient_sweep(const double* stages, const GradientTile& at, const OutputGradient<Sample>& from,
+                                     const Rows<Sample>& to, const double* gain, TraceTile& tile, int steps) {
     GradientStages<N, shifted, unit, first> running(stages, at);
+    const vd gains = unit ? load(gain) : vd{};
     alignas(64) Sample blocks[4][VD * VD];
     Sample *out = blocks[0], *behind = blocks[1], *spare = blocks[2], *other = blocks[3];
     const Sample* in = from.steps;
@@ -124,7 +125,7 @@ TORCHFX_NOINLINE void gradient_sweep(const SosStage* stages, const GradientTile&
         return first ? load_samples(in + i * VD) : load(tile.at + (t + i) * VD);
     };
     const auto put = [&](int t, int i, vd g) TORCHFX_INLINE_LAMBDA {
-        if (last) store_samples(out + i * VD, unit ? g * set1(gain) : g);
+        if (last) store_samples(out + i * VD, unit ? g * gains : g);
         else store(tile.at + (t + i) * VD, g);
     };
     int t = steps;
@@ -171,8 +172,8 @@ auto gradient_sweep_of(int n, bool first, bool last) {
 }
 
 template <class Sample, bool shifted, bool unit>
-void run_gradient(const SosStage* stages, int64_t count, double* state, double* adjoint, double* sums,
-                  const SosGradientLanes<Sample>& lanes, double gain, int steps, double* work) {
+void run_gradient(const double* stages, int64_t count, double* state, double* adjoint, double* sums,
+                  const SosGradientLanes<Sample>& lanes, const double* gain, int steps, double* work) {
     TraceTile* trace = reinterpret_cast<TraceTile*>(work);
     TraceTile& tile = trace[count + 1];
     double* before = work + (count + 2) * checkpoint_steps * VD;
@@ -184,7 +185,7 @@ void run_gradient(const SosStage* stages, int64_t count, double* state, double* 
     if (x) read_singly(lanes.x, 1, whole, steps - whole, trace[0].at + whole * VD);
     else read_tile<backwards>(lanes.x, lanes.x_stride, 0, steps, trace[0].at);
     for (int64_t k = 0; k < count; k += stages_per_sweep, x = nullptr)
-        trace_sweep<shifted, unit>(next_sweep(count - k), stages + k, state + k * state_size, x, trace + k, steps);
+        trace_sweep<shifted, unit>(next_sweep(count - k), stages + k * constants_size, state + k * state_size, x, trace + k, steps);
 
     const OutputGradient<Sample> from(lanes, steps);
     Sample dropped[checkpoint_steps];
@@ -196,11 +197,13 @@ void run_gradient(const SosStage* stages, int64_t count, double* state, double* 
         const auto sweep = gradient_sweep_of<shifted, unit, Sample>(n, left == count, wanted && left == n);
         left -= n;
         const int64_t k = left * state_size;
-        sweep(stages + left, {trace + left, before + k, state + k, adjoint + k, sums + left * sums_per_stage * VD, behind},
-              from, to, gain, tile, steps);
+        sweep(stages + left * constants_size,
+              {trace + left, before + k, state + k, adjoint + k, sums + left * sums_per_stage * VD, behind}, from, to, gain,
+              tile, steps);
     }
     for (int t = whole; t < steps; ++t)
-        for (int lane = 0; lane < VD; ++lane) to.at[lane][t] = static_cast<Sample>(gain * tile.at[t * VD + lane]);
+        for (int lane = 0; lane < VD; ++lane)
+            to.at[lane][t] = static_cast<Sample>(unit ? gain[lane] * tile.at[t * VD + lane] : tile.at[t * VD + lane]);
     flush_tiny(adjoint, count);
 }
 

@@ -27,11 +27,12 @@ struct SosGradientLanes {
 };
 
 // At most `checkpoint_steps` samples of every lane: filters x again from `state` (changed), then runs the adjoint
-// backwards over g from `adjoint` (changed) and adds to `sums`, (count, 5, lanes). state and adjoint are
-// (count, 2, lanes); gx is multiplied by gain; work holds gradient_work(count, lanes) doubles.
+// backwards over g from `adjoint` (changed) and adds to `sums`, (count, 5, lanes). stages is (count, 6, lanes), state and
+// adjoint are (count, 2, lanes); work holds gradient_work(count, lanes) doubles. gain, (lanes,), is for stages with
+// b0 = 1 alone: what gx is multiplied by.
 template <class Sample>
-using SosGradient = void (*)(const SosStage* stages, int64_t count, double* state, double* adjoint, double* sums,
-                             const SosGradientLanes<Sample>& lanes, double gain, int steps,
+using SosGradient = void (*)(const double* stages, int64_t count, double* state, double* adjoint, double* sums,
+                             const SosGradientLanes<Sample>& lanes, const double* gain, int steps,
                              double* work);
 
 // A tile for the samples before and after every stage, one for the adjoint, and a state.

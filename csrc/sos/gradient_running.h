@@ -15,14 +15,15 @@ template <int N, bool shifted, bool unit = false>
 struct AdjointStages {
     vd b0[N], c1[N], c0[N], p1[N], p0[N], kappa[N], l1[N], l2[N];
 
-    AdjointStages(const SosStage* stages, const double* adjoint) {
+    AdjointStages(const double* stages, const double* adjoint) {
         for (int k = 0; k < N; ++k) {
-            b0[k] = set1(stages[k].b0);
-            c1[k] = set1(stages[k].c1);
-            c0[k] = set1(stages[k].c0);
-            p1[k] = set1(stages[k].p1);
-            p0[k] = set1(stages[k].p0);
-            kappa[k] = set1(stages[k].kappa);
+            const double* of_stage = stages + k * constants_size;
+            b0[k] = load(of_stage);
+            c1[k] = load(of_stage + VD);
+            c0[k] = load(of_stage + 2 * VD);
+            p1[k] = load(of_stage + 3 * VD);
+            p0[k] = load(of_stage + 4 * VD);
+            kappa[k] = load(of_stage + 5 * VD);
             l1[k] = load(adjoint + (2 * k) * VD);
             l2[k] = load(adjoint + (2 * k + 1) * VD);
         }
@@ -70,7 +71,7 @@ struct GradientStages {
     AdjointStages<N, shifted> running;
     vd sum[N][sums_per_stage];
 
-    GradientStages(const SosStage* stages, const GradientTile& tile) : at(tile), running(stages, tile.adjoint) {
+    GradientStages(const double* stages, const GradientTile& tile) : at(tile), running(stages, tile.adjoint) {
         for (int k = 0; k < N; ++k)
             for (int i = 0; i < sums_per_stage; ++i) sum[k][i] = load(at.sums + (k * sums_per_stage + i) * VD);
     }
@@ -123,7 +124,7 @@ struct GradientStages<N, false, true, first> {
     AdjointStages<N, false, true> running;
     vd both_x[N], first_x[N], second_x[N], both_y[N], first_y[N], second_y[N], gy;
 
-    GradientStages(const SosStage* stages, const GradientTile& tile)
+    GradientStages(const double* stages, const GradientTile& tile)
         : at(tile), running(stages, tile.adjoint), gy(load(tile.gxx)) {
         for (int k = 0; k < N; ++k) both_x[k] = first_x[k] = second_x[k] = both_y[k] = first_y[k] = second_y[k] = vd{};
     }

@@ -10,7 +10,7 @@ namespace {
 // Takes whole blocks from rows in memory through N stages into the tile. Transposing in here lets the processor do
 // it while the multiply-adds of another block fill its pipes. Kept out of line: inlined, the states spill to memory.
 template <int N, bool shifted, class Sample>
-TORCHFX_NOINLINE void sweep_rows(const SosStage* stages, double* state, const Rows<const Sample>& rows, double* tile,
+TORCHFX_NOINLINE void sweep_rows(const double* stages, double* state, const Rows<const Sample>& rows, double* tile,
                                  int steps) {
     Stages<N, shifted> running(stages, state);
     for (int t = 0; t < steps; t += VD) {
@@ -24,14 +24,14 @@ TORCHFX_NOINLINE void sweep_rows(const SosStage* stages, double* state, const Ro
 
 // The same inside the tile, for any number of steps.
 template <int N, bool shifted>
-TORCHFX_NOINLINE void sweep_tile(const SosStage* stages, double* state, double* tile, int steps) {
+TORCHFX_NOINLINE void sweep_tile(const double* stages, double* state, double* tile, int steps) {
     Stages<N, shifted> running(stages, state);
     for (int t = 0; t < steps; ++t) store(tile + t * VD, running.step(load(tile + t * VD)));
     running.save(state);
 }
 
 template <bool shifted, class Sample>
-void sweep(int n, const SosStage* stages, double* state, const Rows<const Sample>& rows, double* tile, int steps) {
+void sweep(int n, const double* stages, double* state, const Rows<const Sample>& rows, double* tile, int steps) {
     switch (n) {
         case 1: return sweep_rows<1, shifted>(stages, state, rows, tile, steps);
         case 2: return sweep_rows<2, shifted>(stages, state, rows, tile, steps);
@@ -41,7 +41,7 @@ void sweep(int n, const SosStage* stages, double* state, const Rows<const Sample
 }
 
 template <bool shifted>
-void sweep(int n, const SosStage* stages, double* state, double* tile, int steps) {
+void sweep(int n, const double* stages, double* state, double* tile, int steps) {
     switch (n) {
         case 1: return sweep_tile<1, shifted>(stages, state, tile, steps);
         case 2: return sweep_tile<2, shifted>(stages, state, tile, steps);
@@ -51,7 +51,7 @@ void sweep(int n, const SosStage* stages, double* state, double* tile, int steps
 }
 
 template <class Sample, bool shifted>
-void run(const SosStage* stages, int64_t count, double* state, const SosLanes<Sample>& lanes, int64_t steps) {
+void run(const double* stages, int64_t count, double* state, const SosLanes<Sample>& lanes, int64_t steps) {
     Tile tile;
     const bool wanted = any_stream(lanes.y);
     const int first = next_sweep(count);
@@ -69,31 +69,35 @@ void run(const SosStage* stages, int64_t count, double* state, const SosLanes<Sa
             sweep<shifted>(first, stages, state, tile.at, n);
         }
         for (int64_t k = first; k < count; k += stages_per_sweep)
-            sweep<shifted>(next_sweep(count - k), stages + k, state + k * state_size, tile.at, n);
+            sweep<shifted>(next_sweep(count - k), stages + k * constants_size, state + k * state_size, tile.at, n);
         if (wanted) write_tile<forwards>(tile.at, n, lanes.y, start);
         flush_tiny(state, count);
     }
 }
 
-void to_vectors(const double* const* from, int64_t pairs, const double* factors, double* vectors) {
-    alignas(64) static const double zeros[VD] = {};
-    const auto factor = [&](int64_t i) { return factors ? factors[i / 2] : 1; };
+void to_vectors(const double* const* from, int64_t count, double* vectors) {
+    const double* first = from[0];
+    bool shared = first != nullptr;
+    for (int lane = 1; lane < VD; ++lane) shared = shared && from[lane] == first;
     int64_t i = 0;
-    for (; i + VD <= 2 * pairs; i += VD) {
+    if (shared)
+        for (; i < count; ++i) store(vectors + i * VD, set1(first[i]));
+    alignas(64) static const double zeros[VD] = {};
+    for (; i + VD <= count; i += VD) {
         const double* at[VD];
         for (int lane = 0; lane < VD; ++lane) at[lane] = from[lane] ? from[lane] + i : zeros;
         vd r[VD];
         load_transposed(at, r);
-        for (int j = 0; j < VD; ++j) store(vectors + (i + j) * VD, r[j] * set1(factor(i + j)));
+        for (int j = 0; j < VD; ++j) store(vectors + (i + j) * VD, r[j]);
     }
-    for (; i < 2 * pairs; ++i)
-        for (int lane = 0; lane < VD; ++lane) vectors[i * VD + lane] = from[lane] ? from[lane][i] * factor(i) : 0;
+    for (; i < count; ++i)
+        for (int lane = 0; lane < VD; ++lane) vectors[i * VD + lane] = from[lane] ? from[lane][i] : 0;
 }
 
-void from_vectors(const double* vectors, int64_t pairs, double* const* to) {
+void to_rows(const double* vectors, int64_t count, double* const* to) {
     int64_t i = 0;
     double dropped[VD];
-    for (; i + VD <= 2 * pairs; i += VD) {
+    for (; i + VD <= count; i += VD) {
         const double* from[VD];
         double* at[VD];
         for (int j = 0; j < VD; ++j) {
@@ -102,14 +106,14 @@ void from_vectors(const double* vectors, int64_t pairs, double* const* to) {
         }
         transpose(from, at);
     }
-    for (; i < 2 * pairs; ++i)
+    for (; i < count; ++i)
         for (int lane = 0; lane < VD; ++lane)
             if (to[lane]) to[lane][i] = vectors[i * VD + lane];
 }
 
 }  // namespace
 
-extern const SosKernels sos_kernels = {VD, run<float, false>, run<double, true>, to_vectors, from_vectors};
+extern const SosKernels sos_kernels = {VD, run<float, false>, run<double, true>, to_vectors, to_rows};
 
 }  // namespace TORCHFX_ISA_NAMESPACE
 }  // namespace torchfx

@@ -24,14 +24,15 @@ namespace torchfx {
 struct SosStage {
     double b0, c1, c0, p1, p0, kappa;
 };
+constexpr int stage_constants = 6;
+static_assert(sizeof(SosStage) == stage_constants * sizeof(double), "read as an array by RowsToVectors");
 
 constexpr int max_lanes = 8;
 
 // For gradients the state may be kept at every multiple of this many samples.
 constexpr int checkpoint_steps = TORCHFX_CHECKPOINT_STEPS;
 
-// Streams that march through the same filter side by side, one in each lane of a vector: channels, or
-// pieces in time of one channel.
+// Streams that are filtered side by side, one in each lane of a vector: channels, or pieces in time of one channel.
 template <class Sample>
 struct SosLanes {
     const Sample* x[max_lanes];  // nullptr: zeros
@@ -39,22 +40,23 @@ struct SosLanes {
     int64_t x_stride;            // between two samples of a stream
 };
 
-// Filters `steps` samples of every lane through `count` stages. state is (count, 2, lanes).
+// Filters `steps` samples of every lane through `count` stages of its own. stages is (count, 6, lanes), each stage's
+// constants in the order of SosStage; state is (count, 2, lanes).
 template <class Sample>
-using SosRun = void (*)(const SosStage* stages, int64_t count, double* state, const SosLanes<Sample>& lanes,
+using SosRun = void (*)(const double* stages, int64_t count, double* state, const SosLanes<Sample>& lanes,
                         int64_t steps);
 
-// States of the lanes, pairs of values one behind the other at from[lane] or to[lane], into vectors and out of them.
-// nullptr: zeros, or not wanted. factors: what pair i is multiplied by on the way, or nullptr.
-using StatesToVectors = void (*)(const double* const* from, int64_t pairs, const double* factors, double* vectors);
-using StatesFromVectors = void (*)(const double* vectors, int64_t pairs, double* const* to);
+// A row of `count` doubles for each lane, at from[lane] or to[lane], into vectors (count, lanes) and out of them.
+// nullptr: zeros, or not wanted.
+using RowsToVectors = void (*)(const double* const* from, int64_t count, double* vectors);
+using VectorsToRows = void (*)(const double* vectors, int64_t count, double* const* to);
 
 struct SosKernels {
     int lanes;
     SosRun<float> run_f32;   // stages in direct form
     SosRun<double> run_f64;  // stages in shifted form
-    StatesToVectors to_vectors;
-    StatesFromVectors from_vectors;
+    RowsToVectors to_vectors;
+    VectorsToRows to_rows;
 };
 
 // For samples of this type.

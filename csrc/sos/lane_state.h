@@ -30,14 +30,10 @@ public:
         for (int64_t i = 0; i < pairs_; ++i) w[i] = at(i, lane);
     }
 
-    // The same, with a factor for each section.
-    void set(int lane, const double* w, const double* factors) {
-        for (int64_t i = 0; i < pairs_; ++i) at(i, lane) = factors[i / 2] * w[i];
-    }
-
-    // One section, in all lanes.
-    void scale(int64_t section, double factor) {
-        for (int64_t i = 2 * section * lanes_; i < 2 * (section + 1) * lanes_; ++i) values_[static_cast<std::size_t>(i)] *= factor;
+    // factors, (sections, lanes): one for each section and lane.
+    void scale(const double* factors) {
+        for (int64_t i = 0; i < pairs_; ++i)
+            for (int lane = 0; lane < lanes_; ++lane) at(i, lane) *= factors[i / 2 * lanes_ + lane];
     }
 
 private:

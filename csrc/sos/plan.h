@@ -21,7 +21,7 @@ struct SosPlan {
 };
 
 struct SosShape {
-    int64_t channels, samples, sections;
+    int64_t channels, samples, sections, rows;
     int bytes_per_sample;
     int lanes;
     int threads;        // at most
@@ -29,7 +29,7 @@ struct SosShape {
     int64_t grid = 1;   // segments start at multiples of this many samples
 };
 
-// `sos` has passed check_sos.
+// `sos`, (rows, sections, 6), is finite and stable.
 SosPlan plan_sos(const SosShape& shape, const double* sos);
 
 }  // namespace torchfx

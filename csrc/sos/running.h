@@ -8,7 +8,8 @@
 namespace torchfx {
 namespace TORCHFX_ISA_NAMESPACE {
 
-constexpr int state_size = 2 * VD;  // doubles of state per stage, for all lanes
+constexpr int state_size = 2 * VD;                    // doubles of state per stage, for all lanes,
+constexpr int constants_size = stage_constants * VD;  // and of constants
 
 // This many stages run in one sweep over a tile: what fits the registers of AVX-512.
 constexpr int stages_per_sweep = 4;
@@ -28,19 +29,20 @@ TORCHFX_INLINE int next_sweep(int64_t count) {
     return count < stages_per_sweep ? static_cast<int>(count) : stages_per_sweep;
 }
 
-// N stages with their constants, one vector each, and their states. unit: b0 is 1.
+// N stages with their constants and their states, all of them vectors. unit: b0 is 1.
 template <int N, bool shifted, bool unit = false>
 struct Stages {
     vd b0[N], c1[N], c0[N], p1[N], p0[N], kappa[N], w1[N], w2[N];
 
-    Stages(const SosStage* stages, const double* state) {
+    Stages(const double* stages, const double* state) {
         for (int k = 0; k < N; ++k) {
-            b0[k] = set1(stages[k].b0);
-            c1[k] = set1(stages[k].c1);
-            c0[k] = set1(stages[k].c0);
-            p1[k] = set1(stages[k].p1);
-            p0[k] = set1(stages[k].p0);
-            kappa[k] = set1(stages[k].kappa);
+            const double* of_stage = stages + k * constants_size;
+            b0[k] = load(of_stage);
+            c1[k] = load(of_stage + VD);
+            c0[k] = load(of_stage + 2 * VD);
+            p1[k] = load(of_stage + 3 * VD);
+            p0[k] = load(of_stage + 4 * VD);
+            kappa[k] = load(of_stage + 5 * VD);
             w1[k] = load(state + (2 * k) * VD);
             w2[k] = load(state + (2 * k + 1) * VD);
         }

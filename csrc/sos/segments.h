@@ -46,67 +46,75 @@ private:
     Scratch<double, 1024> values_;
 };
 
-// What a segment's length of silence turns a state into: a matrix of order 2 * sections, one column per unit state,
-// computed by the very kernel that filters, whose accuracy it shares.
+// What a segment's length of silence turns a state into: for each cascade a matrix of order 2 * sections, one column per
+// unit state, computed by the very kernel that filters, whose accuracy it shares.
 template <class Sample>
-class Transition {
+class Transitions {
 public:
-    explicit Transition(const SosCall<Sample>& call)
-        : call_(call), order_(2 * call.sections), columns_(static_cast<std::size_t>(order_ * order_)) {}
+    explicit Transitions(const SosCall<Sample>& call)
+        : call_(call), order_(2 * call.sections()), count_(call.cascades.rows * order_),
+          columns_(static_cast<std::size_t>(count_ * order_)) {}
 
-    int64_t groups() const { return (order_ + call_.lanes - 1) / call_.lanes; }
+    int64_t groups() const { return (count_ + call_.lanes - 1) / call_.lanes; }
 
     void compute(int64_t group) {
-        LaneState state(call_.sections, call_.lanes);
-        const int64_t first = group * call_.lanes;
-        const int count = static_cast<int>(std::min<int64_t>(call_.lanes, order_ - first));
-        for (int lane = 0; lane < count; ++lane) state.at(first + lane, lane) = 1;
+        const int64_t first = group * call_.lanes, constants = stage_constants * call_.sections();
+        const int count = static_cast<int>(std::min<int64_t>(call_.lanes, count_ - first));
+        LaneState state(call_.sections(), call_.lanes);
+        const double* from[max_lanes] = {};
+        for (int lane = 0; lane < count; ++lane) {
+            from[lane] = &call_.cascades.row((first + lane) / order_)->b0;
+            state.at((first + lane) % order_, lane) = 1;
+        }
+        Scratch<double, 16 * stage_constants * max_lanes> stages(static_cast<std::size_t>(constants * call_.lanes));
+        call_.kernels->to_vectors(from, constants, stages.data());
         SosLanes<Sample> silence = {};
         silence.x_stride = 1;
-        call_.run(call_.stages, call_.sections, state.data(), silence, call_.plan.length);
+        call_.run(stages.data(), call_.sections(), state.data(), silence, call_.plan.length);
         for (int lane = 0; lane < count; ++lane) state.get(lane, column(first + lane));
     }
 
-    // later += matrix * earlier
-    void forwards(const double* earlier, double* later) {
+    // later += matrix * earlier, in this channel
+    void forwards(int64_t channel, const double* earlier, double* later) {
+        const int64_t first = first_column(channel);
         for (int64_t j = 0; j < order_; ++j)
-            for (int64_t i = 0; i < order_; ++i) later[i] += column(j)[i] * earlier[j];
+            for (int64_t i = 0; i < order_; ++i) later[i] += column(first + j)[i] * earlier[j];
     }
 
     // earlier += transposed matrix * later, for gradients
-    void backwards(const double* later, double* earlier) {
+    void backwards(int64_t channel, const double* later, double* earlier) {
+        const int64_t first = first_column(channel);
         for (int64_t j = 0; j < order_; ++j)
-            for (int64_t i = 0; i < order_; ++i) earlier[j] += column(j)[i] * later[i];
+            for (int64_t i = 0; i < order_; ++i) earlier[j] += column(first + j)[i] * later[i];
     }
 
 private:
+    int64_t first_column(int64_t channel) const { return call_.cascades.row_of(channel) * order_; }
     double* column(int64_t j) { return columns_.data() + j * order_; }
 
     const SosCall<Sample>& call_;
-    int64_t order_;
+    int64_t order_, count_;
     Scratch<double, 256> columns_;
 };
 
 // The state every segment starts with, without filtering one after the other: a pass from rest gives what each adds
-// of its own, the transition what it passes on.
+// of its own, the transitions what it passes on.
 template <class Sample>
-void carry_states(const SosCall<Sample>& call, Transition<Sample>& transition, SegmentStates& starts) {
+void carry_states(const SosCall<Sample>& call, Transitions<Sample>& transitions, SegmentStates& starts) {
     const int64_t groups = call.groups(), segments = call.plan.segments;
-    for_each_group(groups + transition.groups(), call.plan.threads, [&](int64_t index) {
-        if (index >= groups) return transition.compute(index - groups);
+    for_each_group(groups + transitions.groups(), call.plan.threads, [&](int64_t index) {
+        if (index >= groups) return transitions.compute(index - groups);
         SosGroup<Sample> group(call, index);
-        for (int lane = 0; lane < group.count(); ++lane) {
-            if (group.stream(lane).segment > 0) continue;
-            group.load_state_in(lane);
-            group.state().get(lane, starts.of(group.stream(lane)));
-        }
+        group.load_state_in();
+        for (int lane = 0; lane < group.count(); ++lane)
+            if (group.stream(lane).segment == 0) group.state().get(lane, starts.of(group.stream(lane)));
         group.filter(false, [&](int lane) {
             const Stream& s = group.stream(lane);
             if (s.segment + 1 < segments) group.state().get(lane, starts.of(s.channel, s.segment + 1));
         });
     });
     for (int64_t c = 0; c < call.channels; ++c)  // the first segment started with its true state: nothing to add
-        for (int64_t i = 1; i + 1 < segments; ++i) transition.forwards(starts.of(c, i), starts.of(c, i + 1));
+        for (int64_t i = 1; i + 1 < segments; ++i) transitions.forwards(c, starts.of(c, i), starts.of(c, i + 1));
 }
 
 }  // namespace torchfx

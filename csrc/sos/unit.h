@@ -1,4 +1,4 @@
-// A cascade with its gains taken out, for the gradients' inner loop.
+// Cascades with their gains taken out, for the gradients' inner loop.
 //
 // Where b0 = 1, a stage and its adjoint take four multiply-adds a sample each in place of five, so every stage is
 // divided by its b0. With R the product of b0 over the stages behind one, and G that over the stage and those before
@@ -9,19 +9,19 @@
 
 #include <vector>
 
-#include "sos/kernels.h"
+#include "sos/stage.h"
 
 namespace torchfx {
 
-struct UnitCascade {
-    std::vector<SosStage> stages;         // b0 is 1 in all of them
-    std::vector<double> state_factors;    // by stage: what its state is multiplied by,
+struct UnitCascades {
+    std::vector<SosStage> stages;         // (rows, sections); b0 is 1 in all of them
+    std::vector<double> state_factors;    // (rows, sections): what a stage's state is multiplied by,
     std::vector<double> adjoint_factors;  // and its adjoint state
-    double gain;                          // the product of all b0
+    std::vector<double> gains;            // (rows,): the product of all b0
 };
 
-// Without stages where a b0 is 0 or far smaller than the rest of its section, or a product of them might overflow.
-UnitCascade unit_cascade(const std::vector<SosStage>& stages);
+// Empty where in any row a b0 is 0 or far smaller than the rest of its section, or a product of them might overflow.
+UnitCascades unit_cascades(const Cascades& cascades);
 
 }  // namespace torchfx
 

@@ -2,8 +2,10 @@
 #ifndef TORCHFX_SOS_REFERENCE_H
 #define TORCHFX_SOS_REFERENCE_H
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "testing.h"
@@ -22,42 +24,61 @@ struct Section {
           a2(Real(sos[5]) / sos[3]) {}
 };
 
-// Filters x in place; state is (sections, channels, 2).
-inline void filter(const std::vector<double>& sos, Signal& x, std::vector<Real>& state) {
+// Cascades, (rows, sections, 6): channel c has row (c / repeat) % rows.
+struct Sos {
+    std::vector<double> values;
+    int64_t rows = 1, repeat = 1;
+
+    Sos(std::vector<double> shared) : values(std::move(shared)) {}
+    Sos(const std::vector<std::vector<double>>& one_a_row, int64_t repeat)
+        : rows(static_cast<int64_t>(one_a_row.size())), repeat(repeat) {
+        for (const auto& row : one_a_row) values.insert(values.end(), row.begin(), row.end());
+    }
+
+    int64_t sections() const { return static_cast<int64_t>(values.size()) / (6 * rows); }
+    // Where the coefficients of channel c and section k begin.
+    std::size_t at(std::size_t c, std::size_t k) const {
+        const int64_t row = static_cast<int64_t>(c) / repeat % rows;
+        return 6 * static_cast<std::size_t>(row * sections() + static_cast<int64_t>(k));
+    }
+};
+
+// Filters x in place through section k; state is (sections, channels, 2).
+inline void filter(const Sos& sos, std::size_t k, Signal& x, std::vector<Real>& state) {
     const std::size_t channels = x.size();
-    for (std::size_t k = 0; k < sos.size() / 6; ++k) {
-        const Section f(&sos[6 * k]);
-        for (std::size_t c = 0; c < channels; ++c) {
-            Real& s1 = state[2 * (k * channels + c)];
-            Real& s2 = state[2 * (k * channels + c) + 1];
-            for (Real& v : x[c]) {
-                const Real y = f.b0 * v + s1;
-                s1 = f.b1 * v - f.a1 * y + s2;
-                s2 = f.b2 * v - f.a2 * y;
-                v = y;
-            }
+    for (std::size_t c = 0; c < channels; ++c) {
+        const Section f(&sos.values[sos.at(c, k)]);
+        Real& s1 = state[2 * (k * channels + c)];
+        Real& s2 = state[2 * (k * channels + c) + 1];
+        for (Real& v : x[c]) {
+            const Real y = f.b0 * v + s1;
+            s1 = f.b1 * v - f.a1 * y + s2;
+            s2 = f.b2 * v - f.a2 * y;
+            v = y;
         }
     }
 }
 
+// The same through all of them.
+inline void filter(const Sos& sos, Signal& x, std::vector<Real>& state) {
+    for (std::size_t k = 0; k < static_cast<std::size_t>(sos.sections()); ++k) filter(sos, k, x, state);
+}
+
 // Given the gradients at the output and at the final state, turns them into those at the input and at the initial
 // state, and returns that of sos.
-inline std::vector<Real> filter_gradient(const std::vector<double>& sos, const Signal& x, std::vector<Real> state,
-                                         Signal& grad, std::vector<Real>& grad_state) {
-    const std::size_t channels = x.size(), sections = sos.size() / 6;
+inline std::vector<Real> filter_gradient(const Sos& sos, const Signal& x, std::vector<Real> state, Signal& grad,
+                                         std::vector<Real>& grad_state) {
+    const std::size_t channels = x.size(), sections = static_cast<std::size_t>(sos.sections());
     std::vector<Signal> passing{x};  // what enters each section, and what leaves the last
     for (std::size_t k = 0; k < sections; ++k) {
-        std::vector<Real> section_state(state.begin() + static_cast<std::ptrdiff_t>(2 * k * channels),
-                                        state.begin() + static_cast<std::ptrdiff_t>(2 * (k + 1) * channels));
         passing.push_back(passing.back());
-        filter({sos.begin() + static_cast<std::ptrdiff_t>(6 * k), sos.begin() + static_cast<std::ptrdiff_t>(6 * k + 6)},
-               passing.back(), section_state);
+        filter(sos, k, passing.back(), state);
     }
-    std::vector<Real> grad_sos(sos.size());
+    std::vector<Real> grad_sos(sos.values.size());
     for (std::size_t k = sections; k-- > 0;) {
-        const Section f(&sos[6 * k]);
-        Real b0 = 0, b1 = 0, b2 = 0, a1 = 0, a2 = 0;
         for (std::size_t c = 0; c < channels; ++c) {
+            const Section f(&sos.values[sos.at(c, k)]);
+            Real b0 = 0, b1 = 0, b2 = 0, a1 = 0, a2 = 0;
             Real& g1 = grad_state[2 * (k * channels + c)];
             Real& g2 = grad_state[2 * (k * channels + c) + 1];
             for (std::size_t t = x[c].size(); t-- > 0;) {
@@ -72,15 +93,15 @@ inline std::vector<Real> filter_gradient(const std::vector<double>& sos, const S
                 g2 = g1;
                 g1 = gy;
             }
+            const Real a0 = sos.values[sos.at(c, k) + 3];
+            Real* g = &grad_sos[sos.at(c, k)];
+            g[0] += b0 / a0;
+            g[1] += b1 / a0;
+            g[2] += b2 / a0;
+            g[4] += a1 / a0;
+            g[5] += a2 / a0;
+            g[3] -= (f.b0 * b0 + f.b1 * b1 + f.b2 * b2 + f.a1 * a1 + f.a2 * a2) / a0;
         }
-        const Real a0 = sos[6 * k + 3];
-        Real* g = &grad_sos[6 * k];
-        g[0] = b0 / a0;
-        g[1] = b1 / a0;
-        g[2] = b2 / a0;
-        g[4] = a1 / a0;
-        g[5] = a2 / a0;
-        g[3] = -(f.b0 * b0 + f.b1 * b1 + f.b2 * b2 + f.a1 * a1 + f.a2 * a2) / a0;
     }
     return grad_sos;
 }
@@ -122,10 +143,30 @@ inline std::vector<double> butterworth(int order, double cutoff, bool low) {
 inline std::vector<double> lowpass(int order, double cutoff) { return butterworth(order, cutoff, true); }
 inline std::vector<double> highpass(int order, double cutoff) { return butterworth(order, cutoff, false); }
 
-inline Real peak(const Signal& x) {
+// As many sections by ones that do nothing.
+inline std::vector<double> padded(std::vector<double> sos, int64_t sections) {
+    while (static_cast<int64_t>(sos.size()) < 6 * sections)
+        for (const double v : {1.0, 0.0, 0.0, 1.0, 0.0, 0.0}) sos.push_back(v);
+    return sos;
+}
+
+// A first-order low-pass filter.
+inline std::vector<double> first_order(double cutoff) {
+    const double w = std::tan(pi * cutoff), b = w / (1 + w);
+    return {b, b, 0, 1, (w - 1) / (w + 1), 0};
+}
+
+// Filters that have nothing in common: 20 Hz in the 12th order, 10 kHz in the first, resonances and low filters anywhere.
+inline std::vector<std::vector<double>> unlike_rows(int64_t rows) {
+    std::vector<std::vector<double>> sos{lowpass(12, 20.0 / 48000), padded(first_order(10000.0 / 48000), 6)};
+    while (static_cast<int64_t>(sos.size()) < rows) sos.push_back(pick(0, 1) ? random_sos(6) : lowpass(12, 0.2 + 0.19 * noise()));
+    sos.resize(static_cast<std::size_t>(rows));
+    return sos;
+}
+
+inline Real peak(const std::vector<Real>& channel) {
     Real largest = 0;
-    for (const auto& channel : x)
-        for (const Real v : channel) largest = std::max(largest, std::fabs(v));
+    for (const Real v : channel) largest = std::max(largest, std::fabs(v));
     return largest;
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sos/decay.h"
 #include "sos_reference.h"
 
 using namespace testing;
@@ -53,33 +54,41 @@ Memory<Sample> noise_in(int64_t channels, int64_t samples, int64_t time_stride =
     return x;
 }
 
+// y may have several channels for each of x, one behind the other.
 template <class Sample>
-int32_t run(Memory<Sample>& x, Memory<Sample>& y, const std::vector<double>& sos, const double* state_in,
-            double* state_out, int64_t threshold, int32_t threads) {
-    return torchfx_sos_forward(dtype<Sample>, x.data(), x.channel_stride, x.time_stride, y.data(), y.channel_stride,
-                               x.channels, x.samples, sos.data(), static_cast<int64_t>(sos.size() / 6), state_in,
-                               state_out, threshold, threads);
+int32_t run(Memory<Sample>& x, Memory<Sample>& y, const Sos& sos, const double* state_in, double* state_out,
+            int64_t threshold, int32_t threads) {
+    return torchfx_sos_forward(dtype<Sample>, x.data(), x.channel_stride, x.time_stride, y.channels / x.channels,
+                               y.data(), y.channel_stride, y.channels, x.samples, sos.values.data(), sos.sections(),
+                               sos.rows, sos.repeat, state_in, state_out, threshold, threads);
 }
 
+// Of the peak of each channel.
 template <class Sample>
 Real error(Memory<Sample>& y, const Signal& expected) {
     Real worst = 0;
-    for (int64_t c = 0; c < y.channels; ++c)
+    for (int64_t c = 0; c < y.channels; ++c) {
+        const std::vector<Real>& channel = expected[static_cast<std::size_t>(c)];
+        Real off = 0;
         for (int64_t t = 0; t < y.samples; ++t)
-            worst = std::max(worst, std::fabs(y(c, t) - expected[static_cast<std::size_t>(c)][static_cast<std::size_t>(t)]));
-    return worst / std::max<Real>(peak(expected), 1e-30L);
+            off = std::max(off, std::fabs(y(c, t) - channel[static_cast<std::size_t>(t)]));
+        worst = std::max(worst, off / std::max<Real>(peak(channel), 1e-30L));
+    }
+    return worst;
 }
 
 template <class Sample>
-void equals_long_double(Memory<Sample>& x, const std::vector<double>& sos, bool with_state, int64_t threshold, int32_t threads) {
-    const int64_t sections = static_cast<int64_t>(sos.size() / 6), states = 2 * sections * x.channels;
+void equals_long_double(Memory<Sample>& x, const Sos& sos, bool with_state, int64_t threshold, int32_t threads,
+                        int64_t x_repeat = 1) {
+    const int64_t channels = x.channels * x_repeat, states = 2 * sos.sections() * channels;
     std::vector<double> state = with_state ? noises(states) : std::vector<double>(static_cast<std::size_t>(states));
-    Signal expected = exact(x);
+    Signal expected;
+    for (const auto& row : exact(x)) expected.insert(expected.end(), static_cast<std::size_t>(x_repeat), row);
     std::vector<Real> exact_state(state.begin(), state.end());
     filter(sos, expected, exact_state);
 
-    Memory<Sample> y(x.channels, x.samples, 1, false);
-    const int64_t outside = y.count_untouched() - x.channels * x.samples;
+    Memory<Sample> y(channels, x.samples, 1, false);
+    const int64_t outside = y.count_untouched() - channels * x.samples;
     // The state is updated in place where there is one.
     expect(run(x, y, sos, with_state ? state.data() : nullptr, state.data(), threshold, threads) == TORCHFX_OK, "status");
     expect(error(y, expected) < tolerance<Sample>, "output");
@@ -134,25 +143,58 @@ void blocks_equal_the_whole() {
     std::vector<double> state(static_cast<std::size_t>(2 * channels) * sos.size() / 6);
     for (int64_t start = 0; start < samples;) {
         const int64_t n = std::min(samples - start, pick(1, 2000));
-        torchfx_sos_forward(dtype<Sample>, &x(0, start), x.channel_stride, 1, &parts(0, start), parts.channel_stride, channels,
-                            n, sos.data(), static_cast<int64_t>(sos.size() / 6), state.data(), state.data(), always, 2);
+        torchfx_sos_forward(dtype<Sample>, &x(0, start), x.channel_stride, 1, 1, &parts(0, start), parts.channel_stride,
+                            channels, n, sos.data(), static_cast<int64_t>(sos.size() / 6), 1, 1, state.data(),
+                            state.data(), always, 2);
         start += n;
     }
     context = "blocks";
     expect(error(parts, exact(whole)) < (sizeof(Sample) == 4 ? 1e-6 : 1e-12), "blocks equal the whole");
 }
 
-// A NaN makes everything after it NaN, in its channel; long before the next segment's warm-up too.
+// As many rows as channels; rows that repeat, in the middle too; more rows than channels; several channels to a row of x.
+template <class Sample>
+void rows_equal_long_double() {
+    struct Spread { int64_t rows, repeat, channels, x_repeat; };
+    for (const Spread s : {Spread{2, 1, 2, 1}, {17, 1, 17, 1}, {3, 2, 12, 1}, {3, 2, 12, 2}, {4, 1, 12, 4}, {2, 3, 7, 1},
+                           {5, 1, 3, 3}, {1, 4, 9, 9}, {16, 1, 16, 16}})
+        for (const int64_t samples : {1, 63, 1025, 4001})
+            for (const int64_t threshold : {always, never}) {
+                const bool interleaved = pick(0, 3) == 0;
+                Memory<Sample> x = noise_in<Sample>(s.channels / s.x_repeat, samples, pick(0, 2) ? 1 : 3, interleaved);
+                context = std::string(torchfx_isa()) + " rows " + std::to_string(s.rows) + " repeat " +
+                          std::to_string(s.repeat) + " channels " + std::to_string(s.channels) + " x_repeat " +
+                          std::to_string(s.x_repeat) + " samples " + std::to_string(samples) +
+                          (interleaved ? " interleaved" : "") + (threshold == always ? " split" : " whole");
+                equals_long_double(x, Sos(unlike_rows(s.rows), s.repeat), pick(0, 1), threshold,
+                                   static_cast<int32_t>(pick(1, 4)), s.x_repeat);
+            }
+}
+
+// Two channels, each with a filter of its own: split by warm-up, and by carried states where one of them is slow.
+template <class Sample>
+void rows_split_in_time_equal_long_double() {
+    for (const double slower : {2000.0 / 48000, 20.0 / 48000}) {
+        context = "rows split in time, " + std::to_string(slower);
+        Memory<Sample> x = noise_in<Sample>(2, 1 << 18);
+        equals_long_double(x, Sos({padded(first_order(0.2), 6), lowpass(12, slower)}, 1), true, always, 2);
+        Memory<Sample> one = noise_in<Sample>(1, 1 << 18);
+        equals_long_double(one, Sos({lowpass(12, slower), highpass(12, 0.1)}, 1), true, always, 2, 2);
+    }
+}
+
+// A NaN makes everything after it NaN, in its channel; long before the next segment's warm-up too. Each channel has a
+// filter of its own.
 void a_nan_stays_in_its_channel_and_future() {
     for (const int64_t threshold : {always, never})
         for (const double cutoff : {0.1, 0.0005}) {
             context = std::string("nan, cutoff ") + std::to_string(cutoff);
             const int64_t channels = 3, samples = 20000, where = 1234;
             Memory<float> x = noise_in<float>(channels, samples), clean(channels, samples, 1, false), y = clean;
-            const std::vector<double> sos = lowpass(4, cutoff);
+            const Sos sos({lowpass(4, 0.2), lowpass(4, cutoff), highpass(4, 0.05)}, 1);
             run(x, clean, sos, nullptr, nullptr, threshold, 2);
             x(1, where) = std::numeric_limits<float>::quiet_NaN();
-            std::vector<double> state(static_cast<std::size_t>(2 * channels) * sos.size() / 6);
+            std::vector<double> state(static_cast<std::size_t>(2 * channels * sos.sections()));
             run(x, y, sos, nullptr, state.data(), threshold, 2);
             bool others = true, before = true, after = true;
             for (int64_t t = 0; t < samples; ++t) {
@@ -165,6 +207,19 @@ void a_nan_stays_in_its_channel_and_future() {
             expect(after, "samples after");
             expect(std::isnan(state[2]) && !std::isnan(state[0]) && !std::isnan(state[4]), "final state");
         }
+}
+
+void a_limit_of_decay_samples_changes_nothing_below_it() {
+    constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
+    for (int trial = 0; trial < 300; ++trial) {
+        context = "decay of filter " + std::to_string(trial);
+        const int64_t sections = pick(1, 6);
+        const std::vector<double> sos = random_sos(sections);
+        const auto decay = [&](int64_t at_most) { return torchfx::decay_samples(sos.data(), sections, 1e-13, at_most); };
+        const int64_t samples = decay(unlimited);
+        expect(samples < unlimited && decay(samples) == samples, "it is found up to the limit");
+        expect(decay(samples - 1) == unlimited, "and not beyond");
+    }
 }
 
 // A segment started from rest must have forgotten the constant that the filter suppresses, not only most of it.
@@ -181,18 +236,55 @@ void suppressed_input_leaves_no_trace() {
     expect(error(split, exact(whole)) < 1e-11, "split equals whole");
 }
 
-void tiny_samples_round_correctly() {
-    context = "subnormal output";
-    Memory<float> x = noise_in<float>(1, 500), y(1, 500, 1, false);
-    for (int64_t t = 0; t < 500; ++t) x(0, t) *= 1e-38f;
-    const std::vector<double> sos = lowpass(2, 0.1);
-    Signal expected = exact(x);
-    std::vector<Real> state(2);
-    filter(sos, expected, state);
-    run(x, y, sos, nullptr, nullptr, never, 1);
-    bool equal = true;
-    for (std::size_t t = 0; t < 500; ++t) equal = equal && y(0, static_cast<int64_t>(t)) == static_cast<float>(expected[0][t]);
-    expect(equal, "subnormal floats are kept");
+void subnormal_floats_round_correctly() {
+    for (const int64_t samples : {500, 200000}) {  // on one thread, and on two
+        context = "subnormal output, " + std::to_string(samples);
+        Memory<float> x = noise_in<float>(1, samples), y(1, samples, 1, false);
+        for (int64_t t = 0; t < samples; ++t) x(0, t) *= 1e-38f;
+        const std::vector<double> sos = lowpass(2, 0.1);
+        Signal expected = exact(x);
+        std::vector<Real> state(2);
+        filter(sos, expected, state);
+        run(x, y, sos, nullptr, nullptr, 1024, 2);
+        bool equal = true;
+        for (std::size_t t = 0; t < expected[0].size(); ++t)
+            equal = equal && y(0, static_cast<int64_t>(t)) == static_cast<float>(expected[0][t]);
+        expect(equal, "subnormal floats are kept");
+    }
+}
+
+// Doubles among which subnormal ones may count as zero: coefficients and states of that size do nothing to a signal.
+template <class Sample>
+void subnormal_coefficients_and_states_change_nothing() {
+    for (const int64_t threshold : {always, never}) {
+        context = "subnormal coefficients";
+        const double tiny = 1e-310;
+        Memory<Sample> x = noise_in<Sample>(3, 5000), y(3, 5000, 1, false);
+        const Sos sos({{0.5, tiny, -tiny, 1, -0.5, tiny}, {1, tiny, 0, 1, tiny, tiny}, {tiny, 1, tiny, 1, -1.9, 0.95}}, 1);
+        Signal expected = exact(x);
+        std::vector<Real> exact_state(6, Real(tiny));
+        filter(sos, expected, exact_state);
+        std::vector<double> state(6, tiny);
+        run(x, y, sos, state.data(), state.data(), threshold, 2);
+        expect(error(y, expected) < tolerance<Sample>, "output");
+    }
+}
+
+void subnormal_doubles_stay_below_the_smallest_normal_one() {
+    context = "subnormal doubles";
+    Memory<double> x = noise_in<double>(2, 5000), y(2, 5000, 1, false);
+    for (int64_t c = 0; c < 2; ++c)
+        for (int64_t t = 0; t < 5000; ++t) x(c, t) *= 1e-310;
+    const Sos sos = lowpass(4, 0.01);
+    std::vector<double> state(8);
+    run(x, y, sos, nullptr, state.data(), always, 2);
+    double largest = 0;
+    for (int64_t c = 0; c < 2; ++c)
+        for (int64_t t = 0; t < 5000; ++t) largest = std::max(largest, std::fabs(y(c, t)));
+    for (const double s : state) largest = std::max(largest, std::fabs(s));
+    expect(largest < std::numeric_limits<double>::min(), "as the input");
+    volatile double mine = 1e-310;
+    expect(mine * 0.5 > 0, "the caller's own arithmetic keeps subnormals after the call");
 }
 
 void bad_arguments_write_nothing() {
@@ -207,15 +299,22 @@ void bad_arguments_write_nothing() {
     expect(status({1, 0, 0, 2, -4, 1.9}) == TORCHFX_UNSTABLE, "a pole outside the circle");
     expect(status({1, 0, 0, 1, 0, 0.5, 1, 0, 0, 1, -1.5, 0.5}) == TORCHFX_UNSTABLE, "a pole at 1 in the second section");
     const double sos[6] = {1, 0, 0, 1, 0, 0};
-    const auto call = [&](int32_t type, int64_t channels, int64_t samples, int64_t sections, int32_t threads) {
-        return torchfx_sos_forward(type, x.data(), 10, 1, y.data(), 10, channels, samples, sos, sections, nullptr, nullptr,
-                                   always, threads);
+    const auto call = [&](int32_t type, int64_t channels, int64_t samples, int64_t sections, int32_t threads,
+                          int64_t x_repeat = 1, int64_t rows = 1, int64_t repeat = 1) {
+        return torchfx_sos_forward(type, x.data(), 10, 1, x_repeat, y.data(), 10, channels, samples, sos, sections, rows,
+                                   repeat, nullptr, nullptr, always, threads);
     };
     expect(call(2, 1, 1, 1, 1) == TORCHFX_BAD_ARGUMENT, "dtype");
     expect(call(1, 0, 1, 1, 1) == TORCHFX_BAD_ARGUMENT, "channels");
     expect(call(1, 1, 0, 1, 1) == TORCHFX_BAD_ARGUMENT, "samples");
     expect(call(1, 1, 1, 0, 1) == TORCHFX_BAD_ARGUMENT, "sections");
     expect(call(1, 1, 1, 1, 0) == TORCHFX_BAD_ARGUMENT, "threads");
+    expect(call(1, 1, 1, 1, 1, 0) == TORCHFX_BAD_ARGUMENT, "x_repeat");
+    expect(call(1, 3, 1, 1, 1, 2) == TORCHFX_BAD_ARGUMENT, "channels that x_repeat does not divide");
+    expect(call(1, 1, 1, 1, 1, 1, 0) == TORCHFX_BAD_ARGUMENT, "sos_rows");
+    expect(call(1, 1, 1, 1, 1, 1, 1, 0) == TORCHFX_BAD_ARGUMENT, "sos_repeat");
+    expect(run(x, y, Sos({{1, 0, 0, 1, 0, 0}, {1, 0, 0, 1, 0, 1}}, 1), nullptr, nullptr, always, 2) == TORCHFX_UNSTABLE,
+           "an unstable second row");
     expect(y.count_untouched() == untouched, "nothing written");
 }
 
@@ -226,13 +325,21 @@ int main() {
         ugly_sizes_equal_long_double<float>();
         ugly_sizes_equal_long_double<double>();
         low_filters_stay_exact<double>();
+        rows_equal_long_double<float>();
+        rows_equal_long_double<double>();
     });
     low_filters_stay_exact<float>();
+    rows_split_in_time_equal_long_double<float>();
+    rows_split_in_time_equal_long_double<double>();
     blocks_equal_the_whole<float>();
     blocks_equal_the_whole<double>();
     a_nan_stays_in_its_channel_and_future();
+    a_limit_of_decay_samples_changes_nothing_below_it();
     suppressed_input_leaves_no_trace();
-    tiny_samples_round_correctly();
+    subnormal_floats_round_correctly();
+    subnormal_coefficients_and_states_change_nothing<float>();
+    subnormal_coefficients_and_states_change_nothing<double>();
+    subnormal_doubles_stay_below_the_smallest_normal_one();
     bad_arguments_write_nothing();
     return report();
 }

@@ -19,16 +19,16 @@ int main(int count, char** arguments) {
         std::vector<double> checkpoints(channels * (samples / TORCHFX_CHECKPOINT_STEPS) * 2 * 4), by_sos(sos.size());
         std::vector<float> by_x(x.size());
         if (const int32_t status = torchfx_sos_forward_recording(
-                TORCHFX_F32, x.data(), samples, 1, y.data(), samples, channels, samples, sos.data(), 4, nullptr,
-                nullptr, checkpoints.data(), 2048, 1))
+                TORCHFX_F32, x.data(), samples, 1, 1, y.data(), samples, channels, samples, sos.data(), 4, 1, 1,
+                nullptr, nullptr, checkpoints.data(), 2048, 1))
             return status;
-        return torchfx_sos_backward(TORCHFX_F32, x.data(), samples, 1, y.data(), samples, 1, channels, samples,
-                                    sos.data(), 4, nullptr, nullptr, checkpoints.data(), by_x.data(), samples,
+        return torchfx_sos_backward(TORCHFX_F32, x.data(), samples, 1, 1, y.data(), samples, 1, channels, samples,
+                                    sos.data(), 4, 1, 1, nullptr, nullptr, checkpoints.data(), by_x.data(), samples,
                                     by_sos.data(), nullptr, 2048, 1);
     }
     if (std::strstr(arguments[1], "sos"))
-        return torchfx_sos_forward(TORCHFX_F32, x.data(), samples, 1, y.data(), samples, channels, samples, sos.data(),
-                                   4, nullptr, nullptr, 2048, 1);
+        return torchfx_sos_forward(TORCHFX_F32, x.data(), samples, 1, 1, y.data(), samples, channels, samples, sos.data(),
+                                   4, 1, 1, nullptr, nullptr, 2048, 1);
     return torchfx_fir_forward(TORCHFX_F32, x.data(), samples, 1, y.data(), samples, channels, samples, taps.data(),
                                int64_t(taps.size()), nullptr, nullptr, 1);
 }

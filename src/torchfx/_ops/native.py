@@ -11,12 +11,12 @@ from torchfx.native_library import load
 
 __all__ = ["call", "instruction_set", "library", "why_missing"]
 
-library, why_missing = load("torchfx_dsp", abi_version=5)  # csrc/torchfx_dsp.h
+library, why_missing = load("torchfx_dsp", abi_version=6)  # csrc/torchfx_dsp.h
 
 CALLS: Final = {
-    "sos_forward": 14,
-    "sos_forward_recording": 15,
-    "sos_backward": 20,
+    "sos_forward": 17,
+    "sos_forward_recording": 18,
+    "sos_backward": 23,
     "fir_forward": 13,
     "fir_backward_x": 13,
     "fir_backward_taps": 13,

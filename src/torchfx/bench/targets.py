@@ -93,8 +93,8 @@ def into_preallocated(job: dict[str, Any], x: npt.NDArray[np.float32]) -> Callab
     channels, samples = signal.shape
     kernel = partial(
         native.call["sos_forward"],
-        0, signal.data_ptr(), samples, 1, y.data_ptr(), samples, channels, samples,
-        sos.data_ptr(), len(sos), 0, 0, _ops.PARALLEL_SCAN_THRESHOLD,
+        0, signal.data_ptr(), samples, 1, 1, y.data_ptr(), samples, channels, samples,
+        sos.data_ptr(), len(sos), 1, 1, 0, 0, _ops.PARALLEL_SCAN_THRESHOLD,
     )  # fmt: skip
     alive = (signal, sos, y)  # the kernel holds nothing but their addresses
 
