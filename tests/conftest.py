@@ -1,10 +1,19 @@
 """Fixtures every test may use."""
 
+import os
+
 import numpy as np
 import pytest
 import torch
+from hypothesis import settings
 
 collect_ignore = ["profiler/programs"]  # programs to be profiled: importing one runs it
+
+
+# Generated tests draw few cases here, and many where TORCHFX_CASES=many asks for them, as .ci/run does.
+settings.register_profile("few", max_examples=4, deadline=None, derandomize=True)
+settings.register_profile("many", max_examples=100, deadline=None, derandomize=True)
+settings.load_profile(os.environ.get("TORCHFX_CASES", "few"))
 
 
 @pytest.fixture

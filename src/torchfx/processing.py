@@ -11,8 +11,10 @@ from pathlib import Path
 from torch import nn
 
 from torchfx import audio_io
-from torchfx.errors import ArgumentError, AudioFileError, TorchFXError
 from torchfx.core.wave import Wave
+from torchfx.errors import ArgumentError, AudioFileError, StreamError, TorchFXError
+from torchfx.realtime import FileReport, process_file
+from torchfx.realtime.files import NotFinite
 
 __all__ = ["Outcome", "plan_outputs", "process_files"]
 
@@ -24,70 +26,92 @@ class Outcome:
     Attributes:
         source: the file read.
         target: the file written.
-        duration_s: seconds of audio processed; 0 when it failed.
+        report: what was written; None when nothing was.
         error: why nothing was written, or None.
         warnings: what the listener should know, such as clipped samples.
     """
 
     source: Path
     target: Path
-    duration_s: float = 0.0
+    report: FileReport | None = None
     error: TorchFXError | None = None
     warnings: tuple[str, ...] = ()
 
+    @property
+    def not_finite(self) -> bool:
+        """Whether the source or the result has NaN or infinite samples."""
+        return self.report is not None and bool(self.report.not_finite_in or self.report.not_finite_out)
 
-def plan_outputs(sources: Sequence[Path], output: Path) -> list[tuple[Path, Path]]:
+
+def plan_outputs(sources: Sequence[Path], output: str | Path) -> list[tuple[Path, Path]]:
     """Say where each source goes: one source to a file, or any number into a folder under their own names.
+
+    A folder is what exists as one, ends in a slash, or has no suffix.
 
     Raises:
         ArgumentError: several sources and an output that is, or would be named as, a file; two sources with one name.
     """
+    path = Path(output)
     try:
-        is_folder, exists = output.is_dir(), output.exists()
+        is_folder, exists = path.is_dir(), path.exists()
     except OSError as error:  # a name that is too long
         raise AudioFileError(f"cannot write {output}: {error.strerror}") from error
-    if len(sources) == 1 and not is_folder:
-        return [(sources[0], output)]
-    if not is_folder and (exists or output.suffix.lower() in audio_io.FORMATS):
+    is_folder = is_folder or (not exists and (str(output).endswith(("/", "\\")) or not path.suffix))
+    if not is_folder and len(sources) == 1:
+        return [(sources[0], path)]
+    if not is_folder and (exists or path.suffix.lower() in audio_io.FORMATS):
         raise ArgumentError(f"OUT must be a folder for {len(sources)} inputs, got the file {output}")
     names = Counter(source.name for source in sources)
     twice = [name for name, count in names.items() if count > 1]
     if twice:
         raise ArgumentError(f"the inputs' names must differ, got {names[twice[0]]} named {twice[0]}")
-    return [(source, output / source.name) for source in sources]
+    return [(source, path / source.name) for source in sources]
 
 
 def process_files(jobs: Sequence[tuple[Path, Path]], module: nn.Module, overwrite: bool = False) -> Iterator[Outcome]:
     """Run each (source, target) through the module and yield what became of it; no failure stops the rest.
 
-    Outputs keep their source's encoding where the format is the same. Existing targets are left alone unless
-    `overwrite` is set.
+    Files are read and written block by block; one is in memory as a whole only where the module needs the whole signal
+    at once. Outputs keep their source's encoding, or its bit depth in another format. Folders are made. Existing targets
+    are left alone unless `overwrite` is set.
     """
     for source, target in jobs:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                duration = _process(source, target, module, overwrite)
+                report = _process(source, target, module, overwrite)
             except TorchFXError as error:
                 yield Outcome(source, target, error=error)
                 continue
-        yield Outcome(source, target, duration, warnings=tuple(str(warning.message) for warning in caught))
+        yield Outcome(source, target, report, warnings=tuple(str(warning.message) for warning in caught))
 
 
-def _process(source: Path, target: Path, module: nn.Module, overwrite: bool) -> float:
+def _process(source: Path, target: Path, module: nn.Module, overwrite: bool) -> FileReport:
     try:
         taken = target.exists()
     except OSError as error:  # a name that is too long
         raise AudioFileError(f"cannot write {target}: {error.strerror}") from error
     if taken and not overwrite:
         raise ArgumentError(f"{target} exists already; --force overwrites it")
-    header = audio_io.info(source)
-    same_format = audio_io.FORMATS.get(target.suffix.lower()) == header.format
-    result = Wave.from_file(source) | module
+    header = audio_io.info(source)  # before a folder is made for nothing
     try:
-        target.parent.mkdir(exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = f"{target.parent} is a file" if target.parent.is_file() else error.strerror
         raise AudioFileError(f"cannot write {target}: {reason}") from error
-    result.save(target, encoding=header.encoding if same_format else None)
-    return result.duration()
+    try:
+        return process_file(module, source, target)
+    except StreamError:
+        return _process_whole(source, target, module, header)
+
+
+def _process_whole(source: Path, target: Path, module: nn.Module, header: audio_io.AudioInfo) -> FileReport:
+    wave = Wave.from_file(source)
+    result = wave | module
+    found = []
+    for each in (wave, result):
+        bad = NotFinite()
+        bad.look(each.ys)
+        found.append(bad.found)
+    result.save(target, encoding=audio_io.kept_encoding(target, header))
+    return FileReport(len(result), result.fs, result.channels(), 1, *found)

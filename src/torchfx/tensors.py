@@ -13,7 +13,7 @@ from torch import Tensor
 from torchfx._ops.observers import dual_level_active, modes_active
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["check_signal", "coefficients", "is_readable", "on_device"]
+__all__ = ["check_signal", "coefficients", "is_readable", "no_device", "on_device"]
 
 HALVES = (torch.float16, torch.bfloat16)
 
@@ -46,6 +46,8 @@ def check_signal(x: Any, half: torch.dtype | None = None) -> Tensor:
         raise ArgumentTypeError(f"x must be a tensor (..., time), got {type(x).__name__}; {hint}")
     if x.dtype in HALVES and (x.dtype == half or torch.is_autocast_enabled(x.device.type)):
         x = x.float()
+    if x.is_complex():
+        raise ArgumentTypeError(f"x must be real, got {x.dtype}; process real and imaginary part apart")
     if x.dtype != torch.float32 and x.dtype != torch.float64:
         raise ArgumentTypeError(
             f"x must be float32 or float64, got {x.dtype}; convert it first, e.g. x.float() "
@@ -86,6 +88,11 @@ def on_device(tensor: Tensor, device: str | torch.device) -> Tensor:
     """Return the tensor on a device, or raise naming the device where PyTorch does not have it."""
     try:
         return tensor.to(device)
-    except (RuntimeError, AssertionError) as error:  # PyTorch has no type of its own for this
-        reason = str(error).strip().splitlines()[0]
-        raise ArgumentError(f"device must be one that PyTorch has here, got {str(device)!r}: {reason}") from error
+    except (RuntimeError, AssertionError) as error:
+        raise no_device(error, device) from error
+
+
+def no_device(error: Exception, device: str | torch.device = "") -> ArgumentError:
+    """Return the error for a device PyTorch does not have, of which it has none of its own."""
+    got = f", got {str(device)!r}" if device else ""
+    return ArgumentError(f"device must be one that PyTorch has here{got}: {str(error).strip().splitlines()[0]}")

@@ -21,6 +21,8 @@ def check_signal(x: Tensor) -> None:
     """Raise unless `x` is a float32 or float64 tensor (..., time)."""
     dtype = x.dtype
     if dtype is not FLOAT32 and dtype is not FLOAT64:
+        if x.is_complex():
+            raise ArgumentTypeError(f"x must be real, got {x.dtype}; process real and imaginary part apart")
         raise ArgumentTypeError(
             f"x must be float32 or float64, got {x.dtype}; convert it first, e.g. x.float() "
             f"(half precision would lose the filter's state)"

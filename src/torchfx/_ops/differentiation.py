@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import new_class
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from torchfx._ops.observers import transforms_active
+from torchfx._ops.observers import gradients_are_batched, transforms_active
 
 __all__ = ["Differentiable", "Gradient", "differentiable"]
 
@@ -40,6 +40,23 @@ class Gradient:
     first: Callable[..., Tensors] | None = None
     keeps: Callable[[Sequence[Any]], bool] | None = None
     recording: str = ""
+
+
+class ByDispatcher(Mapping[str, Callable[..., Any]]):
+    """The operators as the dispatcher calls them, by name."""
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        found: Callable[..., Any] = getattr(torch.ops.torchfx_ext, name).default
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(torch.ops.torchfx_ext)
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+BY_DISPATCHER = ByDispatcher()
 
 
 class Differentiable(NamedTuple):
@@ -100,7 +117,8 @@ def differentiable(
         if gradient.first is None or torch.is_grad_enabled():  # a gradient of the gradient is wanted
             found = gradient.backward(operator.entry, arguments, grads[:count])
         else:
-            found = gradient.first(operators, arguments, kept, grads[:count], needed)
+            callees = BY_DISPATCHER if gradients_are_batched() else operators
+            found = gradient.first(callees, arguments, kept, grads[:count], needed)
         by_argument: list[Tensor | None] = [None] * (1 + len(arguments))
         for i, value, need in zip(tensors, found, needed, strict=True):
             by_argument[1 + i] = value if need else None

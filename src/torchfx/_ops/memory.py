@@ -58,7 +58,8 @@ def empty(shape: Sequence[int], dtype: torch.dtype, like: Tensor) -> Tensor:
     """Return an uninitialised contiguous tensor on the device of another one."""
     result = torch.empty(shape, dtype=dtype, device=like.device)
     if result.nbytes >= HUGE and result.is_cpu and native.library is not None:
-        native.call["advise_huge_pages"](result.data_ptr(), result.nbytes)
+        pack, run = native.call["advise_huge_pages"]
+        run(pack(result.data_ptr(), result.nbytes))
     return result
 
 

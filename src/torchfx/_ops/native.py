@@ -5,11 +5,12 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable
-from typing import Final
+from functools import partial
+from typing import Final, NamedTuple
 
 from torchfx.native_library import load
 
-__all__ = ["call", "instruction_set", "library", "why_missing"]
+__all__ = ["Call", "call", "instruction_set", "library", "why_missing"]
 
 library, why_missing = load("torchfx_dsp", abi_version=6)  # csrc/torchfx_dsp.h
 
@@ -26,23 +27,25 @@ CALLS: Final = {
 """How many arguments each function of the C interface takes."""
 
 
-def _packed(found: ctypes.CDLL, name: str, count: int) -> Callable[..., int]:
+class Call(NamedTuple):
+    """A function of the C interface, `run(pack(...))`, with its arguments as integers: addresses, 0 for NULL.
+
+    The number of arguments goes with them: csrc refuses another one than its function's, as `struct` does here. Two
+    functions, since a third one around them would cost as much as both.
+    """
+
+    pack: Callable[..., bytes]
+    run: Callable[[bytes], int]
+
+
+def _call(found: ctypes.CDLL, name: str, count: int) -> Call:
     function = getattr(found, f"torchfx_{name}_packed")
     function.argtypes, function.restype = [ctypes.c_char_p], ctypes.c_int32
-    pack = struct.Struct(f"{1 + count}q").pack
-
-    def call(*arguments: int) -> int:
-        status: int = function(pack(count, *arguments))
-        return status
-
-    return call
+    return Call(partial(struct.Struct(f"{1 + count}q").pack, count), function)
 
 
-call: Final = {} if library is None else {name: _packed(library, name, count) for name, count in CALLS.items()}
-"""The functions by name. They take integers (addresses for pointers, 0 for NULL) and return a status.
-
-The number of arguments goes with them: csrc refuses another one than its function's, as `struct` does here.
-"""
+call: Final = {} if library is None else {name: _call(library, name, count) for name, count in CALLS.items()}
+"""The functions by name; each returns a status."""
 
 
 def instruction_set() -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
 from torch.autograd import forward_ad
 
-__all__ = ["dual_level_active", "is_direct", "modes_active", "transforms_active"]
+__all__ = ["dual_level_active", "function_modes_active", "gradients_are_batched", "modes_active", "profiler_enabled", "tracing_state", "transforms_active"]
 
 modes_active = torch._C._len_torch_dispatch_stack
 """How many dispatch modes (tracing, counting, fake tensors) are active in this thread."""
@@ -14,10 +13,10 @@ modes_active = torch._C._len_torch_dispatch_stack
 transforms_active = torch._C._are_functorch_transforms_active
 """Whether torch.func's transforms (vmap, grad, jacrev) are at work in this thread."""
 
-_function_modes_active = torch._C._len_torch_function_stack
-_profiler_enabled = torch._C._autograd._profiler_enabled
-_tracing_state = torch._C._get_tracing_state
-_DTYPES = frozenset((torch.float32, torch.float64))
+function_modes_active = torch._C._len_torch_function_stack
+profiler_enabled = torch._C._autograd._profiler_enabled
+tracing_state = torch._C._get_tracing_state
+_VMAP_MODE = torch._C._parse_dispatch_key("VmapMode")
 
 
 def dual_level_active() -> bool:
@@ -25,23 +24,6 @@ def dual_level_active() -> bool:
     return forward_ad._current_level >= 0
 
 
-def is_direct(x: Tensor) -> bool:
-    """Return whether a call on this signal may go straight to the CPU's kernel, past the dispatcher.
-
-    Not so for subclasses, for views that change the sign of their memory, for types that autocast may change, and not
-    while a mode, a transform, a profiler or a tracer wants to see the operator.
-    """
-    return (
-        type(x) is Tensor
-        and x.is_cpu
-        and x.dtype in _DTYPES
-        and not (
-            modes_active()
-            or transforms_active()
-            or _profiler_enabled()
-            or forward_ad._current_level >= 0
-            or _function_modes_active()
-            or x.is_neg()
-            or _tracing_state() is not None
-        )
-    )
+def gradients_are_batched() -> bool:
+    """Return whether autograd runs many backward passes at once (`is_grads_batched`), on tensors without memory."""
+    return torch._C._dispatch_tls_local_include_set().has(_VMAP_MODE)

@@ -26,14 +26,25 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from torchfx._ops import native
 from torchfx._ops.differentiation import Gradient, differentiable
-from torchfx._ops.memory import empty
-from torchfx._ops.observers import dual_level_active, is_direct, transforms_active
+from torchfx._ops.memory import HUGE, empty
+from torchfx._ops.observers import (
+    dual_level_active,
+    function_modes_active,
+    modes_active,
+    profiler_enabled,
+    tracing_state,
+    transforms_active,
+)
 from torchfx.errors import ArgumentError
 
-__all__ = ["Operand", "Operator", "Row", "register"]
+__all__ = ["Operand", "Operator", "Row", "is_direct", "register"]
+
+CPU = torch.device("cpu")
+DTYPES = frozenset((torch.float32, torch.float64))
 
 library = torch.library.Library("torchfx_ext", "DEF")
 
@@ -95,6 +106,28 @@ class Implementation:
     backends: Mapping[str, Entry]
     gradient: Gradient | None
     composite: Entry | None
+
+
+def is_direct(x: Tensor) -> bool:
+    """Return whether a call on this signal may go straight to the CPU's kernel, past the dispatcher.
+
+    Not so for subclasses, for views that change the sign of their memory, for types that autocast may change, and not
+    while a mode, a transform, a profiler or a tracer wants to see the operator.
+    """
+    return (
+        type(x) is Tensor
+        and x.is_cpu
+        and x.dtype in DTYPES
+        and not (
+            modes_active()
+            or transforms_active()
+            or profiler_enabled()
+            or forward_ad._current_level >= 0
+            or function_modes_active()
+            or x.is_neg()
+            or tracing_state() is not None
+        )
+    )
 
 
 class Row(NamedTuple):
@@ -217,7 +250,7 @@ class _Registration:
             self.overload, self.out_overload, self.tensors, self.shapes, self.single,
         )  # fmt: skip
         composite, recorded, transformed = self.composite, self.recorded, self.transformed
-        compiling, grad_enabled = torch.compiler.is_dynamo_compiling, torch.is_grad_enabled
+        compiling, grad_enabled, new = torch.compiler.is_dynamo_compiling, torch.is_grad_enabled, torch.empty
 
         def entry(*arguments: Any, out: Sequence[Tensor] | None = None) -> Any:
             if out is not None:
@@ -235,7 +268,10 @@ class _Registration:
                         return recorded(*arguments)
             if cpu is None:
                 return overload(*arguments) if composite is None else composite(*arguments)
-            results = [empty(shape, dtype, x) for shape, dtype in shapes(*arguments)]
+            results = []
+            for shape, dtype in shapes(*arguments):
+                result = new(shape, dtype=dtype, device=CPU)
+                results.append(result if result.nbytes < HUGE else empty(shape, dtype, x))
             cpu(*arguments, *results)
             return results[0] if single else tuple(results)
 

@@ -141,10 +141,11 @@ class Program:
         signal, row_stride, time_stride, repeat = signal_rows(x, self.shape)
         if repeat != 1:
             signal, row_stride, time_stride, _ = signal_rows(x.expand(y.shape).contiguous(), self.shape)
-        status = native.call["program_run"](
+        pack, run = native.call["program_run"]
+        status = run(pack(
             self._address_of_words, self._length, signal.data_ptr(), row_stride, time_stride, y.data_ptr(), time,
             self.channels, time, threshold, torch.get_num_threads(),
-        )  # fmt: skip
+        ))  # fmt: skip
         if status:
             raise_for(status, "program_run")
         return y

@@ -91,15 +91,16 @@ def into_preallocated(job: dict[str, Any], x: npt.NDArray[np.float32]) -> Callab
     signal, sos = torch.from_numpy(x), torch.tensor(job["sos"], dtype=torch.float64)
     y = torch.zeros_like(signal)
     channels, samples = signal.shape
-    kernel = partial(
-        native.call["sos_forward"],
+    pack, kernel = native.call["sos_forward"]
+    arguments = partial(
+        pack,
         0, signal.data_ptr(), samples, 1, 1, y.data_ptr(), samples, channels, samples,
         sos.data_ptr(), len(sos), 1, 1, 0, 0, _ops.PARALLEL_SCAN_THRESHOLD,
     )  # fmt: skip
     alive = (signal, sos, y)  # the kernel holds nothing but their addresses
 
     def run() -> torch.Tensor:
-        status = kernel(torch.get_num_threads())
+        status = kernel(arguments(torch.get_num_threads()))
         if status:
             raise_for(status, "torchfx_sos_forward")
         return alive[2]

@@ -16,7 +16,6 @@ __all__ = ["app"]
 
 app = typer.Typer(
     name="torchfx",
-    help="Audio DSP for PyTorch, and a profiler for any PyTorch program.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -24,23 +23,42 @@ app = typer.Typer(
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"torchfx {version('torchfx')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Audio DSP for PyTorch, and a profiler that reads the trace for you."""
+
+
 @app.command()
 def process(
-    paths: Annotated[list[Path], typer.Argument(metavar="IN... OUT", help="Audio files, then a file or folder.")],
+    paths: Annotated[list[str], typer.Argument(metavar="IN... OUT", help="Audio files, then a file or folder.")],
     effect: Annotated[
         list[str],
         typer.Option("--effect", "-e", metavar="NAME:PARAMETERS", help="A filter or effect; repeat for a chain."),
     ],
     force: Annotated[bool, typer.Option("--force", "-f", help="Overwrite existing outputs.")] = False,
+    allow_nan: Annotated[bool, typer.Option("--allow-nan", help="Exit 0 even if samples are NaN or infinite.")] = False,
 ) -> None:
     """Run audio files through a chain of filters and effects.
 
     Parameters go by position or name, frequencies may carry Hz or kHz:
     torchfx process in.wav out.flac -e hibutterworth:80,order=4 -e gain:-3dB
+    Several inputs go into a folder; so does one if OUT ends in / or has no suffix.
     """
     from torchfx.cli import process as command
 
-    raise typer.Exit(command.run(paths, effect, force))
+    raise typer.Exit(command.run(paths, effect, force, allow_nan))
 
 
 @app.command()

@@ -43,6 +43,10 @@ class Request:
 def run(suite: str, request: Request) -> int:
     """Run a suite; return 0, 1 when a target is missed or a contender refused, 2 for misuse, 3 when it cannot run."""
     try:
+        request.output.mkdir(parents=True, exist_ok=True)  # before hours are spent on what could not be written
+    except OSError as error:
+        return fail(f"cannot write into {request.output}: {error.strerror}", 3)
+    try:
         options = suites.Options(
             request.quick,
             request.repetitions,

@@ -11,9 +11,10 @@ Everything else follows from it, by way of a plan (`torchfx.plan`) that whole fi
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, ClassVar, TypeVar
 
@@ -25,9 +26,9 @@ from torchfx._ops import rows
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError, TorchFXError
 from torchfx.parameters import SPECIFIERS, Declaration, documented, signature
-from torchfx.plan import LTI, CausalStep, Plan, State, changes, has_hooks, plan_of
+from torchfx.plan import LTI, CausalStep, Plan, State, WatchedModules, changes, has_hooks, plan_of
 from torchfx.rate import ambient_rate, resolve_rate
-from torchfx.tensors import check_signal, is_readable
+from torchfx.tensors import check_signal, is_readable, no_device
 
 __all__ = ["FilterChain", "Parallel", "Processor"]
 
@@ -104,6 +105,9 @@ class Processor(nn.Module):
     missing: ClassVar[tuple[str, ...]] = ()
     """What a class lacks to be built."""
 
+    written_constructor: ClassVar[bool] = False
+    """Whether an author wrote `__init__`, and with it attributes that are no declared parameters."""
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         own = vars(cls)
@@ -127,6 +131,7 @@ class Processor(nn.Module):
         if own.get("__doc__"):
             cls.__doc__ = documented(cls.__doc__ or "", list(cls.declarations.values()))
         cls.missing = _missing(cls)
+        cls.written_constructor = cls.written_constructor or "__init__" in own
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Check and keep the declared parameters."""
@@ -138,6 +143,7 @@ class Processor(nn.Module):
         except TypeError as error:
             raise ArgumentTypeError(f"{cls.__name__}: {error}") from None
         super().__init__()
+        self._modules = WatchedModules()
         given.apply_defaults()
         self._device: torch.device | None = None
         self._half: torch.dtype | None = None
@@ -152,18 +158,30 @@ class Processor(nn.Module):
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Assign an attribute; a declared parameter is checked first, against the others too."""
-        if name in self.declarations:
+        if name in self.declarations and not isinstance(getattr(type(self), name, None), property):
             self._assign(name, value)
+        elif name == "_modules":  # as when a module is deleted from an `nn.Sequential`
+            super().__setattr__(name, WatchedModules(value))
         else:
+            if not (name.startswith("_") or name in self.__dict__):
+                self._check_attribute(name, value)
             super().__setattr__(name, value)
         changes.note()
 
     def __delattr__(self, name: str) -> None:
-        """Delete an attribute that is no declared parameter."""
-        if name in self.declarations:
+        """Delete an attribute that is no declared parameter, or one that PyTorch's parametrizations take the place of."""
+        if name in self.declarations and not isinstance(getattr(self, name), Tensor):
             raise ArgumentError(f"{name} is a parameter of {type(self).__name__} and cannot be deleted")
         super().__delattr__(name)
         changes.note()
+
+    def _check_attribute(self, name: str, value: Any) -> None:
+        """Raise where an attribute that is no parameter was surely meant to be one."""
+        close = difflib.get_close_matches(name, self.declarations, n=1, cutoff=0.8)
+        if close and not hasattr(type(self), name):
+            raise ArgumentError(f"{type(self).__name__} has no parameter {name!r}; did you mean {close[0]!r}?")
+        if name == "fs" and value is not None and not self.written_constructor:
+            raise ArgumentError(f"{type(self).__name__} does not depend on a sample rate, got fs={value}")
 
     def _assign(self, name: str, value: Any) -> None:
         before = {each: getattr(self, each) for each in self.declarations if hasattr(self, each)}
@@ -274,7 +292,8 @@ class Processor(nn.Module):
 
     def rate_for(self, rate: float | None) -> float | None:
         """Return the rate (Hz) to work at for a signal of this rate: the processor's own, where it declares one."""
-        return resolve_rate(self.fs, rate, type(self).__name__) if "fs" in self.declarations else rate
+        depends = "fs" in self.declarations or self.fs is not None
+        return resolve_rate(self.fs, rate, type(self).__name__) if depends else rate
 
     @property
     def device(self) -> torch.device | None:
@@ -293,11 +312,14 @@ class Processor(nn.Module):
             found = fn(tensor)
             return found if found.dtype == tensor.dtype else tensor.to(found.device)
 
+        was = self._device or torch.device("cpu")
+        try:
+            now = fn(torch.empty(0, device=was, dtype=self._half or torch.float32))
+        except (RuntimeError, AssertionError) as error:
+            raise no_device(error) from error
         super()._apply(moved, recurse=False)  # type: ignore[no-untyped-call]
         for child in self.children() if recurse else ():
             child._apply(fn)
-        was = self._device or torch.device("cpu")
-        now = fn(torch.empty(0, device=was, dtype=self._half or torch.float32))
         if now.device != was:
             self._device = now.device
         self._half = now.dtype if now.dtype in {torch.float16, torch.bfloat16} else None
@@ -379,6 +401,40 @@ def _missing(cls: type[Processor]) -> tuple[str, ...]:
     return (*constants, *abstract)
 
 
+def _laid_flat(container: type[Processor], modules: Iterable[Any]) -> dict[str, nn.Module]:
+    """Return numbered modules, those of containers of this very kind among them in the containers' places."""
+    flat: list[nn.Module] = []
+    for module in modules:
+        own = type(_module(module)) is container and not has_hooks(module)
+        flat += module._modules.values() if own else [module]
+    return {str(i): module for i, module in enumerate(flat)}
+
+
+class _SharedRate:
+    """The sample rate of a container: that of its filters."""
+
+    def __get__(self, container: Processor | None, owner: type) -> float | None:
+        if container is None:
+            return None
+        return next((part.fs for part in self._parts(container) if part.fs is not None), None)
+
+    def __set__(self, container: Processor, fs: float | None) -> None:
+        parts, done = self._parts(container), []
+        if not parts:
+            raise ArgumentError(f"{type(container).__name__} holds nothing that depends on a sample rate, got fs={fs}")
+        try:
+            for part in parts:
+                done.append((part, part.fs))
+                part.fs = fs
+        except TorchFXError as error:
+            for part, before in done[:-1]:
+                part.fs = before
+            raise type(error)(f"{type(done[-1][0]).__name__}: {error}") from error
+
+    def _parts(self, container: Processor) -> list[Processor]:
+        return [part for part in container.modules() if isinstance(part, Processor) and "fs" in part.declarations]
+
+
 class FilterChain(Processor, nn.Sequential):  # type: ignore[misc]  # `+` adds outputs here, not modules
     """Modules one after the other, run as few operator calls: any depth of recursive filters is one.
 
@@ -402,18 +458,16 @@ class FilterChain(Processor, nn.Sequential):  # type: ignore[misc]  # `+` adds o
     """
 
     kind = derived_kind = "chain"
+    fs = _SharedRate()  # type: ignore[assignment]
+    """The rate (Hz) its filters were built for; assigning it assigns theirs, or raises and leaves all as they are."""
 
     def __init__(self, *modules: nn.Module | OrderedDict[str, nn.Module]) -> None:
         """Lay chains among the modules flat and keep the rest as it is."""
         super().__init__()
         if len(modules) == 1 and isinstance(modules[0], OrderedDict):
-            for name, module in modules[0].items():
-                self.add_module(name, _module(module))
-            return
-        for module in modules:
-            laid_flat = type(module) is FilterChain and not has_hooks(module)
-            for each in module if laid_flat else (module,):  # type: ignore[union-attr]
-                self.add_module(str(len(self)), _module(each))
+            self._modules.update({name: _module(module) for name, module in modules[0].items()})
+        else:
+            self._modules.update(_laid_flat(FilterChain, modules))
 
     def plan(self, fs: float | None = None) -> Plan:
         """Return what the chain runs at a sample rate (Hz), or at the one its filters were built for."""
@@ -447,16 +501,15 @@ class Parallel(Processor):
     """
 
     kind = derived_kind = "parallel"
+    fs = _SharedRate()  # type: ignore[assignment]
+    """As a chain's."""
 
     def __init__(self, *modules: nn.Module) -> None:
         """Lay sums among the modules flat and keep the rest as it is."""
         super().__init__()
         if not modules:
             raise ArgumentError("Parallel needs at least one module, got none")
-        for module in modules:
-            laid_flat = type(module) is Parallel and not has_hooks(module)
-            for each in module._modules.values() if laid_flat else (module,):
-                self.add_module(str(len(self._modules)), _module(each))
+        self._modules.update(_laid_flat(Parallel, modules))
 
     def branches(self) -> list[nn.Module]:
         """Return the modules that run side by side."""

@@ -16,7 +16,7 @@ from torchfx.checks import number_text, whole_number
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.core.processor import Processor
 from torchfx.errors import ArgumentError, ArgumentTypeError, SampleRateError
-from torchfx.plan import has_hooks, kind_of, plan_of, runs_children
+from torchfx.plan import plan_to_run
 from torchfx.rate import ambient, resolve_rate, sample_rate
 from torchfx.tensors import on_device
 
@@ -198,8 +198,8 @@ class Wave:
         fs = self.fs
         token = ambient.set(fs)
         try:
-            if (kind_of(module) in LOWERED or runs_children(module)) and not has_hooks(module):
-                plan = plan_of(module, fs)
+            plan = plan_to_run(module, fs)
+            if plan is not None:
                 y, fs = plan.run(self.ys), plan.output_rate or fs
             else:
                 y = module(self.ys)
@@ -261,7 +261,6 @@ class Wave:
 
 
 FLOATS = frozenset((torch.float32, torch.float64))
-LOWERED = frozenset(("lti", "chain", "parallel"))
 
 
 def _as_samples(ys: ArrayLike) -> Tensor:

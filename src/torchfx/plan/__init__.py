@@ -1,8 +1,21 @@
 """What a chain runs: linear time-invariant systems, the steps they collapse to, plans of steps, and their memory."""
 
-from torchfx.plan.cache import changes, plan_of
+from torchfx.plan.cache import WatchedModules, changes, plan_of, plan_to_run
+from torchfx.plan.lowering import has_hooks, kind_of, runs_children
 from torchfx.plan.lti import LTI
-from torchfx.plan.plan import Plan, has_hooks, kind_of, runs_children
-from torchfx.plan.steps import CausalStep, State, Step
+from torchfx.plan.steps import CausalStep, Plan, State, Step
 
-__all__ = ["LTI", "CausalStep", "Plan", "State", "Step", "changes", "has_hooks", "kind_of", "plan_of", "runs_children"]
+__all__ = [
+    "LTI",
+    "CausalStep",
+    "Plan",
+    "State",
+    "Step",
+    "WatchedModules",
+    "changes",
+    "has_hooks",
+    "kind_of",
+    "plan_of",
+    "plan_to_run",
+    "runs_children",
+]

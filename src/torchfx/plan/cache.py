@@ -1,26 +1,26 @@
 """Plans that are remembered, and how it is known that one still holds.
 
 A plan is made from values: numbers that parameters had, tensors, the modules in containers. Assigning any attribute of
-any processor, and adding a hook to one, changes the number `changes` holds. While it stays, what can have changed are
-the children of containers and the contents of tensors. Both are looked at in each call; nothing else is, however many
-modules a chain has. Where a processor keeps values that could change unseen (a list, a tensor that is learned), nothing
+any processor, adding a hook to one, and changing the modules of a chain or sum changes the number `changes` holds.
+While it stays, what can have changed are the contents of tensors and the children of plain `nn.Sequential`s. Those are
+looked at in each call; nothing else is, however many modules a chain has. Where a processor keeps values that could change unseen (a list, a tensor that is learned), nothing
 is remembered.
 """
 
 from __future__ import annotations
 
 import itertools
+import weakref
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
 
 from torchfx._ops.observers import modes_active
-from torchfx.plan.plan import Plan, children, has_hooks, kind_of, lower, parts_of, runs_children
-from torchfx.plan.steps import CausalStep, ModuleStep, lasting
+from torchfx.plan.lowering import children, has_hooks, kind_of, lower, parts_of, runs_children
+from torchfx.plan.steps import CausalStep, ModuleStep, Plan, lasting
 
-__all__ = ["Changes", "changes", "plan_of"]
+__all__ = ["Changes", "WatchedModules", "changes", "plan_of", "plan_to_run"]
 
 IMMUTABLE = (bool, int, float, complex, str, bytes, type(None), torch.device, torch.dtype)
 INTERNAL = frozenset(vars(nn.Module()))
@@ -42,29 +42,63 @@ class Changes:
 changes = Changes()
 
 
+class WatchedModules(dict[str, "nn.Module | None"]):
+    """The children of a container, each change of which counts: some programs write into `_modules` directly."""
+
+    def __setitem__(self, name: str, module: nn.Module | None) -> None:
+        super().__setitem__(name, module)
+        changes.note()
+
+    def __delitem__(self, name: str) -> None:
+        super().__delitem__(name)
+        changes.note()
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        """As `dict.update`."""
+        super().update(*args, **kwargs)
+        changes.note()
+
+    def pop(self, *args: Any) -> Any:
+        """As `dict.pop`."""
+        changes.note()
+        return super().pop(*args)
+
+    def popitem(self) -> tuple[str, nn.Module | None]:
+        """As `dict.popitem`."""
+        changes.note()
+        return super().popitem()
+
+    def clear(self) -> None:
+        """As `dict.clear`."""
+        super().clear()
+        changes.note()
+
+
 class Remembered:
-    """A plan, and all it was made from."""
+    """A module's plan, and all it was made from."""
 
     def __init__(self, plan: Plan, rate: float | None, number: int, module: nn.Module, tensors: list[Slot]) -> None:
         self.plan, self.rate, self.number = plan, rate, number
-        self.containers = [(each._modules, tuple(each._modules.values())) for each in _containers(module)]
-        self.sequentials = [vars(each) for each in _containers(module) if kind_of(each) is None and each is not module]
+        self.module = weakref.ref(module, lambda _, key=id(module): _plans.pop(key, None))
+        self.hooked = has_hooks(module)
+        # Of the containers that are processors, children and hooks are counted among the changes.
+        unwatched = [each for each in _containers(module) if kind_of(each) is None]
+        self.unwatched = [(vars(each), tuple(each._modules.values())) for each in unwatched]
         self.tensors = tensors
 
-    def holds(self, rate: float | None) -> bool:
-        """Return whether the plan still is what the module would be lowered to."""
-        if changes.number != self.number or rate != self.rate:
+    def holds(self, module: nn.Module, rate: float | None) -> bool:
+        """Return whether the plan is a module's, and still what the module would be lowered to."""
+        if changes.number != self.number or rate != self.rate or self.module() is not module:
             return False
-        for modules, children in self.containers:
-            if tuple(modules.values()) != children:
-                return False
         for slot in self.tensors:
             if not slot.holds():
                 return False
-        for own in self.sequentials:
-            if own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or "forward" in own:
+        for own, held in self.unwatched:
+            if tuple(own["_modules"].values()) != held or "forward" in own:
                 return False
-        return True
+            if own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"]:
+                return False
+        return not modes_active()  # coefficients made outside of a mode that traces are no constants to it
 
 
 class Slot:
@@ -82,15 +116,27 @@ class Slot:
         return self.holder.get(self.name) is self.tensor and self.tensor._version == self.version
 
 
-_plans: WeakKeyDictionary[nn.Module, Remembered] = WeakKeyDictionary()
+_plans: dict[int, Remembered] = {}
+"""By the module's id; forgotten with the module."""
+
+_compiling = torch.compiler.is_dynamo_compiling
+
+
+def plan_to_run(module: nn.Module, rate: float) -> Plan | None:
+    """Return the plan that does what calling a module does, or None where the module has to be called."""
+    known = _plans.get(id(module))
+    if known is not None and known.holds(module, rate):
+        return None if known.hooked else known.plan
+    lowered = kind_of(module) in {"lti", "chain", "parallel"} or runs_children(module)
+    return plan_of(module, rate) if lowered and not has_hooks(module) else None
 
 
 def plan_of(module: nn.Module, rate: float | None) -> Plan:
     """Return the plan of a processor or an `nn.Sequential` that is being called, at a sample rate (Hz) or its own."""
-    if torch.compiler.is_dynamo_compiling():  # the compiler does not follow weak tables
+    if _compiling():  # the compiler does not follow the table
         return lower(module, rate)
-    known = _plans.get(module)
-    if known is not None and known.holds(rate) and not modes_active():
+    known = _plans.get(id(module))
+    if known is not None and known.holds(module, rate):
         return known.plan
     if modes_active() or torch.compiler.is_compiling():  # coefficients made under a mode that traces are fakes
         return lower(module, rate)
@@ -100,7 +146,7 @@ def plan_of(module: nn.Module, rate: float | None) -> Plan:
     tensors = _dependencies(module)
     # A plan that holds its own key would never be forgotten.
     if tensors is not None and not any(_module_of(step) is module for step in plan.steps):
-        _plans[module] = Remembered(plan, rate, number, module, tensors)
+        _plans[id(module)] = Remembered(plan, rate, number, module, tensors)
     return plan
 
 

@@ -1,4 +1,4 @@
-"""The steps of a plan. Each runs a whole signal, and a signal block by block with its state; many also natively.
+"""Plans and their steps. Each step runs a whole signal, and a signal block by block with its state; many also natively.
 
 A state is a tuple of tensors on the signal's device; (x, state) -> (y, state), nothing is kept anywhere else.
 """
@@ -8,21 +8,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from torchfx import _ops
-from torchfx.errors import StreamError
+from torchfx.errors import ArgumentError, StreamError
+from torchfx.plan.handover import sections_state
 from torchfx.plan.lti import LTI
 from torchfx.rate import sample_rate
 
 if TYPE_CHECKING:
     from torchfx._ops.program import Program
-    from torchfx.plan.plan import Plan
 
-__all__ = ["CausalStep", "LTIStep", "ModuleStep", "ParallelStep", "State", "Step", "lasting", "plural", "shown"]
+__all__ = ["CausalStep", "LTIStep", "ModuleStep", "ParallelStep", "Plan", "State", "Step", "lasting", "plural", "shown"]
 
 State = tuple[Tensor, ...]
 
@@ -58,12 +59,14 @@ class Step(ABC):
         latency: by how many samples a block's output lags behind its input.
         refusal: why the step cannot run in a stream; "" if it can.
         measures: whether a first pass over the whole signal gives the state a stream starts with.
+        settling: how many samples after a start from rest the output lacks what came before.
     """
 
     name = ""
     latency = 0
     refusal = ""
     measures = False
+    settling = 0
 
     @abstractmethod
     def run(self, x: Tensor) -> Tensor:
@@ -109,8 +112,20 @@ class Step(ABC):
         return len(self.init_state(shape, dtype, device))
 
     def signature(self) -> tuple[object, ...]:
-        """Return what a state depends on: a state serves any step with an equal signature."""
+        """Return what a state depends on: a step can take over from any step with an equal signature."""
         return (type(self).__name__, self.name)
+
+    def take_over(self, before: Step, state: State) -> tuple[State, int]:
+        """Return the state with which this step goes on where another one stopped, with other parameters.
+
+        Args:
+            before: a step with an equal signature.
+            state: its state.
+
+        Returns:
+            The state, and how many samples have to pass before the output can be used.
+        """
+        return state, 0
 
 
 class LTIStep(Step):
@@ -119,6 +134,7 @@ class LTIStep(Step):
     def __init__(self, system: LTI, members: Sequence[str]) -> None:
         self.system = system
         self.members = tuple(members)
+        self.settling = system.delay + (0 if system.taps is None else system.taps.shape[-1] - 1)
         self._placed: dict[torch.device, LTI] = {}
 
     def on(self, device: torch.device) -> LTI:
@@ -131,7 +147,7 @@ class LTIStep(Step):
 
     def run(self, x: Tensor) -> Tensor:
         """Process a whole signal (..., time) from rest."""
-        system = self.on(x.device)
+        system = self._placed.get(x.device) or self.on(x.device)
         if system.delay:
             x = torch.nn.functional.pad(x, (system.delay, 0))[..., : x.shape[-1]]
         if system.sos is not None:
@@ -201,12 +217,27 @@ class LTIStep(Step):
         """Return how many of delay, response and cascade there are."""
         return (self.system.delay > 0) + (self.system.taps is not None) + (self.system.sos is not None)
 
+    def take_over(self, before: Step, state: State) -> tuple[State, int]:
+        """Return delay line and response's state as they are, and what the sections' state means to other sections."""
+        assert isinstance(before, LTIStep)
+        parts, waiting = list(state), 0
+        at = int(self.system.delay > 0)
+        if self.system.taps is not None and before.system.taps is not None:
+            if not torch.equal(self.system.taps, before.system.taps):
+                # The state is what old taps still owe: other taps begin anew, and are complete when all have sounded.
+                parts[at] = torch.zeros_like(parts[at])
+                waiting = self.settling
+            at += 1
+        if self.system.sos is not None and before.system.sos is not None:
+            parts[at] = sections_state(before.system.sos, self.system.sos, parts[at])
+        return tuple(parts), waiting
+
     def signature(self) -> tuple[object, ...]:
         """Return the sizes of the state's parts."""
         system = self.system
         taps = 0 if system.taps is None else system.taps.shape[-1]
         sections = 0 if system.sos is None else system.sos.shape[-2]
-        return (*super().signature(), system.delay, taps, sections, *self.members)
+        return (*super().signature(), system.delay, taps, sections)
 
     def lines(self) -> list[str]:
         """Return the operator calls, then the modules they stand for."""
@@ -346,6 +377,7 @@ class ParallelStep(Step):
     def __init__(self, plans: Sequence[Plan]) -> None:
         self.plans = tuple(plans)
         self.latency = max(plan.latency for plan in self.plans)
+        self.settling = max(sum(step.settling for step in plan.steps) for plan in self.plans)
         self.refusal = next((plan.refusal for plan in self.plans if plan.refusal), "")
 
     def run(self, x: Tensor) -> Tensor:
@@ -401,6 +433,19 @@ class ParallelStep(Step):
             total = target if total is None else program.add(total, target)
         return total
 
+    def take_over(self, before: Step, state: State) -> tuple[State, int]:
+        """Return the branches' states."""
+        assert isinstance(before, ParallelStep)
+        found: list[Tensor] = []
+        longest = 0
+        for plan, old in zip(self.plans, before.plans, strict=True):
+            shape, like = state[0].shape[:-1] if state else (), state[0] if state else torch.empty(0)
+            size = plan.state_size(tuple(shape), like.dtype, like.device) + (plan.latency < self.latency)
+            inner, waiting = plan.take_over(old, state[:size])
+            found += inner
+            state, longest = state[size:], max(longest, waiting)
+        return tuple(found), longest
+
     def signature(self) -> tuple[object, ...]:
         """Return the branches' signatures."""
         return (*super().signature(), *(plan.signature() for plan in self.plans))
@@ -416,6 +461,127 @@ class ParallelStep(Step):
     def calls(self) -> int:
         """Return the calls of all branches and the additions."""
         return sum(plan.calls() for plan in self.plans) + len(self.plans) - 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan:
+    """What a module runs, at one sample rate.
+
+    Attributes:
+        fs: sample rate, Hz, or None where nothing depends on it.
+        steps: what is done, in order.
+        modules: how many modules the steps stand for.
+        device: where the filters were moved to, or None: coefficients go where the signal is.
+        output_rate: the output's sample rate, Hz.
+        latency: by how many samples a block's output lags behind its input.
+        refusal: why the plan cannot run in a stream; "" if it can.
+    """
+
+    fs: float | None
+    steps: tuple[Step, ...]
+    modules: int
+    device: torch.device | None
+    output_rate: float | None
+    latency: int
+    refusal: str
+
+    def run(self, x: Tensor) -> Tensor:
+        """Process a whole signal (..., time), float32 or float64, from rest; latencies are compensated."""
+        if self.device is not None:
+            self._check_device(x)
+        for step in self.steps:
+            x = step.run(x)
+        return x
+
+    def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
+        """Return the state of rest for a signal with these leading dimensions: all steps' states in a row."""
+        state: list[Tensor] = []
+        for step in self.steps:
+            state += step.init_state(shape, dtype, device)
+            shape = step.leading(shape)
+        return tuple(state)
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """Process a block (..., time) and return it with the state for the next one."""
+        if self.device is not None:
+            self._check_device(x)
+        if self.refusal:
+            raise StreamError(self.refusal)
+        after: list[Tensor] = []
+        for step in self.steps:
+            size = step.state_size(tuple(x.shape[:-1]), x.dtype, x.device)
+            x, inner = step.step(x, state[:size])
+            state = state[size:]
+            after += inner
+        return x, tuple(after)
+
+    def leading(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the output's leading dimensions for a signal with these."""
+        for step in self.steps:
+            shape = step.leading(shape)
+        return shape
+
+    def state_size(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> int:
+        """Return how many tensors a state holds."""
+        size = 0
+        for step in self.steps:
+            size += step.state_size(shape, dtype, device)
+            shape = step.leading(shape)
+        return size
+
+    def emit(self, program: Program, source: int, state: State) -> int | None:
+        """Append all steps to a native program; return the buffer the last one writes, or None if one cannot."""
+        for step in self.steps:
+            size = step.state_size(program.shape, program.dtype, torch.device("cpu"))
+            target = step.emit(program, source, state[:size])
+            if target is None:
+                return None
+            source, state = target, state[size:]
+        return source
+
+    def signature(self) -> tuple[object, ...]:
+        """Return what a state depends on: a plan can take over from any plan with an equal signature."""
+        return tuple(step.signature() for step in self.steps)
+
+    def take_over(self, before: Plan, state: State) -> tuple[State, int]:
+        """Return the state with which this plan goes on where another one stopped; see `Step.take_over`.
+
+        Tensors behind the steps' own, such as a delay line around the plan, stay as they are.
+        """
+        found: list[Tensor] = []
+        longest = 0
+        for step, old in zip(self.steps, before.steps, strict=True):
+            like = state[0] if state else torch.empty(1)
+            size = old.state_size(tuple(like.shape[:-1]), like.dtype, like.device)
+            inner, waiting = step.take_over(old, state[:size])
+            found += inner
+            state, longest = state[size:], max(longest, waiting)
+        return (*found, *state), longest
+
+    def calls(self) -> int:
+        """Return how many operator calls a whole signal takes."""
+        return sum(step.calls() for step in self.steps)
+
+    def lines(self) -> list[str]:
+        """Return the steps as numbered lines."""
+        text = []
+        for i, step in enumerate(self.steps):
+            head, *rest = step.lines()
+            text.append(f"{i + 1}. {head}")
+            text += [f"   {line}" for line in rest]
+        return text or ["nothing to do"]
+
+    def __repr__(self) -> str:
+        """Return the plan as text."""
+        rate = "any sample rate" if self.fs is None else f"{self.fs:g} Hz"
+        head = f"plan at {rate}: {plural(self.modules, 'module')} -> {plural(self.calls(), 'operator call')}"
+        return "\n".join([head, *(f"  {line}" for line in self.lines())])
+
+    def _check_device(self, x: Tensor) -> None:
+        if x.device != self.device:
+            raise ArgumentError(
+                f"the filters were moved to {self.device} but the signal is on {x.device}; move one of them with .to()"
+            )
 
 
 def lasting() -> AbstractContextManager[object]:

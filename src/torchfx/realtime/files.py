@@ -16,7 +16,7 @@ from torchfx.errors import StreamError
 from torchfx.plan import Plan, kind_of, plan_of, runs_children
 from torchfx.realtime.runner import Runner
 
-__all__ = ["FileReport", "StreamProcessor", "process_file"]
+__all__ = ["FileReport", "NotFinite", "StreamProcessor", "process_file"]
 
 BLOCK = 1 << 16  # frames: two channels and what lies between steps stay in a second-level cache
 
@@ -95,7 +95,7 @@ def process_file(
             if step.refusal and not step.measures:
                 raise StreamError(step.refusal)
         if encoding is None and bits_per_sample is None:
-            encoding = audio_io.encoding_like(reader, audio_io.container_of(target, format))
+            encoding = audio_io.kept_encoding(target, reader.info, format)
         fs = plan.output_rate or reader.fs
         frames = round(reader.frames * fs / reader.fs)
         (channels,) = plan.leading((reader.channels,))
@@ -125,10 +125,15 @@ class StreamProcessor:
         return process_file(self.processor, source, target, self.chunk_size, progress)
 
 
-class _NotFinite:
-    """Counts NaNs and infinities."""
+class NotFinite:
+    """Counts NaNs and infinities.
+
+    Attributes:
+        found: how many there are and the frame of the first, or None.
+    """
 
     def __init__(self) -> None:
+        """Begin before the first frame."""
         self.found: tuple[int, int] | None = None
         self.seen = 0
 
@@ -150,7 +155,7 @@ class _Work:
     def __init__(self, plan: Plan, reader: audio_io.Reader, block: int, progress: Progress | None) -> None:
         self.plan, self.reader, self.block, self.progress = plan, reader, block, progress
         self.passes = 1 + sum(step.measures for step in plan.steps)
-        self.bad_in, self.bad_out = _NotFinite(), _NotFinite()
+        self.bad_in, self.bad_out = NotFinite(), NotFinite()
         self._done = 0
 
     def results(self) -> Iterator[Tensor]:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from torchfx._ops import native
-from torchfx._ops.observers import is_direct
+from torchfx._ops.operator import is_direct
 from torchfx._ops.program import Program
 from torchfx.errors import ArgumentError
 from torchfx.plan import State, Step

@@ -25,9 +25,9 @@ class Stream:
     """A processor at work on a signal that comes in blocks: any split gives what the whole signal gives.
 
     Parameters of the processor may be assigned between blocks. The stream follows them without a click: within 10 ms it
-    crosses from the old result to the new one. The new filter goes on with the old one's state where the structure is
-    the same, and starts from rest where modules were added or removed. What is assigned in the meantime is followed
-    next.
+    crosses from the old result to the new one (for other taps, once as many samples have passed). The new filter takes
+    the old one's state over where the structure is the same, and starts from rest where modules were added or removed.
+    What is assigned in the meantime is followed next.
 
     Gradients are not recorded: `Processor.step` is the differentiable form.
 
@@ -171,13 +171,13 @@ class Stream:
         before, old = self._plan, self._runner
         frozen = self._frozen()
         self._followed = plan
+        state, waiting = None, sum(step.settling for step in frozen.steps)
         if frozen.signature() == before.signature():
             if _equal(frozen, before):
                 return
-            new = self._run(frozen, old.state)
-        else:
-            new = self._run(frozen, None)
-        self._fade = _Fade(old, new, max(1, round(self.fs * GLIDE_MS / 1000)))
+            state, waiting = frozen.take_over(before, old.state)
+        new = self._run(frozen, state)
+        self._fade = _Fade(old, new, waiting, max(1, round(self.fs * GLIDE_MS / 1000)))
 
     def _cross(self, block: Tensor) -> Tensor:
         """Process a block on the way from old parameters to new ones."""
@@ -193,11 +193,11 @@ class Stream:
 
 
 class _Fade:
-    """The way from one runner's output to another's, along a straight line."""
+    """The way from one runner's output to another's, along a straight line, once the new one has warmed up."""
 
-    def __init__(self, old: Runner, new: Runner, length: int) -> None:
-        self.old, self.new = old, new
-        self.length = self.left = length
+    def __init__(self, old: Runner, new: Runner, waiting: int, length: int) -> None:
+        self.old, self.new, self.waiting, self.length = old, new, waiting, length
+        self.left = waiting + length
 
     def process(self, x: Tensor) -> Tensor:
         """Process a block no longer than what is left."""
@@ -205,7 +205,7 @@ class _Fade:
         self.left -= x.shape[-1]
         old, new = self.old.process(x), self.new.process(x)
         along = torch.arange(done + 1, done + 1 + x.shape[-1], dtype=new.dtype, device=new.device) / self.length
-        return torch.lerp(old.expand_as(new), new, along)
+        return torch.lerp(old.expand_as(new), new, along.clamp(min=0))
 
 
 def _snapshot(module: nn.Module) -> nn.Module:
@@ -213,10 +213,11 @@ def _snapshot(module: nn.Module) -> nn.Module:
     if not (isinstance(module, Processor) or runs_children(module)):
         return module
     twin = copy.copy(module)
-    for name in ("_parameters", "_buffers", "_modules"):
-        vars(twin)[name] = vars(module)[name].copy()
-    for name, child in module._modules.items():
-        twin._modules[name] = None if child is None else _snapshot(child)
+    own = vars(twin)
+    for name in ("_parameters", "_buffers"):
+        own[name] = {key: None if value is None else value.detach().clone() for key, value in own[name].items()}
+    own.update({name: value.detach().clone() for name, value in own.items() if isinstance(value, Tensor)})
+    own["_modules"] = {name: None if child is None else _snapshot(child) for name, child in module._modules.items()}
     return twin
 
 

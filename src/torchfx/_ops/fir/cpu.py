@@ -21,12 +21,13 @@ def fir_forward(x: Tensor, taps: Tensor, state: Tensor | None, y: Tensor, after:
     signal, row_stride, time_stride, repeat = signal_rows(x, leading)
     weights, rows, tap_repeat = coefficient_rows(taps, 1, leading)
     state = None if state is None else packed(state)
-    status = native.call["fir_forward"](
+    pack, run = native.call["fir_forward"]
+    status = run(pack(
         x.dtype is torch.float64,
         signal.data_ptr(), row_stride, time_stride, repeat, y.data_ptr(), time, y.numel() // time, time,
         weights.data_ptr(), weights.shape[-1], rows, tap_repeat, address(state), after.data_ptr(),
         torch.get_num_threads(),
-    )  # fmt: skip
+    ))  # fmt: skip
     if status:
         check_finite("taps", taps)
         raise_for(status, "fir_forward")
@@ -59,21 +60,23 @@ def fir_backward(
     threads = torch.get_num_threads()
     if need_x:
         by_x = grad_x if grad_x.shape == grad_y.shape else grad_x.new_empty(grad_y.shape)
-        status = native.call["fir_backward_x"](
+        pack, run = native.call["fir_backward_x"]
+        status = run(pack(
             double, grad.data_ptr(), grad_row_stride, grad_time_stride, grad_after.data_ptr(), channels, time,
             weights.data_ptr(), count, rows, tap_repeat, by_x.data_ptr(), time, 0, threads,
-        )  # fmt: skip
+        ))  # fmt: skip
         if status:
             raise_for(status, "fir_backward_x")
         if by_x is not grad_x:
             grad_x.copy_(by_x.sum_to_size(grad_x.shape))
     if need_taps:
         by_row = grad_taps if rows * count == taps.numel() else grad_taps.new_empty(*leading, count)
-        status = native.call["fir_backward_taps"](
+        pack, run = native.call["fir_backward_taps"]
+        status = run(pack(
             double, grad.data_ptr(), grad_row_stride, grad_time_stride, grad_after.data_ptr(),
             signal.data_ptr(), row_stride, time_stride, repeat, channels, time,
             by_row.data_ptr(), count, rows, tap_repeat, threads,
-        )  # fmt: skip
+        ))  # fmt: skip
         if status:
             raise_for(status, "fir_backward_taps")
         if by_row is not grad_taps:

@@ -11,38 +11,52 @@ from torchfx._ops.memory import address, coefficient_rows, packed, raise_for, si
 
 why_missing = native.why_missing
 
+FLOAT64 = torch.float64
 
-def sos_forward(x: Tensor, sos: Tensor, state: Tensor | None, threshold: int, y: Tensor, after: Tensor) -> None:
-    """Run the cascade."""
-    _forward("sos_forward", x, sos, state, threshold, y, after)
+
+def sos_forward(
+    x: Tensor, sos: Tensor, state: Tensor | None, threshold: int, y: Tensor, after: Tensor, checkpoints: Tensor | None = None
+) -> None:
+    """Run the cascade, and keep states for the backward pass where there is room for them.
+
+    What every block of a live signal goes through is asked for first; each function called takes as long as its filter.
+    """
+    time = y.shape[-1]
+    if y.numel() == 0:
+        after.zero_() if state is None else after.copy_(state)
+        return
+    if x.is_contiguous() and x.shape == y.shape:
+        signal, row_stride, time_stride, repeat = x, time, 1, 1
+    else:
+        signal, row_stride, time_stride, repeat = signal_rows(x, y.shape[:-1])
+    if sos.dim() == 2 and sos.is_contiguous() and not sos.is_neg():
+        sections, rows, sos_repeat = sos, 1, 1
+    else:
+        sections, rows, sos_repeat = coefficient_rows(sos, 2, y.shape[:-1])
+    before = 0
+    if state is not None:
+        state = packed(state)
+        before = state.data_ptr()
+    kept = () if checkpoints is None else (checkpoints.data_ptr(),)
+    pack, run = native.call["sos_forward_recording" if kept else "sos_forward"]
+    status = run(
+        pack(
+            x.dtype is FLOAT64,
+            signal.data_ptr(), row_stride, time_stride, repeat, y.data_ptr(), time, y.numel() // time, time,
+            sections.data_ptr(), sections.shape[-2], rows, sos_repeat, before, after.data_ptr(),
+            *kept, threshold, torch.get_num_threads(),
+        )
+    )  # fmt: skip
+    if status:
+        check_stable(sos)
+        raise_for(status, "sos_forward")
 
 
 def sos_forward_recording(
     x: Tensor, sos: Tensor, state: Tensor | None, threshold: int, y: Tensor, after: Tensor, checkpoints: Tensor
 ) -> None:
     """Run the cascade and keep states for the backward pass."""
-    _forward("sos_forward_recording", x, sos, state, threshold, y, after, checkpoints)
-
-
-def _forward(
-    name: str, x: Tensor, sos: Tensor, state: Tensor | None, threshold: int, y: Tensor, after: Tensor, *kept: Tensor
-) -> None:
-    if y.numel() == 0:
-        after.zero_() if state is None else after.copy_(state)
-        return
-    *leading, time = y.shape
-    signal, row_stride, time_stride, repeat = signal_rows(x, leading)
-    sections, rows, sos_repeat = coefficient_rows(sos, 2, leading)
-    state = None if state is None else packed(state)
-    status = native.call[name](
-        x.dtype is torch.float64,
-        signal.data_ptr(), row_stride, time_stride, repeat, y.data_ptr(), time, y.numel() // time, time,
-        sections.data_ptr(), sections.shape[-2], rows, sos_repeat, address(state), after.data_ptr(),
-        *[tensor.data_ptr() for tensor in kept], threshold, torch.get_num_threads(),
-    )  # fmt: skip
-    if status:
-        check_stable(sos)
-        raise_for(status, name)
+    sos_forward(x, sos, state, threshold, y, after, checkpoints)
 
 
 def sos_backward(
@@ -76,14 +90,15 @@ def sos_backward(
     state, grad_after, checkpoints = (
         None if tensor is None else packed(tensor) for tensor in (state, grad_after, checkpoints)
     )
-    status = native.call["sos_backward"](
+    pack, run = native.call["sos_backward"]
+    status = run(pack(
         x.dtype is torch.float64,
         signal.data_ptr(), row_stride, time_stride, repeat, grad.data_ptr(), grad_row_stride, grad_time_stride,
         grad_y.numel() // time, time, sections.data_ptr(), count, rows, sos_repeat,
         address(state), address(grad_after), address(checkpoints),
         address(by_x) if need_x else 0, time, address(by_row) if need_sos else 0,
         address(grad_state) if need_state else 0, threshold, torch.get_num_threads(),
-    )  # fmt: skip
+    ))  # fmt: skip
     if status:
         raise_for(status, "sos_backward")
     if by_x is not grad_x:

@@ -10,126 +10,16 @@ are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from torchfx.errors import ArgumentError, SampleRateError, StreamError, TorchFXError
+from torchfx.errors import ArgumentError, SampleRateError, TorchFXError
 from torchfx.plan.lti import LTI, cascade
-from torchfx.plan.steps import CausalStep, LTIStep, ModuleStep, ParallelStep, State, Step, plural, shown
+from torchfx.plan.steps import CausalStep, LTIStep, ModuleStep, ParallelStep, Plan, Step, shown
 
-if TYPE_CHECKING:
-    from torchfx._ops.program import Program
-
-__all__ = ["Plan", "has_hooks", "kind_of", "lower", "parts_of"]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Plan:
-    """What a module runs, at one sample rate.
-
-    Attributes:
-        fs: sample rate, Hz, or None where nothing depends on it.
-        steps: what is done, in order.
-        modules: how many modules the steps stand for.
-        device: where the filters were moved to, or None: coefficients go where the signal is.
-        output_rate: the output's sample rate, Hz.
-        latency: by how many samples a block's output lags behind its input.
-        refusal: why the plan cannot run in a stream; "" if it can.
-    """
-
-    fs: float | None
-    steps: tuple[Step, ...]
-    modules: int
-    device: torch.device | None
-    output_rate: float | None
-    latency: int
-    refusal: str
-
-    def run(self, x: Tensor) -> Tensor:
-        """Process a whole signal (..., time), float32 or float64, from rest; latencies are compensated."""
-        if self.device is not None:
-            self._check_device(x)
-        for step in self.steps:
-            x = step.run(x)
-        return x
-
-    def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
-        """Return the state of rest for a signal with these leading dimensions: all steps' states in a row."""
-        state: list[Tensor] = []
-        for step in self.steps:
-            state += step.init_state(shape, dtype, device)
-            shape = step.leading(shape)
-        return tuple(state)
-
-    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        """Process a block (..., time) and return it with the state for the next one."""
-        if self.device is not None:
-            self._check_device(x)
-        if self.refusal:
-            raise StreamError(self.refusal)
-        after: list[Tensor] = []
-        for step in self.steps:
-            size = step.state_size(tuple(x.shape[:-1]), x.dtype, x.device)
-            x, inner = step.step(x, state[:size])
-            state = state[size:]
-            after += inner
-        return x, tuple(after)
-
-    def leading(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the output's leading dimensions for a signal with these."""
-        for step in self.steps:
-            shape = step.leading(shape)
-        return shape
-
-    def state_size(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> int:
-        """Return how many tensors a state holds."""
-        size = 0
-        for step in self.steps:
-            size += step.state_size(shape, dtype, device)
-            shape = step.leading(shape)
-        return size
-
-    def emit(self, program: Program, source: int, state: State) -> int | None:
-        """Append all steps to a native program; return the buffer the last one writes, or None if one cannot."""
-        for step in self.steps:
-            size = step.state_size(program.shape, program.dtype, torch.device("cpu"))
-            target = step.emit(program, source, state[:size])
-            if target is None:
-                return None
-            source, state = target, state[size:]
-        return source
-
-    def signature(self) -> tuple[object, ...]:
-        """Return what a state depends on: a state serves any plan with an equal signature."""
-        return tuple(step.signature() for step in self.steps)
-
-    def calls(self) -> int:
-        """Return how many operator calls a whole signal takes."""
-        return sum(step.calls() for step in self.steps)
-
-    def lines(self) -> list[str]:
-        """Return the steps as numbered lines."""
-        text = []
-        for i, step in enumerate(self.steps):
-            head, *rest = step.lines()
-            text.append(f"{i + 1}. {head}")
-            text += [f"   {line}" for line in rest]
-        return text or ["nothing to do"]
-
-    def __repr__(self) -> str:
-        """Return the plan as text."""
-        rate = "any sample rate" if self.fs is None else f"{self.fs:g} Hz"
-        head = f"plan at {rate}: {plural(self.modules, 'module')} -> {plural(self.calls(), 'operator call')}"
-        return "\n".join([head, *(f"  {line}" for line in self.lines())])
-
-    def _check_device(self, x: Tensor) -> None:
-        if x.device != self.device:
-            raise ArgumentError(
-                f"the filters were moved to {self.device} but the signal is on {x.device}; move one of them with .to()"
-            )
+__all__ = ["children", "has_hooks", "kind_of", "lower", "parts_of", "runs_children"]
 
 
 def lower(module: nn.Module, rate: float | None, called: bool = True) -> Plan:

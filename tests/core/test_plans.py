@@ -1,0 +1,224 @@
+"""Remembered plans: nothing that an author or a user does leaves a stale one behind."""
+
+import copy
+import gc
+import weakref
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils import parametrize
+
+import torchfx as fx
+from torchfx import LTI, Processor
+from torchfx.effect import Gain
+from torchfx.errors import ArgumentError, ArgumentTypeError, SampleRateError
+from torchfx.filter import FIR, LoButterworth
+from torchfx.parameters import Value, number
+from torchfx.plan import plan_of
+
+FS = 48_000
+
+
+@pytest.fixture
+def wave(generator):
+    return fx.Wave(torch.randn(2, 400, generator=generator).double(), FS)
+
+
+class Scale(Processor):
+    """Multiplies."""
+
+    factor: Value = number(default=1.0)
+
+    def lti(self, rate):
+        return LTI(gain=self.factor)
+
+
+class Undeclared(Processor):
+    """Multiplies, with an attribute that is declared nowhere."""
+
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = factor
+
+    def lti(self, rate):
+        return LTI(gain=float(self.factor[0]) if isinstance(self.factor, list) else float(self.factor))
+
+
+class ByTensor(Processor):
+    """Multiplies by a tensor that is a plain attribute."""
+
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = factor
+
+    def lti(self, rate):
+        return LTI(gain=self.factor)
+
+
+def remembered(module, rate=FS):
+    return plan_of(module, rate) is plan_of(module, rate)
+
+
+@pytest.mark.parametrize("container", [lambda *m: fx.FilterChain(*m), lambda *m: nn.Sequential(*m)])
+@pytest.mark.parametrize("cls", [Scale, Undeclared])
+def test_an_assigned_attribute_is_heard(wave, container, cls):
+    module = cls(2.0)
+    chain = container(module, Gain(1.0))
+    assert torch.equal((wave | chain).ys, wave.ys * 2)
+    assert remembered(chain)
+    module.factor = 100.0
+    assert torch.equal((wave | chain).ys, wave.ys * 100)
+
+
+def test_a_list_that_changes_is_heard(wave):
+    module = Undeclared([2.0])
+    chain = module | Gain(1.0)
+    assert torch.equal((wave | chain).ys, wave.ys * 2)
+    module.factor[0] = 3.0
+    assert torch.equal((wave | chain).ys, wave.ys * 3)
+    assert not remembered(chain)
+
+
+def test_a_tensor_changed_in_place_is_heard(wave):
+    module = ByTensor(torch.tensor(2.0))
+    chain = module | Gain(1.0)
+    assert torch.allclose((wave | chain).ys, wave.ys * 2)
+    assert remembered(chain)
+    module.factor.mul_(2)
+    assert torch.allclose((wave | chain).ys, wave.ys * 4)
+
+
+def test_a_learned_parameter_changed_through_data_is_heard(wave):
+    gain = nn.Parameter(torch.tensor(2.0))
+    chain = Gain(gain) | Gain(1.0)
+    assert torch.allclose((wave | chain).ys, wave.ys * 2)
+    gain.data.fill_(5.0)
+    assert torch.allclose((wave | chain).ys, wave.ys * 5)
+
+
+@pytest.mark.parametrize("container", [lambda *m: fx.FilterChain(*m), lambda *m: nn.Sequential(*m)])
+def test_changed_children_are_heard(wave, container):
+    chain = container(Gain(2.0), Gain(1.0))
+    for change, factor in (
+        (lambda: chain.append(Gain(3.0)), 6),
+        (lambda: chain.insert(0, Gain(2.0)), 12),
+        (lambda: chain.__setitem__(0, Gain(1.0)), 6),
+        (lambda: chain.__delitem__(1), 3),
+        (lambda: chain._modules.update({"0": Gain(5.0)}), 15),
+        (lambda: setattr(chain, "2", Gain(1.0)), 5),
+        (lambda: chain.extend([Gain(2.0)]), 10),
+        (lambda: chain.pop(0), 2),
+    ):
+        _ = wave | chain
+        change()
+        assert torch.allclose((wave | chain).ys, wave.ys * factor)
+
+
+def test_changes_deep_inside_are_heard(wave):
+    inner = nn.Sequential(Gain(2.0))
+    chain = fx.FilterChain(Gain(1.0), (inner | Gain(1.0)) + Gain(0.0))
+    assert torch.equal((wave | chain).ys, wave.ys * 2)
+    inner.append(Gain(2.0))
+    assert torch.equal((wave | chain).ys, wave.ys * 4)
+    inner[0].gain = 3.0
+    assert torch.equal((wave | chain).ys, wave.ys * 6)
+
+
+def test_hooks_added_later_are_heard(wave):
+    heard = []
+    chain = Gain(2.0) | nn.Sequential(Gain(3.0)) | Gain(1.0)
+    _ = wave | chain
+    assert remembered(chain)
+    chain[0].register_forward_hook(lambda module, args, y: heard.append("gain"))
+    chain[1].register_forward_hook(lambda module, args, y: heard.append("sequential"))
+    chain.register_forward_pre_hook(lambda module, args: heard.append("chain"))
+    assert torch.equal((wave | chain).ys, wave.ys * 6)
+    assert heard == ["chain", "gain", "sequential"]
+
+
+def test_a_shallow_copy_has_its_own_plan(wave):
+    module = LoButterworth(1000)
+    twin = copy.copy(module)
+    twin.cutoff = 50
+    assert torch.equal((wave | module).ys, (wave | LoButterworth(1000)).ys)
+    assert torch.equal((wave | twin).ys, (wave | LoButterworth(50)).ys)
+    assert torch.equal((wave | module).ys, (wave | LoButterworth(1000)).ys)
+
+
+def test_parametrized_parameters_are_followed(wave):
+    """A cutoff learned as its logarithm, by PyTorch's own means."""
+
+    class Exp(nn.Module):
+        def forward(self, log):
+            return log.exp()
+
+        def right_inverse(self, value):
+            return value.log()
+
+    module = LoButterworth(nn.Parameter(torch.tensor(1000.0)), fs=FS)
+    parametrize.register_parametrization(module, "cutoff", Exp())
+    y = (wave | (module | Gain(1.0))).ys
+    assert torch.allclose(y, (wave | LoButterworth(1000.0)).ys, atol=1e-5)
+    y.square().sum().backward()
+    assert float(module.parametrizations.cutoff.original.grad) != 0
+
+
+def test_plans_are_forgotten_with_their_modules(wave):
+    for make in (lambda: LoButterworth(80), lambda: Gain(2, clamp=True), lambda: Gain(1) | nn.Tanh(), lambda: nn.Sequential(FIR([1.0]))):
+        module = make()
+        _ = wave | module
+        gone = weakref.ref(module)
+        del module
+        gc.collect()
+        assert gone() is None
+
+
+def test_the_rate_of_a_chain_is_that_of_its_filters(wave):
+    chain = LoButterworth(1000) | Gain(2.0) | LoButterworth(3000)
+    assert chain.fs is None
+    chain.fs = FS
+    assert (chain.fs, chain[0].fs, chain[2].fs) == (FS, FS, FS)
+    assert torch.equal(chain(wave.ys), (wave | chain).ys)
+    with pytest.raises(ArgumentError, match=r"LoButterworth: cutoff must lie in \(0, fs/2\) = \(0, 2000\) Hz, got 3000"):
+        chain.fs = 4000
+    assert (chain[0].fs, chain[2].fs) == (FS, FS)
+    with pytest.raises(ArgumentError, match="FilterChain holds nothing that depends on a sample rate"):
+        (Gain(1.0) | Gain(2.0)).fs = FS
+    with pytest.raises(SampleRateError):
+        chain.fs = -1
+
+
+def test_attributes_that_are_no_parameters_are_not_taken_for_them():
+    module = LoButterworth(1000)
+    with pytest.raises(ArgumentError, match="LoButterworth has no parameter 'cutof'; did you mean 'cutoff'"):
+        module.cutof = 500
+    with pytest.raises(ArgumentError, match="Gain does not depend on a sample rate, got fs=48000"):
+        Gain(1.0).fs = FS
+    module.tag = "anything else may be attached"
+
+
+def test_errors_in_chains_name_the_module(wave):
+    with pytest.raises(ArgumentError, match=r"^LoButterworth \(2nd of 3\): cutoff must lie in .* got 30000$"):
+        wave | (Gain(1.0) | LoButterworth(30_000) | nn.Tanh())
+    with pytest.raises(SampleRateError, match=r"^LoButterworth \(1st of 2\): LoButterworth was built for fs=44100 Hz"):
+        wave | (LoButterworth(300, fs=44_100) | nn.Tanh())
+    with pytest.raises(ArgumentError, match=r"^cutoff must lie in"):
+        wave | LoButterworth(30_000)
+
+
+def test_what_a_class_lacks_is_said_when_it_is_built():
+    with pytest.raises(ArgumentTypeError, match=r"Filter is abstract: a subclass must define lti\(rate\), step"):
+        fx.filter.Filter()
+    with pytest.raises(ArgumentTypeError, match="IIR is abstract: a subclass must define design"):
+        fx.filter.IIR(fs=1000)
+    with pytest.raises(ArgumentTypeError, match="Both defines forward beside lti: write one"):
+        type("Both", (Processor,), {"forward": lambda self, x: x, "lti": lambda self, rate: LTI()})
+
+
+def test_a_device_pytorch_has_not_here_is_named(wave):
+    if torch.cuda.is_available():
+        pytest.skip("this machine has one")
+    for move in (lambda: wave.to("cuda"), lambda: LoButterworth(1000).to("cuda"), lambda: fx.Wave(wave.ys, FS, device="cuda")):
+        with pytest.raises(ArgumentError, match="device must be one that PyTorch has here"):
+            move()

@@ -1,0 +1,108 @@
+"""Parameters that are assigned while a stream runs: it follows without a click."""
+
+import pytest
+import torch
+from torch import nn
+
+import torchfx as fx
+from torchfx.realtime import Stream
+
+FS = 48_000
+BLOCK = 64
+
+
+def tone(seconds=0.25, hertz=440.0):
+    t = torch.arange(round(seconds * FS), dtype=torch.float64) / FS
+    return torch.sin(2 * torch.pi * hertz * t).expand(2, -1)
+
+
+def roughness(y):
+    """Return the largest change of the derivative: a click is a step, whose second difference is its height."""
+    return float(y.diff(n=2).abs().max())
+
+
+def run(stream, x, change, at=100):
+    """Return a stream's output with a change before block `at`."""
+    parts = []
+    for i, block in enumerate(x.split(BLOCK, dim=-1)):
+        if i == at:
+            change()
+        parts.append(stream.process(block))
+    return torch.cat(parts, dim=-1)
+
+
+CHANGES = {
+    "a gain that drops": (lambda: fx.effect.Gain(1.0), lambda m: setattr(m, "gain", 0.05)),
+    "a polarity": (lambda: fx.effect.Gain(1.0), lambda m: setattr(m, "gain", -1.0)),
+    "a cutoff": (lambda: fx.filter.LoButterworth(2000, order=4), lambda m: setattr(m, "cutoff", 200)),
+    "a low cutoff": (lambda: fx.filter.HiButterworth(20, order=8), lambda m: setattr(m, "cutoff", 2000)),
+    "taps": (lambda: fx.filter.DesignableFIR(1000, 301), lambda m: setattr(m, "cutoff", 9000)),
+    "an order": (lambda: fx.filter.LoButterworth(2000, order=2), lambda m: setattr(m, "order", 9)),
+    "a clamp": (lambda: fx.effect.Gain(3.0), lambda m: setattr(m, "clamp", True)),
+    "a module more": (lambda: fx.FilterChain(fx.effect.Gain(1.0)), lambda m: m.append(fx.filter.HiButterworth(500))),
+    "a module less": (lambda: fx.filter.LoButterworth(300) | fx.effect.Gain(2.0), lambda m: m.__delitem__(0)),
+    "beside a network": (lambda: fx.effect.Gain(1.0) | nn.Tanh(), lambda m: setattr(m[0], "gain", 0.1)),
+    "in place": (lambda: fx.filter.FIR([1.0, 0.5]), lambda m: m.b.mul_(0.1)),
+    "what is learned": (lambda: fx.effect.Gain(nn.Parameter(torch.tensor(1.0))), lambda m: m.gain.data.fill_(0.1)),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_makes_no_click(name):
+    make, change = CHANGES[name]
+    x, module = tone(), make()
+    y = run(Stream(module, FS, 2), x, lambda: change(module))
+    start = 100 * BLOCK
+    steady = max(roughness(y[..., 2000:start]), roughness(y[..., start + 4000 :]))
+    assert roughness(y[..., 2000:]) < 3 * steady + 2e-3
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_arrives(name):
+    """Long after it, the stream does what a new one with the new parameters does."""
+    make, change = CHANGES[name]
+    x, module = tone(0.5), make()
+    y = run(Stream(module, FS, 2), x, lambda: change(module))
+    changed = make()
+    change(changed)
+    fresh = Stream(changed, FS, 2).process(x)
+    late = slice(20_000, None)
+    assert float((y[..., late] - fresh[..., late]).abs().max()) < 1e-6
+
+
+def test_the_state_is_taken_over():
+    """A filter far from settled goes on from where it was, and not from rest."""
+    x, module = torch.ones(2, 6400, dtype=torch.float64), fx.filter.LoButterworth(20)
+    y = run(Stream(module, FS, 2), x, lambda: setattr(module, "cutoff", 25), at=50)
+    assert float(y.diff().min()) > -2e-4  # its own overshoot; a start from rest would make it drop to 0
+
+
+def test_equal_values_change_nothing():
+    x, module = tone(), fx.filter.LoButterworth(2000)
+    undisturbed = Stream(fx.filter.LoButterworth(2000), FS, 2).process(x)
+    y = run(Stream(module, FS, 2), x, lambda: setattr(module, "cutoff", 2000))
+    assert float((y - undisturbed).abs().max()) < 1e-12
+
+
+def test_changes_faster_than_the_glide_are_all_followed_in_the_end():
+    x, module = tone(0.5), fx.effect.Gain(0.0)
+    stream, parts = Stream(module, FS, 2), []
+    for i, block in enumerate(x.split(BLOCK, dim=-1)):
+        module.gain = min(i / 100, 1.0)
+        parts.append(stream.process(block))
+    y = torch.cat(parts, dim=-1)
+    assert torch.equal(y[..., -2000:], x[..., -2000:])
+    assert roughness(y) < 0.02
+
+
+def test_a_change_does_not_depend_on_the_split():
+    def listen(sizes):
+        module = fx.filter.LoButterworth(3000, order=3)
+        stream = Stream(module, FS, 2)
+        first = stream.process(x[..., :1000])
+        module.cutoff = 300
+        return torch.cat([first, *(stream.process(block) for block in x[..., 1000:].split(sizes, dim=-1))], dim=-1)
+
+    x = tone(0.1)
+    assert float((listen(64) - listen(3800)).abs().max()) < 1e-12
+    assert float((listen(1) - listen(3800)).abs().max()) < 1e-12
