@@ -5,10 +5,9 @@ import inspect
 import pytest
 
 import torchfx as fx
-from torchfx import spec
+from torchfx import Processor, spec
 from torchfx.catalogue import available
 from torchfx.errors import ArgumentError
-from torchfx import Processor
 
 
 @pytest.mark.parametrize(

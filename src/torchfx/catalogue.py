@@ -118,11 +118,14 @@ def _described(module: str, name: str) -> tuple[str, tuple[Declaration, ...]] | 
     if not lineage or lineage[-1].node.name != "Processor":
         return None
     found: dict[str, Declaration] = {}
-    needed, given = set(), set()
+    needed: set[str] = set()
+    given: set[str] = set()
     for each in reversed(lineage[:-1]):
         for statement in each.node.body:
             if isinstance(statement, ast.FunctionDef):
-                abstract = any(isinstance(mark, ast.Name) and mark.id == "abstractmethod" for mark in statement.decorator_list)
+                abstract = any(
+                    isinstance(mark, ast.Name) and mark.id == "abstractmethod" for mark in statement.decorator_list
+                )
                 (needed if abstract else given).add(statement.name)
                 if statement.name == "__init__":
                     raise _Unclear(name)
@@ -199,13 +202,17 @@ def _evaluated(module: str, expression: ast.expr) -> Any:
     known = vars(parameters)
     names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
     values = {name: known[name] if name in known else _constant(module, name) for name in names}
-    return eval(compile(ast.Expression(expression), module, "eval"), {"__builtins__": {}}, values)  # noqa: S307
+    return eval(compile(ast.Expression(expression), module, "eval"), {"__builtins__": {}}, values)
 
 
 def _asked(module: str, name: str) -> tuple[str, tuple[Declaration, ...]] | None:
     """Import a class and ask it."""
     cls = getattr(import_module(module), name)
-    if not hasattr(cls, "declarations") or cls.missing or list(inspect.signature(cls).parameters) != list(cls.declarations):
+    if (
+        not hasattr(cls, "declarations")
+        or cls.missing
+        or list(inspect.signature(cls).parameters) != list(cls.declarations)
+    ):
         return None
     summary = (inspect.getdoc(cls) or "").partition("\n")[0]
     return summary, tuple(cls.declarations.values())

@@ -28,11 +28,12 @@ def whole_number(name: str, value: Any, minimum: int, maximum: int | None = None
     """Return `value` as an int, or raise: it must be a whole number of at least `minimum`, at most `maximum`."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise ArgumentTypeError(f"{name} must be a whole number >= {minimum}, got {_shown(value)}")
-    if value < minimum:
-        raise ArgumentError(f"{name} must be a whole number >= {minimum}, got {value}")
-    if maximum is not None and value > maximum:
-        raise ArgumentError(f"{name} must be a whole number <= {maximum}, got {value}")
-    return int(value)
+    number = int(value)
+    if number < minimum:
+        raise ArgumentError(f"{name} must be a whole number >= {minimum}, got {number}")
+    if maximum is not None and number > maximum:
+        raise ArgumentError(f"{name} must be a whole number <= {maximum}, got {number}")
+    return number
 
 
 def sample_rate(value: Any) -> float:
@@ -47,7 +48,11 @@ def sample_rate(value: Any) -> float:
 
 def number_text(value: float) -> str:
     """Return a number as people write it, with all the digits it has: 80, 0.1, 22049.9999999."""
-    return str(int(value)) if math.isfinite(value) and float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+    return (
+        str(int(value))
+        if math.isfinite(value) and float(value).is_integer() and abs(value) < 1e15
+        else repr(float(value))
+    )
 
 
 def _is_scalar_array(value: Any) -> bool:

@@ -14,9 +14,10 @@ This module imports no PyTorch: the command line lists effects without it.
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Real
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -351,7 +352,12 @@ class Count(Declaration):
     """A whole number."""
 
     def __init__(
-        self, default: Any = REQUIRED, doc: str = "", low: int = 1, high: int | None = None, draws: tuple[int, int] = (1, 8)
+        self,
+        default: Any = REQUIRED,
+        doc: str = "",
+        low: int = 1,
+        high: int | None = None,
+        draws: tuple[int, int] = (1, 8),
     ) -> None:
         super().__init__(default, doc)
         self.low, self.high, self.draws = low, high, draws
@@ -464,7 +470,7 @@ class Frequencies(Frequency):
         if isinstance(given, str) or not isinstance(given, Sequence):
             return super().check(given, rate)
         edges = tuple(super(Frequencies, self).check(edge, rate) for edge in given)
-        if not edges or any(low >= high for low, high in zip(edges, edges[1:], strict=False)):
+        if not edges or any(low >= high for low, high in itertools.pairwise(edges)):
             shown = ", ".join(map(number_text, edges))
             raise ArgumentError(f"{self.name} must be one or more ascending frequencies in Hz, got [{shown}]")
         return edges
@@ -550,7 +556,7 @@ class WindowName(Declaration):
             return value
         if not (isinstance(value, (tuple, list)) and len(value) == 2 and isinstance(value[0], str)):
             raise ArgumentTypeError(f"{self.name} must be a name or a pair (name, parameter), got {value!r}")
-        return value[0], finite_number(f"{self.name}'s parameter", value[1])
+        return str(value[0]), finite_number(f"{self.name}'s parameter", value[1])
 
     def parse(self, text: str) -> str:
         """Return the name."""
@@ -558,7 +564,8 @@ class WindowName(Declaration):
 
     def draw(self, random: Random, rate: float) -> str | tuple[str, float]:
         """Return a window at random."""
-        return random.choice(["hamming", "hann", "blackman", ("kaiser", 8.0)])
+        names: list[str | tuple[str, float]] = ["hamming", "hann", "blackman", ("kaiser", 8.0)]
+        return random.choice(names)
 
     def range_text(self) -> str:
         """Return what a window is."""
@@ -604,7 +611,12 @@ def frequencies(*, default: Any = REQUIRED, doc: str = "") -> Any:
 
 
 def milliseconds(
-    *, default: Any = REQUIRED, doc: str = "", low: float = 0.0, high: float = math.inf, draws: tuple[float, float] = (1, 200)
+    *,
+    default: Any = REQUIRED,
+    doc: str = "",
+    low: float = 0.0,
+    high: float = math.inf,
+    draws: tuple[float, float] = (1, 200),
 ) -> Any:
     """Declare a time in milliseconds, in [low, high]."""
     return Milliseconds(default, doc, low, high, "ms", draws=draws, logarithmic=True)
@@ -651,9 +663,9 @@ def choice(names: Sequence[str], *, default: Any = REQUIRED, doc: str = "") -> A
     return Choice(names, default, doc)
 
 
-def sample_rate() -> Any:
-    """Declare the sample rate of a processor that depends on it; it comes last among the parameters."""
-    return SampleRate(None, "sample rate in Hz, or None to follow the signal's")
+def sample_rate(*, default: None = None) -> Any:
+    """Declare the sample rate of a processor that depends on it; type checkers want `default=None` written out."""
+    return SampleRate(default, "sample rate in Hz, or None to follow the signal's")
 
 
 def taps(*, doc: str = "") -> Any:
@@ -669,12 +681,6 @@ def pass_zero(*, default: Any = REQUIRED, doc: str = "") -> Any:
 def window(*, default: Any = REQUIRED, doc: str = "") -> Any:
     """Declare a window of `scipy.signal.get_window`."""
     return WindowName(default, doc)
-
-
-SPECIFIERS: tuple[Callable[..., Any], ...] = (
-    number, frequency, frequencies, milliseconds, decibels, level, count, flag, choice, sample_rate, taps, pass_zero, window,
-)  # fmt: skip
-"""The functions above, for type checkers."""
 
 
 def named(name: str, declaration: Any) -> Declaration:

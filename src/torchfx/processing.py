@@ -72,8 +72,8 @@ def process_files(jobs: Sequence[tuple[Path, Path]], module: nn.Module, overwrit
     """Run each (source, target) through the module and yield what became of it; no failure stops the rest.
 
     Files are read and written block by block; one is in memory as a whole only where the module needs the whole signal
-    at once. Outputs keep their source's encoding, or its bit depth in another format. Folders are made. Existing targets
-    are left alone unless `overwrite` is set.
+    at once. Outputs keep their source's encoding, or its bit depth in another format. Folders are made. Existing
+    targets are left alone unless `overwrite` is set.
     """
     for source, target in jobs:
         with warnings.catch_warnings(record=True) as caught:

@@ -55,7 +55,8 @@ def check_signal(x: Any, half: torch.dtype | None = None) -> Tensor:
         )
     if x.dim() == 0 or x.shape[-1] == 0:
         raise ArgumentError(f"x must hold samples, shape (..., time), got the empty shape {tuple(x.shape)}")
-    return x
+    checked: Tensor = x
+    return checked
 
 
 def coefficients(name: str, values: Sequence[Any] | npt.NDArray[Any] | Tensor) -> Tensor:
@@ -87,9 +88,10 @@ def _from_array(name: str, values: Any) -> Tensor:
 def on_device(tensor: Tensor, device: str | torch.device) -> Tensor:
     """Return the tensor on a device, or raise naming the device where PyTorch does not have it."""
     try:
-        return tensor.to(device)
+        moved = tensor.to(device)
     except (RuntimeError, AssertionError) as error:
         raise no_device(error, device) from error
+    return moved
 
 
 def no_device(error: Exception, device: str | torch.device = "") -> ArgumentError:

@@ -165,7 +165,12 @@ def test_parametrized_parameters_are_followed(wave):
 
 
 def test_plans_are_forgotten_with_their_modules(wave):
-    for make in (lambda: LoButterworth(80), lambda: Gain(2, clamp=True), lambda: Gain(1) | nn.Tanh(), lambda: nn.Sequential(FIR([1.0]))):
+    for make in (
+        lambda: LoButterworth(80),
+        lambda: Gain(2, clamp=True),
+        lambda: Gain(1) | nn.Tanh(),
+        lambda: nn.Sequential(FIR([1.0])),
+    ):
         module = make()
         _ = wave | module
         gone = weakref.ref(module)
@@ -180,7 +185,7 @@ def test_the_rate_of_a_chain_is_that_of_its_filters(wave):
     chain.fs = FS
     assert (chain.fs, chain[0].fs, chain[2].fs) == (FS, FS, FS)
     assert torch.equal(chain(wave.ys), (wave | chain).ys)
-    with pytest.raises(ArgumentError, match=r"LoButterworth: cutoff must lie in \(0, fs/2\) = \(0, 2000\) Hz, got 3000"):
+    with pytest.raises(ArgumentError, match=r"^LoButterworth: cutoff must lie in .* \(0, 2000\) Hz, got 3000"):
         chain.fs = 4000
     assert (chain[0].fs, chain[2].fs) == (FS, FS)
     with pytest.raises(ArgumentError, match="FilterChain holds nothing that depends on a sample rate"):
@@ -219,6 +224,10 @@ def test_what_a_class_lacks_is_said_when_it_is_built():
 def test_a_device_pytorch_has_not_here_is_named(wave):
     if torch.cuda.is_available():
         pytest.skip("this machine has one")
-    for move in (lambda: wave.to("cuda"), lambda: LoButterworth(1000).to("cuda"), lambda: fx.Wave(wave.ys, FS, device="cuda")):
+    for move in (
+        lambda: wave.to("cuda"),
+        lambda: LoButterworth(1000).to("cuda"),
+        lambda: fx.Wave(wave.ys, FS, device="cuda"),
+    ):
         with pytest.raises(ArgumentError, match="device must be one that PyTorch has here"):
             move()

@@ -48,7 +48,7 @@ def test_the_tensor_given_is_the_tensor_learned(generator):
     fx.filter.FIR(leaf)(x).square().sum().backward()
     assert float(leaf.grad.abs().min()) > 0
     parameter = torch.nn.Parameter(torch.ones(3))
-    assert list(fx.filter.FIR(parameter).parameters())[0] is parameter
+    assert next(iter(fx.filter.FIR(parameter).parameters())) is parameter
     by_transform = torch.func.grad(lambda t: fx.filter.FIR(t)(x).square().sum())(torch.ones(3))
     assert torch.allclose(by_transform, leaf.grad)
 

@@ -32,7 +32,9 @@ def smooth(seed):
 
 
 COMPOSED = {
-    "chain": lambda seed: fx.FilterChain(*(drawn(entry, seed) for entry in available().values() if entry.name != "Normalize")),
+    "chain": lambda seed: fx.FilterChain(
+        *(drawn(entry, seed) for entry in available().values() if entry.name != "Normalize")
+    ),
     "chain with modules": lambda seed: drawn(available()["lobutterworth"], seed) | nn.Tanh() | fx.effect.Gain(0.5),
     "sum": lambda seed: drawn(available()["hibutterworth"], seed) + (drawn(available()["fir"], seed) | nn.Tanh()),
     "sum of late": lambda seed: fx.WithContext(smooth(seed), 3, 3) + fx.effect.Gain(0.5),

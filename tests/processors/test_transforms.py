@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
-from processors.cases import CASES, FS, as_type, drawn, noise
+from processors.cases import CASES, as_type, drawn, noise
 from torchfx.catalogue import available
 from torchfx.parameters import Number
 

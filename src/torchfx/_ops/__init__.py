@@ -34,7 +34,7 @@ rows: Final[list[Row]] = []
 
 for _module in iter_modules(__path__):
     if _module.ispkg:
-        rows += register(import_module(f"{__name__}.{_module.name}"), operators)
+        rows.extend(register(import_module(f"{__name__}.{_module.name}"), operators))
 
 PARALLEL_SCAN_THRESHOLD = 1024
 """Signals of at least this many samples are split along time and carried by a scan; read at every call."""

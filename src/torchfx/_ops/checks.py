@@ -47,7 +47,7 @@ def leading_dimensions(name: str, values: Tensor, core: int, x: Tensor) -> Seque
         return x.shape[:-1]
     own = values.shape[: values.dim() - core]
     try:
-        return torch.broadcast_shapes(x.shape[:-1], own)
+        return tuple(torch.broadcast_shapes(x.shape[:-1], own))
     except RuntimeError:
         raise ArgumentError(
             f"{name}'s leading dimensions must broadcast with the signal's {tuple(x.shape[:-1])}, got {tuple(own)}"

@@ -74,14 +74,22 @@ class Differentiable(NamedTuple):
 class Registered(Protocol):
     """What is asked of an operator here."""
 
-    name: str
-    tensors: list[int]
-    single: bool
-    overload: Any
-    entry: Callable[..., Any]
-    below_autograd: Callable[..., Any]
-    result_leads: list[int]
-    with_batch: Callable[..., tuple[list[Any], dict[str, int]]]
+    @property
+    def name(self) -> str: ...
+    @property
+    def tensors(self) -> list[int]: ...
+    @property
+    def single(self) -> bool: ...
+    @property
+    def overload(self) -> Any: ...
+    @property
+    def entry(self) -> Callable[..., Any]: ...
+    @property
+    def result_leads(self) -> list[int]: ...
+    def below_autograd(self, *arguments: Any) -> Any: ...
+    def with_batch(
+        self, size: int, in_dims: Sequence[int | None], arguments: Sequence[Any]
+    ) -> tuple[list[Any], dict[str, int]]: ...
 
 
 def differentiable(
@@ -113,6 +121,8 @@ def differentiable(
 
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         arguments, kept = restored(ctx)
+        if all(grad is None for grad in grads[:count]):
+            return (None,) * (1 + len(arguments))
         needed = [ctx.needs_input_grad[1 + i] for i in tensors]
         if gradient.first is None or torch.is_grad_enabled():  # a gradient of the gradient is wanted
             found = gradient.backward(operator.entry, arguments, grads[:count])
@@ -148,10 +158,10 @@ def differentiable(
 
     # Named when it is made: so is the node in the graph that profilers show.
     name = "".join(word.title() for word in operator.name.split("_"))
-    parts = {"forward": forward, "setup_context": setup_context, "backward": backward, "jvp": jvp, "vmap": vmap}
-    outside = _function(name, {"forward": forward_with_context, "backward": backward, "jvp": jvp})
+    parts: dict[str, Callable[..., Any]] = {"backward": backward, "jvp": jvp}
+    outside = _function(name, {**parts, "forward": forward_with_context})
     apply = super(torch.autograd.Function, outside).apply  # type: ignore[misc]
-    transforming = _function(name, parts)
+    transforming = _function(name, {**parts, "forward": forward, "setup_context": setup_context, "vmap": vmap})
     keeps = gradient.keeps
     if keeps is None:
         return Differentiable(partial(apply, False), partial(transforming.apply, False))

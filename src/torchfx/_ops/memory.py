@@ -42,15 +42,15 @@ class Signal(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Coefficients as the C interface takes them: channel c uses row (c // repeat) % count.
+    """Coefficients as the C interface takes them: channel c uses row (c // repeat) % rows.
 
     Attributes:
-        tensor: (count, ...), contiguous.
-        count, repeat: see above.
+        tensor: (rows, ...), contiguous.
+        rows, repeat: see above.
     """
 
     tensor: Tensor
-    count: int
+    rows: int
     repeat: int
 
 
@@ -95,8 +95,8 @@ def coefficient_rows(coefficients: Tensor, core: int, leading: Sequence[int]) ->
     """Return coefficients (..., *core) for a result with these leading dimensions, which they broadcast to."""
     if coefficients.dim() == core:
         return Rows(packed(coefficients), 1, 1)
-    own = coefficients.shape[: coefficients.dim() - core]
-    own = (*(1 for _ in range(len(leading) - len(own))), *own)
+    shape = coefficients.shape[: coefficients.dim() - core]
+    own = (*(1 for _ in range(len(leading) - len(shape))), *shape)
     first = next((i for i, size in enumerate(own) if size != 1), len(own))
     last = max((i for i, size in enumerate(own) if size != 1), default=first - 1)
     if all(own[i] == leading[i] for i in range(first, last + 1)):

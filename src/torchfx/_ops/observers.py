@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch.autograd import forward_ad
 
-__all__ = ["dual_level_active", "function_modes_active", "gradients_are_batched", "modes_active", "profiler_enabled", "tracing_state", "transforms_active"]
+__all__ = [
+    "dual_level_active",
+    "function_modes_active",
+    "gradients_are_batched",
+    "modes_active",
+    "profiler_enabled",
+    "tracing_state",
+    "transforms_active",
+]
 
 modes_active = torch._C._len_torch_dispatch_stack
 """How many dispatch modes (tracing, counting, fake tensors) are active in this thread."""
@@ -16,7 +26,7 @@ transforms_active = torch._C._are_functorch_transforms_active
 function_modes_active = torch._C._len_torch_function_stack
 profiler_enabled = torch._C._autograd._profiler_enabled
 tracing_state = torch._C._get_tracing_state
-_VMAP_MODE = torch._C._parse_dispatch_key("VmapMode")
+_VMAP_MODE: Any = torch._C._parse_dispatch_key("VmapMode")
 
 
 def dual_level_active() -> bool:

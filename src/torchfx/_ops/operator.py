@@ -186,10 +186,12 @@ def _backends(operator: Operator, modules: Mapping[str, ModuleType]) -> tuple[di
     missing: dict[str, str] = {}
     for file in KEYS:
         function = getattr(modules.get(file), operator.name, None)
-        reason = function is not None and getattr(modules[file], "why_missing", "")
+        if function is None:
+            continue
+        reason: str = getattr(modules[file], "why_missing", "")
         if reason:
             missing[file] = reason
-        elif function is not None:
+        else:
             backends[file] = function
     return backends, missing
 
@@ -385,7 +387,7 @@ class _Registration:
                 out_dim = None
             else:
                 out_dim = self.operator.operands[like].lead
-                result = result.squeeze(tuple(out_dim + 1 + j for j in range(added[like])))  # noqa: PLW2901
+                result = result.squeeze(tuple(out_dim + 1 + j for j in range(added[like])))
             results.append(result)
             out_dims.append(out_dim)
         return (results[0], out_dims[0]) if self.single else (tuple(results), tuple(out_dims))

@@ -67,14 +67,14 @@ class Program:
         """Append sections (..., sections, 6) with their state (sections, ..., 2)."""
         check_stable(sos)
         rows = self._rows(sos, 2)
-        arguments = (rows.tensor.data_ptr(), sos.shape[-2], rows.count, rows.repeat, self._address(state))
+        arguments = (rows.tensor.data_ptr(), sos.shape[-2], rows.rows, rows.repeat, self._address(state))
         return self._append("sos", source, arguments)
 
     def fir(self, source: int, taps: Tensor, state: Tensor) -> int:
         """Append a response (..., n) with its state (..., n - 1)."""
         check_finite("taps", taps)
         rows = self._rows(taps, 1)
-        arguments = (rows.tensor.data_ptr(), taps.shape[-1], rows.count, rows.repeat, self._address(state))
+        arguments = (rows.tensor.data_ptr(), taps.shape[-1], rows.rows, rows.repeat, self._address(state))
         return self._append("fir", source, arguments)
 
     def delay(self, source: int, line: Tensor) -> int:
@@ -84,7 +84,7 @@ class Program:
     def gain(self, source: int, gain: float | Tensor) -> int:
         """Append a factor, or one for each row (...)."""
         rows = self._rows(torch.as_tensor(gain, dtype=torch.float64), 0)
-        return self._append("gain", source, (rows.tensor.data_ptr(), rows.count, rows.repeat))
+        return self._append("gain", source, (rows.tensor.data_ptr(), rows.rows, rows.repeat))
 
     def clamp(self, source: int, low: float, high: float) -> int:
         """Append limits."""
@@ -116,7 +116,8 @@ class Program:
     def finish(self, result: int) -> None:
         """Make the program that returns this buffer."""
         last_use = {source: i for i, record in enumerate(self._records) for source in record.sources}
-        places, free, count = {SIGNAL: SIGNAL, result: RESULT}, [], RESULT + 1
+        places, count = {SIGNAL: SIGNAL, result: RESULT}, RESULT + 1
+        free: list[int] = []
         words: list[int] = []
         for i, record in enumerate(self._records):
             if record.target not in places:
@@ -127,7 +128,9 @@ class Program:
             first, *others = (places[source] for source in record.sources)
             arguments = (*others, *record.arguments)
             words += [KINDS[record.kind], 5 + len(arguments), first, places[record.target], record.double, *arguments]
-            free += [places[source] for source in set(record.sources) if last_use[source] == i and places[source] > RESULT]
+            free += [
+                places[source] for source in set(record.sources) if last_use[source] == i and places[source] > RESULT
+            ]
         self._words = array("q", [self.double, len(self._records), count, *words])
         self._address_of_words, self._length = self._words.buffer_info()
 

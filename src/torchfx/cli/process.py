@@ -48,7 +48,10 @@ def _report(outcome: Outcome) -> None:
         return
     for warning in outcome.warnings:
         err.print(f"warning: {warning}", markup=False)
-    for path, found in ((outcome.source, outcome.report.not_finite_in), (outcome.target, outcome.report.not_finite_out)):
+    for path, found in (
+        (outcome.source, outcome.report.not_finite_in),
+        (outcome.target, outcome.report.not_finite_out),
+    ):
         if found is not None:
             count, first = found
             err.print(f"warning: {path}: {count} samples are NaN or infinite, the first in frame {first}", markup=False)

@@ -43,7 +43,9 @@ class WithContext(Processor):
         self.past_samples = whole_number("past_samples", past_samples, 0)
         self.future_samples = whole_number("future_samples", future_samples, 0)
 
-    def init_state(self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype, device: Any) -> State:
+    def init_state(
+        self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
+    ) -> State:
         """Return silence for what comes before the first block."""
         around = self.past_samples + self.future_samples
         return (torch.zeros(*shape, around, dtype=dtype, device=device),) if around else ()

@@ -16,28 +16,36 @@ import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 from typing_extensions import dataclass_transform
 
+from torchfx import parameters
 from torchfx._ops import rows
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError, TorchFXError
-from torchfx.parameters import SPECIFIERS, Declaration, documented, signature
+from torchfx.parameters import Declaration, documented, signature
 from torchfx.plan import LTI, CausalStep, Plan, State, WatchedModules, changes, has_hooks, plan_of
 from torchfx.rate import ambient_rate, resolve_rate
 from torchfx.tensors import check_signal, is_readable, no_device
 
 __all__ = ["FilterChain", "Parallel", "Processor"]
 
-Made = TypeVar("Made", bound=Callable[..., Any])
 KINDS = {"lti": "lti", "step": "causal", "measure": "measured", "forward": "whole"}
 """The method an author writes, and the kind of processor that it makes."""
 
 
-@dataclass_transform(eq_default=False, field_specifiers=SPECIFIERS)
+# Type checkers want the fields' functions spelled out here.
+@dataclass_transform(
+    eq_default=False,
+    field_specifiers=(
+        parameters.choice, parameters.count, parameters.decibels, parameters.flag, parameters.frequencies,
+        parameters.frequency, parameters.level, parameters.milliseconds, parameters.number, parameters.pass_zero,
+        parameters.sample_rate, parameters.taps, parameters.window,
+    ),
+)  # fmt: skip
 class Processor(nn.Module):
     """A signal processor: `module(x)` maps a tensor (..., time) to a tensor (..., time) and keeps nothing of it.
 
@@ -62,7 +70,7 @@ class Processor(nn.Module):
         >>> class OnePole(fx.Processor):
         ...     '''Low-pass of first order, matched in impulse response.'''
         ...     cutoff: Value = frequency()
-        ...     fs: float | None = sample_rate()
+        ...     fs: float | None = sample_rate(default=None)
         ...
         ...     def lti(self, rate):
         ...         pole = math.exp(-2 * math.pi * self.cutoff / rate)
@@ -161,7 +169,7 @@ class Processor(nn.Module):
         if name in self.declarations and not isinstance(getattr(type(self), name, None), property):
             self._assign(name, value)
         elif name == "_modules":  # as when a module is deleted from an `nn.Sequential`
-            super().__setattr__(name, WatchedModules(value))
+            object.__setattr__(self, name, WatchedModules(value))
         else:
             if not (name.startswith("_") or name in self.__dict__):
                 self._check_attribute(name, value)
@@ -169,7 +177,7 @@ class Processor(nn.Module):
         changes.note()
 
     def __delattr__(self, name: str) -> None:
-        """Delete an attribute that is no declared parameter, or one that PyTorch's parametrizations take the place of."""
+        """Delete an attribute that is no parameter, or a tensor that PyTorch's parametrizations replace."""
         if name in self.declarations and not isinstance(getattr(self, name), Tensor):
             raise ArgumentError(f"{name} is a parameter of {type(self).__name__} and cannot be deleted")
         super().__delattr__(name)
@@ -361,7 +369,7 @@ class Processor(nn.Module):
         return Parallel(other, self) if isinstance(other, nn.Module) else NotImplemented
 
 
-def _noted(handle: Made) -> Made:
+def _noted(handle: Any) -> Any:
     changes.note()
     return handle
 
@@ -458,7 +466,7 @@ class FilterChain(Processor, nn.Sequential):  # type: ignore[misc]  # `+` adds o
     """
 
     kind = derived_kind = "chain"
-    fs = _SharedRate()  # type: ignore[assignment]
+    fs = _SharedRate()
     """The rate (Hz) its filters were built for; assigning it assigns theirs, or raises and leaves all as they are."""
 
     def __init__(self, *modules: nn.Module | OrderedDict[str, nn.Module]) -> None:
@@ -501,7 +509,7 @@ class Parallel(Processor):
     """
 
     kind = derived_kind = "parallel"
-    fs = _SharedRate()  # type: ignore[assignment]
+    fs = _SharedRate()
     """As a chain's."""
 
     def __init__(self, *modules: nn.Module) -> None:

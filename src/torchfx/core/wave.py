@@ -39,7 +39,7 @@ class Wave:
 
     Args:
         ys: samples, (channels, time) or (time,), which becomes (1, time). float32 and float64 are kept, arrays of
-            integers are scaled to float32 in [-1, 1). Tensors and arrays are shared, not copied, where that is possible.
+            integers are scaled to float32 in [-1, 1). Tensors and arrays are shared, not copied, where possible.
         fs: sample rate, Hz.
         device: where the samples go.
         metadata: anything; a copy travels along through every operation.
@@ -68,9 +68,7 @@ class Wave:
         self.metadata: dict[str, Any] = dict(metadata or {})
 
     @classmethod
-    def from_file(
-        cls, source: str | os.PathLike[str] | BinaryIO, frame_offset: int = 0, num_frames: int = -1
-    ) -> Wave:
+    def from_file(cls, source: str | os.PathLike[str] | BinaryIO, frame_offset: int = 0, num_frames: int = -1) -> Wave:
         """Read a file: WAV, FLAC, OGG, MP3, AIFF.
 
         Args:
@@ -216,7 +214,9 @@ class Wave:
 
     def __mul__(self, factor: object) -> Wave:
         """Scale by a number, or by a tensor that broadcasts to (channels, time)."""
-        return self._with(self.ys * factor) if isinstance(factor, (Real, Tensor)) else NotImplemented
+        if not isinstance(factor, (Real, Tensor)):
+            return NotImplemented
+        return self._with(self.ys * (factor if isinstance(factor, Tensor) else float(factor)))
 
     __rmul__ = __mul__
 

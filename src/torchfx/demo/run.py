@@ -12,11 +12,11 @@ from torch.utils.benchmark import Timer
 
 from torchfx import effect, filter
 from torchfx.core.processor import FilterChain
+from torchfx.core.wave import Wave
 from torchfx.demo import music, picture
 from torchfx.demo.spectrum import spectra
 from torchfx.errors import AudioFileError
 from torchfx.rate import sample_rate
-from torchfx.core.wave import Wave
 
 __all__ = ["Report", "run"]
 

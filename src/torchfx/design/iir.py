@@ -101,9 +101,7 @@ def _chebyshev1(cutoff: float, order: int, ripple: float, fs: float, btype: Band
     return _usable(lambda: signal.cheby1(order, ripple, cutoff, btype, fs=fs, output="sos"), cutoff, order, fs, btype)
 
 
-def _usable(
-    design: Callable[[], Coefficients], cutoff: float, order: int, fs: float, btype: BandType
-) -> Coefficients:
+def _usable(design: Callable[[], Coefficients], cutoff: float, order: int, fs: float, btype: BandType) -> Coefficients:
     """Return a design, or raise where float64 cannot hold it: poles that round onto the unit circle, no gain left."""
     try:
         with np.errstate(all="ignore"):

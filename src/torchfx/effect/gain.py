@@ -32,7 +32,7 @@ class Gain(Processor):
         Gain(-6 dB, clamp=True)
     """
 
-    gain: Value | str = level(doc="the factor; a text such as \"-3dB\" gives it in decibels")
+    gain: Value | str = level(doc='the factor; a text such as "-3dB" gives it in decibels')
     gain_type: GainType = choice(
         ("amplitude", "db", "power"), default="amplitude",
         doc="what a bare number is: a factor, 20 log10 of it, or its square",
@@ -41,12 +41,13 @@ class Gain(Processor):
 
     def check_parameters(self) -> None:
         """Raise where the number is out of the range of its kind."""
-        if isinstance(self.gain, Tensor | Level):
+        gain: Any = self.gain
+        if isinstance(gain, (Tensor, Level)):
             return
-        if self.gain_type == "power" and self.gain < 0:
-            raise ArgumentError(f"gain must be >= 0 when it is a power, got {self.gain:g}")
-        if self.gain_type == "db" and not self.gain < MOST_DECIBELS:
-            raise ArgumentError(f"gain must stay below {MOST_DECIBELS:g} dB, got {self.gain:g} dB")
+        if self.gain_type == "power" and gain < 0:
+            raise ArgumentError(f"gain must be >= 0 when it is a power, got {gain:g}")
+        if self.gain_type == "db" and not gain < MOST_DECIBELS:
+            raise ArgumentError(f"gain must stay below {MOST_DECIBELS:g} dB, got {gain:g} dB")
 
     @property
     def factor(self) -> Any:

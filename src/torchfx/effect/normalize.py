@@ -32,7 +32,9 @@ class Normalize(Processor):
 
     peak: Value | str = level(default=1.0, low=0.0, open_low=True, doc="magnitude of the largest sample afterwards")
 
-    def init_state(self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype, device: Any) -> State:
+    def init_state(
+        self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
+    ) -> State:
         """Return the largest magnitude heard so far: zeros (..., 1), one for all channels."""
         return (torch.zeros((*shape[:-1], 1) if shape else (1,), dtype=dtype, device=device),)
 

@@ -19,7 +19,7 @@ class Butterworth(IIR):
 
     cutoff: Value = frequency(doc="-3 dB frequency; an `nn.Parameter` is learned")
     order: int = count(default=2, high=MOST_ORDER, doc="slope in units of 6 dB per octave")
-    fs: float | None = sample_rate()
+    fs: float | None = sample_rate(default=None)
 
     btype: ClassVar[BandType]
 

@@ -23,7 +23,7 @@ class Chebyshev1(IIR):
         default=0.5, doc="peak-to-peak ripple of the passband", low=0.0, open_low=True, high=MOST_RIPPLE, unit="dB",
         draws=(0.05, 3.0), learnable=False,
     )  # fmt: skip
-    fs: float | None = sample_rate()
+    fs: float | None = sample_rate(default=None)
 
     btype: ClassVar[BandType]
 

@@ -80,7 +80,7 @@ class DesignableFIR(FiniteResponse):
 
     cutoff: float | Sequence[float] = frequencies(doc="-6 dB frequencies, the edges of the bands")
     num_taps: int = count(doc="length; odd when fs/2 must pass", draws=(3, 200))
-    fs: float | None = sample_rate()
+    fs: float | None = sample_rate(default=None)
     window: Window = window(default="hamming")
     pass_zero: bool | str = pass_zero(default=True, doc="whether 0 Hz passes (lowpass, bandstop) or not")
 
@@ -89,7 +89,7 @@ class DesignableFIR(FiniteResponse):
         highest = self.cutoff[-1] if isinstance(self.cutoff, tuple) else self.cutoff
         self.design(self.fs or 4 * highest)  # type: ignore[operator]
 
-    def design(self, rate: float) -> Tensor:
+    def design(self, rate: Any) -> Tensor:
         """Return the taps at a sample rate (Hz)."""
         return fir_taps(self.cutoff, self.num_taps, rate, self.window, self.pass_zero)
 

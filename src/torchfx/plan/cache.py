@@ -3,8 +3,8 @@
 A plan is made from values: numbers that parameters had, tensors, the modules in containers. Assigning any attribute of
 any processor, adding a hook to one, and changing the modules of a chain or sum changes the number `changes` holds.
 While it stays, what can have changed are the contents of tensors and the children of plain `nn.Sequential`s. Those are
-looked at in each call; nothing else is, however many modules a chain has. Where a processor keeps values that could change unseen (a list, a tensor that is learned), nothing
-is remembered.
+looked at in each call; nothing else is, however many modules a chain has. Where a processor keeps values that could
+change unseen (a list, a tensor that is learned), nothing is remembered.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ class Remembered:
 
     def __init__(self, plan: Plan, rate: float | None, number: int, module: nn.Module, tensors: list[Slot]) -> None:
         self.plan, self.rate, self.number = plan, rate, number
-        self.module = weakref.ref(module, lambda _, key=id(module): _plans.pop(key, None))
+        key = id(module)
+        self.module = weakref.ref(module, lambda _: _plans.pop(key, None))
         self.hooked = has_hooks(module)
         # Of the containers that are processors, children and hooks are counted among the changes.
         unwatched = [each for each in _containers(module) if kind_of(each) is None]
@@ -173,12 +174,14 @@ def _dependencies(module: nn.Module) -> list[Slot] | None:
 
 
 def _collect(part: nn.Module, slots: list[Slot]) -> bool:
-    own = vars(part)
+    own: dict[str, Any] = vars(part)
     if any(kind_of(child) is None or not _collect(child, slots) for child in children(part)):
         return False
-    holders = (part._parameters, part._buffers, {name: own[name] for name in own if name not in INTERNAL})
-    for holder, place in zip(holders, (part._parameters, part._buffers, own), strict=True):
-        for name, value in holder.items():
+    places: tuple[dict[str, Any], ...] = (part._parameters, part._buffers, own)
+    for place in places:
+        for name, value in place.items():
+            if place is own and name in INTERNAL:
+                continue
             if isinstance(value, Tensor):
                 if value.requires_grad or value.is_inference() or type(value) not in {Tensor, nn.Parameter}:
                     return False

@@ -1,14 +1,14 @@
 """What a filter's state becomes when its coefficients change while it runs.
 
-The state of a direct form depends on the coefficients: handed on as it is, a new low-pass at 25 Hz takes the state of one
-at 20 Hz for a kick. A section's state is therefore turned into that of the same section as a trapezoidal state-variable
-filter, whose two integrators hold what the capacitors of the analogue circuit hold, and back with the new coefficients.
+The state of a direct form depends on the coefficients: handed on as it is, a low-pass that moves from 20 to 25 Hz
+jumps. A section's state is therefore turned into that of the same section as a trapezoidal state-variable filter, whose
+two integrators hold what the capacitors of the analogue circuit hold, and back with the new coefficients.
 
-A section with the denominator 1 + a1/z + a2/z^2 is the bilinear transform of al s^2 + ga s + be, with al = 1 - a1 + a2,
-ga = 2 (1 - a2), be = 1 + a1 + a2: a state-variable filter with g = sqrt(be / al) and k = ga / sqrt(al be). Its numerator
-likewise gives the mix of high, band and low pass (A. Simper, Solving the continuous SVF equations using trapezoidal
-integration, 2013). Both are realisations of one system; their states agree where they make the same two outputs from
-silence: O_v v = O_s s, with the observability matrices O = [C; C A].
+A section with the denominator 1 + a1/z + a2/z^2 is the bilinear transform of al s^2 + ga s + be, with
+al = 1 - a1 + a2, ga = 2 (1 - a2), be = 1 + a1 + a2: a state-variable filter with g = sqrt(be / al) and
+k = ga / sqrt(al be). Its numerator likewise gives the mix of high, band and low pass (A. Simper, Solving the continuous
+SVF equations using trapezoidal integration, 2013). Both are realisations of one system; their states agree where they
+make the same two outputs from silence: O_v v = O_s s, with the observability matrices O = [C; C A].
 
 The integrators hold what the section's input has in level, and that depends on the gains of the sections before it (a
 design may put its whole gain into the first one): states are scaled with them.
@@ -22,8 +22,8 @@ from torch import Tensor
 __all__ = ["sections_state"]
 
 SMALLEST = 1e-9
-"""Below this determinant (of a matrix scaled to its largest element) a section does not show its state: a cancelled pole,
-a constant. What it is then does not matter, and it stays."""
+"""Below this determinant (of a matrix scaled to its largest element) a section does not show its state, such as where a
+zero cancels a pole. It stays as it is then."""
 
 
 def sections_state(before: Tensor, after: Tensor, state: Tensor) -> Tensor:
@@ -71,9 +71,7 @@ def _observability(sos: Tensor) -> Tensor:
     c2 = g * c1
     c3 = g * c2
     row = torch.stack([m1 * c1 + m2 * c2, m2 * (1 - c3) - m1 * c2], dim=-1)
-    step = torch.stack(
-        [torch.stack([2 * c1 - 1, -2 * c2], dim=-1), torch.stack([2 * c2, 1 - 2 * c3], dim=-1)], dim=-2
-    )
+    step = torch.stack([torch.stack([2 * c1 - 1, -2 * c2], dim=-1), torch.stack([2 * c2, 1 - 2 * c3], dim=-1)], dim=-2)
     return torch.stack([row, (row[..., None, :] @ step)[..., 0, :]], dim=-2)
 
 

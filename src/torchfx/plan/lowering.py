@@ -151,21 +151,25 @@ def _step(leaf: nn.Module, kind: str | None, rate: float | None, name: str, hook
 
 
 def _common_rate(parts: Sequence[nn.Module]) -> float | None:
-    rates = {part.fs: part for part in parts if kind_of(part) is not None and part.fs is not None}
+    rates: dict[float, Any] = {}
+    for part in parts:
+        if kind_of(part) is not None and part.fs is not None:
+            rates[part.fs] = part  # type: ignore[index]
     if len(rates) > 1:
         shares = " and ".join(f"{shown(part)} for {fs:g} Hz" for fs, part in rates.items())
         raise SampleRateError(f"the filters of a chain must share one sample rate, got {shares}")
-    found: float | None = next(iter(rates), None)
-    return found
+    return next(iter(rates), None)
 
 
 def _common_device(parts: Sequence[nn.Module]) -> torch.device | None:
-    devices = {part.device: part for part in parts if kind_of(part) is not None and part.device is not None}
+    devices: dict[torch.device, Any] = {}
+    for part in parts:
+        if kind_of(part) is not None and part.device is not None:
+            devices[part.device] = part  # type: ignore[index]
     if len(devices) > 1:
         shares = " and ".join(f"{shown(part)} on {device}" for device, part in devices.items())
         raise ArgumentError(f"the filters of a chain must share one device, got {shares}")
-    found: torch.device | None = next(iter(devices), None)
-    return found
+    return next(iter(devices), None)
 
 
 def _ordinal(number: int) -> str:

@@ -173,19 +173,20 @@ class LTIStep(Step):
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         """Process a block."""
         system, after = self.on(x.device), []
+        found: Sequence[Tensor]
+        rest: list[Any] = list(state)
         if system.delay:
-            line, *state = state  # type: ignore[assignment]
-            both = torch.cat([line, x], dim=-1)
+            both = torch.cat([rest.pop(0), x], dim=-1)
             x, line = both[..., : x.shape[-1]], both[..., x.shape[-1] :]
             after.append(line)
         if system.taps is not None and system.sos is not None:
-            x, *found = _ops.lti_forward(x, system.taps, system.sos, *state)
+            x, *found = _ops.lti_forward(x, system.taps, system.sos, *rest)
             after += found
         elif system.taps is not None:
-            x, *found = _ops.fir_forward(x, system.taps, *state)
+            x, *found = _ops.fir_forward(x, system.taps, *rest)
             after += found
         elif system.sos is not None:
-            x, *found = _ops.parallel_iir_forward(x, system.sos, *state)
+            x, *found = _ops.parallel_iir_forward(x, system.sos, *rest)
             after += found
         else:
             x = _scaled(x, system.gain)
@@ -352,8 +353,8 @@ class ModuleStep(Step):
             y: Tensor = self.module(x)
             return y
         with sample_rate(self.rate):
-            y = self.module(x)
-        return y
+            result: Tensor = self.module(x)
+            return result
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         """Call the module on a block, if that is the same as calling it on the whole."""

@@ -71,8 +71,8 @@ def process_file(
         target: the file to write; it appears when it is complete, and may be the source.
         block: how many frames to read at a time, >= 1; the result does not depend on it.
         progress: called with (frames done, frames in all), all passes counted.
-        format, encoding, bits_per_sample: as in `torchfx.audio_io.save`; by default the suffix decides the format, and the
-            source's encoding or bit depth is kept where the format has it.
+        format, encoding, bits_per_sample: as in `torchfx.audio_io.save`; by default the suffix decides the format, and
+            the source's encoding or bit depth is kept where the format has it.
 
     Raises:
         StreamError: a part of the processor needs the whole signal at once; the message says which.
@@ -101,7 +101,15 @@ def process_file(
         (channels,) = plan.leading((reader.channels,))
         work = _Work(plan, reader, block, progress)
         with audio_io.Writer(
-            target, fs, channels, format, encoding, bits_per_sample, tags=reader.tags, double=reader.double, frames=frames
+            target,
+            fs,
+            channels,
+            format,
+            encoding,
+            bits_per_sample,
+            tags=reader.tags,
+            double=reader.double,
+            frames=frames,
         ) as writer:
             for y in work.results():
                 writer.write(y)

@@ -92,6 +92,7 @@ class Runner:
 def _copied(value: Tensor, like: Tensor) -> Tensor:
     if value.shape != like.shape or value.dtype != like.dtype:
         raise ArgumentError(
-            f"state must hold {like.dtype} of shape {tuple(like.shape)}, got {value.dtype} of shape {tuple(value.shape)}"
+            f"state must hold {like.dtype} of shape {tuple(like.shape)}, "
+            f"got {value.dtype} of shape {tuple(value.shape)}"
         )
     return torch.empty_like(like, memory_format=torch.contiguous_format).copy_(value.detach())

@@ -32,8 +32,8 @@ class Stream:
     Gradients are not recorded: `Processor.step` is the differentiable form.
 
     Args:
-        processor: a filter, an effect, a chain; what is no `torchfx.Processor` has to be pointwise (`nn.Tanh`) or wrapped
-            in `torchfx.Memoryless` or `torchfx.WithContext`.
+        processor: a filter, an effect, a chain; what is no `torchfx.Processor` has to be pointwise (`nn.Tanh`) or
+            wrapped in `torchfx.Memoryless` or `torchfx.WithContext`.
         fs: sample rate, Hz.
         channels: of the blocks, >= 1.
 

@@ -26,9 +26,7 @@ Forward = Callable[[Tensor, Tensor, "Tensor | None"], tuple[Tensor, Tensor]]
 Arguments = Sequence[Any]  # x, taps, state
 
 
-def backward(
-    forward: Forward, arguments: Arguments, grads: Sequence[Tensor | None]
-) -> tuple[Tensor, Tensor, Tensor]:
+def backward(forward: Forward, arguments: Arguments, grads: Sequence[Tensor | None]) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of signal, taps and state before, shaped like these.
 
     Args:
@@ -47,11 +45,9 @@ def backward(
     return grad_x.to(x.dtype).sum_to_size(x.shape), correlation[..., : reach + 1], g[..., :reach]
 
 
-def tangent(
-    forward: Forward, arguments: Arguments, tangents: Sequence[Tensor | None]
-) -> tuple[Tensor, Tensor]:
+def tangent(forward: Forward, arguments: Arguments, tangents: Sequence[Tensor | None]) -> tuple[Tensor, Tensor]:
     """Return the tangents of output and state after; arguments as those of `backward`."""
-    x, taps, state = arguments
+    x, taps, _ = arguments
     by_x, by_taps, by_state = tangents
     dy, after = forward(torch.zeros_like(x) if by_x is None else by_x, taps, by_state)
     if by_taps is not None:

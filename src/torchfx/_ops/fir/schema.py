@@ -1,7 +1,7 @@
 """Schemas and checks of the finite impulse response's operators.
 
-Taps are float64 (..., n); their leading dimensions broadcast with the signal's. States are float64 (..., n - 1), SciPy's
-`lfilter` zi: what past input still adds to the coming outputs.
+Taps are float64 (..., n); their leading dimensions broadcast with the signal's. States are float64 (..., n - 1),
+SciPy's `lfilter` zi: what past input still adds to the coming outputs.
 """
 
 from __future__ import annotations

@@ -15,7 +15,13 @@ FLOAT64 = torch.float64
 
 
 def sos_forward(
-    x: Tensor, sos: Tensor, state: Tensor | None, threshold: int, y: Tensor, after: Tensor, checkpoints: Tensor | None = None
+    x: Tensor,
+    sos: Tensor,
+    state: Tensor | None,
+    threshold: int,
+    y: Tensor,
+    after: Tensor,
+    checkpoints: Tensor | None = None,
 ) -> None:
     """Run the cascade, and keep states for the backward pass where there is room for them.
 

@@ -33,9 +33,7 @@ Forward = Callable[[Tensor, Tensor, "Tensor | None", int], tuple[Tensor, Tensor]
 Arguments = Sequence[Any]  # x, sos, state, threshold
 
 
-def backward(
-    forward: Forward, arguments: Arguments, grads: Sequence[Tensor | None]
-) -> tuple[Tensor, Tensor, Tensor]:
+def backward(forward: Forward, arguments: Arguments, grads: Sequence[Tensor | None]) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of signal, sections and state before, shaped like these.
 
     Args:
@@ -65,9 +63,7 @@ def backward(
     return grad.to(x.dtype).sum_to_size(x.shape), grad_sos, torch.stack(grad_before[::-1])
 
 
-def tangent(
-    forward: Forward, arguments: Arguments, tangents: Sequence[Tensor | None]
-) -> tuple[Tensor, Tensor]:
+def tangent(forward: Forward, arguments: Arguments, tangents: Sequence[Tensor | None]) -> tuple[Tensor, Tensor]:
     """Return the tangents of output and state after; arguments as those of `backward`."""
     x, sos, state, threshold = arguments
     by_x, by_sos, by_state = tangents
@@ -163,6 +159,4 @@ def _first(
     return found
 
 
-GRADIENTS = {
-    "sos_forward": Gradient(backward, tangent, first=_first, keeps=_keeps, recording="sos_forward_recording")
-}
+GRADIENTS = {"sos_forward": Gradient(backward, tangent, first=_first, keeps=_keeps, recording="sos_forward_recording")}

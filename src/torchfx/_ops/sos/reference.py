@@ -129,9 +129,7 @@ def loop(x: Tensor, sos: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
     """
     after = torch.empty_like(state)
     for i, section in enumerate(sections_of(sos)):
-        k, b0, p1, p0, q1, q0 = (
-            _on(x, values)[:, 0] for values in (section.shift, section.b0, *section.p, *section.q)
-        )
+        k, b0, p1, p0, q1, q0 = (_on(x, values)[:, 0] for values in (section.shift, section.b0, *section.p, *section.q))
         w1, w2 = state[i, :, 0], state[i, :, 1] + k * state[i, :, 0]
         outputs = []
         for v in x.unbind(-1):

@@ -100,9 +100,13 @@ OPERATORS = (
         " int threshold, bool need_x, bool need_sos, bool need_state)"
         " -> (Tensor grad_x, Tensor grad_sos, Tensor grad_state)",
         {
-            "grad_y": RESULT, "grad_after": STATE, "x": SIGNAL, "sos": SECTIONS, "state": STATE,
+            "grad_y": RESULT,
+            "grad_after": STATE,
+            "x": SIGNAL,
+            "sos": SECTIONS,
+            "state": STATE,
             "checkpoints": CHECKPOINTS,
-        },  # fmt: skip
+        },
         ("x", "sos", STATE),
         backward_shapes,
     ),
