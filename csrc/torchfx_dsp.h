@@ -77,33 +77,38 @@ TORCHFX_API int32_t torchfx_sos_backward(
     int64_t threshold, int32_t threads);
 
 // A finite impulse response.
-//   taps       (n_taps,)
+//   x_repeat   channels that read one row of x: channel c reads row c / x_repeat; divides `channels`
+//   taps       (tap_rows, n_taps): channel c has row c / tap_repeat % tap_rows, and every row has a channel
 //   state_in   (channels, n_taps - 1), SciPy's lfilter zi layout: what past input still adds to the
 //              coming outputs; NULL for rest
 //   state_out  same shape, or NULL; may equal state_in
 // y must not overlap x. A NaN or an infinity reaches the n_taps outputs that it reaches in lfilter, no others.
 TORCHFX_API int32_t torchfx_fir_forward(
-    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
     void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
-    const double* taps, int64_t n_taps, const double* state_in, double* state_out,
-    int32_t threads);
+    const double* taps, int64_t n_taps, int64_t tap_rows, int64_t tap_repeat,
+    const double* state_in, double* state_out, int32_t threads);
 
 // Gradients of torchfx_fir_forward. grad_state_out, (channels, n_taps - 1), is the gradient of its state_out,
 // or NULL; grad_y may have any strides, 0 included.
 //
-//   grad_x         (channels, samples), unit time stride
+//   grad_x         (channels, samples), unit time stride: one row per output channel, whatever x_repeat was. NaNs and
+//                  infinities in grad_y act as in the forward pass.
 //   grad_state_in  (channels, n_taps - 1), or NULL when not wanted
 TORCHFX_API int32_t torchfx_fir_backward_x(
     int32_t dtype, const void* grad_y, int64_t grad_y_channel_stride, int64_t grad_y_time_stride,
-    const double* grad_state_out, int64_t channels, int64_t samples, const double* taps, int64_t n_taps,
+    const double* grad_state_out, int64_t channels, int64_t samples,
+    const double* taps, int64_t n_taps, int64_t tap_rows, int64_t tap_repeat,
     void* grad_x, int64_t grad_x_channel_stride, double* grad_state_in, int32_t threads);
 
 //   x          the input of the forward call (what came before it acts through state_in alone)
-//   grad_taps  (n_taps,), summed over channels. A NaN or an infinity in x or grad_y may make all of it NaN.
+//   grad_taps  (tap_rows, n_taps), each row summed over its channels. A NaN or an infinity in x or grad_y may make all of
+//              its row NaN.
 TORCHFX_API int32_t torchfx_fir_backward_taps(
     int32_t dtype, const void* grad_y, int64_t grad_y_channel_stride, int64_t grad_y_time_stride,
-    const double* grad_state_out, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
-    int64_t channels, int64_t samples, double* grad_taps, int64_t n_taps, int32_t threads);
+    const double* grad_state_out, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    int64_t channels, int64_t samples,
+    double* grad_taps, int64_t n_taps, int64_t tap_rows, int64_t tap_repeat, int32_t threads);
 
 // torchfx_fir_forward, then torchfx_sos_forward, with double between the two and no signal-sized temporary: what the
 // cascade suppresses may be far larger than what it lets through, and so would be its rounding to float.

@@ -65,8 +65,8 @@ int32_t forward(const Sample* x, int64_t x_channel_stride, int64_t x_time_stride
     for (int64_t start = 0; start < samples; start += tile) {
         const int64_t length = std::min(tile, samples - start);
         read_tile(x + start * x_time_stride, x_channel_stride, x_time_stride, channels, length, buffers.first);
-        int32_t status = torchfx_fir_forward(TORCHFX_F64, buffers.first, length, 1, buffers.second, length, channels, length,
-                                             response.taps, response.count, response.state_in, response.state_out, threads);
+        int32_t status = torchfx_fir_forward(TORCHFX_F64, buffers.first, length, 1, 1, buffers.second, length, channels, length,
+                                             response.taps, response.count, 1, 1, response.state_in, response.state_out, threads);
         if (status != TORCHFX_OK) return status;
         status = torchfx_sos_forward(TORCHFX_F64, buffers.second, length, 1, buffers.first, length, channels, length,
                                      cascade.sos, cascade.sections, cascade.state_in, cascade.state_out,

@@ -1,0 +1,27 @@
+// Which channels share a row of taps.
+#ifndef TORCHFX_FIR_ROWS_H
+#define TORCHFX_FIR_ROWS_H
+
+#include <algorithm>
+#include <cstdint>
+
+namespace torchfx {
+
+// Channel c has row c / repeat % count.
+struct FirRows {
+    int64_t count;
+    int64_t repeat;
+
+    int64_t of(int64_t channel) const { return channel / repeat % count; }
+    // How many of `all` channels have this row.
+    int64_t channels(int64_t row, int64_t all) const {
+        const int64_t period = count * repeat;
+        return all / period * repeat + std::clamp<int64_t>(all % period - row * repeat, 0, repeat);
+    }
+    // The channel that comes k-th among those of a row.
+    int64_t channel(int64_t row, int64_t k) const { return (k / repeat * count + row) * repeat + k % repeat; }
+};
+
+}  // namespace torchfx
+
+#endif
