@@ -83,6 +83,8 @@ TORCHFX_API int32_t torchfx_sos_backward(
 //              coming outputs; NULL for rest
 //   state_out  same shape, or NULL; may equal state_in
 // y must not overlap x. A NaN or an infinity reaches the n_taps outputs that it reaches in lfilter, no others.
+// With double samples, subnormal numbers (below 2.2e-308) may count as zero, as in torchfx_sos_forward, here and in the
+// gradients. Subnormal float samples, normal as doubles, are kept.
 TORCHFX_API int32_t torchfx_fir_forward(
     int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
     void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,

@@ -11,6 +11,7 @@
 #include "fir/not_finite.h"
 #include "fir/plan.h"
 #include "support/pool.h"
+#include "support/subnormals.h"
 #include "torchfx_dsp.h"
 
 namespace torchfx {
@@ -138,6 +139,7 @@ int32_t torchfx_fir_forward(int32_t dtype, const void* x, int64_t x_channel_stri
     job.output = {y, dtype, samples, state_out, state_out ? n_taps - 1 : 0};
     job.output_channel_stride = y_channel_stride;
     job.threads = threads;
+    const FlushSubnormals flush(dtype == TORCHFX_F64);
     try {
         forward(job, state_in);
     } catch (const std::bad_alloc&) {
@@ -163,6 +165,7 @@ int32_t torchfx_fir_backward_x(int32_t dtype, const void* grad_y, int64_t grad_y
     job.output = {grad_x, dtype, samples, nullptr, 0};
     job.output_channel_stride = grad_x_channel_stride;
     job.threads = threads;
+    const FlushSubnormals flush(dtype == TORCHFX_F64);
     try {
         backward_x(job);
     } catch (const std::bad_alloc&) {
@@ -193,6 +196,7 @@ int32_t torchfx_fir_backward_taps(int32_t dtype, const void* grad_y, int64_t gra
     // Without a state, taps beyond the block met no sample.
     job.lags = grad_state_out ? n_taps : std::min(n_taps, samples);
     job.threads = threads;
+    const FlushSubnormals flush(dtype == TORCHFX_F64);
     try {
         correlate(job);
     } catch (const std::bad_alloc&) {

@@ -10,63 +10,35 @@
 #include "fir/not_finite.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
-#include "fir/samples.h"
+#include "torchfx_dsp.h"
 #include "support/pool.h"
 #include "support/workspace.h"
 
 namespace torchfx {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 // Results of one step: several transforms, and little enough for a second-level cache of 1 MiB.
 constexpr int64_t step_results = 1 << 15;
 
 int64_t step_length(const FirConvolution& job) {
-    return std::min(job.output.length + job.output.tail_length, std::max(step_results, 8 * job.filters.length));
+    return std::min(job.output.length + job.output.tail_length, std::max(step_results, 16 * job.filters.length));
 }
 
 // The memory of one step.
 struct Step {
     double* signs;      // of the infinities among the inputs, 0 for all others
     double* tap_signs;
-    double* results;    // first the balance, then what is added
+    double* balance;
     int32_t* counts;    // of the inputs that are not finite, before each input
 
     static int64_t size(int64_t count, int64_t taps) { return 3 * count + 3 * taps + 32; }
     Step(double* space, int64_t count, int64_t taps)
-        : signs(space), tap_signs(signs + count + taps + 16), results(tap_signs + taps),
-          counts(reinterpret_cast<int32_t*>(results + count)) {}
+        : signs(space), tap_signs(signs + count + taps + 16), balance(tap_signs + taps),
+          counts(reinterpret_cast<int32_t*>(balance + count)) {}
 };
 
 double sign_of(double v) { return static_cast<double>(v > 0) - static_cast<double>(v < 0); }
-
-void take_signs(double* values, int64_t count, int32_t* counts) {
-    int32_t seen = 0;
-    for (int64_t i = 0; i < count; ++i) {
-        counts[i] = seen;
-        seen += !std::isfinite(values[i]);
-    }
-    counts[count] = seen;
-    for (int64_t i = 0; i < count; ++i)
-        values[i] = static_cast<double>(values[i] == infinity) - static_cast<double>(values[i] == -infinity);
-}
-
-template <class Sample>
-void add(Sample* samples, const double* added, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) samples[i] = static_cast<Sample>(samples[i] + added[i]);
-}
-
-void add_to(const FirOutput& output, int64_t first, const double* added, int64_t count) {
-    const int64_t in_block = std::clamp<int64_t>(output.length - first, 0, count);
-    void* samples = advance(output.data, output.dtype, first);
-    if (output.dtype == TORCHFX_F32) add(static_cast<float*>(samples), added, in_block);
-    else add(static_cast<double*>(samples), added, in_block);
-    if (in_block < count) add(output.tail + first + in_block - output.length, added + in_block, count - in_block);
-}
 
 // The signs' convolution. Where fewer inputs than taps lie within the signal, the inputs are the filter.
 void find_balance(const FirConvolution& job, int64_t start, int64_t inputs, const Step& step, int64_t results, int threads) {
@@ -83,7 +55,7 @@ void find_balance(const FirConvolution& job, int64_t start, int64_t inputs, cons
     balance.signal = {longer, TORCHFX_F64, 1, longer_length, nullptr, 0};
     balance.filters = {shorter, shorter_length, 0, {1, 1}};
     balance.origin = job.filters.length - 1 - begin;
-    balance.output = {step.results, TORCHFX_F64, results, nullptr, 0};
+    balance.output = {step.balance, TORCHFX_F64, results, nullptr, 0};
     balance.threads = threads;
     convolve(balance);
 }
@@ -95,16 +67,10 @@ void add_step(const FirConvolution& job, int64_t first, int64_t count, double* s
     const Step step(space, count, taps);
     const int64_t whole_vectors = (inputs + kernels.lanes - 1) / kernels.lanes * kernels.lanes;
     if (kernels.load(job.signal, start, whole_vectors, step.signs, kernels.lanes)) return;
-    take_signs(step.signs, inputs, step.counts);
+    kernels.take_signs(step.signs, inputs, step.counts);
     std::transform(job.filters.data, job.filters.data + taps, step.tap_signs, sign_of);
     find_balance(job, start, inputs, step, count, threads);
-    for (int64_t t = 0; t < count; ++t) {
-        const double n = step.counts[t + taps] - step.counts[t], balance = step.results[t];
-        // 0 times infinity is the NaN.
-        const double sign = std::fabs(balance) > n - 0.5 ? balance : 0;
-        step.results[t] = n > 0 ? sign * infinity : 0;
-    }
-    add_to(job.output, first, step.results, count);
+    kernels.add_not_finite(step.balance, step.counts, taps, job.output, first, count);
 }
 
 }  // namespace

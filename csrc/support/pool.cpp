@@ -8,6 +8,8 @@
 #include <system_error>
 #include <thread>
 
+#include "support/subnormals.h"
+
 #if !defined(_WIN32)
 #include <pthread.h>
 #include <signal.h>
@@ -61,6 +63,7 @@ public:
         task_ = task;
         context_ = context;
         count_ = count;
+        flush_mode_ = flush_mode();
         next_.store(0, std::memory_order_relaxed);
         left_.store(0, std::memory_order_relaxed);
         const uint64_t job = ++job_;
@@ -106,6 +109,7 @@ private:
         uint64_t served = 0;
         for (;;) {
             wait_and_join(served);
+            set_flush_mode(flush_mode_);
             work();
             left_.fetch_add(1, std::memory_order_release);
         }
@@ -151,6 +155,7 @@ private:
     void (*task_)(void*, int64_t) = nullptr;
     void* context_ = nullptr;
     int64_t count_ = 0;
+    uint64_t flush_mode_ = 0;
     uint64_t job_ = 0;
     int workers_ = 0;
     alignas(64) std::atomic<uint64_t> gate_{0};

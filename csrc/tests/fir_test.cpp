@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "support/subnormals.h"
 #include "testing.h"
 
 using namespace testing;
@@ -335,6 +337,31 @@ void damage_is_added_across_steps() {
     expect(all_same, "every result is that of the direct sum");
 }
 
+// A direct sum, a transform, and a block shorter than the taps.
+template <class Sample>
+bool subnormals_pass(int64_t samples, int64_t n_taps, double scale) {
+    Signal<Sample> x = Signal<Sample>::random(2, samples), y(2, samples, 1, false);
+    for (int64_t c = 0; c < 2; ++c)
+        for (int64_t t = 0; t < samples; ++t) x(c, t) = static_cast<Sample>(x(c, t) * scale);
+    const Taps taps = Taps::random(n_taps);
+    std::vector<double> state(static_cast<size_t>(2 * (n_taps - 1)));
+    forward(x, 1, y, taps, nullptr, state.data(), 2);
+    Error error;
+    for (int64_t c = 0; c < 2; ++c)
+        for (int64_t t = 0; t < samples; ++t) error.add(y(c, t), filtered(x, 1, c, t, taps));
+    return error.within(1e-4);
+}
+
+void subnormal_floats_are_samples_and_subnormal_doubles_are_zero() {
+    for (const auto& [samples, n_taps] : {std::pair<int64_t, int64_t>{500, 9}, {5000, 300}, {50, 300}}) {
+        context = "subnormals, " + std::to_string(samples) + " samples, " + std::to_string(n_taps) + " taps";
+        expect(subnormals_pass<float>(samples, n_taps, 1e-40), "subnormal floats are filtered like any others");
+        if (torchfx::flush_bits) expect(!subnormals_pass<double>(samples, n_taps, 1e-310), "subnormal doubles are flushed");
+        volatile double smallest = std::numeric_limits<double>::min();
+        expect(smallest / 2 != 0, "the caller's subnormals are kept");
+    }
+}
+
 // 100 dB below the input, float32 results still hold seven digits.
 void attenuating_filters_stay_exact() {
     context = "binomial highpass on a slow sine";
@@ -389,6 +416,7 @@ int main() {
     damage_is_added_across_steps();
     long_filters_equal_the_sum();
     blocks_equal_the_whole();
+    subnormal_floats_are_samples_and_subnormal_doubles_are_zero();
     attenuating_filters_stay_exact();
     many_short_blocks_share_threads();
     bad_arguments_write_nothing();

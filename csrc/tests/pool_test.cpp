@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/subnormals.h"
 #include "testing.h"
 
 #if !defined(_WIN32)
@@ -14,6 +15,7 @@
 #endif
 
 using namespace testing;
+using torchfx::FlushSubnormals;
 using torchfx::parallel_for;
 
 namespace {
@@ -57,6 +59,29 @@ void workers_sleep_and_wake() {
     }
 }
 
+// How many of `count` tasks found half of a subnormal number to be zero.
+int tasks_that_flush(int64_t count) {
+    std::atomic<int> flushing{0};
+    parallel_for(count, 3, [&](int64_t) {
+        volatile double value = 1e-310;
+        for (int i = 0; i < 1000; ++i) value = value * 0.9 / 0.9;  // long enough for workers to come
+        if (value * 0.5 == 0) ++flushing;
+    });
+    return flushing;
+}
+
+void subnormals_are_flushed_on_all_threads_and_no_longer_than_wanted() {
+    if (torchfx::flush_bits == 0) return;
+    for (int repeat = 0; repeat < 20; ++repeat) {
+        {
+            const FlushSubnormals flush(true);
+            const FlushSubnormals no_more_than_before(false);
+            expect(tasks_that_flush(200) == 200, "subnormals are flushed in all tasks");
+        }
+        expect(tasks_that_flush(20) == 0, "and kept in all tasks afterwards");
+    }
+}
+
 // ThreadSanitizer allows no new threads in a forked child.
 #if !defined(_WIN32) && !defined(__SANITIZE_THREAD__)
 void a_forked_child_makes_its_own_workers() {
@@ -79,6 +104,7 @@ int main() {
     callers_do_not_disturb_each_other();
     tasks_may_call_again();
     workers_sleep_and_wake();
+    subnormals_are_flushed_on_all_threads_and_no_longer_than_wanted();
     a_forked_child_makes_its_own_workers();
     return report();
 }
