@@ -112,15 +112,46 @@ TORCHFX_API int32_t torchfx_fir_backward_taps(
     int64_t channels, int64_t samples,
     double* grad_taps, int64_t n_taps, int64_t tap_rows, int64_t tap_repeat, int32_t threads);
 
-// torchfx_fir_forward, then torchfx_sos_forward, with double between the two and no signal-sized temporary: what the
-// cascade suppresses may be far larger than what it lets through, and so would be its rounding to float.
-// Both states are written; for the rest see the two functions.
-TORCHFX_API int32_t torchfx_lti_forward(
-    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
-    void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
-    const double* taps, int64_t n_taps, const double* taps_state_in, double* taps_state_out,
-    const double* sos, int64_t sections, const double* state_in, double* state_out,
-    int64_t threshold, int32_t threads);
+// A program runs several steps over a block in one call, tile by tile, so that what passes between them stays in a cache.
+// It is an array of 64-bit integers, addresses for pointers, doubles by their bits:
+//
+//   dtype of x and y, number of steps, number of buffers, and for each step, in the order they run,
+//   kind, words of this record, source buffer, target buffer, dtype of the source's samples, arguments
+//
+// Buffer 0 is x, 1 is y, those from 2 on are temporaries that the call provides. A step reads a buffer as the dtype it was
+// last written with. x is never written; y is written at least once, and holds x's dtype. gain, clamp and add may have their
+// source as target.
+//
+// kind, by its place here, from 0: arguments
+//   sos     sos, sections, sos_rows, sos_repeat, state (sections, channels, 2)
+//   fir     taps, n_taps, tap_rows, tap_repeat, state (channels, n_taps - 1)
+//   delay   samples >= 1, state (channels, samples) in the step's dtype: the last inputs, oldest first
+//   gain    factors (rows), rows, repeat: channel c is multiplied by factor c / repeat % rows, rounded to the step's dtype
+//   clamp   low, high, doubles: min(max(sample, low), high), and a NaN stays one
+//   add     second source, of the same dtype: target = source + second source
+//   widen   none; float source, double target
+//   narrow  none; double source, float target
+//
+// Factors and bounds in a step's arguments are doubles, states doubles unless said otherwise. States are updated in place.
+#define TORCHFX_STEPS(declare) \
+    declare(sos)               \
+    declare(fir)               \
+    declare(delay)             \
+    declare(gain)              \
+    declare(clamp)             \
+    declare(add)               \
+    declare(widen)             \
+    declare(narrow)
+
+#define TORCHFX_STEP_NUMBER(name) TORCHFX_STEP_##name,
+enum torchfx_step { TORCHFX_STEPS(TORCHFX_STEP_NUMBER) };
+#undef TORCHFX_STEP_NUMBER
+
+// Runs a program of `words` integers. y must not overlap x. With 0 samples nothing happens. A program that does not fit
+// together, or with coefficients that its steps refuse, is refused before anything is written.
+TORCHFX_API int32_t torchfx_program_run(
+    const int64_t* program, int64_t words, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
+    void* y, int64_t y_channel_stride, int64_t channels, int64_t samples, int64_t threshold, int32_t threads);
 
 // Each function above that filters has a second form, torchfx_NAME_packed, with its arguments, in the same order, in one
 // array of 64-bit integers (addresses for pointers), after their number: converting 14 arguments one by one takes
@@ -133,7 +164,7 @@ TORCHFX_API int32_t torchfx_lti_forward(
     declare(fir_forward)              \
     declare(fir_backward_x)           \
     declare(fir_backward_taps)        \
-    declare(lti_forward)              \
+    declare(program_run)              \
     declare(advise_huge_pages)
 
 #define TORCHFX_DECLARE_PACKED(name) TORCHFX_API int32_t torchfx_##name##_packed(const int64_t* arguments);

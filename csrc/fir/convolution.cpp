@@ -97,7 +97,7 @@ private:
     // are cut into parts only where there are too few of them for the threads: each part transforms the filter again.
     void run_fft_of_rows(const ParallelFft& fft, int apart, int sharing) {
         Workspaces workspaces(apart, 4 * fft.size);
-        const FirRows& rows = job_.filters.rows;
+        const Rows& rows = job_.filters.rows;
         const int64_t pairs = pairs_per_channel(), parts = std::max<int64_t>(1, 4 * (apart - 1) / rows.count);
         parallel_for(rows.count * parts, apart, [&](int64_t i) {
             const int64_t row = i / parts, part = i % parts, count = rows.channels(row, job_.channels) * pairs;

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "fir/kernels.h"
-#include "fir/rows.h"
+#include "support/rows.h"
 
 namespace torchfx {
 
@@ -22,7 +22,7 @@ struct FirFilters {
     const double* data;
     int64_t length;
     int64_t stride;
-    FirRows rows;
+    Rows rows;
 
     const double* of(int64_t channel) const { return data + rows.of(channel) * stride; }
 };

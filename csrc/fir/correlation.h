@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "fir/kernels.h"
-#include "fir/rows.h"
+#include "support/rows.h"
 
 namespace torchfx {
 
@@ -17,7 +17,7 @@ struct FirCorrelation {
     int64_t a_repeat;
     FirSignal b;
     int64_t b_channel_stride;
-    FirRows rows;
+    Rows rows;
     double* result;
     int64_t result_stride;
     int64_t lags;

@@ -1,7 +1,6 @@
 // The C interface of FIR filters: checks, and what to convolve with what.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <iterator>
 #include <new>
 #include <vector>
@@ -10,24 +9,13 @@
 #include "fir/correlation.h"
 #include "fir/not_finite.h"
 #include "fir/plan.h"
+#include "fir/taps.h"
 #include "support/pool.h"
 #include "support/subnormals.h"
 #include "torchfx_dsp.h"
 
 namespace torchfx {
 namespace {
-
-// By the bits, as loops over these become vectors: an exponent of all ones, plus one, reaches the sign bit.
-bool all_finite(const double* values, int64_t count) {
-    constexpr uint64_t exponent = uint64_t{0x7ff} << 52, one = uint64_t{1} << 52;
-    uint64_t seen = 0;
-    for (int64_t i = 0; i < count; ++i) {
-        uint64_t bits;
-        std::memcpy(&bits, values + i, sizeof bits);
-        seen |= (bits & exponent) + one;
-    }
-    return seen >> 63 == 0;
-}
 
 // One channel of a block shorter than the taps whose state goes on: the taps are then the long signal and the
 // block the filter.
@@ -106,11 +94,8 @@ void backward_state(const FirSignal& g, int64_t g_channel_stride, int64_t channe
     }
 }
 
-bool valid(int32_t dtype, const void* in, const void* other, const void* out, int64_t channels, int64_t samples,
-           int64_t n_taps, FirRows rows, int32_t threads) {
-    return (dtype == TORCHFX_F32 || dtype == TORCHFX_F64) && in && other && out && channels >= 1 && samples >= 1 &&
-           n_taps >= 1 && threads >= 1 && rows.count >= 1 && rows.repeat >= 1 &&
-           rows.count - 1 <= (channels - 1) / rows.repeat;
+bool valid(int32_t dtype, const void* in, const void* out, int64_t channels, int64_t samples, int32_t threads) {
+    return (dtype == TORCHFX_F32 || dtype == TORCHFX_F64) && in && out && channels >= 1 && samples >= 1 && threads >= 1;
 }
 
 bool valid_repeat(int64_t channels, int64_t repeat) { return repeat >= 1 && channels % repeat == 0; }
@@ -126,10 +111,9 @@ int32_t torchfx_fir_forward(int32_t dtype, const void* x, int64_t x_channel_stri
                             int64_t x_repeat, void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
                             const double* taps, int64_t n_taps, int64_t tap_rows, int64_t tap_repeat,
                             const double* state_in, double* state_out, int32_t threads) {
-    const FirRows rows = {tap_rows, std::min(tap_repeat, channels)};
-    if (!valid(dtype, x, taps, y, channels, samples, n_taps, rows, threads) || !valid_repeat(channels, x_repeat))
-        return TORCHFX_BAD_ARGUMENT;
-    if (!all_finite(taps, tap_rows * n_taps)) return TORCHFX_NOT_FINITE;
+    const Rows rows = {tap_rows, tap_repeat};
+    if (!valid(dtype, x, y, channels, samples, threads) || !valid_repeat(channels, x_repeat)) return TORCHFX_BAD_ARGUMENT;
+    if (const int32_t status = check_taps(taps, n_taps, rows, channels)) return status;
     FirConvolution job = {};
     job.channels = channels;
     job.signal = {x, dtype, x_time_stride, samples, nullptr, 0};
@@ -153,9 +137,9 @@ int32_t torchfx_fir_backward_x(int32_t dtype, const void* grad_y, int64_t grad_y
                                int64_t samples, const double* taps, int64_t n_taps, int64_t tap_rows,
                                int64_t tap_repeat, void* grad_x, int64_t grad_x_channel_stride, double* grad_state_in,
                                int32_t threads) {
-    const FirRows rows = {tap_rows, std::min(tap_repeat, channels)};
-    if (!valid(dtype, grad_y, taps, grad_x, channels, samples, n_taps, rows, threads)) return TORCHFX_BAD_ARGUMENT;
-    if (!all_finite(taps, tap_rows * n_taps)) return TORCHFX_NOT_FINITE;
+    const Rows rows = {tap_rows, tap_repeat};
+    if (!valid(dtype, grad_y, grad_x, channels, samples, threads)) return TORCHFX_BAD_ARGUMENT;
+    if (const int32_t status = check_taps(taps, n_taps, rows, channels)) return status;
     FirConvolution job = {};
     job.channels = channels;
     job.signal = extended(grad_y, dtype, grad_y_time_stride, samples, grad_state_out, n_taps);
@@ -180,8 +164,9 @@ int32_t torchfx_fir_backward_taps(int32_t dtype, const void* grad_y, int64_t gra
                                   int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat, int64_t channels,
                                   int64_t samples, double* grad_taps, int64_t n_taps, int64_t tap_rows,
                                   int64_t tap_repeat, int32_t threads) {
-    const FirRows rows = {tap_rows, std::min(tap_repeat, channels)};
-    if (!valid(dtype, grad_y, x, grad_taps, channels, samples, n_taps, rows, threads) || !valid_repeat(channels, x_repeat))
+    const Rows rows = {tap_rows, tap_repeat};
+    if (!valid(dtype, grad_y, grad_taps, channels, samples, threads) || !x || !valid_repeat(channels, x_repeat) ||
+        n_taps < 1 || !rows.valid(channels))
         return TORCHFX_BAD_ARGUMENT;
     FirCorrelation job = {};
     job.channels = channels;

@@ -29,6 +29,8 @@ int main(int count, char** arguments) {
     if (std::strstr(arguments[1], "sos"))
         return torchfx_sos_forward(TORCHFX_F32, x.data(), samples, 1, y.data(), samples, channels, samples, sos.data(),
                                    4, nullptr, nullptr, 2048, 1);
-    return torchfx_fir_forward(TORCHFX_F32, x.data(), samples, 1, y.data(), samples, channels, samples, taps.data(),
-                               int64_t(taps.size()), nullptr, nullptr, 1);
+    if (std::strstr(arguments[1], "infinite"))
+        for (size_t i = 0; i < x.size(); i += 100) x[i] = INFINITY;
+    return torchfx_fir_forward(TORCHFX_F32, x.data(), samples, 1, 1, y.data(), samples, channels, samples, taps.data(),
+                               int64_t(taps.size()), 1, 1, nullptr, nullptr, 1);
 }

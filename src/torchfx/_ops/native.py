@@ -11,16 +11,16 @@ from torchfx.native_library import load
 
 __all__ = ["call", "instruction_set", "library", "why_missing"]
 
-library, why_missing = load("torchfx_dsp", abi_version=5)  # csrc/torchfx_dsp.h
+library, why_missing = load("torchfx_dsp", abi_version=6)  # csrc/torchfx_dsp.h
 
 CALLS: Final = {
     "sos_forward": 14,
     "sos_forward_recording": 15,
     "sos_backward": 20,
-    "fir_forward": 13,
-    "fir_backward_x": 13,
-    "fir_backward_taps": 13,
-    "lti_forward": 18,
+    "fir_forward": 16,
+    "fir_backward_x": 15,
+    "fir_backward_taps": 16,
+    "program_run": 11,
     "advise_huge_pages": 2,
 }
 """How many arguments each function of the C interface takes."""

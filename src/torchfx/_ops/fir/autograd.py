@@ -82,7 +82,7 @@ def fir_backward_native(
     status = 0
     if need_x:
         status = native.call["fir_backward_x"](
-            double, grad.data_ptr(), *grad_strides, grad_state.data_ptr(), channels, time, taps.data_ptr(), count,
+            double, grad.data_ptr(), *grad_strides, grad_state.data_ptr(), channels, time, taps.data_ptr(), count, 1, 1,
             grad_x.data_ptr(), time, grad_before.data_ptr(), threads,
         )  # fmt: skip
     else:
@@ -90,8 +90,8 @@ def fir_backward_native(
         grad_before.copy_(torch.cat([grad_y[..., :reach].double(), grad_state], dim=-1)[..., :reach])
     if need_taps and not status:
         status = native.call["fir_backward_taps"](
-            double, grad.data_ptr(), *grad_strides, grad_state.data_ptr(), signal.data_ptr(), *strides, channels, time,
-            grad_taps.data_ptr(), count, threads,
+            double, grad.data_ptr(), *grad_strides, grad_state.data_ptr(), signal.data_ptr(), *strides, 1,
+            channels, time, grad_taps.data_ptr(), count, 1, 1, threads,
         )  # fmt: skip
     if status:
         raise_for(status, "torchfx_fir_backward")

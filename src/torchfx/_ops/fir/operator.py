@@ -44,8 +44,8 @@ def fir_forward_native(x: Tensor, taps: Tensor, state: Tensor | None = None) -> 
     y = empty_output(x)
     status = native.call["fir_forward"](
         x.dtype is torch.float64,
-        signal.data_ptr(), channel_stride, time_stride, y.data_ptr(), time, x.numel() // time, time,
-        taps.data_ptr(), taps.numel(),
+        signal.data_ptr(), channel_stride, time_stride, 1, y.data_ptr(), time, x.numel() // time, time,
+        taps.data_ptr(), taps.numel(), 1, 1,
         0 if state is None else (state := packed(state)).data_ptr(), after.data_ptr(),
         torch.get_num_threads(),
     )  # fmt: skip

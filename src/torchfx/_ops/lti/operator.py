@@ -15,9 +15,10 @@ from torchfx._ops.dispatch import is_plain, wants_gradient
 from torchfx._ops.fir.autograd import fir_forward
 from torchfx._ops.fir.operator import check as check_fir
 from torchfx._ops.library import library
+from torchfx._ops.program import run, step
 from torchfx._ops.sos.autograd import sos_forward
 from torchfx._ops.sos.operator import check as check_sos
-from torchfx._ops.strided import as_channels, empty_output, packed, raise_for
+from torchfx._ops.strided import empty_output, packed, raise_for
 
 Result = tuple[Tensor, Tensor, Tensor]
 
@@ -67,28 +68,32 @@ def lti_forward_native(
     state: Tensor | None = None,
     threshold: int = 1024,
 ) -> Result:
-    """Run csrc's kernel on CPU tensors."""
+    """Run csrc's kernels on CPU tensors, as one program."""
     if native.library is None:
         return one_after_the_other(x, taps, sos, taps_state, state, threshold)
-    taps_after = torch.empty(*check_fir(x, taps, taps_state), dtype=torch.float64)
-    after = torch.empty(*check_sos(x, sos, state), dtype=torch.float64)
-    time = x.shape[-1]
-    signal, channel_stride, time_stride = as_channels(x, time)
+    taps_after = _started(taps_state, check_fir(x, taps, taps_state))
+    after = _started(state, check_sos(x, sos, state))
     taps, sos, y = packed(taps), packed(sos), empty_output(x)
-    taps_state = None if taps_state is None else packed(taps_state)
-    state = None if state is None else packed(state)
-    status = native.call["lti_forward"](
-        x.dtype is torch.float64,
-        signal.data_ptr(), channel_stride, time_stride, y.data_ptr(), time, x.numel() // time, time,
-        taps.data_ptr(), taps.numel(), 0 if taps_state is None else taps_state.data_ptr(), taps_after.data_ptr(),
-        sos.data_ptr(), sos.shape[0], 0 if state is None else state.data_ptr(), after.data_ptr(),
-        threshold, torch.get_num_threads(),
-    )  # fmt: skip
+    response = (taps.data_ptr(), taps.numel(), 1, 1, taps_after.data_ptr())
+    cascade = (sos.data_ptr(), sos.shape[0], 1, 1, after.data_ptr())
+    if x.dtype is torch.float64:
+        steps = [step("fir", 0, 2, True, *response), step("sos", 2, 1, True, *cascade)]
+    else:
+        steps = [step("widen", 0, 2, False), step("fir", 2, 3, True, *response),
+                 step("sos", 3, 2, True, *cascade), step("narrow", 2, 1, True)]  # fmt: skip
+    status = run(steps, x, y, threshold)
     if status:
         check_finite("taps", taps)
         check_stable(sos)
-        raise_for(status, "torchfx_lti_forward")
+        raise_for(status, "torchfx_program_run")
     return y, taps_after, after
+
+
+def _started(state: Tensor | None, shape: tuple[int, ...]) -> Tensor:
+    """Return a state of its own to be updated in place: a copy of the given one, or rest."""
+    if state is None:
+        return torch.zeros(shape, dtype=torch.float64)
+    return packed(state).clone()
 
 
 def lti_forward_autograd(

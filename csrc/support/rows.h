@@ -1,6 +1,6 @@
-// Which channels share a row of taps.
-#ifndef TORCHFX_FIR_ROWS_H
-#define TORCHFX_FIR_ROWS_H
+// Coefficients in rows, each for some of the channels.
+#ifndef TORCHFX_SUPPORT_ROWS_H
+#define TORCHFX_SUPPORT_ROWS_H
 
 #include <algorithm>
 #include <cstdint>
@@ -8,7 +8,7 @@
 namespace torchfx {
 
 // Channel c has row c / repeat % count.
-struct FirRows {
+struct Rows {
     int64_t count;
     int64_t repeat;
 
@@ -20,6 +20,8 @@ struct FirRows {
     }
     // The channel that comes k-th among those of a row.
     int64_t channel(int64_t row, int64_t k) const { return (k / repeat * count + row) * repeat + k % repeat; }
+    // Whether every row has a channel.
+    bool valid(int64_t channels) const { return count >= 1 && repeat >= 1 && count - 1 <= (channels - 1) / repeat; }
 };
 
 }  // namespace torchfx
