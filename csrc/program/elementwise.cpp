@@ -21,7 +21,7 @@ namespace {
 // Calls body(channel, first, count) for parts of all channels. Threads share what does not stay in a cache.
 template <class Body>
 void for_parts(const StepRun& run, Body&& body) {
-    constexpr int64_t part = 1 << 14, cached = 1 << 17;
+    constexpr int64_t part = 1 << 14, cached = 1 << 16;
     const int threads = run.channels * run.samples > cached ? run.threads : 1;
     const int64_t parts = (run.samples + part - 1) / part;
     parallel_for(run.channels * parts, threads, [&](int64_t i) {

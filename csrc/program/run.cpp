@@ -81,9 +81,9 @@ int32_t check_program(const Program& program, int64_t channels) {
     return left == 0 && dtypes[y_buffer] == program.dtype() ? TORCHFX_OK : TORCHFX_BAD_ARGUMENT;
 }
 
-int64_t tile_length(const Program& program, int64_t channels, int64_t samples) {
+int64_t tile_length(const Program& program, int64_t channels, int64_t samples, int threads) {
     if (program.steps() == 1) return samples;
-    int64_t length = std::max<int64_t>(1024, tile_samples / (channels * std::max<int64_t>(2, program.temporaries())));
+    int64_t length = std::max<int64_t>(1024, threads * tile_samples / (channels * std::max<int64_t>(2, program.temporaries())));
     program.for_steps([&](const Step& step, const StepKind& kind) {
         if (kind.shortest_tile) length = std::max(length, kind.shortest_tile(step));
         return TORCHFX_OK;
@@ -118,7 +118,7 @@ Samples advanced(Samples samples, int32_t dtype, int64_t time) {
 int32_t run_program(const Program& program, const Samples& x, const Samples& y, int64_t channels, int64_t samples,
                     int64_t threshold, int threads) {
     const int32_t dtype = static_cast<int32_t>(program.dtype());
-    const int64_t tile = tile_length(program, channels, samples);
+    const int64_t tile = tile_length(program, channels, samples, threads);
     const Temporaries temporaries(program.temporaries(), channels * tile);
     Scratch<Samples, 32> buffers(static_cast<std::size_t>(program.buffers()));
     for (int64_t start = 0; start < samples; start += tile) {
