@@ -31,6 +31,8 @@ int main(int count, char** arguments) {
                                    4, nullptr, nullptr, 2048, 1);
     if (std::strstr(arguments[1], "infinite"))
         for (size_t i = 0; i < x.size(); i += 100) x[i] = INFINITY;
+    const int64_t n_taps = int64_t(taps.size()), rows = std::strstr(arguments[1], "rows") ? channels : 1;
+    taps.resize(rows * n_taps, 0.01);
     return torchfx_fir_forward(TORCHFX_F32, x.data(), samples, 1, 1, y.data(), samples, channels, samples, taps.data(),
-                               int64_t(taps.size()), 1, 1, nullptr, nullptr, 1);
+                               n_taps, rows, 1, nullptr, nullptr, 1);
 }
