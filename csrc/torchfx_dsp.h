@@ -33,7 +33,7 @@ TORCHFX_API int32_t torchfx_advise_huge_pages(void* p, int64_t bytes);
 // A cascade of second-order sections, the same for all channels (sos_rows = 1) or one for each of several.
 //   x          each of its rows serves x_repeat channels one behind the other: channel c reads row c / x_repeat
 //   sos        (sos_rows, sections, 6), b0 b1 b2 a0 a1 a2 each, C order; channel c is filtered by row
-//              (c / sos_repeat) % sos_rows
+//              c / sos_repeat % sos_rows, and every row has a channel
 //   channels   those of y; a multiple of x_repeat
 //   state_in   (sections, channels, 2), SciPy's zi layout (transposed direct form II), or NULL for rest
 //   state_out  same shape, or NULL; may equal state_in
@@ -86,43 +86,81 @@ TORCHFX_API int32_t torchfx_sos_backward(
     int64_t threshold, int32_t threads);
 
 // A finite impulse response.
-//   taps       (n_taps,)
+//   x_repeat   channels that read one row of x: channel c reads row c / x_repeat; divides `channels`
+//   taps       (tap_rows, n_taps): channel c has row c / tap_repeat % tap_rows, and every row has a channel
 //   state_in   (channels, n_taps - 1), SciPy's lfilter zi layout: what past input still adds to the
 //              coming outputs; NULL for rest
 //   state_out  same shape, or NULL; may equal state_in
 // y must not overlap x. A NaN or an infinity reaches the n_taps outputs that it reaches in lfilter, no others.
+// With double samples, subnormal numbers (below 2.2e-308) may count as zero, as in torchfx_sos_forward, here and in the
+// gradients. Subnormal float samples, normal as doubles, are kept.
 TORCHFX_API int32_t torchfx_fir_forward(
-    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
     void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
-    const double* taps, int64_t n_taps, const double* state_in, double* state_out,
-    int32_t threads);
+    const double* taps, int64_t n_taps, int64_t tap_rows, int64_t tap_repeat,
+    const double* state_in, double* state_out, int32_t threads);
 
 // Gradients of torchfx_fir_forward. grad_state_out, (channels, n_taps - 1), is the gradient of its state_out,
 // or NULL; grad_y may have any strides, 0 included.
 //
-//   grad_x         (channels, samples), unit time stride
+//   grad_x         (channels, samples), unit time stride: one row per output channel, whatever x_repeat was. NaNs and
+//                  infinities in grad_y act as in the forward pass.
 //   grad_state_in  (channels, n_taps - 1), or NULL when not wanted
 TORCHFX_API int32_t torchfx_fir_backward_x(
     int32_t dtype, const void* grad_y, int64_t grad_y_channel_stride, int64_t grad_y_time_stride,
-    const double* grad_state_out, int64_t channels, int64_t samples, const double* taps, int64_t n_taps,
+    const double* grad_state_out, int64_t channels, int64_t samples,
+    const double* taps, int64_t n_taps, int64_t tap_rows, int64_t tap_repeat,
     void* grad_x, int64_t grad_x_channel_stride, double* grad_state_in, int32_t threads);
 
 //   x          the input of the forward call (what came before it acts through state_in alone)
-//   grad_taps  (n_taps,), summed over channels. A NaN or an infinity in x or grad_y may make all of it NaN.
+//   grad_taps  (tap_rows, n_taps), each row summed over its channels. A NaN or an infinity in x or grad_y may make all of
+//              its row NaN.
 TORCHFX_API int32_t torchfx_fir_backward_taps(
     int32_t dtype, const void* grad_y, int64_t grad_y_channel_stride, int64_t grad_y_time_stride,
-    const double* grad_state_out, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
-    int64_t channels, int64_t samples, double* grad_taps, int64_t n_taps, int32_t threads);
+    const double* grad_state_out, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    int64_t channels, int64_t samples,
+    double* grad_taps, int64_t n_taps, int64_t tap_rows, int64_t tap_repeat, int32_t threads);
 
-// torchfx_fir_forward, then torchfx_sos_forward, with double between the two and no signal-sized temporary: what the
-// cascade suppresses may be far larger than what it lets through, and so would be its rounding to float.
-// Both states are written; for the rest see the two functions.
-TORCHFX_API int32_t torchfx_lti_forward(
-    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
-    void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
-    const double* taps, int64_t n_taps, const double* taps_state_in, double* taps_state_out,
-    const double* sos, int64_t sections, const double* state_in, double* state_out,
-    int64_t threshold, int32_t threads);
+// A program runs several steps over a block in one call, tile by tile, so that what passes between them stays in a cache.
+// It is an array of 64-bit integers, addresses for pointers, doubles by their bits:
+//
+//   dtype of x and y, number of steps, number of buffers, and for each step, in the order they run,
+//   kind, words of this record, source buffer, target buffer, dtype of the source's samples, arguments
+//
+// Buffer 0 is x, 1 is y, those from 2 on are temporaries that the call provides. A step reads a buffer as the dtype it was
+// last written with. x is never written; y is written at least once, and holds x's dtype. gain, clamp and add may have their
+// source as target.
+//
+// kind, by its place here, from 0: arguments
+//   sos     sos, sections, sos_rows, sos_repeat, state (sections, channels, 2)
+//   fir     taps, n_taps, tap_rows, tap_repeat, state (channels, n_taps - 1)
+//   delay   samples >= 1, state (channels, samples) in the step's dtype: the last inputs, oldest first
+//   gain    factors (rows), rows, repeat: channel c is multiplied by factor c / repeat % rows, rounded to the step's dtype
+//   clamp   low, high, doubles: min(max(sample, low), high), and a NaN stays one
+//   add     second source, of the same dtype: target = source + second source
+//   widen   none; float source, double target
+//   narrow  none; double source, float target
+//
+// Factors and bounds in a step's arguments are doubles, states doubles unless said otherwise. States are updated in place.
+#define TORCHFX_STEPS(declare) \
+    declare(sos)               \
+    declare(fir)               \
+    declare(delay)             \
+    declare(gain)              \
+    declare(clamp)             \
+    declare(add)               \
+    declare(widen)             \
+    declare(narrow)
+
+#define TORCHFX_STEP_NUMBER(name) TORCHFX_STEP_##name,
+enum torchfx_step { TORCHFX_STEPS(TORCHFX_STEP_NUMBER) };
+#undef TORCHFX_STEP_NUMBER
+
+// Runs a program of `words` integers. y must not overlap x. With 0 samples nothing happens. A program that does not fit
+// together, or with coefficients that its steps refuse, is refused before anything is written.
+TORCHFX_API int32_t torchfx_program_run(
+    const int64_t* program, int64_t words, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
+    void* y, int64_t y_channel_stride, int64_t channels, int64_t samples, int64_t threshold, int32_t threads);
 
 // Each function above that filters has a second form, torchfx_NAME_packed, with its arguments, in the same order, in one
 // array of 64-bit integers (addresses for pointers), after their number: converting 14 arguments one by one takes
@@ -135,7 +173,7 @@ TORCHFX_API int32_t torchfx_lti_forward(
     declare(fir_forward)              \
     declare(fir_backward_x)           \
     declare(fir_backward_taps)        \
-    declare(lti_forward)              \
+    declare(program_run)              \
     declare(advise_huge_pages)
 
 #define TORCHFX_DECLARE_PACKED(name) TORCHFX_API int32_t torchfx_##name##_packed(const int64_t* arguments);

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "fir/kernels.h"
+#include "support/rows.h"
 
 namespace torchfx {
 
@@ -16,25 +17,35 @@ FirOutput channel_of(FirOutput first, int64_t channel_stride, int64_t c);
 // Sample t of a signal, 0 outside it.
 double sample_at(const FirSignal& signal, int64_t t);
 
-// output[c][t] = added[c][t] + sum_k filter[k] signal[c][t + origin - k]
+// Row r of the filters is data[r * stride .. r * stride + length), all finite.
+struct FirFilters {
+    const double* data;
+    int64_t length;
+    int64_t stride;
+    Rows rows;
+
+    const double* of(int64_t channel) const { return data + rows.of(channel) * stride; }
+};
+
+// output[c][t] = added[c][t] + sum_k filter[k] signal[c / signal_repeat][t + origin - k], `filter` being channel c's
 struct FirConvolution {
     int64_t channels;
     FirSignal signal;
     int64_t signal_channel_stride;
-    const double* filter;  // finite
-    int64_t filter_length;
+    int64_t signal_repeat;
+    FirFilters filters;
     int64_t origin;
     FirOutput output;  // its length + tail_length results are computed; must not overlap the signal
     int64_t output_channel_stride;
     const double* added;  // (channels, added_length), or nullptr
     int64_t added_length;
     int threads;
-    // Where the filter was made from an input with its NaNs and infinities set to 0: that input. What they
-    // add is `signal`, one channel of doubles, times each of them.
-    const FirSignal* filter_source;
 };
 
-// Chooses between a direct sum and an FFT by cost. Throws std::bad_alloc before anything is written.
+// The same for channel c alone.
+FirConvolution channel_of(const FirConvolution& all, int64_t c);
+
+// Chooses between a direct sum and an FFT by cost. Throws std::bad_alloc.
 void convolve(const FirConvolution& job);
 
 }  // namespace torchfx

@@ -5,17 +5,21 @@
 #include <cstdint>
 
 #include "fir/kernels.h"
+#include "support/rows.h"
 
 namespace torchfx {
 
-// result[k] = sum over c and t of a[c][t] b[c][t + k], k < lags.
+// result[r * result_stride + k] = sum over t and the channels c of row r of a[c / a_repeat][t] b[c][t + k], k < lags.
 struct FirCorrelation {
     int64_t channels;
     FirSignal a;
     int64_t a_channel_stride;
+    int64_t a_repeat;
     FirSignal b;
     int64_t b_channel_stride;
+    Rows rows;
     double* result;
+    int64_t result_stride;
     int64_t lags;
     int threads;
 };

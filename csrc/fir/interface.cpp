@@ -1,75 +1,52 @@
 // The C interface of FIR filters: checks, and what to convolve with what.
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <cstring>
 #include <iterator>
 #include <new>
 #include <vector>
 
 #include "fir/convolution.h"
 #include "fir/correlation.h"
+#include "fir/not_finite.h"
 #include "fir/plan.h"
+#include "fir/taps.h"
 #include "support/pool.h"
+#include "support/subnormals.h"
 #include "torchfx_dsp.h"
 
 namespace torchfx {
 namespace {
 
-// By the bits, as loops over these become vectors: an exponent of all ones, plus one, reaches the sign bit.
-bool all_finite(const double* values, int64_t count) {
-    constexpr uint64_t exponent = uint64_t{0x7ff} << 52, one = uint64_t{1} << 52;
-    uint64_t seen = 0;
-    for (int64_t i = 0; i < count; ++i) {
-        uint64_t bits;
-        std::memcpy(&bits, values + i, sizeof bits);
-        seen |= (bits & exponent) + one;
-    }
-    return seen >> 63 == 0;
-}
-
 // One channel of a block shorter than the taps whose state goes on: the taps are then the long signal and the
 // block the filter.
-void filter_short_channel(const FirConvolution& block, const double* taps, int64_t n_taps, int64_t c, int threads) {
-    const FirSignal x = channel_of(block.signal, block.signal_channel_stride, c);
-    std::vector<double> filter(static_cast<size_t>(x.length));
+void filter_short_channel(const FirConvolution& block) {
+    std::vector<double> filter(static_cast<size_t>(block.signal.length));
     bool finite = true;
-    for (int64_t t = 0; t < x.length; ++t) {
-        const double sample = sample_at(x, t);
+    for (int64_t t = 0; t < block.signal.length; ++t) {
+        const double sample = sample_at(block.signal, t);
         finite = finite && std::isfinite(sample);
         filter[static_cast<size_t>(t)] = std::isfinite(sample) ? sample : 0;
     }
     FirConvolution job = block;
-    job.channels = 1;
-    job.signal = {taps, TORCHFX_F64, 1, n_taps, nullptr, 0};
-    job.filter = filter.data();
-    job.filter_length = x.length;
-    job.filter_source = finite ? nullptr : &x;
-    job.output = channel_of(block.output, block.output_channel_stride, c);
-    if (block.added) job.added = block.added + c * block.added_length;
-    job.threads = threads;
+    job.signal = {block.filters.data, TORCHFX_F64, 1, block.filters.length, nullptr, 0};
+    job.filters = {filter.data(), block.signal.length, 0, {1, 1}};
     convolve(job);
+    if (!finite) add_not_finite(block);
 }
 
-void filter_short_block(const FirConvolution& block, const double* taps, int64_t n_taps) {
-    if (block.channels == 1) {
-        filter_short_channel(block, taps, n_taps, 0, block.threads);
-        return;
-    }
+void filter_short_block(const FirConvolution& block) {
     const int64_t results = block.output.length + block.output.tail_length;
-    const int threads = plan_fir(block.channels, results, block.signal.length, block.threads).threads;
-    std::atomic<bool> out_of_memory{false};
-    parallel_for(block.channels, threads, [&](int64_t c) {
-        try {
-            filter_short_channel(block, taps, n_taps, c, 1);
-        } catch (const std::bad_alloc&) {
-            out_of_memory.store(true, std::memory_order_relaxed);
-        }
+    const FirShape swapped = {block.channels, results, block.signal.length, block.channels};
+    const int apart = block.channels == 1 ? 1 : plan_fir(swapped, block.threads).threads;
+    parallel_for_or_throw(block.channels, apart, [&](int64_t c) {
+        FirConvolution channel = channel_of(block, c);
+        if (block.channels > 1) channel.threads = 1;
+        filter_short_channel(channel);
     });
-    if (out_of_memory) throw std::bad_alloc();
 }
 
-void forward(FirConvolution job, const double* taps, int64_t n_taps, const double* state_in) {
+void forward(FirConvolution job, const double* state_in) {
+    const int64_t n_taps = job.filters.length;
     // Of one and the same state the end is written while the start is still to be read.
     std::vector<double> state;
     if (state_in && state_in == job.output.tail) {
@@ -79,11 +56,10 @@ void forward(FirConvolution job, const double* taps, int64_t n_taps, const doubl
     job.added = state_in;
     job.added_length = state_in ? n_taps - 1 : 0;
     if (job.output.tail && job.signal.length < n_taps) {
-        filter_short_block(job, taps, n_taps);
+        filter_short_block(job);
         return;
     }
-    job.filter = taps;
-    job.filter_length = std::min(n_taps, job.signal.length);
+    job.filters.length = std::min(n_taps, job.signal.length);
     convolve(job);
 }
 
@@ -95,12 +71,18 @@ FirSignal extended(const void* grad_y, int32_t dtype, int64_t stride, int64_t sa
 }
 
 // grad_x[t] = sum_k taps[k] g[t + k]: a convolution with the taps in reverse.
-void backward_x(FirConvolution job, const double* taps, int64_t n_taps) {
-    job.filter_length = job.signal.tail ? n_taps : std::min(n_taps, job.signal.length);
-    const std::vector<double> reversed(std::make_reverse_iterator(taps + job.filter_length),
-                                       std::make_reverse_iterator(taps));
-    job.filter = reversed.data();
-    job.origin = job.filter_length - 1;
+void backward_x(FirConvolution job) {
+    const FirFilters taps = job.filters;
+    job.filters.length = job.filters.stride = job.signal.tail ? taps.length : std::min(taps.length, job.signal.length);
+    std::vector<double> reversed;
+    reversed.reserve(static_cast<size_t>(taps.rows.count * job.filters.length));
+    for (int64_t row = 0; row < taps.rows.count; ++row) {
+        const double* first = taps.data + row * taps.stride;
+        reversed.insert(reversed.end(), std::make_reverse_iterator(first + job.filters.length),
+                        std::make_reverse_iterator(first));
+    }
+    job.filters.data = reversed.data();
+    job.origin = job.filters.length - 1;
     convolve(job);
 }
 
@@ -112,11 +94,11 @@ void backward_state(const FirSignal& g, int64_t g_channel_stride, int64_t channe
     }
 }
 
-bool valid(int32_t dtype, const void* in, const void* other, const void* out, int64_t channels, int64_t samples,
-           int64_t n_taps, int32_t threads) {
-    return (dtype == TORCHFX_F32 || dtype == TORCHFX_F64) && in && other && out && channels >= 1 && samples >= 1 &&
-           n_taps >= 1 && threads >= 1;
+bool valid(int32_t dtype, const void* in, const void* out, int64_t channels, int64_t samples, int32_t threads) {
+    return (dtype == TORCHFX_F32 || dtype == TORCHFX_F64) && in && out && channels >= 1 && samples >= 1 && threads >= 1;
 }
+
+bool valid_repeat(int64_t channels, int64_t repeat) { return repeat >= 1 && channels % repeat == 0; }
 
 }  // namespace
 }  // namespace torchfx
@@ -125,20 +107,25 @@ using namespace torchfx;
 
 extern "C" {
 
-int32_t torchfx_fir_forward(int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, void* y,
-                            int64_t y_channel_stride, int64_t channels, int64_t samples, const double* taps,
-                            int64_t n_taps, const double* state_in, double* state_out, int32_t threads) {
-    if (!valid(dtype, x, taps, y, channels, samples, n_taps, threads)) return TORCHFX_BAD_ARGUMENT;
-    if (!all_finite(taps, n_taps)) return TORCHFX_NOT_FINITE;
+int32_t torchfx_fir_forward(int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
+                            int64_t x_repeat, void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
+                            const double* taps, int64_t n_taps, int64_t tap_rows, int64_t tap_repeat,
+                            const double* state_in, double* state_out, int32_t threads) {
+    const Rows rows = {tap_rows, tap_repeat};
+    if (!valid(dtype, x, y, channels, samples, threads) || !valid_repeat(channels, x_repeat)) return TORCHFX_BAD_ARGUMENT;
+    if (const int32_t status = check_taps(taps, n_taps, rows, channels)) return status;
     FirConvolution job = {};
     job.channels = channels;
     job.signal = {x, dtype, x_time_stride, samples, nullptr, 0};
     job.signal_channel_stride = x_channel_stride;
+    job.signal_repeat = x_repeat;
+    job.filters = {taps, n_taps, n_taps, rows};
     job.output = {y, dtype, samples, state_out, state_out ? n_taps - 1 : 0};
     job.output_channel_stride = y_channel_stride;
     job.threads = threads;
+    const FlushSubnormals flush(dtype == TORCHFX_F64);
     try {
-        forward(job, taps, n_taps, state_in);
+        forward(job, state_in);
     } catch (const std::bad_alloc&) {
         return TORCHFX_NO_MEMORY;
     }
@@ -147,19 +134,24 @@ int32_t torchfx_fir_forward(int32_t dtype, const void* x, int64_t x_channel_stri
 
 int32_t torchfx_fir_backward_x(int32_t dtype, const void* grad_y, int64_t grad_y_channel_stride,
                                int64_t grad_y_time_stride, const double* grad_state_out, int64_t channels,
-                               int64_t samples, const double* taps, int64_t n_taps, void* grad_x,
-                               int64_t grad_x_channel_stride, double* grad_state_in, int32_t threads) {
-    if (!valid(dtype, grad_y, taps, grad_x, channels, samples, n_taps, threads)) return TORCHFX_BAD_ARGUMENT;
-    if (!all_finite(taps, n_taps)) return TORCHFX_NOT_FINITE;
+                               int64_t samples, const double* taps, int64_t n_taps, int64_t tap_rows,
+                               int64_t tap_repeat, void* grad_x, int64_t grad_x_channel_stride, double* grad_state_in,
+                               int32_t threads) {
+    const Rows rows = {tap_rows, tap_repeat};
+    if (!valid(dtype, grad_y, grad_x, channels, samples, threads)) return TORCHFX_BAD_ARGUMENT;
+    if (const int32_t status = check_taps(taps, n_taps, rows, channels)) return status;
     FirConvolution job = {};
     job.channels = channels;
     job.signal = extended(grad_y, dtype, grad_y_time_stride, samples, grad_state_out, n_taps);
     job.signal_channel_stride = grad_y_channel_stride;
+    job.signal_repeat = 1;
+    job.filters = {taps, n_taps, n_taps, rows};
     job.output = {grad_x, dtype, samples, nullptr, 0};
     job.output_channel_stride = grad_x_channel_stride;
     job.threads = threads;
+    const FlushSubnormals flush(dtype == TORCHFX_F64);
     try {
-        backward_x(job, taps, n_taps);
+        backward_x(job);
     } catch (const std::bad_alloc&) {
         return TORCHFX_NO_MEMORY;
     }
@@ -169,25 +161,34 @@ int32_t torchfx_fir_backward_x(int32_t dtype, const void* grad_y, int64_t grad_y
 
 int32_t torchfx_fir_backward_taps(int32_t dtype, const void* grad_y, int64_t grad_y_channel_stride,
                                   int64_t grad_y_time_stride, const double* grad_state_out, const void* x,
-                                  int64_t x_channel_stride, int64_t x_time_stride, int64_t channels, int64_t samples,
-                                  double* grad_taps, int64_t n_taps, int32_t threads) {
-    if (!valid(dtype, grad_y, x, grad_taps, channels, samples, n_taps, threads)) return TORCHFX_BAD_ARGUMENT;
+                                  int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat, int64_t channels,
+                                  int64_t samples, double* grad_taps, int64_t n_taps, int64_t tap_rows,
+                                  int64_t tap_repeat, int32_t threads) {
+    const Rows rows = {tap_rows, tap_repeat};
+    if (!valid(dtype, grad_y, grad_taps, channels, samples, threads) || !x || !valid_repeat(channels, x_repeat) ||
+        n_taps < 1 || !rows.valid(channels))
+        return TORCHFX_BAD_ARGUMENT;
     FirCorrelation job = {};
     job.channels = channels;
     job.a = {x, dtype, x_time_stride, samples, nullptr, 0};
     job.a_channel_stride = x_channel_stride;
+    job.a_repeat = x_repeat;
     job.b = extended(grad_y, dtype, grad_y_time_stride, samples, grad_state_out, n_taps);
     job.b_channel_stride = grad_y_channel_stride;
+    job.rows = rows;
     job.result = grad_taps;
+    job.result_stride = n_taps;
     // Without a state, taps beyond the block met no sample.
     job.lags = grad_state_out ? n_taps : std::min(n_taps, samples);
     job.threads = threads;
+    const FlushSubnormals flush(dtype == TORCHFX_F64);
     try {
         correlate(job);
     } catch (const std::bad_alloc&) {
         return TORCHFX_NO_MEMORY;
     }
-    std::fill(grad_taps + job.lags, grad_taps + n_taps, 0.0);
+    for (int64_t row = 0; row < tap_rows; ++row)
+        std::fill(grad_taps + row * n_taps + job.lags, grad_taps + (row + 1) * n_taps, 0.0);
     return TORCHFX_OK;
 }
 

@@ -172,9 +172,43 @@ void correlate(const double* a, const double* b, int64_t count, double* sum, int
     for (; k < lags; ++k) correlate_lags<1>(a, b + k, count, sum + k);
 }
 
+constexpr double infinity = __builtin_huge_val();
+
+// Plain loops: the compiler makes vectors of all but the running sum. In parts that stay in a first-level cache.
+void take_signs(double* values, int64_t count, int32_t* counts) {
+    int32_t seen = counts[0] = 0;
+    for (int64_t begin = 0; begin < count; begin += 1024) {
+        const int64_t end = count - begin < 1024 ? count : begin + 1024;
+        for (int64_t i = begin; i < end; ++i) counts[i + 1] = !(values[i] - values[i] == 0);
+        for (int64_t i = begin; i < end; ++i)
+            values[i] = (values[i] == infinity ? 1.0 : 0.0) - (values[i] == -infinity ? 1.0 : 0.0);
+        for (int64_t i = begin; i < end; ++i) counts[i + 1] = seen += counts[i + 1];
+    }
+}
+
+template <class Sample>
+void add_windows(const double* balance, const int32_t* counts, int64_t window, Sample* samples, int64_t count) {
+    for (int64_t t = 0; t < count; ++t) {
+        const double n = counts[t + window] - counts[t];
+        // Of the balance only the sign matters, and 0 times infinity is the NaN.
+        const double sign = __builtin_fabs(balance[t]) > n - 0.5 ? balance[t] : 0.0;
+        samples[t] = static_cast<Sample>(samples[t] + (n > 0 ? sign * infinity : 0.0));
+    }
+}
+
+void add_not_finite(const double* balance, const int32_t* counts, int64_t window, const FirOutput& output, int64_t first,
+                    int64_t count) {
+    const int64_t in_block = clamped(output.length - first, 0, count);
+    if (output.dtype == TORCHFX_F32) add_windows(balance, counts, window, static_cast<float*>(output.data) + first, in_block);
+    else add_windows(balance, counts, window, static_cast<double*>(output.data) + first, in_block);
+    add_windows(balance + in_block, counts + in_block, window, output.tail + first + in_block - output.length,
+                count - in_block);
+}
+
 }  // namespace
 
-extern const FirKernels fir_kernels = {VD, load_any, store_any, filter, correlate, &fft_kernels};
+extern const FirKernels fir_kernels = {VD,         load_any,       store_any,   filter, correlate,
+                                       take_signs, add_not_finite, &fft_kernels};
 
 }  // namespace TORCHFX_ISA_NAMESPACE
 }  // namespace torchfx

@@ -43,6 +43,13 @@ struct FirKernels {
     // sum[k] += sum_i a[i] b[i + k] for k < lags and i < count, a multiple of `lanes`.
     void (*correlate)(const double* a, const double* b, int64_t count, double* sum, int64_t lags);
 
+    // For not_finite.cpp. values <- the signs of the infinities among them, 0 for all others;
+    // counts[i] <- how many of the first i values are not finite, i <= count.
+    void (*take_signs)(double* values, int64_t count, int32_t* counts);
+    // output[first + t] += what a window of inputs [t, t + window) with this balance of signs adds, t < count.
+    void (*add_not_finite)(const double* balance, const int32_t* counts, int64_t window, const FirOutput& output,
+                           int64_t first, int64_t count);
+
     const FftKernels* fft;  // of the same instruction set
 };
 

@@ -39,21 +39,23 @@ int useful_threads(double cost, int threads) {
 
 int64_t fir_history(int64_t filter_length) { return (filter_length - 1 + 7) / 8 * 8; }
 
-FirPlan plan_fir(int64_t channels, int64_t results, int64_t filter_length, int threads) {
-    const double direct = static_cast<double>(channels) * static_cast<double>(results) *
-                          (direct_per_product * static_cast<double>(filter_length) + direct_per_result);
+FirPlan plan_fir(const FirShape& shape, int threads) {
+    const double direct = static_cast<double>(shape.channels) * static_cast<double>(shape.results) *
+                          (direct_per_product * static_cast<double>(shape.filter_length) + direct_per_result);
     FirPlan best = {0, useful_threads(direct, threads)};
     double best_time = direct / best.threads;
-    const int64_t history = fir_history(filter_length);
+    const int64_t history = fir_history(shape.filter_length);
     for (int64_t size = fft_min_size;; size *= 2) {
         if (size <= history) continue;
         const int64_t pair = 2 * (size - history);
-        const int64_t pairs_per_channel = (results + pair - 1) / pair;
-        const int64_t pairs = channels * pairs_per_channel;
-        const int workers = useful_threads(fft_cost(size) * (static_cast<double>(pairs) + spectrum_share), threads);
-        const double time = size <= largest_private_fft
-                                ? fft_cost(size) * (static_cast<double>((pairs + workers - 1) / workers) + spectrum_share)
-                                : fft_cost(size) * (static_cast<double>(pairs) + spectrum_share) / workers;
+        const int64_t pairs_per_channel = (shape.results + pair - 1) / pair;
+        const int64_t pairs = shape.channels * pairs_per_channel;
+        const double transforms = static_cast<double>(pairs) + spectrum_share * static_cast<double>(shape.rows);
+        const int workers = useful_threads(fft_cost(size) * transforms, threads);
+        // One row's spectrum is computed before the threads start; those of several rows by the threads.
+        const double share = shape.rows == 1 ? spectrum_share + static_cast<double>((pairs + workers - 1) / workers)
+                                             : transforms / workers;
+        const double time = fft_cost(size) * (size <= largest_private_fft ? share : transforms / workers);
         if (time < best_time) {
             best_time = time;
             best = {size, workers};

@@ -11,8 +11,14 @@ struct FirPlan {
     int threads;
 };
 
-// For `channels` outputs of `results` samples each, all with one filter.
-FirPlan plan_fir(int64_t channels, int64_t results, int64_t filter_length, int threads);
+struct FirShape {
+    int64_t channels;
+    int64_t results;  // of each channel
+    int64_t filter_length;
+    int64_t rows;  // of filters
+};
+
+FirPlan plan_fir(const FirShape& shape, int threads);
 
 // Samples at the start of every tile that only serve as history: filter_length - 1, in whole vectors of any
 // instruction set.

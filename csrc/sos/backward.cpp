@@ -34,9 +34,9 @@ bool starts_far_out(const SosGradientCall<Sample>& call) {
     struct Largest {
         double first, usual;
     };
-    std::vector<Largest> largest(static_cast<std::size_t>(forward.cascades.rows * sections));
+    std::vector<Largest> largest(static_cast<std::size_t>(forward.cascades.rows.count * sections));
     for (int64_t c = 0; c < forward.channels; ++c) {
-        Largest* of_row = largest.data() + forward.cascades.row_of(c) * sections;
+        Largest* of_row = largest.data() + forward.cascades.rows.of(c) * sections;
         for (int64_t k = 0; k < sections; ++k) {
             const double* s = forward.state_in + k * forward.state_stride + 2 * c;
             of_row[k].first = std::max({of_row[k].first, std::fabs(s[0]), std::fabs(s[1])});
@@ -69,7 +69,7 @@ void coefficient_gradients(const double* sos, const SosStage& stage, const doubl
 // From the sums of UnitCascades to those of the stages: products with x lack all gains but the stage's own, those with
 // y all of them.
 void take_gains_back(const Cascades& cascades, const std::vector<double>& gains, double* sums) {
-    for (int64_t r = 0; r < cascades.rows; ++r) {
+    for (int64_t r = 0; r < cascades.rows.count; ++r) {
         const double gain = gains[static_cast<std::size_t>(r)];
         for (int64_t k = 0; k < cascades.sections; ++k, sums += sums_per_stage) {
             for (int i = 0; i < 3; ++i) sums[i] *= gain / cascades.row(r)[k].b0;
@@ -81,7 +81,7 @@ void take_gains_back(const Cascades& cascades, const std::vector<double>& gains,
 template <class Sample>
 int32_t backward(SosGradientCall<Sample> call, const double* sos, double* grad_sos, int64_t threshold, int threads) {
     SosCall<Sample>& forward = call.forward;
-    const int64_t rows = forward.cascades.rows, sections = forward.sections();
+    const int64_t rows = forward.cascades.rows.count, sections = forward.sections();
     std::vector<SosStage> stages(static_cast<std::size_t>(rows * sections));
     if (const int32_t status = make_stages(sos, rows * sections, form_for<Sample>, stages.data())) return status;
     std::vector<double> sums(grad_sos ? static_cast<std::size_t>(rows * sections * sums_per_stage) : 0);
@@ -129,7 +129,7 @@ extern "C" int32_t torchfx_sos_backward(
     if (!grad_y || !sos || (grad_sos && !x)) return TORCHFX_BAD_ARGUMENT;
     if (channels < 1 || samples < 1 || sections < 1 || threads < 1) return TORCHFX_BAD_ARGUMENT;
     if (dtype != TORCHFX_F32 && dtype != TORCHFX_F64) return TORCHFX_BAD_ARGUMENT;
-    if (!valid_rows(channels, x_repeat, sos_rows, sos_repeat)) return TORCHFX_BAD_ARGUMENT;
+    if (!valid_rows(channels, x_repeat, {sos_rows, sos_repeat})) return TORCHFX_BAD_ARGUMENT;
 
     const auto run = [&](auto call) {
         using Sample = std::remove_pointer_t<decltype(call.grad_x)>;
@@ -139,7 +139,7 @@ extern "C" int32_t torchfx_sos_backward(
         call.forward.x_repeat = x_repeat;
         call.forward.channels = channels;
         call.forward.samples = samples;
-        call.forward.cascades = {nullptr, sos_rows, sections, sos_repeat};
+        call.forward.cascades = {nullptr, sections, {sos_rows, sos_repeat}};
         call.forward.state_in = state_in;
         call.grad_y = static_cast<const Sample*>(grad_y);
         call.grad_y_channel_stride = grad_y_channel_stride;

@@ -33,7 +33,7 @@ SosCall<Sample> single_channel(const SosCall<Sample>& call, int64_t channel) {
     SosCall<Sample> single = call;
     single.x = call.input(channel, 0);
     single.x_repeat = 1;
-    single.cascades = {call.cascades.of(channel), 1, call.sections(), 1};
+    single.cascades = {call.cascades.of(channel), call.sections(), {1, 1}};
     if (call.y) single.y += channel * call.y_channel_stride;
     if (call.checkpoints) single.checkpoints += channel * call.checkpoints_per_channel() * 2 * call.sections();
     if (call.state_in) single.state_in += 2 * channel;

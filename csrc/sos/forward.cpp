@@ -10,7 +10,7 @@ namespace {
 
 template <class Sample>
 int32_t forward(SosCall<Sample> call, const double* sos, int64_t threshold, int threads) {
-    const int64_t rows = call.cascades.rows, sections = call.sections();
+    const int64_t rows = call.cascades.rows.count, sections = call.sections();
     Scratch<SosStage, 16> stages(static_cast<std::size_t>(rows * sections));
     if (const int32_t status = make_stages(sos, rows * sections, form_for<Sample>, stages.data())) return status;
     call.cascades.stages = stages.data();
@@ -30,7 +30,7 @@ int32_t checked_forward(
     int64_t threshold, int32_t threads) {
     if (!x || !y || !sos || channels < 1 || samples < 1 || sections < 1 || threads < 1) return TORCHFX_BAD_ARGUMENT;
     if (dtype != TORCHFX_F32 && dtype != TORCHFX_F64) return TORCHFX_BAD_ARGUMENT;
-    if (!valid_rows(channels, x_repeat, sos_rows, sos_repeat)) return TORCHFX_BAD_ARGUMENT;
+    if (!valid_rows(channels, x_repeat, {sos_rows, sos_repeat})) return TORCHFX_BAD_ARGUMENT;
 
     const auto run = [&](auto call) {
         using Sample = std::remove_pointer_t<decltype(call.y)>;
@@ -42,7 +42,7 @@ int32_t checked_forward(
         call.y_channel_stride = y_channel_stride;
         call.channels = channels;
         call.samples = samples;
-        call.cascades = {nullptr, sos_rows, sections, sos_repeat};
+        call.cascades = {nullptr, sections, {sos_rows, sos_repeat}};
         call.state_in = state_in;
         call.state_out = state_out;
         call.checkpoints = checkpoints;

@@ -272,7 +272,7 @@ void sos_gradient(const SosGradientCall<Sample>& call) {
             if (group.streams().stream(lane).segment == 0) group.store_grad_state_in(lane);
     });
     if (!call.sums) return;
-    std::fill_n(call.sums, forward.cascades.rows * sums_size, 0.0);
+    std::fill_n(call.sums, forward.cascades.rows.count * sums_size, 0.0);
     for (int64_t i = 0; i < forward.streams(); ++i) {
         const double* from = lane_sums.data() + i / lanes * sums_size * lanes + i % lanes;
         double* to = call.sums + forward.stream(i).row * sums_size;

@@ -12,9 +12,9 @@
 
 namespace torchfx {
 
-// Whether the channels can share the rows of x and of sos in this way (torchfx_dsp.h).
-inline bool valid_rows(int64_t channels, int64_t x_repeat, int64_t sos_rows, int64_t sos_repeat) {
-    return x_repeat >= 1 && channels % x_repeat == 0 && sos_rows >= 1 && sos_repeat >= 1;
+// Whether the channels can share the rows of x and of the coefficients in this way (torchfx_dsp.h).
+inline bool valid_rows(int64_t channels, int64_t x_repeat, Rows coefficients) {
+    return x_repeat >= 1 && channels % x_repeat == 0 && coefficients.valid(channels);
 }
 
 // A segment of a channel, and the row of the cascade that filters it.
@@ -58,7 +58,7 @@ struct SosCall {
         const int64_t segment = alternating ? index / channels : index % plan.segments;
         const int64_t channel = alternating ? index % channels : index / plan.segments;
         const int64_t start = segment * plan.length;
-        return {channel, cascades.row_of(channel), segment, start, std::min(plan.length, samples - start)};
+        return {channel, cascades.rows.of(channel), segment, start, std::min(plan.length, samples - start)};
     }
 
     const Sample* input(int64_t channel, int64_t sample) const {
@@ -91,7 +91,7 @@ public:
     void gather(const double* of_cascades, int64_t count, double* vectors) const {
         const double* from[max_lanes];
         std::fill_n(from, max_lanes, of_cascades + stream(0).row * count);
-        if (call_.cascades.rows > 1)
+        if (call_.cascades.rows.count > 1)
             for (int lane = 1; lane < count_; ++lane)
                 from[lane] = of_cascades + stream(lane).row * count;
         call_.kernels->to_vectors(from, count, vectors);

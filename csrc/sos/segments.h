@@ -52,7 +52,7 @@ template <class Sample>
 class Transitions {
 public:
     explicit Transitions(const SosCall<Sample>& call)
-        : call_(call), order_(2 * call.sections()), count_(call.cascades.rows * order_),
+        : call_(call), order_(2 * call.sections()), count_(call.cascades.rows.count * order_),
           columns_(static_cast<std::size_t>(count_ * order_)) {}
 
     int64_t groups() const { return (count_ + call_.lanes - 1) / call_.lanes; }
@@ -89,7 +89,7 @@ public:
     }
 
 private:
-    int64_t first_column(int64_t channel) const { return call_.cascades.row_of(channel) * order_; }
+    int64_t first_column(int64_t channel) const { return call_.cascades.rows.of(channel) * order_; }
     double* column(int64_t j) { return columns_.data() + j * order_; }
 
     const SosCall<Sample>& call_;

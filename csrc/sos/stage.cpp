@@ -49,14 +49,19 @@ bool is_stable(const double* sos) {
 
 }  // namespace
 
-int32_t make_stages(const double* sos, int64_t count, SosForm form, SosStage* stages) {
+int32_t check_stages(const double* sos, int64_t count) {
     bool stable = true;
     for (int64_t k = 0; k < count; ++k, sos += 6) {
         if (!is_finite(sos)) return TORCHFX_NOT_FINITE;
         stable = stable && is_stable(sos);
-        stages[k] = make_stage(sos, form);
     }
     return stable ? TORCHFX_OK : TORCHFX_UNSTABLE;
+}
+
+int32_t make_stages(const double* sos, int64_t count, SosForm form, SosStage* stages) {
+    if (const int32_t status = check_stages(sos, count)) return status;
+    for (int64_t k = 0; k < count; ++k) stages[k] = make_stage(sos + 6 * k, form);
+    return TORCHFX_OK;
 }
 
 }  // namespace torchfx

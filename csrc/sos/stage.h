@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "sos/kernels.h"
+#include "support/rows.h"
 
 namespace torchfx {
 
@@ -15,21 +16,24 @@ enum class SosForm { direct, shifted };
 template <class Sample>
 constexpr SosForm form_for = sizeof(Sample) == sizeof(float) ? SosForm::direct : SosForm::shifted;
 
-// A stage for each of `count` rows of b0 b1 b2 a0 a1 a2. Returns TORCHFX_OK, TORCHFX_NOT_FINITE or TORCHFX_UNSTABLE.
+// Whether each of `count` rows of b0 b1 b2 a0 a1 a2 makes a stage: TORCHFX_OK, TORCHFX_NOT_FINITE or TORCHFX_UNSTABLE.
+int32_t check_stages(const double* sos, int64_t count);
+
+// The stage of each row, after the same check.
 int32_t make_stages(const double* sos, int64_t count, SosForm form, SosStage* stages);
 
 // Between SciPy's state and the kernel's: only the second one differs.
 inline double shift_state(const SosStage& stage, double s1, double s2) { return s2 + stage.kappa * s1; }
 inline double unshift_state(const SosStage& stage, double w1, double w2) { return w2 - stage.kappa * w1; }
 
-// The cascades of a call: channel c is filtered by row (c / repeat) % rows.
+// The cascades of a call.
 struct Cascades {
-    const SosStage* stages;  // (rows, sections)
-    int64_t rows, sections, repeat;
+    const SosStage* stages;  // (rows.count, sections)
+    int64_t sections;
+    Rows rows;
 
-    int64_t row_of(int64_t channel) const { return rows == 1 ? 0 : channel / repeat % rows; }
     const SosStage* row(int64_t index) const { return stages + index * sections; }
-    const SosStage* of(int64_t channel) const { return row(row_of(channel)); }
+    const SosStage* of(int64_t channel) const { return row(rows.of(channel)); }
 };
 
 }  // namespace torchfx

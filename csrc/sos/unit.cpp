@@ -36,12 +36,12 @@ bool append_row(const SosStage* stages, int64_t sections, UnitCascades& unit) {
 
 UnitCascades unit_cascades(const Cascades& cascades) {
     UnitCascades unit;
-    const auto rows = static_cast<std::size_t>(cascades.rows), stages = rows * static_cast<std::size_t>(cascades.sections);
+    const auto rows = static_cast<std::size_t>(cascades.rows.count), stages = rows * static_cast<std::size_t>(cascades.sections);
     unit.stages.reserve(stages);
     unit.state_factors.reserve(stages);
     unit.adjoint_factors.reserve(stages);
     unit.gains.reserve(rows);
-    for (int64_t r = 0; r < cascades.rows; ++r)
+    for (int64_t r = 0; r < cascades.rows.count; ++r)
         if (!append_row(cascades.row(r), cascades.sections, unit)) return {};
     return unit;
 }

@@ -2,7 +2,9 @@
 #ifndef TORCHFX_SUPPORT_POOL_H
 #define TORCHFX_SUPPORT_POOL_H
 
+#include <atomic>
 #include <cstdint>
+#include <new>
 
 namespace torchfx {
 
@@ -19,6 +21,20 @@ void parallel_for(int64_t count, int threads, void (*task)(void* context, int64_
 template <class F>
 void parallel_for(int64_t count, int threads, F&& body) {
     parallel_for(count, threads, [](void* context, int64_t index) { (*static_cast<F*>(context))(index); }, &body);
+}
+
+// The same where the body may throw std::bad_alloc: thrown on when all are done.
+template <class F>
+void parallel_for_or_throw(int64_t count, int threads, F&& body) {
+    std::atomic<bool> out_of_memory{false};
+    parallel_for(count, threads, [&](int64_t i) {
+        try {
+            body(i);
+        } catch (const std::bad_alloc&) {
+            out_of_memory.store(true, std::memory_order_relaxed);
+        }
+    });
+    if (out_of_memory) throw std::bad_alloc();
 }
 
 }  // namespace torchfx

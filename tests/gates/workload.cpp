@@ -29,6 +29,10 @@ int main(int count, char** arguments) {
     if (std::strstr(arguments[1], "sos"))
         return torchfx_sos_forward(TORCHFX_F32, x.data(), samples, 1, 1, y.data(), samples, channels, samples, sos.data(),
                                    4, 1, 1, nullptr, nullptr, 2048, 1);
-    return torchfx_fir_forward(TORCHFX_F32, x.data(), samples, 1, y.data(), samples, channels, samples, taps.data(),
-                               int64_t(taps.size()), nullptr, nullptr, 1);
+    if (std::strstr(arguments[1], "infinite"))
+        for (size_t i = 0; i < x.size(); i += 100) x[i] = INFINITY;
+    const int64_t n_taps = int64_t(taps.size()), rows = std::strstr(arguments[1], "rows") ? channels : 1;
+    taps.resize(rows * n_taps, 0.01);
+    return torchfx_fir_forward(TORCHFX_F32, x.data(), samples, 1, 1, y.data(), samples, channels, samples, taps.data(),
+                               n_taps, rows, 1, nullptr, nullptr, 1);
 }

@@ -18,10 +18,10 @@ CALLS: Final = {
     "sos_forward": 17,
     "sos_forward_recording": 18,
     "sos_backward": 23,
-    "fir_forward": 13,
-    "fir_backward_x": 13,
-    "fir_backward_taps": 13,
-    "lti_forward": 18,
+    "fir_forward": 16,
+    "fir_backward_x": 15,
+    "fir_backward_taps": 16,
+    "program_run": 11,
     "advise_huge_pages": 2,
 }
 """How many arguments each function of the C interface takes."""

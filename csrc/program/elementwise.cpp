@@ -1,0 +1,158 @@
+// The steps that act on every sample by itself: gain, clamp, add, and the conversions widen and narrow.
+#include <algorithm>
+#include <cmath>
+
+#include "program/step.h"
+#include "support/pool.h"
+#include "support/rows.h"
+
+// In place the compiler would not see that no sample depends on another.
+#if defined(__clang__)
+#define TORCHFX_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define TORCHFX_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define TORCHFX_INDEPENDENT
+#endif
+
+namespace torchfx {
+namespace {
+
+// Calls body(channel, first, count) for parts of all channels. Threads share what does not stay in a cache.
+template <class Body>
+void for_parts(const StepRun& run, Body&& body) {
+    constexpr int64_t part = 1 << 14, cached = 1 << 16;
+    const int threads = run.channels * run.samples > cached ? run.threads : 1;
+    const int64_t parts = (run.samples + part - 1) / part;
+    parallel_for(run.channels * parts, threads, [&](int64_t i) {
+        const int64_t first = i % parts * part;
+        body(i / parts, first, std::min(part, run.samples - first));
+    });
+}
+
+// target[t] = function(source[t]), where of_channel(c) is the function of channel c.
+template <class Source, class Target, class OfChannel>
+void map(const StepRun& run, OfChannel&& of_channel) {
+    for_parts(run, [&](int64_t c, int64_t first, int64_t count) {
+        const auto function = of_channel(c);
+        const int64_t stride = run.source.time_stride;
+        const Source* x = run.source.channel<const Source>(c) + first * stride;
+        Target* y = run.target.channel<Target>(c) + first;
+        if (stride == 1) {
+            TORCHFX_INDEPENDENT
+            for (int64_t t = 0; t < count; ++t) y[t] = function(x[t]);
+        } else {
+            for (int64_t t = 0; t < count; ++t) y[t] = function(x[t * stride]);
+        }
+    });
+}
+
+// Calls body with a 0 of the step's dtype.
+template <class Body>
+int32_t with_samples(const Step& step, Body&& body) {
+    if (step.dtype() == TORCHFX_F32) body(float{});
+    else body(double{});
+    return TORCHFX_OK;
+}
+
+namespace gain {
+
+enum Argument { factors, rows, repeat };
+
+Rows rows_of(const Step& step) { return {step.integer(rows), step.integer(repeat)}; }
+
+int32_t check(const Step& step, const StepCheck& check) {
+    if (!step.integer(factors) || !rows_of(step).valid(check.channels)) return TORCHFX_BAD_ARGUMENT;
+    const double* const values = step.pointer<const double>(factors);
+    const bool finite = std::all_of(values, values + step.integer(rows), [](double v) { return std::isfinite(v); });
+    return finite ? TORCHFX_OK : TORCHFX_NOT_FINITE;
+}
+
+int32_t run(const Step& step, const StepRun& run) {
+    return with_samples(step, [&](auto zero) {
+        using Sample = decltype(zero);
+        map<Sample, Sample>(run, [&](int64_t c) {
+            const Sample factor = static_cast<Sample>(step.pointer<const double>(factors)[rows_of(step).of(c)]);
+            return [factor](Sample v) { return v * factor; };
+        });
+    });
+}
+
+}  // namespace gain
+
+namespace clamp {
+
+enum Argument { low, high };
+
+int32_t check(const Step& step, const StepCheck&) {
+    return std::isnan(step.real(low)) || std::isnan(step.real(high)) ? TORCHFX_NOT_FINITE : TORCHFX_OK;
+}
+
+int32_t run(const Step& step, const StepRun& run) {
+    return with_samples(step, [&](auto zero) {
+        using Sample = decltype(zero);
+        const Sample least = static_cast<Sample>(step.real(low)), most = static_cast<Sample>(step.real(high));
+        map<Sample, Sample>(run, [&](int64_t) {
+            // Comparisons with a NaN are false, so it stays.
+            return [least, most](Sample v) {
+                const Sample raised = v < least ? least : v;
+                return raised > most ? most : raised;
+            };
+        });
+    });
+}
+
+}  // namespace clamp
+
+namespace add {
+
+enum Argument { second };
+
+int32_t check(const Step& step, const StepCheck& check) {
+    return check.holds(step.integer(second), step.dtype()) ? TORCHFX_OK : TORCHFX_BAD_ARGUMENT;
+}
+
+int32_t run(const Step& step, const StepRun& run) {
+    const Samples& other = run.buffers[step.integer(second)];
+    return with_samples(step, [&](auto zero) {
+        using Sample = decltype(zero);
+        for_parts(run, [&](int64_t c, int64_t first, int64_t count) {
+            const int64_t a_stride = run.source.time_stride, b_stride = other.time_stride;
+            const Sample* a = run.source.channel<const Sample>(c) + first * a_stride;
+            const Sample* b = other.channel<const Sample>(c) + first * b_stride;
+            Sample* y = run.target.channel<Sample>(c) + first;
+            if (a_stride == 1 && b_stride == 1) {
+                TORCHFX_INDEPENDENT
+                for (int64_t t = 0; t < count; ++t) y[t] = a[t] + b[t];
+            } else {
+                for (int64_t t = 0; t < count; ++t) y[t] = a[t * a_stride] + b[t * b_stride];
+            }
+        });
+    });
+}
+
+}  // namespace add
+
+namespace convert {
+
+template <int32_t from>
+int32_t check(const Step& step, const StepCheck&) {
+    return step.dtype() == from ? TORCHFX_OK : TORCHFX_BAD_ARGUMENT;
+}
+
+template <class Source, class Target>
+int32_t run(const Step&, const StepRun& run) {
+    map<Source, Target>(run, [](int64_t) { return [](Source v) { return static_cast<Target>(v); }; });
+    return TORCHFX_OK;
+}
+
+}  // namespace convert
+}  // namespace
+
+extern const StepKind gain_step = {3, true, false, gain::check, gain::run, nullptr};
+extern const StepKind clamp_step = {2, true, false, clamp::check, clamp::run, nullptr};
+extern const StepKind add_step = {1, true, false, add::check, add::run, nullptr};
+extern const StepKind widen_step = {0, false, true, convert::check<TORCHFX_F32>, convert::run<float, double>, nullptr};
+extern const StepKind narrow_step = {0, false, true, convert::check<TORCHFX_F64>, convert::run<double, float>, nullptr};
+
+}  // namespace torchfx

@@ -1,0 +1,159 @@
+// torchfx_program_run: checks all of a program, then runs its steps tile by tile.
+#include <algorithm>
+#include <new>
+
+#include "program/step.h"
+#include "support/scratch.h"
+#include "support/subnormals.h"
+#include "support/workspace.h"
+
+namespace torchfx {
+namespace {
+
+constexpr int64_t x_buffer = 0, y_buffer = 1, first_temporary = 2, program_header = 3;
+
+// Samples of a tile over all channels and temporaries: doubles that stay in a second-level cache of 1 MiB.
+constexpr int64_t tile_samples = 1 << 17;
+
+struct Program {
+    const int64_t* words;
+    int64_t size;
+
+    int64_t dtype() const { return words[0]; }
+    int64_t steps() const { return words[1]; }
+    int64_t buffers() const { return words[2]; }
+    int64_t temporaries() const { return buffers() - first_temporary; }
+
+    bool valid_header() const {
+        return size >= program_header && (dtype() == TORCHFX_F32 || dtype() == TORCHFX_F64) && steps() >= 1 &&
+               steps() <= (size - program_header) / step_header && buffers() >= first_temporary &&
+               temporaries() < steps();
+    }
+
+    // For the steps in order, until body(step, kind) returns a status.
+    template <class Body>
+    int32_t for_steps(Body&& body) const {
+        const int64_t* record = words + program_header;
+        for (int64_t i = 0; i < steps(); ++i) {
+            const Step step = {record};
+            if (const int32_t status = body(step, *step_kind(step.kind()))) return status;
+            record += step.size();
+        }
+        return TORCHFX_OK;
+    }
+};
+
+// A record at words[0 .. left): its kind, or nullptr where its size is not that of its kind.
+const StepKind* checked_kind(const int64_t* words, int64_t left) {
+    if (left < step_header) return nullptr;
+    const StepKind* kind = step_kind(words[0]);
+    return kind && words[1] == step_header + kind->arguments && words[1] <= left ? kind : nullptr;
+}
+
+int32_t check_step(const Step& step, const StepKind& kind, const Program& program, int64_t channels, int32_t* dtypes) {
+    const StepCheck check = {channels, program.buffers(), dtypes};
+    const int64_t target = step.target();
+    if (!check.holds(step.source(), step.words[4])) return TORCHFX_BAD_ARGUMENT;
+    if (target < y_buffer || target >= program.buffers()) return TORCHFX_BAD_ARGUMENT;
+    if (target == step.source() && !kind.in_place) return TORCHFX_BAD_ARGUMENT;
+    const int32_t written = kind.converts ? TORCHFX_F32 + TORCHFX_F64 - step.dtype() : step.dtype();
+    if (target == y_buffer && written != program.dtype()) return TORCHFX_BAD_ARGUMENT;
+    if (const int32_t status = kind.check(step, check)) return status;
+    dtypes[target] = written;
+    return TORCHFX_OK;
+}
+
+int32_t check_program(const Program& program, int64_t channels) {
+    if (!program.valid_header()) return TORCHFX_BAD_ARGUMENT;
+    Scratch<int32_t, 32> dtypes(static_cast<std::size_t>(program.buffers()));
+    std::fill_n(dtypes.data(), program.buffers(), -1);
+    dtypes[x_buffer] = static_cast<int32_t>(program.dtype());
+    const int64_t* record = program.words + program_header;
+    int64_t left = program.size - program_header;
+    for (int64_t i = 0; i < program.steps(); ++i) {
+        const StepKind* kind = checked_kind(record, left);
+        if (!kind) return TORCHFX_BAD_ARGUMENT;
+        const Step step = {record};
+        if (const int32_t status = check_step(step, *kind, program, channels, dtypes.data())) return status;
+        record += step.size();
+        left -= step.size();
+    }
+    return left == 0 && dtypes[y_buffer] == program.dtype() ? TORCHFX_OK : TORCHFX_BAD_ARGUMENT;
+}
+
+int64_t tile_length(const Program& program, int64_t channels, int64_t samples, int threads) {
+    if (program.steps() == 1) return samples;
+    int64_t length = std::max<int64_t>(1024, threads * tile_samples / (channels * std::max<int64_t>(2, program.temporaries())));
+    program.for_steps([&](const Step& step, const StepKind& kind) {
+        if (kind.shortest_tile) length = std::max(length, kind.shortest_tile(step));
+        return TORCHFX_OK;
+    });
+    return std::min(length, samples);
+}
+
+// Temporaries, each of `size` doubles.
+class Temporaries {
+public:
+    Temporaries(int64_t count, int64_t size)
+        : size_(size), memory_(count ? take_memory(sizeof(double) * static_cast<std::size_t>(count * size)) : nullptr) {}
+    ~Temporaries() {
+        if (memory_) give_memory_back(memory_);
+    }
+    Temporaries(const Temporaries&) = delete;
+    Temporaries& operator=(const Temporaries&) = delete;
+    double* operator[](int64_t index) const { return memory_ + index * size_; }
+
+private:
+    int64_t size_;
+    double* memory_;
+};
+
+Samples advanced(Samples samples, int32_t dtype, int64_t time) {
+    const int64_t elements = time * samples.time_stride;
+    if (dtype == TORCHFX_F32) samples.data = static_cast<float*>(samples.data) + elements;
+    else samples.data = static_cast<double*>(samples.data) + elements;
+    return samples;
+}
+
+int32_t run_program(const Program& program, const Samples& x, const Samples& y, int64_t channels, int64_t samples,
+                    int64_t threshold, int threads) {
+    const int32_t dtype = static_cast<int32_t>(program.dtype());
+    const int64_t tile = tile_length(program, channels, samples, threads);
+    const Temporaries temporaries(program.temporaries(), channels * tile);
+    Scratch<Samples, 32> buffers(static_cast<std::size_t>(program.buffers()));
+    for (int64_t start = 0; start < samples; start += tile) {
+        const int64_t length = std::min(tile, samples - start);
+        buffers[x_buffer] = advanced(x, dtype, start);
+        buffers[y_buffer] = advanced(y, dtype, start);
+        for (int64_t i = 0; i < program.temporaries(); ++i)
+            buffers[static_cast<std::size_t>(first_temporary + i)] = {temporaries[i], length, 1};
+        const int32_t status = program.for_steps([&](const Step& step, const StepKind& kind) {
+            const Samples& source = buffers[static_cast<std::size_t>(step.source())];
+            const Samples& target = buffers[static_cast<std::size_t>(step.target())];
+            return kind.run(step, {source, target, buffers.data(), channels, length, threshold, threads});
+        });
+        if (status) return status;
+    }
+    return TORCHFX_OK;
+}
+
+}  // namespace
+}  // namespace torchfx
+
+extern "C" int32_t torchfx_program_run(
+    const int64_t* program, int64_t words, const void* x, int64_t x_channel_stride, int64_t x_time_stride, void* y,
+    int64_t y_channel_stride, int64_t channels, int64_t samples, int64_t threshold, int32_t threads) {
+    using namespace torchfx;
+    if (!program || channels < 1 || samples < 0 || threads < 1 || (samples > 0 && (!x || !y))) return TORCHFX_BAD_ARGUMENT;
+    const Program all = {program, words};
+    try {
+        if (const int32_t status = check_program(all, channels)) return status;
+        if (samples == 0) return TORCHFX_OK;
+        const FlushSubnormals flush(all.dtype() == TORCHFX_F64);
+        // No step writes x: a target is never buffer 0.
+        const Samples in = {const_cast<void*>(x), x_channel_stride, x_time_stride}, out = {y, y_channel_stride, 1};
+        return run_program(all, in, out, channels, samples, threshold, threads);
+    } catch (const std::bad_alloc&) {
+        return TORCHFX_NO_MEMORY;
+    }
+}

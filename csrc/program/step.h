@@ -1,0 +1,84 @@
+// The steps of a program, see torchfx_dsp.h: what a kind of step provides, and what it is given.
+#ifndef TORCHFX_PROGRAM_STEP_H
+#define TORCHFX_PROGRAM_STEP_H
+
+#include <cstdint>
+#include <cstring>
+
+#include "torchfx_dsp.h"
+
+namespace torchfx {
+
+// The samples of a tile, (channels, time), float or double. Strides are in samples.
+struct Samples {
+    void* data;
+    int64_t channel_stride;
+    int64_t time_stride;  // 1 but for x
+
+    template <class Sample>
+    Sample* channel(int64_t c) const {
+        return static_cast<Sample*>(data) + c * channel_stride;
+    }
+};
+
+// A record of the program.
+struct Step {
+    const int64_t* words;
+
+    int64_t kind() const { return words[0]; }
+    int64_t size() const { return words[1]; }
+    int64_t source() const { return words[2]; }
+    int64_t target() const { return words[3]; }
+    int32_t dtype() const { return static_cast<int32_t>(words[4]); }  // of the source
+
+    int64_t integer(int64_t argument) const { return words[5 + argument]; }
+    double real(int64_t argument) const {
+        double value;
+        std::memcpy(&value, words + 5 + argument, sizeof value);
+        return value;
+    }
+    template <class T>
+    T* pointer(int64_t argument) const {
+        return reinterpret_cast<T*>(static_cast<intptr_t>(integer(argument)));
+    }
+};
+
+constexpr int64_t step_header = 5;
+
+// What a step may look at before anything has run.
+struct StepCheck {
+    int64_t channels;
+    int64_t buffers;
+    const int32_t* dtypes;  // of what the buffers hold when the step comes, -1 for nothing
+
+    bool holds(int64_t buffer, int64_t dtype) const {
+        return buffer >= 0 && buffer < buffers && dtypes[buffer] == dtype && dtype >= 0;
+    }
+};
+
+// One tile.
+struct StepRun {
+    Samples source, target;
+    const Samples* buffers;
+    int64_t channels, samples;
+    int64_t threshold;
+    int threads;
+};
+
+struct StepKind {
+    int64_t arguments;
+    bool in_place;  // whether the target may be the source
+    bool converts;  // whether the target holds the other dtype
+    // A status; of the arguments, the rest having been checked.
+    int32_t (*check)(const Step& step, const StepCheck& check);
+    int32_t (*run)(const Step& step, const StepRun& run);
+    // Shorter tiles would make the step slow; nullptr where none would.
+    int64_t (*shortest_tile)(const Step& step);
+};
+
+// nullptr for an unknown kind.
+const StepKind* step_kind(int64_t kind);
+
+}  // namespace torchfx
+
+#endif

@@ -1,0 +1,482 @@
+// Programs: every step against its definition, chains against the single calls, blocks against the whole, and the refusal
+// of what does not fit together.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "testing.h"
+
+using namespace testing;
+
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+constexpr int64_t never = std::numeric_limits<int64_t>::max();  // threshold for splitting in time
+
+template <class Sample>
+constexpr int32_t dtype_of = sizeof(Sample) == 4 ? TORCHFX_F32 : TORCHFX_F64;
+
+int64_t bits(double value) {
+    int64_t integer;
+    std::memcpy(&integer, &value, sizeof integer);
+    return integer;
+}
+
+template <class T>
+int64_t address(const std::vector<T>& values) {
+    return static_cast<int64_t>(reinterpret_cast<intptr_t>(values.data()));
+}
+
+struct Program {
+    explicit Program(int32_t dtype, int64_t buffers = 2) : words{dtype, 0, buffers} {}
+
+    Program& step(int64_t kind, int64_t source, int64_t target, int32_t dtype, const std::vector<int64_t>& arguments = {}) {
+        records.push_back(words.size());
+        words.insert(words.end(), {kind, 5 + static_cast<int64_t>(arguments.size()), source, target, dtype});
+        words.insert(words.end(), arguments.begin(), arguments.end());
+        ++words[1];
+        return *this;
+    }
+    int64_t size() const { return static_cast<int64_t>(words.size()); }
+
+    std::vector<int64_t> words;
+    std::vector<size_t> records;  // where they begin
+};
+
+// (channels, samples), in memory with some distance between channels and, if wanted, between samples.
+template <class Sample>
+struct Signal {
+    Signal(int64_t channels, int64_t samples, int64_t stride = 1)
+        : channels(channels), samples(samples), stride(stride), row(samples * stride + 3),
+          values(static_cast<size_t>(channels * row), static_cast<Sample>(1234567)) {}
+
+    static Signal random(int64_t channels, int64_t samples, int64_t stride = 1) {
+        Signal signal(channels, samples, stride);
+        for (int64_t c = 0; c < channels; ++c)
+            for (int64_t t = 0; t < samples; ++t) signal(c, t) = static_cast<Sample>(noise());
+        return signal;
+    }
+    Sample& operator()(int64_t c, int64_t t) { return values[static_cast<size_t>(c * row + t * stride)]; }
+    const Sample& operator()(int64_t c, int64_t t) const { return values[static_cast<size_t>(c * row + t * stride)]; }
+
+    int64_t channels, samples, stride, row;
+    std::vector<Sample> values;
+};
+
+template <class Sample>
+int32_t run(const Program& program, const Signal<Sample>& x, Signal<Sample>& y, int32_t threads = 2) {
+    return torchfx_program_run(program.words.data(), program.size(), x.values.data(), x.row, x.stride, y.values.data(), y.row,
+                               x.channels, x.samples, never, threads);
+}
+
+// Whether `truth(channel, time)` is what y holds, to the bit, NaNs for NaNs, and nothing else was written.
+template <class Sample>
+bool holds(const Signal<Sample>& y, const std::function<Sample(int64_t, int64_t)>& truth) {
+    Signal<Sample> expected(y.channels, y.samples);
+    for (int64_t c = 0; c < y.channels; ++c)
+        for (int64_t t = 0; t < y.samples; ++t) expected(c, t) = truth(c, t);
+    return std::equal(y.values.begin(), y.values.end(), expected.values.begin(), [](Sample a, Sample b) {
+        return a == b ? std::signbit(a) == std::signbit(b) : std::isnan(a) && std::isnan(b);
+    });
+}
+
+template <class Sample>
+double largest_difference(const Signal<Sample>& a, const Signal<Sample>& b) {
+    double worst = 0;
+    for (int64_t c = 0; c < a.channels; ++c)
+        for (int64_t t = 0; t < a.samples; ++t) worst = std::fmax(worst, std::fabs(double{a(c, t)} - double{b(c, t)}));
+    return worst;
+}
+
+const std::vector<double> sections = {0.2, 0.3, 0.1, 1.0, -0.9, 0.5, 1.0, -0.4, 0.1, 2.0, 0.6, 0.2};
+
+// --- every step ----------------------------------------------------------------------------------------
+
+template <class Sample>
+void gain_multiplies_by_the_factor_of_the_row() {
+    const std::vector<double> factors = {1.0 / 3, -2.5, 1e-3};
+    for (int64_t rows : {1, 2, 3})
+        for (int64_t repeat : {1, 2}) {
+            const Signal<Sample> x = Signal<Sample>::random(5, 70, 2);
+            Signal<Sample> y(5, 70);
+            const Program program =
+                Program(dtype_of<Sample>).step(TORCHFX_STEP_gain, 0, 1, dtype_of<Sample>, {address(factors), rows, repeat});
+            expect(run(program, x, y) == TORCHFX_OK, "gain is accepted");
+            expect(holds<Sample>(y, [&](int64_t c, int64_t t) {
+                return x(c, t) * static_cast<Sample>(factors[static_cast<size_t>(c / repeat % rows)]);
+            }), "gain multiplies in the samples' dtype");
+        }
+}
+
+template <class Sample>
+void clamp_bounds_all_but_nans() {
+    const double bounds[][2] = {{-0.25, 0.5}, {-infinity, 0.1}, {0.1, infinity}, {0.5, -0.5}, {-1.0 / 3, 1.0 / 3}};
+    for (const auto& [low, high] : bounds) {
+        Signal<Sample> x = Signal<Sample>::random(2, 100), y(2, 100);
+        x(0, 5) = static_cast<Sample>(nan);
+        x(1, 6) = static_cast<Sample>(-infinity);
+        const Program program =
+            Program(dtype_of<Sample>).step(TORCHFX_STEP_clamp, 0, 1, dtype_of<Sample>, {bits(low), bits(high)});
+        expect(run(program, x, y) == TORCHFX_OK, "clamp is accepted");
+        expect(holds<Sample>(y, [&, low = low, high = high](int64_t c, int64_t t) {
+            const Sample v = x(c, t);
+            return std::isnan(v) ? v : std::min(std::max(v, static_cast<Sample>(low)), static_cast<Sample>(high));
+        }), "clamp bounds the samples");
+    }
+}
+
+template <class Sample>
+void add_sums_two_buffers() {
+    const int32_t dtype = dtype_of<Sample>;
+    const std::vector<double> factor = {0.3};
+    for (int64_t stride : {1, 3}) {
+        const Signal<Sample> x = Signal<Sample>::random(3, 200, stride);
+        Signal<Sample> y(3, 200);
+        const Program program = Program(dtype, 3)
+                                    .step(TORCHFX_STEP_gain, 0, 2, dtype, {address(factor), 1, 1})
+                                    .step(TORCHFX_STEP_add, 2, 1, dtype, {0})
+                                    .step(TORCHFX_STEP_add, 1, 1, dtype, {1});
+        expect(run(program, x, y) == TORCHFX_OK, "add is accepted");
+        expect(holds<Sample>(y, [&](int64_t c, int64_t t) {
+            const Sample once = x(c, t) * static_cast<Sample>(factor[0]) + x(c, t);
+            return once + once;
+        }), "add sums its sources, x and its own target among them");
+    }
+}
+
+template <class Sample>
+void delay_gives_its_state_first_and_keeps_the_last_inputs() {
+    for (int64_t delay : {1, 7, 300, 301, 2000}) {
+        const Signal<Sample> x = Signal<Sample>::random(2, 300, 2);
+        Signal<Sample> y(2, 300);
+        const Signal<Sample> before = Signal<Sample>::random(2, delay);
+        std::vector<Sample> state;
+        for (int64_t c = 0; c < 2; ++c)
+            for (int64_t t = 0; t < delay; ++t) state.push_back(before(c, t));
+        const Program program =
+            Program(dtype_of<Sample>).step(TORCHFX_STEP_delay, 0, 1, dtype_of<Sample>, {delay, address(state)});
+        expect(run(program, x, y) == TORCHFX_OK, "delay is accepted");
+        const auto input = [&](int64_t c, int64_t t) { return t < 0 ? before(c, t + delay) : x(c, t); };
+        expect(holds<Sample>(y, [&](int64_t c, int64_t t) { return input(c, t - delay); }), "delay moves samples in time");
+        bool kept = true;
+        for (int64_t c = 0; c < 2; ++c)
+            for (int64_t t = 0; t < delay; ++t)
+                kept = kept && state[static_cast<size_t>(c * delay + t)] == input(c, 300 - delay + t);
+        expect(kept, "delay keeps the last inputs, oldest first");
+    }
+}
+
+void widen_and_narrow_convert() {
+    const Signal<float> x = Signal<float>::random(2, 100, 2);
+    Signal<float> y(2, 100);
+    const Program back_and_forth =
+        Program(TORCHFX_F32, 3).step(TORCHFX_STEP_widen, 0, 2, TORCHFX_F32).step(TORCHFX_STEP_narrow, 2, 1, TORCHFX_F64);
+    expect(run(back_and_forth, x, y) == TORCHFX_OK, "widen and narrow are accepted");
+    expect(holds<float>(y, [&](int64_t c, int64_t t) { return x(c, t); }), "a float widened and narrowed is itself");
+    const Signal<double> fine = Signal<double>::random(2, 100, 2);
+    Signal<double> coarse(2, 100);
+    const Program rounding =
+        Program(TORCHFX_F64, 3).step(TORCHFX_STEP_narrow, 0, 2, TORCHFX_F64).step(TORCHFX_STEP_widen, 2, 1, TORCHFX_F32);
+    expect(run(rounding, fine, coarse) == TORCHFX_OK, "narrow and widen are accepted");
+    expect(holds<double>(coarse, [&](int64_t c, int64_t t) { return static_cast<float>(fine(c, t)); }),
+           "a double narrowed is rounded to float");
+}
+
+template <class Sample>
+void sos_and_fir_are_the_recurrence_and_the_sum() {
+    const int32_t dtype = dtype_of<Sample>;
+    for (int64_t samples : {1, 40, 700}) {
+        const Signal<Sample> x = Signal<Sample>::random(3, samples, 2);
+        Signal<Sample> cascaded(3, samples), summed(3, samples);
+        // A row for channels 0 and 2, one for 1.
+        const std::vector<double> taps = noises(2 * 50);
+        std::vector<double> cascades(sections);
+        cascades.insert(cascades.end(), sections.begin() + 6, sections.end());
+        cascades.insert(cascades.end(), sections.begin(), sections.begin() + 6);
+        cascades[12] *= 2;
+        std::vector<double> state(2 * 3 * 2), past(3 * 49);
+        expect(run(Program(dtype).step(TORCHFX_STEP_sos, 0, 1, dtype, {address(cascades), 2, 2, 1, address(state)}), x,
+                   cascaded) == TORCHFX_OK, "sos is accepted");
+        expect(run(Program(dtype).step(TORCHFX_STEP_fir, 0, 1, dtype, {address(taps), 50, 2, 1, address(past)}), x, summed) ==
+                   TORCHFX_OK, "fir is accepted");
+        double sos_error = 0, fir_error = 0;
+        for (int64_t c = 0; c < 3; ++c) {
+            long double s[2][2] = {};
+            for (int64_t t = 0; t < samples; ++t) {
+                long double v = x(c, t);
+                for (size_t k = 0; k < 2; ++k) {
+                    const double* b = &cascades[static_cast<size_t>(c % 2 * 12) + 6 * k];
+                    const long double y = b[0] / b[3] * v + s[k][0];
+                    s[k][0] = b[1] / b[3] * v - b[4] / b[3] * y + s[k][1];
+                    s[k][1] = b[2] / b[3] * v - b[5] / b[3] * y;
+                    v = y;
+                }
+                sos_error = std::fmax(sos_error, std::fabs(static_cast<double>(v - cascaded(c, t))));
+                long double sum = 0;
+                for (int64_t k = 0; k < std::min<int64_t>(50, t + 1); ++k)
+                    sum += taps[static_cast<size_t>(c % 2 * 50 + k)] * static_cast<long double>(x(c, t - k));
+                fir_error = std::fmax(fir_error, std::fabs(static_cast<double>(sum - summed(c, t))));
+            }
+            for (size_t k = 0; k < 2; ++k)
+                for (size_t i = 0; i < 2; ++i)
+                    sos_error = std::fmax(sos_error, std::fabs(static_cast<double>(s[k][i]) -
+                                                               state[2 * (3 * k + static_cast<size_t>(c)) + i]));
+        }
+        const double tolerance = sizeof(Sample) == 4 ? 1e-6 : 1e-13;
+        expect(sos_error < tolerance, "sos is the recurrence, and leaves its state");
+        expect(fir_error < tolerance, "fir is the sum");
+    }
+}
+
+template <class Sample>
+void every_step_equals_its_definition() {
+    context = sizeof(Sample) == 4 ? "float32" : "float64";
+    gain_multiplies_by_the_factor_of_the_row<Sample>();
+    clamp_bounds_all_but_nans<Sample>();
+    add_sums_two_buffers<Sample>();
+    delay_gives_its_state_first_and_keeps_the_last_inputs<Sample>();
+    sos_and_fir_are_the_recurrence_and_the_sum<Sample>();
+}
+
+// --- chains --------------------------------------------------------------------------------------------
+
+// In one tile the steps get what the single calls get; in several, states pass between.
+void a_chain_equals_the_single_calls() {
+    for (int64_t samples : {1, 1000, 100000}) {
+        context = "chain over " + std::to_string(samples) + " samples";
+        const int64_t n_taps = 101, channels = 2;
+        const Signal<float> x = Signal<float>::random(channels, samples);
+        Signal<float> y(channels, samples), expected(channels, samples);
+        const std::vector<double> taps = noises(n_taps);
+        const std::vector<double> taps_start = noises(channels * (n_taps - 1)), start = noises(2 * channels * 2);
+        std::vector<double> taps_state = taps_start, state = start, taps_after = taps_start, after = start;
+        const Program program = Program(TORCHFX_F32, 4)
+                                    .step(TORCHFX_STEP_widen, 0, 2, TORCHFX_F32)
+                                    .step(TORCHFX_STEP_fir, 2, 3, TORCHFX_F64, {address(taps), n_taps, 1, 1, address(taps_state)})
+                                    .step(TORCHFX_STEP_sos, 3, 2, TORCHFX_F64, {address(sections), 2, 1, 1, address(state)})
+                                    .step(TORCHFX_STEP_narrow, 2, 1, TORCHFX_F64)
+                                    .step(TORCHFX_STEP_clamp, 1, 1, TORCHFX_F32, {bits(-2.0), bits(2.0)});
+        expect(run(program, x, y) == TORCHFX_OK, "the chain is accepted");
+        Signal<double> wide(channels, samples), filtered(channels, samples), cascaded(channels, samples);
+        for (int64_t c = 0; c < channels; ++c)
+            for (int64_t t = 0; t < samples; ++t) wide(c, t) = double{x(c, t)};
+        torchfx_fir_forward(TORCHFX_F64, wide.values.data(), wide.row, 1, 1, filtered.values.data(), filtered.row, channels,
+                            samples, taps.data(), n_taps, 1, 1, taps_after.data(), taps_after.data(), 2);
+        const Program alone =
+            Program(TORCHFX_F64).step(TORCHFX_STEP_sos, 0, 1, TORCHFX_F64, {address(sections), 2, 1, 1, address(after)});
+        run(alone, filtered, cascaded);
+        for (int64_t c = 0; c < channels; ++c)
+            for (int64_t t = 0; t < samples; ++t)
+                expected(c, t) = std::min(std::max(static_cast<float>(cascaded(c, t)), -2.0f), 2.0f);
+        const bool one_tile = samples < 100000;
+        expect(one_tile ? y.values == expected.values : largest_difference(y, expected) < 1e-6, "the chain equals the calls");
+        double error = 0;
+        for (size_t i = 0; i < state.size(); ++i) error = std::fmax(error, std::fabs(state[i] - after[i]));
+        for (size_t i = 0; i < taps_state.size(); ++i) error = std::fmax(error, std::fabs(taps_state[i] - taps_after[i]));
+        expect(error < (one_tile ? 1e-300 : 1e-11), "the chain leaves the states of the calls");
+    }
+}
+
+// Steps that go sample by sample, over more than one tile.
+template <class Sample>
+class Recursion {
+public:
+    explicit Recursion(bool with_sos)
+        : state_(2 * 3 * 2), kept_(3 * delay), program_(dtype_of<Sample>, 4) {
+        const int32_t dtype = dtype_of<Sample>;
+        if (with_sos) program_.step(TORCHFX_STEP_sos, 0, 2, dtype, {address(sections), 2, 1, 1, address(state_)});
+        else program_.step(TORCHFX_STEP_gain, 0, 2, dtype, {address(factors_), 1, 1});
+        program_.step(TORCHFX_STEP_delay, 2, 3, dtype, {delay, address(kept_)})
+            .step(TORCHFX_STEP_gain, 3, 3, dtype, {address(factors_), 3, 1})
+            .step(TORCHFX_STEP_add, 3, 1, dtype, {0})
+            .step(TORCHFX_STEP_clamp, 1, 1, dtype, {bits(-1.0), bits(1.0)});
+    }
+    Recursion(const Recursion&) = delete;
+
+    // Of the samples [first, first + count).
+    int32_t run(const Signal<Sample>& x, Signal<Sample>& y, int64_t first, int64_t count) {
+        return torchfx_program_run(program_.words.data(), program_.size(), &x.values[static_cast<size_t>(first)], x.row, 1,
+                                   &y.values[static_cast<size_t>(first)], y.row, 3, count, never, 2);
+    }
+
+private:
+    static constexpr int64_t delay = 123;
+    const std::vector<double> factors_ = {0.5, 0.3, -0.7};
+    std::vector<double> state_;
+    std::vector<Sample> kept_;
+    Program program_;
+};
+
+template <class Sample>
+void any_blocks_equal_the_whole(bool with_sos) {
+    context = std::string("blocks, ") + (sizeof(Sample) == 4 ? "float32" : "float64");
+    const int64_t samples = 50000;
+    const Signal<Sample> x = Signal<Sample>::random(3, samples);
+    Signal<Sample> whole(3, samples), parts(3, samples);
+    expect(Recursion<Sample>(with_sos).run(x, whole, 0, samples) == TORCHFX_OK, "the whole is accepted");
+    Recursion<Sample> recursion(with_sos);
+    const int64_t lengths[] = {0, 1, 7, 1000, 30000};
+    bool accepted = true;
+    for (int64_t t = 0, i = 0, count; t < samples; t += count, ++i) {
+        count = std::min(lengths[i % 4 == 3 && i > 40 ? 4 : i % 4], samples - t);
+        accepted = accepted && recursion.run(x, parts, t, count) == TORCHFX_OK;
+    }
+    expect(accepted, "blocks are accepted");
+    expect(whole.values == parts.values, "blocks equal the whole to the bit");
+}
+
+void a_block_of_no_samples_is_no_error() {
+    context = "no samples";
+    const std::vector<double> taps = {1, 2, 3}, start = {4, 5};
+    std::vector<double> state = start;
+    const Program program =
+        Program(TORCHFX_F32).step(TORCHFX_STEP_fir, 0, 1, TORCHFX_F32, {address(taps), 3, 1, 1, address(state)});
+    expect(torchfx_program_run(program.words.data(), program.size(), nullptr, 0, 1, nullptr, 0, 1, 0, never, 1) == TORCHFX_OK,
+           "a block of no samples is accepted");
+    expect(state == start, "and changes no state");
+}
+
+// --- refusals ------------------------------------------------------------------------------------------
+
+// A program of all kinds, what it points to, and the damage a test does to it.
+class Victim {
+public:
+    Victim() : taps(5, 0.1), factors(2, 0.5), sos(sections), sos_state(2 * 2 * 2, 0.25), fir_state(2 * 4, 0.5), kept(2 * 3, 0.75f),
+               program(TORCHFX_F32, 4) {
+        program.step(TORCHFX_STEP_gain, 0, 2, TORCHFX_F32, {address(factors), 2, 1})
+            .step(TORCHFX_STEP_delay, 2, 3, TORCHFX_F32, {3, address(kept)})
+            .step(TORCHFX_STEP_add, 3, 1, TORCHFX_F32, {2})
+            .step(TORCHFX_STEP_widen, 1, 2, TORCHFX_F32)
+            .step(TORCHFX_STEP_fir, 2, 3, TORCHFX_F64, {address(taps), 5, 1, 1, address(fir_state)})
+            .step(TORCHFX_STEP_sos, 3, 2, TORCHFX_F64, {address(sos), 2, 1, 1, address(sos_state)})
+            .step(TORCHFX_STEP_narrow, 2, 1, TORCHFX_F64)
+            .step(TORCHFX_STEP_clamp, 1, 1, TORCHFX_F32, {bits(-1.0), bits(1.0)});
+    }
+    Victim(const Victim&) = delete;
+
+    int64_t& header(size_t word) { return program.words[word]; }
+    int64_t& word(size_t step, size_t word) { return program.words[program.records[step] + word]; }
+    int64_t& argument(size_t step, size_t argument) { return word(step, 5 + argument); }
+
+    std::vector<double> taps, factors, sos, sos_state, fir_state;
+    std::vector<float> kept;
+    Program program;
+};
+
+enum StepOf { gain, delay, add, widen, fir, sos, narrow, clamp };  // where in it
+
+void expect_refused(const char* what, int32_t status, const std::function<void(Victim&)>& harm) {
+    context = what;
+    Victim victim;
+    harm(victim);
+    const std::vector<double> sos_state = victim.sos_state, fir_state = victim.fir_state;
+    const std::vector<float> kept = victim.kept;
+    const Signal<float> x = Signal<float>::random(2, 50);
+    Signal<float> y(2, 50);
+    const std::vector<float> untouched = y.values;
+    expect(run(victim.program, x, y) == status, "a damaged program is refused, for its reason");
+    expect(y.values == untouched, "a refused program writes no sample");
+    expect(victim.sos_state == sos_state && victim.fir_state == fir_state && victim.kept == kept,
+           "a refused program changes no state");
+}
+
+void a_program_that_does_not_fit_together_is_refused() {
+    constexpr int64_t huge = std::numeric_limits<int64_t>::max();
+    const auto refused = [](const char* what, const std::function<void(Victim&)>& harm) {
+        expect_refused(what, TORCHFX_BAD_ARGUMENT, harm);
+    };
+    refused("no words", [](Victim& v) { v.program.words.clear(); });
+    refused("a header alone", [](Victim& v) { v.program.words.resize(3); });
+    refused("a word too few", [](Victim& v) { v.program.words.pop_back(); });
+    refused("a word too many", [](Victim& v) { v.program.words.push_back(0); });
+    for (int64_t dtype : {-1, 2}) refused("unknown dtype", [=](Victim& v) { v.header(0) = dtype; });
+    refused("the other dtype", [](Victim& v) { v.header(0) = TORCHFX_F64; });
+    for (int64_t steps : {int64_t{-1}, int64_t{0}, int64_t{7}, int64_t{9}, huge})
+        refused("number of steps", [=](Victim& v) { v.header(1) = steps; });
+    for (int64_t buffers : {int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{3}, int64_t{11}, huge})
+        refused("number of buffers", [=](Victim& v) { v.header(2) = buffers; });
+    for (size_t step = 0; step < 8; ++step) {
+        for (int64_t kind : {int64_t{-1}, int64_t{8}, huge}) refused("kind", [=](Victim& v) { v.word(step, 0) = kind; });
+        for (int64_t size : {int64_t{-1}, int64_t{0}, int64_t{4}, int64_t{11}, huge})
+            refused("record's size", [=](Victim& v) { v.word(step, 1) = size; });
+        for (int64_t source : {int64_t{-1}, int64_t{4}, huge}) refused("source", [=](Victim& v) { v.word(step, 2) = source; });
+        for (int64_t target : {int64_t{-1}, int64_t{0}, int64_t{4}, huge})
+            refused("target", [=](Victim& v) { v.word(step, 3) = target; });
+        for (int64_t dtype : {int64_t{-1}, int64_t{2}, huge}) refused("dtype", [=](Victim& v) { v.word(step, 4) = dtype; });
+        refused("the other dtype", [=](Victim& v) { v.word(step, 4) = 1 - v.word(step, 4); });
+    }
+    refused("another kind's size", [](Victim& v) { v.word(gain, 0) = TORCHFX_STEP_sos; });
+    refused("an unwritten source", [](Victim& v) { v.word(gain, 2) = 3; });
+    for (size_t step : {delay, widen, fir, sos, narrow})
+        refused("the source as target", [=](Victim& v) { v.word(step, 3) = v.word(step, 2); });
+    refused("doubles written to y", [](Victim& v) { v.word(sos, 3) = 1; });
+    refused("y never written", [](Victim& v) { v.word(add, 3) = 3, v.word(widen, 2) = 3, v.word(narrow, 3) = v.word(clamp, 2) = v.word(clamp, 3) = 3; });
+    for (int64_t second : {int64_t{-1}, int64_t{1}, int64_t{4}, huge})
+        refused("second source", [=](Victim& v) { v.argument(add, 0) = second; });
+    for (size_t argument : {0, 1, 2}) refused("gain of 0", [=](Victim& v) { v.argument(gain, argument) = 0; });
+    refused("a factor without a channel", [](Victim& v) { v.argument(gain, 1) = 3; });
+    for (size_t argument : {0, 1}) refused("delay of 0", [=](Victim& v) { v.argument(delay, argument) = 0; });
+    for (size_t argument : {0, 1, 2, 3, 4}) {
+        refused("fir of 0", [=](Victim& v) { v.argument(fir, argument) = 0; });
+        refused("sos of 0", [=](Victim& v) { v.argument(sos, argument) = 0; });
+    }
+    refused("a row of taps without a channel", [](Victim& v) { v.argument(fir, 2) = 3; });
+    refused("rows of sections without a channel", [](Victim& v) { v.argument(sos, 2) = 3; });
+}
+
+void coefficients_that_a_step_refuses_are_refused_before_any_step_runs() {
+    for (double bad : {nan, infinity}) {
+        expect_refused("taps", TORCHFX_NOT_FINITE, [=](Victim& v) { v.taps[3] = bad; });
+        expect_refused("sections", TORCHFX_NOT_FINITE, [=](Victim& v) { v.sos[10] = bad; });
+        expect_refused("factors", TORCHFX_NOT_FINITE, [=](Victim& v) { v.factors[1] = bad; });
+    }
+    for (size_t bound : {0, 1})
+        expect_refused("bounds", TORCHFX_NOT_FINITE, [=](Victim& v) { v.argument(clamp, bound) = bits(nan); });
+    expect_refused("a pole outside", TORCHFX_UNSTABLE, [](Victim& v) { v.sos[11] = 2; });
+}
+
+void arguments_of_the_call_are_checked() {
+    context = "arguments";
+    const Victim victim;
+    const Signal<float> x = Signal<float>::random(2, 50);
+    Signal<float> y(2, 50);
+    const std::vector<float> untouched = y.values;
+    const auto call = [&](const void* from, void* to, int64_t channels, int64_t samples, int32_t threads) {
+        return torchfx_program_run(victim.program.words.data(), victim.program.size(), from, x.row, 1, to, y.row, channels,
+                                   samples, never, threads);
+    };
+    const float* const in = x.values.data();
+    float* const out = y.values.data();
+    expect(call(nullptr, out, 2, 50, 1) == TORCHFX_BAD_ARGUMENT, "no x is refused");
+    expect(call(in, nullptr, 2, 50, 1) == TORCHFX_BAD_ARGUMENT, "no y is refused");
+    expect(call(in, out, 0, 50, 1) == TORCHFX_BAD_ARGUMENT, "no channels are refused");
+    expect(call(in, out, 2, -1, 1) == TORCHFX_BAD_ARGUMENT, "negative lengths are refused");
+    expect(call(in, out, 2, 50, 0) == TORCHFX_BAD_ARGUMENT, "no threads are refused");
+    expect(torchfx_program_run(nullptr, 10, in, x.row, 1, out, y.row, 2, 50, never, 1) == TORCHFX_BAD_ARGUMENT,
+           "no program is refused");
+    expect(y.values == untouched, "a refused call writes nothing");
+    expect(call(in, out, 2, 50, 1) == TORCHFX_OK && y.values != untouched, "the same program runs where nothing is wrong");
+}
+
+}  // namespace
+
+int main() {
+    with_every_isa([] {
+        every_step_equals_its_definition<float>();
+        every_step_equals_its_definition<double>();
+        a_chain_equals_the_single_calls();
+    });
+    widen_and_narrow_convert();
+    any_blocks_equal_the_whole<float>(true);
+    any_blocks_equal_the_whole<double>(false);
+    a_block_of_no_samples_is_no_error();
+    a_program_that_does_not_fit_together_is_refused();
+    coefficients_that_a_step_refuses_are_refused_before_any_step_runs();
+    arguments_of_the_call_are_checked();
+    return report();
+}
