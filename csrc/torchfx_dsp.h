@@ -127,9 +127,9 @@ TORCHFX_API int32_t torchfx_fir_backward_taps(
 //   dtype of x and y, number of steps, number of buffers, and for each step, in the order they run,
 //   kind, words of this record, source buffer, target buffer, dtype of the source's samples, arguments
 //
-// Buffer 0 is x, 1 is y, those from 2 on are temporaries that the call provides. A step reads a buffer as the dtype it was
-// last written with. x is never written; y is written at least once, and holds x's dtype. gain, clamp and add may have their
-// source as target.
+// Buffer 0 is x, 1 is y, those from 2 on are temporaries that the call provides. A step reads a buffer as the dtype it
+// was last written with. x is never written. y is written at least once, and holds x's dtype. gain, clamp and add may have
+// their source as target.
 //
 // kind, by its place here, from 0: arguments
 //   sos     sos, sections, sos_rows, sos_repeat, state (sections, channels, 2)

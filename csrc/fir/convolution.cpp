@@ -32,7 +32,8 @@ public:
           results_(job.output.length + job.output.tail_length) {}
 
     void run() {
-        const FirPlan plan = plan_fir({job_.channels, results_, job_.filters.length, job_.filters.rows.count}, job_.threads);
+        const FirShape shape = {job_.channels, results_, job_.filters.length, job_.filters.rows.count};
+        const FirPlan plan = plan_fir(shape, job_.threads);
         if (plan.fft_size == 0) run_direct(plan.threads);
         else run_fft(plan.fft_size, plan.threads);
         if (!finite_) add_not_finite(job_);
@@ -56,8 +57,8 @@ private:
                 const int64_t count = std::min(direct_tile, results_ - first);
                 const Tile out = {space.data() + inputs, lanes_, first, count};
                 const int64_t computed = whole_vectors(count);
-                fir_.load(signal_of(c), first + job_.origin - length + 1, whole_vectors(computed + length - 1), space.data(),
-                          lanes_);
+                fir_.load(signal_of(c), first + job_.origin - length + 1, whole_vectors(computed + length - 1),
+                          space.data(), lanes_);
                 fir_.filter(space.data(), job_.filters.of(c), length, out.data, computed);
                 finish(out, c);
             }

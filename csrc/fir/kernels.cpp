@@ -199,9 +199,12 @@ void add_windows(const double* balance, const int32_t* counts, int64_t window, S
 void add_not_finite(const double* balance, const int32_t* counts, int64_t window, const FirOutput& output, int64_t first,
                     int64_t count) {
     const int64_t in_block = clamped(output.length - first, 0, count);
-    if (output.dtype == TORCHFX_F32) add_windows(balance, counts, window, static_cast<float*>(output.data) + first, in_block);
-    else add_windows(balance, counts, window, static_cast<double*>(output.data) + first, in_block);
-    add_windows(balance + in_block, counts + in_block, window, output.tail + first + in_block - output.length,
+    if (in_block > 0 && output.dtype == TORCHFX_F32)
+        add_windows(balance, counts, window, static_cast<float*>(output.data) + first, in_block);
+    else if (in_block > 0)
+        add_windows(balance, counts, window, static_cast<double*>(output.data) + first, in_block);
+    if (in_block == count) return;
+    add_windows(balance + in_block, counts + in_block, window, output.tail + (first + in_block - output.length),
                 count - in_block);
 }
 

@@ -12,8 +12,11 @@ namespace {
 
 constexpr int64_t x_buffer = 0, y_buffer = 1, first_temporary = 2, program_header = 3;
 
-// Samples of a tile over all channels and temporaries: doubles that stay in a second-level cache of 1 MiB.
+// Samples of a tile over all channels and temporaries, for each thread: doubles that stay in a second-level cache of
+// 1 MiB.
+// For more than four threads the temporaries would exceed the memory that is kept between calls (workspace.h).
 constexpr int64_t tile_samples = 1 << 17;
+constexpr int most_tile_threads = 4;
 
 struct Program {
     const int64_t* words;
@@ -83,7 +86,8 @@ int32_t check_program(const Program& program, int64_t channels) {
 
 int64_t tile_length(const Program& program, int64_t channels, int64_t samples, int threads) {
     if (program.steps() == 1) return samples;
-    int64_t length = std::max<int64_t>(1024, threads * tile_samples / (channels * std::max<int64_t>(2, program.temporaries())));
+    const int64_t rows = channels * std::max<int64_t>(2, program.temporaries());
+    int64_t length = std::max<int64_t>(1024, std::min(threads, most_tile_threads) * tile_samples / rows);
     program.for_steps([&](const Step& step, const StepKind& kind) {
         if (kind.shortest_tile) length = std::max(length, kind.shortest_tile(step));
         return TORCHFX_OK;
