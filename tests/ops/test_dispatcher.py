@@ -53,7 +53,7 @@ def test_opcheck_of_recording_and_what_it_is_for(with_state):
     torch.library.opcheck(operators.sos_forward_recording.default, (x, SOS, state))
     y, after, checkpoints = operators.sos_forward_recording(x, SOS, state)
     for kept in (None, checkpoints):
-        arguments = (y, after, x, SOS, state, 1024, True, True, kept)
+        arguments = (y, after, x, SOS, state, kept, 1024, True, True, True)
         torch.library.opcheck(operators.sos_backward.default, arguments)
 
 

@@ -7,9 +7,7 @@ from torch.autograd import gradcheck, gradgradcheck
 import torchfx as fx
 from torchfx import _ops
 from torchfx._ops.fir import gradient as fir_gradient
-from torchfx._ops.fir.autograd import fir_forward
 from torchfx._ops.sos import gradient as sos_gradient
-from torchfx._ops.sos.autograd import sos_forward
 
 SOS = torch.tensor([[0.2, 0.3, 0.1, 1.0, -0.5, 0.3], [1.0, -1.0, 0.2, 2.0, 0.4, 0.1], [0.5, 0.5, 0.0, 1.0, 0.2, 0.0]])
 
@@ -51,12 +49,14 @@ def test_native_cascade_gradient_equals_the_definition(time, channels, dtype):
         t.detach() for t in tensors((channels, time), (channels, time), (3, channels, 2), (3, channels, 2))
     )
     x, grad_y, sos = x.to(dtype), grad_y.to(dtype), SOS.double()
-    definition = sos_gradient.backward(sos_forward, grad_y, grad_state, x, sos, state)
+    definition = sos_gradient.backward(_ops.operators["sos_forward"], (x, sos, state, 1024), (grad_y, grad_state))
     *forward, checkpoints = torch.ops.torchfx_ext.sos_forward_recording(x, sos, state)
     for found, expected in zip(forward, torch.ops.torchfx_ext.sos_forward(x, sos, state), strict=True):
         assert torch.allclose(found, expected)
     for kept in (None, checkpoints):
-        native = torch.ops.torchfx_ext.sos_backward(grad_y, grad_state, x, sos, state, checkpoints=kept)
+        native = torch.ops.torchfx_ext.sos_backward(
+            grad_y, grad_state, x, sos, state, kept, 1024, True, True, True
+        )
         for found, expected in zip(native, definition, strict=True):
             scale = expected.abs().max()
             assert float((found - expected).abs().max() / scale) < (2e-7 if found.dtype == torch.float32 else 1e-10)
@@ -70,19 +70,19 @@ def test_native_cascade_gradient_at_any_gain(gains):
     sos[0, 0] = gains[0]
     sos[1, :3] *= gains[1]
     grad_state = torch.zeros(2, 2, 2, dtype=torch.float64)
-    native = torch.ops.torchfx_ext.sos_backward(grad_y, grad_state, x, sos)
-    for found, expected in zip(
-        native, sos_gradient.backward(sos_forward, grad_y, grad_state, x, sos, None), strict=True
-    ):
+    native = torch.ops.torchfx_ext.sos_backward(grad_y, grad_state, x, sos, None, None, 1024, True, True, True)
+    definition = sos_gradient.backward(_ops.operators["sos_forward"], (x, sos, None, 1024), (grad_y, grad_state))
+    for found, expected in zip(native, definition, strict=True):
         assert float((found - expected).abs().max()) <= 2e-7 * float(expected.abs().max())
 
 
 def test_checkpoints_of_another_signal_are_refused():
     x, y, sos = torch.zeros(2, 1100), torch.zeros(2, 1200), SOS.double()
     _, after, checkpoints = torch.ops.torchfx_ext.sos_forward_recording(y, sos)
+    backward = torch.ops.torchfx_ext.sos_backward
     with pytest.raises(fx.TorchFXError, match=r"shape \(2, 3, 3, 2\)"):
-        torch.ops.torchfx_ext.sos_backward(x, after, x, sos, checkpoints=torch.zeros(2, 2, 3, 2).double())
-    torch.ops.torchfx_ext.sos_backward(x, after, x, sos, checkpoints=checkpoints)
+        backward(x, after, x, sos, None, torch.zeros(2, 2, 3, 2).double(), 1024, True, True, True)
+    backward(x, after, x, sos, None, checkpoints, 1024, True, True, True)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -91,15 +91,16 @@ def test_checkpoints_of_another_signal_are_refused():
 def test_native_response_gradient_equals_the_definition(time, taps, dtype):
     x, grad_y, grad_state, b = (t.detach() for t in tensors((3, time), (3, time), (3, taps - 1), (taps,)))
     x, grad_y = x.to(dtype), grad_y.to(dtype)
-    native = torch.ops.torchfx_ext.fir_backward(grad_y, grad_state, x, b)
-    for found, expected in zip(native, fir_gradient.backward(fir_forward, grad_y, grad_state, x, b), strict=True):
+    native = torch.ops.torchfx_ext.fir_backward(grad_y, grad_state, x, b, True, True, True)
+    definition = fir_gradient.backward(_ops.operators["fir_forward"], (x, b, None), (grad_y, grad_state))
+    for found, expected in zip(native, definition, strict=True):
         scale = expected.abs().max() if expected.numel() else 1.0
         assert found.shape == expected.shape
         assert float((found - expected).abs().sum() / scale) / max(expected.numel(), 1) < (
             2e-7 if found.dtype == torch.float32 else 1e-11
         )
     for need_x, need_taps in ((True, False), (False, True)):
-        partial = torch.ops.torchfx_ext.fir_backward(grad_y, grad_state, x, b, need_x, need_taps)
+        partial = torch.ops.torchfx_ext.fir_backward(grad_y, grad_state, x, b, need_x, need_taps, True)
         for found, expected, needed in zip(partial, native, (need_x, need_taps, True), strict=True):
             assert torch.equal(found, expected) if needed else found.numel() == 0
 
@@ -108,7 +109,7 @@ def test_gradients_flow_through_lowered_chains():
     taps = torch.tensor([0.5, 0.25, 0.125], dtype=torch.float64, requires_grad=True)
     (x,) = tensors((2, 200))
     chain = fx.filter.HiButterworth(80, fs=48000) | fx.filter.FIR(taps) | fx.effect.Gain(2.0)
-    parameter = chain[1].taps
+    parameter = chain[1].b
     chain(x).square().sum().backward()
     expected_x, expected_taps = x.grad.clone(), parameter.grad.clone()
     x.grad = parameter.grad = None

@@ -4,13 +4,13 @@ import pytest
 import torch
 from scipy import signal
 
+from operators import forms
 from oracle import LENGTHS, bound, deviation, exact_fir, exact_sos
 from torchfx import _ops
-from torchfx._ops.lti.operator import lti_forward, lti_forward_native, one_after_the_other
 from torchfx.errors import ArgumentError
 
 SOS = signal.cheby1(5, 0.5, 3000, fs=48000, output="sos")
-FORMS = [lti_forward_native, one_after_the_other]
+FORMS = forms("lti_forward", "composite")
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -42,10 +42,10 @@ def test_gradients_and_transforms_take_the_two_operators(rng):
     x = torch.from_numpy(rng.standard_normal((4, 300)))
     b, sos = torch.from_numpy(rng.standard_normal(5)), torch.from_numpy(SOS)
     assert torch.autograd.gradcheck(
-        lambda x, b: lti_forward(x, b, sos), (x[:, :7].clone().requires_grad_(), b.clone().requires_grad_())
+        lambda x, b: _ops.lti_forward(x, b, sos), (x[:, :7].clone().requires_grad_(), b.clone().requires_grad_())
     )
-    expected, _ = _ops.parallel_iir_forward(x, sos, taps=b)
-    assert torch.allclose(torch.func.vmap(lambda v: _ops.parallel_iir_forward(v, sos, taps=b)[0])(x), expected)
+    expected, _, _ = _ops.lti_forward(x, b, sos)
+    assert torch.allclose(torch.func.vmap(lambda v: _ops.lti_forward(v, b, sos)[0])(x), expected)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -5,13 +5,14 @@ import pytest
 import torch
 from scipy import signal
 
+from operators import backend, forms
 from oracle import LENGTHS, bound, deviation, exact_sos
 from torchfx import _ops
 from torchfx._ops import native
-from torchfx._ops.sos.operator import sos_forward_native, sos_forward_reference
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
-FORMS = [sos_forward_native, sos_forward_reference]
+FORMS = forms("sos_forward")
+reference = backend("sos_forward", "reference")
 DTYPES = [torch.float32, torch.float64]
 CHAIN = np.concatenate(
     [
@@ -65,7 +66,7 @@ def test_random_designs_and_views_are_exact(seed, dtype):
 def test_reference_is_as_exact(seed, dtype):
     rng = np.random.default_rng(1000 + seed)
     sos, x = design(rng), view(rng, dtype)[..., :20_000]
-    y, _ = sos_forward_reference(x, torch.from_numpy(sos), None, 512)
+    y, _ = reference(x, torch.from_numpy(sos), None, 512)
     assert deviation(y, exact_sos(sos, x.numpy())) < bound(dtype)
 
 
@@ -139,7 +140,7 @@ def test_nan_spreads_to_what_follows_in_its_channel_only(rng, form):
     y, _ = form(x, torch.from_numpy(CHAIN), None, 256)
     others = [c for c in range(9) if c != 4]
     assert torch.allclose(y[others], clean[others], atol=1e-12, rtol=0)
-    if form is sos_forward_native and native.library is not None:
+    if "reference" not in form.__name__:
         assert torch.allclose(y[4, :3000], clean[4, :3000], atol=1e-12, rtol=0)
     assert y[4, 3000:].isnan().all()
 
@@ -193,9 +194,7 @@ def test_bad_coefficients_raise(form, change, message):
         (torch.zeros(2, 10, dtype=torch.bfloat16), ArgumentTypeError, "got torch.bfloat16"),
         (torch.zeros(2, 10, dtype=torch.int32), ArgumentTypeError, "got torch.int32"),
         (torch.zeros(2, 10, dtype=torch.complex64), ArgumentTypeError, "got torch.complex64"),
-        (torch.zeros(2, 0), ArgumentError, r"empty shape \(2, 0\)"),
-        (torch.zeros(0, 5), ArgumentError, r"empty shape \(0, 5\)"),
-        (torch.zeros(()), ArgumentError, r"empty shape \(\)"),
+        (torch.zeros(()), ArgumentError, "x must have the shape"),
     ],
 )
 def test_bad_signals_raise(form, x, error, message):
@@ -206,7 +205,7 @@ def test_bad_signals_raise(form, x, error, message):
 @pytest.mark.parametrize(
     ("sos", "state", "error", "message"),
     [
-        (torch.zeros(6).double(), None, ArgumentError, r"shape \(sections >= 1, 6\), got \(6,\)"),
+        (torch.zeros(6).double(), None, ArgumentError, r"shape \(..., sections >= 1, 6\), got \(6,\)"),
         (torch.zeros(0, 6).double(), None, ArgumentError, r"got \(0, 6\)"),
         (torch.zeros(1, 6), None, ArgumentTypeError, "sos must be float64, got torch.float32"),
         (

@@ -1,0 +1,43 @@
+"""One backend of an operator at a time, past whatever chooses between them."""
+
+from importlib import import_module
+
+import pytest
+import torch
+
+from torchfx._ops import native
+
+
+def backend(name, file):
+    """Return the function of `_ops/<folder>/<file>.py`, which allocates its results and checks its arguments first.
+
+    Args:
+        name: the operator, "sos_forward".
+        file: "cpu", "triton", "reference" or "composite".
+    """
+    folder = f"torchfx._ops.{name.partition('_')[0]}"
+    [operator] = [found for found in import_module(f"{folder}.schema").OPERATORS if found.name == name]
+    defaults = {argument.name: argument.default_value for argument in torch._C.parse_schema(operator.schema).arguments}
+
+    def run(*arguments):
+        arguments = (*arguments, *list(defaults.values())[len(arguments) :])
+        function = getattr(import_module(f"{folder}.{file}"), name)
+        results = [torch.empty(shape, dtype=dtype) for shape, dtype in operator.shapes(*arguments)]
+        if file == "composite":
+            from torchfx._ops import operators
+
+            return function(operators, *arguments)
+        function(*arguments, *results)
+        return results
+
+    run.__name__ = f"{name}_{file}"
+    return run
+
+
+def forms(name, other="reference"):
+    """Return what to parametrize with: the native backend, where there is one, and the other."""
+    skip = pytest.mark.skipif(native.library is None, reason="needs the native library")
+    return [
+        pytest.param(backend(name, "cpu"), id="native", marks=skip),
+        pytest.param(backend(name, other), id=other),
+    ]
