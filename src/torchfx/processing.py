@@ -60,8 +60,8 @@ def plan_outputs(sources: Sequence[Path], output: Path) -> list[tuple[Path, Path
 def process_files(jobs: Sequence[tuple[Path, Path]], module: nn.Module, overwrite: bool = False) -> Iterator[Outcome]:
     """Run each (source, target) through the module and yield what became of it; no failure stops the rest.
 
-    Outputs keep their source's encoding where the format is the same. Existing targets are left alone unless
-    `overwrite` is set.
+    Outputs keep their source's bit depth where their format can (`audio_io.kept_encoding`). Existing targets are left
+    alone unless `overwrite` is set.
     """
     for source, target in jobs:
         with warnings.catch_warnings(record=True) as caught:
@@ -81,13 +81,13 @@ def _process(source: Path, target: Path, module: nn.Module, overwrite: bool) -> 
         raise AudioFileError(f"cannot write {target}: {error.strerror}") from error
     if taken and not overwrite:
         raise ArgumentError(f"{target} exists already; --force overwrites it")
-    header = audio_io.info(source)
-    same_format = audio_io.FORMATS.get(target.suffix.lower()) == header.format
-    result = Wave.from_file(source) | module
+    with audio_io.Reader(source) as file:  # opened once: a pipe can be read only once
+        encoding = audio_io.kept_encoding(target, file.info)
+        result = Wave(file.read(file.frames), file.fs) | module
     try:
         target.parent.mkdir(exist_ok=True)
     except OSError as error:
         reason = f"{target.parent} is a file" if target.parent.is_file() else error.strerror
         raise AudioFileError(f"cannot write {target}: {reason}") from error
-    result.save(target, encoding=header.encoding if same_format else None)
+    result.save(target, encoding=encoding)
     return result.duration()
