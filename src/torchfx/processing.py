@@ -13,8 +13,7 @@ from torch import nn
 from torchfx import audio_io
 from torchfx.core.wave import Wave
 from torchfx.errors import ArgumentError, AudioFileError, StreamError, TorchFXError
-from torchfx.realtime import FileReport, process_file
-from torchfx.realtime.files import NotFinite
+from torchfx.realtime.files import FileReport, NotFinite, process_reader
 
 __all__ = ["Outcome", "plan_outputs", "process_files"]
 
@@ -93,25 +92,25 @@ def _process(source: Path, target: Path, module: nn.Module, overwrite: bool) -> 
         raise AudioFileError(f"cannot write {target}: {error.strerror}") from error
     if taken and not overwrite:
         raise ArgumentError(f"{target} exists already; --force overwrites it")
-    header = audio_io.info(source)  # before a folder is made for nothing
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = f"{target.parent} is a file" if target.parent.is_file() else error.strerror
-        raise AudioFileError(f"cannot write {target}: {reason}") from error
-    try:
-        return process_file(module, source, target)
-    except StreamError:
-        return _process_whole(source, target, module, header)
+    with audio_io.Reader(source) as reader:  # once: a pipe cannot be read again, and no folder is made for nothing
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            reason = f"{target.parent} is a file" if target.parent.is_file() else error.strerror
+            raise AudioFileError(f"cannot write {target}: {reason}") from error
+        try:
+            return process_reader(module, reader, target)
+        except StreamError:
+            return _process_whole(module, reader, target)
 
 
-def _process_whole(source: Path, target: Path, module: nn.Module, header: audio_io.AudioInfo) -> FileReport:
-    wave = Wave.from_file(source)
+def _process_whole(module: nn.Module, reader: audio_io.Reader, target: Path) -> FileReport:
+    wave = Wave(reader.part(), reader.fs, metadata={"tags": reader.tags})
     result = wave | module
     found = []
     for each in (wave, result):
         bad = NotFinite()
         bad.look(each.ys)
         found.append(bad.found)
-    result.save(target, encoding=audio_io.kept_encoding(target, header))
+    result.save(target, encoding=audio_io.kept_encoding(target, reader.info))
     return FileReport(len(result), result.fs, result.channels(), 1, *found)

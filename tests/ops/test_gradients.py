@@ -54,9 +54,7 @@ def test_native_cascade_gradient_equals_the_definition(time, channels, dtype):
     for found, expected in zip(forward, torch.ops.torchfx_ext.sos_forward(x, sos, state), strict=True):
         assert torch.allclose(found, expected)
     for kept in (None, checkpoints):
-        native = torch.ops.torchfx_ext.sos_backward(
-            grad_y, grad_state, x, sos, state, kept, 1024, True, True, True
-        )
+        native = torch.ops.torchfx_ext.sos_backward(grad_y, grad_state, x, sos, state, kept, 1024, True, True, True)
         for found, expected in zip(native, definition, strict=True):
             scale = expected.abs().max()
             assert float((found - expected).abs().max() / scale) < (2e-7 if found.dtype == torch.float32 else 1e-10)

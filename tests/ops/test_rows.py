@@ -90,7 +90,7 @@ def test_gradients_of_rows_against_finite_differences(name, signal, own, generat
 
 @pytest.mark.parametrize("name", CASES)
 def test_rows_that_do_not_fit_are_refused(name, generator):
-    make, core, _ = CASES[name]
+    make, _core, _ = CASES[name]
     rest = (None, 1024) if name == "sos_forward" else (None,)
     with pytest.raises(ArgumentError, match=r"broadcast with the signal's \(2, 3\), got \(4,\)"):
         _ops.operators[name](torch.zeros(2, 3, 10), make((4,), generator), *rest)
@@ -136,7 +136,10 @@ def test_results_are_written_where_they_are_wanted(name, contiguous, generator):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (torch.empty(2, 9), r"out\[0\] must be torch.float32 of shape \(2, 10\) on cpu, got torch.float32 of shape \(2, 9\)"),
+        (
+            torch.empty(2, 9),
+            r"out\[0\] must be torch.float32 of shape \(2, 10\) on cpu, got torch.float32 of shape \(2, 9\)",
+        ),
         (torch.empty(2, 10, dtype=torch.float64), r"got torch.float64 of shape \(2, 10\)"),
     ],
 )
@@ -186,7 +189,7 @@ def test_half_precision_under_autocast_runs_in_float32(dtype, generator):
 @pytest.mark.skipif(native.library is None, reason="compares the kernel with the dispatcher's way to it")
 @pytest.mark.parametrize("name", CASES)
 def test_the_short_way_is_the_dispatchers(name, generator):
-    make, _, state_shape = CASES[name]
+    make, _, _state_shape = CASES[name]
     x, coefficients = torch.randn(3, 5000, generator=generator), make((3,), generator)
     rest = (None, 1024) if name == "sos_forward" else (None,)
     short = _ops.operators[name](x, coefficients, *rest)

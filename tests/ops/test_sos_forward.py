@@ -8,7 +8,6 @@ from scipy import signal
 from operators import backend, forms
 from oracle import LENGTHS, bound, deviation, exact_sos
 from torchfx import _ops
-from torchfx._ops import native
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
 FORMS = forms("sos_forward")

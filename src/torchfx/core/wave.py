@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
@@ -84,7 +84,7 @@ class Wave:
             ArgumentError: frame_offset or num_frames out of range.
         """
         with audio_io.Reader(source) as reader:
-            ys = audio_io.read_all(reader, frame_offset, num_frames)
+            ys = reader.part(frame_offset, num_frames)
             metadata: dict[str, Any] = {"format": reader.format, "encoding": reader.encoding, "bits": reader.bits}
             if reader.tags:
                 metadata["tags"] = reader.tags
@@ -178,12 +178,16 @@ class Wave:
         format: str | None = None,
         encoding: str | None = None,
         bits_per_sample: int | None = None,
+        tags: Mapping[str, str] | None = None,
     ) -> None:
-        """Write a file; the suffix decides the format, and tags from the metadata go along.
+        """Write a file; the suffix decides the format.
 
-        See `torchfx.audio_io.save` for the arguments and errors.
+        See `torchfx.audio_io.save` for the arguments and errors. Without `tags`, those that `from_file` has left in
+        the metadata are written, as far as the format has a place for them.
         """
-        audio_io.save(target, self.ys, self.fs, format, encoding, bits_per_sample, tags=self.metadata.get("tags"))
+        if tags is None and isinstance(self.metadata.get("tags"), Mapping):
+            tags = audio_io.kept_tags(target, self.metadata["tags"], format)
+        audio_io.save(target, self.ys, self.fs, format, encoding, bits_per_sample, tags)
 
     def __or__(self, module: object) -> Wave:
         """Run the samples through a module, now; containers are lowered first. A function is called on them."""

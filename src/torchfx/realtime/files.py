@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import BinaryIO
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +21,7 @@ __all__ = ["FileReport", "NotFinite", "StreamProcessor", "process_file"]
 
 BLOCK = 1 << 16  # frames: two channels and what lies between steps stay in a second-level cache
 
-Path = str | os.PathLike[str]
+File = str | os.PathLike[str] | BinaryIO
 Progress = Callable[[int, int], object]
 
 
@@ -52,8 +53,8 @@ class FileReport:
 
 def process_file(
     processor: nn.Module,
-    source: Path,
-    target: Path,
+    source: File,
+    target: File,
     block: int = BLOCK,
     progress: Progress | None = None,
     format: str | None = None,
@@ -67,8 +68,8 @@ def process_file(
 
     Args:
         processor: a filter, an effect, a chain.
-        source: the file to read.
-        target: the file to write; it appears when it is complete, and may be the source.
+        source: the file to read, a path or a binary file object.
+        target: the file to write, likewise; it appears when it is complete, and may be the source.
         block: how many frames to read at a time, >= 1; the result does not depend on it.
         progress: called with (frames done, frames in all), all passes counted.
         format, encoding, bits_per_sample: as in `torchfx.audio_io.save`; by default the suffix decides the format, and
@@ -88,31 +89,37 @@ def process_file(
         (48000, 2)
     """
     whole_number("block", block, 1)
-    chain = processor if runs_children(processor, called=True) or kind_of(processor) == "parallel" else None
     with audio_io.Reader(source) as reader:
-        plan = plan_of(chain if chain is not None else FilterChain(processor), reader.fs)
-        for step in plan.steps:
-            if step.refusal and not step.measures:
-                raise StreamError(step.refusal)
-        if encoding is None and bits_per_sample is None:
-            encoding = audio_io.kept_encoding(target, reader.info, format)
-        fs = plan.output_rate or reader.fs
-        frames = round(reader.frames * fs / reader.fs)
-        (channels,) = plan.leading((reader.channels,))
-        work = _Work(plan, reader, block, progress)
-        with audio_io.Writer(
-            target,
-            fs,
-            channels,
-            format,
-            encoding,
-            bits_per_sample,
-            tags=reader.tags,
-            double=reader.double,
-            frames=frames,
-        ) as writer:
-            for y in work.results():
-                writer.write(y)
+        return process_reader(processor, reader, target, block, progress, format, encoding, bits_per_sample)
+
+
+def process_reader(
+    processor: nn.Module,
+    reader: audio_io.Reader,
+    target: File,
+    block: int = BLOCK,
+    progress: Progress | None = None,
+    format: str | None = None,
+    encoding: str | None = None,
+    bits_per_sample: int | None = None,
+) -> FileReport:
+    """Do what `process_file` does with a file that is open."""
+    chain = processor if runs_children(processor, called=True) or kind_of(processor) == "parallel" else None
+    plan = plan_of(chain if chain is not None else FilterChain(processor), reader.fs)
+    for step in plan.steps:
+        if step.refusal and not step.measures:
+            raise StreamError(step.refusal)
+    if encoding is None and bits_per_sample is None:
+        encoding = audio_io.kept_encoding(target, reader.info, format)
+    fs = plan.output_rate or reader.fs
+    frames = round(reader.frames * fs / reader.fs)
+    (channels,) = plan.leading((reader.channels,))
+    tags = audio_io.kept_tags(target, reader.tags, format)
+    double = reader.encoding == "DOUBLE"
+    work = _Work(plan, reader, block, progress)
+    with audio_io.Writer(target, fs, channels, format, encoding, bits_per_sample, tags, double) as writer:
+        for y in work.results():
+            writer.write(y)
     return FileReport(frames, fs, channels, work.passes, work.bad_in.found, work.bad_out.found)
 
 
@@ -128,7 +135,7 @@ class StreamProcessor:
         """Keep both."""
         self.processor, self.chunk_size = processor, whole_number("chunk_size", chunk_size, 1)
 
-    def process_file(self, source: Path, target: Path, progress: Progress | None = None) -> FileReport:
+    def process_file(self, source: File, target: File, progress: Progress | None = None) -> FileReport:
         """Run a file through the processor; see `torchfx.realtime.process_file`."""
         return process_file(self.processor, source, target, self.chunk_size, progress)
 

@@ -1,0 +1,23 @@
+"""Audio files, whole or block by block.
+
+The suffix decides the format, outputs appear whole or not at all, and every error fits one line.
+"""
+
+from torchfx.audio_io.formats import FORMATS, AudioInfo, kept_encoding
+from torchfx.audio_io.reader import Reader, info, load
+from torchfx.audio_io.tags import TAGS, kept_tags
+from torchfx.audio_io.writer import ClippingWarning, Writer, save
+
+__all__ = [
+    "FORMATS",
+    "TAGS",
+    "AudioInfo",
+    "ClippingWarning",
+    "Reader",
+    "Writer",
+    "info",
+    "kept_encoding",
+    "kept_tags",
+    "load",
+    "save",
+]

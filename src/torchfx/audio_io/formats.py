@@ -1,0 +1,194 @@
+"""Formats and encodings: which suffix names which, what each holds, and which encoding keeps a file's bit depth."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+from torchfx.audio_io.messages import shown
+from torchfx.checks import sample_rate, whole_number
+from torchfx.errors import ArgumentError
+
+__all__ = [
+    "BITS",
+    "FORMATS",
+    "INTEGERS",
+    "AudioInfo",
+    "check_channels",
+    "file_rate",
+    "kept_encoding",
+    "long_format",
+    "named_encoding",
+    "named_format",
+    "output_format",
+]
+
+FORMATS = {
+    ".wav": "WAV", ".flac": "FLAC", ".ogg": "OGG", ".oga": "OGG", ".mp3": "MP3", ".aiff": "AIFF", ".aif": "AIFF",
+}  # fmt: skip
+DEFAULT_ENCODING = {
+    "WAV": "FLOAT",
+    "FLAC": "PCM_24",
+    "OGG": "VORBIS",
+    "MP3": "MPEG_LAYER_III",
+    "AIFF": "PCM_24",
+}
+MOST_CHANNELS = {"WAV": 1024, "FLAC": 8, "OGG": 255, "MP3": 2, "AIFF": 1024}
+# Hz. libsndfile 1.2.2 ends in a segmentation fault beyond Vorbis' limits of channels and rate, and writes 800 MHz into
+# an AIFF from 2^30 Hz on.
+HIGHEST_RATE = {"OGG": 200_000, "AIFF": (1 << 30) - 1}
+LONGEST_HEADER = 1 << 16  # bytes, with all tags at their longest
+COUNTABLE = (1 << 32) - LONGEST_HEADER  # bytes of samples: WAV and AIFF count theirs in 32 bits
+INTEGERS = {"PCM_S8": 8, "PCM_U8": 8, "PCM_16": 16, "PCM_24": 24, "PCM_32": 32}
+BITS = {
+    **INTEGERS, "FLOAT": 32, "DOUBLE": 64, "ALAC_16": 16, "ALAC_20": 20, "ALAC_24": 24, "ALAC_32": 32,
+    "DWVW_12": 12, "DWVW_16": 16, "DWVW_24": 24, "DPCM_8": 8, "DPCM_16": 16,
+}  # fmt: skip
+# The integers that every reader of a format knows, narrow to wide. AIFF-C's unsigned bytes are not among them.
+COMMON_INTEGERS = {
+    "WAV": ("PCM_U8", "PCM_16", "PCM_24", "PCM_32"),
+    "FLAC": ("PCM_S8", "PCM_16", "PCM_24"),
+    "AIFF": ("PCM_S8", "PCM_16", "PCM_24", "PCM_32"),
+}
+WITH_FLOATS = {"WAV", "AIFF"}
+# libsndfile 1.2.2 lists these encodings and refuses to write them.
+UNWRITABLE = {
+    "WAV": {"MPEG_LAYER_III"},
+    "MP3": {"MPEG_LAYER_I", "MPEG_LAYER_II"},
+    "AIFF": {"DWVW_12", "DWVW_16", "DWVW_24"},
+}
+
+
+@dataclass(frozen=True)
+class AudioInfo:
+    """What a file says of itself.
+
+    Attributes:
+        fs: sample rate, Hz.
+        channels: number of channels.
+        frames: samples per channel.
+        format: container, such as "WAV".
+        encoding: how samples are held, such as "PCM_16".
+        tags: its texts by name, such as "title"; see `torchfx.audio_io.TAGS`.
+    """
+
+    fs: int
+    channels: int
+    frames: int
+    format: str
+    encoding: str
+    tags: dict[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def bits(self) -> int | None:
+        """Bits per sample, or None where the encoding is lossy."""
+        return BITS.get(self.encoding)
+
+
+def kept_encoding(path: str | os.PathLike[str] | BinaryIO, source: AudioInfo, format: str | None = None) -> str:
+    """Return the encoding of an output that keeps the bit depth of its source.
+
+    It is the source's own encoding in the source's format. In another format it is the narrowest integers that hold the
+    source's integers, else the widest integers; floats stay floats in WAV and AIFF. A lossy source, and a lossy output,
+    gets the default encoding.
+
+    Args:
+        path: the output, whose suffix decides its format.
+        source: what was read.
+        format: the output's format, instead of the suffix.
+
+    Returns:
+        The encoding to pass to `save` or `Writer`.
+
+    Raises:
+        ArgumentError: an unknown format.
+    """
+    container = output_format(path, format)
+    if container == source.format and source.encoding in _writable(container):
+        return source.encoding
+    if source.bits is None or container not in COMMON_INTEGERS:
+        return DEFAULT_ENCODING[container]
+    if source.encoding in {"FLOAT", "DOUBLE"} and container in WITH_FLOATS:
+        return source.encoding
+    integers = COMMON_INTEGERS[container]
+    return next((encoding for encoding in integers if INTEGERS[encoding] >= source.bits), integers[-1])
+
+
+def output_format(path: str | os.PathLike[str] | BinaryIO, format: str | None) -> str:
+    """Return the format of an output, a path or a file object that may have a name, or raise."""
+    named = path if isinstance(path, (str, os.PathLike)) else getattr(path, "name", "")
+    suffix = os.path.splitext(os.fsdecode(named) if isinstance(named, (str, os.PathLike)) else "")[1]  # noqa: PTH122
+    return named_format(suffix, format, shown(path))
+
+
+def named_format(suffix: str, name: str | None, path: str) -> str:
+    """Return the format that `name` names, or `suffix` where there is no name, or raise."""
+    if name is None:
+        container = FORMATS.get(suffix.lower())
+        if container is None:
+            raise ArgumentError(f"path must end in one of {', '.join(FORMATS)} (or pass format=), got {path!r}")
+        return container
+    container = name.upper()
+    if container not in DEFAULT_ENCODING:
+        raise ArgumentError(f"format must be one of {', '.join(DEFAULT_ENCODING)}, got {name!r}")
+    return container
+
+
+def named_encoding(container: str, encoding: str | None, bits: int | None, double: bool) -> str:
+    """Return libsndfile's name of the encoding asked for, the format's default if none was, or raise."""
+    if encoding is None and bits is None:
+        return "DOUBLE" if double and container == "WAV" else DEFAULT_ENCODING[container]
+    subtype = _subtype(container, encoding.upper() if encoding else None, bits)
+    allowed = _writable(container)
+    if subtype not in allowed:
+        asked = f"encoding={encoding!r}, bits_per_sample={bits!r}"
+        raise ArgumentError(f"{container} files hold {', '.join(sorted(allowed))}; got {asked}")
+    return subtype
+
+
+def _writable(container: str) -> set[str]:
+    import soundfile
+
+    return set(soundfile.available_subtypes(container)) - UNWRITABLE.get(container, set())
+
+
+def _subtype(container: str, encoding: str | None, bits: int | None) -> str:
+    eight = "PCM_U8" if container == "WAV" else "PCM_S8"
+    if encoding in {None, "PCM_S", "PCM_U"}:
+        return eight if bits == 8 else f"PCM_{bits or 16}"
+    if encoding == "PCM_F":
+        return {None: "FLOAT", 32: "FLOAT", 64: "DOUBLE"}.get(bits, f"PCM_F with {bits} bits")
+    if bits is not None and INTEGERS.get(str(encoding)) != bits:
+        return f"{encoding} with {bits} bits"
+    return str(encoding)
+
+
+def file_rate(container: str, fs: float) -> int:
+    """Return a sample rate as the format holds it, or raise."""
+    rate = sample_rate(fs)
+    if not isinstance(rate, int):
+        raise ArgumentError(f"fs must be a whole number of Hz in an audio file, got {fs}")
+    highest = HIGHEST_RATE.get(container, (1 << 31) - 1)
+    if rate > highest:
+        raise ArgumentError(f"fs must lie in (0, {highest}] Hz in {container} files, got {rate}")
+    return rate
+
+
+def check_channels(container: str, channels: int) -> int:
+    """Return the number of channels, or raise where the format has no room for so many."""
+    if whole_number("channels", channels, 1) > MOST_CHANNELS[container]:
+        raise ArgumentError(
+            f"ys must have 1 to {MOST_CHANNELS[container]} channels in {container} files, got {channels}"
+        )
+    return int(channels)
+
+
+def long_format(container: str, encoding: str, samples: int) -> str:
+    """Return the container that can count the bytes of so many samples; libsndfile would lose the rest silently."""
+    size = samples * (BITS.get(encoding, 8) // 8)
+    if container not in {"WAV", "AIFF"} or size < COUNTABLE:
+        return container
+    if container == "WAV" and encoding in {"FLOAT", "DOUBLE", *INTEGERS}:
+        return "RF64"
+    raise ArgumentError(f"ys must be shorter than 4 GiB in {container} files of {encoding}, got {size} bytes")

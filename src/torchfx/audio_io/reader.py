@@ -1,0 +1,235 @@
+"""Reading: block by block, or whole."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchfx.audio_io.formats import AudioInfo
+from torchfx.audio_io.messages import file_error, library_errors
+from torchfx.audio_io.samples import block_frames, from_integers, integer_type
+from torchfx.audio_io.source import Source
+from torchfx.audio_io.tags import read_tags
+from torchfx.checks import whole_number
+from torchfx.errors import ArgumentError, AudioFileError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    import numpy.typing as npt
+    from soundfile import SoundFile
+
+__all__ = ["Reader", "info", "load"]
+
+
+class Reader:
+    """A file that is read block by block; only the block asked for is in memory.
+
+    Args:
+        source: a path, or a binary file object, which is read from its current position on and stays open. WAV, FLAC,
+            OGG, MP3, AIFF or whatever else libsndfile reads. A pipe is copied to a temporary file first.
+
+    Attributes:
+        info: everything below in one piece.
+        fs: sample rate, Hz.
+        channels: number of channels.
+        frames: samples per channel.
+        format: container, such as "WAV".
+        encoding: how samples are held, such as "PCM_16".
+        bits: bits per sample, or None where the encoding is lossy.
+        tags: the file's texts by name, such as "title".
+
+    Raises:
+        AudioFileError: the file is missing, empty, truncated, or of no known format.
+        ArgumentTypeError: neither a path nor a binary file object.
+
+    Examples:
+        >>> import io, torch
+        >>> from torchfx import audio_io
+        >>> file = io.BytesIO()
+        >>> audio_io.save(file, torch.zeros(2, 1000), 48_000, format="flac")
+        >>> _ = file.seek(0)
+        >>> with audio_io.Reader(file) as reader:
+        ...     print(reader.fs, reader.channels, reader.frames, reader.bits)
+        ...     [reader.read(600).shape[1] for _ in range(3)]
+        48000 2 1000 24
+        [600, 400, 0]
+    """
+
+    def __init__(self, source: str | os.PathLike[str] | BinaryIO) -> None:
+        """Open the file and read its header."""
+        self._file: SoundFile | None = None
+        self._position = 0
+        self._source = Source(source)
+        try:
+            self._file = self._open()
+            self.info = self._described(self._file)
+        except BaseException:
+            self.close()
+            raise
+        self.fs, self.channels, self.frames = self.info.fs, self.info.channels, self.info.frames
+        self.format, self.encoding, self.bits = self.info.format, self.info.encoding, self.info.bits
+        self.tags = self.info.tags
+
+    def _open(self) -> SoundFile:
+        import soundfile
+
+        self._source.rewind()
+        try:
+            return soundfile.SoundFile(self._source.opened)
+        except library_errors() as error:
+            raise self._failed(error) from error
+
+    def _described(self, file: SoundFile) -> AudioInfo:
+        name = self._source.name
+        if file.frames == 0:
+            raise AudioFileError(f"cannot read {name}: it holds no samples")
+        if file.frames == (1 << 63) - 1:  # libsndfile's word for it
+            raise AudioFileError(f"cannot read {name}: its header does not say how many frames it has")
+        if file.format in {"WAV", "WAVEX", "AIFF"}:
+            missing, promised = self._source.missing_bytes()
+            if missing:
+                raise AudioFileError(f"cannot read {name}: truncated, {missing} of {promised} bytes are missing")
+        container = "WAV" if file.format in {"WAVEX", "RF64"} else file.format  # WAVs with longer headers
+        tags = read_tags(container, file)
+        return AudioInfo(file.samplerate, file.channels, file.frames, container, file.subtype, tags)
+
+    def read(self, count: int) -> Tensor:
+        """Read the next frames.
+
+        Args:
+            count: how many, >= 0. Fewer come back where the file ends, and none at its end.
+
+        Returns:
+            Samples (channels, <= count); float64 if the file holds doubles, float32 otherwise, integers scaled to
+            [-1, 1). Integers come back contiguous. Floats come as the transpose of what the file holds: a second pass
+            over them would cost more than reading them did.
+
+        Raises:
+            AudioFileError: the file ends before its header says so, cannot be read, or was closed.
+        """
+        count = min(whole_number("count", count, 0), self.frames - self._position)
+        integers = integer_type(self.encoding)
+        shape = (count, self.channels) if integers is None else (self.channels, count)
+        try:
+            samples = np.empty(shape, np.float64 if self.encoding == "DOUBLE" else np.float32)
+        except (MemoryError, ValueError) as error:  # a damaged header may promise anything
+            promised = f"{count} frames of {self.channels} channels"
+            name = self._source.name
+            raise AudioFileError(f"cannot read {name}: the {promised} it promises do not fit into memory") from error
+        if integers is None:
+            self._fill(samples)
+            return torch.from_numpy(samples.T)
+        step = block_frames(self.channels)
+        block = np.empty((min(step, count), self.channels), integers)
+        for start in range(0, count, step):
+            part = block[: count - start]
+            self._fill(part)
+            from_integers(part, samples[:, start : start + step])
+        return torch.from_numpy(samples)
+
+    def part(self, frame_offset: int = 0, num_frames: int = -1) -> Tensor:
+        """Read `num_frames` (-1: all) from `frame_offset` on, as `load` does.
+
+        Raises:
+            ArgumentError: frame_offset or num_frames out of range.
+        """
+        if num_frames != -1:
+            whole_number("num_frames (-1 for all)", num_frames, 1)
+        if whole_number("frame_offset", frame_offset, 0) >= self.frames:
+            raise ArgumentError(
+                f"frame_offset must lie in [0, {self.frames}) for {self._source.name}, got {frame_offset}"
+            )
+        if frame_offset != self._position:
+            self.seek(frame_offset)
+        return self.read(self.frames if num_frames == -1 else num_frames)
+
+    def _fill(self, frames: npt.NDArray[Any]) -> None:
+        """Read the next frames into an array (frames, channels)."""
+        if self._file is None:
+            raise AudioFileError(f"cannot read {self._source.name}: it was closed")
+        try:
+            read = len(self._file.read(out=frames))
+        except library_errors() as error:
+            raise self._failed(error) from error
+        self._source.check()
+        self._position += read
+        if read < len(frames):
+            raise AudioFileError(
+                f"cannot read {self._source.name}: truncated, it promises {self.frames} frames and ends after "
+                f"{self._position}"
+            )
+
+    def seek(self, frame: int) -> None:
+        """Go to a frame, counted from the start, from 0 to `frames`."""
+        if whole_number("frame", frame, 0) > self.frames:
+            raise ArgumentError(f"frame must lie in [0, {self.frames}] for {self._source.name}, got {frame}")
+        if self._file is None:
+            raise AudioFileError(f"cannot read {self._source.name}: it was closed")
+        if self._file.seekable():
+            try:
+                self._file.seek(frame)
+            except library_errors() as error:
+                raise self._failed(error) from error
+            self._source.check()
+            self._position = frame
+            return
+        if frame < self._position:  # some encodings, such as GSM 6.10, can be read only from their start
+            self._file.close()
+            self._file, self._position = self._open(), 0
+        while self._position < frame:
+            self.read(min(block_frames(self.channels), frame - self._position))
+
+    def _failed(self, error: Exception) -> AudioFileError:
+        self._source.check()  # what the file object has raised is the cause
+        return file_error("read", self._source.name, error)
+
+    def close(self) -> None:
+        """Close the file; a file object that was passed in stays open."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        self._source.close()
+
+    def __enter__(self) -> Reader:
+        """Return the reader."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the file."""
+        self.close()
+
+
+def info(path: str | os.PathLike[str] | BinaryIO) -> AudioInfo:
+    """Read a file's header; `Reader` says what may be passed.
+
+    Raises:
+        AudioFileError: the file is missing, empty, truncated or of no known format.
+    """
+    with Reader(path) as file:
+        return file.info
+
+
+def load(path: str | os.PathLike[str] | BinaryIO, frame_offset: int = 0, num_frames: int = -1) -> tuple[Tensor, int]:
+    """Read samples.
+
+    Args:
+        path: WAV, FLAC, OGG, MP3, AIFF or whatever else libsndfile reads, or a binary file object that holds one.
+        frame_offset: first frame to read, >= 0.
+        num_frames: how many, > 0; -1 reads to the end. Fewer come back where the file ends.
+
+    Returns:
+        Samples (channels, frames), as `Reader.read` gives them, and the sample rate in Hz.
+
+    Raises:
+        AudioFileError: the file is missing, empty, truncated, or of no known format.
+        ArgumentError: frame_offset or num_frames out of range.
+    """
+    with Reader(path) as file:
+        return file.part(frame_offset, num_frames), file.fs

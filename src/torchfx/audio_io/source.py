@@ -1,0 +1,183 @@
+"""Where an input comes from: a path, a file object, or a pipe."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+from torchfx.audio_io.messages import file_error, shown
+from torchfx.errors import ArgumentTypeError, AudioFileError
+
+__all__ = ["Source", "library_path"]
+
+
+class Source:
+    """A path or a binary file object, checked and ready for libsndfile.
+
+    What cannot be sought in, such as a pipe, is copied to a temporary file first.
+
+    Args:
+        source: the path or the file object, which is read from its current position on.
+
+    Attributes:
+        name: as messages show it.
+        opened: what soundfile opens, a path or a file object.
+
+    Raises:
+        ArgumentTypeError: neither a path nor a binary file object that can be read.
+        AudioFileError: nothing there, a folder, a device, or no bytes.
+    """
+
+    def __init__(self, source: str | os.PathLike[str] | BinaryIO) -> None:
+        """Check the source; a pipe is read to its end."""
+        self.name = shown(source)
+        self._stream: _Stream | None = None
+        self._spooled: Any = None
+        try:
+            if isinstance(source, (str, bytes, os.PathLike)):
+                self._open_path(os.fsdecode(source))
+            else:
+                self._open_stream(source)
+        except (OSError, ValueError) as error:  # ValueError: a null character in a path, a closed file object
+            self.close()
+            raise file_error("read", self.name, error) from error
+
+    def _open_path(self, path: str) -> None:
+        self.opened: str | bytes | _Stream = library_path(path)
+        try:
+            status = os.stat(path)  # noqa: PTH116
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise AudioFileError(f"cannot read {self.name}: no such file") from error
+        if stat.S_ISDIR(status.st_mode):
+            raise AudioFileError(f"cannot read {self.name}: it is a folder")
+        if stat.S_ISFIFO(status.st_mode):
+            with open(path, "rb") as pipe:  # noqa: PTH123
+                self._spool(pipe)
+        elif not stat.S_ISREG(status.st_mode):
+            raise AudioFileError(f"cannot read {self.name}: it is neither a file nor a pipe")
+        elif status.st_size == 0:
+            raise AudioFileError(f"cannot read {self.name}: the file is empty")
+        elif Path(path).suffix.lower() == ".raw":  # soundfile would ask for what the file does not say
+            raise AudioFileError(f"cannot read {self.name}: raw samples don't say their rate, channels and encoding")
+
+    def _open_stream(self, source: Any) -> None:
+        if hasattr(source, "readable") and not source.readable():
+            raise AudioFileError(f"cannot read {self.name}: it was opened for writing only")
+        if not hasattr(source, "read") or isinstance(source.read(0), str):
+            kind = type(source).__name__
+            raise ArgumentTypeError(f"the source must be a path or a binary file object, got {source!r} ({kind})")
+        if all(hasattr(source, name) for name in ("seek", "tell")) and getattr(source, "seekable", lambda: True)():
+            self._use(source)
+        else:
+            self._spool(source)
+
+    def _spool(self, pipe: Any) -> None:
+        self._spooled = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the source)
+        shutil.copyfileobj(pipe, self._spooled)
+        self._spooled.seek(0)
+        self._use(self._spooled)
+
+    def _use(self, file: Any) -> None:
+        self.opened = self._stream = _Stream(file)
+        size = self._stream.seek(0, os.SEEK_END)
+        self.rewind()
+        self.check()
+        if size == 0:
+            raise AudioFileError(f"cannot read {self.name}: the file is empty")
+
+    def rewind(self) -> None:
+        """Go back to the start, for soundfile to open the source anew."""
+        if self._stream is not None:
+            self._stream.seek(0)
+
+    def check(self) -> None:
+        """Raise what the file object has raised since it was opened."""
+        failure = None if self._stream is None else self._stream.failure
+        if isinstance(failure, (OSError, ValueError)):
+            raise file_error("read", self.name, failure) from failure
+        if failure is not None:
+            raise failure
+
+    def missing_bytes(self) -> tuple[int, int]:
+        """Return how many bytes the chunk of samples of a WAV or an AIFF lacks, and how many it promises.
+
+        libsndfile would shorten the recording silently. 0 and values near 2^31 and 2^32 are no promise: programs that
+        write to a pipe cannot go back to fill in the size.
+        """
+        if self._stream is not None:
+            position = self._stream.tell()
+            promised, available = _sample_chunk(self._stream)
+            self._stream.seek(position)  # libsndfile reads on from where it was
+        else:
+            with open(self.opened, "rb") as file:  # type: ignore[arg-type]  # noqa: PTH123
+                promised, available = _sample_chunk(file)
+        return (promised - available if available < promised < 0x7F000000 else 0), promised
+
+    def close(self) -> None:
+        """Remove the copy of a pipe; the caller's file object stays open."""
+        if self._spooled is not None:
+            self._spooled.close()
+
+
+class _Stream:
+    """A file object from its current position on.
+
+    libsndfile calls it, and C code passes no exception on: the first one is kept, and nothing is read any more.
+    """
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._start = file.tell()
+        self.failure: BaseException | None = None
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._try(self._file.seek, offset + (self._start if whence == os.SEEK_SET else 0), whence)
+        return self.tell()
+
+    def tell(self) -> int:
+        position = self._try(self._file.tell)
+        return -1 if position is None else int(position) - self._start
+
+    def read(self, size: int) -> bytes:
+        """Return as many bytes as asked for unless the file ends; an unbuffered one gives fewer at a time."""
+        data = b""
+        while len(data) < size and (more := self._try(self._file.read, size - len(data))):
+            data += more
+        return data
+
+    def _try(self, call: Callable[..., Any], *arguments: int) -> Any:
+        if self.failure is None:
+            try:
+                return call(*arguments)
+            except BaseException as error:  # noqa: BLE001  (`Source.check` raises it)
+                self.failure = error
+        return None
+
+
+def library_path(path: str) -> str | bytes:
+    """Return a path as soundfile takes any: names that are not UTF-8 only as bytes, which Windows has none of."""
+    return path if os.name == "nt" else os.fsencode(path)
+
+
+_CHUNKS: dict[bytes, tuple[bytes, Literal["little", "big"]]] = {b"RIFF": (b"data", "little"), b"FORM": (b"SSND", "big")}
+
+
+def _sample_chunk(file: Any) -> tuple[int, int]:
+    """Return the size a WAV's or AIFF's chunk of samples promises and the bytes that follow it; zeros without one."""
+    file.seek(0)
+    wanted, order = _CHUNKS.get(file.read(4), (b"", "little"))
+    if not wanted:
+        return 0, 0
+    file.seek(12)
+    while len(header := file.read(8)) == 8:
+        size = int.from_bytes(header[4:], order)
+        if header[:4] == wanted:
+            start = file.tell()
+            return size, file.seek(0, os.SEEK_END) - start
+        file.seek(size + size % 2, os.SEEK_CUR)
+    return 0, 0

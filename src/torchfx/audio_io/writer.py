@@ -1,0 +1,329 @@
+"""Writing: block by block, or whole; the output appears when it is complete."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchfx.audio_io import temporary
+from torchfx.audio_io.formats import (
+    FORMATS,
+    INTEGERS,
+    check_channels,
+    file_rate,
+    long_format,
+    named_encoding,
+    named_format,
+)
+from torchfx.audio_io.messages import file_error, library_errors
+from torchfx.audio_io.samples import block_frames, integer_type, interleaved, quantised
+from torchfx.audio_io.source import library_path
+from torchfx.audio_io.tags import checked_tags, write_tags
+from torchfx.audio_io.target import Target
+from torchfx.errors import ArgumentError, ArgumentTypeError, AudioFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+    import numpy.typing as npt
+    from soundfile import SoundFile
+
+__all__ = ["ClippingWarning", "Writer", "save"]
+
+FLOATS = {"FLOAT", "DOUBLE"}
+SPECTRA = {"VORBIS", "OPUS", "MPEG_LAYER_III"}  # encodings that hold samples beyond full scale, until they are decoded
+
+
+class ClippingWarning(UserWarning):
+    """Samples lie beyond full scale, where the file holds integers or is decoded to them."""
+
+
+class Writer:
+    """A file that is written block by block and appears under its name when the `with` block ends without an exception.
+
+    Until then the samples are in a temporary file beside it, `.torchfx-<process>-...`; after an exception nothing is
+    left. A file that is replaced keeps its permissions and, where that is allowed, its owner; a symbolic link stays
+    one.
+
+    Args:
+        target: a path, whose suffix decides the format: .wav, .flac, .ogg, .mp3, .aiff; or a binary file object, which
+            gets the whole file at its current position when the block ends well.
+        fs: sample rate, Hz, a whole number.
+        channels: number of channels.
+        format: the format's name, instead of the suffix.
+        encoding: "PCM_S", "PCM_U", "PCM_F", "ULAW", "ALAW", or libsndfile's name of a subtype; by default float for
+            WAV, 24-bit integers for FLAC and AIFF, Vorbis for OGG.
+        bits_per_sample: 8, 16, 24, 32 (or 64 for "PCM_F").
+        tags: texts by name, of `torchfx.audio_io.TAGS`. Those that the format has no place for are left out; libsndfile
+            appends its name to the software's.
+        double: make float64 the default for WAV.
+
+    Attributes:
+        format: the container, such as "WAV". A WAV beyond 4 GiB becomes RF64, its form for long recordings.
+        encoding: libsndfile's name of the encoding, such as "PCM_16".
+        frames: how many were written so far.
+
+    Raises:
+        ArgumentError: an unknown format; an encoding, a rate, a number of channels or a text that the format cannot
+            hold.
+        ArgumentTypeError: neither a path nor a binary file object; tags that are no texts.
+        AudioFileError: the folder is missing, or the file cannot be written.
+
+    Warns:
+        ClippingWarning: samples beyond full scale, once, with their number, unless the file holds floats.
+
+    Examples:
+        >>> import io, torch
+        >>> from torchfx import audio_io
+        >>> file = io.BytesIO()
+        >>> with audio_io.Writer(file, 48_000, 2, format="wav", bits_per_sample=16) as writer:
+        ...     for _ in range(3):
+        ...         writer.write(torch.zeros(2, 1000))
+        >>> _ = file.seek(0)
+        >>> audio_io.info(file).frames
+        3000
+    """
+
+    def __init__(
+        self,
+        target: str | os.PathLike[str] | BinaryIO,
+        fs: float,
+        channels: int,
+        format: str | None = None,
+        encoding: str | None = None,
+        bits_per_sample: int | None = None,
+        tags: Mapping[str, str] | None = None,
+        double: bool = False,
+    ) -> None:
+        """Check the arguments; nothing is written yet."""
+        self._target = Target(target)
+        suffix = os.path.splitext(self._target.path)[1]  # noqa: PTH122
+        self.format = named_format(suffix, format, self._target.name)
+        self.encoding = named_encoding(self.format, encoding, bits_per_sample, double)
+        self._rate = file_rate(self.format, fs)
+        self._channels = check_channels(self.format, channels)
+        self._tags = checked_tags(self.format, tags)
+        self._suffix = suffix if suffix.lower() in FORMATS else ""
+        self._temporary: str | None = None
+        self._file: SoundFile | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._container = self.format
+        self._clipped = 0
+        self.frames = 0
+
+    def write(self, ys: Tensor) -> None:
+        """Append samples; all are checked before any is written.
+
+        Args:
+            ys: float32 or float64, (channels, frames), on any device.
+
+        Raises:
+            ArgumentError: another shape; NaN or inf where the file doesn't hold floats; a file beyond 4 GiB in a format
+                that counts its bytes in 32 bits.
+            ArgumentTypeError: no tensor, or one that is complex, half precision or of integers.
+            AudioFileError: the file cannot be written, or is not open.
+        """
+        _check_samples(ys)
+        if ys.shape[0] != self._channels:
+            raise ArgumentError(f"ys must have the shape ({self._channels}, frames), got {tuple(ys.shape)}")
+        if self._temporary is None:
+            raise AudioFileError(f"cannot write {self._target.name}: it is open only inside its with block")
+        container = long_format(self.format, self.encoding, (self.frames + ys.shape[1]) * self._channels)
+        beyond = self.encoding not in FLOATS and self._count_beyond(ys)
+        try:
+            if container != self._container:
+                self._change_container(container)
+            for block in _blocks(ys):
+                self._write_block(block, clip=bool(beyond))
+        except library_errors() as error:
+            raise file_error("write", self._target.name, error) from error
+        finally:
+            self.frames += ys.shape[1]  # of a failed write too, so that a shorter file is noticed at the end
+        self._clipped += beyond
+
+    def _count_beyond(self, ys: Tensor) -> int:
+        """Return how many samples lie beyond full scale, or raise where some are not finite."""
+        beyond = 0
+        for block in _blocks(ys):
+            low, high = block.min(), block.max()
+            if not (np.isfinite(low) and np.isfinite(high)):
+                lost = int((~torch.isfinite(ys)).sum())
+                raise ArgumentError(f"ys must be finite in a {self.encoding} file, got {lost} NaN or inf")
+            if low < -1 or high > 1:
+                beyond += int(np.count_nonzero(np.abs(block) > 1))
+        return beyond
+
+    def _write_block(self, block: npt.NDArray[Any], clip: bool) -> None:
+        if clip and self.encoding not in SPECTRA:  # libsndfile 1.2.2 reads beyond its tables for loud ULAW and ALAW
+            block = np.clip(block, -1, 1)
+        if self.encoding in INTEGERS:
+            block = quantised(block, self.encoding)
+        assert self._file is not None
+        self._file.write(interleaved(block, integer_type(self.encoding) or block.dtype))
+
+    def _open(self) -> SoundFile:
+        import soundfile
+
+        assert self._temporary is not None
+        file = soundfile.SoundFile(
+            library_path(self._temporary),
+            "w",
+            samplerate=self._rate,
+            channels=self._channels,
+            format=self._container,
+            subtype=self.encoding,
+        )
+        write_tags(file, self._tags)
+        return file
+
+    def _change_container(self, container: str) -> None:
+        """Go on in another container; what was written so far is copied there, once in a file's life."""
+        import soundfile
+
+        assert self._file is not None
+        assert self._temporary is not None
+        self._file.close()
+        begun, self._temporary, self._container = self._temporary, self._create(), container
+        try:
+            self._file = self._open()
+            if self.frames:
+                dtype = {"FLOAT": "float32", "DOUBLE": "float64"}.get(self.encoding, "int32")
+                with soundfile.SoundFile(library_path(begun)) as source:
+                    for block in source.blocks(block_frames(self._channels), dtype=dtype, always_2d=True):
+                        self._file.write(block)
+        finally:
+            temporary.remove(begun)
+
+    def _create(self) -> str:
+        return temporary.create(self._target.folder, self._suffix, self._target.mode)
+
+    def __enter__(self) -> Writer:
+        """Make the temporary file."""
+        self._begin()
+        try:
+            self._temporary = self._create()
+            self._file = self._open()
+        except library_errors() as error:
+            self._discard()
+            raise file_error("write", self._target.name, error) from error
+        except BaseException:
+            self._discard()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Put the file in its place, or remove it after an exception."""
+        try:
+            if kind is None:
+                self._finish()
+        except library_errors() as failure:
+            raise file_error("write", self._target.name, failure) from failure
+        finally:
+            self._discard()
+        if kind is None and self._clipped:
+            become = "clip where they are decoded to integers" if self.encoding in SPECTRA else "were clipped"
+            warnings.warn(
+                f"{self._target.name}: {self._clipped} of {self.frames * self._channels} samples lie beyond full scale "
+                f"and {become} ({self.encoding}); normalise first, or save as floating point",
+                ClippingWarning,
+                stacklevel=_callers_level(),
+            )
+
+    def _finish(self) -> None:
+        import soundfile
+
+        assert self._file is not None
+        assert self._temporary is not None
+        name = self._target.name
+        if self.frames == 0:
+            raise AudioFileError(f"cannot write {name}: no samples were given")
+        self._file.close()
+        with soundfile.SoundFile(library_path(self._temporary)) as file:  # Vorbis does not tell when the disk is full
+            kept = file.frames
+        if kept < self.frames:
+            raise AudioFileError(f"cannot write {name}: {kept} of {self.frames} frames were kept; is the disk full?")
+        self._target.receive(self._temporary)
+
+    def _discard(self) -> None:
+        """Close and remove the temporary file, if it is still there."""
+        if self._file is not None:
+            with suppress(*library_errors()):  # what matters was raised before
+                self._file.close()
+        if self._temporary is not None:
+            temporary.remove(self._temporary)
+        self._file = self._temporary = None
+
+
+def save(
+    path: str | os.PathLike[str] | BinaryIO,
+    ys: Tensor,
+    fs: float,
+    format: str | None = None,
+    encoding: str | None = None,
+    bits_per_sample: int | None = None,
+    tags: Mapping[str, str] | None = None,
+) -> None:
+    """Write samples; the file appears under its name only when it is complete.
+
+    Args:
+        path: where to, a path or a binary file object; `Writer` says more. A WAV beyond 4 GiB is written as RF64, its
+            form for long recordings.
+        ys: float32 or float64, (channels, frames).
+        fs: sample rate, Hz, a whole number.
+        format: the format's name, instead of the suffix.
+        encoding: "PCM_S", "PCM_U", "PCM_F", "ULAW", "ALAW", or libsndfile's name of a subtype; by default float for WAV
+            (double for float64 samples), 24-bit integers for FLAC and AIFF, Vorbis for OGG.
+        bits_per_sample: 8, 16, 24, 32 (or 64 for "PCM_F").
+        tags: texts by name, of `torchfx.audio_io.TAGS`; those that the format has no place for are left out.
+
+    Raises:
+        ArgumentError: an unknown format; an encoding, a rate, a number of channels or a text the format cannot hold;
+            NaN where the file doesn't hold floats.
+        ArgumentTypeError: samples that are no tensor, or complex, half precision or integers.
+        AudioFileError: the file cannot be written.
+
+    Warns:
+        ClippingWarning: samples beyond full scale, with their number, unless the file holds floats.
+    """
+    _check_samples(ys)
+    if ys.numel() == 0:
+        raise ArgumentError(f"ys must have the shape (channels, frames) and hold samples, got {tuple(ys.shape)}")
+    double = ys.dtype == torch.float64
+    with Writer(path, fs, ys.shape[0], format, encoding, bits_per_sample, tags, double) as file:
+        file.write(ys)
+
+
+def _check_samples(ys: Tensor) -> None:
+    if not isinstance(ys, Tensor):
+        raise ArgumentTypeError(f"ys must be a tensor of float32 or float64, got {type(ys).__name__}")
+    if ys.dtype not in {torch.float32, torch.float64}:
+        raise ArgumentTypeError(f"ys must be a tensor of float32 or float64, got {ys.dtype}")
+    if ys.ndim != 2:
+        raise ArgumentError(f"ys must have the shape (channels, frames) and hold samples, got {tuple(ys.shape)}")
+
+
+def _blocks(ys: Tensor) -> Iterator[npt.NDArray[Any]]:
+    for block in ys.detach().split(block_frames(ys.shape[0]), dim=-1):
+        if block.numel():
+            yield block.cpu().resolve_neg().numpy()
+
+
+def _callers_level() -> int:
+    """Return the stack level, seen from the caller of this function, of the first frame outside the package."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("torchfx."):
+        frame, level = frame.f_back, level + 1
+    return level
