@@ -1,28 +1,31 @@
 #!/usr/bin/env python3
-"""Print docs/performance.md, made from the JSON reports of `torchfx bench SUITE --json`.
+"""Write docs/performance.md and README.md's table of speeds, made from the JSON reports in benchmark/results.
 
-python benchmark/performance_page.py benchmark/results/*.json > docs/performance.md
+python benchmark/performance_page.py
 """
 
 import sys
 from pathlib import Path
 
-from torchfx.bench.document import page
-from torchfx.bench.report import Report, ReportError
+from torchfx.bench.document import page, with_speeds
+from torchfx.bench.report import Report, ReportError, write
+
+REPOSITORY = Path(__file__).parents[1]
 
 
-def main(paths: list[str]) -> int:
-    if not paths:
-        sys.stderr.write("error: name one or more JSON reports\n")
-        return 2
+def main(root: Path = REPOSITORY) -> int:
     try:
-        reports = [Report.from_json(Path(path).read_bytes()) for path in paths]
+        readme = root / "README.md"
+        paths = sorted((root / "benchmark" / "results").glob("*.json"))
+        reports = [Report.from_json(path.read_bytes()) for path in paths]
+        with_table = with_speeds(readme.read_text(encoding="utf-8"), reports)
+        write(root / "docs" / "performance.md", page(reports))
+        write(readme, with_table)
     except (ReportError, OSError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 3
-    sys.stdout.write(page(reports))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -1,16 +1,16 @@
 """`torchfx bench` and the scripts as a person runs them."""
 
 import json
-import os
 import runpy
-import subprocess
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from torchfx.bench import throughput
+from torchfx.bench import document, suites, throughput
+from torchfx.cli import bench
 from torchfx.cli.app import app
 
 BENCHMARK = Path(__file__).parents[2] / "benchmark"
@@ -29,19 +29,32 @@ def torchfx(tmp_path, monkeypatch, capsys):
     return run
 
 
-def test_a_script_prints_json_alone(tmp_path):
-    ran = subprocess.run(
-        [sys.executable, BENCHMARK / "bench_threshold_sweep.py", "--samples", "64", "-r", "1", "--json"],
-        capture_output=True, text=True, cwd=tmp_path, timeout=120, env={**os.environ, "NO_COLOR": "1"},
-    )  # fmt: skip
-    assert ran.returncode == 0, ran.stderr
-    answer = json.loads(ran.stdout)
+def run_script(name, *arguments):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [name, *arguments])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(BENCHMARK / name), run_name="__main__")
+    return ended.value.code
+
+
+def test_a_script_prints_json_alone(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run_script("bench_threshold_sweep.py", "--samples", "64", "--channels", "1", "-r", "1", "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
     assert (answer["schema"], answer["suite"], answer["rows"][0]["samples"]) == (1, "threshold", 64)
     assert {"processor", "cores", "threads", "instruction_set", "versions"} <= set(answer["hardware"])
 
 
+def test_each_script_runs_its_suite(monkeypatch):
+    asked = []
+    monkeypatch.setattr(bench, "run", lambda suite, request: asked.append((suite, request.quick)) or 0)
+    scripts = ("api_bench", "fir_bench", "iir_bench", "latency_bench", "bench_threshold_sweep", "targets")
+    assert [run_script(f"{name}.py", "--quick") for name in scripts] == [0] * len(scripts)
+    assert asked == [(name, True) for name in suites.NAMES]
+
+
 def test_bench_shows_a_table_writes_csv_and_png_and_reports_a_refused_peer_as_status_1(tmp_path, torchfx, monkeypatch):
-    few = replace(throughput.SUITES["iir"], contenders=("copy", "scipy lfilter", "scipy sosfilt"))
+    few = replace(throughput.SUITES["iir"], contenders=("scipy lfilter", "scipy sosfilt"))
     monkeypatch.setitem(throughput.SUITES, "iir", few)
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\nexit 1\n")
@@ -66,7 +79,7 @@ def test_bench_shows_a_table_writes_csv_and_png_and_reports_a_refused_peer_as_st
         (["latency", "--samples", "1000000"], 2, "must lie in [1, 65536]"),
         (["iir", "--peer", "a"], 2, "--peer must be NAME=PYTHON"),
         (["iir", "--peer", "a=/no/python"], 3, "there is no Python at /no/python"),
-        (["threshold", "--samples", "64", "--channels", "1", "-r", "1", "-o", "missing"], 3, "cannot write"),
+        (["threshold", "-o", "/dev/null/folder"], 3, "cannot write into /dev/null/folder"),
     ],
 )
 def test_misuse_and_what_cannot_run(torchfx, arguments, status, message):
@@ -75,12 +88,29 @@ def test_misuse_and_what_cannot_run(torchfx, arguments, status, message):
     assert message in trouble
 
 
-def test_the_page_is_made_from_reports(tmp_path, torchfx, capsys):
-    status, report, _ = torchfx("bench", "threshold", "--samples", "64", "-r", "1", "--json")
-    assert status == 0
-    (tmp_path / "threshold.json").write_text(report)
+def test_the_folder_is_made_before_anything_is_measured(tmp_path, torchfx, monkeypatch):
+    measure, there = suites.run, []
+
+    def run(*arguments):
+        there.append((tmp_path / "new" / "folder").is_dir())
+        return measure(*arguments)
+
+    monkeypatch.setattr(suites, "run", run)
+    size = ("--samples", "64", "--channels", "1", "-r", "1")
+    assert torchfx("bench", "threshold", *size, "-o", "new/folder")[0] == 0
+    assert there == [True]
+    assert (tmp_path / "new" / "folder" / "threshold_bench.out").exists()
+
+
+def test_the_documents_are_made_from_the_reports(tmp_path, capsys):
     main = runpy.run_path(str(BENCHMARK / "performance_page.py"))["main"]
-    assert main(["threshold.json"]) == 0
-    assert "## threshold" in capsys.readouterr().out
-    assert main([]) == 2
-    assert main(["missing.json"]) == 3
+    assert main(tmp_path) == 3
+    (tmp_path / "README.md").write_text("\n".join(document.SPEEDS))
+    assert main(tmp_path) == 3
+    assert "No such file" in (said := capsys.readouterr().err)
+    assert "the suite targets" in said
+    (tmp_path / "docs").mkdir()
+    shutil.copytree(BENCHMARK / "results", tmp_path / "benchmark" / "results")
+    assert main(tmp_path) == 0
+    assert (tmp_path / "docs" / "performance.md").read_text() == (BENCHMARK.parent / "docs/performance.md").read_text()
+    assert "| work | against | times faster |" in (tmp_path / "README.md").read_text()

@@ -11,6 +11,7 @@ import torch
 
 from torchfx.bench import chains, latency, seats, signals, throughput
 from torchfx.bench.contenders import torchaudio_library
+from torchfx.bench.contenders.worker import Worker
 from torchfx.bench.exact import deviation, exact_blocks
 from torchfx.bench.process import ContenderError, ContenderProcess, Peer, parse_peer
 from torchfx.bench.throughput import SUITES, Settings
@@ -115,8 +116,8 @@ def test_a_wrong_contender_is_refused(tmp_path, off, refused):
 
 def test_a_contender_that_fails_leaves_the_others_alone(monkeypatch):
     monkeypatch.setattr(seats, "BOUND", -1.0)  # nothing is exact enough: this library is refused, SciPy is not
-    rows, refused = collected(throughput.run(SMALL, settings()))
-    assert {row.contender for row in rows} == {"copy", "scipy lfilter"}
+    rows, refused = collected(throughput.run(replace(SMALL, contenders=("torchfx", "scipy lfilter")), settings()))
+    assert [row.contender for row in rows] == ["scipy lfilter"]
     assert {refusal.contender for refusal in refused} == {"torchfx"}
     assert all("off by" in refusal.reason for refusal in refused)
 
@@ -150,16 +151,40 @@ def test_peers_are_name_and_python():
         parse_peer("a=/no/such/python")
 
 
-def test_blocks_give_the_whole_and_their_tail():
+def test_blocks_give_the_whole_and_their_tail(monkeypatch):
+    monkeypatch.setattr(latency, "CONTENDERS", ("torchfx Stream", "scipy sosfilt"))
     steps = latency.run(latency.LatencySettings(blocks=(256,), channels=2, calls=100, threads=1))
     rows, refused = collected(steps)
     assert refused == []
-    assert [row.contender for row in rows] == ["torchfx", "scipy sosfilt"]
+    assert [row.contender for row in rows] == ["torchfx Stream", "scipy sosfilt"]
     for row in rows:
         assert row.deviation < 2e-7
         assert 0 < row.p50_us <= row.p99_us <= row.p999_us <= row.max_us
         assert row.calls == sum(row.counts) == 100
         assert len(row.edges_us) == len(row.counts) + 1
+
+
+@pytest.mark.parametrize("contender", latency.CONTENDERS)
+def test_a_contender_on_blocks_is_checked_as_a_whole_or_from_rest_or_not_at_all(contender, tmp_path, one_thread):
+    worker, x = Worker(), signals.noise(2, 640)
+    np.save(tmp_path / "signal.npy", x)
+
+    class Process:
+        peer = Peer()
+
+        def ask(self, command, **arguments):
+            return getattr(worker, command)(**arguments)
+
+    seat = seats.Seat(contender, "cpu", Process())
+    answer = worker.prepare_stream(contender, chains.IIR.job("cpu", 2), str(tmp_path / "signal.npy"), 1, 64)
+    off = latency.check_blocks(seat, x, answer, 64, tmp_path)
+    if contender == "torch.mul":
+        assert off is None
+        assert np.array_equal(worker.result, 2 * x)
+        return
+    assert off < 2e-7
+    whole = seats.deviation(chains.IIR, x, lambda c, start, stop: worker.result[c, start:stop])
+    assert (whole > 1e-3) == (contender in latency.FROM_REST)
 
 
 def test_percentiles_are_times_that_were_measured():

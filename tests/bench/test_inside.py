@@ -1,15 +1,16 @@
 """Suites that run in this process: targets and the threshold."""
 
-import time
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from torchfx._ops import native
-from torchfx.bench import chains, gradients, inside, targets, threshold
+from torchfx import _ops
+from torchfx.bench import calls, chains, inside, operators, signals, targets, threshold
 from torchfx.bench.contenders import scipy_signal
+from torchfx.bench.exact import deviation
 from torchfx.bench.targets import Claim
 
 
@@ -17,7 +18,7 @@ from torchfx.bench.targets import Claim
     ("target", "relation", "passed"), [(1e-6, ">=", True), (1e6, ">=", False), (1e6, "<=", True), (1e-6, "<=", False)]
 )
 def test_a_claim_is_kept_or_not(target, relation, passed):
-    works = (scipy_signal.sosfilt, {}) if relation == ">=" else (targets.doubled, {"ours": targets.into_preallocated})
+    works = (scipy_signal.sosfilt, {}) if relation == ">=" else (targets.doubled, {"ours": operators.forward_into})
     other, ours = works
     row = targets.measure(Claim("a claim", chains.IIR, 2, 0.02, other, target, relation, threads=1, **ours), rounds=2)
     assert row.passed is passed
@@ -36,15 +37,55 @@ def test_a_fast_but_wrong_result_misses_its_target():
     assert row.ratio > 0.001
 
 
-def test_the_cost_of_a_kernel_is_measured_into_one_output(monkeypatch):
-    claim = targets.CLAIMS[6]
-    x = targets.signals.noise(claim.channels, 500)
-    run = targets.into_preallocated(claim.chain.job(), x)
-    if native.library is not None:
-        assert run().data_ptr() == run().data_ptr()
-    kept = run().clone()
-    monkeypatch.setattr(native, "library", None)
-    assert np.allclose(kept, targets.into_preallocated(claim.chain.job(), x)().ys, atol=1e-6)
+def test_the_cost_of_an_operator_is_measured_into_one_output():
+    x = signals.noise(2, 500)
+    run = operators.forward_into(chains.IIR.job(), x)
+    assert run().data_ptr() == run().data_ptr()
+    assert torch.equal(run(), operators.forward(chains.IIR.job(), x)())
+
+
+@pytest.mark.parametrize("chain", [chains.IIR, chains.FIR], ids=["iir", "fir"])
+def test_rows_with_coefficients_of_their_own_give_the_result_of_shared_ones(chain, monkeypatch):
+    given = []
+    for name in ("parallel_iir_forward", "fir_forward"):
+        operator = getattr(_ops, name)
+        monkeypatch.setattr(_ops, name, lambda x, c, operator=operator: given.append(c) or operator(x, c))
+    x = signals.noise(17, 1500)
+    own, shared = operators.forward_per_row(chain.job(), x)(), operators.forward(chain.job(), x)()
+    assert float((own - shared).abs().max()) <= 2e-7 * float(shared.abs().max())
+    assert given[0].shape == (17, *given[1].shape)
+    assert len({tuple(row.flatten().tolist()) for row in given[0]}) == 8
+
+
+@pytest.mark.parametrize("prepare", [calls.filter_call, calls.piped_with_gains(4)], ids=["filter", "gains"])
+def test_calls_on_short_blocks_start_from_rest(prepare):
+    claim = Claim("a claim", targets.ONE_IIR, 2, targets.BLOCK_S, calls.multiply, 1e6, "<=", prepare, threads=1)
+    row = targets.measure(claim, rounds=1)
+    assert row.passed
+    assert row.deviation < 2e-7
+
+
+def test_a_stream_goes_on_from_call_to_call():
+    x = signals.noise(2, 64)
+    run = calls.stream_call(chains.IIR.job(), x)
+    y = np.concatenate([run(), run()], axis=-1)
+    twice = np.concatenate([x, x], axis=-1)
+    assert deviation(chains.IIR, twice, lambda c, start, stop: y[c, start:stop]) < 2e-7
+
+
+def test_what_is_subtracted_leaves_the_costs_beyond_it():
+    seconds = {"ours": [5.0, 6.0, 5.0], "other": [3.0, 4.0, 0.5], "beyond": [1.0, 2.0, 1.0]}
+
+    def timed(works, rounds, threads):
+        assert works.keys() == seconds.keys()
+        return seconds
+
+    claim = Claim(
+        "a claim", chains.IIR, 1, 0.01, operators.forward, 2, "<=", operators.forward, timed, beyond=operators.forward
+    )
+    row = targets.measure(claim, rounds=3)
+    assert (row.time_s, row.other_s, row.ratio) == (4.0, 2.0, 2.0)
+    assert row.passed
 
 
 def test_every_promise_is_among_the_claims():
@@ -55,33 +96,43 @@ def test_every_promise_is_among_the_claims():
     assert (2, 60, 2, ">=", 40) in promised
     assert (12, 60, 2, "<=", 2.5) in promised
     assert (8, 60, 2, "<=", 3.5) in promised
-    assert len(promised) == 27
+    calling = {claim.text.partition(",")[0]: claim for claim in targets.CLAIMS if claim.seconds == targets.BLOCK_S}
+    assert {text: (claim.channels, claim.relation, claim.target) for text, claim in calling.items()} == {
+        "Stream.process": (2, "<=", 4),
+        "filter(x)": (2, "<=", 5),
+        "wave | chain": (2, "<=", 7),
+        "wave | chain of 61 modules": (2, "<=", 1.3),
+    }
+    own = [claim for claim in targets.CLAIMS if claim.ours is operators.forward_per_row]
+    assert {claim.chain for claim in own} == {chains.IIR, targets.ONE_FIR, chains.FIR}
+    assert all(claim.channels >= 16 and claim.target == 1.3 for claim in own)
+    assert len(promised) == 40
 
 
 @pytest.mark.parametrize("chain", [chains.IIR, chains.FIR])
 def test_a_training_step_is_forward_and_backward(chain, monkeypatch):
     backward, gone_back = torch.Tensor.backward, []
     monkeypatch.setattr(torch.Tensor, "backward", lambda y, by: gone_back.append(y) or backward(y, by))
-    x = targets.signals.noise(2, 700)
-    y = gradients.forward(chain.job(), x)()
+    x = signals.noise(2, 700)
+    y = operators.forward(chain.job(), x)()
     assert not y.requires_grad
     assert not gone_back
-    assert torch.equal(gradients.forward_and_backward(chain.job(), x)(), y)
+    assert torch.equal(operators.forward_and_backward(chain.job(), x)(), y)
     assert [each.requires_grad for each in gone_back] == [True]
 
 
-def test_alternating_calls_are_timed_one_by_one():
-    order = []
+def test_alternating_calls_are_timed_one_by_one(monkeypatch):
+    order, now = [], 0.0
 
     def work(name, seconds):
+        nonlocal now
         order.append(name)
-        time.sleep(seconds)
+        now += seconds
 
-    times = inside.alternate({"slow": partial(work, "slow", 0.004), "fast": partial(work, "fast", 0.001)}, 2, 1)
+    monkeypatch.setattr(inside, "time", SimpleNamespace(perf_counter=lambda: now))
+    times = inside.alternate({"slow": partial(work, "slow", 0.25), "fast": partial(work, "fast", 0.125)}, 2, 1)
     assert order == ["slow", "fast"] * (len(order) // 2)
-    assert all(0.004 <= value < 0.02 for value in times["slow"])
-    assert all(0.001 <= value < 0.004 for value in times["fast"])
-    assert len(times["slow"]) == len(times["fast"]) == 2
+    assert times == {"slow": [0.25, 0.25], "fast": [0.125, 0.125]}
 
 
 def test_threshold_compares_whole_and_split():

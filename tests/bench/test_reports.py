@@ -108,11 +108,43 @@ def test_a_missed_target_fails():
     assert not Report("targets", "", "", "", MACHINE, [missed]).passed()
 
 
-def test_the_page_in_docs_is_the_one_its_reports_make():
+def test_the_documents_are_those_that_the_reports_make():
     root = Path(__file__).parents[2]
     reports = [Report.from_json(path.read_bytes()) for path in sorted((root / "benchmark" / "results").glob("*.json"))]
     assert {report.suite for report in reports} == set(ROWS)
     assert (root / "docs" / "performance.md").read_text() == document.page(reports)
+    readme = (root / "README.md").read_text()
+    assert readme == document.with_speeds(readme, reports)
+
+
+def test_the_readme_has_a_row_for_each_speed_up_and_keeps_its_text():
+    rows = [
+        TargetRow(claim, relation, 2.0, found, found, found, 5, 3e-8, 0.1, 0.4, True)
+        for claim, relation, found in (
+            ("a, 60 s, over sosfilt", ">=", 13.54),
+            ("b, over lfilter", ">=", 3.54),
+            ("c, cost in torch.mul", "<=", 1.0),
+        )
+    ]
+    reports = [report("iir"), Report("targets", "", "", "", MACHINE, rows)]
+    first, last = document.SPEEDS
+    made = document.with_speeds(f"before\n\n{first}\n| old |\n{last}\n\nafter\n", reports)
+    assert made.startswith(
+        f"before\n\n{first}\n| work | against | times faster |\n|---|---|---|\n"
+        "| a, 60 s | `scipy.signal.sosfilt` | 14 |\n| b | `scipy.signal.lfilter` | 3.5 |\n\n"
+    )
+    assert made.endswith(f"\n{last}\n\nafter\n")
+    assert document.with_speeds(made, reports) == made
+    with pytest.raises(ReportError, match="must hold the lines"):
+        document.with_speeds(f"{last}\n{first}", reports)
+    with pytest.raises(ReportError, match="suite targets"):
+        document.with_speeds(made, [report("iir")])
+
+
+def test_a_bar_in_a_claim_does_not_end_its_cell():
+    row = replace(ROW_SETS["targets"][0], claim="wave | chain, cost")
+    page = document.page([Report("targets", "", "", "", MACHINE, [row])])
+    assert "| wave \\| chain, cost | >= 2 |" in page
 
 
 def test_the_page_names_the_machine_and_shows_every_row():

@@ -1,14 +1,14 @@
-"""The page of measured figures, made from reports and nothing else."""
+"""The page of measured figures and the README's table of speeds, made from reports and nothing else."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from torchfx.bench.plots import terminal
-from torchfx.bench.report import LatencyRow, Report
+from torchfx.bench.report import LatencyRow, Report, ReportError, TargetRow
 from torchfx.bench.tables import HEADERS, cells, machine, remarks
 
-__all__ = ["page"]
+__all__ = ["page", "with_speeds"]
 
 INTRODUCTION = """\
 # Performance
@@ -23,7 +23,9 @@ and to make this page anew:
     for suite in targets iir fir api latency threshold; do
         torchfx bench $suite --json > benchmark/results/$suite.json
     done
-    python benchmark/performance_page.py benchmark/results/*.json > docs/performance.md
+    python benchmark/performance_page.py
+
+The last command also writes the table of speeds in `README.md`.
 
 How to read it: before anything is timed, each result is compared with SciPy in float64 ("deviation", relative to the
 peak); this library's must lie within 2e-7. Contenders take turns (A B A B), each in a process of its own, except for
@@ -31,6 +33,16 @@ the targets and the threshold, which run in one process. Times are medians of th
 taken turn by turn. A sample is one channel at one instant; GB/s counts 8 bytes a sample (float32 read once, written
 once); "of copy" is the share of the bandwidth that PyTorch's own copy reached in the same rounds. Ratios carry over to
 other machines better than times.
+"""
+
+SPEEDS = ("<!-- speeds: written by benchmark/performance_page.py -->", "<!-- end of speeds -->")
+"""The lines of the README between which its table of speeds stands."""
+
+BAR = "\\|"  # a bar within a cell
+
+LEGEND = """\
+IIR: four second-order sections in a row; FIR: about 100 taps. `sosfilt` gets all sections in one call, `oaconvolve` all
+taps convolved beforehand, `lfilter` is called once for each filter.
 """
 
 ORDER = ("targets", "iir", "fir", "api", "latency", "threshold")
@@ -52,10 +64,31 @@ def page(reports: Sequence[Report]) -> str:
     return "\n".join(parts)
 
 
+def with_speeds(readme: str, reports: Sequence[Report]) -> str:
+    """Return a README with its table of speeds made anew from the report of the suite targets.
+
+    Raises:
+        ReportError: the README lacks the lines between which the table stands, or the suite targets has no report.
+    """
+    targets = next((report for report in reports if report.suite == "targets"), None)
+    if targets is None:
+        raise ReportError("the reports must include that of the suite targets")
+    before, first, rest = readme.partition(SPEEDS[0])
+    _, last, after = rest.partition(SPEEDS[1])
+    if not first or not last:
+        raise ReportError(f"README.md must hold the lines {SPEEDS[0]} and {SPEEDS[1]}")
+    lines = ["| work | against | times faster |", "|---|---|---|"]
+    for row in targets.rows:
+        if isinstance(row, TargetRow) and row.relation == ">=":
+            work, _, other = row.claim.partition(", over ")
+            lines.append(f"| {work} | `scipy.signal.{other}` | {row.ratio:.{0 if row.ratio >= 10 else 1}f} |")
+    return "\n".join([f"{before}{first}", *lines, "", f"{LEGEND}{last}{after}"])
+
+
 def _table(report: Report) -> str:
     header = HEADERS[type(report.rows[0])]
     lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
-    lines += [f"| {' | '.join(cells(row))} |" for row in report.rows]
+    lines += [f"| {' | '.join(cell.replace('|', BAR) for cell in cells(row))} |" for row in report.rows]
     return "\n".join(lines) + "\n"
 
 

@@ -57,7 +57,7 @@ class ThroughputRow:
 
 @dataclass(frozen=True)
 class LatencyRow:
-    """One contender at one block size, state carried from block to block.
+    """One contender at one block size.
 
     Attributes:
         contender, device, channels: what ran.
@@ -65,7 +65,7 @@ class LatencyRow:
         calls: how many were timed.
         p50_us, p99_us, p999_us, max_us: time per call, microseconds: the real-time tail.
         deadline_us: how long the block lasts when it plays.
-        deviation: from SciPy in float64, relative to its peak.
+        deviation: from SciPy in float64, relative to its peak; None for what filters nothing.
         edges_us, counts: histogram of the times; counts[i] lie between edges_us[i] and edges_us[i + 1].
     """
 
@@ -79,7 +79,7 @@ class LatencyRow:
     p999_us: float
     max_us: float
     deadline_us: float
-    deviation: float
+    deviation: float | None
     edges_us: list[float] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
 

@@ -17,10 +17,13 @@ from torchfx.bench.exact import BOUND, deviation
 from torchfx.bench.process import ContenderError, ContenderProcess, Peer
 from torchfx.bench.report import Refusal
 
-__all__ = ["PEER_BOUND", "Seat", "check", "take_seats"]
+__all__ = ["FLOORS", "PEER_BOUND", "Seat", "check", "take_seats"]
 
 PEER_BOUND = 1e-3
 """What other libraries may deviate by, relative to the peak: those that filter in float32 reach 1e-5 and more."""
+
+FLOORS = frozenset({"copy", "torch.mul"})
+"""Contenders of this Python that filter nothing: they show what memory and a call cost at least."""
 
 EXACT = "torchfx"
 """The library of this Python that is held to `BOUND`."""
@@ -72,7 +75,7 @@ def take_seats(
                 continue
             found = [(name, device) for name in wanted for device in offered.get(name, ())]
             if peer.name:
-                found = [(name, device) for name, device in found if name != "copy"]
+                found = [(name, device) for name, device in found if name not in FLOORS]
             if not found:
                 refused.append(Refusal(peer.name, "cpu", "start", f"none of {', '.join(wanted)} is installed there"))
             for name, device in found:

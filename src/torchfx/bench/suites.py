@@ -131,12 +131,13 @@ def _latency(options: Options, threads: int, peers: tuple[Peer, ...], step: Step
         step(done, len(settings.blocks))
     return Report(
         suite="latency",
-        title="time per call on small blocks, state carried",
+        title="time per call on small blocks",
         work=f"{latency.CHAIN}, {settings.channels} channels, {settings.calls} calls a block size",
         baseline="the block's own length",
         hardware=hardware(threads),
         rows=collected.rows,
         refused=collected.refused,
+        notes=latency.NOTES,
     )
 
 

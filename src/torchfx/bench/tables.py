@@ -38,11 +38,11 @@ def cells(row: Row) -> tuple[str, ...]:
             "" if row.of_copy is None else f"{row.of_copy:.0%}",
             "" if row.speedup is None else f"{row.speedup:.2f}",
             "" if row.speedup_low is None else f"{row.speedup_low:.2f} to {row.speedup_high:.2f}",
-            "" if row.deviation is None else f"{row.deviation:.0e}",
+            deviation(row.deviation),
         )
     if isinstance(row, LatencyRow):
         times = (row.p50_us, row.p99_us, row.p999_us, row.max_us, row.deadline_us)
-        return (str(row.block), row.contender, *(f"{time:,.1f} us" for time in times), f"{row.deviation:.0e}")
+        return (str(row.block), row.contender, *(f"{time:,.1f} us" for time in times), deviation(row.deviation))
     if isinstance(row, ThresholdRow):
         return (
             str(row.channels),
@@ -59,9 +59,14 @@ def cells(row: Row) -> tuple[str, ...]:
         f"{row.low:.2f} to {row.high:.2f}",
         seconds(row.time_s),
         seconds(row.other_s),
-        f"{row.deviation:.0e}",
+        deviation(row.deviation),
         "pass" if row.passed else "FAIL",
     )
+
+
+def deviation(value: float | None) -> str:
+    """Return a deviation, or nothing for what filters nothing."""
+    return "" if value is None else f"{value:.0e}"
 
 
 def seconds(value: float) -> str:

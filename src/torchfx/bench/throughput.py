@@ -11,7 +11,7 @@ from torchfx.bench import chains, signals
 from torchfx.bench.chains import Chain
 from torchfx.bench.process import ContenderError, Peer
 from torchfx.bench.report import Refusal, ThroughputRow
-from torchfx.bench.seats import Seat, check, take_seats
+from torchfx.bench.seats import FLOORS, Seat, check, take_seats
 from torchfx.bench.timing import calls_per_turn, interleave, ratio, spread
 
 __all__ = ["SUITES", "Measured", "Settings", "Suite", "run"]
@@ -144,7 +144,7 @@ def _measure(
         arguments = {"contender": seat.contender, "job": job, "signal": str(path), "threads": settings.threads}
         try:
             answer = seat.process.ask("prepare", **arguments)
-            off = None if seat.contender == "copy" else check(seat, suite.chain, x, answer, folder)
+            off = None if seat.contender in FLOORS else check(seat, suite.chain, x, answer, folder)
             seat.process.ask("drop")
             calls = calls_per_turn(seat.process.ask("time", number=1)["seconds"])
         except ContenderError as error:

@@ -116,6 +116,29 @@ def operator_stream(job: dict[str, Any]) -> Callable[[Any], Any]:
     return step
 
 
+def stream(job: dict[str, Any]) -> Callable[[Any], Any]:
+    """Return `Stream.process`, the state carried from block to block."""
+    import torch
+
+    chain = reduce(or_, build(job, None))
+    process = import_module("torchfx.realtime").Stream(chain, job["fs"], job["channels"]).process
+    return lambda block: process(torch.from_numpy(block).to(job["device"]))
+
+
+def module_call(job: dict[str, Any]) -> Callable[[Any], Any]:
+    """Return `chain(block)`: each block from rest."""
+    import torch
+
+    chain = reduce(or_, build(job, job["fs"]))
+    return lambda block: chain(torch.from_numpy(block).to(job["device"]))
+
+
+def wave_call(job: dict[str, Any]) -> Callable[[Any], Any]:
+    """Return `Wave(block, fs) | chain`: each block from rest."""
+    chain = reduce(or_, build(job, None))
+    return lambda block: (wave(job, block) | chain).ys
+
+
 CONTENDERS = {
     "torchfx": piped,
     "torchfx unfused": called,
@@ -123,4 +146,9 @@ CONTENDERS = {
     "torchfx pipe": one_by_one,
     "torchfx chain": joined,
 }
-STREAMS = {"torchfx": operator_stream}
+STREAMS = {
+    "torchfx": operator_stream,
+    "torchfx Stream": stream,
+    "torchfx chain(x)": module_call,
+    "torchfx wave | chain": wave_call,
+}

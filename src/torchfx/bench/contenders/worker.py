@@ -25,11 +25,11 @@ WARM_UP = 32  # steps after which caches are warm and threads awake
 MODULES = ("torch_copy", "torchfx_library", "scipy_signal", "torchaudio_library")
 
 
-def load(name: str) -> Any:
-    """Return a contender file of this folder as a module, whatever package the folder belongs to."""
-    spec = importlib.util.spec_from_file_location(f"contender_{name}", HERE / f"{name}.py")
+def load(path: Path) -> Any:
+    """Return a file as a module, whatever package it belongs to."""
+    spec = importlib.util.spec_from_file_location(f"contender_{path.stem}", path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{HERE / name}.py cannot be loaded")
+        raise ImportError(f"{path} cannot be loaded")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -37,13 +37,17 @@ def load(name: str) -> Any:
 
 def available() -> list[Any]:
     """Return the contender files whose libraries are installed here."""
-    modules = map(load, MODULES)
+    modules = [load(HERE / f"{name}.py") for name in MODULES]
     return [module for module in modules if all(importlib.util.find_spec(need) for need in module.NEEDS)]
 
 
 def has_cuda() -> bool:
-    """Whether PyTorch is here and sees a GPU."""
-    if importlib.util.find_spec("torch") is None:
+    """Whether PyTorch is here and sees a GPU; a build for the CPU alone is not imported, which would take seconds."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        return False
+    built = load(Path(spec.origin).with_name("version.py"))
+    if not (built.cuda or built.hip):
         return False
     import torch
 

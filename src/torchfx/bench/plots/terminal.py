@@ -36,7 +36,7 @@ def bars(title: str, values: Sequence[tuple[str, float]], unit: str, width: int 
 
 
 def draw(report: Report) -> str:
-    """Draw a report; one group of bars for each signal or block size."""
+    """Draw a report; one group of bars for each signal, and for each contender at the smallest block."""
     return "\n\n".join("\n".join(bars(title, values, unit)) for title, values, unit in _groups(report))
 
 
@@ -46,8 +46,10 @@ def _groups(report: Report) -> Iterator[tuple[str, Bars, str]]:
         found = [row for row in throughput if (row.channels, row.duration_s) == size]
         title = f"{size[0]} x {size[1]:g} s"
         yield title, [(row.contender, row.ns_per_sample) for row in found], "ns/sample (shorter is faster)"
-    for row in report.rows:
-        if isinstance(row, LatencyRow):
+    latencies = [row for row in report.rows if isinstance(row, LatencyRow)]
+    smallest = min((row.block for row in latencies), default=0)
+    for row in latencies:
+        if row.block == smallest:
             yield f"{row.contender}, blocks of {row.block}", _histogram(row), "calls by time"
     thresholds = [row for row in report.rows if isinstance(row, ThresholdRow)]
     for channels in dict.fromkeys(row.channels for row in thresholds):
