@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from contextvars import ContextVar, Token
 from types import TracebackType
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import nn
 
 from torchfx.checks import number_text
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.errors import SampleRateError
 
-__all__ = ["ambient", "ambient_rate", "resolve_rate", "sample_rate"]
+__all__ = ["ambient", "ambient_rate", "followed_rate", "resolve_rate", "sample_rate"]
 
 ambient: ContextVar[float | None] = ContextVar("torchfx_sample_rate", default=None)
 
@@ -50,6 +54,28 @@ class sample_rate:  # noqa: N801  (used like a function)
     ) -> None:
         """Set the rate that was there before."""
         ambient.reset(self._tokens.pop())
+
+
+_followed: WeakKeyDictionary[nn.Module, set[float]] = WeakKeyDictionary()
+
+
+def followed_rate(module: nn.Module, rate: float | None) -> float | None:
+    """Return the rate (Hz) of a module that follows the signal's: in a backward pass, the one it was called at.
+
+    `torch.utils.checkpoint` calls modules again there, outside of the `sample_rate` that their first call was in.
+    """
+    if rate is not None:
+        _followed.setdefault(module, set()).add(rate)
+    elif torch._C._current_graph_task_id() != -1:
+        rates = _followed.get(module, set())
+        if len(rates) > 1:
+            several = " and ".join(number_text(each) for each in sorted(rates))
+            raise SampleRateError(
+                f"{type(module).__name__} is called again in a backward pass and was called at {several} Hz before; "
+                f"build it with fs=..."
+            )
+        return next(iter(rates), None)
+    return rate
 
 
 def resolve_rate(own: float | None, rate: float | None, who: str) -> float:

@@ -2,6 +2,7 @@
 
 import copy
 import os
+import signal
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
@@ -134,11 +135,14 @@ def test_32_threads_share_a_module(name):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_forked_children_go_on():
-    modules, x = [make(0) for make in CASES.values()], noise(2, 300)
+    # Not PyTorch's own convolution: its OpenMP threads do not survive a fork.
+    names = [name for name in NAMES if name not in {"sum of late", "with context"}]
+    modules, x = [CASES[name](0) for name in names], noise(2, 300)
     with torch.no_grad():
         expected = [module(x) for module in modules]
         child = os.fork()
         if child == 0:
+            signal.alarm(30)
             same = all(torch.equal(module(x), right) for module, right in zip(modules, expected, strict=True))
             os._exit(0 if same else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -153,8 +157,21 @@ def test_checkpoints_recompute_at_the_same_rate(name):
     x = noise(2, 300).requires_grad_()
     with fx.sample_rate(FS):
         expected = torch.autograd.grad(module(x).square().sum(), x)[0]
-        y = checkpoint(module, x, use_reentrant=False)
-    assert torch.equal(torch.autograd.grad(y.square().sum(), x)[0], expected)
+        results = [checkpoint(module, x, use_reentrant=reentrant) for reentrant in (False, True)]
+    for y in results:
+        x.grad = None
+        y.square().sum().backward()
+        assert torch.equal(x.grad, expected)
+
+
+def test_checkpoints_of_calls_at_two_rates_refuse_to_guess():
+    module, x = fx.filter.LoButterworth(1000), noise(2, 300).requires_grad_()
+    results = []
+    for fs in (44_100, 48_000):
+        with fx.sample_rate(fs):
+            results.append(checkpoint(module, x, use_reentrant=False))
+    with pytest.raises(fx.errors.SampleRateError, match="was called at 44100 and 48000 Hz before"):
+        results[0].sum().backward()
 
 
 def test_odd_signals_equal_contiguous_ones():

@@ -28,7 +28,7 @@ from torchfx.checks import sample_rate as checked_rate
 from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError, TorchFXError
 from torchfx.parameters import Declaration, documented, signature
 from torchfx.plan import LTI, CausalStep, Plan, State, WatchedModules, changes, has_hooks, plan_of
-from torchfx.rate import ambient_rate, resolve_rate
+from torchfx.rate import ambient_rate, followed_rate, resolve_rate
 from torchfx.tensors import check_signal, is_readable, no_device
 
 __all__ = ["FilterChain", "Parallel", "Processor"]
@@ -300,8 +300,11 @@ class Processor(nn.Module):
 
     def rate_for(self, rate: float | None) -> float | None:
         """Return the rate (Hz) to work at for a signal of this rate: the processor's own, where it declares one."""
-        depends = "fs" in self.declarations or self.fs is not None
-        return resolve_rate(self.fs, rate, type(self).__name__) if depends else rate
+        if "fs" not in self.declarations and self.fs is None:
+            return rate
+        if self.fs is None and not torch.compiler.is_dynamo_compiling():
+            rate = followed_rate(self, rate)
+        return resolve_rate(self.fs, rate, type(self).__name__)
 
     @property
     def device(self) -> torch.device | None:
