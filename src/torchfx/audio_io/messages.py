@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from torchfx.errors import AudioFileError
+from torchfx.errors import AudioFileError, TorchFXError
 
-__all__ = ["file_error", "library_errors", "shown"]
+__all__ = ["file_errors", "library_errors", "shown"]
 
 
 def shown(file: Any) -> str:
@@ -19,15 +21,19 @@ def shown(file: Any) -> str:
     return name if name.isprintable() else repr(name)[1:-1]
 
 
-def file_error(verb: str, name: str, error: Exception) -> AudioFileError:
-    """Return the error of the system or of libsndfile as this package's; one that is so already stays as it is."""
-    if isinstance(error, AudioFileError):
-        return error
-    text = getattr(error, "error_string", None) or getattr(error, "strerror", None) or str(error)
-    text = " ".join(text.split()).rstrip(".").removeprefix("Error : ")
-    if text in {"", "System error"}:
-        text = "the system refused" + ("; is the disk full?" if verb == "write" else "")
-    return AudioFileError(f"cannot {verb} {name}: {text}")
+@contextmanager
+def file_errors(verb: str, name: str) -> Iterator[None]:
+    """Raise errors of the system and of libsndfile as this package's, in one line: "cannot <verb> <name>: ..."."""
+    try:
+        yield
+    except TorchFXError:
+        raise
+    except library_errors() as error:
+        text = getattr(error, "error_string", None) or getattr(error, "strerror", None) or str(error)
+        text = " ".join(text.split()).rstrip(".").removeprefix("Error : ")
+        if text in {"", "System error"}:
+            text = "the system refused" + ("; is the disk full?" if verb == "write" else "")
+        raise AudioFileError(f"cannot {verb} {name}: {text}") from error
 
 
 def library_errors() -> tuple[type[Exception], ...]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -10,7 +12,7 @@ import torch
 from torch import Tensor
 
 from torchfx.audio_io.formats import AudioInfo
-from torchfx.audio_io.messages import file_error, library_errors
+from torchfx.audio_io.messages import file_errors
 from torchfx.audio_io.samples import block_frames, from_integers, integer_type
 from torchfx.audio_io.source import Source
 from torchfx.audio_io.tags import read_tags
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
     from soundfile import SoundFile
 
 __all__ = ["Reader", "info", "load"]
+
+# libsndfile 1.2.2 goes to wrong frames of Vorbis and Opus (its issue 885): they are decoded from their start. An MP3's
+# frames build on those before: it is decoded from this many frames ahead.
+MP3_LEAD = 1 << 15
 
 
 class Reader:
@@ -79,10 +85,8 @@ class Reader:
         import soundfile
 
         self._source.rewind()
-        try:
+        with self._calls():
             return soundfile.SoundFile(self._source.opened)
-        except library_errors() as error:
-            raise self._failed(error) from error
 
     def _described(self, file: SoundFile) -> AudioInfo:
         name = self._source.name
@@ -91,7 +95,8 @@ class Reader:
         if file.frames == (1 << 63) - 1:  # libsndfile's word for it
             raise AudioFileError(f"cannot read {name}: its header does not say how many frames it has")
         if file.format in {"WAV", "WAVEX", "AIFF"}:
-            missing, promised = self._source.missing_bytes()
+            with self._calls():
+                missing, promised = self._source.missing_bytes()
             if missing:
                 raise AudioFileError(f"cannot read {name}: truncated, {missing} of {promised} bytes are missing")
         container = "WAV" if file.format in {"WAVEX", "RF64"} else file.format  # WAVs with longer headers
@@ -152,11 +157,8 @@ class Reader:
         """Read the next frames into an array (frames, channels)."""
         if self._file is None:
             raise AudioFileError(f"cannot read {self._source.name}: it was closed")
-        try:
+        with self._calls():
             read = len(self._file.read(out=frames))
-        except library_errors() as error:
-            raise self._failed(error) from error
-        self._source.check()
         self._position += read
         if read < len(frames):
             raise AudioFileError(
@@ -170,23 +172,25 @@ class Reader:
             raise ArgumentError(f"frame must lie in [0, {self.frames}] for {self._source.name}, got {frame}")
         if self._file is None:
             raise AudioFileError(f"cannot read {self._source.name}: it was closed")
-        if self._file.seekable():
-            try:
-                self._file.seek(frame)
-            except library_errors() as error:
-                raise self._failed(error) from error
-            self._source.check()
-            self._position = frame
-            return
-        if frame < self._position:  # some encodings, such as GSM 6.10, can be read only from their start
+        lead = MP3_LEAD if self.format == "MP3" else 0
+        if self._file.seekable() and self.format != "OGG" and frame >= lead:
+            with self._calls():
+                self._file.seek(frame - lead)
+            self._position = frame - lead
+        elif frame < self._position:  # some encodings, such as GSM 6.10, can be read only from their start
             self._file.close()
             self._file, self._position = self._open(), 0
         while self._position < frame:
             self.read(min(block_frames(self.channels), frame - self._position))
 
-    def _failed(self, error: Exception) -> AudioFileError:
-        self._source.check()  # what the file object has raised is the cause
-        return file_error("read", self._source.name, error)
+    @contextmanager
+    def _calls(self) -> Iterator[None]:
+        """Raise what goes wrong in a call of libsndfile; what the file object has raised comes first."""
+        try:
+            with file_errors("read", self._source.name):
+                yield
+        finally:
+            self._source.check()
 
     def close(self) -> None:
         """Close the file; a file object that was passed in stays open."""

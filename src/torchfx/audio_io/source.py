@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
-from torchfx.audio_io.messages import file_error, shown
+from torchfx.audio_io.messages import file_errors, shown
 from torchfx.errors import ArgumentTypeError, AudioFileError
 
 __all__ = ["Source", "library_path"]
@@ -39,13 +39,14 @@ class Source:
         self._stream: _Stream | None = None
         self._spooled: Any = None
         try:
-            if isinstance(source, (str, bytes, os.PathLike)):
-                self._open_path(os.fsdecode(source))
-            else:
-                self._open_stream(source)
-        except (OSError, ValueError) as error:  # ValueError: a null character in a path, a closed file object
+            with file_errors("read", self.name):
+                if isinstance(source, (str, bytes, os.PathLike)):
+                    self._open_path(os.fsdecode(source))
+                else:
+                    self._open_stream(source)
+        except BaseException:
             self.close()
-            raise file_error("read", self.name, error) from error
+            raise
 
     def _open_path(self, path: str) -> None:
         self.opened: str | bytes | _Stream = library_path(path)
@@ -97,11 +98,9 @@ class Source:
 
     def check(self) -> None:
         """Raise what the file object has raised since it was opened."""
-        failure = None if self._stream is None else self._stream.failure
-        if isinstance(failure, (OSError, ValueError)):
-            raise file_error("read", self.name, failure) from failure
-        if failure is not None:
-            raise failure
+        if self._stream is not None and self._stream.failure is not None:
+            with file_errors("read", self.name):
+                raise self._stream.failure
 
     def missing_bytes(self) -> tuple[int, int]:
         """Return how many bytes the chunk of samples of a WAV or an AIFF lacks, and how many it promises.

@@ -9,7 +9,7 @@ import tempfile
 from contextlib import suppress
 from typing import Any, BinaryIO
 
-from torchfx.audio_io.messages import file_error, shown
+from torchfx.audio_io.messages import file_errors, shown
 from torchfx.errors import ArgumentTypeError, AudioFileError
 
 __all__ = ["Target"]
@@ -56,7 +56,7 @@ class Target:
     def _check_path(self) -> None:
         if not os.path.basename(self.path):  # noqa: PTH119
             raise AudioFileError(f"cannot write {self.name or repr('')}: that names no file")
-        try:
+        with file_errors("write", self.name):
             before = _status(self.path)
             if before is not None and stat.S_ISDIR(before.st_mode):
                 raise AudioFileError(f"cannot write {self.name}: it is a folder")
@@ -66,8 +66,6 @@ class Target:
                 os.stat(os.path.join(self.folder, ""))  # noqa: PTH116, PTH118  (the slash refuses a file)
             if before is None:
                 self.mode = 0o666
-        except (OSError, ValueError) as error:  # ValueError: a null character
-            raise file_error("write", self.name, error) from error
 
     def _check_stream(self) -> None:
         stream = self._stream
@@ -75,12 +73,9 @@ class Target:
         if not hasattr(stream, "write") or isinstance(stream, io.TextIOBase):
             kind = type(stream).__name__
             raise ArgumentTypeError(f"the target must be a path or a binary file object, got {stream!r} ({kind})")
-        try:
-            refused = callable(writable) and not writable()
-        except ValueError as error:  # it is closed
-            raise file_error("write", self.name, error) from error
-        if refused:
-            raise AudioFileError(f"cannot write {self.name}: it was opened for reading only")
+        with file_errors("write", self.name):
+            if callable(writable) and not writable():
+                raise AudioFileError(f"cannot write {self.name}: it was opened for reading only")
 
     def receive(self, temporary: str) -> None:
         """Put a whole file in the target's place: at once over a path, from its position on into a stream."""

@@ -23,7 +23,7 @@ from torchfx.audio_io.formats import (
     named_encoding,
     named_format,
 )
-from torchfx.audio_io.messages import file_error, library_errors
+from torchfx.audio_io.messages import file_errors, library_errors
 from torchfx.audio_io.samples import block_frames, integer_type, interleaved, quantised
 from torchfx.audio_io.source import library_path
 from torchfx.audio_io.tags import checked_tags, write_tags
@@ -142,12 +142,11 @@ class Writer:
         container = long_format(self.format, self.encoding, (self.frames + ys.shape[1]) * self._channels)
         beyond = self.encoding not in FLOATS and self._count_beyond(ys)
         try:
-            if container != self._container:
-                self._change_container(container)
-            for block in _blocks(ys):
-                self._write_block(block, clip=bool(beyond))
-        except library_errors() as error:
-            raise file_error("write", self._target.name, error) from error
+            with file_errors("write", self._target.name):
+                if container != self._container:
+                    self._change_container(container)
+                for block in _blocks(ys):
+                    self._write_block(block, clip=bool(beyond))
         finally:
             self.frames += ys.shape[1]  # of a failed write too, so that a shorter file is noticed at the end
         self._clipped += beyond
@@ -212,11 +211,9 @@ class Writer:
         """Make the temporary file."""
         self._begin()
         try:
-            self._temporary = self._create()
-            self._file = self._open()
-        except library_errors() as error:
-            self._discard()
-            raise file_error("write", self._target.name, error) from error
+            with file_errors("write", self._target.name):
+                self._temporary = self._create()
+                self._file = self._open()
         except BaseException:
             self._discard()
             raise
@@ -228,9 +225,8 @@ class Writer:
         """Put the file in its place, or remove it after an exception."""
         try:
             if kind is None:
-                self._finish()
-        except library_errors() as failure:
-            raise file_error("write", self._target.name, failure) from failure
+                with file_errors("write", self._target.name):
+                    self._finish()
         finally:
             self._discard()
         if kind is None and self._clipped:
