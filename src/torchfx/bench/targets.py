@@ -144,6 +144,7 @@ CLAIMS = (
         1.3,
         "<=",
         calls.piped_with_gains(60),
+        alternate,
         beyond=operators.forward,
     ),
     *(
