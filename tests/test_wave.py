@@ -1,10 +1,14 @@
 """Wave: samples with their rate."""
 
+import io
+
 import numpy as np
 import pytest
+import scipy.signal
 import torch
 
 import torchfx as fx
+from torchfx import audio_io
 from torchfx.errors import ArgumentError, ArgumentTypeError, SampleRateError
 
 
@@ -57,6 +61,42 @@ def test_bad_arguments_raise(ys, fs, error, message):
         fx.Wave(ys, fs)
 
 
+def test_a_list_of_whole_numbers_keeps_its_values():
+    assert fx.Wave([[0, 1, -3, 40_000]], 44100).ys.tolist() == [[0, 1, -3, 40_000]]
+    assert fx.Wave((2, 3), 44100).ys.tolist() == [[2, 3]]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "full_scale", "middle"),
+    [("i1", 2**7, 0), ("i2", 2**15, 0), ("i4", 2**31, 0), ("u1", 2**7, 2**7), ("u2", 2**15, 2**15), (">i2", 2**15, 0)],
+)
+def test_integers_are_scaled_by_their_types_range(dtype, full_scale, middle):
+    values = np.array([middle, middle + full_scale // 2, middle - full_scale, middle + full_scale // 4], dtype)
+    assert fx.Wave(values, 44100).ys.tolist() == [[0, 0.5, -1, 0.25]]
+    assert fx.Wave(values, 44100).ys.dtype == torch.float32
+
+
+@pytest.mark.parametrize("ys", [np.zeros(5, np.int64), np.zeros(5, np.uint64), torch.zeros(5, dtype=torch.int64)])
+def test_integers_of_64_bits_have_no_full_scale(ys):
+    with pytest.raises(
+        ArgumentTypeError, match=r"integers of 8, 16 or 32 bits, got torch\..*64: .* no agreed full scale"
+    ):
+        fx.Wave(ys, 44100)
+
+
+@pytest.mark.parametrize("shape", [(48_000, 2), (1100, 1), (2_000_000, 64)])
+def test_frames_first_are_refused_with_the_remedy(shape):
+    frames = torch.zeros(1, 1).expand(shape)
+    with pytest.raises(ArgumentError, match=rf"got {shape[0]} channels of {shape[1]} samples: .* pass ys\.T"):
+        fx.Wave(frames, 44100)
+    assert fx.Wave(frames.T, 44100).channels() == shape[1]
+
+
+@pytest.mark.parametrize("shape", [(128, 1), (64, 3), (256, 256), (1024, 200)])
+def test_many_channels_of_few_samples_are_no_frames(shape):
+    assert fx.Wave(torch.zeros(shape), 44100).channels() == shape[0]
+
+
 def test_facts():
     wave = fx.Wave(torch.zeros(2, 22050), 44100, metadata={"title": "silence"})
     assert len(wave) == 22050
@@ -95,8 +135,26 @@ def test_pipe_into_what_is_no_module_raises():
         def forward(self, x):
             return x, x
 
-    with pytest.raises(ArgumentTypeError, match="Pair must return a tensor"):
+    with pytest.raises(ArgumentTypeError, match=r"Pair must return a tensor \(..., time\), got tuple"):
         wave | Pair()
+    with pytest.raises(ArgumentTypeError, match=r"Gain must return a tensor \(..., time\), got Gain"):
+        wave | fx.effect.Gain  # not built
+    with pytest.raises(ArgumentTypeError, match=r"forget must return a tensor \(..., time\), got NoneType"):
+        wave.transform(forget)
+
+
+def forget(ys):
+    """A function without a result."""
+
+
+def test_pipe_calls_a_function_on_the_samples(rng):
+    wave = fx.Wave(rng.standard_normal((2, 100)), 44100)
+    assert torch.equal((wave | torch.tanh).ys, torch.tanh(wave.ys))
+    assert torch.equal((wave | (lambda ys: ys.numpy()[:, ::-1])).ys, wave.ys.flip(1))
+    lowpass = fx.filter.LoButterworth(1000)
+    assert torch.equal((wave | (lambda ys: lowpass(ys))).ys, (wave | lowpass).ys)  # it knows the rate
+    with pytest.raises(ArgumentError, match=r"hold samples, got \(\)"):
+        wave | torch.mean
 
 
 def test_the_rate_ends_with_the_pipe():
@@ -119,6 +177,17 @@ def test_to_moves_in_place():
     wave = fx.Wave(torch.zeros(5), 44100)
     assert wave.to("meta") is wave
     assert wave.device == torch.device("meta")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without it")
+def test_a_device_that_is_not_there_raises():
+    wave = fx.Wave(torch.zeros(5), 44100)
+    for move in (lambda: wave.to("cuda"), lambda: fx.Wave(torch.zeros(5), 44100, device="cuda")):
+        with pytest.raises(ArgumentError, match="device must be one that PyTorch has here, got 'cuda': "):
+            move()
+    assert wave.device == torch.device("cpu")
+    with pytest.raises(ArgumentError, match="device must be one that PyTorch has here, got 'gpu': "):
+        wave.to("gpu")
 
 
 def test_slices_and_channels_share_the_samples(rng):
@@ -155,6 +224,169 @@ def test_merge_adds_or_keeps_apart():
         fx.Wave.merge([a, fx.Wave(torch.ones(3), 44100)])
     with pytest.raises(ArgumentError, match="at least one wave"):
         fx.Wave.merge([])
+
+
+def test_plus_mixes_and_fills_the_shorter_one():
+    a, b = fx.Wave(torch.ones(2, 3), 44100), fx.Wave(torch.full((2, 5), 2.0, dtype=torch.float64), 44100)
+    for mixed in (a + b, b + a):
+        assert mixed.ys.tolist() == [[3, 3, 3, 2, 2]] * 2
+        assert mixed.ys.dtype == torch.float64
+    assert a.ys.tolist() == [[1, 1, 1]] * 2
+    with pytest.raises(SampleRateError, match="waves must share one sample rate, got 44100, 48000 Hz"):
+        a + fx.Wave(torch.ones(2, 3), 48000)
+    with pytest.raises(ArgumentError, match="same number of channels to be added up, got 2, 1"):
+        a + fx.Wave(torch.ones(3), 44100)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        a + 1
+
+
+@pytest.mark.parametrize("factor", [0.5, 2, np.float32(0.25), np.float64(3.0), np.int64(2), torch.tensor(0.5)])
+def test_times_scales_from_both_sides(rng, factor):
+    wave = fx.Wave(rng.standard_normal((2, 100)).astype(np.float32), 44100, metadata={"title": "noise"})
+    for scaled in (wave * factor, factor * wave):
+        assert isinstance(scaled, fx.Wave)
+        assert scaled.ys.dtype == torch.float32
+        assert torch.equal(scaled.ys, wave.ys * float(factor))
+        assert scaled.metadata == {"title": "noise"}
+
+
+def test_times_takes_a_factor_for_each_channel_or_sample():
+    wave = fx.Wave(torch.ones(2, 3), 44100)
+    assert (wave * torch.tensor([[1.0], [2.0]])).ys.tolist() == [[1, 1, 1], [2, 2, 2]]
+    assert (wave * torch.tensor([1.0, 2.0, 3.0])).ys.tolist() == [[1, 2, 3]] * 2
+    for other in ("2", wave, None):
+        with pytest.raises(TypeError):
+            wave * other
+
+
+# --- resampling -------------------------------------------------------------------------------------------------------
+
+RATES = [(48000, 44100), (44100, 48000), (48000, 16000), (8000, 48000)]
+
+
+@pytest.mark.parametrize(("fs", "rate"), RATES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_resampled_sine_is_the_sine_at_the_other_rate(fs, rate, dtype):
+    """Closed form within 2e-6 away from the ends; SciPy's polyphase filter ripples by up to 2e-3 in its passband."""
+    sine = [torch.sin(2 * torch.pi * 440 * torch.arange(each // 2, dtype=torch.float64) / each) for each in (fs, rate)]
+    wave = fx.Wave(torch.stack([sine[0], -sine[0]]).to(dtype), fs, metadata={"title": "sine"}).resample(rate)
+    assert (wave.fs, len(wave), wave.channels(), wave.ys.dtype) == (rate, rate // 2, 2, dtype)
+    assert wave.metadata == {"title": "sine"}
+    middle = slice(rate // 10, -rate // 10)
+    assert float((wave.ys[0] - sine[1])[middle].abs().max()) < 2e-6
+    assert torch.equal(wave.ys[1], -wave.ys[0])
+    common = np.gcd(fs, rate)
+    reference = scipy.signal.resample_poly(sine[0].numpy(), rate // common, fs // common)
+    assert np.abs(wave.ys[0].numpy() - reference)[middle].max() < 2e-3
+
+
+def test_what_lies_beyond_half_the_new_rate_is_removed():
+    tone = torch.sin(2 * torch.pi * 10_000 * torch.arange(24_000, dtype=torch.float64) / 48_000)
+    assert float(fx.Wave(tone, 48_000).resample(16_000).ys[0, 1000:-1000].abs().max()) < 1e-5
+
+
+@pytest.mark.parametrize("frames", [2, 7, 100, 1001])
+@pytest.mark.parametrize("rate", [44_100, 96_000, 47_999, 22_050.5])
+def test_a_resampled_wave_lasts_as_long(frames, rate):
+    assert abs(len(fx.Wave(torch.ones(frames), 48_000).resample(rate)) - frames * rate / 48_000) <= 0.5
+
+
+def test_resampling_to_the_same_rate_changes_nothing(rng):
+    wave = fx.Wave(rng.standard_normal((2, 100)), 44100)
+    assert torch.equal(wave.resample(44100).ys, wave.ys)
+
+
+@pytest.mark.parametrize("rate", [0, -8000, float("nan")])
+def test_resampling_to_no_rate_raises(rate):
+    with pytest.raises(SampleRateError, match=r"fs must lie in \(0, inf\) Hz, got"):
+        fx.Wave(torch.zeros(5), 44100).resample(rate)
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_leaves_what_it_says_in_the_metadata(tmp_path, rng):
+    ys = torch.from_numpy(rng.uniform(-0.5, 0.5, (2, 100)))
+    audio_io.save(tmp_path / "a.flac", ys, 44100, bits_per_sample=16, tags={"title": "A title"})
+    wave = fx.Wave.from_file(tmp_path / "a.flac")
+    assert wave.metadata == {
+        "path": str(tmp_path / "a.flac"), "format": "FLAC", "encoding": "PCM_16", "bits": 16,
+        "tags": {"title": "A title"},
+    }  # fmt: skip
+    audio_io.save(tmp_path / "a.ogg", ys, 44100)
+    assert fx.Wave.from_file(str(tmp_path / "a.ogg")).metadata == {
+        "path": str(tmp_path / "a.ogg"), "format": "OGG", "encoding": "VORBIS", "bits": None,
+    }  # fmt: skip
+
+
+OPERATIONS = {
+    "module": lambda wave: wave | fx.effect.Gain(0.5),
+    "filter": lambda wave: wave | fx.filter.LoButterworth(1000),
+    "function": lambda wave: wave | torch.tanh,
+    "transform": lambda wave: wave.transform(torch.abs),
+    "slice": lambda wave: wave[10:20],
+    "channel": lambda wave: wave.get_channel(0),
+    "resample": lambda wave: wave.resample(22050),
+    "times": lambda wave: wave * 2,
+    "plus": lambda wave: wave + fx.Wave(torch.zeros(1, 5), 44100),
+    "plus, from the right": lambda wave: fx.Wave(torch.zeros(1, 5), 44100) + wave,
+    "merge": lambda wave: fx.Wave.merge([wave, wave], split_channels=True),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_operation_passes_a_copy_of_the_metadata_on(name):
+    wave = fx.Wave(torch.ones(1, 100), 44100, metadata={"tags": {"title": "A title"}, "mine": 3})
+    result = OPERATIONS[name](wave)
+    assert result.metadata == wave.metadata
+    result.metadata["mine"] = 4
+    assert wave.metadata["mine"] == 3
+
+
+def test_the_first_waves_metadata_count_before_the_others():
+    a = fx.Wave(torch.zeros(5), 44100, metadata={"title": "a", "artist": "A"})
+    b = fx.Wave(torch.zeros(5), 44100, metadata={"title": "b", "album": "B"})
+    assert (a + b).metadata == {"title": "a", "artist": "A", "album": "B"}
+    assert fx.Wave.merge([b, a]).metadata == {"title": "b", "artist": "A", "album": "B"}
+
+
+def test_tags_are_saved_again_as_far_as_the_format_has_a_place(tmp_path):
+    tags = {"title": "A title", "license": "CC0", "album": "An album"}
+    audio_io.save(tmp_path / "a.flac", torch.zeros(1, 100), 44100, tags=tags)
+    wave = fx.Wave.from_file(tmp_path / "a.flac") | fx.effect.Gain(0.5)
+    wave.save(tmp_path / "b.flac")
+    assert audio_io.info(tmp_path / "b.flac").tags == tags
+    wave.save(tmp_path / "b.aiff")
+    assert audio_io.info(tmp_path / "b.aiff").tags == {"title": "A title"}
+    wave.save(tmp_path / "c.wav", tags={"title": "Another"})
+    assert audio_io.info(tmp_path / "c.wav").tags == {"title": "Another"}
+    wave.save(tmp_path / "d.wav", tags={})
+    assert audio_io.info(tmp_path / "d.wav").tags == {}
+    wave.metadata["tags"] = "no mapping"
+    wave.save(tmp_path / "e.wav")
+    assert audio_io.info(tmp_path / "e.wav").tags == {}
+
+
+def test_a_wave_goes_through_a_file_in_memory(rng):
+    wave = fx.Wave(rng.standard_normal((2, 100)).astype(np.float32), 44100)
+    file = io.BytesIO()
+    wave.save(file, format="wav")
+    file.seek(0)
+    back = fx.Wave.from_file(file, frame_offset=10, num_frames=20)
+    assert torch.equal(back.ys, wave.ys[:, 10:30])
+    assert back.fs == 44100
+    assert back.metadata == {"format": "WAV", "encoding": "FLOAT", "bits": 32}
+
+
+def test_a_wave_of_doubles_is_saved_as_doubles(tmp_path, rng):
+    wave = fx.Wave(rng.standard_normal(100), 44100)
+    wave.save(tmp_path / "a.wav")
+    assert torch.equal(fx.Wave.from_file(tmp_path / "a.wav").ys, wave.ys)
+
+
+def test_a_rate_that_is_no_whole_number_cannot_be_saved(tmp_path):
+    with pytest.raises(ArgumentError, match=r"fs must be a whole number of Hz in an audio file, got 44100\.5"):
+        fx.Wave(torch.zeros(5), 44100.5).save(tmp_path / "a.wav")
 
 
 def test_numpy_reads_a_wave(rng):

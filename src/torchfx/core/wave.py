@@ -55,6 +55,8 @@ class Wave:
         Wave(2 channels, 1.000 s, 48000 Hz, torch.float32, cpu)
     """
 
+    __array_priority__ = 1000  # NumPy's scalars leave `scalar * wave` to the wave
+
     def __init__(
         self,
         ys: ArrayLike,
@@ -158,7 +160,8 @@ class Wave:
     def transform(self, f: Callable[..., Tensor], *args: Any, **kwargs: Any) -> Wave:
         """Return a new wave of `f(ys, *args, **kwargs)`, inside which filters know the sample rate."""
         with sample_rate(self.fs):
-            return self._with(f(self.ys, *args, **kwargs))
+            y = f(self.ys, *args, **kwargs)
+        return self._with(_returned(getattr(f, "__name__", type(f).__name__), y))
 
     def resample(self, fs: float) -> Wave:
         """Return the wave at another sample rate (Hz), by soxr at its high quality; gradients don't flow through."""
@@ -208,9 +211,7 @@ class Wave:
                 fs = module.output_rate(fs) if isinstance(module, Processor) else fs
         finally:
             ambient.reset(token)
-        if not isinstance(y, Tensor):
-            raise ArgumentTypeError(f"{type(module).__name__} must return a tensor (..., time), got {type(y).__name__}")
-        return self._with(y, fs)
+        return self._with(_returned(type(module).__name__, y), fs)
 
     def __add__(self, other: object) -> Wave:
         """Mix with another wave of the same rate; the shorter one is filled with silence."""
@@ -265,6 +266,15 @@ class Wave:
 
 
 FLOATS = frozenset((torch.float32, torch.float64))
+
+
+def _returned(name: str, y: Any) -> Tensor:
+    """Return the result of a module or function as a tensor, or raise."""
+    if isinstance(y, Tensor):
+        return y
+    if isinstance(y, np.ndarray):
+        return _from_array(y)
+    raise ArgumentTypeError(f"{name} must return a tensor (..., time), got {type(y).__name__}")
 
 
 def _as_samples(ys: ArrayLike) -> Tensor:
