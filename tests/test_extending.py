@@ -128,6 +128,7 @@ import torch
 
 
 def throwaway(x, factor, y):
+    assert x.data_ptr() != y.data_ptr()
     torch.mul(x, factor, out=y)
 """
 REGISTER = """

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchfx._ops.observers import dual_level_active, modes_active
+from torchfx._ops.observers import dual_level_active, is_wrapped, modes_active
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
 __all__ = ["check_signal", "coefficients", "is_readable", "no_device", "on_device"]
@@ -25,11 +25,7 @@ def is_readable(tensor: Tensor) -> bool:
     forward-mode differentiation follow.
     """
     return not (
-        torch.compiler.is_compiling()
-        or tensor.is_meta
-        or modes_active()
-        or dual_level_active()
-        or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+        torch.compiler.is_compiling() or tensor.is_meta or modes_active() or dual_level_active() or is_wrapped(tensor)
     )
 
 

@@ -72,7 +72,6 @@ def test_rows_equal_single_calls(name, form, signal, own, dtype, generator):
             assert torch.allclose(after, expected_after, rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit.script`:DeprecationWarning")  # PyTorch's own, of forward mode
 @pytest.mark.parametrize(("signal", "own"), SPREADS)
 @pytest.mark.parametrize("name", CASES)
 def test_gradients_of_rows_against_finite_differences(name, signal, own, generator):

@@ -2,8 +2,8 @@
 
 import copy
 import os
-import signal
 import pickle
+import signal
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np

@@ -124,10 +124,10 @@ def differentiable(
         if all(grad is None for grad in grads[:count]):
             return (None,) * (1 + len(arguments))
         needed = [ctx.needs_input_grad[1 + i] for i in tensors]
+        callees = BY_DISPATCHER if gradients_are_batched() else operators
         if gradient.first is None or torch.is_grad_enabled():  # a gradient of the gradient is wanted
-            found = gradient.backward(operator.entry, arguments, grads[:count])
+            found = gradient.backward(callees[operator.name], arguments, grads[:count])
         else:
-            callees = BY_DISPATCHER if gradients_are_batched() else operators
             found = gradient.first(callees, arguments, kept, grads[:count], needed)
         by_argument: list[Tensor | None] = [None] * (1 + len(arguments))
         for i, value, need in zip(tensors, found, needed, strict=True):
@@ -154,7 +154,8 @@ def differentiable(
 
     def vmap(info: Any, in_dims: Sequence[int | None], keep: bool, *arguments: Any) -> Any:
         batched, _ = operator.with_batch(info.batch_size, in_dims[1:], arguments)
-        return transforming.apply(keep, *batched), (*operator.result_leads, *[0] * keep)
+        out_dims = operator.result_leads[0] if operator.single else (*operator.result_leads, *[0] * keep)
+        return transforming.apply(keep, *batched), out_dims
 
     # Named when it is made: so is the node in the graph that profilers show.
     name = "".join(word.title() for word in operator.name.split("_"))

@@ -11,8 +11,10 @@ __all__ = [
     "dual_level_active",
     "function_modes_active",
     "gradients_are_batched",
+    "is_wrapped",
     "modes_active",
     "profiler_enabled",
+    "tensors_are_replaced",
     "tracing_state",
     "transforms_active",
 ]
@@ -20,8 +22,19 @@ __all__ = [
 modes_active = torch._C._len_torch_dispatch_stack
 """How many dispatch modes (tracing, counting, fake tensors) are active in this thread."""
 
+_REPLACING = tuple(getattr(torch._C._TorchDispatchModeKey, name) for name in ("FAKE", "PROXY", "FUNCTIONAL"))
+
+
+def tensors_are_replaced() -> bool:
+    """Return whether a mode puts fake tensors or tracers in the place of tensors; others only watch."""
+    return modes_active() and any(torch._C._get_dispatch_mode(key) is not None for key in _REPLACING)
+
+
 transforms_active = torch._C._are_functorch_transforms_active
 """Whether torch.func's transforms (vmap, grad, jacrev) are at work in this thread."""
+
+is_wrapped = torch._C._functorch.is_functorch_wrapped_tensor
+"""Whether one of these transforms follows a tensor."""
 
 function_modes_active = torch._C._len_torch_function_stack
 profiler_enabled = torch._C._autograd._profiler_enabled

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from torchfx._ops.observers import modes_active
+from torchfx._ops.observers import is_wrapped, tensors_are_replaced
 from torchfx.plan.lowering import children, has_hooks, kind_of, lower, parts_of, runs_children
 from torchfx.plan.steps import CausalStep, ModuleStep, Plan, lasting
 
@@ -99,7 +100,7 @@ class Remembered:
                 return False
             if own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"]:
                 return False
-        return not modes_active()  # coefficients made outside of a mode that traces are no constants to it
+        return not tensors_are_replaced()  # coefficients made outside of such a mode are no constants in it
 
 
 class Slot:
@@ -139,12 +140,12 @@ def plan_of(module: nn.Module, rate: float | None) -> Plan:
     known = _plans.get(id(module))
     if known is not None and known.holds(module, rate):
         return known.plan
-    if modes_active() or torch.compiler.is_compiling():  # coefficients made under a mode that traces are fakes
+    if tensors_are_replaced() or torch.compiler.is_compiling():  # coefficients made here may be fakes
         return lower(module, rate)
     number = changes.number  # as it was before: an assignment in another thread in the meantime must not be missed
-    with lasting():
-        plan = lower(module, rate)
     tensors = _dependencies(module)
+    with nullcontext() if tensors is None else lasting():
+        plan = lower(module, rate)
     # A plan that holds its own key would never be forgotten.
     if tensors is not None and not any(_module_of(step) is module for step in plan.steps):
         _plans[id(module)] = Remembered(plan, rate, number, module, tensors)
@@ -184,6 +185,8 @@ def _collect(part: nn.Module, slots: list[Slot]) -> bool:
                 continue
             if isinstance(value, Tensor):
                 if value.requires_grad or value.is_inference() or type(value) not in {Tensor, nn.Parameter}:
+                    return False
+                if is_wrapped(value):
                     return False
                 slots.append(Slot(place, name))
             elif not _is_immutable(value):

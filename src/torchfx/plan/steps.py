@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from torchfx import _ops
+from torchfx._ops.observers import is_wrapped, transforms_active
 from torchfx.errors import ArgumentError, StreamError
 from torchfx.plan.handover import sections_state
 from torchfx.plan.lti import LTI
@@ -141,7 +142,7 @@ class LTIStep(Step):
         """Return the coefficients on a device; kept there, so that a GPU gets them once."""
         found = self._placed.get(device)
         if found is None:
-            with lasting():
+            with lasting(*self.system.tensors()):
                 found = self._placed[device] = self.system.to(device)
         return found
 
@@ -585,11 +586,17 @@ class Plan:
             )
 
 
-def lasting() -> AbstractContextManager[object]:
-    """Let tensors be made that serve any later call: those made in inference mode are barred from training."""
-    if torch.compiler.is_compiling() or not torch.is_inference_mode_enabled():
+def lasting(*made_of: object) -> AbstractContextManager[object]:
+    """Let tensors be made that serve any later call, unless they are made of tensors that a transform follows.
+
+    Those made in inference mode are barred from training, and torch.func's transforms wrap what is made inside them.
+    """
+    if torch.compiler.is_compiling() or any(isinstance(each, Tensor) and is_wrapped(each) for each in made_of):
         return nullcontext()
-    return torch.inference_mode(False)
+    if transforms_active():
+        outside: AbstractContextManager[object] = torch._C._DisableFuncTorch()
+        return outside
+    return torch.inference_mode(False) if torch.is_inference_mode_enabled() else nullcontext()
 
 
 def shown(module: Any) -> str:
