@@ -69,13 +69,17 @@ def _status(outcomes: list[Outcome], allow_nan: bool) -> int:
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the work as an exception does, so that no temporary file stays behind."""
+    """Let SIGTERM and SIGHUP end the work as an exception does, so that no temporary file stays behind.
+
+    A signal that is ignored stays so: `nohup` does that.
+    """
 
     def end(number: int, _: object) -> None:
         raise SystemExit(128 + number)
 
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {number: signal.signal(number, end) for number in numbers}
+    heard = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, end) for number in heard}
     try:
         yield
     finally:

@@ -46,21 +46,22 @@ class Normalize(Processor):
         loudest = torch.maximum(x.amax(over, keepdim=True), -x.amin(over, keepdim=True))
         loudest = torch.maximum(state[0], loudest.reshape(state[0].shape))
         if is_readable(loudest) and not bool(torch.isfinite(loudest).all()):
-            raise ArgumentError(
-                "x must be finite to be normalised, got " + ("NaN" if bool(loudest.isnan().any()) else "infinity")
-            )
+            count = int((~torch.isfinite(x)).sum())
+            raise ArgumentError(f"x must be finite to be normalised, got {count} NaN or infinite samples")
         return (loudest,)
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Scale by what was measured."""
-        loudest = state[0].double()
-        peak: Any = self.peak.to(loudest) if isinstance(self.peak, Tensor) else self.peak
-        factor = torch.where(loudest > 0, peak / loudest, 1.0)
+        loudest = torch.where(state[0] > 0, state[0].double(), 1.0)
+        peak = torch.as_tensor(self.peak).to(loudest).expand_as(loudest)
+        factor = peak / loudest
         shape = (*loudest.shape[:-1], 1, 1) if x.dim() > 1 else (1,)
-        limits = torch.finfo(x.dtype)
-        if is_readable(factor) and bool(((factor > limits.tiny) & (factor < limits.max)).all()):
-            return x * factor.to(x.dtype).reshape(shape), state
-        # The factor comes in two where float32 may not hold it: a power of two, which is exact, and what is left.
-        scale = torch.ldexp(torch.ones_like(factor), torch.frexp(factor.detach()).exponent // 2)
-        first, second = scale.to(x.dtype), (factor / scale).to(x.dtype)
-        return x * first.reshape(shape) * second.reshape(shape), state
+        if is_readable(factor):
+            for dtype in (
+                x.dtype,
+                torch.float64,
+            ):  # very quiet or loud samples have a factor that float32 does not hold
+                limits = torch.finfo(dtype)
+                if bool(((factor > limits.tiny) & (factor < limits.max)).all()):
+                    return (x.to(dtype) * factor.to(dtype).reshape(shape)).to(x.dtype), state
+        return (x.double() / loudest.reshape(shape) * peak.reshape(shape)).to(x.dtype), state

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import torch
 from torch import Tensor, nn
@@ -112,15 +113,13 @@ def process_reader(
     if encoding is None and bits_per_sample is None:
         encoding = audio_io.kept_encoding(target, reader.info, format)
     fs = plan.output_rate or reader.fs
-    frames = round(reader.frames * fs / reader.fs)
     (channels,) = plan.leading((reader.channels,))
     tags = audio_io.kept_tags(target, reader.tags, format)
-    double = reader.encoding == "DOUBLE"
     work = _Work(plan, reader, block, progress)
-    with audio_io.Writer(target, fs, channels, format, encoding, bits_per_sample, tags, double) as writer:
+    with audio_io.Writer(target, fs, channels, format, encoding, bits_per_sample, tags) as writer:
         for y in work.results():
             writer.write(y)
-    return FileReport(frames, fs, channels, work.passes, work.bad_in.found, work.bad_out.found)
+    return FileReport(writer.frames, fs, channels, work.passes, work.bad_in.found, work.bad_out.found)
 
 
 class StreamProcessor:
@@ -171,6 +170,9 @@ class _Work:
         self.plan, self.reader, self.block, self.progress = plan, reader, block, progress
         self.passes = 1 + sum(step.measures for step in plan.steps)
         self.bad_in, self.bad_out = NotFinite(), NotFinite()
+        self.rates: list[Any] = [reader.fs]  # before each step, and after the last
+        for step in plan.steps:
+            self.rates.append(step.output_rate(self.rates[-1]))
         self._done = 0
 
     def results(self) -> Iterator[Tensor]:
@@ -190,27 +192,43 @@ class _Work:
             yield y
 
     def _run(self, count: int, measured: dict[int, Sequence[Tensor]], look: bool = False) -> Iterator[Tensor]:
-        """Yield what the first `count` steps make of the file, aligned with it."""
-        steps = self.plan.steps[:count]
-        late = sum(step.latency for step in steps)
-        runner: Runner | None = None
-        for x in self._blocks(look):
-            if runner is None:
-                runner = Runner(steps, (x.shape[0],), x.dtype, x.device, self._start(steps, x, measured))
-            y = runner.process(x)
-            skipped = min(late, y.shape[-1])
-            late -= skipped
-            if skipped < y.shape[-1]:
-                yield y[..., skipped:]
-        missing = sum(step.latency for step in steps)
-        if runner is not None and missing:
-            y = runner.process(x.new_zeros(x.shape[0], missing))
-            yield y[..., late:]
+        """Return what the first `count` steps make of the file, aligned with it."""
+        blocks, first = self._blocks(look), 0
+        for i, step in enumerate(self.plan.steps[:count]):
+            if step.latency or self.rates[i] != self.rates[i + 1] or i == count - 1:
+                blocks, first = self._through(first, i + 1, blocks, measured), i + 1
+        return blocks
 
-    def _start(self, steps: Sequence[object], x: Tensor, measured: dict[int, Sequence[Tensor]]) -> list[Tensor]:
+    def _through(
+        self, first: int, end: int, blocks: Iterator[Tensor], measured: dict[int, Sequence[Tensor]]
+    ) -> Iterator[Tensor]:
+        """Yield what the steps `first` to `end` make of blocks, aligned with them; none but the last step lags.
+
+        What a step yields before its input begins and after it ends does not reach the next: so it is with whole
+        signals.
+        """
+        steps = self.plan.steps[first:end]
+        latency, ratio = steps[-1].latency, self.rates[end] / self.rates[first]
+        runner: Runner | None = None
+        received = given = 0
+        for x in blocks:
+            if runner is None:
+                runner = Runner(steps, (x.shape[0],), x.dtype, x.device, self._start(first, end, x, measured))
+            received += x.shape[-1]
+            y = runner.process(x)
+            late = max(0, min(y.shape[-1], latency - given))
+            given += y.shape[-1]
+            if late < y.shape[-1]:
+                yield y[..., late:]
+        if runner is not None and latency:
+            y = runner.process(x.new_zeros(x.shape[0], math.ceil(latency / ratio)))
+            yield y[..., max(0, latency - given) : latency + round(received * ratio) - given]
+
+    def _start(self, first: int, end: int, x: Tensor, measured: dict[int, Sequence[Tensor]]) -> list[Tensor]:
         state: list[Tensor] = []
         shape: tuple[int, ...] = (x.shape[0],)
-        for i, step in enumerate(self.plan.steps[: len(steps)]):
+        for i in range(first, end):
+            step = self.plan.steps[i]
             state += measured[i] if i in measured else step.init_state(shape, x.dtype, x.device)
             shape = step.leading(shape)
         return state
