@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from torchfx._ops.observers import is_wrapped, tensors_are_replaced
+from torchfx._ops.observers import is_wrapped, modes_active, tensors_are_replaced
 from torchfx.plan.lowering import children, has_hooks, kind_of, lower, parts_of, runs_children
 from torchfx.plan.steps import CausalStep, ModuleStep, Plan, lasting
 
@@ -100,7 +100,8 @@ class Remembered:
                 return False
             if own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"]:
                 return False
-        return not tensors_are_replaced()  # coefficients made outside of such a mode are no constants in it
+        # Coefficients made outside of such a mode are no constants in it. The first question saves a call.
+        return not (modes_active() and tensors_are_replaced())
 
 
 class Slot:
