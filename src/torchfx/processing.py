@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,16 +93,29 @@ def _process(source: Path, target: Path, module: nn.Module, overwrite: bool) -> 
         raise AudioFileError(f"cannot write {target}: {error.strerror}") from error
     if taken and not overwrite:
         raise ArgumentError(f"{target} exists already; --force overwrites it")
-    with audio_io.Reader(source) as reader:  # once: a pipe cannot be read again, and no folder is made for nothing
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            reason = f"{target.parent} is a file" if target.parent.is_file() else error.strerror
-            raise AudioFileError(f"cannot write {target}: {reason}") from error
+    with audio_io.Reader(source) as reader, _folders_of(target):  # opened once: a pipe cannot be read again
         try:
             return process_reader(module, reader, target)
         except StreamError:
             return _process_whole(module, reader, target)
+
+
+@contextmanager
+def _folders_of(target: Path) -> Iterator[None]:
+    """Make the folders of a target; after an exception, remove those that were made."""
+    missing = [folder for folder in target.parents if not folder.exists()]
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = f"{target.parent} is a file" if target.parent.is_file() else error.strerror
+        raise AudioFileError(f"cannot write {target}: {reason}") from error
+    try:
+        yield
+    except BaseException:
+        for folder in missing:
+            with suppress(OSError):  # something else is in it
+                folder.rmdir()
+        raise
 
 
 def _process_whole(module: nn.Module, reader: audio_io.Reader, target: Path) -> FileReport:

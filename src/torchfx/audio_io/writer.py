@@ -157,8 +157,12 @@ class Writer:
         for block in _blocks(ys):
             low, high = block.min(), block.max()
             if not (np.isfinite(low) and np.isfinite(high)):
-                lost = int((~torch.isfinite(ys)).sum())
-                raise ArgumentError(f"ys must be finite in a {self.encoding} file, got {lost} NaN or inf")
+                lost = ~torch.isfinite(ys)
+                first = self.frames + int(lost.any(0).nonzero()[0])
+                raise ArgumentError(
+                    f"ys must be finite in a {self.encoding} file, got {int(lost.sum())} NaN or infinite samples, the "
+                    f"first in frame {first}"
+                )
             if low < -1 or high > 1:
                 beyond += int(np.count_nonzero(np.abs(block) > 1))
         return beyond
