@@ -45,9 +45,11 @@ def leading_dimensions(name: str, values: Tensor, core: int, x: Tensor) -> Seque
     """Return the result's leading dimensions: those of the signal and the coefficients, broadcast."""
     if values.dim() == core:
         return x.shape[:-1]
-    own = values.shape[: values.dim() - core]
+    own, leading = values.shape[: values.dim() - core], x.shape[:-1]
+    if own == leading:
+        return leading
     try:
-        return tuple(torch.broadcast_shapes(x.shape[:-1], own))
+        return tuple(torch.broadcast_shapes(leading, own))
     except RuntimeError:
         raise ArgumentError(
             f"{name}'s leading dimensions must broadcast with the signal's {tuple(x.shape[:-1])}, got {tuple(own)}"

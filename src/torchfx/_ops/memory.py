@@ -96,6 +96,8 @@ def coefficient_rows(coefficients: Tensor, core: int, leading: Sequence[int]) ->
     if coefficients.dim() == core:
         return Rows(packed(coefficients), 1, 1)
     shape = coefficients.shape[: coefficients.dim() - core]
+    if shape == leading:
+        return Rows(packed(coefficients), math.prod(shape), 1)
     own = (*(1 for _ in range(len(leading) - len(shape))), *shape)
     first = next((i for i, size in enumerate(own) if size != 1), len(own))
     last = max((i for i, size in enumerate(own) if size != 1), default=first - 1)
