@@ -33,7 +33,8 @@ def run(paths: list[str], effects: list[str], force: bool, allow_nan: bool) -> i
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     outcomes = []
-    with _ended_by_signals(), Progress(*columns, console=err, transient=True, disable=len(jobs) == 1) as progress:
+    hidden = len(jobs) == 1 or not err.is_terminal
+    with _ended_by_signals(), Progress(*columns, console=err, transient=True, disable=hidden) as progress:
         task = progress.add_task("processing", total=len(jobs))
         for outcome in process_files(jobs, chain, overwrite=force):
             _report(outcome)
