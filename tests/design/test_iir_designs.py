@@ -22,8 +22,9 @@ def test_designs_are_scipys(order, side):
 @pytest.mark.parametrize("order", [1, 4, 7])
 def test_butterworth_has_3_db_at_the_cutoff(order):
     for side in ("lowpass", "highpass"):
-        _, h = signal.freqz_sos(butterworth(3000, order, 48000, side).numpy(), [3000], fs=48000)
-        assert 20 * np.log10(abs(h[0])) == pytest.approx(-20 * np.log10(2) / 2, abs=1e-9)
+        sections = butterworth(3000, order, 48000, side).numpy()
+        h = np.prod([signal.freqz(section[:3], section[3:], [3000], fs=48000)[1] for section in sections])
+        assert 20 * np.log10(abs(h)) == pytest.approx(-20 * np.log10(2) / 2, abs=1e-9)
 
 
 @pytest.mark.parametrize(
