@@ -71,7 +71,8 @@ def process_file(
         processor: a filter, an effect, a chain.
         source: the file to read, a path or a binary file object.
         target: the file to write, likewise; it appears when it is complete, and may be the source.
-        block: how many frames to read at a time, >= 1; the result does not depend on it.
+        block: how many frames to read at a time, >= 1; the result does not depend on it, but for the first 128 frames
+            of Vorbis, where its encoder looks at the first block.
         progress: called with (frames done, frames in all), all passes counted.
         format, encoding, bits_per_sample: as in `torchfx.audio_io.save`; by default the suffix decides the format, and
             the source's encoding or bit depth is kept where the format has it.
