@@ -26,9 +26,9 @@ def forward_shapes(x: Tensor, sos: Tensor, state: Tensor | None, threshold: int)
     """Return shapes and dtypes of output and state after."""
     if sos.dim() >= 2 and state is None and sos.dtype is FLOAT64 and x.is_cpu and sos.is_cpu and x.dim():
         *rows, sections, columns = sos.shape
-        leading = x.shape[:-1]
-        if columns == 6 and sections and (x.dtype is FLOAT32 or x.dtype is FLOAT64) and (not rows or rows == [*leading]):
-            return (x.shape, x.dtype), ((sections, *leading, 2), FLOAT64)  # nearly every call, a dozen others less
+        signal = x.shape[:-1]
+        if columns == 6 and sections and (x.dtype is FLOAT32 or x.dtype is FLOAT64) and (not rows or rows == [*signal]):
+            return (x.shape, x.dtype), ((sections, *signal, 2), FLOAT64)  # nearly every call, a dozen others less
     check_signal(x)
     check_coefficients("sos", sos, "(..., sections >= 1, 6)", (None, 6), x)
     leading = leading_dimensions("sos", sos, 2, x)
