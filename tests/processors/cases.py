@@ -28,7 +28,7 @@ def drawn(entry, seed, **given):
 def smooth(seed):
     """A convolution that keeps length and number of channels, the same from any seed."""
     torch.manual_seed(seed)
-    return nn.Conv1d(2, 2, 7, bias=False)
+    return nn.Conv1d(2, 2, 7)
 
 
 COMPOSED = {
@@ -38,6 +38,12 @@ COMPOSED = {
     "chain with modules": lambda seed: drawn(available()["lobutterworth"], seed) | nn.Tanh() | fx.effect.Gain(0.5),
     "sum": lambda seed: drawn(available()["hibutterworth"], seed) + (drawn(available()["fir"], seed) | nn.Tanh()),
     "sum of late": lambda seed: fx.WithContext(smooth(seed), 3, 3) + fx.effect.Gain(0.5),
+    "late before others": lambda seed: (
+        fx.WithContext(smooth(seed), 3, 3)
+        | drawn(available()["lobutterworth"], seed)
+        | fx.WithContext(smooth(seed + 1), 1, 5)
+        | fx.effect.Gain(0.5)
+    ),
     "memoryless": lambda seed: fx.Memoryless(nn.Softplus()),
     "with context": lambda seed: fx.WithContext(smooth(seed), past_samples=4, future_samples=2),
 }

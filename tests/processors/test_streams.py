@@ -31,7 +31,7 @@ def far_apart(y, whole):
 
 def same(name, y, again):
     """Say whether results are the same bits; PyTorch's own functions may round by the memory they get."""
-    own = name not in {"memoryless", "with context", "sum", "sum of late", "chain with modules"}
+    own = name not in {"memoryless", "with context", "sum", "sum of late", "late before others", "chain with modules"}
     return torch.equal(y, again) if own else far_apart(y, again) < 1e-6
 
 
@@ -99,7 +99,8 @@ def test_steps_by_hand_equal_a_stream(name):
             y, state = module.step(x[:, start : start + size], state, FS)
             parts.append(y)
             start += size
-    assert far_apart(torch.cat(parts, dim=-1), Stream(module, FS, 2).process(x)) < 1e-6
+    late = module.latency_samples(FS)  # before its input begins, a stream is silent
+    assert far_apart(torch.cat(parts, dim=-1)[..., late:], Stream(module, FS, 2).process(x)[..., late:]) < 1e-6
     assert isinstance(state, tuple)
     assert all(isinstance(value, torch.Tensor) for value in state)
 

@@ -3,11 +3,12 @@
 from torchfx.plan.cache import WatchedModules, changes, plan_of, plan_to_run
 from torchfx.plan.lowering import has_hooks, kind_of, runs_children
 from torchfx.plan.lti import LTI
-from torchfx.plan.steps import CausalStep, Plan, State, Step
+from torchfx.plan.steps import CausalStep, LateStep, Plan, State, Step
 
 __all__ = [
     "LTI",
     "CausalStep",
+    "LateStep",
     "Plan",
     "State",
     "Step",

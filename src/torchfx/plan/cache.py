@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from torchfx._ops.observers import is_wrapped, modes_active, tensors_are_replaced
 from torchfx.plan.lowering import children, has_hooks, kind_of, lower, parts_of, runs_children
-from torchfx.plan.steps import CausalStep, ModuleStep, Plan, lasting
+from torchfx.plan.steps import CausalStep, LateStep, ModuleStep, Plan, lasting
 
 __all__ = ["Changes", "WatchedModules", "changes", "plan_of", "plan_to_run"]
 
@@ -154,6 +154,7 @@ def plan_of(module: nn.Module, rate: float | None) -> Plan:
 
 
 def _module_of(step: object) -> object:
+    step = step.inner if isinstance(step, LateStep) else step
     return step.module if isinstance(step, (CausalStep, ModuleStep)) else None
 
 

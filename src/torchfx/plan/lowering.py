@@ -17,7 +17,7 @@ from torch import nn
 
 from torchfx.errors import ArgumentError, SampleRateError, TorchFXError
 from torchfx.plan.lti import LTI, cascade
-from torchfx.plan.steps import CausalStep, LTIStep, ModuleStep, ParallelStep, Plan, Step, shown
+from torchfx.plan.steps import CausalStep, LateStep, LTIStep, ModuleStep, ParallelStep, Plan, Step, shown
 
 __all__ = ["children", "has_hooks", "kind_of", "lower", "parts_of", "runs_children"]
 
@@ -49,8 +49,9 @@ def lower(module: nn.Module, rate: float | None, called: bool = True) -> Plan:
             step = _step(leaf, kind, rate, name, hooked)
         except TorchFXError as error:
             raise (type(error)(f"{name}: {error}") if name else error) from error.__cause__
-        steps.append(step)
-        rate = step.output_rate(rate)
+        after = step.output_rate(rate)
+        steps.append(LateStep(step, after / rate if rate and after else 1.0) if step.latency else step)
+        rate = after
     steps += run.end()
     latency = sum(step.latency for step in steps)
     refusal = next((step.refusal for step in steps if step.refusal), "")

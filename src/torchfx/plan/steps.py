@@ -24,7 +24,19 @@ from torchfx.rate import sample_rate
 if TYPE_CHECKING:
     from torchfx._ops.program import Program
 
-__all__ = ["CausalStep", "LTIStep", "ModuleStep", "ParallelStep", "Plan", "State", "Step", "lasting", "plural", "shown"]
+__all__ = [
+    "CausalStep",
+    "LTIStep",
+    "LateStep",
+    "ModuleStep",
+    "ParallelStep",
+    "Plan",
+    "State",
+    "Step",
+    "lasting",
+    "plural",
+    "shown",
+]
 
 State = tuple[Tensor, ...]
 
@@ -465,6 +477,78 @@ class ParallelStep(Step):
         return sum(plan.calls() for plan in self.plans) + len(self.plans) - 1
 
 
+class LateStep(Step):
+    """A step whose output lags behind its input in a stream.
+
+    What it yields before its input begins is left out, so that the next step begins where it does in whole signals.
+    The last tensor of the state counts the samples received and given.
+    """
+
+    def __init__(self, step: Step, ratio: float) -> None:
+        self.inner, self.ratio, self.latency = step, ratio, step.latency
+        self.name, self.refusal, self.measures, self.settling = step.name, step.refusal, step.measures, step.settling
+
+    def run(self, x: Tensor) -> Tensor:
+        """Process a whole signal (..., time) from rest, aligned with its input."""
+        return self.inner.run(x)
+
+    def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
+        """Return the state of rest."""
+        return (*self.inner.init_state(shape, dtype, device), torch.zeros(2, dtype=torch.int64))
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """Process a block; the first ones give fewer samples than they have, by `latency` in all."""
+        received, given = state[-1].tolist()
+        y, after = self.inner.step(x, state[:-1])
+        late = max(0, min(y.shape[-1], self.latency - given))
+        return y[..., late:], (*after, torch.tensor([received + x.shape[-1], given + y.shape[-1]]))
+
+    def finish(self, silence: Tensor, state: State) -> Tensor:
+        """Return what is left once the signal has ended.
+
+        Args:
+            silence: zeros (..., `latency` samples at the input's rate).
+            state: after the last block.
+        """
+        received, given = state[-1].tolist()
+        y, _ = self.inner.step(silence, state[:-1])
+        return y[..., max(0, self.latency - given) : self.latency + round(received * self.ratio) - given]
+
+    def measure(self, x: Tensor, state: State) -> State:
+        """Take a block of the first pass into account."""
+        return (*self.inner.measure(x, state[:-1]), state[-1])
+
+    def leading(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the output's leading dimensions."""
+        return self.inner.leading(shape)
+
+    def output_rate(self, rate: float | None) -> float | None:
+        """Return the output's sample rate."""
+        return self.inner.output_rate(rate)
+
+    def state_size(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> int:
+        """Return how many tensors a state holds."""
+        return self.inner.state_size(shape, dtype, device) + 1
+
+    def signature(self) -> tuple[object, ...]:
+        """Return what a state depends on."""
+        return (*super().signature(), self.latency, *self.inner.signature())
+
+    def take_over(self, before: Step, state: State) -> tuple[State, int]:
+        """Return the inner step's state and the same counts."""
+        assert isinstance(before, LateStep)
+        inner, waiting = self.inner.take_over(before.inner, state[:-1])
+        return (*inner, state[-1]), waiting
+
+    def lines(self) -> list[str]:
+        """Return the inner step's lines."""
+        return self.inner.lines()
+
+    def calls(self) -> int:
+        """Return the inner step's calls."""
+        return self.inner.calls()
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
     """What a module runs, at one sample rate.
@@ -510,12 +594,23 @@ class Plan:
         if self.refusal:
             raise StreamError(self.refusal)
         after: list[Tensor] = []
+        time = x.shape[-1]
         for step in self.steps:
             size = step.state_size(tuple(x.shape[:-1]), x.dtype, x.device)
             x, inner = step.step(x, state[:size])
             state = state[size:]
             after += inner
-        return x, tuple(after)
+        return self.filled(x, time), tuple(after)
+
+    def filled(self, y: Tensor, time: int) -> Tensor:
+        """Return a block's output with silence in front, in the place of what late steps have left out.
+
+        Args:
+            y: what the steps made of the block.
+            time: the block's length. Where the plan changes the sample rate, nothing is filled in.
+        """
+        missing = time - y.shape[-1] if self.latency and self.output_rate == self.fs else 0
+        return torch.nn.functional.pad(y, (missing, 0)) if missing > 0 else y
 
     def leading(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the output's leading dimensions for a signal with these."""

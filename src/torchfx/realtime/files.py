@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import torch
 from torch import Tensor, nn
@@ -171,9 +170,6 @@ class _Work:
         self.plan, self.reader, self.block, self.progress = plan, reader, block, progress
         self.passes = 1 + sum(step.measures for step in plan.steps)
         self.bad_in, self.bad_out = NotFinite(), NotFinite()
-        self.rates: list[Any] = [reader.fs]  # before each step, and after the last
-        for step in plan.steps:
-            self.rates.append(step.output_rate(self.rates[-1]))
         self._done = 0
 
     def results(self) -> Iterator[Tensor]:
@@ -193,43 +189,23 @@ class _Work:
             yield y
 
     def _run(self, count: int, measured: dict[int, Sequence[Tensor]], look: bool = False) -> Iterator[Tensor]:
-        """Return what the first `count` steps make of the file, aligned with it."""
-        blocks, first = self._blocks(look), 0
-        for i, step in enumerate(self.plan.steps[:count]):
-            if step.latency or self.rates[i] != self.rates[i + 1] or i == count - 1:
-                blocks, first = self._through(first, i + 1, blocks, measured), i + 1
-        return blocks
-
-    def _through(
-        self, first: int, end: int, blocks: Iterator[Tensor], measured: dict[int, Sequence[Tensor]]
-    ) -> Iterator[Tensor]:
-        """Yield what the steps `first` to `end` make of blocks, aligned with them; none but the last step lags.
-
-        What a step yields before its input begins and after it ends does not reach the next: so it is with whole
-        signals.
-        """
-        steps = self.plan.steps[first:end]
-        latency, ratio = steps[-1].latency, self.rates[end] / self.rates[first]
+        """Yield what the first `count` steps make of the file, aligned with it."""
         runner: Runner | None = None
-        received = given = 0
-        for x in blocks:
+        for x in self._blocks(look):
             if runner is None:
-                runner = Runner(steps, (x.shape[0],), x.dtype, x.device, self._start(first, end, x, measured))
-            received += x.shape[-1]
+                runner = Runner(
+                    self.plan.steps[:count], (x.shape[0],), x.dtype, x.device, self._start(count, x, measured)
+                )
             y = runner.process(x)
-            late = max(0, min(y.shape[-1], latency - given))
-            given += y.shape[-1]
-            if late < y.shape[-1]:
-                yield y[..., late:]
-        if runner is not None and latency:
-            y = runner.process(x.new_zeros(x.shape[0], math.ceil(latency / ratio)))
-            yield y[..., max(0, latency - given) : latency + round(received * ratio) - given]
+            if y.shape[-1]:
+                yield y
+        if runner is not None:
+            yield from runner.flush()
 
-    def _start(self, first: int, end: int, x: Tensor, measured: dict[int, Sequence[Tensor]]) -> list[Tensor]:
+    def _start(self, count: int, x: Tensor, measured: dict[int, Sequence[Tensor]]) -> list[Tensor]:
         state: list[Tensor] = []
         shape: tuple[int, ...] = (x.shape[0],)
-        for i in range(first, end):
-            step = self.plan.steps[i]
+        for i, step in enumerate(self.plan.steps[:count]):
             state += measured[i] if i in measured else step.init_state(shape, x.dtype, x.device)
             shape = step.leading(shape)
         return state

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -11,7 +12,7 @@ from torchfx._ops import native
 from torchfx._ops.operator import is_direct
 from torchfx._ops.program import Program
 from torchfx.errors import ArgumentError
-from torchfx.plan import State, Step
+from torchfx.plan import LateStep, State, Step
 
 __all__ = ["Runner"]
 
@@ -38,6 +39,8 @@ class Runner:
     ) -> None:
         self.steps = tuple(steps)
         self._state: list[Tensor] = []
+        self._shapes: list[tuple[int, ...]] = []
+        self._like = torch.empty(0, dtype=dtype, device=device)
         self._slices: list[slice] = []
         given = None if state is None else list(state)
         self._programs: dict[int, tuple[Program, int]] = {}  # by the first step: the program, and the step behind it
@@ -45,6 +48,7 @@ class Runner:
         program: Program | None = None
         first = source = 0
         for i, step in enumerate(self.steps):
+            self._shapes.append(shape)
             rest = step.init_state(shape, dtype, device)
             own = rest if given is None else given[: len(rest)]
             given = None if given is None else given[len(rest) :]
@@ -62,10 +66,13 @@ class Runner:
                     self._programs[first] = (program, i + 1)
             shape = step.leading(shape)
 
-    def process(self, x: Tensor) -> Tensor:
-        """Process a block (..., time); the state goes on."""
+    def process(self, x: Tensor, first: int = 0) -> Tensor:
+        """Process a block (..., time), from the step `first` on; the state goes on.
+
+        Blocks at the start come back shorter where steps lag, by their latency in all.
+        """
         direct = is_direct(x)
-        i = 0
+        i = first
         while i < len(self.steps):
             if direct and i in self._programs:
                 program, i = self._programs[i]
@@ -82,6 +89,15 @@ class Runner:
             for kept, value in zip(self._state[where], after, strict=True):
                 kept.copy_(value)  # in place: programs know where it lies
         return x
+
+    def flush(self) -> Iterator[Tensor]:
+        """Yield what is left once the signal has ended: each late step's last samples, through the steps behind it."""
+        for i, step in enumerate(self.steps):
+            if isinstance(step, LateStep):
+                silence = self._like.new_zeros(*self._shapes[i], math.ceil(step.latency / step.ratio))
+                with torch.no_grad():
+                    y = step.finish(silence, tuple(self._state[self._slices[i]]))
+                yield self.process(y, i + 1)
 
     @property
     def state(self) -> State:

@@ -92,14 +92,19 @@ class Stream:
                 self._follow(plan)
         if self._fade is not None:
             return self._cross(block)
-        return runner.process(block)
+        return self._plan.filled(runner.process(block), block.shape[-1])
 
     def flush(self) -> Tensor:
         """Return the last `latency_samples` samples, and begin anew."""
         if self._blocks is None:
             return torch.zeros(self.channels, 0)
         shape, dtype, device = self._blocks
-        tail = self.process(torch.zeros(*shape, self.latency_samples, dtype=dtype, device=device))
+        late = self.latency_samples
+        if self._fade is not None or self._runner is None:
+            tail = self.process(torch.zeros(*shape, late, dtype=dtype, device=device))
+        else:
+            parts = [torch.zeros(*self._plan.leading(tuple(shape)), 0, dtype=dtype, device=device)]
+            tail = self._plan.filled(torch.cat([*parts, *self._runner.flush()], dim=-1), late)
         self.reset()
         return tail
 
@@ -177,7 +182,7 @@ class Stream:
                 return
             state, waiting = frozen.take_over(before, old.state)
         new = self._run(frozen, state)
-        self._fade = _Fade(old, new, waiting, max(1, round(self.fs * GLIDE_MS / 1000)))
+        self._fade = _Fade((before, old), (frozen, new), waiting, max(1, round(self.fs * GLIDE_MS / 1000)))
 
     def _cross(self, block: Tensor) -> Tensor:
         """Process a block on the way from old parameters to new ones."""
@@ -188,22 +193,25 @@ class Stream:
         if fade.left == 0:
             self._fade = None
             if inside < block.shape[-1]:
-                y = torch.cat([y, fade.new.process(block[..., inside:])], dim=-1)
+                rest = self._plan.filled(fade.new.process(block[..., inside:]), block.shape[-1] - inside)
+                y = torch.cat([y, rest], dim=-1)
         return y
 
 
 class _Fade:
     """The way from one runner's output to another's, along a straight line, once the new one has warmed up."""
 
-    def __init__(self, old: Runner, new: Runner, waiting: int, length: int) -> None:
-        self.old, self.new, self.waiting, self.length = old, new, waiting, length
+    def __init__(self, old: tuple[Plan, Runner], new: tuple[Plan, Runner], waiting: int, length: int) -> None:
+        self.plans, (self.old, self.new) = (old[0], new[0]), (old[1], new[1])
+        self.waiting, self.length = waiting, length
         self.left = waiting + length
 
     def process(self, x: Tensor) -> Tensor:
         """Process a block no longer than what is left."""
         done = self.length - self.left
         self.left -= x.shape[-1]
-        old, new = self.old.process(x), self.new.process(x)
+        runners = zip(self.plans, (self.old, self.new), strict=True)
+        old, new = (plan.filled(runner.process(x), x.shape[-1]) for plan, runner in runners)
         along = torch.arange(done + 1, done + 1 + x.shape[-1], dtype=new.dtype, device=new.device) / self.length
         return torch.lerp(old.expand_as(new), new, along.clamp(min=0))
 
