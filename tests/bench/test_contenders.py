@@ -16,7 +16,10 @@ from torchfx.bench.process import ContenderError, ContenderProcess, Peer, parse_
 from torchfx.bench.throughput import SUITES, Settings
 from torchfx.errors import ArgumentError
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="peers are shell scripts")
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="peers are shell scripts"),
+    pytest.mark.xdist_group("contenders"),
+]
 
 SMALL = replace(SUITES["fir"], contenders=("copy", "torchfx", "scipy lfilter"))
 

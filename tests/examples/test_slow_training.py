@@ -9,6 +9,8 @@ import pytest
 
 from torchfx import profiler
 
+pytestmark = pytest.mark.xdist_group("slow training")  # its recordings are made once
+
 PROGRAM = Path(__file__).parents[2] / "examples" / "slow_training" / "train.py"
 STORY = {"as it was": (), "data": ("data",), "frames": ("data", "frames"), "double": ("data", "frames", "double")}
 

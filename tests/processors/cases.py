@@ -54,6 +54,9 @@ CASES = {
 }
 """Makers of processors from a seed, by name."""
 
+OWN = [name for name in CASES if name not in COMPOSED or name == "chain"]
+"""Without modules of PyTorch's: those may round by the memory they get, and their threads do not survive a fork."""
+
 STREAMING = [name for name in CASES if name != "normalize"]
 
 

@@ -13,7 +13,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.checkpoint import checkpoint
 
 import torchfx as fx
-from processors.cases import CASES, FS, noise
+from processors.cases import CASES, FS, OWN, noise
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
 NAMES = list(CASES)
@@ -135,9 +135,7 @@ def test_32_threads_share_a_module(name):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_forked_children_go_on():
-    # Not PyTorch's own convolution: its OpenMP threads do not survive a fork.
-    names = [name for name in NAMES if name not in {"sum of late", "late before others", "with context"}]
-    modules, x = [CASES[name](0) for name in names], noise(2, 300)
+    modules, x = [CASES[name](0) for name in OWN], noise(2, 300)
     with torch.no_grad():
         expected = [module(x) for module in modules]
         child = os.fork()
