@@ -56,6 +56,10 @@ def test_text_becomes_a_module(text, shown):
         ("gain:1,volts", "gain_type must be one of amplitude, db, power, got 'volts'"),
         ("designablefir:[300,x],101", "cutoff must be a number, got 'x'"),
         ("designablefir:[300,101", r"brackets must come in pairs, got '\[300,101'"),
+        (
+            "hibutterworth:80,99999999999999999999",
+            r"order must be a whole number in \[1, 1000\], got 99999999999999999999",
+        ),
         ("hibutterworth:-80", r"cutoff must lie in \(0, fs/2\) Hz, got -80"),
     ],
 )

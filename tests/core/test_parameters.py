@@ -219,3 +219,14 @@ def test_declared_types_are_seen_by_mypy(tmp_path):
     found, _, _ = api.run([str(program), "--no-incremental", "--cache-dir", str(tmp_path)])
     errors = [int(line.split(":")[1]) for line in found.splitlines() if ": error:" in line and "program.py" in line]
     assert errors == [3, 4, 5]
+
+
+def test_half_precision_rounds_no_learned_cutoff():
+    low = LoButterworth(torch.nn.Parameter(torch.tensor(1234.567)), fs=FS)
+    for convert in (low.half, low.bfloat16, low.double, low.float):
+        assert convert().cutoff.item() == pytest.approx(1234.567, rel=1e-7)
+
+
+def test_errors_of_designs_say_which_way_to_go():
+    with pytest.raises(ArgumentError, match=r"^cutoff 22049.9999999 Hz and order 30 .*; lower the cutoff"):
+        LoButterworth(22_049.9999999, order=30, fs=44_100)(torch.zeros(10))

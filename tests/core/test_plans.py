@@ -1,7 +1,10 @@
 """Remembered plans: nothing that an author or a user does leaves a stale one behind."""
 
 import copy
+import functools
 import gc
+import operator
+import sys
 import weakref
 
 import pytest
@@ -231,3 +234,23 @@ def test_a_device_pytorch_has_not_here_is_named(wave):
     ):
         with pytest.raises(ArgumentError, match="device must be one that PyTorch has here"):
             move()
+
+
+@pytest.mark.parametrize("join", [operator.or_, operator.add])
+def test_joining_many_modules_one_by_one_takes_time_in_proportion(join):
+    def calls(count):
+        seen = 0
+
+        def count_call(frame, event, argument):
+            nonlocal seen
+            seen += event == "call"
+
+        modules = [Gain(1.0) for _ in range(count)]
+        sys.setprofile(count_call)
+        try:
+            functools.reduce(join, modules)
+        finally:
+            sys.setprofile(None)
+        return seen
+
+    assert calls(400) < 4.2 * calls(100)
