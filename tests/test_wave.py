@@ -399,3 +399,10 @@ def test_notebooks_get_a_player():
     html = fx.Wave(torch.zeros(1, 100), 44100)._repr_html_()
     assert "<audio controls" in html
     assert "data:audio/wav;base64," in html
+
+
+@pytest.mark.parametrize("device", [None, 3.5, torch.float64])
+def test_what_is_no_device_is_refused(device):
+    wave = fx.Wave(torch.zeros(1, 10), 48_000)
+    with pytest.raises(ArgumentTypeError, match=r"device must be a .* or a name"):
+        wave.to(device)

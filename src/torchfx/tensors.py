@@ -84,9 +84,13 @@ def _from_array(name: str, values: Any) -> Tensor:
 def on_device(tensor: Tensor, device: str | torch.device) -> Tensor:
     """Return the tensor on a device, or raise naming the device where PyTorch does not have it."""
     try:
-        moved = tensor.to(device)
+        moved = tensor.to(device=torch.device(device))
     except (RuntimeError, AssertionError) as error:
         raise no_device(error, device) from error
+    except TypeError:
+        raise ArgumentTypeError(
+            f'device must be a torch.device or a name such as "cpu", got {device!r} ({type(device).__name__})'
+        ) from None
     return moved
 
 
