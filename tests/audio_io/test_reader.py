@@ -325,7 +325,7 @@ def test_a_flac_that_ends_early_gives_its_first_frames_and_then_raises(tmp_path)
     path.write_bytes(data[: len(data) // 2])
     with audio_io.Reader(path) as reader:
         assert torch.equal(reader.read(4096), whole[:, :4096])
-        with pytest.raises(AudioFileError, match=rf"^cannot read {path}: .*(truncated|lost sync)"):
+        with pytest.raises(AudioFileError, match=rf"^cannot read {path}: "):  # then in libsndfile's words
             reader.read(50_000)
 
 
