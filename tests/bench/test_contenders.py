@@ -16,10 +16,7 @@ from torchfx.bench.process import ContenderError, ContenderProcess, Peer, parse_
 from torchfx.bench.throughput import SUITES, Settings
 from torchfx.errors import ArgumentError
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform == "win32", reason="peers are shell scripts"),
-    pytest.mark.xdist_group("contenders"),
-]
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="peers are shell scripts")
 
 SMALL = replace(SUITES["fir"], contenders=("copy", "torchfx", "scipy lfilter"))
 

@@ -3,13 +3,12 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from torchfx import profiler
-
-pytestmark = pytest.mark.xdist_group("slow training")  # its recordings are made once
 
 PROGRAM = Path(__file__).parents[2] / "examples" / "slow_training" / "train.py"
 STORY = {"as it was": (), "data": ("data",), "frames": ("data", "frames"), "double": ("data", "frames", "double")}
@@ -19,11 +18,15 @@ STORY = {"as it was": (), "data": ("data",), "frames": ("data", "frames"), "doub
 def traces(tmp_path_factory):
     """Record each stage of the story as README.md does."""
     folder = tmp_path_factory.mktemp("story")
-    for stage, fixes in STORY.items():
-        options = [word for fix in fixes for word in ("--fix", fix)]
+    one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+    def record(stage):
+        options = [word for fix in STORY[stage] for word in ("--fix", fix)]
         command = [sys.executable, "-m", "torchfx", "profile", "--active", "4", "-o", str(folder / stage), str(PROGRAM)]
-        one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}
         subprocess.run([*command, *options], check=True, capture_output=True, env=one_thread, cwd=folder)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(record, STORY))
     return {stage: profiler.load(folder / stage / "trace.json.gz") for stage in STORY}
 
 
