@@ -154,11 +154,12 @@ CLAIMS = (
             rows,
             samples / chains.FS,
             operators.forward,
-            1.3,
+            target,
             "<=",
             operators.forward_per_row,
         )
-        for name, chain in (("IIR", chains.IIR), ("one FIR", ONE_FIR), ("five FIRs", chains.FIR))
+        # In short rows the transforms of 511 taps for each row cost half as much as those of the signal.
+        for name, chain, target in (("IIR", chains.IIR, 1.3), ("one FIR", ONE_FIR, 1.3), ("five FIRs", chains.FIR, 1.6))
         for rows, samples in ROWS
     ),
 )
