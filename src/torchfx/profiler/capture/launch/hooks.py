@@ -31,7 +31,9 @@ def install(finder: StepFinder, wanted: Source | None) -> list[Callable[[], None
     here, process = threading.get_ident(), os.getpid()
 
     def elsewhere() -> bool:
-        return threading.get_ident() != here or os.getpid() != process
+        # In a backward pass a node of the graph is being recorded, which must not outlive its recording.
+        in_backward = torch._C._current_graph_task_id() != -1
+        return threading.get_ident() != here or os.getpid() != process or in_backward
 
     def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
         if not torch.compiler.is_compiling() and not elsewhere():

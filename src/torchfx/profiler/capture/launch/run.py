@@ -209,7 +209,10 @@ class _Launched:
         PyTorch does not tell how many events it has while it records. A program in a tight loop would fill the memory
         within seconds, and take minutes to read back.
         """
-        if self._records_everything():
+        import torch
+
+        # Not in a backward pass: its nodes are being recorded and must not outlive their recording.
+        if self._records_everything() and torch._C._current_graph_task_id() == -1:
             recorded_s = time.perf_counter() - self._began
             self._session.stop()
             events = self._session.count_events()
