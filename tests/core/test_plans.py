@@ -168,18 +168,13 @@ def test_parametrized_parameters_are_followed(wave):
 
 
 def test_plans_are_forgotten_with_their_modules(wave):
-    for make in (
-        lambda: LoButterworth(80),
-        lambda: Gain(2, clamp=True),
-        lambda: Gain(1) | nn.Tanh(),
-        lambda: nn.Sequential(FIR([1.0])),
-    ):
-        module = make()
+    modules = [LoButterworth(80), Gain(2, clamp=True), Gain(1) | nn.Tanh(), nn.Sequential(FIR([1.0]))]
+    for module in modules:
         _ = wave | module
-        gone = weakref.ref(module)
-        del module
-        gc.collect()
-        assert gone() is None
+    references = [weakref.ref(module) for module in modules]
+    del module, modules
+    gc.collect()
+    assert [reference() for reference in references] == [None] * 4
 
 
 def test_the_rate_of_a_chain_is_that_of_its_filters(wave):
