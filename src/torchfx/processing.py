@@ -14,7 +14,7 @@ from torch import nn
 from torchfx import audio_io
 from torchfx.core.wave import Wave
 from torchfx.errors import ArgumentError, AudioFileError, StreamError, TorchFXError
-from torchfx.realtime.files import FileReport, NotFinite, process_reader
+from torchfx.realtime.files import FileReport, NotFinite, process_file
 
 __all__ = ["Outcome", "plan_outputs", "process_files"]
 
@@ -95,7 +95,7 @@ def _process(source: Path, target: Path, module: nn.Module, overwrite: bool) -> 
         raise ArgumentError(f"{target} exists already; --force overwrites it")
     with audio_io.Reader(source) as reader, _folders_of(target):  # opened once: a pipe cannot be read again
         try:
-            return process_reader(module, reader, target)
+            return process_file(module, reader, target)
         except StreamError:
             return _process_whole(module, reader, target)
 

@@ -14,7 +14,6 @@ from torchfx.effect import Gain, Normalize
 from torchfx.errors import ArgumentError, AudioFileError, StreamError
 from torchfx.filter import DesignableFIR, HiButterworth, LoButterworth
 from torchfx.realtime import FileReport, StreamProcessor, process_file
-from torchfx.realtime.files import process_reader
 
 FS = 48_000
 FRAMES = 2000
@@ -368,6 +367,6 @@ def stop(done, total):
 def test_a_reader_may_have_been_read_from(tmp_path, source):
     with audio_io.Reader(source) as reader:
         reader.read(1234)
-        report = process_reader(Gain(1.0), reader, tmp_path / "b.wav")
+        report = process_file(Gain(1.0), reader, tmp_path / "b.wav")
     assert report.frames == FRAMES
     assert (tmp_path / "b.wav").read_bytes() == source.read_bytes()

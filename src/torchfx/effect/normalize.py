@@ -57,10 +57,7 @@ class Normalize(Processor):
         factor = peak / loudest
         shape = (*loudest.shape[:-1], 1, 1) if x.dim() > 1 else (1,)
         if is_readable(factor):
-            for dtype in (
-                x.dtype,
-                torch.float64,
-            ):  # very quiet or loud samples have a factor that float32 does not hold
+            for dtype in (x.dtype, torch.float64):  # of very quiet or loud samples float32 does not hold the factor
                 limits = torch.finfo(dtype)
                 if bool(((factor > limits.tiny) & (factor < limits.max)).all()):
                     return (x.to(dtype) * factor.to(dtype).reshape(shape)).to(x.dtype), state

@@ -17,7 +17,7 @@ from torch import nn
 
 from torchfx.errors import ArgumentError, SampleRateError, TorchFXError
 from torchfx.plan.lti import LTI, cascade
-from torchfx.plan.steps import CausalStep, LateStep, LTIStep, ModuleStep, ParallelStep, Plan, Step, shown
+from torchfx.plan.steps import CausalStep, LateStep, LTIStep, ModuleStep, ParallelStep, Plan, Step, rate_ratio, shown
 
 __all__ = ["children", "has_hooks", "kind_of", "lower", "parts_of", "runs_children"]
 
@@ -50,7 +50,7 @@ def lower(module: nn.Module, rate: float | None, called: bool = True) -> Plan:
         except TorchFXError as error:
             raise (type(error)(f"{name}: {error}") if name else error) from error.__cause__
         after = step.output_rate(rate)
-        steps.append(LateStep(step, after / rate if rate and after else 1.0) if step.latency else step)
+        steps.append(LateStep(step, rate_ratio(rate, after)) if step.latency else step)
         rate = after
     steps += run.end()
     latency = sum(step.latency for step in steps)

@@ -35,6 +35,7 @@ __all__ = [
     "Step",
     "lasting",
     "plural",
+    "rate_ratio",
     "shown",
 ]
 
@@ -295,7 +296,7 @@ class CausalStep(Step):
         if self.measures:
             state = module.measure(x, state, rate)
         y, state = module.step(x, state, rate)
-        later, ratio = self.latency, self._ratio()
+        later, ratio = self.latency, rate_ratio(rate, module.output_rate(rate))
         if later:
             tail, _ = module.step(x.new_zeros(*shape, -int(-later // ratio)), state, rate)
             y = torch.cat([y, tail], dim=-1)[..., later : later + round(time * ratio)]
@@ -334,11 +335,6 @@ class CausalStep(Step):
     def emit(self, program: Program, source: int, state: State) -> int | None:
         """Append the processor's own native steps, if it has any."""
         return self.module.native(program, source, state, self.rate)
-
-    def _ratio(self) -> float:
-        rate = self.rate
-        out = self.module.output_rate(rate)
-        return 1.0 if rate is None or out is None else out / rate
 
     def lines(self) -> list[str]:
         """Return the processor."""
@@ -692,6 +688,11 @@ def lasting(*made_of: object) -> AbstractContextManager[object]:
         outside: AbstractContextManager[object] = torch._C._DisableFuncTorch()
         return outside
     return torch.inference_mode(False) if torch.is_inference_mode_enabled() else nullcontext()
+
+
+def rate_ratio(before: float | None, after: float | None) -> float:
+    """Return how many output samples an input sample makes; 1 where the rates are not known."""
+    return 1.0 if before is None or after is None else after / before
 
 
 def shown(module: Any) -> str:

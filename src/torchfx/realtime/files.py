@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -53,7 +54,7 @@ class FileReport:
 
 def process_file(
     processor: nn.Module,
-    source: File,
+    source: File | audio_io.Reader,
     target: File,
     block: int = BLOCK,
     progress: Progress | None = None,
@@ -68,7 +69,7 @@ def process_file(
 
     Args:
         processor: a filter, an effect, a chain.
-        source: the file to read, a path or a binary file object.
+        source: the file to read: a path, a binary file object, or an `audio_io.Reader`, which stays open.
         target: the file to write, likewise; it appears when it is complete, and may be the source.
         block: how many frames to read at a time, >= 1; the result does not depend on it, but for the first 128 frames
             of Vorbis, where its encoder looks at the first block.
@@ -90,36 +91,22 @@ def process_file(
         (48000, 2)
     """
     whole_number("block", block, 1)
-    with audio_io.Reader(source) as reader:
-        return process_reader(processor, reader, target, block, progress, format, encoding, bits_per_sample)
-
-
-def process_reader(
-    processor: nn.Module,
-    reader: audio_io.Reader,
-    target: File,
-    block: int = BLOCK,
-    progress: Progress | None = None,
-    format: str | None = None,
-    encoding: str | None = None,
-    bits_per_sample: int | None = None,
-) -> FileReport:
-    """Do what `process_file` does with a file that is open."""
-    chain = processor if runs_children(processor, called=True) or kind_of(processor) == "parallel" else None
-    plan = plan_of(chain if chain is not None else FilterChain(processor), reader.fs)
-    for step in plan.steps:
-        if step.refusal and not step.measures:
-            raise StreamError(step.refusal)
-    if encoding is None and bits_per_sample is None:
-        encoding = audio_io.kept_encoding(target, reader.info, format)
-    fs = plan.output_rate or reader.fs
-    (channels,) = plan.leading((reader.channels,))
-    tags = audio_io.kept_tags(target, reader.tags, format)
-    work = _Work(plan, reader, block, progress)
-    with audio_io.Writer(target, fs, channels, format, encoding, bits_per_sample, tags) as writer:
-        for y in work.results():
-            writer.write(y)
-    return FileReport(writer.frames, fs, channels, work.passes, work.bad_in.found, work.bad_out.found)
+    with nullcontext(source) if isinstance(source, audio_io.Reader) else audio_io.Reader(source) as reader:
+        chain = processor if runs_children(processor, called=True) or kind_of(processor) == "parallel" else None
+        plan = plan_of(chain if chain is not None else FilterChain(processor), reader.fs)
+        for step in plan.steps:
+            if step.refusal and not step.measures:
+                raise StreamError(step.refusal)
+        if encoding is None and bits_per_sample is None:
+            encoding = audio_io.kept_encoding(target, reader.info, format)
+        fs = plan.output_rate or reader.fs
+        (channels,) = plan.leading((reader.channels,))
+        tags = audio_io.kept_tags(target, reader.tags, format)
+        work = _Work(plan, reader, block, progress)
+        with audio_io.Writer(target, fs, channels, format, encoding, bits_per_sample, tags) as writer:
+            for y in work.results():
+                writer.write(y)
+        return FileReport(writer.frames, fs, channels, work.passes, work.bad_in.found, work.bad_out.found)
 
 
 class StreamProcessor:
@@ -134,7 +121,9 @@ class StreamProcessor:
         """Keep both."""
         self.processor, self.chunk_size = processor, whole_number("chunk_size", chunk_size, 1)
 
-    def process_file(self, source: File, target: File, progress: Progress | None = None) -> FileReport:
+    def process_file(
+        self, source: File | audio_io.Reader, target: File, progress: Progress | None = None
+    ) -> FileReport:
         """Run a file through the processor; see `torchfx.realtime.process_file`."""
         return process_file(self.processor, source, target, self.chunk_size, progress)
 

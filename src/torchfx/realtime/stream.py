@@ -100,9 +100,10 @@ class Stream:
             return torch.zeros(self.channels, 0)
         shape, dtype, device = self._blocks
         late = self.latency_samples
-        if self._fade is not None or self._runner is None:
+        if self._fade is not None:
             tail = self.process(torch.zeros(*shape, late, dtype=dtype, device=device))
         else:
+            assert self._runner is not None
             parts = [torch.zeros(*self._plan.leading(tuple(shape)), 0, dtype=dtype, device=device)]
             tail = self._plan.filled(torch.cat([*parts, *self._runner.flush()], dim=-1), late)
         self.reset()

@@ -30,21 +30,21 @@ def install(finder: StepFinder, wanted: Source | None) -> list[Callable[[], None
 
     here, process = threading.get_ident(), os.getpid()
 
-    def elsewhere() -> bool:
+    def ignored() -> bool:
         # In a backward pass a node of the graph is being recorded, which must not outlive its recording.
         in_backward = torch._C._current_graph_task_id() != -1
         return threading.get_ident() != here or os.getpid() != process or in_backward
 
     def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not torch.compiler.is_compiling() and not elsewhere():
+        if not torch.compiler.is_compiling() and not ignored():
             finder.optimizer(id(optimizer), type(optimizer).__name__)
 
-    loading, undo_data = _watch_data(finder, elsewhere)
+    loading, undo_data = _watch_data(finder, ignored)
     undo = [register_optimizer_step_post_hook(stepped).remove, undo_data]
     if wanted in {None, Source.FORWARD}:
         undo += watch_calls(
             lambda key, label: finder.forward(key, label, torch.is_grad_enabled()),
-            lambda: elsewhere() or bool(loading) or torch.compiler.is_compiling(),
+            lambda: ignored() or bool(loading) or torch.compiler.is_compiling(),
         )
     return undo
 
@@ -57,7 +57,7 @@ def has_optimizer() -> bool:
     return any(issubclass(type(thing), Optimizer) for thing in gc.get_objects())
 
 
-def _watch_data(finder: StepFinder, elsewhere: Callable[[], bool]) -> tuple[list[int], Callable[[], None]]:
+def _watch_data(finder: StepFinder, ignored: Callable[[], bool]) -> tuple[list[int], Callable[[], None]]:
     """Return a list that is not empty while a batch is being made, and what undoes it."""
     import torch
     from torch.utils.data.dataloader import _BaseDataLoaderIter
@@ -67,7 +67,7 @@ def _watch_data(finder: StepFinder, elsewhere: Callable[[], bool]) -> tuple[list
 
     @functools.wraps(original)
     def give(self: Any) -> Any:
-        if elsewhere() or loading:
+        if ignored() or loading:
             return original(self)
         finder.data(id(self._dataset), torch.is_grad_enabled())
         loading.append(1)
