@@ -25,8 +25,8 @@ from pathlib import Path
 import numpy as np
 
 from torchfx import profiler
-from torchfx.profiler.trace.scanning import scan
-from torchfx.profiler.trace.source import Chunks
+from torchfx.profiler.trace.file.scanning import scan
+from torchfx.profiler.trace.file.source import Chunks
 
 SHIFTED = re.compile(
     rb'"(ts|id|correlation|[Ee]xternal id|Sequence number|Python id|Python parent id|Ev Idx)"\s*:\s*(\d+)'
@@ -35,7 +35,7 @@ SHIFTED = re.compile(
 # What each contender runs; `path` is the file, `result` what it read. Setting up, imports too, is not timed.
 CONTENDERS = {
     "torchfx scan": (
-        "from torchfx.profiler.trace.scanning import scan",
+        "from torchfx.profiler.trace.file.scanning import scan",
         "result = scan(path); events = len(result)",
     ),
     "torchfx load": (
@@ -43,7 +43,7 @@ CONTENDERS = {
         "result = load(path); events = len(result)",
     ),
     "torchfx scan, Python": (
-        "import os; os.environ['TORCHFX_NATIVE'] = '0'\nfrom torchfx.profiler.trace.scanning import scan",
+        "import os; os.environ['TORCHFX_NATIVE'] = '0'\nfrom torchfx.profiler.trace.file.scanning import scan",
         "result = scan(path); events = len(result)",
     ),
     "json": (

@@ -101,11 +101,11 @@ class Story:
         """Read it back, as if from a file."""
         import io
 
-        from torchfx.profiler.trace.columns import ARGUMENTS
-        from torchfx.profiler.trace.scanning import scan
-        from torchfx.profiler.trace.trace import Trace
+        from torchfx.profiler.loading import LoadedTrace
+        from torchfx.profiler.trace.file.columns import ARGUMENTS
+        from torchfx.profiler.trace.file.scanning import scan
 
-        return Trace(name, scan(io.BytesIO(self.text().encode()), ARGUMENTS))
+        return LoadedTrace(name, scan(io.BytesIO(self.text().encode()), ARGUMENTS))
 
     def _work(self, cat, name, at, us, launch_at, launch, launch_us, stream, tid, args):
         self.correlation += 1

@@ -7,19 +7,36 @@ import warnings
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.profiler.ranks.folder import traces_in
 from torchfx.profiler.rules.catalogue import all_rules, matching
 from torchfx.profiler.rules.diagnose import diagnose
 from torchfx.profiler.rules.finding import Finding
-from torchfx.profiler.trace.columns import ARGUMENTS
-from torchfx.profiler.trace.origin import Origin
-from torchfx.profiler.trace.scanning import scan
-from torchfx.profiler.trace.selection import select as select_events
-from torchfx.profiler.trace.source import Source
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.file.columns import ARGUMENTS
+from torchfx.profiler.trace.file.origin import Origin
+from torchfx.profiler.trace.file.scanning import scan
+from torchfx.profiler.trace.file.source import Source
+from torchfx.profiler.trace.model.selection import select as select_events
+from torchfx.profiler.trace.model.trace import Trace
+from torchfx.profiler.trace.tables.arguments import arguments
+from torchfx.profiler.trace.tables.compilation import compilation
+from torchfx.profiler.trace.tables.copies import copies
+from torchfx.profiler.trace.tables.critical_path import critical_path
+from torchfx.profiler.trace.tables.event_table import event_table
+from torchfx.profiler.trace.tables.idle import idle_table
+from torchfx.profiler.trace.tables.kernels import kernels
+from torchfx.profiler.trace.tables.launches import launches
+from torchfx.profiler.trace.tables.memory import memory
+from torchfx.profiler.trace.tables.module_times import module_times
+from torchfx.profiler.trace.tables.ops import ops
+from torchfx.profiler.trace.tables.overlap import overlap
+from torchfx.profiler.trace.tables.sql import sql
+from torchfx.profiler.trace.tables.step_times import step_times
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["LoadedTrace", "load"]
 
@@ -27,7 +44,30 @@ KINDS: Final = ("int", "float", "text")
 
 
 class LoadedTrace(Trace):
-    """A trace that can be asked what is wrong with it."""
+    """A trace that answers questions: tables by name, SQL, and what is wrong with it."""
+
+    ops = ops
+    kernels = kernels
+    steps = step_times
+    idle = idle_table
+    launches = launches
+    copies = copies
+    memory = memory
+    modules = module_times
+    compile = compilation
+    overlap = overlap
+    critical_path = critical_path
+    arguments = arguments
+    sql = sql
+    to_table = event_table
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The events as a DataFrame, with the columns of `to_table`. Needs pandas."""
+        return self.to_table().to_pandas()
+
+    def to_arrow(self) -> Any:
+        """The events as a pyarrow.Table, with the columns of `to_table`. Needs pyarrow."""
+        return self.to_table().to_arrow()
 
     def diagnose(
         self,

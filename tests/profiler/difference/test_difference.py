@@ -11,7 +11,7 @@ from torchfx.profiler.difference.text import as_json, as_markdown, as_text
 from torchfx.profiler.rules.catalogue import all_rules
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.model.kinds import Kind
 
 STEADY = [1000, 1010, 990, 1005, 995]
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"

@@ -16,7 +16,7 @@ from torchfx.profiler.ranks import load_job, reading
 from torchfx.profiler.ranks.merging import merged
 from torchfx.profiler.rules.catalogue import all_rules
 from torchfx.profiler.rules.finding import Finding
-from torchfx.profiler.trace.window import Window
+from torchfx.profiler.trace.model.intervals import Window
 
 
 def slugs(job, **how):

@@ -114,8 +114,8 @@ def test_a_sound_file_has_no_repairs():
 def test_repairs_are_counted_and_told():
     import io
 
-    from torchfx.profiler.trace.scanning import scan
-    from torchfx.profiler.trace.trace import Trace
+    from torchfx.profiler.trace.file.scanning import scan
+    from torchfx.profiler.trace.model.trace import Trace
 
     text = training().text()
     cut = text[: text.rindex("{")]

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from torchfx.profiler.trace.columns import ABSENT, ARGUMENTS, Argument, Columns
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.loading import LoadedTrace
+from torchfx.profiler.trace.file.columns import ABSENT, ARGUMENTS, Argument, Columns
 
 
 def columns(events, top=None):
@@ -46,7 +46,7 @@ def columns(events, top=None):
 
 
 def trace(events, top=None):
-    return Trace("by hand", columns(events, top))
+    return LoadedTrace("by hand", columns(events, top))
 
 
 def naive_parents(spans, bleed=1000):

@@ -4,9 +4,9 @@ import dataclasses
 
 import numpy as np
 
-from torchfx.profiler.trace.columns import ARGUMENTS
-from torchfx.profiler.trace.scan_native import available, scan_native
-from torchfx.profiler.trace.scan_python import scan_python
+from torchfx.profiler.trace.file.columns import ARGUMENTS
+from torchfx.profiler.trace.file.scan_native import available, scan_native
+from torchfx.profiler.trace.file.scan_python import scan_python
 
 NUMBERS = ("phase", "ts", "dur", "category", "name", "pid", "tid", "flow", "offset")
 

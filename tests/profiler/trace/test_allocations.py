@@ -3,7 +3,7 @@
 import numpy as np
 
 from profiler.traces import Story
-from torchfx.profiler.trace.memory import CPU, memory_of
+from torchfx.profiler.trace.derived.memory import CPU, memory_of
 from torchfx.profiler.trace.peaks import peaks_of
 
 

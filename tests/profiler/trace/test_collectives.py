@@ -5,7 +5,7 @@ import math
 import pytest
 
 from profiler.traces import Story
-from torchfx.profiler.trace.collectives import bus_factor, canonical, collectives_of
+from torchfx.profiler.trace.derived.collectives import bus_factor, canonical, collectives_of
 
 RING = "ncclDevKernel_{}_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from profiler.traces import Story
-from torchfx.profiler.trace.compiled import compiled_of
+from torchfx.profiler.trace.derived.compiled import compiled_of
 
 REGION, LOOKUP = "Torch-Compiled Region: {}", "TorchDynamo Cache Lookup"
 

@@ -4,7 +4,7 @@ import pytest
 
 from profiler.trace.model import trace
 from profiler.traces import Story
-from torchfx.profiler.trace.device import devices_of, streams_of
+from torchfx.profiler.trace.model.device import devices_of, streams_of
 
 
 def test_busy_counts_overlapping_streams_once():

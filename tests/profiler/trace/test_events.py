@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profiler.trace.model import columns
-from torchfx.profiler.trace.columns import ABSENT
-from torchfx.profiler.trace.events import DAY, Damage, Events, parse_list
-from torchfx.profiler.trace.kinds import HOST, Kind
+from torchfx.profiler.trace.file.columns import ABSENT
+from torchfx.profiler.trace.model.events import DAY, Damage, Events, parse_list
+from torchfx.profiler.trace.model.kinds import HOST, Kind
 
 EPOCH = 1_712_195_495_502_094_565
 

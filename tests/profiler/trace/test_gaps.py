@@ -3,10 +3,10 @@
 import pytest
 
 from profiler.traces import Story
-from torchfx.profiler.trace.gaps import Cause, giant_gap, idle_gaps
-from torchfx.profiler.trace.launching import device_known, kernel_launches, launch_queues, queue_at_launch
-from torchfx.profiler.trace.occupation import host_during, outer_operators
-from torchfx.profiler.trace.waits import host_waits
+from torchfx.profiler.trace.derived.gaps import Cause, giant_gap, idle_gaps
+from torchfx.profiler.trace.derived.launching import device_known, kernel_launches, launch_queues, queue_at_launch
+from torchfx.profiler.trace.derived.occupation import host_during, outer_operators
+from torchfx.profiler.trace.derived.waits import host_waits
 
 US = 1000
 

@@ -5,8 +5,8 @@ import string
 
 import pytest
 
-from torchfx.profiler.trace.kernel_names import OPERATIONS, decode, distinct
-from torchfx.profiler.trace.kernel_names.name import LONGEST
+from torchfx.profiler.trace.meaning.kernels import OPERATIONS, decode, distinct
+from torchfx.profiler.trace.meaning.kernels.name import LONGEST
 
 AT = "void at::native::"
 ADD = AT + "vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::BFloat16>, std::array<char*, 3ul> >(int)"

@@ -12,7 +12,7 @@ from profiler.traces import Story
 from torchfx import profiler
 from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
 from torchfx.profiler.loading import load
-from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.model.kinds import Kind
 
 
 def four_steps():

@@ -14,8 +14,9 @@ from profiler.trace.model import trace
 from profiler.traces import Story
 from torchfx.errors import ArgumentError, TorchFXError
 from torchfx.profiler.loading import load
-from torchfx.profiler.trace.host_timeline import HostTimeline
-from torchfx.profiler.trace.queries.sql import RELATIONS
+from torchfx.profiler.trace.derived.host_timeline import HostTimeline
+from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.tables.sql import RELATIONS
 
 QUESTIONS = [name for name in RELATIONS if name != "events"]
 
@@ -127,7 +128,7 @@ def test_idle(training):
     assert (first["length_us"], first["after"]) == (240, "")
     assert (first["host"], first["host_us"]) == ("enumerate(DataLoader)#_X.__next__", 200)
     assert sum(row["length_us"] for row in rows) == training.window.us - training.gpu.busy.total / 1000
-    assert training.idle.total == training.window.end - training.window.start - training.gpu.busy.total
+    assert training.derived(idle_time).total == training.window.end - training.window.start - training.gpu.busy.total
 
 
 def test_a_gap_in_front_of_queued_work_is_not_the_hosts():
@@ -522,5 +523,5 @@ def test_any_trace_answers_every_question(events):
         assert table.columns
         str(table)
     assert found.critical_path(in_order=True)["total_us"].sum() == pytest.approx(found.window.us, abs=1e-3)
-    assert 0 <= found.idle.total <= found.window.end - found.window.start
+    assert 0 <= found.derived(idle_time).total <= found.window.end - found.window.start
     assert len(found.to_table()) <= len(events)

@@ -6,8 +6,8 @@ import json
 
 import numpy as np
 
-from torchfx.profiler.trace.reread import read_arguments
-from torchfx.profiler.trace.scanning import scan
+from torchfx.profiler.trace.file.reread import read_arguments
+from torchfx.profiler.trace.file.scanning import scan
 
 EVENTS = [
     {

@@ -7,8 +7,8 @@ import pytest
 from scanners import argument, both, columns_of, names, text
 
 from torchfx.errors import ArgumentError, TraceError
-from torchfx.profiler.trace.columns import ABSENT, ARGUMENTS, Repairs
-from torchfx.profiler.trace.scanning import scan
+from torchfx.profiler.trace.file.columns import ABSENT, ARGUMENTS, Repairs
+from torchfx.profiler.trace.file.scanning import scan
 
 GOOD = b'{"ph": "X", "name": "good", "ts": 5, "dur": 1}'
 

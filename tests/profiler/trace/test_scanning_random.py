@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scanners import argument, both, names, text
 
 from torchfx.errors import TraceError
-from torchfx.profiler.trace.columns import ABSENT
-from torchfx.profiler.trace.scanning import scan
+from torchfx.profiler.trace.file.columns import ABSENT
+from torchfx.profiler.trace.file.scanning import scan
 
 KEYS = {"correlation": "int", "blocks per SM": "float", "Input Dims": "text"}
 

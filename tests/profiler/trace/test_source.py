@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from torchfx.errors import ArgumentTypeError, TorchFXError, TraceError
-from torchfx.profiler.trace.scanning import scan
-from torchfx.profiler.trace.source import CHUNK, Chunks
+from torchfx.profiler.trace.file.scanning import scan
+from torchfx.profiler.trace.file.source import CHUNK, Chunks
 
 DATA = b'{"traceEvents": [{"ph": "X", "name": "\xc3\xa9", "ts": 1}]}'
 
@@ -191,21 +191,22 @@ def test_an_open_file_stays_open(written):
 
 
 def test_standard_input():
-    code = "from torchfx.profiler.trace.scanning import scan; print(len(scan('-')))"
+    code = "from torchfx.profiler.trace.file.scanning import scan; print(len(scan('-')))"
     for data in (DATA, gzip.compress(DATA)):
         ran = subprocess.run([sys.executable, "-c", code], input=data, capture_output=True, check=True)
         assert ran.stdout.split() == [b"1"]
 
 
 def test_reading_needs_no_torch():
-    code = "import sys, torchfx.profiler.trace.scanning; print('torch' in sys.modules)"
+    code = "import sys, torchfx.profiler.trace.file.scanning; print('torch' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert ran.stdout.split() == [b"False"]
 
 
 def test_the_scanner_in_python_is_used_where_the_native_one_is_switched_off(written):
     code = (
-        "import sys; from torchfx.profiler.trace.scanning import scan; from torchfx.profiler.trace import scan_native;"
+        "import sys; from torchfx.profiler.trace.file import scan_native;"
+        "from torchfx.profiler.trace.file.scanning import scan;"
         "print(scan_native.available(), len(scan(sys.argv[1])))"
     )
     ran = subprocess.run(

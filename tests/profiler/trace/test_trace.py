@@ -5,10 +5,11 @@ import pytest
 
 from profiler.trace.model import trace
 from profiler.traces import Story
-from torchfx.profiler.trace.autograd import autograd
-from torchfx.profiler.trace.device_time import device_time
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.modules import modules
+from torchfx.profiler.trace.derived.autograd import autograd
+from torchfx.profiler.trace.derived.device_time import device_time
+from torchfx.profiler.trace.derived.idle import closing_wait, idle_time, profiler_overhead
+from torchfx.profiler.trace.derived.modules import modules
+from torchfx.profiler.trace.model.kinds import Kind
 
 
 def rows_named(found, name):
@@ -65,7 +66,7 @@ def test_idle_leaves_out_what_the_profiler_took():
     story.step(1, 0, 100)
     story.kernel("k", 20, 30, launch_at=5)
     story.overhead("Activity Buffer Request", 60, 10)
-    idle = story.trace().idle
+    idle = story.trace().derived(idle_time)
     assert [(a // 1000, b // 1000) for a, b in zip(idle.starts, idle.ends, strict=True)] == [
         (0, 20),
         (50, 60),
@@ -79,8 +80,8 @@ def test_the_profilers_closing_wait_is_overhead():
     story.step(1, 0, 100)
     last = story.call("cudaDeviceSynchronize", 110, 40)
     found = story.trace()
-    assert found.name(found.closing_sync) == last["name"]
-    assert found.overhead.total == 40_000
+    assert found.name(found.derived(closing_wait)) == last["name"]
+    assert found.derived(profiler_overhead).total == 40_000
 
 
 def test_while_the_profiler_waits_for_queued_work_gaps_are_the_programs():
@@ -90,11 +91,12 @@ def test_while_the_profiler_waits_for_queued_work_gaps_are_the_programs():
     story.kernel("k", 125, 15, launch_at=6)
     story.call("cudaDeviceSynchronize", 110, 40)
     found = story.trace()
-    assert found.closing_sync >= 0
-    assert [(a // 1000, b // 1000) for a, b in zip(found.overhead.starts, found.overhead.ends, strict=True)] == [
-        (140, 150)
-    ]
-    assert found.idle.overlap([100_000], [140_000]).tolist() == [5_000]
+    assert found.derived(closing_wait) >= 0
+    assert [
+        (a // 1000, b // 1000)
+        for a, b in zip(found.derived(profiler_overhead).starts, found.derived(profiler_overhead).ends, strict=True)
+    ] == [(140, 150)]
+    assert found.derived(idle_time).overlap([100_000], [140_000]).tolist() == [5_000]
 
 
 @pytest.mark.parametrize("follows", ["in the last step", "launches after", "frames of the program"])
@@ -109,7 +111,7 @@ def test_a_last_wait_can_be_the_programs(follows):
         story.call("cudaLaunchKernel", 330)
     if follows == "frames of the program":
         story.frame("train.py(8): main", 0, 400)
-    assert story.trace().closing_sync == -1
+    assert story.trace().derived(closing_wait) == -1
 
 
 def test_frames_tell_the_profilers_wait():
@@ -118,7 +120,7 @@ def test_frames_tell_the_profilers_wait():
     story.frame("torch/autograd/profiler.py(363): __exit__", 300, 50)
     story.call("cudaDeviceSynchronize", 310, 10)
     story.op("aten::mm", 330, 2)
-    assert story.trace().closing_sync == 2
+    assert story.trace().derived(closing_wait) == 2
 
 
 @pytest.mark.parametrize("after", ["aten::mm", None])
@@ -126,7 +128,7 @@ def test_a_wait_the_program_goes_on_after_is_its_own(after):
     story = Story()
     story.note("step", 0, 200) if after is None else story.op(after, 160, 10)
     story.call("cudaDeviceSynchronize", 110, 40)
-    assert story.trace().closing_sync == -1
+    assert story.trace().derived(closing_wait) == -1
 
 
 # Who called
@@ -155,7 +157,7 @@ def test_the_innermost_operator_and_annotation_around():
     launch = rows_named(found, "cudaLaunchKernel")[0]
     assert found.name(found.operator(launch)) == "aten::addmm"
     assert found.name(found.annotation(launch)) == "forward"
-    assert found.name(found.launching_operator(rows_named(found, "k")[0])) == "aten::addmm"
+    assert found.name(found.derived(device_time).operator[0]) == "aten::addmm"
     assert (found.operator(-1), found.annotation(0)) == (-1, -1)
 
 
@@ -288,8 +290,8 @@ def test_without_frames_annotations_of_the_program_stand_for_modules():
 
 def test_an_empty_trace_answers_everything():
     found = trace([])
-    assert (found.span, found.window.us, found.main_lane, found.closing_sync) == ((0, 0), 0, -1, -1)
+    assert (found.span, found.window.us, found.main_lane, found.derived(closing_wait)) == ((0, 0), 0, -1, -1)
     assert (len(found), found.has_gpu, found.has_stacks, found.gpus, found.steps_found) == (0, False, False, (), ())
-    assert (found.idle.total, found.overhead.total) == (0, 0)
+    assert (found.derived(idle_time).total, found.derived(profiler_overhead).total) == (0, 0)
     assert found.derived(modules) == ()
     assert len(found.derived(autograd)) == len(found.derived(device_time).total) == 0

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profiler.trace.model import columns, naive_parents
-from torchfx.profiler.trace.events import Events
-from torchfx.profiler.trace.kinds import HOST, Kind
-from torchfx.profiler.trace.tree import Tree
+from torchfx.profiler.trace.model.events import Events
+from torchfx.profiler.trace.model.kinds import HOST, Kind
+from torchfx.profiler.trace.model.tree import Tree
 
 # Multiples of 400 ns make ends that bleed by less and by more than the tolerated 1000 ns likely.
 span = st.tuples(st.sampled_from("12"), st.integers(0, 25), st.integers(0, 15), st.sampled_from("abc"))

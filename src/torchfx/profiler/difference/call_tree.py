@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from torchfx.profiler.difference.costs import Side, canonical_ids
-from torchfx.profiler.trace.columns import Int32, Int64
-from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.file.columns import Int32, Int64
+from torchfx.profiler.trace.model.kinds import Kind
 
 __all__ = ["OTHER_THREADS", "Node", "Origin", "aligned_tree", "main_path", "origins"]
 

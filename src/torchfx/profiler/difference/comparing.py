@@ -21,7 +21,7 @@ from torchfx.profiler.difference.totals import totals_between
 from torchfx.profiler.difference.verdict import StepTimes, Verdict, step_times, verdict_on
 from torchfx.profiler.rules.diagnose import diagnose
 from torchfx.profiler.rules.rule import Rule
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["diff"]
 

@@ -11,9 +11,9 @@ import numpy as np
 from torchfx.profiler.difference.costs import Side
 from torchfx.profiler.difference.likeness import Likeness
 from torchfx.profiler.difference.noise import drift_of
-from torchfx.profiler.trace.compiled import compiled_of
-from torchfx.profiler.trace.device import devices_of
-from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.derived.compiled import compiled_of
+from torchfx.profiler.trace.model.device import devices_of
+from torchfx.profiler.trace.model.kinds import Kind
 from torchfx.profiler.wording import duration, enumeration
 
 __all__ = ["conditions_of"]

@@ -12,10 +12,11 @@ import numpy as np
 from torchfx.profiler.difference.names import canonical
 from torchfx.profiler.difference.noise import Spread
 from torchfx.profiler.difference.rounds import Rounds
-from torchfx.profiler.trace.columns import ABSENT, Floats, Int32, Int64
-from torchfx.profiler.trace.events import Events
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.idle import closing_wait
+from torchfx.profiler.trace.file.columns import ABSENT, Floats, Int32, Int64
+from torchfx.profiler.trace.model.events import Events
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["Costs", "Side", "canonical_ids", "copied_bytes", "operators_around", "side_of"]
 
@@ -134,7 +135,7 @@ def _canonical_ids(trace: Trace) -> tuple[Int32, list[str]]:
 
 def _host(trace: Trace, rounds: Rounds) -> tuple[Int32, Int32]:
     rows = trace.calls.rows
-    rows = rows[~np.isin(rows, [*rounds.rows, trace.closing_sync])]
+    rows = rows[~np.isin(rows, [*rounds.rows, trace.derived(closing_wait)])]
     inside = rounds.of(trace.events.ts[rows])
     return rows[inside >= 0], inside[inside >= 0]
 

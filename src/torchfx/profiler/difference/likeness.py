@@ -10,9 +10,9 @@ from typing import Any, Final
 import numpy as np
 
 from torchfx.profiler.difference.costs import Side, canonical_ids
-from torchfx.profiler.trace.compiled import compiled_of
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.derived.compiled import compiled_of
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
 
 __all__ = ["ENOUGH", "Likeness", "likeness_of", "trains"]
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.trace.columns import Floats, Int64
+from torchfx.profiler.trace.file.columns import Floats, Int64
 
 __all__ = ["FEWEST", "MARGIN", "Shift", "Spread", "differs", "drift_of", "shift_of"]
 

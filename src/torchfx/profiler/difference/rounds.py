@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from torchfx.profiler.trace.columns import Floats, Int32, Int64
-from torchfx.profiler.trace.compiled import compiled_of
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.steps import Step
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.compiled import compiled_of
+from torchfx.profiler.trace.file.columns import Floats, Int32, Int64
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.steps import Step
+from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["Rounds", "rounds_of"]
 

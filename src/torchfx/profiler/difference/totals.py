@@ -9,12 +9,13 @@ import numpy as np
 
 from torchfx.profiler.difference.costs import Side, copied_bytes
 from torchfx.profiler.difference.noise import Spread, differs
-from torchfx.profiler.trace.columns import ABSENT, Floats, Int32
-from torchfx.profiler.trace.compiled import compiled_of
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.launching import kernel_launches
-from torchfx.profiler.trace.waits import BLOCKING
+from torchfx.profiler.trace.derived.compiled import compiled_of
+from torchfx.profiler.trace.derived.idle import closing_wait, profiler_overhead
+from torchfx.profiler.trace.derived.launching import kernel_launches
+from torchfx.profiler.trace.derived.waits import BLOCKING
+from torchfx.profiler.trace.file.columns import ABSENT, Floats, Int32
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
 
 __all__ = ["Total", "totals_between"]
 
@@ -89,7 +90,7 @@ def _steps(side: Side) -> dict[str, Floats]:
         return found
     found["kernel launches"] = _count(side, trace.derived(kernel_launches))
     waits = events.find(BLOCKING, Kind.RUNTIME)
-    waits = waits[waits != trace.closing_sync]
+    waits = waits[waits != trace.derived(closing_wait)]
     found["waits for the device"] = _count(side, waits)
     blocked = Intervals.union(events.ts[waits], events.end[waits])
     found["time waiting for the device"] = blocked.overlap(rounds.starts, rounds.ends).astype(np.float64) / 1000
@@ -113,7 +114,9 @@ def _busy_and_idle(side: Side) -> tuple[Floats, Floats]:
     if rounds.are_steps and len(side.work):
         ends[-1] = max(int(ends[-1]), int(side.trace.events.end[side.work].max()))
     busy = gpu.busy.overlap(rounds.starts, ends).astype(np.float64)
-    idle = (Intervals.union(rounds.starts, ends) - gpu.busy - side.trace.overhead).overlap(rounds.starts, ends)
+    idle = (Intervals.union(rounds.starts, ends) - gpu.busy - side.trace.derived(profiler_overhead)).overlap(
+        rounds.starts, ends
+    )
     return busy / 1000, idle.astype(np.float64) / 1000
 
 

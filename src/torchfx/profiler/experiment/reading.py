@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.trace.columns import Int32
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.scanning import scan
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.idle import closing_wait
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.file.scanning import scan
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["Kernel", "Reading", "Step", "read"]
 
@@ -127,8 +128,8 @@ def _nested(trace: Trace, rows: Int32) -> tuple[Call, ...]:
 
 def _profilers_own(trace: Trace) -> tuple[tuple[str, float], ...]:
     rows = trace.events.rows(Kind.OVERHEAD).tolist()
-    if trace.closing_sync >= 0:
-        rows.append(trace.closing_sync)
+    if trace.derived(closing_wait) >= 0:
+        rows.append(trace.derived(closing_wait))
     sums: Counter[str] = Counter()
     for row in rows:
         sums[trace.name(row)] += trace.events.dur[row]

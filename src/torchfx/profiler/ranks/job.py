@@ -18,9 +18,9 @@ from torchfx.profiler.ranks.tables import collectives_of_job, ranks_of_job, stra
 from torchfx.profiler.ranks.waiting import waited_for, waiting
 from torchfx.profiler.rules.catalogue import all_rules, in_a_line, matching
 from torchfx.profiler.rules.finding import Finding
-from torchfx.profiler.trace.collectives import MOST_RANKS
-from torchfx.profiler.trace.columns import Flags, Floats
-from torchfx.profiler.trace.table import Table
+from torchfx.profiler.trace.derived.collectives import MOST_RANKS
+from torchfx.profiler.trace.file.columns import Flags, Floats
+from torchfx.profiler.trace.tables.table import Table
 
 __all__ = ["Job", "load_job"]
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torchfx.profiler.ranks.summary import Summary
-from torchfx.profiler.trace.columns import Flags, Int64
+from torchfx.profiler.trace.file.columns import Flags, Int64
 
 __all__ = ["Matched", "match"]
 

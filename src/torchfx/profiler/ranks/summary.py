@@ -12,13 +12,12 @@ import numpy as np
 
 from torchfx.profiler.rules.diagnose import diagnose
 from torchfx.profiler.rules.finding import Finding
-from torchfx.profiler.trace.collectives import MOST_RANKS, collectives_of
-from torchfx.profiler.trace.columns import ARGUMENTS, Int64
-from torchfx.profiler.trace.exchanging import operators_computing
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.scanning import scan
-from torchfx.profiler.trace.trace import Trace
-from torchfx.profiler.trace.window import Window
+from torchfx.profiler.trace.derived.collectives import MOST_RANKS, collectives_of
+from torchfx.profiler.trace.derived.exchanging import operators_computing
+from torchfx.profiler.trace.file.columns import ARGUMENTS, Int64
+from torchfx.profiler.trace.file.scanning import scan
+from torchfx.profiler.trace.model.intervals import Intervals, Window
+from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["Exchanges", "Summary", "summarise", "summary_of"]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torchfx.profiler.trace.collectives import bus_factor
-from torchfx.profiler.trace.table import Table
+from torchfx.profiler.trace.derived.collectives import bus_factor
+from torchfx.profiler.trace.tables.table import Table
 
 if TYPE_CHECKING:
     from torchfx.profiler.ranks.job import Job

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from torchfx.profiler.ranks.matching import Matched
-from torchfx.profiler.trace.columns import Flags, Floats
-from torchfx.profiler.trace.intervals import Intervals
+from torchfx.profiler.trace.file.columns import Flags, Floats
+from torchfx.profiler.trace.model.intervals import Intervals
 
 __all__ = ["waited_for", "waiting"]
 

@@ -7,10 +7,11 @@ from typing import Any, Final
 import numpy as np
 
 from torchfx.profiler.report import host
-from torchfx.profiler.trace.exchanging import idle_exchanging
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.exchanging import idle_exchanging
+from torchfx.profiler.trace.derived.idle import closing_wait, profiler_overhead
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["HOST_STALLS", "breakdown"]
 
@@ -53,7 +54,7 @@ def _device_parts(trace: Trace) -> Parts:
         ("computing", "computes", gpu.compute),
         ("communication", "only communicates", gpu.communication),
         ("copies", "only copies", gpu.copies),
-        ("profiler", "serves the profiler", trace.overhead),
+        ("profiler", "serves the profiler", trace.derived(profiler_overhead)),
         ("data", "loads the next batch", host.named(trace, host.LOADING, Kind.ANNOTATION)),
         ("compiling", "compiles", _compiling(trace)),
         ("ended", "is done, work queued", _closing(trace)),
@@ -67,7 +68,7 @@ def _device_parts(trace: Trace) -> Parts:
 def _host_parts(trace: Trace) -> Parts:
     backward = host.named(trace, host.BACKWARD, Kind.OPERATOR)
     return [
-        ("profiler", "serves the profiler", trace.overhead),
+        ("profiler", "serves the profiler", trace.derived(profiler_overhead)),
         ("data", "loads the next batch", host.named(trace, host.LOADING, Kind.ANNOTATION)),
         ("compiling", "compiles", _compiling(trace)),
         ("communication", "exchanges with other ranks", trace.derived(idle_exchanging)),
@@ -89,7 +90,7 @@ def _remainder(trace: Trace, rest: Intervals) -> tuple[str, str, Intervals]:
 
 def _closing(trace: Trace) -> Intervals:
     """The profiler's wait at its end, during which the program does nothing any more."""
-    rows = [trace.closing_sync] if trace.closing_sync >= 0 else []
+    rows = [trace.derived(closing_wait)] if trace.derived(closing_wait) >= 0 else []
     return Intervals.union(trace.events.ts[rows], trace.events.end[rows])
 
 

@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration
 
 __all__ = ["caveats", "slowed_by_stacks"]

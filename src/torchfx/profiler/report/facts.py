@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from torchfx.profiler.report.repairs import repairs
-from torchfx.profiler.trace.device import DeviceWork
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.model.device import DeviceWork
+from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["gpu_of", "launches_of", "trace_of", "window_of"]
 

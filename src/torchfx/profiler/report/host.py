@@ -6,10 +6,10 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.trace.columns import Int32
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["ALLOCATION", "BACKWARD", "COMPILING", "LOADING", "OPTIMIZER", "WAITING", "WRAPPER", "calling", "named"]
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from torchfx.profiler.report import host
 from torchfx.profiler.report.span import of_window, span_of
-from torchfx.profiler.trace.exchanging import idle_exchanging
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.exchanging import idle_exchanging
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration, enumeration, percent
 
 __all__ = ["processor_verdict", "set_up", "unrecorded"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, Final
 
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import counted
 
 __all__ = ["repairs"]

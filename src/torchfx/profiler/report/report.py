@@ -11,7 +11,7 @@ from torchfx.profiler.report.verdict import verdict
 from torchfx.profiler.rules.catalogue import all_rules
 from torchfx.profiler.rules.diagnose import Diagnosis
 from torchfx.profiler.rules.finding import Finding
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["SCHEMA", "describe", "finding_of"]
 

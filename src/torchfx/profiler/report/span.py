@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration
 
 __all__ = ["of_window", "span_of"]

@@ -9,8 +9,8 @@ from torchfx.profiler.report.caveats import caveats, slowed_by_stacks
 from torchfx.profiler.report.frames import short_frame
 from torchfx.profiler.report.processor import processor_verdict, set_up, unrecorded
 from torchfx.profiler.report.span import of_window, span_of
-from torchfx.profiler.trace.occupation import host_during
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.occupation import host_during
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import counted, duration, enumeration, percent, shortened
 
 __all__ = ["KINDS", "verdict"]

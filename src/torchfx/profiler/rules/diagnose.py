@@ -9,7 +9,7 @@ from typing import Any
 from torchfx.profiler.rules.catalogue import all_rules, in_a_line, not_loaded
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import Rule
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["Diagnosis", "diagnose"]
 

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from torchfx.profiler.rules.finding import Evidence
-from torchfx.profiler.trace.device import devices_of, streams_of
-from torchfx.profiler.trace.kinds import GPU_WORK
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.model.device import devices_of, streams_of
+from torchfx.profiler.trace.model.kinds import GPU_WORK
+from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["evidence", "severity_of", "where"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from torchfx.errors import ArgumentError
-from torchfx.profiler.trace.window import Window
+from torchfx.profiler.trace.model.intervals import Window
 
 __all__ = ["CONFIDENCES", "SEVERITIES", "Evidence", "Finding"]
 

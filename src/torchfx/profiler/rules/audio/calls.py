@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.trace.columns import Int32
-from torchfx.profiler.trace.events import parse_list
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.model.events import parse_list
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["FILTERS", "Call", "calls_of", "runs_of"]
 

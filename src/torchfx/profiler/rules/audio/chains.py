@@ -11,8 +11,9 @@ from torchfx.profiler.rules.audio.calls import Call, runs_of
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns, percent
 
 __all__ = ["many_short_files", "native_dispatch_count"]
@@ -85,7 +86,9 @@ def many_short_files(trace: Trace, *, calls: int = 8, call_us: float = 300.0, sh
     usual = 3 * float(np.median([end - start for start, end in gaps]))
     short = [(start, end) for start, end in gaps if end - start <= usual]
     between = Intervals.union([start for start, _ in short], [end for _, end in short])
-    between = between & trace.idle if trace.has_gpu else between.clip(trace.window.start, trace.window.end)
+    between = (
+        between & trace.derived(idle_time) if trace.has_gpu else between.clip(trace.window.start, trace.window.end)
+    )
     total = between.total / 1000
     if not total or total < share * trace.window.us:
         return

@@ -11,8 +11,9 @@ from torchfx.profiler.rules.copies.transfers import transfers
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns, percent
 
 __all__ = ["gpu_not_worth_it", "launches_per_section", "reference_path"]
@@ -47,7 +48,7 @@ def launches_per_section(
     made = trace.links.launches
     made = made[inside.overlap(events.ts[made], events.end[made]) > 0]
     kernels = trace.links.put_by(made)
-    lost = inside & trace.idle
+    lost = inside & trace.derived(idle_time)
     total = lost.total / 1000
     if len(made) < launches * len(rows) or not len(kernels) or total < share * trace.window.us:
         return

@@ -10,10 +10,11 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.columns import Int32
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["audio_load", "coefficients_recomputed"]
@@ -58,7 +59,7 @@ def coefficients_recomputed(trace: Trace, *, share: float = 0.01, steps: int = 3
     rows = rows[step >= 0]
     start, end = events.ts[rows], events.end[rows]
     spent = Intervals.union(start, end).clip(trace.window.start, trace.window.end)
-    spent = spent & trace.idle if trace.has_gpu else spent
+    spent = spent & trace.derived(idle_time) if trace.has_gpu else spent
     total = spent.total / 1000
     if not total or total < share * trace.window.us:
         return
@@ -98,7 +99,7 @@ def audio_load(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         return
     start, end = trace.events.ts[rows], trace.events.end[rows]
     spent = Intervals.union(start, end).clip(trace.window.start, trace.window.end)
-    spent = spent & trace.idle if trace.has_gpu else spent
+    spent = spent & trace.derived(idle_time) if trace.has_gpu else spent
     total = spent.total / 1000
     if not total or total < share * trace.window.us:
         return

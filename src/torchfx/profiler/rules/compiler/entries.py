@@ -10,10 +10,10 @@ from torchfx.profiler.rules.compiler.stake import at_stake, entry_overhead
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.columns import Int32, Int64
-from torchfx.profiler.trace.compiled import compiled_of
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.compiled import compiled_of
+from torchfx.profiler.trace.file.columns import Int32, Int64
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import counted, duration, percent
 
 __all__ = ["compile_overhead", "lookup_cost"]

@@ -11,10 +11,10 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.compiled import compiled_of
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.compiled import compiled_of
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import counted, duration, percent
 
 __all__ = ["fallback_kernels", "inductor_names"]

@@ -10,10 +10,11 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.compiled import compiled_of
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.compiled import compiled_of
+from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration, duration_ns, percent
 
 __all__ = ["compile_missing"]
@@ -57,7 +58,7 @@ def compile_missing(
     operators = events.rows(Kind.OPERATOR)
     waiting = events.find(WAITING, Kind.RUNTIME, Kind.ANNOTATION)
     inside = Intervals.union(events.ts[operators], events.end[operators])
-    lost = (trace.idle & inside) - Intervals.union(events.ts[waiting], events.end[waiting])
+    lost = (trace.derived(idle_time) & inside) - Intervals.union(events.ts[waiting], events.end[waiting])
     total = lost.total / 1000
     if total < share * trace.window.us:
         return

@@ -11,11 +11,12 @@ from torchfx.profiler.rules.compiler.stake import at_stake
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.columns import Int32
-from torchfx.profiler.trace.compiled import compiled_of
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.compiled import compiled_of
+from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration, percent
 
 __all__ = ["cudagraph_re_record", "no_cudagraph"]
@@ -48,7 +49,7 @@ def no_cudagraph(trace: Trace, *, share: float = 0.2, kernels: int = 5) -> Itera
         return
     graphs = Intervals.union(events.ts[compiled.graphs], events.end[compiled.graphs])
     inside = (compiled.running | graphs) - compiled.compiling
-    lost = inside & trace.idle
+    lost = inside & trace.derived(idle_time)
     total = lost.total / 1000
     launches = links.launches[inside.overlap(events.ts[links.launches], events.end[links.launches]) > 0]
     launches = launches[trace.in_steps(launches)]

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from torchfx.profiler.trace.compiled import Compilation, compiled_of
-from torchfx.profiler.trace.events import parse_list
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.compiled import Compilation, compiled_of
+from torchfx.profiler.trace.model.events import parse_list
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["changed_shape"]
 

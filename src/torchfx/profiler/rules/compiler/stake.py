@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from torchfx.profiler.trace.compiled import compiled_of
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.compiled import compiled_of
+from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["at_stake", "entry_overhead", "step_names"]
 
@@ -17,7 +18,7 @@ ENTERING = (
 
 def at_stake(trace: Trace, spent: Intervals) -> Intervals:
     """The part of some host time that counts: within the window and, with a device, while that has nothing to do."""
-    return spent & trace.idle if trace.has_gpu else spent.clip(trace.window.start, trace.window.end)
+    return spent & trace.derived(idle_time) if trace.has_gpu else spent.clip(trace.window.start, trace.window.end)
 
 
 def entry_overhead(trace: Trace) -> Intervals:

@@ -11,9 +11,9 @@ import numpy as np
 from torchfx.profiler.rules.compute.kernels import Kernels, caveat, kernels_of, matters, rank, shown, stake
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.columns import Int32
-from torchfx.profiler.trace.shapes import dtypes, shapes
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.shapes import dtypes, shapes
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["misaligned_dims"]

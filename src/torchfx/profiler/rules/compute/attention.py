@@ -10,12 +10,12 @@ from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, 
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.autograd import autograd
-from torchfx.profiler.trace.columns import Int32
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.shapes import dtypes, shapes
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.autograd import autograd
+from torchfx.profiler.trace.derived.shapes import dtypes, shapes
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["sdpa_math_backend", "unfused_attention"]

@@ -10,13 +10,13 @@ from torchfx.profiler.rules.compute.kernels import Flags, caveat, kernels_of, ma
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.columns import Int32, Int64
-from torchfx.profiler.trace.device import devices_of, streams_of
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kernel_names import MEMORY_BOUND, KernelName
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.shapes import elements, shapes
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.shapes import elements, shapes
+from torchfx.profiler.trace.file.columns import Int32, Int64
+from torchfx.profiler.trace.meaning.kernels import MEMORY_BOUND, KernelName
+from torchfx.profiler.trace.model.device import devices_of, streams_of
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["elementwise_chain"]

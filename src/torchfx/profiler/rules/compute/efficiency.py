@@ -8,10 +8,10 @@ import numpy as np
 
 from torchfx.profiler.rules.compute.flops import flops_of
 from torchfx.profiler.rules.compute.kernels import Kernels
-from torchfx.profiler.trace.columns import Int32
+from torchfx.profiler.trace.derived.shapes import WIDTH, dtypes, elements, shapes
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.trace.peaks import Peaks, peaks_of
-from torchfx.profiler.trace.shapes import WIDTH, dtypes, elements, shapes
-from torchfx.profiler.trace.trace import Trace
 
 __all__ = ["PRODUCTS", "Group", "groups", "used_peaks"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from torchfx.profiler.trace.shapes import Shape
+from torchfx.profiler.trace.derived.shapes import Shape
 
 __all__ = ["flops_of"]
 

@@ -10,9 +10,9 @@ from torchfx.profiler.rules.compute.kernels import kernels_of, shown, stake
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.kernel_names import KernelName
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.meaning.kernels import KernelName
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["hotspot", "kernel_budget"]

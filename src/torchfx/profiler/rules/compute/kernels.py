@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence
-from torchfx.profiler.trace.columns import Flags, Int32, Int64
-from torchfx.profiler.trace.device_time import device_time
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kernel_names import KernelName, decode
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.device_time import device_time
+from torchfx.profiler.trace.file.columns import Flags, Int32, Int64
+from torchfx.profiler.trace.meaning.kernels import KernelName, decode
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["Flags", "Kernels", "caveat", "in_window", "kernels_of", "matters", "rank", "shown", "stake"]

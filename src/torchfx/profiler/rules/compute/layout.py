@@ -11,12 +11,12 @@ from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, 
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.columns import Int32
-from torchfx.profiler.trace.device_time import device_time
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.shapes import shapes
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.device_time import device_time
+from torchfx.profiler.trace.derived.shapes import shapes
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["conv_bias_before_bn", "layout_conversion"]

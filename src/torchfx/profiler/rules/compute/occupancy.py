@@ -10,10 +10,10 @@ import numpy.typing as npt
 from torchfx.profiler.rules.compute.kernels import Kernels, caveat, kernels_of, matters, rank, shown, stake
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.columns import Int32
-from torchfx.profiler.trace.device import devices_of
-from torchfx.profiler.trace.events import parse_list
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.model.device import devices_of
+from torchfx.profiler.trace.model.events import parse_list
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["occupancy", "small_grid"]

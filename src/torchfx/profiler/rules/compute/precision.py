@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown, stake
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.kernel_names import KernelName
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.meaning.kernels import KernelName
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["fp32_matmul_no_tc", "tf32_not_16bit"]

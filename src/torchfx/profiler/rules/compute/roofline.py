@@ -11,9 +11,9 @@ from torchfx.profiler.rules.compute.flops import flops_of
 from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown, stake
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.derived.shapes import shapes
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.trace.peaks import Peaks
-from torchfx.profiler.trace.shapes import shapes
-from torchfx.profiler.trace.trace import Trace
 from torchfx.profiler.wording import duration_ns, percent, shortened
 
 __all__ = ["low_mfu", "low_roofline"]

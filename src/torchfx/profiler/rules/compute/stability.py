@@ -12,9 +12,9 @@ from torchfx.profiler.rules.compute.kernels import kernels_of, rank, shown
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.columns import Int32
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["cudnn_benchmark", "same_kernel_varies"]

@@ -11,10 +11,11 @@ from torchfx.profiler.rules.copies.transfers import PAGEABLE, PINNED, step_count
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.columns import Int32
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.idle import profiler_overhead
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["sync_copy", "sync_memset"]
@@ -56,7 +57,7 @@ def sync_copy(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     rows = np.concatenate((calls, waits)).astype(np.int32)
     rows = np.unique(rows[trace.in_steps(rows)])
     union = Intervals.union(events.ts[rows], events.end[rows]).clip(trace.window.start, trace.window.end)
-    lost = (union - (trace.gpu.compute | trace.gpu.communication) - trace.overhead).total / 1000
+    lost = (union - (trace.gpu.compute | trace.gpu.communication) - trace.derived(profiler_overhead)).total / 1000
     part = lost / trace.window.us if trace.window.us else 0.0
     if not len(rows) or part < share:
         return

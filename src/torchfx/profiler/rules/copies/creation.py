@@ -10,12 +10,12 @@ from torchfx.profiler.rules.copies.transfers import transfers
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.columns import Int32, Int64
-from torchfx.profiler.trace.device_time import device_time
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.shapes import elements, shapes
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.device_time import device_time
+from torchfx.profiler.trace.derived.shapes import elements, shapes
+from torchfx.profiler.trace.file.columns import Int32, Int64
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["create_on_cpu_then_copy"]
 

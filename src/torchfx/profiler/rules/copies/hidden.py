@@ -11,12 +11,12 @@ from torchfx.profiler.rules.copies.transfers import transfers
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.columns import Int32
-from torchfx.profiler.trace.device import streams_of
-from torchfx.profiler.trace.device_time import device_time
-from torchfx.profiler.trace.kernel_names import decode
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.device_time import device_time
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.meaning.kernels import decode
+from torchfx.profiler.trace.model.device import streams_of
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration, percent, size_text
 
 __all__ = ["hidden_dtod_before_gemm", "out_of_place_clone"]

@@ -10,9 +10,9 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.memory import CPU, Memory, memory_of
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.memory import CPU, Memory, memory_of
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent, size_text
 
 __all__ = ["fragmentation", "memory_creep", "peak_memory"]

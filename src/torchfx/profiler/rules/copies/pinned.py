@@ -16,10 +16,10 @@ from torchfx.profiler.rules.copies.transfers import (
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.columns import Int64
-from torchfx.profiler.trace.kinds import Kind
+from torchfx.profiler.trace.file.columns import Int64
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.trace.peaks import peaks_of
-from torchfx.profiler.trace.trace import Trace
 from torchfx.profiler.wording import percent, size_text
 
 __all__ = ["low_bandwidth", "pageable_copy", "rate_text"]

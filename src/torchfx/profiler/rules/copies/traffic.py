@@ -12,8 +12,8 @@ from torchfx.profiler.rules.copies.transfers import PAGEABLE, exposed, step_coun
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.columns import Int32, Int64
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.file.columns import Int32, Int64
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent, size_text
 
 __all__ = ["device_ping_pong", "transfer_share"]

@@ -11,9 +11,9 @@ from torchfx.profiler.rules.copies.transfers import step_count, transfers
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.columns import Int32
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent, size_text
 
 __all__ = ["dtod_volume"]

@@ -10,10 +10,10 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.collectives import Collective, collectives_of
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.collectives import Collective, collectives_of
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent, size_text
 
 __all__ = ["comm_share", "exposed_comm", "single_rank", "small_collectives"]

@@ -9,9 +9,9 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.collectives import collectives_of
-from torchfx.profiler.trace.exchanging import idle_exchanging
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.collectives import collectives_of
+from torchfx.profiler.trace.derived.exchanging import idle_exchanging
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["cpu_exposed_comm"]

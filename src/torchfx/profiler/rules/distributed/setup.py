@@ -10,9 +10,10 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["backend", "data_parallel", "find_unused"]
@@ -84,7 +85,7 @@ def backend(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     if used not in {"gloo", "mpi"} or not served or not len(rows):
         return
     start, end = trace.events.ts[rows], trace.events.end[rows]
-    lost = Intervals.union(start, end) & trace.idle
+    lost = Intervals.union(start, end) & trace.derived(idle_time)
     total = lost.total / 1000
     if not total or total < share * trace.window.us:
         return
@@ -125,7 +126,7 @@ def find_unused(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
         return
     start, end = trace.events.ts[rows], trace.events.end[rows]
     spent = Intervals.union(start, end).clip(trace.window.start, trace.window.end)
-    lost = spent & trace.idle if trace.has_gpu else spent
+    lost = spent & trace.derived(idle_time) if trace.has_gpu else spent
     part = lost.total / 1000 / trace.window.us if trace.window.us else 0.0
     yield Finding(
         title="DDP looks for unused parameters in every forward pass",

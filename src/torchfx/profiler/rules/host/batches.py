@@ -9,11 +9,12 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.columns import Int32, Int64
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.launching import device_known
-from torchfx.profiler.trace.occupation import NEXT_BATCH
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.launching import device_known
+from torchfx.profiler.trace.derived.occupation import NEXT_BATCH
+from torchfx.profiler.trace.file.columns import Int32, Int64
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["dataloader_single_process", "dataloader_wait"]
@@ -118,5 +119,5 @@ def _waits(trace: Trace) -> tuple[Int32, Int64]:
     if not trace.derived(device_known):  # nor is it known whether it worked meanwhile
         return rows[:0], np.empty(0, np.int64)
     start, end = events.ts[rows], np.minimum(events.end[rows], window.end)
-    waited = trace.idle.overlap(start, end) if trace.has_gpu else np.asarray(end - start)
+    waited = trace.derived(idle_time).overlap(start, end) if trace.has_gpu else np.asarray(end - start)
     return rows, waited

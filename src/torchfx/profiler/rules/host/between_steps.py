@@ -10,14 +10,15 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.exchanging import idle_exchanging
-from torchfx.profiler.trace.gaps import Cause, idle_gaps
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.launching import device_known
-from torchfx.profiler.trace.occupation import batch_waits, compiling, host_during
-from torchfx.profiler.trace.steps import Step
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.exchanging import idle_exchanging
+from torchfx.profiler.trace.derived.gaps import Cause, idle_gaps
+from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.launching import device_known
+from torchfx.profiler.trace.derived.occupation import batch_waits, compiling, host_during
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.steps import Step
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns, percent
 
 __all__ = ["between_steps_gap"]
@@ -54,7 +55,7 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
     lost = _elsewhere(trace, steps, int(long_us * 1000))
     lost = lost - trace.derived(batch_waits) - trace.derived(compiling) - trace.derived(idle_exchanging)
     if trace.has_gpu:
-        lost = lost & trace.derived(idle_gaps).intervals(Cause.HOST, Cause.END) & trace.idle
+        lost = lost & trace.derived(idle_gaps).intervals(Cause.HOST, Cause.END) & trace.derived(idle_time)
         whole = lost.lengths * 2 >= long_us * 1000
         lost = Intervals(lost.starts[whole], lost.ends[whole])
     total, length = lost.total, trace.window.end - trace.window.start

@@ -10,9 +10,9 @@ from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import SEVERITIES, Finding
 from torchfx.profiler.rules.host.pace import LONGEST_NS, callers, fewer_launches, launching
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.gaps import Cause
-from torchfx.profiler.trace.launching import kernel_launches
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.gaps import Cause
+from torchfx.profiler.trace.derived.launching import kernel_launches
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns, percent
 
 __all__ = ["compute_bound", "overhead_bound"]

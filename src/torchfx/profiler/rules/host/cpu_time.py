@@ -9,11 +9,11 @@ import numpy as np
 
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Evidence
-from torchfx.profiler.trace.columns import Int32, Int64
-from torchfx.profiler.trace.exchanging import EXCHANGING
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.occupation import compiling
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.exchanging import EXCHANGING
+from torchfx.profiler.trace.derived.occupation import compiling
+from torchfx.profiler.trace.file.columns import Int32, Int64
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["COPIES", "by_shape", "own_time"]
 

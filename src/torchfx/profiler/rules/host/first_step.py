@@ -10,13 +10,13 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.columns import Int32
-from torchfx.profiler.trace.contrast import longer_in, operators_in, unhurried
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.occupation import batch_waits, compiling
-from torchfx.profiler.trace.steps import Step
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.contrast import longer_in, operators_in, unhurried
+from torchfx.profiler.trace.derived.occupation import batch_waits, compiling
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.steps import Step
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration, duration_ns, shortened
 
 __all__ = ["first_step_cold"]

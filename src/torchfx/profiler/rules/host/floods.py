@@ -12,11 +12,12 @@ from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.host.slicing import slicing_loops
 from torchfx.profiler.rules.host.views import VIEWS
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.columns import Int32, Int64
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.occupation import batch_waits, compiling, outer_operators
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.occupation import batch_waits, compiling, outer_operators
+from torchfx.profiler.trace.file.columns import Int32, Int64
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns, percent, shortened
 
 __all__ = ["dispatch_flood"]
@@ -107,4 +108,4 @@ def _cost(trace: Trace, rows: Int32) -> Int64:
     # From the end of the call before to the end of this one: what Python does between them belongs to the loop.
     before = np.concatenate((start[:1], end[:-1]))
     near = (start - before >= 0) & (start - before < 50_000)
-    return trace.idle.overlap(np.where(near, before, start), end)
+    return trace.derived(idle_time).overlap(np.where(near, before, start), end)

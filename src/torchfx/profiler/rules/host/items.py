@@ -10,11 +10,12 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.columns import Int32
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.trace import Trace
-from torchfx.profiler.trace.waits import host_waits
+from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.waits import host_waits
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["item_per_step"]
 
@@ -52,7 +53,7 @@ def item_per_step(trace: Trace, *, per_step: float = 1.0, on_cpu: float = 100.0)
     if len(waiting) > per_step * steps:
         found = trace.derived(host_waits)
         chosen = np.isin(found.rows, waits)
-        stall = (Intervals.union(found.starts[chosen], found.ends[chosen]) & trace.idle).total
+        stall = (Intervals.union(found.starts[chosen], found.ends[chosen]) & trace.derived(idle_time)).total
         yield Finding(
             title=f"{len(waiting) / shown:,.0f} numbers{per} are read out of tensors; each waits for the device",
             severity="low",

@@ -11,10 +11,11 @@ from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.host.pace import settled
 from torchfx.profiler.rules.host.queue import FULL
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.gaps import device_window
-from torchfx.profiler.trace.launching import kernel_launches, launch_queues
-from torchfx.profiler.trace.occupation import compiling
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.gaps import device_window
+from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.launching import kernel_launches, launch_queues
+from torchfx.profiler.trace.derived.occupation import compiling
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns
 
 __all__ = ["launch_outliers"]
@@ -44,7 +45,7 @@ def launch_outliers(trace: Trace, *, long_us: float = 50.0, share: float = 0.01)
     rows = rows[(events.dur[rows] > long_us * 1000) & trace.in_steps(rows) & (events.ts[rows] >= settled(trace))]
     full = [queue.launches[queue.depth >= FULL] for queue in trace.derived(launch_queues)]
     rows = rows[~np.isin(rows, np.concatenate(full))] if full else rows
-    lost = (trace.idle - trace.derived(compiling)).overlap(events.ts[rows], events.end[rows])
+    lost = (trace.derived(idle_time) - trace.derived(compiling)).overlap(events.ts[rows], events.end[rows])
     rows, lost = rows[lost > 0], lost[lost > 0]
     total, window = int(lost.sum()), device_window(trace)
     length = window.end - window.start

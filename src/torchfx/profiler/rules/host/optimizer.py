@@ -10,11 +10,12 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.columns import Int32
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.launching import kernel_launches
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.launching import kernel_launches
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["optimizer_for_loop", "zero_grad_memset"]
 
@@ -133,7 +134,7 @@ def zero_grad_memset(trace: Trace, *, per_step: int = 1) -> Iterator[Finding]:
     calls = calls[spans.overlap(events.ts[calls], events.end[calls]) > 0]
     work = trace.links.put_by(calls)
     busy = Intervals.union(events.ts[work], events.end[work])
-    spent = (busy | (spans & trace.idle)) if trace.has_gpu else spans
+    spent = (busy | (spans & trace.derived(idle_time))) if trace.has_gpu else spans
     total = spent.clip(trace.window.start, trace.window.end).total
     length = trace.window.end - trace.window.start
     yield Finding(

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torchfx.profiler.trace.columns import Int32
-from torchfx.profiler.trace.gaps import Cause, Gaps, device_window, idle_gaps
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.launching import kernel_launches, queue_at_launch
-from torchfx.profiler.trace.occupation import batch_waits, compiling, outer_operators
-from torchfx.profiler.trace.trace import Trace
-from torchfx.profiler.trace.window import Window
+from torchfx.profiler.trace.derived.gaps import Cause, Gaps, device_window, idle_gaps
+from torchfx.profiler.trace.derived.launching import kernel_launches, queue_at_launch
+from torchfx.profiler.trace.derived.occupation import batch_waits, compiling, outer_operators
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.model.intervals import Intervals, Window
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["Launching", "callers", "fewer_launches", "launching", "settled"]
 

@@ -10,12 +10,13 @@ from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.host.returning import Returning, returning
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.columns import Int32
-from torchfx.profiler.trace.exchanging import idle_exchanging
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.occupation import batch_waits, compiling, host_during, outer_operators
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.exchanging import idle_exchanging
+from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.occupation import batch_waits, compiling, host_during, outer_operators
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import counted, duration_ns, percent
 
 __all__ = ["python_bound"]
@@ -76,7 +77,7 @@ def _lost(trace: Trace, gaps: Intervals) -> Intervals:
     """The part of gaps that nothing else explains."""
     lost = gaps.clip(trace.window.start, trace.window.end)
     lost = lost - trace.derived(batch_waits) - trace.derived(compiling) - trace.derived(idle_exchanging)
-    return lost & trace.idle if trace.has_gpu else lost
+    return lost & trace.derived(idle_time) if trace.has_gpu else lost
 
 
 def _in_between(trace: Trace, lost: Intervals, outer: Int32) -> Finding:

@@ -10,9 +10,9 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.launching import kernel_launches
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.launching import kernel_launches
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["runtime_query_noise"]

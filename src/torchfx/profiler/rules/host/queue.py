@@ -8,10 +8,10 @@ from typing import Final
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.gaps import Cause, device_window, idle_gaps
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.launching import launch_queues
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.gaps import Cause, device_window, idle_gaps
+from torchfx.profiler.trace.derived.launching import launch_queues
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import often, percent
 
 __all__ = ["FULL", "queue_saturated", "stalled_queue"]

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from torchfx.profiler.rules.finding import Evidence
-from torchfx.profiler.trace.columns import Int32, Int64
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.occupation import outer_operators
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.occupation import outer_operators
+from torchfx.profiler.trace.file.columns import Int32, Int64
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["Returning", "returning"]
 

@@ -12,10 +12,11 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.columns import Int32
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.occupation import batch_waits, compiling, outer_operators
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.occupation import batch_waits, compiling, outer_operators
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["SlicingLoops", "slicing_loops", "tensor_for_loop"]
@@ -86,7 +87,7 @@ def tensor_for_loop(trace: Trace, *, short_us: float = 200.0, share: float = 0.0
     if not len(runs.rows):
         return
     inside = runs.spans.clip(trace.window.start, trace.window.end) - trace.derived(compiling)
-    lost = (inside & trace.idle).total if trace.has_gpu else inside.total
+    lost = (inside & trace.derived(idle_time)).total if trace.has_gpu else inside.total
     length = trace.window.end - trace.window.start
     if inside.total > len(runs.rows) * short_us * 1000 or not length or lost < share * length:
         return

@@ -9,9 +9,9 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.contrast import longer_in, operators_in, unhurried
-from torchfx.profiler.trace.steps import Step
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.contrast import longer_in, operators_in, unhurried
+from torchfx.profiler.trace.model.steps import Step
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns
 
 __all__ = ["step_tail"]

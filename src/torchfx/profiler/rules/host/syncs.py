@@ -10,11 +10,12 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.gaps import device_window
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import Kind
-from torchfx.profiler.trace.trace import Trace
-from torchfx.profiler.trace.waits import Waits, host_waits
+from torchfx.profiler.trace.derived.gaps import device_window
+from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.waits import Waits, host_waits
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["explicit_sync"]
@@ -79,7 +80,7 @@ def explicit_sync(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         chosen = np.array(members)
         if int(waits.idle[chosen].sum()) * 5 < share * length:  # no less than the union, which takes longer to find
             continue
-        stall = Intervals.union(waits.starts[chosen], waits.ends[chosen]) & trace.idle
+        stall = Intervals.union(waits.starts[chosen], waits.ends[chosen]) & trace.derived(idle_time)
         if stall.total * 5 < share * length or stall.total * 5 < waits.stalls.total:
             continue
         yield _finding(trace, waits, chosen, stall.total, reason, owner)

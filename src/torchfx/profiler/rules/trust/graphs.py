@@ -9,9 +9,9 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.columns import Int32
-from torchfx.profiler.trace.gaps import Cause, idle_gaps
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.gaps import Cause, idle_gaps
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["graph_replay_unrecorded"]

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.gaps import device_window, giant_gap
-from torchfx.profiler.trace.occupation import host_during
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.gaps import device_window, giant_gap
+from torchfx.profiler.trace.derived.occupation import host_during
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns, percent
 
 __all__ = ["idle_definition", "one_giant_gap"]

@@ -10,9 +10,10 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.intervals import Intervals
-from torchfx.profiler.trace.kinds import HOST, Kind
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.idle import closing_wait
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import HOST, Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns, percent
 
 __all__ = ["buffer_request", "closing_sync", "lazy_loading", "profiler_overhead"]
@@ -109,7 +110,7 @@ def closing_sync(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
 
     Fix: none; it isn't counted as the program's, but for gaps in the device's work during it.
     """
-    row = trace.closing_sync
+    row = trace.derived(closing_wait)
     if row < 0 or trace.events.dur[row] < share * (trace.window.end - trace.window.start):
         return
     start, end = int(trace.events.ts[row]), int(trace.events.end[row])

@@ -10,9 +10,9 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.kinds import HOST, Kind
-from torchfx.profiler.trace.launching import kernel_launches, lost_launches
-from torchfx.profiler.trace.trace import Trace
+from torchfx.profiler.trace.derived.launching import kernel_launches, lost_launches
+from torchfx.profiler.trace.model.kinds import HOST, Kind
+from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns, percent
 
 __all__ = ["cpu_only", "dropped_kernels", "no_gpu_activity", "pre_window_kernels"]

@@ -1,0 +1,249 @@
+"""Communication between ranks in one trace: what was exchanged, how much, for how long, and at what bandwidth.
+
+A kernel of a communication library says itself what it does in recent traces; in older ones the `record_param_comms`
+around its launch tells. On the CPU the annotations of Gloo and others ("gloo:all_reduce") are the collectives.
+
+Sizes and bandwidths are those of nccl-tests (its doc/PERFORMANCE.md): the size is that of the whole data, so of the
+output of an all-gather and of the input of a reduce-scatter; the bus bandwidth of n ranks multiplies the algorithm
+bandwidth (size by time) by 2(n-1)/n for all-reduce, by (n-1)/n where each rank keeps its own part.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from torchfx.profiler.trace.file.columns import ABSENT, Int32, Int64
+from torchfx.profiler.trace.model.device import COMMUNICATION
+from torchfx.profiler.trace.model.events import Events, parse_list
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.trace import Trace
+from torchfx.profiler.trace.tables.table import Table
+
+__all__ = [
+    "ANNOTATION",
+    "MOST_RANKS",
+    "RECORD",
+    "Collective",
+    "Collectives",
+    "bus_factor",
+    "canonical",
+    "collectives_of",
+]
+
+ANNOTATION: Final = r"(gloo|mpi|ucc|nccl|rccl|xccl|hccl|fake|custom):"
+RECORD: Final = "record_param_comms"
+
+_DEFAULT_KERNEL: Final = "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t"
+"""NCCL before 2.19 runs whatever it has no kernel of its own for in this one, so its name tells nothing."""
+
+MOST_RANKS: Final = 1_000_000
+"""More are a mistake of whoever wrote the file."""
+
+_NAMES: Final = (  # the first that is found in a name, without underscores and in lower case
+    ("reducescatter", "reduce_scatter"),
+    ("allreduce", "all_reduce"),
+    ("oneshotallreduce", "all_reduce"),
+    ("allgather", "all_gather"),
+    ("alltoall", "all_to_all"),
+    ("barrier", "barrier"),
+    ("broadcast", "broadcast"),
+    ("sendrecv", "send_recv"),
+    ("gather", "gather"),
+    ("scatter", "scatter"),
+    ("reduce", "reduce"),
+    ("send", "send"),
+    ("recv", "recv"),
+)
+_BYTES: Final = {
+    **dict.fromkeys(("byte", "char", "bool", "unsigned char", "signed char", "uint8", "int8"), 1),
+    **dict.fromkeys(("half", "bfloat16", "short", "int16", "float16", "short int"), 2),
+    **dict.fromkeys(("float", "int", "int32", "float32", "uint32"), 4),
+    **dict.fromkeys(("double", "long", "long int", "int64", "float64", "complexfloat"), 8),
+    "complexdouble": 16,
+}
+
+
+@dataclass(frozen=True)
+class Collective:
+    """One collective on this rank.
+
+    Attributes:
+        name: "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce", "barrier", "send", ...
+        row: of the kernel, or of the annotation on the CPU.
+        launch: row of the runtime call that launched the kernel, or -1.
+        start, duration: nanoseconds; the duration includes waiting for the other ranks.
+        bytes: its size as nccl-tests count it; -1 where the trace doesn't tell.
+        dtype: as PyTorch calls it, in lower case, or "".
+        group: the process group's name, or "".
+        members: its ranks as the trace writes them, such as "[0, 1]", or "".
+        group_size: how many ranks take part; the world where the trace doesn't tell; 0 where that isn't known either.
+        seq: its number within the group, the same on all ranks; -1 where the trace doesn't tell.
+    """
+
+    name: str
+    row: int
+    launch: int
+    start: int
+    duration: int
+    bytes: int
+    dtype: str
+    group: str
+    members: str
+    group_size: int
+    seq: int
+
+    @property
+    def algorithm_bandwidth(self) -> float:
+        """Size by time, GB/s; NaN where one isn't known."""
+        return self.bytes / self.duration if self.bytes > 0 and self.duration > 0 else math.nan
+
+    @property
+    def bus_bandwidth(self) -> float:
+        """What a link must carry for that, GB/s: comparable to the hardware's whatever the collective."""
+        return self.algorithm_bandwidth * bus_factor(self.name, self.group_size)
+
+
+class Collectives(tuple[Collective, ...]):
+    """The collectives of a trace by start."""
+
+    __slots__ = ()
+
+    def table(self) -> Table:
+        """One row per collective."""
+        return Table(
+            {
+                "name": [c.name for c in self],
+                "group": [c.group for c in self],
+                "group_size": np.array([c.group_size for c in self], np.int64),
+                "seq": np.array([c.seq for c in self], np.int64),
+                "start_us": np.array([c.start / 1000 for c in self], np.float64),
+                "duration_us": np.array([c.duration / 1000 for c in self], np.float64),
+                "bytes": [c.bytes if c.bytes >= 0 else None for c in self],
+                "dtype": [c.dtype for c in self],
+                "algorithm_gb_s": [_known(c.algorithm_bandwidth) for c in self],
+                "bus_gb_s": [_known(c.bus_bandwidth) for c in self],
+            }
+        )
+
+
+def collectives_of(trace: Trace) -> Collectives:
+    """Every collective of a trace; `trace.derived(collectives_of)` finds them once."""
+    events = trace.events
+    kernels = trace.gpu.kernels
+    rows = kernels[events.names_matching(COMMUNICATION)[events.name[kernels]]]
+    launches = trace.links.of(rows)
+    if not len(rows):
+        rows = events.find(ANNOTATION, Kind.ANNOTATION, Kind.OPERATOR)
+        launches = np.full(len(rows), -1, np.int32)
+    calls = _calls(trace, rows, launches)
+    return Collectives(_collective(trace, *item) for item in zip(rows.tolist(), launches.tolist(), calls, strict=True))
+
+
+def bus_factor(name: str, ranks: int) -> float:
+    """What turns the algorithm bandwidth into the bus bandwidth.
+
+    >>> bus_factor("all_reduce", 8), bus_factor("all_gather", 8), bus_factor("broadcast", 8)
+    (1.75, 0.875, 1.0)
+    """
+    if ranks < 1:
+        return math.nan
+    if name == "all_reduce":
+        return 2 * (ranks - 1) / ranks
+    if name in {"all_gather", "reduce_scatter", "all_to_all", "gather", "scatter"}:
+        return (ranks - 1) / ranks
+    return 1.0
+
+
+def canonical(name: str) -> str:
+    """The one name of a collective, of whatever kernel, annotation or argument it is called by.
+
+    >>> canonical("ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)"), canonical("_allgather_base"), canonical("broken")
+    ('all_reduce', 'all_gather', '')
+    """
+    plain = name.lower().replace("_", "").replace("-", "")
+    return next((found for part, found in _NAMES if part in plain), "")
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _calls(trace: Trace, rows: Int32, launches: Int32) -> list[tuple[int, ...]]:
+    """The events on the host around each launch that may tell what it is, from the innermost."""
+    events = trace.events
+    telling = events.names_matching(f"{RECORD}|{ANNOTATION}|c10d::")
+    found = []
+    for row, launch in zip(rows.tolist(), launches.tolist(), strict=True):
+        host = launch if launch >= 0 else row if events.kind[row] != Kind.KERNEL else -1
+        around = (host, *trace.ancestors(host)) if host >= 0 else ()
+        found.append(tuple(above for above in around if telling[events.name[above]]))
+    return found
+
+
+def _collective(trace: Trace, row: int, launch: int, calls: tuple[int, ...]) -> Collective:
+    events = trace.events
+    sources = (row, *calls)
+    told = _first_text(events, "Collective name", sources)
+    own = events.named(row)
+    names = [told, *(events.named(call) for call in calls if events.named(call) != RECORD)]
+    names += [] if own.startswith(_DEFAULT_KERNEL) and not calls else [own]
+    name = next((found for found in map(canonical, names) if found), "other")
+    dtype = _first_text(events, "dtype", sources).lower()
+    size = _first_integer(events, "Group size", sources)
+    size = next((n for n in (size, trace.info.world_size or 0) if 0 < n <= MOST_RANKS), 0)
+    into, out = (_first_integer(events, key, sources) for key in ("In msg nelems", "Out msg nelems"))
+    if into < 0 and out < 0:
+        into, dtype = _by_shape(events, calls)
+        out = -1
+    return Collective(
+        name,
+        row,
+        launch,
+        int(events.ts[row]),
+        int(events.dur[row]),
+        _size(name, into, out, size) * _width(dtype) if _width(dtype) else -1,
+        dtype,
+        _first_text(events, "Process Group Name", sources),
+        _first_text(events, "Process Group Ranks", sources),
+        size,
+        _first_integer(events, "Seq", sources),
+    )
+
+
+def _size(name: str, into: int, out: int, ranks: int) -> int:
+    """Elements of the whole data; a negative number where it isn't known."""
+    if name == "all_gather":
+        return out if out > 0 else into * ranks if into > 0 and ranks else -1
+    if name in {"gather", "broadcast", "recv"}:
+        return max(into, out) or -1
+    return into if into > 0 else out if out > 0 else -1
+
+
+def _by_shape(events: Events, calls: tuple[int, ...]) -> tuple[int, str]:
+    """Elements and type of the first tensor that a recorded call was given: what traces before 2.2 tell."""
+    for call in calls:
+        shapes, types = (parse_list(events.text(key, call)) for key in ("Input Dims", "Input type"))
+        for shape, kind in zip(shapes, types, strict=False):
+            if isinstance(shape, list) and shape and all(isinstance(n, int) for n in shape):
+                return math.prod(shape), str(kind).lower()
+    return -1, ""
+
+
+def _width(dtype: str) -> int:
+    """Bytes of an element, 0 where the type isn't known."""
+    plain = dtype.rpartition("::")[2]
+    return 1 if plain.startswith("float8") else _BYTES.get(re.sub(r"\s+", " ", plain).strip(), 0)
+
+
+def _first_text(events: Events, key: str, rows: tuple[int, ...]) -> str:
+    return next((found for found in (events.text(key, row) for row in rows) if found), "")
+
+
+def _first_integer(events: Events, key: str, rows: tuple[int, ...]) -> int:
+    values: Int64 = events.integers(key, rows)
+    return next((value for value in values.tolist() if value != ABSENT), -1)

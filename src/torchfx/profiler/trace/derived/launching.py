@@ -1,0 +1,115 @@
+"""How far the host runs ahead of the device: launches issued whose work hasn't started."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from torchfx.profiler.trace.file.columns import Int32, Int64
+from torchfx.profiler.trace.model.device import devices_of, streams_of
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+
+if TYPE_CHECKING:
+    from torchfx.profiler.trace.model.trace import Trace
+
+__all__ = ["Queue", "capturing", "device_known", "kernel_launches", "launch_queues", "lost_launches", "queue_at_launch"]
+
+_CAPTURE_BEGINS: Final = r"(?i)(cuda|hip|cu)StreamBeginCapture"
+_CAPTURE_ENDS: Final = r"(?i)(cuda|hip|cu)StreamEndCapture"
+
+
+@dataclass(frozen=True)
+class Queue:
+    """The queue of one stream, as each launch found it.
+
+    Attributes:
+        device, stream: whose.
+        launches: rows of the calls that put work there, by start; a graph's launch counts once.
+        starts: when the first work of each began on the device, nanoseconds.
+        depth: how many earlier launches hadn't begun when each was issued.
+    """
+
+    device: int
+    stream: int
+    launches: Int32
+    starts: Int64
+    depth: Int64
+
+
+def capturing(trace: Trace) -> dict[int, Intervals]:
+    """When each thread recorded launches into a CUDA graph instead of making them, by lane."""
+    events = trace.events
+    begins, ends = events.find(_CAPTURE_BEGINS, Kind.RUNTIME), events.find(_CAPTURE_ENDS, Kind.RUNTIME)
+    found: dict[int, Intervals] = {}
+    for lane in np.unique(events.lane[begins]).tolist() if len(begins) else []:
+        start = events.ts[begins[events.lane[begins] == lane]]
+        end = np.sort(events.end[ends[events.lane[ends] == lane]])
+        i = np.searchsorted(end, start)
+        closed = i < len(end)
+        found[lane] = Intervals.union(start[closed], end[i[closed]])
+    return found
+
+
+def kernel_launches(trace: Trace) -> Int32:
+    """Rows of the calls that launch kernels, by start, without those a graph capture only records."""
+    rows = trace.links.launches
+    captured = np.zeros(len(rows), np.bool_)
+    for lane, times in trace.derived(capturing).items():
+        ts = trace.events.ts[rows]
+        captured |= (trace.events.lane[rows] == lane) & (times.overlap(ts, ts + 1) > 0)
+    return rows[~captured]
+
+
+def lost_launches(trace: Trace) -> Int32:
+    """Of `kernel_launches` those whose kernel isn't in the trace; graph launches are left out.
+
+    A call of the driver inside one of the runtime may have the same id: then either stands for both.
+    """
+    rows = trace.derived(kernel_launches)
+    rows = rows[~np.isin(rows, trace.links.graph_launches) & (trace.links.work_count[rows] == 0)]
+    ids = trace.events.integers("correlation", rows)
+    found: Int32 = rows[~np.isin(ids, trace.events.integers("correlation", trace.links.work))]
+    return found
+
+
+def device_known(trace: Trace) -> bool:
+    """Whether idle time of the device means what it says, for rules that also speak about programs without a device.
+
+    It doesn't where launches left no work, where graphs were replayed unrecorded, or where times are broken.
+    """
+    lost, launches = len(lost_launches(trace)), len(trace.derived(kernel_launches))
+    graphs = len(trace.links.unrecorded_graphs)
+    damage = trace.events.damage
+    broken = damage.without_time + damage.negative + damage.absurd + damage.zero
+    return lost * 10 <= launches and not graphs and broken * 100 <= max(len(trace.links.work), 1)
+
+
+def launch_queues(trace: Trace) -> tuple[Queue, ...]:
+    """The queue of every stream that had work whose launch is known."""
+    events, links = trace.events, trace.links
+    known = links.launch >= 0
+    work, launch = links.work[known], links.launch[known]
+    if not len(work):
+        return ()
+    place = np.stack((devices_of(events, work), streams_of(events, work)))
+    streams, which = np.unique(place, axis=1, return_inverse=True)
+    queues = []
+    for i in range(streams.shape[1]):
+        here = which.reshape(-1) == i
+        calls, first = np.unique(launch[here], return_index=True)  # work is sorted by start: the first of each launch
+        starts = events.ts[work[here][first]]
+        order = np.argsort(events.ts[calls], kind="stable")
+        calls, starts = calls[order].astype(np.int32), starts[order]
+        begun = np.searchsorted(np.sort(starts), events.ts[calls], "right")
+        depth = np.maximum(np.arange(len(calls)) - begun, 0)
+        queues.append(Queue(int(streams[0, i]), int(streams[1, i]), calls, starts, depth))
+    return tuple(queues)
+
+
+def queue_at_launch(trace: Trace) -> Int64:
+    """For every launch of every stream: how many before it were waiting. Empty without launches."""
+    depths = [queue.depth for queue in trace.derived(launch_queues)]
+    return np.concatenate(depths) if depths else np.empty(0, np.int64)

@@ -1,0 +1,126 @@
+"""Time per `nn.Module`, from the Python frames of a trace that has them, or per annotation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from torchfx.profiler.trace.derived.autograd import autograd
+from torchfx.profiler.trace.derived.device_time import device_time
+from torchfx.profiler.trace.file.columns import Int32, Int64
+from torchfx.profiler.trace.model.kinds import Kind
+
+if TYPE_CHECKING:
+    from torchfx.profiler.trace.model.trace import Trace
+    from torchfx.profiler.trace.model.tree import Tree
+
+__all__ = ["Module", "modules"]
+
+FRAME: Final = "nn.Module: "
+NOT_A_MODULE: Final = (
+    r"ProfilerStep|Optimizer\.|enumerate\(DataLoader\)|nccl:|gloo:|## Call CompiledFxGraph|Torch-Compiled Region|"
+    r"TorchDynamo|CompiledFunction|.*(dynamo|compile|inductor|codegen|code_gen)|bytecode_tracing|build_guards|GraphLowering|Scheduler"
+    r"|PyCodeCache"
+)
+"""Annotations PyTorch makes itself, those of its compiler among them."""
+
+
+@dataclass(frozen=True)
+class Module:
+    """One module (or annotation) at one place in the program.
+
+    Attributes:
+        name: such as "Linear_3": the class, and which of its instances.
+        path: the modules around it and itself, joined by ".".
+        depth: how many modules are around it.
+        rows: its calls.
+        host_ns: time in its calls.
+        host_self_ns: the same without the modules it calls.
+        device_ns: of the device work launched in its calls.
+        device_self_ns: the same without the modules it calls.
+        backward_device_ns: of the device work that the backward pass of its operators launched, those of the modules it
+            calls included.
+    """
+
+    name: str
+    path: str
+    depth: int
+    rows: Int32
+    host_ns: int
+    host_self_ns: int
+    device_ns: int
+    device_self_ns: int
+    backward_device_ns: int
+
+
+def modules(trace: Trace) -> tuple[Module, ...]:
+    """Return the modules in order of their first call; `trace.derived(modules)` computes them once."""
+    events, tree = trace.events, trace.frames
+    wanted = (events.kind == Kind.PYTHON) & events.names_matching(FRAME)[events.name]
+    if not wanted.any():
+        wanted = (events.kind == Kind.ANNOTATION) & ~events.names_matching(NOT_A_MODULE)[events.name]
+    rows = tree.rows[wanted[tree.rows]]
+    if not len(rows):
+        return ()
+    around = _around(tree, wanted, rows)
+    path, names, parents = _paths(events.name[rows], around)
+    placed = trace.derived(device_time).placed
+    backward = _backward(trace)
+    total, backward_total = tree.sums(placed)[rows], tree.sums(backward)[rows]
+    host = events.dur[rows]
+    self_host, self_device = host.copy(), total.copy()
+    inner = np.flatnonzero(around >= 0)
+    np.subtract.at(self_host, around[inner], host[inner])
+    np.subtract.at(self_device, around[inner], total[inner])
+    full: list[str] = []
+    depth: list[int] = []
+    for name, parent in zip(names, parents, strict=True):
+        text = events.texts[name].removeprefix(FRAME)
+        full.append(f"{full[parent]}.{text}" if parent >= 0 else text)
+        depth.append(depth[parent] + 1 if parent >= 0 else 0)
+    order = np.argsort(path, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(path[order])) + 1)
+    found = [
+        Module(
+            events.texts[names[i]].removeprefix(FRAME),
+            full[i],
+            depth[i],
+            rows[group],
+            int(host[group].sum()),
+            int(np.maximum(self_host[group], 0).sum()),
+            int(total[group].sum()),
+            int(self_device[group].sum()),
+            int(backward_total[group].sum()),
+        )
+        for i, group in enumerate(groups)
+    ]
+    return tuple(sorted(found, key=lambda module: int(events.ts[module.rows].min())))
+
+
+def _around(tree: Tree, wanted: npt.NDArray[np.bool_], rows: Int32) -> Int32:
+    """For each row the position (among the rows) of the module around it, or -1."""
+    position = np.full(len(wanted) + 1, -1, np.int32)
+    position[rows] = np.arange(len(rows), dtype=np.int32)
+    nearest = np.append(tree.nearest(wanted), np.int32(-1))
+    found: Int32 = position[nearest[tree.parent[rows]]]
+    return found
+
+
+def _paths(name: Int32, around: Int32) -> tuple[Int32, list[int], list[int]]:
+    """Number the different chains of names: of each call its number, of each number its name and what is around it."""
+    path = np.full(len(name), -1, np.int32)
+    numbers: dict[tuple[int, int], int] = {}
+    for i, (own, above) in enumerate(zip(name.tolist(), around.tolist(), strict=True)):  # parents come first
+        parent = int(path[above]) if above >= 0 else -1
+        path[i] = numbers.setdefault((parent, own), len(numbers))
+    return path, [own for _, own in numbers], [parent for parent, _ in numbers]
+
+
+def _backward(trace: Trace) -> Int64:
+    """The device time of each node of the backward pass, at the operator of the forward pass that made it."""
+    pairs, total = trace.derived(autograd), trace.derived(device_time).total
+    found: Int64 = np.bincount(pairs.forward, weights=total[pairs.backward], minlength=len(total)).astype(np.int64)
+    return found

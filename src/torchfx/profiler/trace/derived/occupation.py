@@ -1,0 +1,96 @@
+"""What the host did during a stretch of time, and which of its calls are the outermost ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from torchfx.profiler.trace.file.columns import Int32, Int64
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.model.tree import Tree
+
+if TYPE_CHECKING:
+    from torchfx.profiler.trace.model.trace import Trace
+
+__all__ = ["COMPILING", "NEXT_BATCH", "STEP", "batch_waits", "compiling", "host_during", "outer_operators"]
+
+COMPILING: Final = (
+    r"_compile\.compile_inner|entire_frame_compile|entire_backward_compile|backend_compile|compile_fx"
+    r"|OutputGraph\.call_user_compiler|create_aot_dispatcher_function|inductor_compile|async_compile\.wait"
+    r"|PyCodeCache\.load_by_key_path|bytecode_tracing|dynamo$"
+)
+"""What torch.compile announces while it compiles."""
+
+NEXT_BATCH: Final = (
+    r"enumerate\((DataLoader|DataPipe|IterDataPipe|MapDataPipe)[^)]*\)#?"
+    r"|(?i:.*(train|val|test|eval)\w*_dataloader_next)"
+    r"|(?i:\W*(data_?load(er|ing)?|load_?(data|batch)|(get|fetch|next|wait_for)_?(next_?)?(data|batch)|batch_?fetch"
+    r"|data_?fetch|input_?pipeline|data)\W*$)"
+)
+"""Annotations around getting the next batch: PyTorch's own, Lightning's, and what people call theirs."""
+
+STEP: Final = r"ProfilerStep"
+
+
+def outer_operators(trace: Trace) -> Int32:
+    """Rows of the operators that no operator is around, by thread and start."""
+    tree = Tree(trace.events, Kind.OPERATOR)
+    found: Int32 = tree.rows[tree.parent[tree.rows] < 0]
+    return found
+
+
+def compiling(trace: Trace) -> Intervals:
+    """When torch.compile was at work."""
+    rows = trace.events.find(COMPILING, Kind.OPERATOR, Kind.ANNOTATION)
+    return Intervals.union(trace.events.ts[rows], trace.events.end[rows])
+
+
+def batch_waits(trace: Trace) -> Intervals:
+    """When the program got its next batch, as far as an annotation tells."""
+    rows = trace.events.find(NEXT_BATCH, Kind.ANNOTATION)
+    return Intervals.union(trace.events.ts[rows], trace.events.end[rows])
+
+
+def host_during(trace: Trace, start: int, end: int, *, dominant: float = 0.7) -> tuple[Int32, Int64]:
+    """What the host did in [start, end): the innermost event that takes most of it, or the few that share it.
+
+    The main thread's, or where it did nothing, those of all threads.
+
+    Returns:
+        Rows and how much of the stretch each covers, nanoseconds, the longest first; none below a twentieth of it.
+    """
+    tree = trace.frames
+    rows = tree.rows[tree.parent[tree.rows] < 0]
+    main = trace.events.lane[rows] == trace.main_lane
+    found, times = _innermost(trace, rows[main], start, end, dominant)
+    if not len(found):  # the main thread waits for others, such as that of the backward pass
+        found, times = _innermost(trace, rows[~main], start, end, dominant)
+    some = times * 20 >= end - start
+    return found[some][:5].astype(np.int32), times[some][:5]
+
+
+def _innermost(trace: Trace, rows: Int32, start: int, end: int, dominant: float) -> tuple[Int32, Int64]:
+    events, tree = trace.events, trace.frames
+    steps = events.names_matching(STEP)
+    found = _overlapping(trace, rows, start, end)
+    while len(found[0]):
+        best = int(found[0][0])
+        inner = _overlapping(trace, tree.children(best), start, end)
+        if steps[events.name[best]] and events.kind[best] == Kind.ANNOTATION:  # a step says nothing: look into it
+            rows, times = np.concatenate((inner[0], found[0][1:])), np.concatenate((inner[1], found[1][1:]))
+            order = np.argsort(-times, kind="stable")
+            found = rows[order], times[order]
+        elif found[1][0] >= dominant * (end - start) and len(inner[0]) and inner[1][0] >= dominant * (end - start):
+            found = inner
+        else:
+            break
+    return found
+
+
+def _overlapping(trace: Trace, rows: Int32, start: int, end: int) -> tuple[Int32, Int64]:
+    within = np.minimum(trace.events.end[rows], end) - np.maximum(trace.events.ts[rows], start)
+    rows, within = rows[within > 0], within[within > 0]
+    order = np.argsort(-within, kind="stable")
+    return rows[order], within[order]

@@ -1,0 +1,1 @@
+"""From bytes to columns: read a trace file in one pass."""

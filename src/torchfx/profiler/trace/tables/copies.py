@@ -1,0 +1,69 @@
+"""Copies by kind: `trace.copies()`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from torchfx.profiler.trace.file.columns import ABSENT
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.tables.grouping import Groups, us
+from torchfx.profiler.trace.tables.table import Table
+
+if TYPE_CHECKING:
+    from torchfx.profiler.trace.model.trace import Trace
+
+__all__ = ["copies"]
+
+_NAME: Final = re.compile(r"(?i).*?\b([HDPA])to([HDPA])\b(?:\s*\((\w+)\s*->\s*(\w+)\))?")
+_PLACES: Final = {"h": "host", "d": "device", "p": "peer", "a": "array"}
+
+
+def copies(trace: Trace) -> Table:
+    """Copies to, from and on devices by kind, the most time first.
+
+    Returns:
+        `name` as in the file; `direction` such as "host to device"; `host_memory`: "pageable", "pinned" or "" where
+        the file doesn't tell; `calls`; `bytes`; `total_us`; `gb_per_s`: bytes over time (10^9 bytes per second, 0 where
+        the sizes aren't known); `exposed_us`: how much of the time no kernel or fill ran on any device.
+    """
+    events = trace.events
+    rows = events.rows(Kind.MEMCPY)
+    kind, source, target = (events.text_ids(key, rows) for key in ("copy kind", "src kind", "dst kind"))
+    groups = Groups(events.name[rows], kind, source, target)
+    first = rows[groups.first].tolist()
+    told = [_kind(trace, row) for row in first]
+    size = events.integers("bytes", rows)
+    size = groups.sum(np.where((size == ABSENT) | (size < 0), 0, size))
+    spent = groups.sum(events.dur[rows])
+    busy = trace.gpu.compute | trace.gpu.communication
+    exposed = []
+    for group in groups.members():
+        mine = Intervals.union(events.ts[rows[group]], events.end[rows[group]])
+        exposed.append((mine - busy).total)
+    return Table(
+        {
+            "name": [trace.name(row) for row in first],
+            "direction": [direction for direction, _ in told],
+            "host_memory": [memory for _, memory in told],
+            "calls": groups.count,
+            "bytes": size,
+            "total_us": us(spent),
+            "gb_per_s": size / np.maximum(spent, 1),
+            "exposed_us": us(exposed),
+        }
+    ).sorted("total_us")
+
+
+def _kind(trace: Trace, row: int) -> tuple[str, str]:
+    """Direction and kind of host memory, from "Memcpy HtoD (Pageable -> Device)" or from the arguments."""
+    text = trace.name(row)
+    kinds = [trace.events.text(key, row) or "" for key in ("copy kind", "src kind", "dst kind")]
+    found = _NAME.match(text) or _NAME.match(kinds[0])
+    direction = f"{_PLACES[found[1].lower()]} to {_PLACES[found[2].lower()]}" if found else ""
+    places = " ".join((text, *kinds)).lower()
+    memory = "pageable" if "pageable" in places else "pinned" if "pinned" in places else ""
+    return direction, memory

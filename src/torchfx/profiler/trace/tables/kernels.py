@@ -1,0 +1,83 @@
+"""Kernels by name: `trace.kernels()`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.meaning.kernels import decode, distinct
+from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.tables.grouping import Groups, us
+from torchfx.profiler.trace.tables.table import Table
+
+if TYPE_CHECKING:
+    from torchfx.profiler.trace.model.trace import Trace
+
+__all__ = ["kernels", "labels", "short_names"]
+
+
+def short_names(trace: Trace) -> dict[str, str]:
+    """A short name for every kernel name of the trace, different for different ones; see `trace.derived`."""
+    events = trace.events
+    names = np.unique(events.name[events.rows(Kind.KERNEL)]).tolist()
+    return distinct(events.texts[i] if i >= 0 else "" for i in names)
+
+
+def labels(trace: Trace, rows: Int32) -> list[str]:
+    """The names of events, of kernels as in `trace.kernels()`; "" for -1."""
+    if not len(trace.events):
+        return [""] * len(rows)
+    events, short = trace.events, trace.derived(short_names)
+    name = events.name[rows].astype(np.int64)
+    code = np.where((rows >= 0) & (name >= 0), 2 * name + (events.kind[rows] == Kind.KERNEL), -1)
+    distinct_codes, which = np.unique(code, return_inverse=True)
+    texts = []
+    for one in distinct_codes.tolist():
+        text = events.texts[one // 2] if one >= 0 else ""
+        texts.append(short.get(text, text) if one % 2 and one >= 0 else text)
+    return [texts[i] for i in which.reshape(-1).tolist()]
+
+
+def kernels(trace: Trace) -> Table:
+    """Kernels by name, those that took the devices longest first.
+
+    Returns:
+        `name`, shortened but still one per kernel; `description` in words; `calls`; `total_us`; `share` of the time in
+        which the devices were busy (kernels that ran at the same time share it, so the shares may add up to more than
+        1); `median_us`, `min_us`, `max_us`; the most frequent `grid` and `block`; `full_name` as in the file.
+    """
+    events = trace.events
+    rows = events.rows(Kind.KERNEL)
+    groups = Groups(events.name[rows])
+    names = [trace.name(row) for row in rows[groups.first].tolist()]
+    short = trace.derived(short_names)
+    spent, busy = events.dur[rows], trace.gpu.busy.total
+    members = [rows[group] for group in groups.members()]
+    return Table(
+        {
+            "name": [short[name] for name in names],
+            "description": [decode(name).description for name in names],
+            "calls": groups.count,
+            "total_us": us(groups.sum(spent)),
+            "share": groups.sum(spent) / max(busy, 1),
+            "median_us": groups.median(spent) / 1000,
+            "min_us": us(groups.least(spent)),
+            "max_us": us(groups.most(spent)),
+            "grid": [_usual(trace, "grid", group) for group in members],
+            "block": [_usual(trace, "block", group) for group in members],
+            "full_name": names,
+        }
+    ).sorted("total_us")
+
+
+def _usual(trace: Trace, key: str, rows: Int32) -> str:
+    """The most frequent value of a textual argument, without brackets: "64, 1, 1"."""
+    found = trace.events.text_ids(key, rows)
+    found = found[found >= 0]
+    if not len(found):
+        return ""
+    value, _ = Counter(np.asarray(found).tolist()).most_common(1)[0]
+    return trace.events.texts[value].strip("[] ").replace(",", ", ").replace("  ", " ")

@@ -1,0 +1,106 @@
+"""SQL over a trace: `trace.sql("select ...")`, with DuckDB."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from torchfx.errors import ArgumentError, TorchFXError
+from torchfx.profiler.trace.tables.compilation import compilation
+from torchfx.profiler.trace.tables.copies import copies
+from torchfx.profiler.trace.tables.critical_path import critical_path
+from torchfx.profiler.trace.tables.event_table import event_table
+from torchfx.profiler.trace.tables.idle import idle_table
+from torchfx.profiler.trace.tables.kernels import kernels
+from torchfx.profiler.trace.tables.launches import launches
+from torchfx.profiler.trace.tables.memory import memory
+from torchfx.profiler.trace.tables.module_times import module_times
+from torchfx.profiler.trace.tables.ops import ops
+from torchfx.profiler.trace.tables.overlap import overlap
+from torchfx.profiler.trace.tables.step_times import step_times
+from torchfx.profiler.trace.tables.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torchfx.profiler.trace.model.trace import Trace
+
+__all__ = ["RELATIONS", "sql"]
+
+RELATIONS: Final[dict[str, Callable[[Trace], Table]]] = {
+    "events": event_table,
+    "ops": ops,
+    "kernels": kernels,
+    "steps": step_times,
+    "idle": idle_table,
+    "launches": launches,
+    "copies": copies,
+    "memory": memory,
+    "modules": module_times,
+    "compile": compilation,
+    "overlap": overlap,
+    "critical_path": critical_path,
+}
+"""What a query may name. A relation is only computed when the query names it."""
+
+
+def sql(trace: Trace, query: str) -> Table:
+    """Answer a query in DuckDB's SQL. Needs duckdb: `pip install torchfx[sql]`.
+
+        trace.sql("select name, calls from kernels where median_us < 10 order by calls desc")
+
+    Args:
+        query: names any of the relations events, ops, kernels, steps, idle, launches, copies, memory, modules, compile,
+            overlap, critical_path; their columns are those of the methods of the same name, of `events` those of
+            `trace.to_table()`.
+
+    Raises:
+        ArgumentError: DuckDB doesn't understand the query.
+        TorchFXError: duckdb isn't installed.
+    """
+    try:
+        import duckdb
+    except ImportError as error:
+        raise TorchFXError("trace.sql needs DuckDB: pip install torchfx[sql]") from error
+    connection = duckdb.connect(":memory:", config={"enable_external_access": "false"})
+    try:
+        for name, table in RELATIONS.items():
+            if re.search(rf"\b{name}\b", query, re.IGNORECASE):
+                _create(connection, name, table(trace))
+        found = connection.execute(query)
+        if found.description is None:
+            return Table({})
+        names = [column[0] for column in found.description]
+        rows = found.fetchall()
+    except duckdb.Error as error:
+        raise ArgumentError(f"the query failed: {error}") from error
+    finally:
+        connection.close()
+    return Table({name: [row[i] for row in rows] for i, name in enumerate(_unique(names))})
+
+
+def _create(connection: Any, name: str, table: Table) -> None:
+    """Copy a table into the database, column by column; DuckDB reads NumPy arrays, of texts those of objects."""
+    connection.register("given", {key: _array(values) for key, values in table.columns.items()})
+    connection.execute(f'create table "{name}" as select * from given')
+    connection.unregister("given")
+
+
+def _array(values: Any) -> np.ndarray[Any, Any]:
+    if isinstance(values, np.ndarray):
+        return np.ascontiguousarray(values)
+    found = np.empty(len(values), object)
+    found[:] = values
+    return found
+
+
+def _unique(names: list[str]) -> list[str]:
+    """Two columns of one name become `name` and `name_2`."""
+    seen: dict[str, int] = {}
+    found = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        found.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return found
