@@ -1,11 +1,14 @@
 """Graph breaks and recompilations, from the records that `torch._dynamo` keeps itself.
 
-A graph break is met while compiling. Code that was compiled before runs on with its breaks and compiles nothing: only
-a trace sees those (`count(trace=True)`).
+A graph break is met while compiling: `graph_break_reasons` lists those after which a compiled graph goes on, and the
+record of a compilation that failed is the break that leaves a whole function uncompiled (one inside a loop or `try`).
+Code that was compiled before runs on with its breaks and compiles nothing: only a trace sees the first kind
+(`count(trace=True)`), and nothing sees the second.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,15 +18,25 @@ from typing import Any
 from torchfx.profiler.counters.records import Compilation, GraphBreak
 from torchfx.profiler.counters.where import short_path
 
-__all__ = ["Compiled", "CompilerMark", "breaks_in", "known_graph_breaks"]
+__all__ = ["Compiled", "CompilerMark", "breaks_in", "known_graph_breaks", "note_on_uncompiled"]
 
 _KEPT = 4096  # compilations PyTorch shall remember; its own limit, 64, is less than one large model needs
 _NO_REASON = "(this version of PyTorch records no reason)"
+_RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_(\d+)")  # the code after a graph break, and where it goes on
 
 
 def known_graph_breaks() -> int:
     """Return how many graph breaks this process has met so far."""
-    return sum(_break_counter().values())
+    return sum(found.times for found in _graph_breaks(_break_reasons(), _compilations()))
+
+
+def note_on_uncompiled(frames: Sequence[Any]) -> Iterator[str]:
+    """Yield a note on functions that a graph break left uncompiled before `frames` were compiled."""
+    counted = [id(frame) for frame in frames]
+    places = {_place(record) for record in _compilations() if _gave_up(record) and id(record) not in counted}
+    if places:
+        functions = ", ".join(sorted(places))
+        yield f"graph_breaks: torch.compile gave up on {functions} before; whether that ran again is not seen"
 
 
 @dataclass(frozen=True)
@@ -39,39 +52,40 @@ class Compiled:
 class CompilerMark:
     """Where `torch._dynamo`'s records stood when a count began."""
 
-    breaks: Counter[str] = field(default_factory=lambda: Counter(_break_counter()))
-    last: Any = field(default_factory=lambda: (_compilations() or [None])[-1])
+    earlier: int = field(default_factory=known_graph_breaks)
+    last_break: Any = field(default_factory=lambda: _last(_break_reasons()))
+    last_frame: Any = field(default_factory=lambda: _last(_compilations()))
 
     def since(self) -> Compiled:
         """Return what was compiled since then."""
         frames = [
-            record for record in _after(self.last, _compilations()) if getattr(record, "is_forward", True) is not False
-        ]
-        breaks = Counter(_break_counter())
-        breaks.subtract(self.breaks)
-        found = [
-            GraphBreak(_headline(text), _broken_function(text, frames), times)
-            for text, times in breaks.items()
-            if times > 0
+            record
+            for record in _after(self.last_frame, _compilations())
+            if getattr(record, "is_forward", True) is not False
         ]
         return Compiled(
-            tuple(found), tuple(_recompilation(frame) for frame in frames if _is_recompilation(frame)), tuple(frames)
+            tuple(_graph_breaks(_after(self.last_break, _break_reasons()), frames)),
+            tuple(_recompilation(frame) for frame in frames if _is_recompilation(frame)),
+            tuple(frames),
         )
 
 
-def breaks_in(resumed: Iterable[str], frames: Sequence[Any]) -> Iterator[GraphBreak]:
+def breaks_in(nested: Iterable[str], frames: Sequence[Any]) -> Iterator[GraphBreak]:
     """Yield the breaks in code that ran but was compiled before the count: its breaks are in no record of it.
 
+    A region inside another one is the code after a break, or a function that the program calls where it broke.
+
     Args:
-        resumed: the regions (`frame/attempt`) that ran inside another compiled region.
+        nested: the regions (`frame/attempt`) that ran inside another compiled region.
         frames: what was compiled during the count; its breaks are known already.
     """
     compiled_now = {_number(frame) for frame in frames}
-    for region in resumed:
-        if region not in compiled_now:
-            known = [record for record in _compilations() if _number(record) == region and _place(record)]
-            reason = f"met before this count began; compiled region {region} runs inside another"
-            # The latest: torch._dynamo.reset() lets the numbers begin anew.
+    for region in nested:
+        known = [record for record in _compilations() if _number(record) == region and _place(record)]
+        # The latest: torch._dynamo.reset() lets the numbers begin anew.
+        after_break = not known or _RESUMED.search(known[-1].co_name)
+        if region not in compiled_now and after_break:
+            reason = f"met before this count began; compiled region {region} goes on after it"
             yield GraphBreak(reason, _place(known[-1]) if known else "", 1)
 
 
@@ -80,9 +94,26 @@ def _dynamo() -> Any:
     return sys.modules.get("torch._dynamo.utils")
 
 
-def _break_counter() -> Counter[str]:
-    counters: dict[str, Counter[str]] = getattr(_dynamo(), "counters", {})
-    return counters.get("graph_break", Counter())
+def _break_reasons() -> list[Any]:
+    """Return why graphs were cut so far, `GraphCompileReason`s; `torch._dynamo.reset()` empties them."""
+    return list(getattr(_dynamo(), "graph_break_reasons", ()))
+
+
+def _graph_breaks(reasons: Iterable[Any], frames: Sequence[Any]) -> Iterator[GraphBreak]:
+    """Yield each place and reason once, with how often it was met."""
+    failed = [frame for frame in frames if _gave_up(frame)]
+    uncompiled = {(frame.co_filename, frame.co_name) for frame in failed}
+    found = Counter((_headline(frame.fail_reason or frame.fail_type), _place(frame)) for frame in failed)
+    for reason in reasons:
+        stack = reason.user_stack
+        if not stack or (stack[0].filename, stack[0].name) not in uncompiled:  # else its function broke for good later
+            found[_headline(reason.reason), _line(stack[-1]) if stack else ""] += 1
+    yield from (GraphBreak(*key, times) for key, times in found.items())
+
+
+def _gave_up(record: Any) -> bool:
+    """Return whether a compilation failed; at the recompile limit the record names no function."""
+    return bool(getattr(record, "fail_type", None) and _place(record))
 
 
 def _compilations() -> list[Any]:
@@ -101,21 +132,27 @@ def _after(last: Any, records: Sequence[Any]) -> list[Any]:
     return list(records[position + 1 :])
 
 
+def _last(records: Sequence[Any]) -> Any:
+    return records[-1] if records else None
+
+
 def _headline(text: str) -> str:
-    return text.partition("\n")[0].strip()
+    line = text.partition("\n")[0].strip()
+    return "data-dependent branching" if line.startswith("generic_jump") else line
 
 
-def _broken_function(text: str, records: Sequence[Any]) -> str:
-    for record in records:
-        if any(text in reason or reason in text for reason in getattr(record, "restart_reasons", None) or () if reason):
-            return _place(record)
-    return ""
+def _line(frame: Any) -> str:
+    name = _RESUMED.search(frame.name)
+    return f"{short_path(frame.filename)}:{frame.lineno} in {name[1] if name else frame.name}"
 
 
 def _place(record: Any) -> str:
+    """Return where a compiled function, or the rest of one after a graph break, begins; "" where that is not known."""
     if not getattr(record, "co_filename", None):
         return ""
-    return f"{short_path(record.co_filename)}:{record.co_firstlineno} in {record.co_name}"
+    resumed = _RESUMED.search(record.co_name)
+    name, line = resumed.groups() if resumed else (record.co_name, record.co_firstlineno)
+    return f"{short_path(record.co_filename)}:{line} in {name}"
 
 
 def _number(record: Any) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import torch
 
-from torchfx.profiler.counters.compiler import CompilerMark, breaks_in
+from torchfx.profiler.counters.compiler import Compiled, CompilerMark, breaks_in, note_on_uncompiled
 from torchfx.profiler.counters.counts import Counts
 from torchfx.profiler.counters.environment import environment
 from torchfx.profiler.counters.records import CopyTotal, Sync
@@ -32,18 +32,19 @@ def freeze(tally: Tally, mark: CompilerMark, traced: Traced | None, wish: bool |
         recompiles=compiled.recompiles,
         kernel_launches=traced.kernel_launches if traced else None if uses_device else 0,
         dispatches=traced.dispatches if traced else None,
-        notes=tuple(_notes(mark, bool(compiled.frames), traced, wish, uses_device)),
+        notes=tuple(_notes(mark, compiled, traced, wish, uses_device)),
         environment=environment(),
     )
 
 
 def _notes(
-    mark: CompilerMark, compiled: bool, traced: Traced | None, wish: bool | None, uses_device: bool
+    mark: CompilerMark, compiled: Compiled, traced: Traced | None, wish: bool | None, uses_device: bool
 ) -> Iterator[str]:
     if traced is None and wish:
         yield "dispatches and launches are not counted: another profiler, or another thread's count, is recording"
     elif traced is None and uses_device:
         yield "kernel launches are not counted without a trace: count(trace=True)"
-    earlier = sum(mark.breaks.values())
-    if earlier and not compiled and traced is None:
-        yield f"graph breaks are met while compiling, {earlier} earlier in this process; count(trace=True) sees them"
+    if mark.earlier and not compiled.frames and traced is None:
+        met = f"{mark.earlier} earlier in this process"
+        yield f"graph_breaks are met while compiling, {met}; count(trace=True) sees them"
+    yield from note_on_uncompiled(compiled.frames)

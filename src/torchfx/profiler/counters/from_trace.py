@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchfx.profiler.counters.compiler import Compiled, breaks_in
+from torchfx.profiler.counters.compiler import Compiled, breaks_in, note_on_uncompiled
 from torchfx.profiler.counters.counts import Counts
 from torchfx.profiler.counters.environment import environment
 from torchfx.profiler.counters.records import CopyTotal, Sync
@@ -138,6 +138,7 @@ def _notes(
         yield from _differences(metric, largest[metric], units)
     if len(units) > 1 and any(window.compiled.frames or window.compiled.graph_breaks for window in windows):
         yield f"compilations, graph_breaks, recompiles: of all {len(units)} recorded steps together"
+    yield from note_on_uncompiled([frame for window in windows for frame in window.compiled.frames])
     yield from _WITH_MEMORY if memory else _WITHOUT_MEMORY
     if any(unit.sum("backward") for unit in units):
         yield _DETACHED
