@@ -15,6 +15,7 @@ __all__ = [
     "enumeration",
     "often",
     "percent",
+    "safe",
     "seconds",
     "shortened",
     "size_text",
@@ -119,6 +120,20 @@ def shortened(text: str, length: int = 40) -> str:
     'void at::native::vect...'
     """
     return text if len(text) <= length else text[: length - 3] + "..."
+
+
+def safe(text: str) -> str:
+    """Return foreign text as one line that cannot steer what shows it.
+
+    Names in a trace may hold anything. Control characters (ESC, BEL, NUL, C1), characters that turn the direction of
+    writing (U+202E), invisible ones and lone surrogates become U+FFFD; a line break or another blank becomes a space.
+
+    >>> safe("aten::mm"), safe("two\\nlines"), safe("\\x1b[2Jcleared") == "\ufffd[2Jcleared"
+    ('aten::mm', 'two lines', True)
+    """
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else " " if one.isspace() else "\ufffd" for one in text)
 
 
 def _three_digits(number: float) -> str:
