@@ -9,7 +9,7 @@ from torchfx.cli.console import err, fail, out
 from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.profiler.counters.counts import Counts
 from torchfx.profiler.counters.counts_file import CountsFileError
-from torchfx.profiler.counters.names import did_you_mean
+from torchfx.profiler.counters.metrics import did_you_mean
 from torchfx.profiler.gate import (
     FORMATS,
     Baseline,

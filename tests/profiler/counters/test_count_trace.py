@@ -8,7 +8,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from torchfx import profiler
-from torchfx.profiler.counters.trace import read
+from torchfx.profiler.counters.recording import read
 
 
 def test_dispatches_are_calls_from_python_not_what_they_call():

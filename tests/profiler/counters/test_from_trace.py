@@ -11,8 +11,8 @@ from torch.profiler import ProfilerActivity, profile
 import torchfx
 from torchfx import profiler
 from torchfx.profiler.counters.compiler import Compiled, CompilerMark
+from torchfx.profiler.counters.counts import CopyTotal, Sync
 from torchfx.profiler.counters.from_trace import Recorded, counts_from_trace
-from torchfx.profiler.counters.records import CopyTotal, Sync
 
 NOTHING = Compiled((), (), ())
 

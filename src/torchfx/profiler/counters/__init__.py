@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torchfx.profiler.counters.counting import Counting, count, counted
-    from torchfx.profiler.counters.counts import Counts
-    from torchfx.profiler.counters.records import Compilation, CopyTotal, GraphBreak, Sync
+    from torchfx.profiler.counters.counts import Compilation, CopyTotal, Counts, GraphBreak, Sync
 
 __all__ = ["Compilation", "CopyTotal", "Counting", "Counts", "GraphBreak", "Sync", "count", "counted"]
 
 
 def __getattr__(name: str) -> Any:
     """Load a name when it is first used: reading saved counts needs no PyTorch, taking them does."""
-    for home in ("records", "counts", "counting"):
+    for home in ("counts", "counting"):
         if name in __all__ and name in (module := import_module(f"torchfx.profiler.counters.{home}")).__all__:
             return getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchfx.profiler.counters.records import Compilation, GraphBreak
-from torchfx.profiler.counters.where import short_path
+from torchfx.profiler.counters.counts import Compilation, GraphBreak
+from torchfx.profiler.counters.program_line import line_text
 
 __all__ = ["Compiled", "CompilerMark", "breaks_in", "known_graph_breaks", "note_on_uncompiled"]
 
@@ -143,7 +143,7 @@ def _headline(text: str) -> str:
 
 def _line(frame: Any) -> str:
     name = _RESUMED.search(frame.name)
-    return f"{short_path(frame.filename)}:{frame.lineno} in {name[1] if name else frame.name}"
+    return line_text((frame.filename, frame.lineno, name[1] if name else frame.name))
 
 
 def _place(record: Any) -> str:
@@ -152,7 +152,7 @@ def _place(record: Any) -> str:
         return ""
     resumed = _RESUMED.search(record.co_name)
     name, line = resumed.groups() if resumed else (record.co_name, record.co_firstlineno)
-    return f"{short_path(record.co_filename)}:{line} in {name}"
+    return line_text((record.co_filename, int(line), name))
 
 
 def _number(record: Any) -> str:

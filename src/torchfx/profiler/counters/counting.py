@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from types import MethodType, TracebackType
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from torchfx.errors import ArgumentTypeError, TorchFXError
-from torchfx.profiler.counters.compiler import CompilerMark
-from torchfx.profiler.counters.counts import Counts
-from torchfx.profiler.counters.freeze import freeze
-from torchfx.profiler.counters.mode import OperatorMode
+from torchfx.profiler.counters.compiler import Compiled, CompilerMark, breaks_in, note_on_uncompiled
+from torchfx.profiler.counters.counts import CopyTotal, Counts, Sync
+from torchfx.profiler.counters.dispatch_mode import OperatorMode
+from torchfx.profiler.counters.environment import environment
+from torchfx.profiler.counters.program_line import Line, line_text
+from torchfx.profiler.counters.recording import Traced, TraceSum, claim_recording, trace_into
 from torchfx.profiler.counters.tally import Tally
-from torchfx.profiler.counters.tracing import TraceSum, claim_recording, trace_into
 from torchfx.profiler.counters.waiting import watch_waits
 
 __all__ = ["Counted", "Counting", "count", "counted"]
@@ -64,7 +65,7 @@ class Counting:
             return self._counts
         if self._mark is None:
             raise TorchFXError("nothing is counted yet: use `with profiler.count() as c:`")
-        return freeze(self._tally, self._mark, self._trace.total if self._trace else None, self._wish)
+        return _frozen(self._tally, self._mark, self._trace.total if self._trace else None, self._wish)
 
     def _wants_trace(self) -> bool:
         import torch
@@ -84,6 +85,8 @@ class Counting:
     def __str__(self) -> str:
         """Return the table."""
         return str(self.counts) if self._mark else "a count that has not begun"
+
+    __repr__ = __str__
 
 
 class Counted(Generic[P, R]):
@@ -153,3 +156,47 @@ def counted(function: Callable[..., Any] | None = None, /, *, trace: bool | None
     if function is None:
         return lambda function: Counted(function, trace)
     return Counted(function, trace)
+
+
+def _frozen(tally: Tally, mark: CompilerMark, traced: Traced | None, wish: bool | None) -> Counts:
+    """Return what was counted; `traced` is None where nothing was recorded, `wish` what the caller asked for."""
+    compiled = mark.since()
+    import torch
+
+    uses_device = torch.cuda.is_initialized()
+    return Counts(
+        operators=dict(tally.operators),
+        lines=_by_operator(tally.lines),
+        native_calls=dict(tally.native),
+        syncs=tuple(Sync(operator, line_text(line), times) for (operator, line), times in tally.syncs.items()),
+        copies={kind: CopyTotal(times, tally.copied_bytes[kind]) for kind, times in tally.copies.items()},
+        allocations=tally.allocations,
+        allocated_bytes=tally.allocated_bytes,
+        compilations=len(compiled.frames),
+        graph_breaks=(*compiled.graph_breaks, *breaks_in(traced.resumed if traced else (), compiled.frames)),
+        recompiles=compiled.recompiles,
+        kernel_launches=traced.kernel_launches if traced else None if uses_device else 0,
+        dispatches=traced.dispatches if traced else None,
+        notes=tuple(_notes(mark, compiled, traced, wish, uses_device)),
+        environment=environment(),
+    )
+
+
+def _by_operator(times: Mapping[tuple[str, Line], int]) -> dict[str, dict[str, int]]:
+    lines: dict[str, dict[str, int]] = {}
+    for (operator, line), number in times.items():
+        lines.setdefault(operator, {})[line_text(line)] = number
+    return lines
+
+
+def _notes(
+    mark: CompilerMark, compiled: Compiled, traced: Traced | None, wish: bool | None, uses_device: bool
+) -> Iterator[str]:
+    if traced is None and wish:
+        yield "dispatches and launches are not counted: another profiler, or another thread's count, is recording"
+    elif traced is None and uses_device:
+        yield "kernel launches are not counted without a trace: count(trace=True)"
+    if mark.earlier and not compiled.frames and traced is None:
+        met = f"{mark.earlier} earlier in this process"
+        yield f"graph_breaks are met while compiling, {met}; count(trace=True) sees them"
+    yield from note_on_uncompiled(compiled.frames)

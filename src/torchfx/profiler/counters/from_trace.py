@@ -8,12 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from torchfx.profiler.counters.call_tree import facts_in
 from torchfx.profiler.counters.compiler import Compiled, breaks_in, note_on_uncompiled
-from torchfx.profiler.counters.counts import Counts
+from torchfx.profiler.counters.counts import CopyTotal, Counts, Sync
 from torchfx.profiler.counters.environment import environment
-from torchfx.profiler.counters.records import CopyTotal, Sync
-from torchfx.profiler.counters.trace import resumed_regions
-from torchfx.profiler.counters.walk import facts_in
+from torchfx.profiler.counters.recording import nested_regions
 
 __all__ = ["Recorded", "counts_from_trace"]
 
@@ -72,6 +71,7 @@ def counts_from_trace(windows: Sequence[Recorded], *, memory: bool, device: bool
     return Counts(
         operators=_by_name(found["operators"]),
         native_calls=_by_name(found["native_calls"]),
+        lines=_by_key(largest["operators"].facts.get("lines", Counter())),
         syncs=tuple(Sync(*key, times) for key, times in found["syncs"].items() if isinstance(key, tuple))
         if seen
         else None,
@@ -94,6 +94,14 @@ _METRICS = (
 
 def _by_name(found: Counter[Key]) -> dict[str, int]:
     return {str(key): times for key, times in found.items()}
+
+
+def _by_key(found: Counter[Key]) -> dict[str, dict[str, int]]:
+    lines: dict[str, dict[str, int]] = {}
+    for key, times in found.items():
+        if isinstance(key, tuple):
+            lines.setdefault(key[0], {})[key[1]] = times
+    return lines
 
 
 def _units(tree: Sequence[Any]) -> list[_Unit]:
@@ -120,7 +128,7 @@ def _steps(tree: Iterable[Any]) -> Iterator[Any]:
 def _compiler(windows: Sequence[Recorded]) -> dict[str, Any]:
     """What was compiled in all windows, and the breaks in code compiled earlier, each once."""
     frames = [frame for window in windows for frame in window.compiled.frames]
-    regions = sorted({region for window in windows for region in resumed_regions(window.tree)})
+    regions = sorted({region for window in windows for region in nested_regions(window.tree)})
     met = [found for window in windows for found in window.compiled.graph_breaks]
     return {
         "compilations": len(frames),

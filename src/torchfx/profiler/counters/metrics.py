@@ -1,8 +1,13 @@
-"""The names of the numbers a count yields, and what each of them means."""
+"""The names of the numbers a count yields, what each of them means, and what a misspelt one probably meant."""
 
 from __future__ import annotations
 
-__all__ = ["COPY_KINDS", "METRICS"]
+from collections.abc import Iterable
+from difflib import SequenceMatcher, get_close_matches
+
+from torchfx.errors import ArgumentError
+
+__all__ = ["COPY_KINDS", "DEVICE_METRICS", "METRICS", "check_name", "did_you_mean"]
 
 COPY_KINDS = ("HtoD", "DtoH", "DtoD", "HtoH")  # Kineto's names; H is the host, D any accelerator
 
@@ -22,3 +27,35 @@ METRICS = {
     "graph_breaks": "places where torch.compile cut a graph",
     "recompiles": "frames compiled again because a guard failed",
 }
+
+# What needs an accelerator to be anything but 0.
+DEVICE_METRICS = frozenset(
+    {"kernel_launches", "syncs"} | {f"{what}_{kind.lower()}" for what in ("copies", "bytes") for kind in COPY_KINDS[:3]}
+)
+
+
+def check_name(name: str) -> None:
+    """Accept a metric or an operator.
+
+    >>> check_name("sync")
+    Traceback (most recent call last):
+    torchfx.errors.ArgumentError: unknown metric 'sync', did you mean 'syncs'? Operators are written 'aten::mm'.
+    """
+    if name not in METRICS and "::" not in name:
+        raise ArgumentError(f"unknown metric {name!r}{did_you_mean(name, METRICS)} Operators are written 'aten::mm'.")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return `, did you mean 'x'?`, or the list of known names when none is close.
+
+    An abbreviation shares its beginning with what it stands for, so that counts before the letters in common.
+
+    >>> did_you_mean("ops", METRICS), did_you_mean("launches", METRICS)
+    (", did you mean 'operators'?", ", did you mean 'kernel_launches'?")
+    """
+    known = list(known)
+    close = get_close_matches(name, known, n=len(known), cutoff=0.5)
+    if not close:
+        return f"; known are {', '.join(known)}."
+    best = max(close, key=lambda word: (word[:2] == name[:2], SequenceMatcher(a=word, b=name).ratio()))
+    return f", did you mean {best!r}?"

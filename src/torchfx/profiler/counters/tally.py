@@ -9,9 +9,8 @@ from typing import Any
 
 import torch
 
-from torchfx.profiler.counters.classify import copy_of, waits
-from torchfx.profiler.counters.facts import Facts
-from torchfx.profiler.counters.where import user_line
+from torchfx.profiler.counters.operators import Facts, copy_of, waits
+from torchfx.profiler.counters.program_line import Line, user_line
 
 __all__ = ["Tally"]
 
@@ -22,7 +21,8 @@ class Tally:
 
     operators: Counter[str] = field(default_factory=Counter)
     native: Counter[str] = field(default_factory=Counter)
-    syncs: Counter[tuple[str, str]] = field(default_factory=Counter)
+    syncs: Counter[tuple[str, Line]] = field(default_factory=Counter)
+    lines: Counter[tuple[str, Line]] = field(default_factory=Counter)  # of operators, and of kinds of copies
     copies: Counter[str] = field(default_factory=Counter)
     copied_bytes: Counter[str] = field(default_factory=Counter)
     allocations: int = 0
@@ -31,6 +31,7 @@ class Tally:
     def called(self, facts: Facts) -> None:
         """Count a call before it runs, so that one that raises is counted too."""
         self.operators[facts.name] += 1
+        self.lines[facts.name, user_line()] += 1
         if facts.native:
             self.native[facts.name] += 1
 
@@ -51,6 +52,7 @@ class Tally:
         copy = copy_of(name, args, result)
         if copy is not None:
             self.copies[copy[0]] += 1
+            self.lines[copy[0], user_line()] += 1
             self.copied_bytes[copy[0]] += copy[1]
 
     def _allocated(self, result: Any) -> None:

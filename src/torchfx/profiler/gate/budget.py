@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.profiler.counters.counts import Counts
-from torchfx.profiler.counters.names import check_name, did_you_mean
-from torchfx.profiler.counters.table import SHOWN, details
+from torchfx.profiler.counters.metrics import check_name, did_you_mean
+from torchfx.profiler.counters.table import few
 
 __all__ = ["Budget", "Check", "check", "parse_budget", "parse_budgets", "why_unknown"]
 
@@ -107,6 +107,4 @@ def why_unknown(metric: str, counts: Counts) -> tuple[str, ...]:
 def _evidence(metric: str, actual: int | None, counts: Counts) -> tuple[str, ...]:
     if actual is None:
         return why_unknown(metric, counts)
-    rows = [(number, label.strip(), text) for label, number, text in details(counts, metric)]
-    lines = [" ".join(part for part in row if part) for row in rows]
-    return (*lines[:SHOWN], *([f"and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []))
+    return tuple(map(str, few(counts.parts(metric))))

@@ -18,7 +18,7 @@ import msgspec
 
 from torchfx.errors import ArgumentError
 from torchfx.profiler.counters.counts_file import CountsFileError
-from torchfx.profiler.counters.names import did_you_mean
+from torchfx.profiler.counters.metrics import did_you_mean
 from torchfx.profiler.gate.budget import Budget, parse_budgets
 
 __all__ = ["budgets_from"]

@@ -1,4 +1,4 @@
-"""What an operator call means: whether it copies, between which memories, and whether the host waits for it.
+"""What an operator is, and what a call of it means: whether it copies, and whether the host waits for it.
 
 Pure functions of an operator's name and arguments. They ask tensors for device, dtype and size only, so fake tensors
 serve as well as real ones.
@@ -7,13 +7,15 @@ serve as well as real ones.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
 
-__all__ = ["COPIES", "HOST", "MOVING", "PYTORCH_NAMESPACES", "copy_of", "is_native", "waits"]
+__all__ = ["COPIES", "PYTORCH_NAMESPACES", "SILENT", "Facts", "copy_of", "facts_of", "is_native", "waits"]
 
-HOST = "cpu"
+_HOST = "cpu"
 
 # The namespaces that `import torch` itself fills (a test compares), and those its parts add when they are used.
 PYTORCH_NAMESPACES = frozenset(
@@ -40,7 +42,9 @@ _NEEDS_VALUES = frozenset(
 _INDEXING = frozenset({"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"})
 _FROM_PYTHON = "aten::lift_fresh"  # ends torch.tensor(values, device=...), whose copy is below the dispatcher
 COPIES = frozenset({"aten::_to_copy", "aten::copy_", "aten::clone", "aten::copy"})
-MOVING = COPIES | _INDEXING | _NEEDS_VALUES | {_FROM_PYTHON}  # every operator that the functions below ask about
+_MOVING = COPIES | _INDEXING | _NEEDS_VALUES | {_FROM_PYTHON}  # every operator that `copy_of` and `waits` ask about
+SILENT = ("prim", "profiler")  # namespaces whose operators read a property or mark a stretch, and compute nothing
+_SHARING = frozenset({"aten::_unsafe_view"})  # the result shares its argument's storage although the schema hides it
 
 
 def is_native(namespace: str) -> bool:
@@ -50,6 +54,46 @@ def is_native(namespace: str) -> bool:
     (True, False)
     """
     return namespace not in PYTORCH_NAMESPACES
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Facts about one operator.
+
+    Args:
+        name: `aten::addmm`, without the overload.
+        native: it lies outside PyTorch's namespaces.
+        composite: it is only a recipe made of other operators; autograd unfolds it, `inference_mode` does not.
+        makes_tensors: by its schema its results are new, neither views nor its arguments.
+        moves: it may copy tensors, or make the host wait.
+        silent: it reads a property of a tensor or marks a stretch for a profiler, and computes nothing.
+    """
+
+    name: str
+    native: bool
+    composite: bool
+    makes_tensors: bool
+    moves: bool = False
+    silent: bool = False
+
+
+@cache
+def facts_of(operator: Any) -> Facts:
+    """Return the facts of an `OpOverload`, or of a higher-order operator such as `torch.cond`."""
+    if not isinstance(operator, torch._ops.OpOverload):
+        return Facts(f"higher_order::{operator.name()}", False, False, False)
+    schema = operator._schema
+    if operator.namespace in SILENT:
+        return Facts(schema.name, False, False, False, silent=True)
+    return Facts(
+        name=schema.name,
+        native=is_native(operator.namespace),
+        composite=torch._C._dispatch_has_kernel_for_dispatch_key(operator.name(), "CompositeImplicitAutograd"),
+        makes_tensors=schema.name not in _SHARING
+        and bool(schema.returns)
+        and all(value.alias_info is None for value in schema.returns),
+        moves=schema.name in _MOVING,
+    )
 
 
 def copy_of(operator: str, args: Sequence[Any], result: Any) -> tuple[str, int] | None:
@@ -88,8 +132,8 @@ def waits(operator: str, args: Sequence[Any], kwargs: Mapping[str, Any], result:
 
 
 def _side(tensor: torch.Tensor) -> str:
-    return "H" if tensor.device.type == HOST else "D"
+    return "H" if tensor.device.type == _HOST else "D"
 
 
 def _on_device(values: Sequence[Any]) -> bool:
-    return any(isinstance(value, torch.Tensor) and value.device.type not in (HOST, "meta") for value in values)
+    return any(isinstance(value, torch.Tensor) and value.device.type not in (_HOST, "meta") for value in values)

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from torchfx.profiler.counters.facts import facts_of
+from torchfx.profiler.counters.operators import facts_of
 from torchfx.profiler.counters.tally import Tally
 
 __all__ = ["OperatorMode"]

@@ -10,11 +10,10 @@ from functools import cache
 
 import torch
 
-from torchfx.profiler.counters.classify import is_native
+from torchfx.profiler.counters.operators import SILENT, is_native
 
 __all__ = ["is_recipe"]
 
-_SILENT = ("prim::", "profiler::")  # see `facts.Facts.silent`
 _RECIPE_IF_IT_CALLS = {
     "aten::max": "aten::maximum",
     "aten::min": "aten::minimum",
@@ -36,7 +35,7 @@ def is_recipe(name: str, overload: str, called: Iterable[str]) -> bool:
     >>> is_recipe("aten::max", "", []), is_recipe("aten::max", "", ["aten::maximum"])
     (False, True)
     """
-    if name.startswith(_SILENT):
+    if name.partition("::")[0] in SILENT:
         return True
     called = set(called)
     if is_native(name.partition("::")[0]):

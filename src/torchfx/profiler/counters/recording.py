@@ -1,23 +1,39 @@
 """What only `torch.profiler` sees: launches on the device, calls that Python itself made, compiled regions.
 
-Recording costs about a millisecond per count and some microseconds per call; PyTorch can record only once at a time.
+Recording costs about a millisecond per count and some microseconds per call. A process can have one recording at a
+time: nested counts share it, and it is cut where a count begins or ends.
 """
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-__all__ = ["Recording", "Traced", "is_launch", "is_operator", "read", "resumed_regions"]
+__all__ = [
+    "Recording",
+    "TraceSum",
+    "Traced",
+    "claim_recording",
+    "is_launch",
+    "is_operator",
+    "nested_regions",
+    "read",
+    "trace_into",
+]
 
 _LAUNCHES = ("LaunchKernel", "GraphLaunch", "ModuleLaunch", "EnqueueKernelLaunch", "LaunchCooperativeKernel")
 _REGION = "Torch-Compiled Region: "
 _NOT_PYTHONS = ("autograd::engine::", "dynamo")  # what autograd calls, and what runs while compiling
+
+_thread = threading.local()
+_claim = threading.Lock()  # held by the one thread that records
 
 
 @dataclass(frozen=True)
@@ -63,6 +79,64 @@ class Recording:
         return read(results.experimental_event_tree(), (event.name() for event in results.events()))
 
 
+@dataclass
+class TraceSum:
+    """What the pieces of one count's recording add up to."""
+
+    total: Traced = field(default_factory=Traced)
+
+    def add(self, piece: Traced) -> None:
+        """Add one piece."""
+        self.total = Traced(
+            self.total.dispatches + piece.dispatches,
+            self.total.kernel_launches + piece.kernel_launches,
+            tuple(sorted({*self.total.resumed, *piece.resumed})),
+        )
+
+
+def claim_recording() -> bool:
+    """Return whether this thread may record now, and keep the others from it: two at a time crash PyTorch's own."""
+    return bool(_sums()) or (Recording.is_possible() and _claim.acquire(blocking=False))
+
+
+@contextmanager
+def trace_into(result: TraceSum) -> Iterator[None]:
+    """Record this thread, which has claimed it, into `result`, and go on recording into the counts around it."""
+    _cut()
+    _thread.sums = [*_sums(), result]
+    try:
+        _begin()
+        yield
+    finally:
+        _cut()
+        _thread.sums = _sums()[:-1]
+        if _sums():
+            _begin()
+        else:
+            _claim.release()
+
+
+def _sums() -> list[TraceSum]:
+    return getattr(_thread, "sums", [])
+
+
+def _begin() -> None:
+    recording = Recording()
+    recording.start()
+    _thread.recording = recording
+
+
+def _cut() -> None:
+    """End the recording, if there is one, and give what it held to every count under way."""
+    recording: Recording | None = getattr(_thread, "recording", None)
+    if recording is None:
+        return
+    _thread.recording = None
+    piece = recording.stop()
+    for result in _sums():
+        result.add(piece)
+
+
 def read(tree: Iterable[Any], names: Iterable[str]) -> Traced:
     """Count in the tree of calls and in the names of all events."""
     roots, times = list(tree), Counter(names)
@@ -70,10 +144,10 @@ def read(tree: Iterable[Any], names: Iterable[str]) -> Traced:
     dispatched = sum(1 for _ in _outermost(roots, is_operator, stop=_is_not_pythons))
     launches = sum(number for name, number in times.items() if is_launch(name))
     compiled = any(name.startswith(_REGION) for name in times)
-    return Traced(dispatched, launches, tuple(sorted(resumed_regions(roots))) if compiled else ())
+    return Traced(dispatched, launches, tuple(sorted(nested_regions(roots))) if compiled else ())
 
 
-def resumed_regions(roots: Iterable[Any]) -> set[str]:
+def nested_regions(roots: Iterable[Any]) -> set[str]:
     """Return the compiled regions (frame/attempt) that ran inside another one."""
     regions = _outermost(roots, _is_region)
     names = (name for region in regions for name in _names_below(region.children))

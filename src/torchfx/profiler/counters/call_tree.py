@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from torchfx.profiler.counters.classify import COPIES, is_native
-from torchfx.profiler.counters.trace import is_launch, is_operator
-from torchfx.profiler.counters.unfold import is_recipe
+from torchfx.profiler.counters.operators import COPIES, is_native
+from torchfx.profiler.counters.recipes import is_recipe
+from torchfx.profiler.counters.recording import is_launch, is_operator
 
 __all__ = ["Fact", "facts_in"]
 
@@ -89,11 +89,14 @@ def _facts_of_operator(call: Any, place: _Place, inside: _Place) -> Iterator[Fac
     if not place.called and is_operator(call):
         yield Fact("dispatches", "", 1, at)
     if inside.operator and not place.operator:
-        yield Fact("operators", _SEEN_AS.get(call.name, call.name), 1, at)
+        name = _SEEN_AS.get(call.name, call.name)
+        yield Fact("operators", name, 1, at)
+        yield from _line_of(name, place, at)
         if is_native(call.name.partition("::")[0]):
             yield Fact("native_calls", call.name, 1, at)
         if call.name in COPIES and not _reaches_device(call):
             yield Fact("copies", "HtoH", 1, at)
+            yield from _line_of("HtoH", place, at)
 
 
 def _facts_of_event(call: Any, place: _Place) -> Iterator[Fact]:
@@ -110,7 +113,14 @@ def _facts_of_event(call: Any, place: _Place) -> Iterator[Fact]:
         elif call.name.startswith("Memcpy "):
             # It may run long after the step that asked for it.
             asked = call.parent.start_time_ns if call.parent is not None else at
-            yield Fact("copies", call.name.split()[1], 1, asked)
+            kind = call.name.split()[1]
+            yield Fact("copies", kind, 1, asked)
+            yield from _line_of(kind, place, asked)
+
+
+def _line_of(key: str, place: _Place, at: int) -> Iterator[Fact]:
+    if place.line != _NO_LINE:
+        yield Fact("lines", (key, place.line), 1, at)
 
 
 def _reaches_device(call: Any) -> bool:

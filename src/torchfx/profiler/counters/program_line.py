@@ -1,4 +1,4 @@
-"""The line of the user's program that is running now."""
+"""The line of the user's program that is running now, and how lines are written."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from functools import cache
 from pathlib import Path
 from types import FrameType
 
-__all__ = ["short_path", "user_line"]
+__all__ = ["Line", "line_text", "short_path", "user_line"]
+
+Line = tuple[str, int, str]  # file, line, function
+_NOWHERE: Line = ("", 0, "")
 
 _OWN = str(Path(__file__).parent)
 
@@ -26,14 +29,18 @@ def short_path(file: str) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
 
 
-def user_line() -> str:
-    """Return the nearest line that belongs neither to PyTorch nor to this package, `file.py:12 in step`.
+def line_text(line: Line) -> str:
+    """Return `file.py:12 in step`."""
+    file, number, function = line
+    return f"{short_path(file)}:{number} in {function}" if file else "(backward pass, autograd's thread)"
+
+
+def user_line() -> Line:
+    """Return the nearest line that belongs neither to PyTorch nor to this package.
 
     Operators of the backward pass on a GPU run in autograd's own thread, below no line of the program.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _is_library(frame.f_code.co_filename):
         frame = frame.f_back
-    if frame is None:
-        return "(backward pass, autograd's thread)"
-    return f"{short_path(frame.f_code.co_filename)}:{frame.f_lineno} in {frame.f_code.co_name}"
+    return (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name) if frame is not None else _NOWHERE
