@@ -12,10 +12,10 @@ from torchfx.profiler.difference.noise import Spread, differs
 from torchfx.profiler.trace.derived.compiled import compiled_of
 from torchfx.profiler.trace.derived.idle import closing_wait, profiler_overhead
 from torchfx.profiler.trace.derived.launching import kernel_launches
-from torchfx.profiler.trace.derived.waits import BLOCKING
 from torchfx.profiler.trace.file.columns import ABSENT, Floats, Int32
+from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.runtime import WAIT_FOR_DEVICE
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.kinds import Kind
 
 __all__ = ["Total", "totals_between"]
 
@@ -89,7 +89,7 @@ def _steps(side: Side) -> dict[str, Floats]:
     if not trace.has_gpu and not len(trace.links.launches):
         return found
     found["kernel launches"] = _count(side, trace.derived(kernel_launches))
-    waits = events.find(BLOCKING, Kind.RUNTIME)
+    waits = events.of(WAIT_FOR_DEVICE)
     waits = waits[waits != trace.derived(closing_wait)]
     found["waits for the device"] = _count(side, waits)
     blocked = Intervals.union(events.ts[waits], events.end[waits])

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.events import parse_list
-from torchfx.profiler.trace.model.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["FILTERS", "Call", "calls_of", "runs_of"]

@@ -11,9 +11,10 @@ from torchfx.profiler.rules.compiler.stake import at_stake, step_names
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.compiled import TUNING, Compilation, compiled_of
+from torchfx.profiler.trace.derived.compiled import Compilation, compiled_of
+from torchfx.profiler.trace.meaning.compiler import TUNING
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import counted, duration
 
@@ -130,7 +131,7 @@ def autotune_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
 
     Fix: warm up before measuring. The winners are remembered on disk (TORCHINDUCTOR_CACHE_DIR), so keep that folder.
     """
-    rows = trace.events.find(TUNING, Kind.OPERATOR, Kind.ANNOTATION)
+    rows = trace.events.of(TUNING)
     if trace.has_stacks:
         frames = trace.events.find(
             r".*triton_heuristics\.py\(\d+\): (benchmark_all_configs|autotune_to_one)", Kind.PYTHON

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from torchfx.profiler.trace.derived.compiled import Compilation, compiled_of
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.events import parse_list
-from torchfx.profiler.trace.model.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["changed_shape"]

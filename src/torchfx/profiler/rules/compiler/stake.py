@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torchfx.profiler.trace.derived.compiled import compiled_of
 from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["at_stake", "entry_overhead", "step_names"]

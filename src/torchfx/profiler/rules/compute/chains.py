@@ -13,9 +13,9 @@ from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.shapes import elements, shapes
 from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.meaning.kernels import MEMORY_BOUND, KernelName
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.device import devices_of, streams_of
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 

@@ -14,8 +14,8 @@ from torchfx.profiler.rules.finding import Evidence
 from torchfx.profiler.trace.derived.device_time import device_time
 from torchfx.profiler.trace.file.columns import Flags, Int32, Int64
 from torchfx.profiler.trace.meaning.kernels import KernelName, decode
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 

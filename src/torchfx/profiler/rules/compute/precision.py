@@ -8,7 +8,7 @@ from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, 
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.meaning.kernels import KernelName
-from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 

@@ -9,9 +9,9 @@ import numpy as np
 from torchfx.profiler.rules.compute.kernels import Flags, kernels_of, shown, stake
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.device import devices_of, streams_of
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 

@@ -9,7 +9,7 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["missed_no_grad"]

@@ -13,8 +13,8 @@ from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.device_time import device_time
 from torchfx.profiler.trace.derived.shapes import elements, shapes
 from torchfx.profiler.trace.file.columns import Int32, Int64
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["create_on_cpu_then_copy"]

@@ -14,8 +14,8 @@ from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.device_time import device_time
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.kernels import decode
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.device import streams_of
-from torchfx.profiler.trace.model.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration, percent, size_text
 

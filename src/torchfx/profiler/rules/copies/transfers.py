@@ -11,9 +11,9 @@ import numpy as np
 from torchfx.profiler.rules.compute.kernels import Flags, in_window
 from torchfx.profiler.trace.derived.device_time import device_time
 from torchfx.profiler.trace.file.columns import ABSENT, Int32, Int64
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.device import devices_of
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["PAGEABLE", "PINNED", "Transfers", "exposed", "step_count", "transfers"]

@@ -11,9 +11,8 @@ from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import idle_time
 from torchfx.profiler.trace.derived.launching import device_known
-from torchfx.profiler.trace.derived.occupation import NEXT_BATCH
 from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.meaning.annotations import NEXT_BATCH
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
@@ -113,7 +112,7 @@ def dataloader_single_process(trace: Trace, *, share: float = 0.005) -> Iterator
 def _waits(trace: Trace) -> tuple[Int32, Int64]:
     """The calls for the next batch in the window, and for how long nothing else went on during each."""
     events, window = trace.events, trace.window
-    rows = events.find(NEXT_BATCH, Kind.ANNOTATION)
+    rows = events.of(NEXT_BATCH)
     rows = rows[(events.ts[rows] >= window.start) & (events.ts[rows] < window.end)]
     rows = rows[~np.isin(trace.calls.parent[rows], rows)]  # an annotation around PyTorch's own
     if not trace.derived(device_known):  # nor is it known whether it worked meanwhile

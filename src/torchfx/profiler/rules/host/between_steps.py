@@ -15,8 +15,8 @@ from torchfx.profiler.trace.derived.gaps import Cause, idle_gaps
 from torchfx.profiler.trace.derived.idle import idle_time
 from torchfx.profiler.trace.derived.launching import device_known
 from torchfx.profiler.trace.derived.occupation import batch_waits, compiling, host_during
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.kinds import Kind
 from torchfx.profiler.trace.model.steps import Step
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns, percent

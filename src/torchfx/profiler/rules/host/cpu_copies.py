@@ -15,7 +15,7 @@ from torchfx.profiler.rules.host.cpu_time import COPIES, by_shape, own_time
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.shapes import dtypes
 from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 

@@ -12,10 +12,10 @@ from torchfx.profiler.rules.evidence import severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.host.cpu_time import COPIES, by_shape, own_time
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.exchanging import EXCHANGING
-from torchfx.profiler.trace.derived.occupation import COMPILING
 from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.meaning.communication import EXCHANGE
+from torchfx.profiler.trace.meaning.compiler import COMPILING
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent, shortened
 
@@ -29,7 +29,7 @@ HEAVY: Final = (
 
 WRAPPERS: Final = (
     r"Torch-Compiled Region|CompiledFunction|## Call|AOTDispatcher|TorchDynamo|Pregraph|autograd::engine"
-    r"|nn\.Module:|" + EXCHANGING + "|" + COMPILING
+    r"|nn\.Module:|" + EXCHANGE.pattern + "|" + COMPILING.pattern
 )
 
 

@@ -13,8 +13,8 @@ from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.contrast import longer_in, operators_in, unhurried
 from torchfx.profiler.trace.derived.occupation import batch_waits, compiling
 from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.kinds import Kind
 from torchfx.profiler.trace.model.steps import Step
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration, duration_ns, shortened

@@ -10,8 +10,8 @@ from torchfx.profiler.trace.derived.gaps import Cause, Gaps, device_window, idle
 from torchfx.profiler.trace.derived.launching import kernel_launches, queue_at_launch
 from torchfx.profiler.trace.derived.occupation import batch_waits, compiling, outer_operators
 from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals, Window
-from torchfx.profiler.trace.model.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["Launching", "callers", "fewer_launches", "launching", "settled"]

@@ -14,8 +14,8 @@ from torchfx.profiler.trace.derived.exchanging import idle_exchanging
 from torchfx.profiler.trace.derived.idle import idle_time
 from torchfx.profiler.trace.derived.occupation import batch_waits, compiling, host_during, outer_operators
 from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import counted, duration_ns, percent
 

@@ -10,7 +10,7 @@ from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.gaps import Cause, device_window, idle_gaps
 from torchfx.profiler.trace.derived.launching import launch_queues
-from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import often, percent
 

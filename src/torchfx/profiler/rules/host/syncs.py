@@ -13,8 +13,8 @@ from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.gaps import device_window
 from torchfx.profiler.trace.derived.idle import idle_time
 from torchfx.profiler.trace.derived.waits import Waits, host_waits
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.model.kinds import HOST
+from torchfx.profiler.trace.meaning.kinds import HOST
 from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["steps_missing", "window_too_short"]

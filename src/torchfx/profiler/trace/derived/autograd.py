@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.operators import BACKWARD
 
 if TYPE_CHECKING:
     from torchfx.profiler.trace.model.events import Events
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Autograd", "autograd"]
 
-BACKWARD: Final = r"autograd::engine::evaluate_function|.*Backward\d*$"
 FLOW: Final = "fwdbwd"
 
 
@@ -65,7 +65,7 @@ def autograd(trace: Trace) -> Autograd:
     rows, numbers = rows[numbers >= 0], numbers[numbers >= 0]
     if not len(rows):
         return _sorted(*_by_flows(events))
-    backward = (events.integers("Fwd thread id", rows) > 0) | events.names_matching(BACKWARD)[events.name[rows]]
+    backward = (events.integers("Fwd thread id", rows) > 0) | events.are(BACKWARD, rows)
     parents = trace.calls.parent[rows]
     number = np.full(len(events) + 1, -1, np.int64)
     number[rows[backward]] = numbers[backward]

@@ -18,25 +18,20 @@ from typing import Final
 import numpy as np
 
 from torchfx.profiler.trace.file.columns import ABSENT, Int32, Int64
-from torchfx.profiler.trace.model.device import COMMUNICATION
+from torchfx.profiler.trace.meaning.communication import COLLECTIVE, COMMUNICATION_KERNEL, EXCHANGE, RECORD
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.events import Events, parse_list
-from torchfx.profiler.trace.model.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.trace.tables.table import Table
 
 __all__ = [
-    "ANNOTATION",
     "MOST_RANKS",
-    "RECORD",
     "Collective",
     "Collectives",
     "bus_factor",
     "canonical",
     "collectives_of",
 ]
-
-ANNOTATION: Final = r"(gloo|mpi|ucc|nccl|rccl|xccl|hccl|fake|custom):"
-RECORD: Final = "record_param_comms"
 
 _DEFAULT_KERNEL: Final = "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t"
 """NCCL before 2.19 runs whatever it has no kernel of its own for in this one, so its name tells nothing."""
@@ -135,10 +130,10 @@ def collectives_of(trace: Trace) -> Collectives:
     """Every collective of a trace; `trace.derived(collectives_of)` finds them once."""
     events = trace.events
     kernels = trace.gpu.kernels
-    rows = kernels[events.names_matching(COMMUNICATION)[events.name[kernels]]]
+    rows = kernels[events.are(COMMUNICATION_KERNEL, kernels)]
     launches = trace.links.of(rows)
     if not len(rows):
-        rows = events.find(ANNOTATION, Kind.ANNOTATION, Kind.OPERATOR)
+        rows = events.of(COLLECTIVE)
         launches = np.full(len(rows), -1, np.int32)
     calls = _calls(trace, rows, launches)
     return Collectives(_collective(trace, *item) for item in zip(rows.tolist(), launches.tolist(), calls, strict=True))
@@ -176,12 +171,11 @@ def _known(value: float) -> float | None:
 def _calls(trace: Trace, rows: Int32, launches: Int32) -> list[tuple[int, ...]]:
     """The events on the host around each launch that may tell what it is, from the innermost."""
     events = trace.events
-    telling = events.names_matching(f"{RECORD}|{ANNOTATION}|c10d::")
     found = []
     for row, launch in zip(rows.tolist(), launches.tolist(), strict=True):
         host = launch if launch >= 0 else row if events.kind[row] != Kind.KERNEL else -1
         around = (host, *trace.ancestors(host)) if host >= 0 else ()
-        found.append(tuple(above for above in around if telling[events.name[above]]))
+        found.append(tuple(above for above in around if events.are(EXCHANGE, [above])[0]))
     return found
 
 
@@ -190,7 +184,7 @@ def _collective(trace: Trace, row: int, launch: int, calls: tuple[int, ...]) -> 
     sources = (row, *calls)
     told = _first_text(events, "Collective name", sources)
     own = events.named(row)
-    names = [told, *(events.named(call) for call in calls if events.named(call) != RECORD)]
+    names = [told, *(events.named(call) for call in calls if not RECORD.names(events.named(call)))]
     names += [] if own.startswith(_DEFAULT_KERNEL) and not calls else [own]
     name = next((found for found in map(canonical, names) if found), "other")
     dtype = _first_text(events, "dtype", sources).lower()

@@ -1,48 +1,30 @@
-"""What torch.compile did in a trace: regions that were entered, graphs they called, and the time compilation took.
-
-The names are those PyTorch has given since 2.1: `TorchDynamo Cache Lookup`, then `Torch-Compiled Region: K/M` (frame
-K, its M-th recompilation; without the numbers before 2.5), in it `## Call CompiledFxGraph <hash> ##`. Compilation
-announces its stages as `... (dynamo_timed)`, recent versions also as `dynamo`, `entire_frame_compile` and others.
-"""
+"""What torch.compile did in a trace: regions that were entered, graphs they called, and the time compilation took."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 
 from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.meaning.compiler import (
+    COMPILE_ID,
+    COMPILING,
+    COMPILING_BACKWARD,
+    GRAPH,
+    LOOKUP,
+    REGION,
+    STAGE,
+    TUNING,
+    compile_id,
+)
 from torchfx.profiler.trace.model.events import Events
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.trace.model.tree import BLEED
 
-__all__ = ["GRAPH", "LOOKUP", "REGION", "TUNING", "Compilation", "Compiled", "compiled_of"]
-
-REGION: Final = r"Torch-Compiled Region"
-LOOKUP: Final = r"TorchDynamo Cache Lookup"
-GRAPH: Final = r"## Call CompiledFxGraph "
-STAGE: Final = r".*\(dynamo_timed\)$"
-AROUND: Final = (
-    r"(dynamo|entire_frame_compile|entire_backward_compile|backend_compile|inductor_compile|compile_attempt_\d+"
-    r"|create_aot_dispatcher_function|bytecode_tracing|build_guards|code_gen|compile_file|async_compile\.wait"
-    r"|PyCodeCache\.load_by_key_path|fx_codegen_and_compile|GraphLowering\.\w+|Scheduler\.\w+)$"
-)
-"""Stages without the suffix: they count only in a trace that has the suffix too, since a program may use such names."""
-
-BACKWARD: Final = r"(entire_backward_compile|backward\._backward_impl|compile_fx\.<locals>\.bw_compiler)"
-TUNING: Final = (
-    r"(CachingAutotuner\.(benchmark_all_configs|coordinate_descent_tuning|benchmark)|benchmark_all_configs"
-    r"|AlgorithmSelectorCache\.|autotune_select_algorithm|benchmark_fused_nodes|.*_template_autotuning|.*_autotuning"
-    r"|InductorBenchmarker|benchmark_gpu|TritonBenchmarker)"
-)
-"""Stages that run variants of a kernel to find the fastest."""
-
-_ID: Final = re.compile(r"(?:!\d+/)?(\d+)/(\d+)")
+__all__ = ["Compilation", "Compiled", "compiled_of"]
 
 
 @dataclass(frozen=True)
@@ -85,13 +67,11 @@ class Compiled:
     def __init__(self, trace: Trace) -> None:
         events = trace.events
         self._events = events
-        host = (Kind.OPERATOR, Kind.ANNOTATION)
-        self.regions: Int32 = events.find(REGION, *host)
-        self.lookups: Int32 = events.find(LOOKUP, *host)
-        self.graphs: Int32 = events.find(GRAPH, *host)
-        stages = events.find(STAGE, *host)
-        self.stages: Int32 = events.find(f"{STAGE}|{AROUND}|{BACKWARD}", *host) if len(stages) else stages
-        ids = [_id_in(events.named(row)) for row in self.regions.tolist()]
+        self.regions: Int32 = events.of(REGION)
+        self.lookups: Int32 = events.of(LOOKUP)
+        self.graphs: Int32 = events.of(GRAPH)
+        self.stages: Int32 = events.of(COMPILING) if events.any_of(STAGE) else events.of(STAGE)
+        ids = [compile_id(events.named(row)) for row in self.regions.tolist()]
         self.frame = np.array([k for k, _ in ids], np.int32)
         self.version = np.array([m for _, m in ids], np.int32)
         self.outer = _around(events, self.regions)
@@ -108,7 +88,7 @@ class Compiled:
     @cached_property
     def tuning(self) -> Intervals:
         """When variants of kernels were tried to find the fastest."""
-        return self._union(self._events.find(TUNING, Kind.OPERATOR, Kind.ANNOTATION))
+        return self._union(self._events.of(TUNING))
 
     @cached_property
     def running(self) -> Intervals:
@@ -120,7 +100,7 @@ class Compiled:
         """The outermost stages by time, with what was compiled."""
         events = self._events
         rows = self.stages[_around(events, self.stages) < 0]
-        backward = events.names_matching(BACKWARD)[events.name[rows]].tolist()
+        backward = events.are(COMPILING_BACKWARD, rows).tolist()
         announced, entered = self._announced(rows), self._entered_after(rows)
         found = []
         for i, row in enumerate(rows.tolist()):
@@ -149,14 +129,14 @@ class Compiled:
     def _announced(self, rows: Int32) -> list[tuple[int, int] | None]:
         """The K/M that an annotation within each compilation tells (`dynamo_data: compile_id=0/1`)."""
         events = self._events
-        notes = events.find(r".*compile_id=", Kind.OPERATOR, Kind.ANNOTATION)
+        notes = events.of(COMPILE_ID)
         i = np.searchsorted(events.ts[notes], events.ts[rows])
         found: list[tuple[int, int] | None] = []
         for row, first in zip(rows.tolist(), i.tolist(), strict=True):
             inside = (n for n in notes[first : first + 8].tolist() if events.lane[n] == events.lane[row])
             note = next(inside, -1)
             told = note >= 0 and events.end[note] <= events.end[row]
-            found.append(_id_in(events.named(note).partition("compile_id=")[2]) if told else None)
+            found.append(compile_id(events.named(note)) if told else None)
         return found
 
     def _entered_after(self, rows: Int32) -> list[tuple[int, int]]:
@@ -174,11 +154,6 @@ class Compiled:
 def compiled_of(trace: Trace) -> Compiled:
     """What torch.compile did; `trace.derived(compiled_of)` computes it once."""
     return Compiled(trace)
-
-
-def _id_in(text: str) -> tuple[int, int]:
-    found = _ID.search(text)
-    return (int(found[1]), int(found[2])) if found else (-1, -1)
 
 
 def _around(events: Events, rows: Int32) -> Int32:

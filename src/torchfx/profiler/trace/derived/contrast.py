@@ -8,9 +8,11 @@ from typing import Final
 import numpy as np
 
 from torchfx.profiler.trace.derived.idle import closing_wait, idle_time
-from torchfx.profiler.trace.derived.occupation import NEXT_BATCH, outer_operators
+from torchfx.profiler.trace.derived.occupation import outer_operators
 from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.meaning.annotations import GARBAGE_COLLECTION, NEXT_BATCH, OPTIMIZER
+from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.runtime import MEMORY_CALL, MODULE_LOADING, SYNCHRONIZE
 from torchfx.profiler.trace.model.steps import Step
 from torchfx.profiler.trace.model.trace import Trace
 
@@ -53,8 +55,8 @@ def longer_in(trace: Trace, step: Step, others: Sequence[Step]) -> tuple[Int32, 
     """What took longer in one step than it usually does: its calls of each name, with the surplus spread over them."""
     events = trace.events
     outer = trace.derived(outer_operators)
-    notes = events.find(NEXT_BATCH + r"|Optimizer\.|gc$", Kind.ANNOTATION)
-    calls = events.find(r"(?i)(cuda|hip)(Malloc|Free|HostAlloc|HostFree)|cuModuleLoad|.*synchronize", Kind.RUNTIME)
+    notes = events.of(NEXT_BATCH | OPTIMIZER | GARBAGE_COLLECTION)
+    calls = events.of(MEMORY_CALL | MODULE_LOADING | SYNCHRONIZE)
     calls = calls[calls != trace.derived(closing_wait)]
     rows = np.concatenate((outer, notes, calls, events.rows(Kind.OVERHEAD))).astype(np.int32)
     others = others[:: len(others) // _ENOUGH + 1]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from torchfx.profiler.trace.derived.host_timeline import HostTimeline
 from torchfx.profiler.trace.file.columns import Int32, Int64
+from torchfx.profiler.trace.meaning.annotations import STEP
+from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.runtime import WAIT_FOR_DEVICE
 from torchfx.profiler.trace.model.device import devices_of
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.kinds import Kind
 
 if TYPE_CHECKING:
     from torchfx.profiler.trace.model.trace import Trace
@@ -21,7 +23,6 @@ __all__ = ["Segments", "critical_segments"]
 
 DEVICE, GAP, LAUNCH, HOST, PYTHON = range(5)
 
-WAITS: Final = r"(?i)(cuda|hip|cu|ur|ze)\w*Synchronize|(cuda|hip)Memcpy(DtoH|HtoD|WithStream|AsyncDtoH)?$|urEventWait"
 """Calls that return only when a device has come so far."""
 
 
@@ -165,7 +166,7 @@ class _Walk:
         for mine in np.split(rows, np.flatnonzero(np.diff(events.lane[rows])) + 1) if len(rows) else []:
             times = Intervals.union(events.ts[mine], events.end[mine])
             found[int(events.lane[mine[0]])] = _Thread(times.starts.tolist(), times.ends.tolist())
-        waits = events.find(WAITS, Kind.RUNTIME)
+        waits = events.of(WAIT_FOR_DEVICE)
         copies, made = _synchronous(self.trace)
         waits, made = np.concatenate((waits, copies)), np.concatenate((np.full(len(waits), -1, np.int32), made))
         order = np.argsort(events.end[waits], kind="stable")
@@ -212,7 +213,6 @@ def _with_calls(trace: Trace, found: list[tuple[int, int, int, int, int]]) -> Se
     columns = np.array(found[::-1], np.int64).reshape(-1, 5)
     kind, row, lane, start, end = (columns[:, i] for i in range(5))
     host = kind == HOST
-    steps = trace.events.names_matching("ProfilerStep")
     parts = [(kind[~host], row[~host], lane[~host], start[~host], end[~host])]
     for one in np.unique(lane[host]).tolist():
         mine = host & (lane == one)
@@ -220,7 +220,7 @@ def _with_calls(trace: Trace, found: list[tuple[int, int, int, int, int]]) -> Se
         _, rows, starts, ends = timeline.pieces(start[mine], end[mine])
         lasting = ends > starts
         rows, starts, ends = rows[lasting].astype(np.int64), starts[lasting], ends[lasting]
-        rows[steps[trace.events.name[rows]] & (trace.events.kind[rows] == Kind.ANNOTATION)] = -1
+        rows[trace.events.are(STEP, rows) & (rows >= 0)] = -1
         python = (rows < 0) | (trace.events.kind[rows] == Kind.PYTHON)
         parts.append((np.where(python, PYTHON, HOST), rows, np.full(len(rows), one), starts, ends))
     kind, row, lane, start, end = (np.concatenate([part[i] for part in parts]) for i in range(5))

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.collectives import ANNOTATION, RECORD, collectives_of
+from torchfx.profiler.trace.derived.collectives import collectives_of
+from torchfx.profiler.trace.meaning.communication import COMMUNICATION_CALL, DEVICE_COLLECTIVE, EXCHANGE
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.kinds import Kind
 
 if TYPE_CHECKING:
     from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["EXCHANGING", "idle_exchanging", "operators_computing"]
-
-_CALLS: Final = r"_?c10d(_functional)?(_autograd)?::"
-_DEVICE: Final = r"(nccl|rccl|xccl|hccl):"
-EXCHANGING: Final = rf"{ANNOTATION}|{RECORD}|{_CALLS}"
-"""Operators that send, receive, or wait for what is sent."""
+__all__ = ["idle_exchanging", "operators_computing"]
 
 
 def operators_computing(trace: Trace) -> Intervals:
@@ -28,8 +24,8 @@ def operators_computing(trace: Trace) -> Intervals:
     """
     events = trace.events
     rows = events.rows(Kind.OPERATOR)
-    calls = rows[events.names_matching(_CALLS)[events.name[rows]]]
-    own = rows[~events.names_matching(EXCHANGING)[events.name[rows]]]
+    calls = rows[events.are(COMMUNICATION_CALL, rows)]
+    own = rows[~events.are(EXCHANGE, rows)]
     found = Intervals.union([], [])
     blocked = np.unique(events.lane[calls]).tolist() if len(calls) else []
     free = own[~np.isin(events.lane[own], blocked)] if blocked else own
@@ -48,6 +44,6 @@ def idle_exchanging(trace: Trace) -> Intervals:
     """
     events = trace.events
     rows = np.array([c.row for c in trace.derived(collectives_of)], np.int32)
-    rows = rows[~events.names_matching(_DEVICE)[events.name[rows]]]
+    rows = rows[~events.are(DEVICE_COLLECTIVE, rows)]
     alone = Intervals.union(events.ts[rows], events.end[rows]) - trace.derived(operators_computing)
     return alone.clip(trace.window.start, trace.window.end)

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from torchfx.profiler.trace.derived.idle import profiler_overhead
 from torchfx.profiler.trace.derived.waits import host_waits
 from torchfx.profiler.trace.file.columns import Int32, Int64
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals, Window
-from torchfx.profiler.trace.model.kinds import Kind
 
 if TYPE_CHECKING:
     from torchfx.profiler.trace.model.trace import Trace

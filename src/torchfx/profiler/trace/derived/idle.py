@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from torchfx.profiler.trace.meaning.frames import PROFILER
+from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.runtime import DEVICE_SYNCHRONIZE, NO_WORK
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.kinds import Kind
 
 if TYPE_CHECKING:
     from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["closing_wait", "idle_time", "profiler_overhead"]
-
-SYNC: Final = r"(cuda|hip)(Device|Ctx)Synchronize"
-
-PROFILER: Final = r"(.*[/\\])?torch[/\\](autograd|profiler)[/\\].*profiler\.py"
-"""Python frames of the profiler itself."""
-
-NOTHING: Final = r"(cuda|hip|cu)((Device|Ctx|Stream|Event)(Synchronize|Query|Get|Destroy)|Get|Peek|Occupancy)"
-"""Calls that put nothing on a device: what waits or asks after the last work is no sign of the program going on."""
 
 
 def idle_time(trace: Trace) -> Intervals:
@@ -51,14 +45,14 @@ def closing_wait(trace: Trace) -> int:
     around it, and nothing that the program does follows: no operator, no annotation, no call for a device.
     """
     events = trace.events
-    rows = events.find(SYNC, Kind.RUNTIME)
+    rows = events.of(DEVICE_SYNCHRONIZE)
     if not len(rows):
         return -1
     last = int(rows[-1])
     start = int(events.ts[last])
     frames = [frame for frame in trace.frames.ancestors(last) if events.kind[frame] == Kind.PYTHON]
     if frames:
-        return last if events.names_matching(PROFILER)[events.name[frames]].any() else -1
+        return last if events.are(PROFILER, frames).any() else -1
     inside = any(events.kind[above] in (Kind.OPERATOR, Kind.ANNOTATION) for above in trace.ancestors(last))
     within_steps = bool(trace.steps_found) and start < max(step.end for step in trace.steps_found)
     return -1 if inside or within_steps or _goes_on(trace, last) else last
@@ -72,4 +66,4 @@ def _goes_on(trace: Trace, row: int) -> bool:
         return True
     calls = events.rows(Kind.RUNTIME)
     calls = calls[(events.lane[calls] == events.lane[row]) & (events.ts[calls] > events.ts[row])]
-    return bool((~events.names_matching(NOTHING)[events.name[calls]]).any())
+    return bool((~events.are(NO_WORK, calls)).any())

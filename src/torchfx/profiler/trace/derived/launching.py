@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from torchfx.profiler.trace.file.columns import Int32, Int64
+from torchfx.profiler.trace.meaning.runtime import CAPTURE_BEGIN, CAPTURE_END
 from torchfx.profiler.trace.model.device import devices_of, streams_of
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.kinds import Kind
 
 if TYPE_CHECKING:
     from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["Queue", "capturing", "device_known", "kernel_launches", "launch_queues", "lost_launches", "queue_at_launch"]
-
-_CAPTURE_BEGINS: Final = r"(?i)(cuda|hip|cu)StreamBeginCapture"
-_CAPTURE_ENDS: Final = r"(?i)(cuda|hip|cu)StreamEndCapture"
 
 
 @dataclass(frozen=True)
@@ -42,7 +39,7 @@ class Queue:
 def capturing(trace: Trace) -> dict[int, Intervals]:
     """When each thread recorded launches into a CUDA graph instead of making them, by lane."""
     events = trace.events
-    begins, ends = events.find(_CAPTURE_BEGINS, Kind.RUNTIME), events.find(_CAPTURE_ENDS, Kind.RUNTIME)
+    begins, ends = events.of(CAPTURE_BEGIN), events.of(CAPTURE_END)
     found: dict[int, Intervals] = {}
     for lane in np.unique(events.lane[begins]).tolist() if len(begins) else []:
         start = events.ts[begins[events.lane[begins] == lane]]

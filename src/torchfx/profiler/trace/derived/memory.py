@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torchfx.profiler.trace.file.columns import ABSENT, Int32, Int64
-from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.meaning.kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from torchfx.profiler.trace.derived.autograd import autograd
+from torchfx.profiler.trace.derived.compiled import compiled_of
 from torchfx.profiler.trace.derived.device_time import device_time
 from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.meaning.annotations import PYTORCHS_OWN
+from torchfx.profiler.trace.meaning.frames import MODULE, MODULE_PREFIX
+from torchfx.profiler.trace.meaning.kinds import Kind
 
 if TYPE_CHECKING:
     from torchfx.profiler.trace.model.trace import Trace
     from torchfx.profiler.trace.model.tree import Tree
 
 __all__ = ["Module", "modules"]
-
-FRAME: Final = "nn.Module: "
-NOT_A_MODULE: Final = (
-    r"ProfilerStep|Optimizer\.|enumerate\(DataLoader\)|nccl:|gloo:|## Call CompiledFxGraph|Torch-Compiled Region|"
-    r"TorchDynamo|CompiledFunction|.*(dynamo|compile|inductor|codegen|code_gen)|bytecode_tracing|build_guards|GraphLowering|Scheduler"
-    r"|PyCodeCache"
-)
-"""Annotations PyTorch makes itself, those of its compiler among them."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +54,12 @@ class Module:
 def modules(trace: Trace) -> tuple[Module, ...]:
     """Return the modules in order of their first call; `trace.derived(modules)` computes them once."""
     events, tree = trace.events, trace.frames
-    wanted = (events.kind == Kind.PYTHON) & events.names_matching(FRAME)[events.name]
+    wanted = np.zeros(len(events), np.bool_)
+    wanted[events.of(MODULE)] = True
     if not wanted.any():
-        wanted = (events.kind == Kind.ANNOTATION) & ~events.names_matching(NOT_A_MODULE)[events.name]
+        labels = events.rows(Kind.ANNOTATION)
+        wanted[labels[~events.are(PYTORCHS_OWN, labels)]] = True
+        wanted[trace.derived(compiled_of).stages] = False
     rows = tree.rows[wanted[tree.rows]]
     if not len(rows):
         return ()
@@ -78,14 +76,14 @@ def modules(trace: Trace) -> tuple[Module, ...]:
     full: list[str] = []
     depth: list[int] = []
     for name, parent in zip(names, parents, strict=True):
-        text = events.texts[name].removeprefix(FRAME)
+        text = events.texts[name].removeprefix(MODULE_PREFIX)
         full.append(f"{full[parent]}.{text}" if parent >= 0 else text)
         depth.append(depth[parent] + 1 if parent >= 0 else 0)
     order = np.argsort(path, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(path[order])) + 1)
     found = [
         Module(
-            events.texts[names[i]].removeprefix(FRAME),
+            events.texts[names[i]].removeprefix(MODULE_PREFIX),
             full[i],
             depth[i],
             rows[group],

@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from torchfx.profiler.trace.derived.compiled import compiled_of
 from torchfx.profiler.trace.file.columns import Int32, Int64
+from torchfx.profiler.trace.meaning.annotations import NEXT_BATCH, STEP
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.kinds import Kind
 from torchfx.profiler.trace.model.tree import Tree
 
 if TYPE_CHECKING:
     from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["COMPILING", "NEXT_BATCH", "STEP", "batch_waits", "compiling", "host_during", "outer_operators"]
-
-COMPILING: Final = (
-    r"_compile\.compile_inner|entire_frame_compile|entire_backward_compile|backend_compile|compile_fx"
-    r"|OutputGraph\.call_user_compiler|create_aot_dispatcher_function|inductor_compile|async_compile\.wait"
-    r"|PyCodeCache\.load_by_key_path|bytecode_tracing|dynamo$"
-)
-"""What torch.compile announces while it compiles."""
-
-NEXT_BATCH: Final = (
-    r"enumerate\((DataLoader|DataPipe|IterDataPipe|MapDataPipe)[^)]*\)#?"
-    r"|(?i:.*(train|val|test|eval)\w*_dataloader_next)"
-    r"|(?i:\W*(data_?load(er|ing)?|load_?(data|batch)|(get|fetch|next|wait_for)_?(next_?)?(data|batch)|batch_?fetch"
-    r"|data_?fetch|input_?pipeline|data)\W*$)"
-)
-"""Annotations around getting the next batch: PyTorch's own, Lightning's, and what people call theirs."""
-
-STEP: Final = r"ProfilerStep"
+__all__ = ["batch_waits", "compiling", "host_during", "outer_operators"]
 
 
 def outer_operators(trace: Trace) -> Int32:
@@ -43,13 +28,12 @@ def outer_operators(trace: Trace) -> Int32:
 
 def compiling(trace: Trace) -> Intervals:
     """When torch.compile was at work."""
-    rows = trace.events.find(COMPILING, Kind.OPERATOR, Kind.ANNOTATION)
-    return Intervals.union(trace.events.ts[rows], trace.events.end[rows])
+    return trace.derived(compiled_of).compiling
 
 
 def batch_waits(trace: Trace) -> Intervals:
     """When the program got its next batch, as far as an annotation tells."""
-    rows = trace.events.find(NEXT_BATCH, Kind.ANNOTATION)
+    rows = trace.events.of(NEXT_BATCH)
     return Intervals.union(trace.events.ts[rows], trace.events.end[rows])
 
 
@@ -73,12 +57,11 @@ def host_during(trace: Trace, start: int, end: int, *, dominant: float = 0.7) ->
 
 def _innermost(trace: Trace, rows: Int32, start: int, end: int, dominant: float) -> tuple[Int32, Int64]:
     events, tree = trace.events, trace.frames
-    steps = events.names_matching(STEP)
     found = _overlapping(trace, rows, start, end)
     while len(found[0]):
         best = int(found[0][0])
         inner = _overlapping(trace, tree.children(best), start, end)
-        if steps[events.name[best]] and events.kind[best] == Kind.ANNOTATION:  # a step says nothing: look into it
+        if events.are(STEP, [best])[0]:  # a step says nothing: look into it
             rows, times = np.concatenate((inner[0], found[0][1:])), np.concatenate((inner[1], found[1][1:]))
             order = np.argsort(-times, kind="stable")
             found = rows[order], times[order]

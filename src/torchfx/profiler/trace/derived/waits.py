@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from torchfx.profiler.trace.derived.idle import closing_wait, idle_time
 from torchfx.profiler.trace.file.columns import Int32, Int64
+from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.runtime import WAIT_FOR_DEVICE
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.kinds import Kind
 
 if TYPE_CHECKING:
     from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["BLOCKING", "Waits", "host_waits"]
-
-BLOCKING: Final = (
-    r"(?i)(cuda|hip|cu|mu|musa|ze|ur|xpu).*synchronize"
-    r"|(cuda|hip)Memcpy(WithStream|2D|3D|ToSymbol|FromSymbol|Peer)?(_v\d+|_ptds)?$"
-    r"|cuMemcpy(HtoD|DtoH|DtoD)?(_v\d+|_ptds)?$|urQueueFinish|urEventWait"
-)
-"""Runtime calls that return when the device has finished: cudaStreamSynchronize, hipMemcpyWithStream, ..."""
+__all__ = ["Waits", "host_waits"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +52,7 @@ def host_waits(trace: Trace) -> Waits:
     Others (one that pins batches, one that watches collectives) hold nobody up while they wait.
     """
     events = trace.events
-    rows = events.find(BLOCKING, Kind.RUNTIME)
+    rows = events.of(WAIT_FOR_DEVICE)
     rows = np.union1d(rows, _copies_waited_for(trace)).astype(np.int32)
     rows = rows[np.argsort(events.ts[rows], kind="stable")]
     launching = np.append(np.unique(events.lane[trace.links.launches]), trace.main_lane)

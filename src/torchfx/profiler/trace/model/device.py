@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 
 from torchfx.profiler.trace.file.columns import ABSENT, Flags, Int32, Int64
+from torchfx.profiler.trace.meaning.communication import COMMUNICATION_KERNEL
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.events import Events
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.kinds import Kind
 
-__all__ = ["COMMUNICATION", "DeviceWork", "devices_of", "streams_of"]
-
-COMMUNICATION: Final = r"(?i).*(nccl|rccl|xccl|oneccl|ccl_|hccl|gloo|one_shot_all_reduce|two_shot_all_reduce|nvshmem)"
-"""Kernels that exchange data between ranks."""
+__all__ = ["DeviceWork", "devices_of", "streams_of"]
 
 
 @dataclass(frozen=True)
@@ -94,9 +91,7 @@ class DeviceWork:
     @cached_property
     def _communicates(self) -> Flags:
         events = self._events
-        named = events.names_matching(COMMUNICATION)[events.name[self.rows]]
-        flags: Flags = named & (events.kind[self.rows] == Kind.KERNEL)
-        return flags
+        return events.are(COMMUNICATION_KERNEL, self.rows)
 
     def _union(self, rows: Int32) -> Intervals:
         return Intervals.union(self._events.ts[rows], self._events.end[rows])

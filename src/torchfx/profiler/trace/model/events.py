@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torchfx.profiler.trace.file.columns import ABSENT, Argument, Columns, Int32, Int64, distinct
-from torchfx.profiler.trace.model.kinds import Kind, kinds_of
+from torchfx.profiler.trace.meaning.kinds import Kind, Meaning, kinds_of
 from torchfx.profiler.trace.model.lanes import Lane, lanes_of
 
 __all__ = ["DAY", "Damage", "Events", "Lane", "parse_list"]
@@ -81,6 +81,20 @@ class Events:
         if kinds not in self._by_kind:
             self._by_kind[kinds] = self._sorted(kinds)
         return self._by_kind[kinds]
+
+    def of(self, meaning: Meaning) -> Int32:
+        """Rows of the events that mean this, by start."""
+        return self.find(meaning.pattern, *meaning.kinds)
+
+    def are(self, meaning: Meaning, rows: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """Whether each of these rows means this."""
+        chosen = np.asarray(rows, np.int32)
+        found: npt.NDArray[np.bool_] = self.names_matching(meaning.pattern)[self.name[chosen]]
+        return found & np.isin(self.kind[chosen], meaning.kinds)
+
+    def any_of(self, meaning: Meaning) -> bool:
+        """Whether any event means this."""
+        return len(self.of(meaning)) > 0
 
     def find(self, pattern: str, *kinds: Kind) -> Int32:
         """Rows of these kinds whose name matches a regular expression from its beginning, by start."""

@@ -10,33 +10,20 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from torchfx.profiler.trace.file.columns import ABSENT, Int32, Int64
+from torchfx.profiler.trace.meaning.annotations import DATALOADER, OPTIMIZER_STEP, PYTORCHS_OWN
+from torchfx.profiler.trace.meaning.frames import MODULE
+from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.operators import ONCE_A_STEP
+from torchfx.profiler.trace.meaning.runtime import GRAPH_LAUNCH
 from torchfx.profiler.trace.model.events import Events
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.kinds import Kind
-from torchfx.profiler.trace.model.links import GRAPH_LAUNCH, Links
+from torchfx.profiler.trace.model.links import Links
 from torchfx.profiler.trace.model.tree import Tree
 
 __all__ = ["Span", "infer_spans"]
 
-MARKS: Final = ((r"Optimizer\.step#", True), (r"enumerate\(DataLoader\)#", False))
+MARKS: Final = ((OPTIMIZER_STEP, True), (DATALOADER, False))
 """Annotations PyTorch makes once per step, and whether a step ends (True) or begins with one."""
-
-NOT_A_STEP: Final = (
-    r"Optimizer\.|enumerate\(DataLoader\)|nccl:|gloo:|c10d|record_param_comms|## |\[|"
-    r"DistributedDataParallel|FSDP|FullyShardedDataParallel|autograd::|ProfilerStep"
-)
-"""Annotations PyTorch makes itself: parts of a step, however often they come back."""
-
-ONCE: Final = (
-    r"Torch-Compiled Region|CompiledFunction|autograd::engine|Optimizer\.|enumerate\(DataLoader\)|"
-    r"aten::(item|_local_scalar_dense|is_nonzero)$"
-)
-"""What a program does once a step rather than once a layer; of every step at least one of these or a graph's launch.
-
-A lookup of compiled code (`TorchDynamo Cache Lookup`) is none: each graph break adds one.
-"""
-
-MODULE: Final = r"nn\.Module: "
 
 COVER: Final = 0.5
 """Less of the loop's thread than this between the first and the last step, and they aren't the program's steps."""
@@ -88,7 +75,7 @@ def _annotated(events: Events, outermost: Int32) -> list[Span]:
     Where a round has several ("forward", "backward"), a step lasts from the first of them to the next time it begins.
     """
     rows = outermost[events.kind[outermost] == Kind.ANNOTATION]
-    rows = rows[~events.names_matching(NOT_A_STEP)[events.name[rows]]]
+    rows = rows[~events.are(PYTORCHS_OWN, rows)]
     if len(rows) < 2:
         return []
     lanes, which = np.unique(events.lane[rows], return_inverse=True)
@@ -122,8 +109,8 @@ def _annotated(events: Events, outermost: Int32) -> list[Span]:
 
 def _between_marks(events: Events) -> list[Span]:
     """From one mark of the loop to the next: optimizer step to optimizer step, or batch to batch."""
-    for pattern, ends in MARKS:
-        rows = events.find(pattern, Kind.ANNOTATION)
+    for mark, ends in MARKS:
+        rows = events.of(mark)
         if len(rows):
             same = (events.name[rows] == events.name[rows[0]]) & (events.lane[rows] == events.lane[rows[0]])
             rows = rows[same]
@@ -136,7 +123,7 @@ def _between_marks(events: Events) -> list[Span]:
 
 def _by_modules(events: Events) -> list[Span]:
     """From one call of the outermost module to the next: "nn.Module: Net_0" names the very instance."""
-    rows = events.find(MODULE, Kind.PYTHON)
+    rows = events.of(MODULE)
     if len(rows) < 3:
         return []
     lane = int(np.bincount(events.lane[rows]).argmax())
@@ -155,13 +142,12 @@ def _by_calls(events: Events, outermost: Int32, links: Links, active: Int32) -> 
     """
     lane = int(np.bincount(events.lane[active]).argmax())
     rows = outermost[events.lane[outermost] == lane]
-    graph = events.names_matching(GRAPH_LAUNCH)[events.name[rows]]
+    graph = events.are(GRAPH_LAUNCH, rows)
     rows = rows[(events.kind[rows] != Kind.RUNTIME) | graph]
     period = _period(_tokens(events, rows, links)) if len(rows) >= 3 else 0
     if not period:
         return []
-    names = events.name[rows[:period]]
-    once = events.names_matching(ONCE)[names] | events.names_matching(GRAPH_LAUNCH)[names]
+    once = events.are(ONCE_A_STEP, rows[:period]) | events.are(GRAPH_LAUNCH, rows[:period])
     return _rounds(events, rows, period, int(rows[np.argmax(once)])) if once.any() else []
 
 

@@ -89,7 +89,7 @@ def read_info(top: dict[str, str]) -> Info:
 def _decoded(text: str) -> Any:
     try:
         return json.loads(text, strict=False)
-    except ValueError:
+    except (RecursionError, ValueError):
         return text
 
 

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 
 from torchfx.profiler.trace.file.columns import ABSENT, Int32, Int64
+from torchfx.profiler.trace.meaning.kinds import GPU_WORK, Kind
+from torchfx.profiler.trace.meaning.runtime import GRAPH_LAUNCH, LAUNCH
 from torchfx.profiler.trace.model.events import Events
-from torchfx.profiler.trace.model.kinds import GPU_WORK, Kind
 
-__all__ = ["GRAPH_LAUNCH", "LAUNCH", "Links"]
-
-LAUNCH: Final = r"(?i).*(launch.*kernel|kernel.*launch|graphlaunch)|.*LaunchKernel|hipLaunchByPtr|launch$"
-"""Runtime calls that put kernels on a device: cudaLaunchKernel(ExC), cuLaunchKernelEx, hipModuleLaunchKernel,
-hipExtModuleLaunchKernel, urEnqueueKernelLaunch, cudaGraphLaunch, launch (of other makers), ..."""
-
-GRAPH_LAUNCH: Final = r"(?i).*graphlaunch"
+__all__ = ["Links"]
 
 
 class Links:
@@ -52,12 +46,12 @@ class Links:
     @cached_property
     def launches(self) -> Int32:
         """Rows of the calls that launch kernels, graph launches included, by start."""
-        return self._events.find(LAUNCH, Kind.RUNTIME)
+        return self._events.of(LAUNCH)
 
     @cached_property
     def graph_launches(self) -> Int32:
         """Rows of the calls that launch a whole CUDA or HIP graph, by start."""
-        return self._events.find(GRAPH_LAUNCH, Kind.RUNTIME)
+        return self._events.of(GRAPH_LAUNCH)
 
     @cached_property
     def work_count(self) -> Int32:
@@ -85,7 +79,7 @@ class Links:
         if not len(again):
             return calls, ids
         events = self._events
-        launches = events.names_matching(LAUNCH)[events.name[calls]]
+        launches = events.are(LAUNCH, calls)
         keep = np.ones(len(calls), np.bool_)
         end, lane = events.end[calls], events.lane[calls]
         j = 0

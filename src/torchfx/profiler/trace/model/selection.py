@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.profiler.trace.file.columns import ABSENT, Argument, Columns, Flags, Int64, distinct
+from torchfx.profiler.trace.meaning.kinds import Kind, kinds_of
 from torchfx.profiler.trace.model.events import DAY
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.kinds import Kind, kinds_of
 
 __all__ = ["Part", "select"]
 

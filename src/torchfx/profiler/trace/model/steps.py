@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
 from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.meaning.annotations import STEP, step_number
 from torchfx.profiler.trace.model.events import Events
 from torchfx.profiler.trace.model.infer_steps import Span, infer_spans
-from torchfx.profiler.trace.model.kinds import Kind
 from torchfx.profiler.trace.model.links import Links
 from torchfx.profiler.trace.model.tree import Tree
 
-__all__ = ["RECORDED", "Step", "find_steps"]
-
-RECORDED: Final = r"ProfilerStep\*?#?\d*"
-"""What torch.profiler calls the steps its schedule knows of."""
+__all__ = ["Step", "find_steps"]
 
 
 @dataclass(frozen=True)
@@ -50,13 +45,12 @@ class Step:
     @property
     def number(self) -> int | None:
         """5 of "ProfilerStep#5"."""
-        found = re.search(r"#(\d+)$", self.name)
-        return int(found[1]) if found else None
+        return step_number(self.name)
 
 
 def find_steps(events: Events, tree: Tree, links: Links) -> tuple[Step, ...]:
     """Return the steps in order of time; none where nothing repeats for sure."""
-    rows = events.find(RECORDED, Kind.ANNOTATION)
+    rows = events.of(STEP)
     if len(rows):
         spans = [
             Span(events.named(row), row, int(events.lane[row]), int(events.ts[row]), int(events.end[row]))

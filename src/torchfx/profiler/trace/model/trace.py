@@ -9,11 +9,12 @@ import numpy as np
 
 from torchfx.profiler.trace.file.columns import Columns, Int32, Int64, Repairs
 from torchfx.profiler.trace.file.origin import NOWHERE, Origin
+from torchfx.profiler.trace.meaning.annotations import STEP
+from torchfx.profiler.trace.meaning.kinds import HOST, Kind
 from torchfx.profiler.trace.model.device import DeviceWork, devices_of
 from torchfx.profiler.trace.model.events import Events
 from torchfx.profiler.trace.model.info import Info, read_info
 from torchfx.profiler.trace.model.intervals import Window
-from torchfx.profiler.trace.model.kinds import HOST, Kind
 from torchfx.profiler.trace.model.lanes import Lane
 from torchfx.profiler.trace.model.links import Links
 from torchfx.profiler.trace.model.steps import Step, find_steps
@@ -111,7 +112,7 @@ class Trace:
     def annotation(self, row: int) -> int:
         """The innermost annotation around a host event other than a step, itself included, or -1."""
         for above in (row, *self.calls.ancestors(row)):
-            if self.events.kind[above] == Kind.ANNOTATION and not self.name(above).startswith("ProfilerStep"):
+            if self.events.kind[above] == Kind.ANNOTATION and not STEP.names(self.name(above)):
                 return above
         return -1
 

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from torchfx.profiler.trace.file.columns import Flags, Int32, Int64
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.events import Events
-from torchfx.profiler.trace.model.kinds import Kind
 
 __all__ = ["BLEED", "Tree"]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from torchfx.profiler.trace.file.columns import ABSENT
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.kinds import Kind
 from torchfx.profiler.trace.tables.grouping import Groups, us
 from torchfx.profiler.trace.tables.table import Table
 

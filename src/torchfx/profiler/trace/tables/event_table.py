@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torchfx.profiler.trace.file.columns import ABSENT
-from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.tables.grouping import us
 from torchfx.profiler.trace.tables.table import Table
 

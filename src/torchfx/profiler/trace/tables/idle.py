@@ -9,6 +9,7 @@ import numpy as np
 from torchfx.profiler.trace.derived.gaps import Cause, idle_gaps
 from torchfx.profiler.trace.derived.host_timeline import HostTimeline
 from torchfx.profiler.trace.file.columns import Int32, Int64
+from torchfx.profiler.trace.meaning.annotations import STEP
 from torchfx.profiler.trace.tables.grouping import us
 from torchfx.profiler.trace.tables.kernels import labels
 from torchfx.profiler.trace.tables.table import Table
@@ -75,12 +76,11 @@ def _host(trace: Trace, starts: Int64, ends: Int64, launch: Int32) -> tuple[Int3
     for one in np.unique(lane).tolist():
         here = lane == one
         row[here] = HostTimeline.of(events, tree, one).at(starts[here] + (ends - starts)[here] // 2)
-    steps = events.names_matching("ProfilerStep")
     while True:
         covered = np.minimum(events.end[row], ends) - np.maximum(events.ts[row], starts) if len(events) else starts
         outer = np.flatnonzero((row >= 0) & (covered < MOST * (ends - starts)))
         if not len(outer):
             break
         row[outer] = tree.parent[row[outer]]
-    row[steps[events.name[row]] if len(events) else slice(0)] = -1
+    row[events.are(STEP, row) if len(events) else slice(0)] = -1
     return row, np.where(row >= 0, covered, 0)

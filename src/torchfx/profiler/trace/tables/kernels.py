@@ -9,7 +9,7 @@ import numpy as np
 
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.kernels import decode, distinct
-from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.tables.grouping import Groups, us
 from torchfx.profiler.trace.tables.table import Table
 

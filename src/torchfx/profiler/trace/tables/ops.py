@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torchfx.profiler.trace.derived.device_time import device_time
-from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.tables.grouping import Groups, us
 from torchfx.profiler.trace.tables.table import Table
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.runtime import WAIT_FOR_DEVICE
 from torchfx.profiler.trace.tables.grouping import us
 from torchfx.profiler.trace.tables.table import Table
 
@@ -14,10 +15,7 @@ if TYPE_CHECKING:
     from torchfx.profiler.trace.file.columns import Int64
     from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["SYNC", "step_times"]
-
-SYNC = r"(?i)(cuda|hip|cu|ur|ze)\w*Synchronize|urEventWait|urQueueFinish"
-"""Calls in which the host waits for a device."""
+__all__ = ["step_times"]
 
 
 def step_times(trace: Trace) -> Table:
@@ -35,7 +33,7 @@ def step_times(trace: Trace) -> Table:
     until = np.array([step.device_end for step in steps], np.int64)
     busy = trace.gpu.busy.overlap(starts, until)
     launched = trace.links.launch[events.kind[trace.links.work] == Kind.KERNEL]
-    syncs = events.find(SYNC, Kind.RUNTIME)
+    syncs = events.of(WAIT_FOR_DEVICE)
     idle = until - starts - busy if trace.has_gpu else np.zeros_like(busy)
     return Table(
         {

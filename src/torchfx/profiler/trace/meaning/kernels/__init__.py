@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from torchfx.profiler.trace.meaning.kernels.decoding import decode, distinct
-from torchfx.profiler.trace.meaning.kernels.name import MEMORY_BOUND, OPERATIONS, KernelName
+from torchfx.profiler.trace.meaning.kernels.name import MEMORY_BOUND, OPERATIONS, KernelName, short_name
 
-__all__ = ["MEMORY_BOUND", "OPERATIONS", "KernelName", "decode", "distinct"]
+__all__ = ["MEMORY_BOUND", "OPERATIONS", "KernelName", "decode", "distinct", "short_name"]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from torchfx.profiler.trace.meaning.communication import COMMUNICATION_KERNEL
 from torchfx.profiler.trace.meaning.kernels.name import KernelName, shortened, words
-from torchfx.profiler.trace.model.device import COMMUNICATION
 
 __all__ = ["communication", "transfer"]
 
-_COMMUNICATES = re.compile(COMMUNICATION)
 _COLLECTIVE = re.compile(
     r"AllReduce|AllGather|ReduceScatter|AllToAll|Broadcast|SendRecv|Reduce(?!Scatter)|Generic|all_?reduce|all_?gather|"
     r"reduce_?scatter|all_?to_?all|broadcast|send|recv",
@@ -48,7 +47,7 @@ _TRAFFIC: Final = {
 
 def communication(name: str) -> KernelName | None:
     """Read the name of a collective: what, over which ring or tree, by which protocol, on what type."""
-    if not _COMMUNICATES.match(name) and not re.search(r"cross_device_reduce|multimem_all_reduce", name):
+    if not COMMUNICATION_KERNEL.names(name):
         return None
     kind = _COLLECTIVE.search(name)
     library = next((label for start, label in _LIBRARIES if start in name.lower()), "")

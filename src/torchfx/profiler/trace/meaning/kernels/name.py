@@ -6,7 +6,17 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["LONGEST", "MEMORY_BOUND", "OPERATIONS", "KernelName", "arguments_cut", "dtype_in", "shortened", "words"]
+__all__ = [
+    "LONGEST",
+    "MEMORY_BOUND",
+    "OPERATIONS",
+    "KernelName",
+    "arguments_cut",
+    "dtype_in",
+    "short_name",
+    "shortened",
+    "words",
+]
 
 LONGEST: Final = 60
 """Characters of `KernelName.short`."""
@@ -140,3 +150,19 @@ def shortened(*parts: str) -> str:
     """Join the parts that aren't empty, within `LONGEST` characters."""
     text = " ".join(part for part in parts if part)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+_NOISE: Final = re.compile(r"^void |\(anonymous namespace\)::|\bat::native::|\bat::cuda::")
+_PARAMETERS: Final = re.compile(r"\((?:[^()]|\([^()]*\))*\)(?: \[clone [^\]]*\])?$")
+
+
+def short_name(name: str) -> str:
+    """Return an event's name without what every kernel has: `void`, namespaces, the list of parameters.
+
+    >>> short_name("void at::native::(anonymous namespace)::softmax<float, 4>(float*, int)"), short_name("aten::mm")
+    ('softmax<float, 4>', 'aten::mm')
+    """
+    if "::" not in name and not name.startswith("void "):
+        return name
+    short = _NOISE.sub("", name)
+    return (_PARAMETERS.sub("", short) or short) if short != name else name

@@ -1,0 +1,62 @@
+"""Who caused an event: the operator that launched a piece of device work, and the program's own line."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.meaning.frames import own_frame
+from torchfx.profiler.trace.meaning.kinds import GPU_WORK, Kind
+from torchfx.profiler.trace.model.trace import Trace
+
+__all__ = ["launching_operators", "operators_of_work", "own_line", "stack_of"]
+
+
+def operators_of_work(trace: Trace) -> Int32:
+    """The innermost operator that launched each of `trace.links.work`, or -1; `trace.derived` computes it once.
+
+    The launch is found by correlation. Where it isn't in the trace, or no operator is around it, the operator with the
+    work's `External id` takes its place.
+    """
+    found = trace.derived(launching_operators).copy()
+    alone = np.flatnonzero(found < 0)
+    found[alone] = _by_external_id(trace, trace.links.work[alone])
+    return found
+
+
+def launching_operators(trace: Trace) -> Int32:
+    """The same by the launching call alone."""
+    launch = trace.links.launch
+    if not len(trace):
+        return launch.copy()
+    innermost = trace.calls.nearest(trace.events.kind == Kind.OPERATOR)
+    return np.where(launch >= 0, innermost[launch], np.int32(-1)).astype(np.int32)
+
+
+def stack_of(trace: Trace, row: int) -> list[str]:
+    """The Python frames around a host event, or around the launch of device work, from the innermost."""
+    if trace.events.kind[row] in GPU_WORK:
+        row = int(trace.links.of(np.array([row], np.int32))[0])
+    return trace.stack(row) if row >= 0 else []
+
+
+def own_line(trace: Trace, row: int) -> str:
+    """The innermost line of the program's own code around an event, such as "train.py(34): step"; "" where unknown."""
+    return own_frame(stack_of(trace, row))
+
+
+def _by_external_id(trace: Trace, work: Int32) -> Int32:
+    """The operator with the id each piece of work names, or -1."""
+    events, missing = trace.events, np.full(len(work), -1, np.int32)
+    if not len(work):
+        return missing
+    operators = events.rows(Kind.OPERATOR)
+    ids = events.integers("External id", operators)
+    operators, ids = operators[ids > 0], ids[ids > 0]
+    if not len(ids):
+        return missing
+    order = np.argsort(ids, kind="stable")
+    operators, ids = operators[order], ids[order]
+    wanted = events.integers("External id", work)
+    i = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+    return np.where(ids[i] == wanted, operators[i], missing).astype(np.int32)
