@@ -7,7 +7,8 @@ import pytest
 import torch
 from hypothesis import settings
 
-collect_ignore = ["profiler/programs"]  # programs to be profiled: importing one runs it
+# Programs to be profiled: importing one runs it.
+collect_ignore = ["profiler/programs", "programs/faulty", "programs/healthy"]
 
 
 # Generated tests draw few cases here, and many where TORCHFX_CASES=many asks for them, as .ci/run does.
