@@ -125,14 +125,17 @@ def test_jobs_are_compared_rank_by_rank(tmp_path):
     assert found["difference"]["verdict"]["kind"] == "slower"
 
 
-def test_jobs_without_ranks_are_misuse(tmp_path):
+def test_traces_of_several_programs_are_no_job(tmp_path):
     for job in ("before", "after"):
         (tmp_path / job).mkdir()
         for name in ("one.json", "two.json"):
             loop(STEADY).write(tmp_path / job / name)
     ran = torchfx("diff", "before", "after", folder=tmp_path)
-    assert ran.returncode == 2
-    assert ran.stderr == ("error: the traces in before must tell their ranks to be compared; name one trace of it\n")
+    assert ran.returncode == 3
+    assert ran.stderr == (
+        "error: before holds 2 traces, and neither they nor their names say that they are ranks of one program: "
+        "name the one to read (one.json, two.json)\n"
+    )
 
 
 @pytest.mark.parametrize("columns", [80, 140])

@@ -15,7 +15,7 @@ from torchfx.profiler.difference import FORMATS, Difference, diff
 from torchfx.profiler.difference.jobs import JobDifference, between_jobs, pace_setter, paired
 from torchfx.profiler.loading import load
 from torchfx.profiler.pyproject import find_pyproject
-from torchfx.profiler.ranks.folder import traces_in
+from torchfx.profiler.ranks.folder import find_traces
 from torchfx.profiler.rules.rule import Rule
 from torchfx.profiler.rules.settings import Settings, chosen, settings_from
 
@@ -73,7 +73,7 @@ def _difference(a: str, b: str) -> Difference | JobDifference:
             return _jobs(a, b, rules, settings)
         for folder, trace, other in zip((a, b), found, (b, a), strict=True):
             if trace is None:
-                one = traces_in(Path(folder))[0][0]
+                one = find_traces(Path(folder)).traces[0]
                 raise TraceError(
                     f"{folder} holds several traces and {other} is one; name the one to compare, such as {one}"
                 )
@@ -82,7 +82,7 @@ def _difference(a: str, b: str) -> Difference | JobDifference:
 
 
 def _jobs(a: str, b: str, rules: Iterable[Rule], settings: Settings) -> JobDifference:
-    from torchfx.profiler.ranks.job import ALONE, load_job
+    from torchfx.profiler.ranks.loading import ALONE, load_job
 
     before, after = (load_job(folder, thresholds=settings.thresholds) for folder in (a, b))
     pairs = paired(before, after)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from torchfx.cli.streams import say
-from torchfx.profiler.ranks.folder import later_windows, traces_in
+from torchfx.profiler.ranks.folder import find_traces, later_windows, single_trace
 
 __all__ = ["trace_in"]
 
@@ -20,18 +20,17 @@ def trace_in(given: str, doing: str) -> str | None:
         doing: what is done with the trace, such as "explaining".
 
     Raises:
-        TraceError: a folder has no trace in it, or those of several runs.
+        TraceError: a folder has no trace in it, or those of several programs.
     """
     folder = Path(given)
     if given == "-" or not folder.is_dir():
         return given
-    traces, _ = traces_in(folder)
-    later = [path.name for path in later_windows(traces[0])]
-    if len(traces) > 1:
-        if later:
-            say(f"of several windows of a rank the first is read, such as {traces[0].name}")
-        return None
-    if later:
+    trace = single_trace(folder)
+    first = trace or find_traces(folder).traces[0]
+    later = [path.name for path in later_windows(first)]
+    if later and trace is None:
+        say(f"of several windows of a rank the first is read, such as {first.name}")
+    elif later:
         others = f"{', '.join(later[:3])} and {len(later) - 3} more" if len(later) > 3 else ", ".join(later)
-        say(f"{doing} the first window, {traces[0].name}; also there: {others}")
-    return str(traces[0])
+        say(f"{doing} the first window, {first.name}; also there: {others}")
+    return None if trace is None else str(trace)

@@ -5,6 +5,7 @@
     with profiler.profile("traces/run", active=3) as p: ...
     with profiler.count() as c: ...
     trace = profiler.load("trace.json.gz")
+    job = profiler.load_job("folder-of-ranks")
 
 Names are loaded when they are first used, so importing this package imports no PyTorch.
 """
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
     from torchfx.profiler.difference import diff
     from torchfx.profiler.loading import load
     from torchfx.profiler.profiling import profile
+    from torchfx.profiler.ranks.loading import load_job
     from torchfx.profiler.timing import compare, measure
 
-__all__ = ["compare", "count", "counted", "diff", "load", "measure", "profile"]
+__all__ = ["compare", "count", "counted", "diff", "load", "load_job", "measure", "profile"]
 
 _HOMES = {
     "compare": "timing",
@@ -29,6 +31,7 @@ _HOMES = {
     "counted": "counters",
     "diff": "difference",
     "load": "loading",
+    "load_job": "ranks.loading",
     "measure": "timing",
     "profile": "profiling",
 }

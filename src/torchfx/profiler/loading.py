@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Mapping
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
-from torchfx.errors import ArgumentError, ArgumentTypeError
-from torchfx.profiler.ranks.folder import traces_in
-from torchfx.profiler.rules.catalogue import all_rules, matching
+from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
+from torchfx.profiler.ranks.folder import find_traces, single_trace
+from torchfx.profiler.rules.catalogue import chosen_rules
 from torchfx.profiler.rules.diagnose import diagnose
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.trace.file.columns import ARGUMENTS
@@ -21,6 +20,7 @@ from torchfx.profiler.trace.file.source import Source
 from torchfx.profiler.trace.model.selection import select as select_events
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.trace.tables.arguments import arguments
+from torchfx.profiler.trace.tables.collectives import collectives
 from torchfx.profiler.trace.tables.compilation import compilation
 from torchfx.profiler.trace.tables.copies import copies
 from torchfx.profiler.trace.tables.critical_path import critical_path
@@ -57,6 +57,7 @@ class LoadedTrace(Trace):
     compile = compilation
     overlap = overlap
     critical_path = critical_path
+    collectives = collectives
     arguments = arguments
     sql = sql
     to_table = event_table
@@ -71,21 +72,22 @@ class LoadedTrace(Trace):
 
     def diagnose(
         self,
-        select: tuple[str, ...] = (),
-        ignore: tuple[str, ...] = (),
+        select: str | Iterable[str] = (),
+        ignore: str | Iterable[str] = (),
         thresholds: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> tuple[Finding, ...]:
         """Return what the rules find, the most time at stake first.
 
         Args:
-            select: codes, names or families ("B") of rules; all where empty.
+            select: codes, names or families of rules, as in "B9,C" or ["B9", "C"]; all where empty.
             ignore: those to leave out.
             thresholds: values by rule, then by name, as in {"dataloader-wait": {"share": 0.1}}.
+
+        Raises:
+            ArgumentError: a label names no rule, or a rule has no such threshold.
+            ArgumentTypeError: a threshold isn't a number.
         """
-        wanted = matching(select) if select else {rule.code for rule in all_rules()}
-        codes = wanted - matching(ignore)
-        rules = [rule for rule in all_rules() if rule.code in codes]
-        diagnosis = diagnose(self, rules=rules, thresholds=thresholds)
+        diagnosis = diagnose(self, rules=chosen_rules(select, ignore), thresholds=thresholds)
         for code, why in diagnosis.failed.items():
             warnings.warn(f"rule {code} could not look: {why}", RuntimeWarning, stacklevel=2)
         return diagnosis.findings
@@ -98,7 +100,6 @@ def load(
     steps: str | int | Iterable[int] | None = None,
     categories: Iterable[str] | None = None,
     columns: Mapping[str, str] | Iterable[str] | None = None,
-    ranks: Iterable[int] | None = None,
 ) -> LoadedTrace:
     """Read a trace that `torch.profiler` wrote, or a part of it.
 
@@ -106,31 +107,26 @@ def load(
 
     Args:
         source: a path, "-" for standard input, or an open binary file; plain or gzip. A folder is the trace in it, such
-            as the folder of a run; one with the traces of several ranks gives a job (`torchfx.profiler.ranks`).
+            as the folder of a run; one with those of several ranks is for `load_job`.
         window: only what overlaps this stretch, (start, end) in microseconds from the beginning of the trace, with the
             device work launched in it, and the launches of the work in it. Steps it cuts are no steps.
         steps: only these recorded steps with their device work: "5-7", (5, 7), 5, or a list of numbers.
         categories: only events of these, by the file's names ("cpu_op", "kernel") or those common to all years
             ("operator", "annotation", "runtime", "python", "kernel", "memcpy", "memset", ...).
         columns: further arguments of events to keep, by name: as "int", "float" or "text" (the default).
-        ranks: which ranks of a folder.
 
     Raises:
-        TraceError: it cannot be read, or is no trace.
+        TraceError: it cannot be read, is no trace, or is a folder with several.
         ArgumentError, ArgumentTypeError: a value makes no sense, or the trace has no such step or category.
     """
     if isinstance(source, str | os.PathLike) and os.fspath(source) != "-" and Path(source).is_dir():
-        traces, _ = traces_in(Path(source))
-        if len(traces) > 1 or ranks is not None:
-            given = {"window": window, "steps": steps, "categories": categories, "columns": columns}
-            for name, value in given.items():
-                if value is not None:
-                    raise ArgumentError(f"{name} chooses a part of one trace, and {source} has several; got {value!r}")
-            job = import_module("torchfx.profiler.ranks.job").load_job(source, ranks=ranks)
-            return cast("LoadedTrace", job)  # answers the same questions, for several ranks
-        source = traces[0]
-    if ranks is not None:
-        raise ArgumentError(f"ranks chooses among the traces of a folder, and {source} is none; got {ranks!r}")
+        trace = single_trace(Path(source))
+        if trace is None:
+            one = find_traces(Path(source)).traces[0]
+            raise TraceError(
+                f"{source} holds the traces of several ranks: load_job reads them all, load one such as {one}"
+            )
+        source = trace
     origin = Origin.of(source)
     everything = scan(source, {**_extra(columns), **ARGUMENTS})
     part = select_events(everything, window=window, steps=steps, categories=categories)

@@ -2,8 +2,9 @@
 
 import pytest
 
+from profiler.traces import Story
 from torchfx.errors import TraceError
-from torchfx.profiler.ranks.folder import later_windows, traces_in
+from torchfx.profiler.ranks.folder import find_traces, later_windows, single_trace
 
 RUN = ("counts.json", "environment.json", "findings.json", "operators.json", "report.txt", "run.json", "trace.json.gz")
 
@@ -16,7 +17,7 @@ def make(folder, *names):
 
 
 def names(folder):
-    return [str(path.relative_to(folder)) for path in traces_in(folder)[0]]
+    return [str(path.relative_to(folder)) for path in find_traces(folder).traces]
 
 
 def test_in_a_runs_folder_only_the_trace_counts(tmp_path):
@@ -26,7 +27,7 @@ def test_in_a_runs_folder_only_the_trace_counts(tmp_path):
     assert names(tmp_path) == ["trace.json.gz"]
     later = later_windows(tmp_path / "trace.json.gz")
     assert [path.name for path in later] == ["trace-2.json.gz", "trace-10.json.gz"]
-    assert "trace-2.json.gz" in [path.name for path in traces_in(tmp_path)[1]]
+    assert "trace-2.json.gz" in [path.name for path in find_traces(tmp_path).others]
 
 
 def test_a_runs_trace_may_be_unpacked(tmp_path):
@@ -51,7 +52,7 @@ def test_each_rank_of_a_run_has_one(tmp_path):
 def test_different_runs_are_no_ranks(tmp_path):
     make(tmp_path, *(f"{run}/{name}" for run in ("train", "train-2") for name in RUN))
     with pytest.raises(TraceError, match="several runs, name one: train, train-2"):
-        traces_in(tmp_path)
+        find_traces(tmp_path)
 
 
 def test_one_run_in_a_folder_is_that_run(tmp_path):
@@ -83,5 +84,49 @@ def test_names_without_a_time_are_processes_of_their_own(tmp_path):
 def test_other_names_are_traces_by_their_ending(tmp_path):
     make(tmp_path, "a.json", "b.JSON.GZ", "notes.txt", ".hidden.json")
     assert names(tmp_path) == ["a.json", "b.JSON.GZ"]
-    assert [path.name for path in traces_in(tmp_path)[1]] == ["notes.txt"]
+    assert [path.name for path in find_traces(tmp_path).others] == ["notes.txt"]
     assert later_windows(tmp_path / "a.json") == []
+
+
+def stories(folder, *names, **top):
+    for name in names:
+        (folder / name).write_text(Story(**top).text())
+    return folder
+
+
+def world(size, rank=0):
+    return {"distributedInfo": {"backend": "nccl", "pg_config": [{"pg_name": "0"}], "rank": rank, "world_size": size}}
+
+
+def test_a_job_is_told_by_the_size_of_its_world(tmp_path):
+    for rank, name in enumerate(("a.json", "b.json")):
+        stories(tmp_path, name, **world(8, rank))
+    assert find_traces(tmp_path).is_job
+    assert single_trace(tmp_path) is None
+
+
+@pytest.mark.parametrize("names", [("rank0.json", "rank1.json"), ("h_7.17.pt.trace.json", "h_8.18.pt.trace.json")])
+def test_a_job_is_told_by_names(tmp_path, names):
+    assert find_traces(stories(tmp_path, *names)).is_job
+
+
+def test_traces_of_different_programs_are_no_job(tmp_path):
+    stories(tmp_path, "resnet.json", **world(1))
+    stories(tmp_path, "bert.json", **world(8))
+    (tmp_path / "broken.json").write_text("{")
+    message = (
+        r"holds 3 traces, and neither they nor their names say .* name the one to read \(bert.json, broken.json, re"
+    )
+    with pytest.raises(TraceError, match=message):
+        single_trace(tmp_path)
+
+
+def test_traces_of_programs_alone_are_no_job(tmp_path):
+    assert not find_traces(stories(tmp_path, "resnet.json", "bert.json", **world(1))).is_job
+
+
+def test_names_of_traces_are_no_names_of_processes(tmp_path):
+    """Only what the handler writes has a time in its name."""
+    stories(tmp_path, "resnet.pt.trace.json", "bert.pt.trace.json", "alexnet.json")
+    assert names(tmp_path) == ["alexnet.json", "bert.pt.trace.json", "resnet.pt.trace.json"]
+    assert not find_traces(tmp_path).is_job

@@ -11,9 +11,10 @@ import pytest
 
 from profiler.ranks.jobs import rank_story, write_job
 from profiler.traces import Story
-from torchfx.errors import TraceError
-from torchfx.profiler.ranks import load_job, reading
-from torchfx.profiler.ranks.merging import merged
+from torchfx.errors import ArgumentError, TraceError
+from torchfx.profiler.ranks import reading
+from torchfx.profiler.ranks.findings import merged_findings
+from torchfx.profiler.ranks.loading import load_job
 from torchfx.profiler.rules.catalogue import all_rules
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.trace.model.intervals import Window
@@ -183,7 +184,7 @@ def test_a_rank_recorded_twice_counts_once(tmp_path):
     assert len(job) == 2
     assert [summary.steps[0] for summary in job.summaries] == ["ProfilerStep#3", "ProfilerStep#3"]
     assert "1 traces too many: rank 1 there more" in finding(job, "rank-set").title
-    assert job.to_dict()["duplicates"] == ["another.json"]
+    assert job.to_dict(job.diagnose())["duplicates"] == ["another.json"]
 
 
 def test_traces_of_different_runs_are_told(tmp_path):
@@ -251,19 +252,19 @@ def test_traces_without_anything_in_them_give_a_report(tmp_path):
     for rank in range(3):
         (tmp_path / f"rank{rank}.json").write_text(json.dumps({"traceEvents": []}))
     job = load_job(tmp_path)
-    assert job.to_dict()["collectives"] == []
+    assert job.to_dict(job.diagnose())["collectives"] == []
     assert str(job.ranks)
 
 
 def test_a_single_trace_is_a_job_too(tmp_path):
     job = load_job(write_job(tmp_path / "job", 1))
     assert job.numbers == (0,)
-    assert job.to_dict()["schema"] == 1
+    assert job.to_dict(job.diagnose())["schema"] == 1
 
 
 def test_everything_is_plain_values(tmp_path):
     job = load_job(write_job(tmp_path / "job", 4, compute=[300, 300, 300, 500], steps=8))
-    found = json.loads(json.dumps(job.to_dict()))
+    found = json.loads(json.dumps(job.to_dict(job.diagnose())))
     assert [row["rank"] for row in found["ranks"]] == [0, 1, 2, 3]
     assert found["stragglers"][0]["rank"] == 3
     assert {"last-rank", "rank-imbalance"} <= {item["slug"] for item in found["findings"]}
@@ -280,7 +281,7 @@ def test_processes_find_what_one_process_finds(tmp_path):
     folder = write_job(tmp_path / "job", 4, compute=[300, 300, 300, 500], steps=8)
     (folder / "broken.json").write_text("{")
     here, there = load_job(folder, processes=1), load_job(folder, processes=2)
-    assert here.to_dict() == there.to_dict()
+    assert here.to_dict(here.diagnose()) == there.to_dict(there.diagnose())
 
 
 def test_a_program_without_a_main_guard_can_read_a_job(tmp_path):
@@ -288,7 +289,7 @@ def test_a_program_without_a_main_guard_can_read_a_job(tmp_path):
     folder = write_job(tmp_path / "job", 2)
     program = tmp_path / "program.py"
     program.write_text(
-        "import sys\nfrom torchfx.profiler.ranks import load_job\n"
+        "import sys\nfrom torchfx.profiler.ranks.loading import load_job\n"
         f"print(len(load_job({str(folder)!r}, processes=2)), 'torch' in sys.modules)\n"
     )
     ran = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=True)
@@ -350,7 +351,19 @@ def test_a_title_whose_amounts_have_other_units_is_said_once():
         return SimpleNamespace(findings=[Finding(t, "low", "high", time_us, window, (), "", "") for t in titles])
 
     ranks = [rank("Copies take 12.0 us, <0.1% of the time", 12), rank("Copies take 1.10 s, 35% of the time", 1.1e6)]
-    assert sorted(finding.title for finding in merged(ranks, [0, 1])) == [
+    assert sorted(finding.title for finding in merged_findings(ranks, [0, 1])) == [
         "Copies take 1.10 s, 35% of the time (rank 1; on all 2 ranks)",
         "Something else (rank 1; on all 2 ranks)",
     ]
+
+
+def test_a_job_shows_itself_in_a_line(tmp_path):
+    folder = write_job(tmp_path / "job", 2)
+    shown = f"<LoadedJob {folder}: 2 ranks on NVIDIA A100-SXM4-80GB; .ranks, .collectives(), .stragglers()>"
+    assert repr(load_job(folder)) == shown
+
+
+def test_a_threshold_of_an_unknown_rule_is_the_users_mistake(tmp_path):
+    folder = write_job(tmp_path / "job", 2)
+    with pytest.raises(ArgumentError, match="no rule is called 'last-rnk'; nearest: F3 last-rank"):
+        load_job(folder, thresholds={"last-rnk": {"share": 0.1}})

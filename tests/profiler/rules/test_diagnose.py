@@ -95,7 +95,7 @@ def test_a_rule_that_fails_is_named_and_the_others_are_heard():
 def test_a_loaded_trace_warns_of_rules_that_fail(tmp_path, monkeypatch):
     story = Story(gpu=None)
     story.op("aten::mm", 0, 10)
-    monkeypatch.setattr("torchfx.profiler.loading.all_rules", lambda: (breaks_off, finds))
+    monkeypatch.setattr(catalogue, "all_rules", lambda: (breaks_off, finds))
     loaded = load(story.write(tmp_path / "story.json"))
     with pytest.warns(RuntimeWarning, match="rule X1 could not look: KeyError"):
         found = loaded.diagnose()
@@ -105,6 +105,22 @@ def test_a_loaded_trace_warns_of_rules_that_fail(tmp_path, monkeypatch):
 def test_a_threshold_that_does_not_exist_is_the_users_mistake():
     with pytest.raises(ArgumentError, match="threshold of breaks-off must be one of: after"):
         diagnose(losing(0), rules=(breaks_off,), thresholds={"X1": {"before": 3}})
+
+
+def test_a_threshold_of_a_rule_that_does_not_exist_is_the_users_mistake():
+    with pytest.raises(ArgumentError, match="no rule is called 'dataloder-wait'; nearest: B9 dataloader-wait"):
+        diagnose(losing(0), rules=(finds,), thresholds={"dataloder-wait": {"share": 0.3}})
+
+
+@pytest.mark.parametrize("labels", ["C1", "C1,", ("C1",), ["c1"], "pageable-copy"])
+def test_a_label_may_be_a_text(labels):
+    assert catalogue.matching(labels) == {"C1"}
+    assert [rule.code for rule in catalogue.chosen_rules(labels)] == ["C1"]
+    assert "C1" not in {rule.code for rule in catalogue.chosen_rules((), labels)}
+
+
+def test_a_label_may_be_several():
+    assert catalogue.matching("C1, B9") == {"C1", "B9"}
 
 
 def test_rules_of_a_package_that_cannot_be_imported_are_named(monkeypatch):

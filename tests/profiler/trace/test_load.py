@@ -12,7 +12,7 @@ from profiler.traces import Story
 from torchfx import profiler
 from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
 from torchfx.profiler.loading import load
-from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.meaning.kinds import Kind
 
 
 def four_steps():
@@ -242,15 +242,18 @@ def test_a_file_that_changed_cannot_be_read_again(path):
 # Folders
 
 
-def test_a_folder_of_several_traces_is_a_job_of_ranks(tmp_path):
+def test_a_folder_of_ranks_is_no_trace(tmp_path):
     for rank in range(2):
-        story = Story(gpu=None)
-        story.op("aten::mm", 0, 10)
-        story.write(tmp_path / f"rank{rank}.json")
-    assert load(tmp_path).numbers == (0, 1)
-    assert load(tmp_path, ranks=[1]).numbers == (1,)
-    with pytest.raises(ArgumentError, match=r"steps chooses a part of one trace.*got '5-7'"):
-        load(tmp_path, steps="5-7")
+        Story(gpu=None).write(tmp_path / f"rank{rank}.json")
+    with pytest.raises(TraceError, match=r"traces of several ranks: load_job reads them all, load one such as .*rank0"):
+        load(tmp_path)
+
+
+def test_a_folder_of_several_programs_is_no_trace(tmp_path):
+    for name in ("resnet", "bert"):
+        Story(gpu=None).write(tmp_path / f"{name}.json")
+    with pytest.raises(TraceError, match=r"holds 2 traces.*name the one to read \(bert.json, resnet.json\)"):
+        load(tmp_path)
 
 
 def test_a_folder_with_one_trace_is_that_trace(tmp_path):
@@ -260,11 +263,6 @@ def test_a_folder_with_one_trace_is_that_trace(tmp_path):
     (tmp_path / "trace.json.gz").write_bytes(gzip.compress(story.text().encode()))
     (tmp_path / "operators.json").write_text("{}")
     assert [step.name for step in load(tmp_path, steps=4).steps_found] == ["ProfilerStep#4"]
-
-
-def test_ranks_are_for_folders(path):
-    with pytest.raises(ArgumentError, match="ranks chooses among the traces of a folder"):
-        load(path, ranks=[0])
 
 
 def test_a_missing_file_is_said_to_be_missing():

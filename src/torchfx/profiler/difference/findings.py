@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from torchfx.profiler.difference.costs import Side
 from torchfx.profiler.difference.names import canonical
-from torchfx.profiler.rules.catalogue import all_rules
+from torchfx.profiler.rules.catalogue import all_rules, thresholds_by_slug
 from torchfx.profiler.rules.diagnose import Diagnosis
 from torchfx.profiler.rules.finding import Finding
 
@@ -68,7 +68,7 @@ def fates_of(
         step_us: the longer step of the two.
         noise: of step times, as a fraction; a finding's time must change by more.
     """
-    given = {key.lower(): value for key, value in thresholds.items()}
+    given = thresholds_by_slug(thresholds)
     found = []
     for first, second in _matched(*(diagnosis.findings for diagnosis in diagnoses)):
         below = ""
@@ -114,7 +114,7 @@ def _nearly(
     known = {rule.code: rule for rule in all_rules()}.get(finding.code)
     if known is None or known.mutes or known.on != "trace" or finding.code in {*diagnosis.muted, *diagnosis.failed}:
         return None
-    own = given.get(known.slug, given.get(known.code.lower(), {}))
+    own = given.get(known.slug, {})
     lower = {name: own.get(name, value) * NEARLY for name, value in known.thresholds.items() if name in SHARES}
     if not lower or max(lower.values()) > 0.25:  # from one half on it is the state of a program, not a symptom
         return None

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import os
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from torchfx.errors import TraceError
-from torchfx.profiler.ranks.folder import traces_in
-from torchfx.profiler.ranks.matching import Matched, match
-from torchfx.profiler.ranks.merging import merged
-from torchfx.profiler.ranks.reading import read_all
-from torchfx.profiler.ranks.summary import Summary, Thresholds
-from torchfx.profiler.ranks.tables import collectives_of_job, ranks_of_job, stragglers_of_job
-from torchfx.profiler.ranks.waiting import waited_for, waiting
-from torchfx.profiler.rules.catalogue import all_rules, in_a_line, matching
+import numpy as np
+
+from torchfx.profiler.ranks.matching import Matched, match, waited_for, waiting
+from torchfx.profiler.ranks.summary import Summary
 from torchfx.profiler.rules.finding import Finding
-from torchfx.profiler.trace.derived.collectives import MOST_RANKS
+from torchfx.profiler.trace.derived.collectives import MOST_RANKS, bus_factor
 from torchfx.profiler.trace.file.columns import Flags, Floats
 from torchfx.profiler.trace.tables.table import Table
+from torchfx.profiler.wording import counted
 
-__all__ = ["Job", "load_job"]
-
-ALONE: Final = ("single-rank-caution",)
-"""Rules that speak of a rank seen alone; with the others at hand they have nothing to say."""
+__all__ = ["Job"]
 
 
 class Job:
@@ -40,7 +33,7 @@ class Job:
         unreadable: files that could not be read, by name: why.
         ignored: names of files that are something else.
         wanted: the ranks that were asked for; None for all.
-        failed: rules that broke off, by code: the error in a line. Those on jobs are there after `diagnose`.
+        failed: rules that broke off, by code: the error in a line. Those on jobs are there after they were asked.
     """
 
     def __init__(
@@ -49,13 +42,11 @@ class Job:
         summaries: Sequence[Summary],
         unreadable: Mapping[str, str] | None = None,
         ignored: Sequence[str] = (),
-        thresholds: Thresholds | None = None,
         wanted: Iterable[int] | None = None,
     ) -> None:
         self.folder = folder
         self.unreadable, self.ignored = dict(unreadable or {}), tuple(ignored)
         self.wanted = None if wanted is None else frozenset(wanted)
-        self._thresholds = thresholds
         self.failed: dict[str, str] = {}
         ordered = sorted(summaries, key=lambda s: s.file)
         ranks = _ranks(ordered)
@@ -85,7 +76,29 @@ class Job:
     @cached_property
     def ranks(self) -> Table:
         """One row per rank: its window and what filled it, and the time it waited and was waited for."""
-        return ranks_of_job(self)
+        every = self.summaries
+        table = self.stragglers().sorted("rank", descending=False)
+
+        def times(name: str) -> list[float]:
+            return [getattr(s, name) / 1000 for s in every]
+
+        return Table(
+            {
+                "rank": np.array(self.numbers, np.int64),
+                "steps": np.array([len(s.steps) for s in every], np.int64),
+                "step_us": [float(np.median(s.step_duration)) / 1000 if len(s.steps) else None for s in every],
+                "window_us": np.array(times("duration")),
+                "busy_us": np.array(times("busy")),
+                "compute_us": np.array(times("compute")),
+                "communication_us": np.array(times("communication")),
+                "exposed_us": np.array(times("exposed")),
+                "collectives": np.array([len(s.exchanges) for s in every], np.int64),
+                "waited_us": self.waiting[1] / 1000,
+                "waited_for_us": table["waited_for_us"],
+                "device": [s.device for s in every],
+                "file": [Path(s.file).name for s in every],
+            }
+        )
 
     def collectives(self) -> Table:
         """One row per kind of collective and size of its group.
@@ -93,7 +106,33 @@ class Job:
         `count` and `time_us` are a rank's, on average; `waiting_us` is the part of the time spent on waiting for the
         last rank without computing. The bandwidths (medians, GB/s) come from the shortest duration on any rank.
         """
-        return collectives_of_job(self)
+        m = self.matched
+        keys = sorted({(m.names[n], int(s)) for n, s in zip(m.name.tolist(), m.size.tolist(), strict=True)})
+        shortest, waited = m.shortest, m.waited
+        rows = []
+        for kind, size in keys:
+            mine = (m.name == m.names.index(kind)) & (m.size == size)
+            each = np.isin(np.arange(len(mine)), m.firsts) & mine
+            sizes, transfer = m.bytes[each], shortest[each]
+            known = (sizes > 0) & (transfer > 0)
+            speed = float(np.median(sizes[known] / transfer[known])) if known.any() else None
+            part = max(1, len(np.unique(m.rank[mine])))
+            factor = bus_factor(kind, size)
+            rows.append(
+                {
+                    "name": kind,
+                    "group_size": size,
+                    "count": round(int(mine.sum()) / part, 1),
+                    "median_bytes": int(np.median(sizes[sizes >= 0])) if (sizes >= 0).any() else None,
+                    "time_us": float(m.duration[mine].sum()) / 1000 / part,
+                    "waiting_us": float(waited[mine].sum()) / 1000 / part,
+                    "algorithm_gb_s": speed,
+                    "bus_gb_s": None if speed is None or math.isnan(factor) else speed * factor,
+                }
+            )
+        rows.sort(key=lambda row: -row["time_us"])
+        columns = ("name", "group_size", "count", "median_bytes", "time_us", "waiting_us", "algorithm_gb_s", "bus_gb_s")
+        return Table({name: [row[name] for row in rows] for name in columns})
 
     def stragglers(self) -> Table:
         """One row per rank, the one that was waited for longest first.
@@ -102,44 +141,41 @@ class Job:
         long the others waited for it, on average, collectives side by side counted once; in `most` of `of_steps` steps
         with waiting it was the one waited for longest. Only collectives count whose ranks are all there.
         """
-        return stragglers_of_job(self)
+        m, n = self.matched, len(self)
+        waiting = self.waited_for
+        last = m.last & waiting
+        others = np.bincount(m.instance, minlength=1)[m.instance] - 1
+        lost = np.bincount(m.instance, weights=m.waited, minlength=1)[m.instance] / np.maximum(others, 1)
+        steps, step = np.unique(m.step[last], return_inverse=True)
+        by_step = np.zeros((len(steps), n))
+        np.add.at(by_step, (step, m.rank[last]), lost[last])
+        return Table(
+            {
+                "rank": np.array(self.numbers, np.int64),
+                "last": np.bincount(m.rank[last], minlength=n),
+                "of": np.bincount(m.rank[waiting], minlength=n),
+                "waited_for_us": self.waiting[0] / 1000,
+                "most": np.bincount(by_step.argmax(axis=1), minlength=n),
+                "of_steps": np.full(n, len(steps)),
+            }
+        ).sorted("waited_for_us")
 
     @cached_property
     def waited_for(self) -> Flags:
         """Entries of `matched` whose collective is complete and made its ranks wait 10 us and 10% of it, or more."""
         return waited_for(self.matched)
 
-    def diagnose(
-        self, select: tuple[str, ...] = (), ignore: tuple[str, ...] = (), thresholds: Thresholds | None = None
-    ) -> tuple[Finding, ...]:
-        """Return what the rules find in the job and in its ranks, the most time at stake first.
+    def __repr__(self) -> str:
+        device = next((s.device for s in self.summaries if s.device), "CPU")
+        ranks = counted(len(self), "rank")
+        return f"<{type(self).__name__} {self.folder}: {ranks} on {device}; .ranks, .collectives(), .stragglers()>"
 
-        Args:
-            select: codes, names or families ("F") of rules; all where empty.
-            ignore: those to leave out.
-            thresholds: for rules on jobs; those on single traces were given to `load_job`.
-        """
-        rules = all_rules()
-        codes = (matching(select) if select else {rule.code for rule in rules}) - matching(ignore)
-        given = {key.lower(): value for key, value in (thresholds or self._thresholds or {}).items()}
-        findings = [f for f in merged(self.summaries, self.numbers, ALONE if len(self) > 1 else ()) if f.code in codes]
-        for rule in rules:
-            if rule.on == "job" and rule.code in codes:
-                looking = rule.check(self, given.get(rule.slug, given.get(rule.code.lower(), {})))
-                try:
-                    findings += list(looking)
-                except Exception as error:  # noqa: BLE001
-                    # As with rules on traces: one that fails, maybe a plugin's, doesn't silence the others.
-                    self.failed[rule.code] = in_a_line(error)
-        return tuple(sorted(findings, key=lambda f: (f.severity == "info", -f.time_us, f.code)))
-
-    def to_dict(self, findings: Sequence[Finding] | None = None) -> dict[str, Any]:
+    def to_dict(self, findings: Sequence[Finding]) -> dict[str, Any]:
         """Return everything as plain values.
 
         Args:
-            findings: of `diagnose`; asked for with its defaults where None.
+            findings: what the rules found.
         """
-        found = self.diagnose() if findings is None else findings
         return {
             "schema": 1,
             "folder": self.folder,
@@ -148,7 +184,7 @@ class Job:
             "ranks": self.ranks.rows(),
             "collectives": self.collectives().rows(),
             "stragglers": self.stragglers().rows(),
-            "findings": [finding.to_dict() for finding in found],
+            "findings": [finding.to_dict() for finding in findings],
             "duplicates": [Path(s.file).name for s in self.others],
             "unreadable": [{"file": name, "reason": why} for name, why in sorted(self.unreadable.items())],
             "ignored": list(self.ignored),
@@ -161,43 +197,6 @@ class Job:
         A rank waits at the beginning of a collective. Where several run side by side on a rank, that time counts once.
         """
         return waiting(self.matched, len(self))
-
-
-def load_job(
-    folder: str | os.PathLike[str],
-    ranks: Iterable[int] | None = None,
-    processes: int | None = None,
-    *,
-    thresholds: Thresholds | None = None,
-) -> Job:
-    """Read the traces of all ranks of a program, each in a process of its own, and keep a summary of each.
-
-    Args:
-        folder: with one trace per rank in it, or one folder per rank.
-        ranks: those to look at; all where None.
-        processes: how many traces to read at once, which bounds the memory; as many as there are processors where
-            None.
-        thresholds: for the rules, by rule, then by name.
-
-    Raises:
-        TraceError: there is no such folder, or no trace in it can be read.
-    """
-    place = Path(folder)
-    wanted = None if ranks is None else frozenset(ranks)
-    traces, rest = traces_in(place)
-    summaries, unreadable = [], {}
-    for path, found in read_all(traces, processes, thresholds):
-        if isinstance(found, str):
-            unreadable[str(path.relative_to(place))] = found
-        else:
-            summaries.append(found)
-    if not summaries:
-        reasons = "; ".join(sorted(unreadable.values())[:3])
-        raise TraceError(f"{folder} has no readable trace: {reasons}")
-    job = Job(str(folder), summaries, unreadable, [str(path.relative_to(place)) for path in rest], thresholds, wanted)
-    if not len(job):
-        raise TraceError(f"{folder} has no trace of ranks {', '.join(map(str, sorted(wanted or ())))}")
-    return job
 
 
 def _ranks(summaries: Sequence[Summary]) -> list[int] | None:

@@ -1,4 +1,4 @@
-"""The same collective on all ranks, and who came last to it.
+"""The same collective on all ranks, who came last to it, and how long the others waited.
 
 Clocks of different machines disagree, so times of different files are never compared. Durations may be: a collective
 ends on all ranks together, so the rank on which it is shortest came last, and the others waited for it.
@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from torchfx.profiler.ranks.summary import Summary
-from torchfx.profiler.trace.file.columns import Flags, Int64
+from torchfx.profiler.trace.file.columns import Flags, Floats, Int64
+from torchfx.profiler.trace.model.intervals import Intervals
 
-__all__ = ["Matched", "match"]
+__all__ = ["Matched", "match", "waited_for", "waiting"]
 
 PAIRWISE = ("send", "recv", "send_recv")
 SAME_SIZE = ("all_reduce", "all_gather", "reduce_scatter", "reduce")
@@ -118,6 +119,37 @@ def match(summaries: Sequence[Summary]) -> Matched:
         count >= members,
         bool(numbered[kept].all()),
     )
+
+
+def waited_for(m: Matched) -> Flags:
+    """Entries whose collective is complete and made its ranks wait 10 us and 10% of it, or more."""
+    if not len(m.instance):
+        return np.zeros(0, np.bool_)
+    longest = np.maximum.reduceat(m.waited, m.firsts)[m.instance]
+    found: Flags = (
+        m.complete & (longest >= 10_000) & (10 * longest >= np.maximum.reduceat(m.duration, m.firsts)[m.instance])
+    )
+    return found
+
+
+def waiting(m: Matched, ranks: int) -> tuple[Floats, Floats]:
+    """How long ranks waited for each rank, on average over those that did, and how long each waited; nanoseconds.
+
+    A rank waits at the beginning of a collective. Where several run side by side on a rank, that time counts once.
+    """
+    whose = np.zeros(int(m.instance.max()) + 1 if len(m.instance) else 0, np.int64)
+    whose[m.instance[m.last]] = m.rank[m.last]
+    lost, others, waits = np.zeros(ranks), np.zeros(ranks), np.zeros(ranks)
+    rows = np.flatnonzero(waited_for(m) & ~m.last)
+    start, end, last = m.start, m.start + m.waited, whose[m.instance]
+    for rank in range(ranks):
+        mine = rows[m.rank[rows] == rank]
+        waits[rank] = Intervals.union(start[mine], end[mine]).total
+        for late in np.unique(last[mine]).tolist():
+            same = mine[last[mine] == late]
+            lost[late] += Intervals.union(start[same], end[same]).total
+            others[late] += 1
+    return lost / np.maximum(others, 1), waits
 
 
 _NONE = np.zeros(0, np.int64)

@@ -1,4 +1,8 @@
-"""Read many traces, a few at a time."""
+"""Read many traces, a few at a time, and keep a summary of each.
+
+The processes that read take pickled requests on standard input and answer on standard output, so that they need nothing
+of the program that started them: no `if __name__ == "__main__"` there, no fork, and no PyTorch here.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +10,22 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Final
+from typing import Any, BinaryIO, Final
 
 from torchfx.errors import TraceError
-from torchfx.profiler.ranks.summary import Summary, Thresholds, summarise
+from torchfx.profiler.ranks.summary import Summary, summary_of
+from torchfx.profiler.rules.diagnose import diagnose
+from torchfx.profiler.trace.file.columns import ARGUMENTS
+from torchfx.profiler.trace.file.scanning import scan
+from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["SMALL", "read_all"]
+__all__ = ["SMALL", "Thresholds", "main", "read_all", "serve"]
+
+Thresholds = Mapping[str, Mapping[str, Any]]
 
 SMALL: Final = 8 << 20
 """Bytes of files up to which this process reads them itself: starting others takes about 0.3 s each."""
@@ -98,11 +108,36 @@ class _Reader:
 
 def _program() -> str:
     """Import from where this process does, whatever lies in the current folder."""
-    return f"import sys; sys.path[:] = {sys.path!r}; from torchfx.profiler.ranks.worker import main; main()"
+    return f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import main; main()"
 
 
 def _here(path: Path, thresholds: Thresholds | None) -> Summary | str:
+    """The summary of a trace, or why it has none: it cannot be read, or is no trace."""
     try:
-        return summarise(str(path), thresholds)
+        trace = Trace(str(path), scan(str(path), ARGUMENTS))
     except TraceError as error:
         return str(error)
+    diagnosis = diagnose(trace, thresholds=thresholds)
+    return summary_of(trace, diagnosis.findings, diagnosis.failed)
+
+
+def serve(requests: BinaryIO, answers: BinaryIO) -> None:
+    """Answer each (path, thresholds) with a `Summary`, or with the text of why there is none."""
+    while True:
+        try:
+            path, thresholds = pickle.load(requests)
+        except EOFError:
+            return
+        try:
+            answer = _here(Path(path), thresholds)
+        except MemoryError:
+            answer = f"{path} does not fit into memory"
+        pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
+        answers.flush()
+
+
+def main() -> None:
+    """Serve on standard input and output."""
+    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as channel:
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing else may write into the channel
+        serve(sys.stdin.buffer, channel)

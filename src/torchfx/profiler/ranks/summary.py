@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
 
 import numpy as np
 
-from torchfx.profiler.rules.diagnose import diagnose
+from torchfx.profiler.ranks.folder import named_rank
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.trace.derived.collectives import MOST_RANKS, collectives_of
 from torchfx.profiler.trace.derived.exchanging import operators_computing
-from torchfx.profiler.trace.file.columns import ARGUMENTS, Int64
-from torchfx.profiler.trace.file.scanning import scan
+from torchfx.profiler.trace.file.columns import Int64
 from torchfx.profiler.trace.model.intervals import Intervals, Window
 from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["Exchanges", "Summary", "summarise", "summary_of"]
-
-_RANK: Final = re.compile(r"(?i)rank[^0-9a-z]?(\d+)")
-
-Thresholds = Mapping[str, Mapping[str, Any]]
+__all__ = ["Exchanges", "Summary", "summary_of"]
 
 
 @dataclass(frozen=True)
@@ -104,22 +97,18 @@ class Summary:
         return self.window.end - self.window.start
 
 
-def summarise(path: str, thresholds: Thresholds | None = None) -> Summary:
-    """Read a trace and keep its summary.
+def summary_of(trace: Trace, findings: tuple[Finding, ...], failed: Mapping[str, str]) -> Summary:
+    """Reduce a trace to its summary.
 
-    Raises:
-        TraceError: it cannot be read, or is no trace.
+    Args:
+        trace: of one rank.
+        findings: what the rules found in it.
+        failed: rules that broke off, by code.
     """
-    return summary_of(Trace(path, scan(path, ARGUMENTS)), thresholds)
-
-
-def summary_of(trace: Trace, thresholds: Thresholds | None = None) -> Summary:
-    """Reduce a trace to its summary."""
     window, steps = trace.window, trace.steps_found
     busy, compute, communication = _parts(trace)
     starts, ends = [step.start for step in steps], [step.device_end for step in steps]
     exposed = communication - compute
-    diagnosis = diagnose(trace, thresholds=thresholds)
 
     def within(times: Intervals) -> int:
         return times.clip(window.start, window.end).total
@@ -127,7 +116,7 @@ def summary_of(trace: Trace, thresholds: Thresholds | None = None) -> Summary:
     return Summary(
         file=trace.file,
         rank=_possible(trace.info.rank),
-        named=_named(trace.file),
+        named=_possible(named_rank(Path(trace.file))),
         world_size=trace.info.world_size,
         backend=trace.info.backend,
         on_gpu=trace.has_gpu,
@@ -143,8 +132,8 @@ def summary_of(trace: Trace, thresholds: Thresholds | None = None) -> Summary:
         communication=within(communication),
         exposed=within(exposed),
         exchanges=_exchanges(trace, exposed),
-        findings=diagnosis.findings,
-        failed=diagnosis.failed,
+        findings=findings,
+        failed=failed,
     )
 
 
@@ -197,8 +186,3 @@ def _device(trace: Trace) -> str:
 
 def _possible(rank: int | None) -> int | None:
     return rank if rank is not None and 0 <= rank < MOST_RANKS else None
-
-
-def _named(file: str) -> int | None:
-    found = _RANK.search(Path(file).name) or _RANK.search(Path(file).parent.name)
-    return _possible(int(found[1])) if found else None

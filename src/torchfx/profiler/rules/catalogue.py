@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Final
+from typing import Any, Final
 
 import torchfx.profiler.rules as package
 from torchfx.errors import ArgumentError
 from torchfx.profiler.rules.rule import Rule
 
-__all__ = ["GROUP", "all_rules", "find_rule", "in_a_line", "matching", "not_loaded"]
+__all__ = [
+    "GROUP",
+    "all_rules",
+    "chosen_rules",
+    "find_rule",
+    "in_a_line",
+    "matching",
+    "not_loaded",
+    "thresholds_by_slug",
+]
 
 GROUP: Final = "torchfx.rules"
 """Entry points of this group name a `Rule`, or a module with rules in it."""
@@ -50,28 +60,82 @@ def find_rule(label: str) -> Rule:
     """Return the rule of a code or slug.
 
     Raises:
-        ArgumentError: there is none.
+        ArgumentError: there is none; the message names what was probably meant.
     """
-    for rule in all_rules():
-        if label.lower() in {rule.code.lower(), rule.slug}:
-            return rule
-    raise ArgumentError(f"rule must be a code or name that `torchfx rule` lists, got {label!r}")
+    found = _labels().get(label.lower())
+    if found is None:
+        raise ArgumentError(f"no rule is called {label!r}{_nearest(label)}; `torchfx rule` lists all")
+    return found
 
 
-def matching(labels: tuple[str, ...]) -> frozenset[str]:
+def matching(labels: str | Iterable[str]) -> frozenset[str]:
     """Return the codes of the rules that codes, slugs or families ("B") name.
+
+    Args:
+        labels: one, several with commas between ("B9,C"), or a list of them.
 
     Raises:
         ArgumentError: a label names none.
     """
-    families = {rule.family.lower(): rule.family for rule in all_rules()}
+    families = {rule.family.lower() for rule in all_rules()}
     found: set[str] = set()
-    for label in labels:
+    for label in _split(labels):
         if label.lower() in families:
             found |= {rule.code for rule in all_rules() if rule.family.lower() == label.lower()}
+        elif label.lower() in _labels():
+            found.add(_labels()[label.lower()].code)
         else:
-            found.add(find_rule(label).code)
+            raise ArgumentError(f"no rule or family is called {label!r}{_nearest(label)}; `torchfx rule` lists all")
     return frozenset(found)
+
+
+def chosen_rules(select: str | Iterable[str] = (), ignore: str | Iterable[str] = ()) -> tuple[Rule, ...]:
+    """Return the rules that are selected, all where none is, without those to ignore.
+
+    Raises:
+        ArgumentError: a label names no rule or family.
+    """
+    wanted, unwanted = matching(select), matching(ignore)
+    return tuple(rule for rule in all_rules() if (not wanted or rule.code in wanted) and rule.code not in unwanted)
+
+
+def thresholds_by_slug(
+    given: Mapping[str, Mapping[str, Any]] | None, rules: Iterable[Rule] = ()
+) -> dict[str, Mapping[str, Any]]:
+    """Return thresholds by the slug of their rule.
+
+    Args:
+        given: values by rule (code or slug), then by name.
+        rules: further rules, which the catalogue needn't have.
+
+    Raises:
+        ArgumentError: a key names no rule, or a rule has no such threshold.
+        ArgumentTypeError: a threshold isn't a number.
+    """
+    own = {label: rule for rule in rules for label in (rule.code.lower(), rule.slug)}
+    found: dict[str, Mapping[str, Any]] = {}
+    for label, values in (given or {}).items():
+        rule = own.get(label.lower()) or find_rule(label)
+        found[rule.slug] = rule.checked(values)
+    return found
+
+
+def _split(labels: str | Iterable[str]) -> list[str]:
+    several = (labels,) if isinstance(labels, str) else labels
+    return [label.strip() for text in several for label in text.split(",") if label.strip()]
+
+
+def _labels() -> dict[str, Rule]:
+    return {label: rule for rule in all_rules() for label in (rule.slug, rule.code.lower())}
+
+
+def _nearest(label: str) -> str:
+    """What a misspelt rule probably was, as the end of a message: "; nearest: B9 dataloader-wait"."""
+    spelt = _labels()
+    close = get_close_matches(label.lower(), spelt, n=3, cutoff=0.5)
+    close += [name for name in spelt if len(label) > 2 and label.lower() in name]
+    found = list(dict.fromkeys(f"{spelt[name].code} {spelt[name].slug}" for name in close))[:3]
+    return f"; nearest: {', '.join(found)}" if found else ""
 
 
 @cache

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchfx.profiler.rules.catalogue import all_rules, in_a_line, not_loaded
+from torchfx.profiler.rules.catalogue import all_rules, in_a_line, not_loaded, thresholds_by_slug
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import Rule
 from torchfx.profiler.trace.model.trace import Trace
@@ -43,12 +43,12 @@ def diagnose(
         thresholds: values by rule (code or slug), then by name.
 
     Raises:
-        ArgumentError: a threshold has no such name.
+        ArgumentError: a threshold is of no rule, or has no such name.
         ArgumentTypeError: a threshold isn't a number.
     """
     chosen = tuple(rule for rule in (all_rules() if rules is None else rules) if rule.on == "trace")
     denied = {} if trace.has_gpu else dict.fromkeys(("gpu", "idle", "order"), "no work on a device was recorded")
-    given = {key.lower(): value for key, value in (thresholds or {}).items()}
+    given = thresholds_by_slug(thresholds, chosen)
     findings: list[Finding] = []
     muted: dict[str, str] = {}
     failed = dict(not_loaded())
@@ -70,7 +70,7 @@ def diagnose(
 
 def _found(rule: Rule, trace: Trace, given: Mapping[str, Mapping[str, Any]], failed: dict[str, str]) -> list[Finding]:
     """What a rule finds; nothing, and a line in `failed`, where it raises."""
-    looking = rule.check(trace, _thresholds(rule, given))
+    looking = rule.check(trace, given.get(rule.slug))
     try:
         return list(looking)
     except Exception as error:  # noqa: BLE001
@@ -78,10 +78,6 @@ def _found(rule: Rule, trace: Trace, given: Mapping[str, Mapping[str, Any]], fai
         # The user learns that it failed, from every view of the report.
         failed[rule.code] = in_a_line(error)
         return []
-
-
-def _thresholds(rule: Rule, given: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    return given.get(rule.slug, given.get(rule.code.lower(), {}))
 
 
 def _weight(finding: Finding) -> tuple[bool, float, str]:

@@ -76,13 +76,19 @@ class Rule:
             subject: the `Trace` to look at, or the `Job` where the rule is on jobs.
             thresholds: values for some of `Rule.thresholds`; checked before anything is looked at.
         """
-        return self._findings(subject, self._checked(thresholds or {}))
+        return self._findings(subject, self.checked(thresholds or {}))
 
     def _findings(self, subject: Any, thresholds: Mapping[str, Any]) -> Iterator[Finding]:
         for finding in self.function(subject, **thresholds):
             yield replace(finding, code=self.code, slug=self.slug, source=self.source)
 
-    def _checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return thresholds.
+
+        Raises:
+            ArgumentError: the rule has none of a name.
+            ArgumentTypeError: a value isn't a number.
+        """
         known = self.thresholds
         for name, value in given.items():
             if name not in known:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from torchfx.profiler.ranks.summary import Summary
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.wording import AMOUNT
 
-if TYPE_CHECKING:
-    from torchfx.profiler.ranks.summary import Summary
-
-__all__ = ["merged", "spelled"]
+__all__ = ["merged_findings", "spelled"]
 
 
-def merged(summaries: Sequence[Summary], ranks: Sequence[int], without: Iterable[str] = ()) -> list[Finding]:
+def merged_findings(summaries: Sequence[Summary], ranks: Sequence[int], without: Iterable[str] = ()) -> list[Finding]:
     """Return one finding for all ranks that a rule says the same of: that of the rank with the most time at stake.
 
     Args:
