@@ -122,10 +122,10 @@ def test_nonsense_in_arguments_is_no_size(dims):
 def test_a_table_of_them():
     story = Story(rank=0)
     story.kernel(RING.format("AllReduce"), 50, 10, launch_at=10)
-    [row] = story.trace().derived(collectives_of).table().rows()
+    [row] = story.trace().collectives().rows()
     assert row["name"] == "all_reduce"
     assert row["bytes"] is None
-    assert str(story.trace().derived(collectives_of).table())
+    assert str(story.trace().collectives())
 
 
 def test_factors_of_the_bus():

@@ -395,6 +395,10 @@ def test_sql(training):
     assert list(training.sql(joined).columns) == ["name", "name_2"]
 
 
+def test_sql_shows_its_tables(training):
+    assert set(training.sql("show tables")["name"]) == set(RELATIONS)
+
+
 def test_sql_knows_every_question(training):
     pytest.importorskip("duckdb")
     for name, table in RELATIONS.items():

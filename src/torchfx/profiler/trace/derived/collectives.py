@@ -22,12 +22,10 @@ from torchfx.profiler.trace.meaning.communication import COLLECTIVE, COMMUNICATI
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.events import Events, parse_list
 from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.trace.tables.table import Table
 
 __all__ = [
     "MOST_RANKS",
     "Collective",
-    "Collectives",
     "bus_factor",
     "canonical",
     "collectives_of",
@@ -103,31 +101,8 @@ class Collective:
         return self.algorithm_bandwidth * bus_factor(self.name, self.group_size)
 
 
-class Collectives(tuple[Collective, ...]):
-    """The collectives of a trace by start."""
-
-    __slots__ = ()
-
-    def table(self) -> Table:
-        """One row per collective."""
-        return Table(
-            {
-                "name": [c.name for c in self],
-                "group": [c.group for c in self],
-                "group_size": np.array([c.group_size for c in self], np.int64),
-                "seq": np.array([c.seq for c in self], np.int64),
-                "start_us": np.array([c.start / 1000 for c in self], np.float64),
-                "duration_us": np.array([c.duration / 1000 for c in self], np.float64),
-                "bytes": [c.bytes if c.bytes >= 0 else None for c in self],
-                "dtype": [c.dtype for c in self],
-                "algorithm_gb_s": [_known(c.algorithm_bandwidth) for c in self],
-                "bus_gb_s": [_known(c.bus_bandwidth) for c in self],
-            }
-        )
-
-
-def collectives_of(trace: Trace) -> Collectives:
-    """Every collective of a trace; `trace.derived(collectives_of)` finds them once."""
+def collectives_of(trace: Trace) -> tuple[Collective, ...]:
+    """Every collective of a trace, by start; `trace.derived(collectives_of)` finds them once."""
     events = trace.events
     kernels = trace.gpu.kernels
     rows = kernels[events.are(COMMUNICATION_KERNEL, kernels)]
@@ -136,7 +111,7 @@ def collectives_of(trace: Trace) -> Collectives:
         rows = events.of(COLLECTIVE)
         launches = np.full(len(rows), -1, np.int32)
     calls = _calls(trace, rows, launches)
-    return Collectives(_collective(trace, *item) for item in zip(rows.tolist(), launches.tolist(), calls, strict=True))
+    return tuple(_collective(trace, *item) for item in zip(rows.tolist(), launches.tolist(), calls, strict=True))
 
 
 def bus_factor(name: str, ranks: int) -> float:
@@ -162,10 +137,6 @@ def canonical(name: str) -> str:
     """
     plain = name.lower().replace("_", "").replace("-", "")
     return next((found for part, found in _NAMES if part in plain), "")
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 def _calls(trace: Trace, rows: Int32, launches: Int32) -> list[tuple[int, ...]]:

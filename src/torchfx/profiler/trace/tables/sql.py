@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from torchfx.errors import ArgumentError, TorchFXError
+from torchfx.profiler.trace.tables.collectives import collectives
 from torchfx.profiler.trace.tables.compilation import compilation
 from torchfx.profiler.trace.tables.copies import copies
 from torchfx.profiler.trace.tables.critical_path import critical_path
@@ -42,6 +43,7 @@ RELATIONS: Final[dict[str, Callable[[Trace], Table]]] = {
     "compile": compilation,
     "overlap": overlap,
     "critical_path": critical_path,
+    "collectives": collectives,
 }
 """What a query may name. A relation is only computed when the query names it."""
 
@@ -53,8 +55,8 @@ def sql(trace: Trace, query: str) -> Table:
 
     Args:
         query: names any of the relations events, ops, kernels, steps, idle, launches, copies, memory, modules, compile,
-            overlap, critical_path; their columns are those of the methods of the same name, of `events` those of
-            `trace.to_table()`.
+            overlap, critical_path, collectives; their columns are those of the methods of the same name, of `events`
+            those of `trace.to_table()`. A query that names none, such as "show tables", sees them all.
 
     Raises:
         ArgumentError: DuckDB doesn't understand the query.
@@ -66,9 +68,9 @@ def sql(trace: Trace, query: str) -> Table:
         raise TorchFXError("trace.sql needs DuckDB: pip install torchfx[sql]") from error
     connection = duckdb.connect(":memory:", config={"enable_external_access": "false"})
     try:
-        for name, table in RELATIONS.items():
-            if re.search(rf"\b{name}\b", query, re.IGNORECASE):
-                _create(connection, name, table(trace))
+        named = [name for name in RELATIONS if re.search(rf"\b{name}\b", query, re.IGNORECASE)]
+        for name in named or RELATIONS:
+            _create(connection, name, RELATIONS[name](trace))
         found = connection.execute(query)
         if found.description is None:
             return Table({})
