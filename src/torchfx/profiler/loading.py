@@ -33,6 +33,7 @@ from torchfx.profiler.trace.tables.module_times import module_times
 from torchfx.profiler.trace.tables.ops import ops
 from torchfx.profiler.trace.tables.overlap import overlap
 from torchfx.profiler.trace.tables.sql import sql
+from torchfx.profiler.trace.tables.stacks import stacks
 from torchfx.profiler.trace.tables.step_times import step_times
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class LoadedTrace(Trace):
     overlap = overlap
     critical_path = critical_path
     collectives = collectives
+    stacks = stacks
     arguments = arguments
     sql = sql
     to_table = event_table

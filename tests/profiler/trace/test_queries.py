@@ -529,3 +529,22 @@ def test_any_trace_answers_every_question(events):
     assert found.critical_path(in_order=True)["total_us"].sum() == pytest.approx(found.window.us, abs=1e-3)
     assert 0 <= found.derived(idle_time).total <= found.window.end - found.window.start
     assert len(found.to_table()) <= len(events)
+
+
+def test_stacks_add_up_to_the_time_of_their_calls(training):
+    host, device = training.stacks(), training.stacks("self_cuda_time_total")
+    assert host["time_us"].sum() == training.frames.self_time.sum() / 1000
+    assert device["time_us"].sum() == training.events.dur[training.links.work].sum() / 1000
+
+
+def test_a_stack_goes_from_the_outermost_call_to_the_kernel():
+    story = Story()
+    story.frame("train.py(3): main; odd", 0, 100)
+    story.op("aten::linear", 10, 50)
+    story.op("aten::mm", 15, 30)
+    story.kernel("gemm", 60, 20, launch_at=20)
+    story.kernel("lost", 90, 5)
+    rows = {row["stack"]: (row["calls"], row["time_us"]) for row in story.trace().stacks("device")}
+    assert rows == {"train.py(3): main, odd;aten::linear;aten::mm;cudaLaunchKernel;gemm": (1, 20.0), "lost": (1, 5.0)}
+    with pytest.raises(ArgumentError, match="metric must be one of host, device"):
+        story.trace().stacks("cuda")

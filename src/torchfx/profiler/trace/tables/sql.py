@@ -20,6 +20,7 @@ from torchfx.profiler.trace.tables.memory import memory
 from torchfx.profiler.trace.tables.module_times import module_times
 from torchfx.profiler.trace.tables.ops import ops
 from torchfx.profiler.trace.tables.overlap import overlap
+from torchfx.profiler.trace.tables.stacks import stacks
 from torchfx.profiler.trace.tables.step_times import step_times
 from torchfx.profiler.trace.tables.table import Table
 
@@ -44,6 +45,7 @@ RELATIONS: Final[dict[str, Callable[[Trace], Table]]] = {
     "overlap": overlap,
     "critical_path": critical_path,
     "collectives": collectives,
+    "stacks": stacks,
 }
 """What a query may name. A relation is only computed when the query names it."""
 
@@ -55,8 +57,8 @@ def sql(trace: Trace, query: str) -> Table:
 
     Args:
         query: names any of the relations events, ops, kernels, steps, idle, launches, copies, memory, modules, compile,
-            overlap, critical_path, collectives; their columns are those of the methods of the same name, of `events`
-            those of `trace.to_table()`. A query that names none, such as "show tables", sees them all.
+            overlap, critical_path, collectives, stacks; their columns are those of the methods of the same name,
+            of `events` those of `trace.to_table()`. A query that names none, such as "show tables", sees them all.
 
     Raises:
         ArgumentError: DuckDB doesn't understand the query.
