@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from torchfx.cli.app import app
 from torchfx.errors import ArgumentError, ArgumentTypeError, TorchFXError
-from torchfx.profiler.counters import Counts, Sync
+from torchfx.profiler.counters import CopyTotal, Counts, Sync
 from torchfx.profiler.gate import (
     FORMATS,
     Baseline,
@@ -44,7 +44,7 @@ CLEAN = replace(COUNTS, syncs=())
         ("operators__min", 3, True),
         ("operators__min", 4, False),
         ("aten::mm__eq", 2, True),
-        ("aten::conv2d__eq", 0, True),
+        ("aten::convolution__eq", 0, True),
         ("syncs__eq", 0, False),
     ],
 )
@@ -78,6 +78,74 @@ def test_what_was_not_counted_keeps_no_budget():
 def test_wrong_budgets_are_explained(name, limit, error, message):
     with pytest.raises(error, match=message):
         parse_budgets({name: limit})
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("aten::mmm__max", "no such operator, did you mean 'aten::mm'"),
+        ("aten::add.Tensor__eq", "counted without the overload, as 'aten::add'"),
+        ("aten::linear__eq", "made of other operators"),
+        ("profiler::_record_function_enter__eq", "computes nothing"),
+    ],
+)
+def test_an_operator_that_is_never_counted_is_no_budget(name, message):
+    with pytest.raises(ArgumentError, match=message):
+        gate("run", CLEAN, parse_budgets({name: 0}))
+
+
+def test_an_operator_of_a_library_that_is_not_loaded_is_doubted():
+    (warning,) = gate("run", CLEAN, parse_budgets({"somebodys::filter__max": 0})).warnings
+    assert "no operator of that name is known here" in warning
+
+
+@pytest.mark.parametrize(
+    ("name", "counts", "doubt"),
+    [
+        ("kernel_launches__max", CLEAN, "kernel_launches cannot occur here: no GPU was in use"),
+        ("syncs__eq", CLEAN, "syncs cannot occur here: no GPU was in use"),
+        ("copies_htod__eq", CLEAN, "copies_htod cannot occur here: no GPU was in use"),
+        ("graph_breaks__eq", replace(CLEAN, compiled_before=0), "graph_breaks cannot occur here: torch.compile"),
+        ("allocations__max", Counts(environment=HERE), "allocations: no operator ran at all"),
+        ("graph_breaks__eq", replace(CLEAN, notes=("graph_breaks: gave up on f",)), "graph_breaks: gave up on f"),
+    ],
+)
+def test_a_limit_that_nothing_could_exceed_is_warned_of(name, counts, doubt):
+    report = gate("run", counts, parse_budgets({name: 0}))
+    assert report.passed
+    assert len(report.warnings) == 1
+    assert report.warnings[0].startswith(doubt)
+    assert all(doubt in render(report, form) for form in ("text", "json", "github"))
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("kernel_launches__max", replace(CLEAN, environment={**HERE, "device": "NVIDIA H100"})),
+        ("graph_breaks__eq", replace(CLEAN, compiled_before=3)),
+        ("graph_breaks__eq", replace(CLEAN, compilations=1, compiled_before=0)),
+        ("allocations__max", CLEAN),
+        ("copies_htoh__max", CLEAN),
+    ],
+)
+def test_a_limit_that_could_have_been_exceeded_is_not_doubted(name, counts):
+    assert gate("run", counts, parse_budgets({name: 0})).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "evidence"),
+    [
+        ("aten::mm__max", ("2 train.py:12 in step",)),
+        ("operators__max", ("2 aten::mm train.py:12 in step", "1 aten::relu")),
+        ("copies_dtoh__max", ("1 DtoH 8 B (train.py:14 in step)",)),
+    ],
+)
+def test_a_failing_budget_names_the_lines(name, evidence):
+    lines = {"aten::mm": {"train.py:12 in step": 2}, "DtoH": {"train.py:14 in step": 1}}
+    copies = {"DtoH": CopyTotal(1, 8), "HtoD": CopyTotal(2, 8)}
+    counts = replace(COUNTS, lines=lines, copies=copies)
+    (failed,) = gate("run", counts, parse_budgets({name: 0})).failed
+    assert failed.evidence == evidence
 
 
 def test_checking_against_nothing_is_an_error():

@@ -5,7 +5,6 @@ import sys
 
 import pytest
 import torch
-import torch._dynamo  # pytester forgets what its runs import first, and PyTorch cannot be imported twice
 
 from torchfx.errors import ArgumentError
 
@@ -21,6 +20,12 @@ def step():
 """
 
 
+@pytest.fixture(autouse=True, scope="module")
+def compiler():
+    """Import the whole compiler: pytester forgets what its runs import first, and that cannot be imported twice."""
+    torch.compile(torch.sin, backend="eager")(torch.ones(1))
+
+
 @pytest.fixture
 def suite(pytester):
     """Run a test file in this process and return its outcome; pytest loads the plugin itself."""
@@ -28,7 +33,7 @@ def suite(pytester):
     def run(code, *arguments, pyproject=""):
         pytester.makepyprojecttoml(pyproject)
         pytester.makepyfile(STEP + code)
-        return pytester.runpytest_inprocess(*arguments)
+        return pytester.runpytest_inprocess("-W", "default", *arguments)
 
     return run
 
@@ -43,6 +48,57 @@ def test_step(profile_gate):
     outcome.assert_outcomes(passed=1)
 
 
+def test_limits_that_nothing_could_exceed_are_warned_of(suite):
+    outcome = suite("""
+def test_step(profile_gate):
+    with profile_gate(kernel_launches__max=12):
+        step()
+""")
+    outcome.assert_outcomes(passed=1)
+    outcome.stdout.fnmatch_lines(["*GateWarning: profile_gate: kernel_launches cannot occur here: no GPU was in use*"])
+
+
+def test_a_misspelt_operator_fails(suite):
+    outcome = suite("""
+def test_step(profile_gate):
+    with profile_gate({"aten::rellu__eq": 0}):
+        step()
+""")
+    outcome.assert_outcomes(failed=1)
+    outcome.stdout.fnmatch_lines(["*no such operator, did you mean 'aten::relu'*"])
+
+
+def test_named_budgets_are_those_of_the_table_and_the_common_ones(suite):
+    outcome = suite(
+        """
+def test_step(profile_gate):
+    with profile_gate("small", operators__max=20):
+        step()
+
+def test_more(profile_gate):
+    with profile_gate("small"):
+        step()
+
+def test_misspelt(profile_gate):
+    with profile_gate("smal"):
+        step()
+""",
+        pyproject="[tool.torchfx.budgets]\nallocations__max = 9\n[tool.torchfx.budgets.small]\noperators__max = 1\n",
+    )
+    outcome.assert_outcomes(passed=1, failed=2)
+    outcome.stdout.fnmatch_lines(["*1 of 2 limits not kept*", "*operators is *, allowed: at most 1*"])
+    outcome.stdout.fnmatch_lines(["*has no [[]tool.torchfx.budgets.smal[]], did you mean 'small'?*"])
+
+
+def test_budgets_of_another_type_are_refused(suite):
+    outcome = suite("""
+def test_step(profile_gate):
+    with profile_gate(["small"]):
+        step()
+""")
+    outcome.stdout.fnmatch_lines(["*budgets must be a dict or a table's name, got list*"])
+
+
 def test_exceeded_budgets_fail_with_what_exceeded_them(suite):
     outcome = suite("""
 def test_step(profile_gate):
@@ -51,7 +107,12 @@ def test_step(profile_gate):
 """)
     outcome.assert_outcomes(failed=1)
     outcome.stdout.fnmatch_lines(
-        ["*profile_gate: 2 of 2 limits not kept*", "*aten::relu is 1, allowed: exactly 0*", "*operators is *"]
+        [
+            "*profile_gate: 2 of 2 limits not kept*",
+            "*aten::relu is 1, allowed: exactly 0*",
+            "*1 test_exceeded_*.py:6 in step*",
+            "*operators is *",
+        ]
     )
 
 

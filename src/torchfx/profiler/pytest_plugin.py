@@ -10,6 +10,7 @@ pytest itself loads `_torchfx_pytest`, which comes here when the fixture is used
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
     from torchfx.profiler.counters import Counting
     from torchfx.profiler.gate import Budget, Report
 
-__all__ = ["ProfileGate"]
+__all__ = ["GateWarning", "ProfileGate"]
+
+
+class GateWarning(UserWarning):
+    """A limit was kept that nothing could have exceeded here."""
 
 
 class ProfileGate:
@@ -33,13 +38,18 @@ class ProfileGate:
 
     @contextmanager
     def __call__(
-        self, budgets: Mapping[str, int] | None = None, /, *, trace: bool | None = None, **more: int
+        self, budgets: Mapping[str, int] | str | None = None, /, *, trace: bool | None = None, **more: int
     ) -> Iterator[Counting]:
         """Count the block and check it; the budgets of `pyproject.toml` apply where none is given.
 
+        A limit that was kept because it could not be exceeded here (`syncs` without a GPU, graph breaks where nothing
+        was compiled) gives a `GateWarning`.
+
         Args:
-            budgets: `{"aten::mm__max": 4}`, for names that are no Python names; more: `syncs__eq=0`.
+            budgets: `{"aten::mm__max": 4}`, for names that are no Python names, or the name of a table in
+                `pyproject.toml`: "train" for `[tool.torchfx.budgets.train]`, with the common budgets.
             trace: as in `profiler.count`; None also traces where a budget needs it.
+            more: `syncs__eq=0`; they go before those of the table.
 
         Yields:
             the count, whose numbers are complete after the block.
@@ -49,10 +59,12 @@ class ProfileGate:
         """
         from torchfx.profiler.counters import count
 
-        allowed = self._budgets({**(budgets or {}), **more})
+        allowed = self._budgets(budgets, more)
         with count(trace=_trace_for(allowed) if trace is None else trace) as counting:
             yield counting
         report = self._check(counting, allowed)
+        for warning in report.warnings:
+            warnings.warn(f"profile_gate: {warning}", GateWarning, stacklevel=3)
         if not report.passed:
             failures = "\n".join(map(str, report.failed))
             pytest.fail(
@@ -79,13 +91,23 @@ class ProfileGate:
             pytest.fail(f"profile_gate: time ratio is {ratio}, allowed: at most {max_ratio}", False)
         return ratio.ratio
 
-    def _budgets(self, given: Mapping[str, int]) -> tuple[Budget, ...]:
-        from torchfx.errors import ArgumentError
+    def _budgets(self, given: Mapping[str, int] | str | None, more: Mapping[str, int]) -> tuple[Budget, ...]:
+        from torchfx.errors import ArgumentError, ArgumentTypeError
         from torchfx.profiler.gate import budgets_from, parse_budgets
         from torchfx.profiler.pyproject import find_pyproject
 
         path = find_pyproject(self._folder)
-        allowed = parse_budgets(given) if given else budgets_from(path) if path else ()
+        if isinstance(given, str):
+            if path is None:
+                raise ArgumentError(f"profile_gate({given!r}) needs a pyproject.toml in {self._folder} or above")
+            own = parse_budgets(more)
+            replaced = {(budget.metric, budget.comparison) for budget in own}
+            kept = [b for b in budgets_from(path, given) if (b.metric, b.comparison) not in replaced]
+            return (*kept, *own)
+        if not isinstance(given, Mapping | None):
+            raise ArgumentTypeError(f"budgets must be a dict or a table's name, got {type(given).__name__}")
+        wanted = {**(given or {}), **more}
+        allowed = parse_budgets(wanted) if wanted else budgets_from(path) if path else ()
         if not allowed:
             raise ArgumentError("profile_gate needs a budget, as syncs__eq=0; pyproject.toml has none to fall back on")
         return allowed

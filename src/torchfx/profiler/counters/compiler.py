@@ -18,11 +18,16 @@ from typing import Any
 from torchfx.profiler.counters.counts import Compilation, GraphBreak
 from torchfx.profiler.counters.program_line import line_text
 
-__all__ = ["Compiled", "CompilerMark", "breaks_in", "known_graph_breaks", "note_on_uncompiled"]
+__all__ = ["Compiled", "CompilerMark", "breaks_in", "known_compilations", "known_graph_breaks", "note_on_uncompiled"]
 
 _KEPT = 4096  # compilations PyTorch shall remember; its own limit, 64, is less than one large model needs
 _NO_REASON = "(this version of PyTorch records no reason)"
 _RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_(\d+)")  # the code after a graph break, and where it goes on
+
+
+def known_compilations() -> int:
+    """Return how many frames this process has compiled so far."""
+    return len(_compilations())
 
 
 def known_graph_breaks() -> int:

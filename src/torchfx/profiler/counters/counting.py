@@ -10,7 +10,7 @@ from types import MethodType, TracebackType
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from torchfx.errors import ArgumentTypeError, TorchFXError
-from torchfx.profiler.counters.compiler import Compiled, CompilerMark, breaks_in, note_on_uncompiled
+from torchfx.profiler.counters.compiler import Compiled, CompilerMark, breaks_in, known_compilations, note_on_uncompiled
 from torchfx.profiler.counters.counts import CopyTotal, Counts, Sync
 from torchfx.profiler.counters.dispatch_mode import OperatorMode
 from torchfx.profiler.counters.environment import environment
@@ -173,6 +173,7 @@ def _frozen(tally: Tally, mark: CompilerMark, traced: Traced | None, wish: bool 
         allocations=tally.allocations,
         allocated_bytes=tally.allocated_bytes,
         compilations=len(compiled.frames),
+        compiled_before=known_compilations() - len(compiled.frames),
         graph_breaks=(*compiled.graph_breaks, *breaks_in(traced.resumed if traced else (), compiled.frames)),
         recompiles=compiled.recompiles,
         kernel_launches=traced.kernel_launches if traced else None if uses_device else 0,

@@ -78,6 +78,7 @@ class Counts:
         allocations, allocated_bytes: storages of tensors that operators returned, in bytes. Scratch memory inside an
             operator and memory that compiled code takes for itself are not among them.
         compilations, graph_breaks, recompiles: what `torch.compile` did during the count.
+        compiled_before: what it had compiled before; None where that is not known.
         kernel_launches: launches on CUDA and ROCm devices; None where they could not be counted, `notes` says why.
         dispatches: operators that Python called itself; None unless traced.
         notes: what limits these numbers. A number that is not known, as in counts read off a trace, is None.
@@ -96,6 +97,7 @@ class Counts:
     allocations: int | None = 0
     allocated_bytes: int | None = 0
     compilations: int = 0
+    compiled_before: int | None = None
     graph_breaks: tuple[GraphBreak, ...] = ()
     recompiles: tuple[Compilation, ...] = ()
     kernel_launches: int | None = 0

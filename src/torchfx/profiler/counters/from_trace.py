@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchfx.profiler.counters.call_tree import facts_in
-from torchfx.profiler.counters.compiler import Compiled, breaks_in, note_on_uncompiled
+from torchfx.profiler.counters.compiler import Compiled, breaks_in, known_compilations, note_on_uncompiled
 from torchfx.profiler.counters.counts import CopyTotal, Counts, Sync
 from torchfx.profiler.counters.environment import environment
 from torchfx.profiler.counters.recording import nested_regions
@@ -132,6 +132,7 @@ def _compiler(windows: Sequence[Recorded]) -> dict[str, Any]:
     met = [found for window in windows for found in window.compiled.graph_breaks]
     return {
         "compilations": len(frames),
+        "compiled_before": known_compilations() - len(frames),
         "graph_breaks": (*met, *breaks_in(regions, frames)),
         "recompiles": tuple(found for window in windows for found in window.compiled.recompiles),
     }

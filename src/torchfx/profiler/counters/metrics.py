@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import SequenceMatcher, get_close_matches
 
 from torchfx.errors import ArgumentError
 
-__all__ = ["COPY_KINDS", "DEVICE_METRICS", "METRICS", "check_name", "did_you_mean"]
+__all__ = ["COMPILER_METRICS", "COPY_KINDS", "DEVICE_METRICS", "METRICS", "check_name", "closest", "did_you_mean"]
 
 COPY_KINDS = ("HtoD", "DtoH", "DtoD", "HtoH")  # Kineto's names; H is the host, D any accelerator
 
@@ -32,6 +32,7 @@ METRICS = {
 DEVICE_METRICS = frozenset(
     {"kernel_launches", "syncs"} | {f"{what}_{kind.lower()}" for what in ("copies", "bytes") for kind in COPY_KINDS[:3]}
 )
+COMPILER_METRICS = frozenset({"compilations", "graph_breaks", "recompiles"})  # and what needs torch.compile
 
 
 def check_name(name: str) -> None:
@@ -46,16 +47,19 @@ def check_name(name: str) -> None:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return `, did you mean 'x'?`, or the list of known names when none is close.
+    """Return `, did you mean 'x'?`, or the list of known names when none is close."""
+    known = list(known)
+    best = closest(name, known)
+    return f", did you mean {best!r}?" if best else f"; known are {', '.join(known)}."
+
+
+def closest(name: str, known: Collection[str]) -> str | None:
+    """Return the name that a misspelt or abbreviated one probably meant.
 
     An abbreviation shares its beginning with what it stands for, so that counts before the letters in common.
 
-    >>> did_you_mean("ops", METRICS), did_you_mean("launches", METRICS)
-    (", did you mean 'operators'?", ", did you mean 'kernel_launches'?")
+    >>> closest("ops", METRICS), closest("launches", METRICS), closest("zzz", METRICS)
+    ('operators', 'kernel_launches', None)
     """
-    known = list(known)
-    close = get_close_matches(name, known, n=len(known), cutoff=0.5)
-    if not close:
-        return f"; known are {', '.join(known)}."
-    best = max(close, key=lambda word: (word[:2] == name[:2], SequenceMatcher(a=word, b=name).ratio()))
-    return f", did you mean {best!r}?"
+    close = get_close_matches(name, known, n=len(known) or 1, cutoff=0.5)
+    return max(close, key=lambda word: (word[:2] == name[:2], SequenceMatcher(a=word, b=name).ratio()), default=None)

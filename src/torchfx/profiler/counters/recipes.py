@@ -1,4 +1,4 @@
-"""Which operators are only recipes made of others, judged by what a trace tells of a call.
+"""Which operators are only recipes made of others, and so are never counted themselves.
 
 A trace has names without overloads. Where the overloads of a name differ, what the call itself called decides.
 """
@@ -10,9 +10,10 @@ from functools import cache
 
 import torch
 
+from torchfx.profiler.counters.metrics import closest
 from torchfx.profiler.counters.operators import SILENT, is_native
 
-__all__ = ["is_recipe"]
+__all__ = ["is_known", "is_recipe", "why_never_counted"]
 
 _RECIPE_IF_IT_CALLS = {
     "aten::max": "aten::maximum",
@@ -48,13 +49,50 @@ def is_recipe(name: str, overload: str, called: Iterable[str]) -> bool:
     return kinds == {True}
 
 
-@cache
-def _overloads() -> dict[str, dict[str, None]]:
+def why_never_counted(name: str) -> str | None:
+    """Return why no count can hold calls of an operator of this name, or None where one can.
+
+    None also for one of a library that this process has not loaded (`is_known`).
+
+    >>> why_never_counted("aten::mm"), why_never_counted("somebodys::filter")
+    (None, None)
+    >>> why_never_counted("aten::addmmm")
+    "there is no such operator, did you mean 'aten::addmm'?"
+    >>> why_never_counted("aten::add.Tensor")
+    "calls are counted without the overload, as 'aten::add'"
+    >>> why_never_counted("aten::linear")
+    'it is made of other operators, and those are counted'
+    """
+    namespace = name.partition("::")[0]
+    known = _registered()
+    if name not in known:
+        if (base := name.partition(".")[0]) in known:
+            return f"calls are counted without the overload, as {base!r}"
+        siblings = [other for other in known if other.startswith(f"{namespace}::")]
+        meant = closest(name, siblings)
+        hint = f", did you mean {meant!r}?" if meant else ""
+        return f"there is no such operator{hint}" if siblings else None
+    if namespace in SILENT:
+        return "it computes nothing, and is not counted"
+    recipe = not is_native(namespace) and _kinds(name) == {True}
+    return "it is made of other operators, and those are counted" if recipe else None
+
+
+def is_known(name: str) -> bool:
+    """Return whether this process has loaded an operator of this name."""
+    return name in _registered()
+
+
+def _registered() -> dict[str, dict[str, None]]:
+    """Return the overloads of every operator that there is now; a library adds its own when it is loaded."""
     found: dict[str, dict[str, None]] = {}
     for name in torch._C._dispatch_get_all_op_names():
         base, _, overload = name.partition(".")
         found.setdefault(base, {})[overload] = None
     return found
+
+
+_overloads = cache(_registered)
 
 
 @cache

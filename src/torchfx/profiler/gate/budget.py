@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.profiler.counters.counts import Counts
-from torchfx.profiler.counters.metrics import check_name, did_you_mean
+from torchfx.profiler.counters.metrics import COMPILER_METRICS, DEVICE_METRICS, check_name, did_you_mean
 from torchfx.profiler.counters.table import few
 
-__all__ = ["Budget", "Check", "check", "parse_budget", "parse_budgets", "why_unknown"]
+__all__ = ["Budget", "Check", "check", "doubts", "parse_budget", "parse_budgets", "why_unknown"]
 
 COMPARISONS = {"eq": operator.eq, "max": operator.le, "min": operator.ge}
 _WORDS = {"eq": "exactly", "max": "at most", "min": "at least"}
@@ -89,14 +90,50 @@ def parse_budget(name: str, limit: object) -> Budget:
 def check(budget: Budget, counts: Counts) -> Check:
     """Compare one budget with counts.
 
+    Raises:
+        ArgumentError: for an operator that no count can hold, such as a misspelt one.
+
     >>> print(check(Budget("operators", "max", 1), Counts(operators={"aten::mm": 2})))
     operators is 2, allowed: at most 1
         2 aten::mm
     """
     actual = counts[budget.metric]
+    if "::" in budget.metric and not actual and (why := _why_never_counted(budget.metric)):
+        raise ArgumentError(f"a budget on {budget.metric!r} decides nothing: {why}")
     passed = actual is not None and bool(COMPARISONS[budget.comparison](actual, budget.limit))
     rule = f"{_WORDS[budget.comparison]} {budget.limit}"
     return Check(budget.metric, rule, actual, passed, () if passed else _evidence(budget.metric, actual, counts))
+
+
+def doubts(budget: Budget, counts: Counts) -> Iterator[str]:
+    """Yield why a budget that was kept may say nothing about the program.
+
+    >>> list(doubts(Budget("syncs", "eq", 0), Counts(operators={"aten::mm": 1}, environment={"device": "cpu"})))
+    ['syncs cannot occur here: no GPU was in use']
+    """
+    metric = budget.metric
+    if not counts[metric]:
+        if not counts.operators:
+            yield f"{metric}: no operator ran at all; work in other threads or processes is not counted"
+        elif metric in DEVICE_METRICS and counts.environment.get("device") == "cpu":
+            yield f"{metric} cannot occur here: no GPU was in use"
+        elif metric in COMPILER_METRICS and counts.compilations == counts.compiled_before == 0:
+            yield f"{metric} cannot occur here: torch.compile has compiled nothing in this process"
+        elif "::" in metric and not _is_known(metric):
+            yield f"{metric}: none was called, and no operator of that name is known here"
+    yield from (note for note in counts.notes if re.match(rf"{metric}\b|[\w, ]*\b{metric}\b[\w, ]*:", note))
+
+
+def _why_never_counted(operator: str) -> str | None:
+    from torchfx.profiler.counters.recipes import why_never_counted  # PyTorch knows the names; other budgets need none
+
+    return why_never_counted(operator)
+
+
+def _is_known(operator: str) -> bool:
+    from torchfx.profiler.counters.recipes import is_known
+
+    return is_known(operator)
 
 
 def why_unknown(metric: str, counts: Counts) -> tuple[str, ...]:

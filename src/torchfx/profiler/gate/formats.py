@@ -22,6 +22,7 @@ def _text(report: Report) -> str:
     lines = [f"{'ok  ' if check.passed else 'FAIL'}  {check}" for check in shown]
     kept = [check.baseline for check in report.checks if check.passed and check.baseline]
     lines += [f"ok    {len(kept)} numbers are no larger than in {kept[0]}"] if kept else []
+    lines += [f"WARN  {warning}" for warning in report.warnings]
     lines += [f"note  {remark}" for remark in report.remarks]
     count = len(report.checks)
     end = f"all {count} limits kept" if report.passed else f"{len(report.failed)} of {count} limits not kept"
@@ -53,6 +54,7 @@ def _github(report: Report) -> str:
     for check in report.failed:
         title = f"{report.run} {check.metric}"
         lines.append(f"::error title={_escaped(title, ':,')}::{_escaped(str(check))}")
+    lines += [f"::warning::{_escaped(warning)}" for warning in report.warnings]
     lines += [f"::notice::{_escaped(remark)}" for remark in report.remarks]
     return "\n".join([*lines, _text(report).rpartition("\n")[2]])
 

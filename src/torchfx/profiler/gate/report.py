@@ -9,18 +9,19 @@ from typing import Any
 from torchfx.errors import ArgumentError
 from torchfx.profiler.counters.counts import Counts
 from torchfx.profiler.gate.baseline import Baseline
-from torchfx.profiler.gate.budget import Budget, Check, check
+from torchfx.profiler.gate.budget import Budget, Check, check, doubts
 
 __all__ = ["Report", "gate"]
 
 
 @dataclass(frozen=True)
 class Report:
-    """All checks of one run, and remarks that decide nothing."""
+    """All checks of one run; `warnings` say which limits were kept without saying anything, remarks decide nothing."""
 
     run: str
     checks: tuple[Check, ...]
     remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -44,14 +45,15 @@ class Report:
             }
             for check in self.checks
         ]
-        return {"schema": 1, "run": self.run, "passed": self.passed, "checks": checks, "remarks": list(self.remarks)}
+        said = {"warnings": list(self.warnings), "remarks": list(self.remarks)}
+        return {"schema": 1, "run": self.run, "passed": self.passed, "checks": checks, **said}
 
 
 def gate(run: str, counts: Counts, budgets: Sequence[Budget] = (), baseline: Baseline | None = None) -> Report:
     """Check counts.
 
     Raises:
-        ArgumentError: if there is nothing to check them against.
+        ArgumentError: if there is nothing to check them against, or a budget names an operator that is never counted.
         EnvironmentMismatch: if the baseline is from another environment.
 
     >>> gate("run", Counts(), [Budget("syncs", "eq", 0)]).passed
@@ -63,8 +65,10 @@ def gate(run: str, counts: Counts, budgets: Sequence[Budget] = (), baseline: Bas
             "`syncs__eq = 0`), or keep a baseline with --update"
         )
     checks = tuple(check(budget, counts) for budget in budgets)
+    kept = [budget for budget, done in zip(budgets, checks, strict=True) if done.passed]
+    warnings = tuple(dict.fromkeys(doubt for budget in kept for doubt in doubts(budget, counts)))
     remarks: tuple[str, ...] = ()
     if baseline is not None:
         checks += baseline.checks(counts)
         remarks = tuple(f"fewer than in the baseline, --update keeps it: {text}" for text in baseline.improved(counts))
-    return Report(run, checks, remarks)
+    return Report(run, checks, remarks, warnings)
