@@ -17,6 +17,7 @@ __all__ = [
     "OPTIMIZER_STEP",
     "PYTORCHS_OWN",
     "STEP",
+    "WITHOUT_FOREACH",
     "ZERO_GRAD",
     "step_number",
 ]
@@ -37,6 +38,9 @@ def step_number(name: str) -> int | None:
 
 OPTIMIZER: Final = Meaning(r"Optimizer\.", *CALLED)
 OPTIMIZER_STEP: Final = Meaning(r"Optimizer\.step#", *CALLED)
+WITHOUT_FOREACH: Final = Meaning(r"Optimizer\.step#(LBFGS|SparseAdam)\.", *CALLED)
+"""Optimizers of PyTorch that have neither a fused nor a foreach implementation."""
+
 ZERO_GRAD: Final = Meaning(r"Optimizer\.zero_grad#", *CALLED)
 
 DATALOADER: Final = Meaning(r"enumerate\((DataLoader|DataPipe|IterDataPipe|MapDataPipe)[^)]*\)#?", _A)

@@ -9,7 +9,19 @@ from typing import Final
 
 from torchfx.profiler.trace.meaning.kinds import Kind, Meaning
 
-__all__ = ["MODULE", "MODULE_PREFIX", "PROFILER", "own_frame", "short_frame"]
+__all__ = [
+    "CAPTURE_CALL",
+    "COLLECTING",
+    "FORMATTING",
+    "MODULE",
+    "MODULE_PREFIX",
+    "PRINTING",
+    "PROFILER",
+    "RECOMPUTING_FRAME",
+    "SINGLE_TENSOR_UPDATE",
+    "own_frame",
+    "short_frame",
+]
 
 MODULE_PREFIX: Final = "nn.Module: "
 MODULE: Final = Meaning(r"nn\.Module: ", Kind.PYTHON)
@@ -17,6 +29,31 @@ MODULE: Final = Meaning(r"nn\.Module: ", Kind.PYTHON)
 
 PROFILER: Final = Meaning(r"(.*[/\\])?torch[/\\](autograd|profiler)[/\\].*profiler\.py", Kind.PYTHON)
 """The profiler itself."""
+
+RECOMPUTING_FRAME: Final = Meaning(r".*checkpoint\.py\(\d+\): (recompute_fn|_run_fn_with_dynamo_disabled)", Kind.PYTHON)
+"""Activation checkpointing computes a part of the forward pass again."""
+
+COLLECTING: Final = Meaning(
+    r"<built-in (method|function) collect of module|<built-in function collect>|gc\.py.*collect", Kind.PYTHON
+)
+"""A call of `gc.collect()`."""
+
+FORMATTING: Final = Meaning(r"(.*[/\\])?torch[/\\]_tensor_str\.py", Kind.PYTHON)
+"""A tensor is turned into text."""
+
+PRINTING: Final = FORMATTING | Meaning(r".*(<built-in function print>|logging/__init__\.py)", Kind.PYTHON)
+"""Something is printed or logged."""
+
+SINGLE_TENSOR_UPDATE: Final = Meaning(r".*\b_single_tensor_\w+", Kind.PYTHON)
+"""An optimizer of PyTorch goes through its parameters one by one."""
+
+CAPTURE_CALL: Final = Meaning(
+    r".*torch[/\\]cuda[/\\]graphs\.py.*: (capture_begin|capture_end)|<built-in method capture_(begin|end) of"
+    r"|.*\.py(\(\d+\)|:\d+): _?(capture|warmup_and_capture|make_graphed)\w*$",
+    Kind.PYTHON,
+)
+"""Code that records a CUDA graph: PyTorch's own calls, and the functions of programs and inference servers that are
+named so."""
 
 _FRAME: Final = re.compile(r"(?P<file>[^<>]+\.py)(\(\d+\)|:\d+)")
 _LIBRARIES: Final = re.compile(
