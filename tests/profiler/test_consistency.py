@@ -1,0 +1,35 @@
+"""Reports on random programs: shares within the window, parts that make it up, no two sentences that disagree."""
+
+import json
+
+from hypothesis import HealthCheck, given, settings
+from typer.testing import CliRunner
+
+from profiler.consistency import contradictions
+from profiler.random_stories import build, stories
+from torchfx.cli.app import app
+from torchfx.profiler.present.formats import FORMATS
+
+suppressed = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
+
+
+def explained(story, folder, form="json"):
+    path = story.write(folder / "trace.json")
+    ran = CliRunner().invoke(app, ["explain", str(path), "--format", form, "-v"])
+    assert ran.exit_code == 0, (ran.output, ran.exception)
+    return ran.stdout
+
+
+@settings(suppress_health_check=suppressed)
+@given(stories)
+def test_no_report_contradicts_itself(tmp_path, recipe):
+    found = contradictions(json.loads(explained(build(recipe), tmp_path)))
+    assert not found, "\n".join(found)
+
+
+@settings(suppress_health_check=suppressed)
+@given(stories)
+def test_the_same_trace_gets_the_same_report_in_every_format(tmp_path, recipe):
+    story = build(recipe)
+    for form in FORMATS:
+        assert explained(story, tmp_path, form) == explained(story, tmp_path, form)
