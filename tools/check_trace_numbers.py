@@ -22,7 +22,7 @@ from typing import Any
 
 from torchfx.errors import TraceError
 from torchfx.profiler import load
-from torchfx.profiler.report import describe
+from torchfx.profiler.analysis.report import describe
 from torchfx.profiler.rules.diagnose import diagnose
 
 TOLERANCE = 1e-4
@@ -108,7 +108,7 @@ def reported_numbers(path: Path) -> dict[str, float]:
     """Return the same numbers as the report has them; devices must not overlap for times to be comparable."""
     trace = load(path)
     report = describe(trace, diagnose(trace, rules=()), ())
-    found = {"events": report["trace"]["events"]}
+    found = {"events": report.trace.events}
     for name in (
         "span",
         "busy",
@@ -119,12 +119,12 @@ def reported_numbers(path: Path) -> dict[str, float]:
         "memcpy",
         "exposed_memcpy",
     ):
-        found[f"{name}_us"] = sum(gpu[f"{name}_us"] for gpu in report["gpu"])
-    found |= {name: sum(gpu[name] for gpu in report["gpu"]) for name in ("kernels", "streams")}
-    launches, steps = report["launches"], report["window"]["steps"] if not report["window"]["inferred"] else []
-    found |= {"launches": launches["count"], "launches_without_kernel": launches["without_kernel"]}
-    found |= {"kernels_without_launch": launches["kernels_without_launch"]}
-    found |= {"steps": len(steps), "steps_us": sum(step["duration_us"] for step in steps)}
+        found[f"{name}_us"] = sum(getattr(gpu, f"{name}_us") for gpu in report.gpu)
+    found |= {name: sum(getattr(gpu, name) for gpu in report.gpu) for name in ("kernels", "streams")}
+    launches, steps = report.launches, report.window.steps if not report.window.inferred else ()
+    found |= {"launches": launches.count, "launches_without_kernel": launches.without_kernel}
+    found |= {"kernels_without_launch": launches.kernels_without_launch}
+    found |= {"steps": len(steps), "steps_us": sum(step.duration_us for step in steps)}
     return found
 
 

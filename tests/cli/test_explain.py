@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from profiler.analysis.programs import computing, training
 from profiler.ranks.jobs import write_job
-from profiler.report.programs import computing, training
-from torchfx.profiler.report import FORMATS
+from torchfx.profiler.present.formats import FORMATS
 from torchfx.profiler.rules.catalogue import all_rules
 
 HEAVY = ("torch", "rich", "scipy", "pandas", "matplotlib", "soundfile", "asyncio", "unittest", "numpy.testing")
@@ -82,7 +82,7 @@ print([name for name in {HEAVY!r} if name in names], file=sys.stderr)
     [
         (["--select", "B9,dataloder-wait"], "'dataloder-wait'; nearest: B9 dataloader-wait"),
         (["--ignore", "B99"], "no rule or family is called 'B99'"),
-        (["--format", "yaml"], "--format must be one of text, json, markdown, html-fragment, sarif, junit"),
+        (["--format", "yaml"], "--format must be one of text, json, markdown, html, sarif, junit, github"),
         (["--fail-on", "worst"], "--fail-on must be one of info, low, medium, high"),
         (["--steps", "soon"], "soon"),
         (["--steps", "90"], "90"),

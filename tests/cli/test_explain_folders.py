@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from profiler.analysis.programs import computing, training
 from profiler.ranks.jobs import rank_story
-from profiler.report.programs import computing, training
 
 
 def explain(folder):

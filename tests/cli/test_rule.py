@@ -7,6 +7,8 @@ import msgspec
 import pytest
 
 from torchfx.cli.rule import run
+from torchfx.profiler.present.formats import FORMATS
+from torchfx.profiler.present.markdown import escaped
 from torchfx.profiler.rules.catalogue import all_rules
 
 
@@ -40,12 +42,24 @@ def test_every_rule_is_printed_and_its_tables_are_toml(capsys, rule):
     rules = msgspec.toml.decode(tables.encode())["tool"]["torchfx"]["rules"]
     assert rules["ignore"] == [rule.code]
     assert rules.get(rule.slug, {}) == rule.thresholds
-    assert shown(capsys, rule.code, "markdown").startswith(f"# {rule.code} {rule.slug}\n\n{rule.title}")
+    assert shown(capsys, rule.code, "markdown").startswith(f"### {rule.code} {rule.slug}\n\n{escaped(rule.title)}")
 
 
 def test_markdown_list_is_tables(capsys):
     out = shown(capsys, form="markdown")
     assert "| B9 | dataloader-wait | The program waits for its next batch. |" in out
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_format(capsys, form):
+    assert "dataloader-wait" in shown(capsys, "B9", form) or form in ("junit", "sarif")
+    assert shown(capsys, None, form)
+
+
+def test_json_has_the_documentation(capsys):
+    found = msgspec.json.decode(shown(capsys, "B9", "json"))
+    assert (found["schema"], found["code"], found["thresholds"]) == (1, "B9", {"share": 0.05})
+    assert len(msgspec.json.decode(shown(capsys, None, "json"))["rules"]) == len(all_rules())
 
 
 @pytest.mark.parametrize(
@@ -64,8 +78,8 @@ def test_an_unknown_rule(capsys, label, words):
 
 
 def test_an_unknown_format(capsys):
-    assert run(None, "json") == 2
-    assert "--format must be one of text, markdown" in capsys.readouterr().err
+    assert run(None, "yaml") == 2
+    assert "--format must be one of text, json, markdown" in capsys.readouterr().err
 
 
 def test_no_torch_is_loaded():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from profiler.report.programs import computing, training
+from profiler.analysis.programs import computing, training
 from torchfx import profiler
 from torchfx.profiler import reading_back
 from torchfx.profiler.reading_back import read_back

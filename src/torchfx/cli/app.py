@@ -14,6 +14,8 @@ import typer
 
 __all__ = ["app"]
 
+_FORMATS = "text, json, markdown, html, sarif, junit or github."
+
 app = typer.Typer(
     name="torchfx",
     no_args_is_help=True,
@@ -247,17 +249,15 @@ def profile(
 
 @app.command()
 def explain(
-    trace: Annotated[
-        str,
-        typer.Argument(metavar="TRACE", help="A file (gzip or not), - for stdin, or a folder."),
+    traces: Annotated[
+        list[str],
+        typer.Argument(metavar="TRACE...", help="Files (gzip or not), - for stdin, or folders."),
     ],
     select: Annotated[
         list[str] | None, typer.Option("--select", metavar="CODES", help="Only these rules or families: B9,C.")
     ] = None,
     ignore: Annotated[list[str] | None, typer.Option("--ignore", metavar="CODES", help="Not these.")] = None,
-    form: Annotated[
-        str, typer.Option("--format", help="text, json, markdown, html-fragment, sarif or junit.")
-    ] = "text",
+    form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "text",
     fail_on: Annotated[
         str | None,
         typer.Option("--fail-on", metavar="SEVERITY", help="Exit 1 for findings from: info, low, medium, high."),
@@ -269,21 +269,22 @@ def explain(
     """Read a trace of torch.profiler and say what is slow, why, and what to do about it.
 
     A folder is that of a run, or holds the traces of several ranks, which are
-    read as one job. The tables tool.torchfx.rules in pyproject.toml may select
-    and ignore rules and set their thresholds. Exit status 1: findings as severe
-    as --fail-on; 2: misuse; 3: the trace cannot be read.
+    read as one job; several TRACEs are explained one after another. The tables
+    tool.torchfx.rules in pyproject.toml may select and ignore rules and set
+    their thresholds. Exit status 1: findings as severe as --fail-on; 2: misuse;
+    3: a trace cannot be read.
     """
     _start_at_once()
     from torchfx.cli import explain as command
 
     request = command.Request(tuple(select or ()), tuple(ignore or ()), form, fail_on, verbose, steps, output)
-    raise typer.Exit(command.run(trace, request))
+    raise typer.Exit(command.run(traces, request))
 
 
 @app.command()
 def rule(
     code: Annotated[str | None, typer.Argument(metavar="[CODE]", help="Such as B9 or dataloader-wait.")] = None,
-    form: Annotated[str, typer.Option("--format", help="text or markdown.")] = "text",
+    form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "text",
 ) -> None:
     """List the rules of `torchfx explain`, or tell what one sees, what that costs and how to fix it."""
     _start_at_once()

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from torchfx.cli.streams import answer, complain, patience, say, shows_colour, shows_unicode, width, write_file
 from torchfx.cli.traces import trace_in
 from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
+from torchfx.profiler.analysis.report import Report, describe
 from torchfx.profiler.loading import load
+from torchfx.profiler.present.document import Document, Findings
+from torchfx.profiler.present.explanation import explanation
+from torchfx.profiler.present.formats import check_format, render
+from torchfx.profiler.present.options import Options
+from torchfx.profiler.present.style import IN_A_FILE, Style
 from torchfx.profiler.pyproject import find_pyproject
-from torchfx.profiler.report import FORMATS, Style, describe, render
 from torchfx.profiler.rules.diagnose import diagnose
 from torchfx.profiler.rules.finding import SEVERITIES
 from torchfx.profiler.rules.settings import Settings, chosen, settings_from
@@ -36,51 +42,54 @@ class Request:
     output: Path | None = None
 
 
-def run(trace: str, request: Request) -> int:
-    """Explain a trace; return 0, 1 for findings as severe as --fail-on, 2 for misuse, 3 for what cannot be read."""
-    if request.form not in FORMATS:
-        return complain(f"--format must be one of {', '.join(FORMATS)}, got {request.form!r}", 2)
+def run(traces: Sequence[str], request: Request) -> int:
+    """Explain traces; return 0, 1 for findings as severe as --fail-on, 2 for misuse, 3 for what cannot be read."""
     if request.fail_on is not None and request.fail_on not in SEVERITIES:
         return complain(f"--fail-on must be one of {', '.join(SEVERITIES)}, got {request.fail_on!r}", 2)
     try:
-        report = _report(trace, request)
-        text = render(
-            report,
-            request.form,
-            style=_style(request),
-            verbose=request.verbose,
-            fail_on=request.fail_on or "medium",
-        )
+        check_format(request.form)
+        documents = [_document(trace, request, alone=len(traces) == 1) for trace in traces]
     except (ArgumentError, ArgumentTypeError) as error:
         return complain(error, 2)
     except TraceError as error:
         return complain(error, 3)
     except OSError as error:
-        return complain(f"cannot read {error.filename or trace}: {error.strerror or error}", 3)
+        return complain(f"cannot read {error.filename or ', '.join(traces)}: {error.strerror or error}", 3)
+    text = render(documents, request.form, Options(_style(request), request.verbose, request.fail_on or "medium"))
     try:
         answer(text) if request.output is None else write_file(request.output, text)
     except OSError as error:
         return complain(f"cannot write {request.output or 'to stdout'}: {error.strerror or error}", 3)
-    return _status(report, request.fail_on)
+    return _status(documents, request.fail_on)
 
 
-def _report(trace: str, request: Request) -> dict[str, Any]:
+def _document(trace: str, request: Request, *, alone: bool) -> Document:
     settings = _settings(request)
-    rules = chosen(settings)
     path = trace_in(trace, "explaining")
     with patience(f"reading {trace}"):
         if path is None:
-            return _job_report(trace, request, settings)
-        loaded = load(path, steps=request.steps)
-        diagnosis = diagnose(loaded, rules=rules, thresholds=settings.thresholds)
-        asked = tuple(rule.code for rule in rules if rule.on == "trace")
-        name = Path(trace).resolve().name if path != trace and Path(path).name in RECORDED else ""
-        return describe(loaded, diagnosis, asked, name)
+            return _job(trace, request, settings)
+        return explanation(_report(path, _name(trace, path, alone), request, settings))
 
 
-def _job_report(folder: str, request: Request, settings: Settings) -> dict[str, Any]:
-    from torchfx.profiler.ranks.job import load_job
-    from torchfx.profiler.report.job import describe_job
+def _name(given: str, path: str, alone: bool) -> str:
+    """What to call a trace: its file's name ("") if it stands alone, else as it was given; a run by its folder."""
+    if path != given and Path(path).name in RECORDED:
+        return Path(given).resolve().name
+    return "" if alone else given
+
+
+def _report(path: str, name: str, request: Request, settings: Settings) -> Report:
+    rules = chosen(settings)
+    loaded = load(path, steps=request.steps)
+    diagnosis = diagnose(loaded, rules=rules, thresholds=settings.thresholds)
+    return describe(loaded, diagnosis, tuple(rule.code for rule in rules if rule.on == "trace"), name)
+
+
+def _job(folder: str, request: Request, settings: Settings) -> Document:
+    from torchfx.profiler.analysis.job import describe_job
+    from torchfx.profiler.present.job_explanation import job_explanation
+    from torchfx.profiler.ranks.loading import load_job
 
     if request.steps is not None:
         raise ArgumentError(f"--steps chooses steps of one trace, and {folder} has those of several ranks")
@@ -89,7 +98,7 @@ def _job_report(folder: str, request: Request, settings: Settings) -> dict[str, 
     if not job.numbered:
         say(f"nothing tells the ranks of the traces in {folder}: if they are not of one program, explain one at a time")
     asked = tuple(rule.code for rule in rules)
-    return describe_job(job, job.diagnose(asked) if asked else (), asked)
+    return job_explanation(describe_job(job, job.diagnose(asked) if asked else (), asked))
 
 
 def _settings(request: Request) -> Settings:
@@ -105,12 +114,13 @@ def _split(labels: tuple[str, ...]) -> tuple[str, ...]:
 
 def _style(request: Request) -> Style:
     if request.output is not None:
-        return Style(width=100, unicode=True)
+        return IN_A_FILE
     return Style(width(), shows_colour(sys.stdout), shows_unicode(sys.stdout))
 
 
-def _status(report: dict[str, Any], fail_on: str | None) -> int:
+def _status(documents: Sequence[Document], fail_on: str | None) -> int:
     if fail_on is None:
         return 0
     serious = SEVERITIES[SEVERITIES.index(fail_on) :]
-    return int(any(finding["severity"] in serious for finding in report["findings"]))
+    findings = [block for document in documents for block in document.blocks if isinstance(block, Findings)]
+    return int(any(item.severity in serious for block in findings for item in block.items))

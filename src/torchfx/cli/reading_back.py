@@ -52,8 +52,8 @@ class Reader:
 
 def main() -> None:
     """Be the other process: the request is the first argument, the answer goes to stdout."""
+    from torchfx.profiler.present.style import Style
     from torchfx.profiler.reading_back import read_back
-    from torchfx.profiler.report import Style
 
     folder, directory, *style = json.loads(sys.argv[1])
     explanation = read_back(Path(folder), Path(directory), Style(*style))

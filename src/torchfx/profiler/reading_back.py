@@ -11,17 +11,20 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from torchfx.errors import TorchFXError
+from torchfx.profiler.analysis.report import Report, describe
 from torchfx.profiler.capture.folder import add_file, rank_of
 from torchfx.profiler.loading import load
+from torchfx.profiler.present.explanation import digest, explanation
+from torchfx.profiler.present.formats import render
+from torchfx.profiler.present.options import Options
+from torchfx.profiler.present.style import IN_A_FILE, PLAIN, Style
 from torchfx.profiler.pyproject import find_pyproject
 from torchfx.profiler.ranks.folder import later_windows
-from torchfx.profiler.report import PLAIN, Style, describe, render
-from torchfx.profiler.report.digest import digest
 from torchfx.profiler.rules.diagnose import diagnose
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.settings import chosen, settings_from
@@ -31,8 +34,6 @@ __all__ = ["LARGEST", "Explanation", "read_back"]
 
 LARGEST: Final = 50_000_000
 """Bytes of compressed traces that are read: some 3 million events, which takes 10 s."""
-
-_FILE: Final = Style(width=100, unicode=True)
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Explanation:
 @dataclass(frozen=True)
 class _Window:
     file: str
-    report: dict[str, Any]
+    report: Report
     findings: tuple[Finding, ...]
 
 
@@ -66,8 +67,9 @@ def read_back(folder: Path, directory: Path, style: Style = PLAIN) -> Explanatio
         if not windows:
             return Explanation(f"The trace is large; {command} reads it and says what is wrong.")
         said = (folder / "report.txt").read_text(encoding="utf-8")
-        add_file(folder / "report.txt", f"{said}\n{render(windows[0].report, style=_FILE)}")
-        parts = [digest(windows[0].report, style), *_others(windows, unread, style), _pointers(folder, command)]
+        add_file(folder / "report.txt", f"{said}\n{render(explanation(windows[0].report), options=Options(IN_A_FILE))}")
+        short = render(digest(windows[0].report), options=Options(style)).rstrip("\n")
+        parts = [short, *_others(windows, unread, style), _pointers(folder, command)]
         return Explanation("\n\n".join(parts), windows[0].findings)
     except (TorchFXError, OSError) as error:
         why = str(error)
@@ -97,7 +99,7 @@ def _read(folder: Path, directory: Path) -> tuple[list[_Window], int]:
             diagnosis = diagnose(trace, rules=rules, thresholds=settings.thresholds)
             report = describe(trace, diagnosis, asked, folder.name)
         file = path.name.replace("trace", "findings").removesuffix(".gz")
-        add_file(folder / file, render(report, "json"))
+        add_file(folder / file, render(explanation(report), "json"))
         found.append(_Window(file, report, diagnosis.findings))
     return found, unread
 
@@ -106,8 +108,8 @@ def _others(windows: Sequence[_Window], unread: int, style: Style) -> Iterator[s
     """A sentence on each later window."""
     lines = []
     for window in windows[1:]:
-        verdict = window.report["verdict"]
-        sentence = f"{window.report['window']['name']}: {verdict['kind']}. {verdict['sentence']} ({window.file})"
+        verdict = window.report.verdict
+        sentence = f"{window.report.window.name}: {verdict.kind}. {verdict.sentence} ({window.file})"
         lines += style.wrap(style.plain(sentence))
     if unread:
         more = counted(unread, "more window was", "more windows were")

@@ -1,7 +1,8 @@
-"""Documents with every kind of block, for the tests of the renderers."""
+"""Documents with every kind of block, and reports drawn, for the tests of views and renderers."""
 
 import msgspec
 
+from torchfx.profiler.analysis.job import JobReport
 from torchfx.profiler.present.document import (
     Bar,
     Bars,
@@ -27,6 +28,11 @@ from torchfx.profiler.present.document import (
     Words,
     rows_of,
 )
+from torchfx.profiler.present.explanation import explanation
+from torchfx.profiler.present.formats import render
+from torchfx.profiler.present.job_explanation import job_explanation
+from torchfx.profiler.present.options import Options
+from torchfx.profiler.present.style import PLAIN
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -66,3 +72,9 @@ def every_block(name="run", severity="high"):
         "explain",
         "run/trace.json.gz",
     )  # fmt: skip
+
+
+def shown(report, form="text", style=PLAIN, *, verbose=False, fail_on="medium"):
+    """A report on a trace or a job as a reader sees it."""
+    document = job_explanation(report) if isinstance(report, JobReport) else explanation(report)
+    return render(document, form, Options(style, verbose, fail_on))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from torchfx.profiler.present.document import Caveat, Check, Checks, Document, Findings, Text, Verdict
+from torchfx.profiler.present.document import Caveat, Check, Checks, Document, Findings, Rules, Verdict
 from torchfx.profiler.present.options import Options
-from torchfx.profiler.present.phrases import cause
+from torchfx.profiler.present.phrases import cause, failed_rules
 from torchfx.profiler.rules.finding import SEVERITIES
 from torchfx.profiler.wording import safe
 
@@ -14,12 +14,14 @@ __all__ = ["render"]
 
 
 def render(documents: Sequence[Document], options: Options) -> str:
-    """Return the lines. A finding from `options.fail_on` on is an error; notes in small print are notices."""
+    """Return the lines. A finding from `options.fail_on` on is an error; caveats are notices."""
     serious = SEVERITIES[SEVERITIES.index(options.fail_on) :]
     return "".join(f"{line}\n" for document in documents for line in _lines(document, serious))
 
 
 def _lines(document: Document, serious: Sequence[str]) -> Iterator[str]:
+    verdict = next((block.sentence for block in document.blocks if isinstance(block, Verdict)), "")
+    yield safe(": ".join(filter(None, (document.title or document.command, verdict))))
     for block in document.blocks:
         if isinstance(block, Checks):
             yield from (_failed(check, document) for check in block.items if check.outcome in ("failed", "error"))
@@ -27,12 +29,10 @@ def _lines(document: Document, serious: Sequence[str]) -> Iterator[str]:
             for item in block.items:
                 if item.severity in serious:
                     yield _command("error", cause(item), title=f"{document.title} {item.rule}")
+        elif isinstance(block, Rules):
+            yield from (_command("warning", [sentence]) for sentence in failed_rules(block))
         elif isinstance(block, Caveat):
-            yield _command("warning", [f"{block.label}: {block.text}"])
-        elif isinstance(block, Text) and block.look == "dim":
-            yield _command("notice", [block.text])
-        elif isinstance(block, Verdict):
-            yield safe(f"{document.title}: {block.sentence}")
+            yield _command("notice", [f"{block.label}: {block.text}"])
 
 
 def _failed(check: Check, document: Document) -> str:

@@ -110,12 +110,15 @@ def _block(block: Block, style: Style, options: Options) -> list[_Part]:
 
 
 def _titled(title: str, lines: list[str], style: Style) -> list[str]:
-    return [style.paint(style.plain(title), "bold"), *lines] if title and lines else lines
+    above = [style.paint(line, "bold") for line in style.wrap(style.plain(title))] if lines else []
+    return [*above, *lines]
 
 
 def _text(block: Text, style: Style) -> _Part:
     if block.label:
-        return _Part(_labelled(block.label, block.text, style, indent=""))
+        label = f"{style.plain(block.label)}:"
+        first, *rest = style.wrap(f"{label} {style.plain(block.text)}")
+        return _Part([first.replace(label, style.paint(label, "bold"), 1), *rest])
     lines = style.wrap(style.plain(block.text))
     look = {"strong": "bold"}.get(block.look, block.look)
     return _Part([style.paint(line, look) for line in lines], "note" if block.look == "dim" else "")
@@ -250,9 +253,9 @@ def _one(one: Evidence, style: Style, verbose: bool) -> list[str]:
     return [f"    - {style.shorten(name, style.width - 6)}", *lines]
 
 
-def _labelled(label: str, content: str, style: Style, indent: str = "    ") -> list[str]:
-    lines = style.wrap(style.plain(content), indent=len(indent) + len(label) + 2)
-    return [f"{indent}{style.paint(style.plain(label), 'bold')}  {lines[0].strip()}", *lines[1:]] if lines else []
+def _labelled(label: str, content: str, style: Style) -> list[str]:
+    lines = style.wrap(style.plain(content), indent=6 + len(label))
+    return [f"    {style.paint(label, 'bold')}  {lines[0].strip()}", *lines[1:]] if lines else []
 
 
 def _brief(block: Findings, style: Style) -> list[_Part]:

@@ -2,13 +2,14 @@
 
 import json
 
+import msgspec
 import pytest
 
-from profiler.report.programs import PROGRAMS, computing, distributed, report_on, training, waiting
+from profiler.analysis.programs import PROGRAMS, computing, distributed, report_on, training, waiting
+from profiler.present.documents import shown
 from profiler.traces import Story
-from torchfx.profiler.report import describe, render
-from torchfx.profiler.report.facts import gpu_of, launches_of
-from torchfx.profiler.report.text import text
+from torchfx.profiler.analysis.recording import DeviceTimes, Launches, devices_of, launches_of
+from torchfx.profiler.analysis.report import MutedRule, Report, describe
 from torchfx.profiler.rules.diagnose import Diagnosis
 
 KEYS = {
@@ -26,7 +27,7 @@ FINDING = "code slug title severity confidence time_us window evidence cause fix
 
 
 def test_schema_1():
-    report = json.loads(render(report_on(training(), waiting), "json"))
+    report = json.loads(shown(report_on(training(), waiting), "json"))
     assert report["schema"] == 1
     for part, keys in KEYS.items():
         assert set(keys.split()) <= set(report[part] if part else report)
@@ -38,11 +39,11 @@ def test_schema_1():
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_json_reads_back_to_the_same(name):
     report = report_on(PROGRAMS[name]())
-    assert json.loads(render(report, "json")) == report
+    assert msgspec.json.decode(shown(report, "json"), type=Report) == report
 
 
 @pytest.mark.parametrize(
-    ("names", "shown"),
+    ("names", "words"),
     [
         (["AMD Instinct MI300X"], "AMD Instinct MI300X (numbered 2 in the trace) "),
         (["AMD Instinct MI300X", "AMD Instinct MI210"], "AMD GPU (numbered 2 in the trace) "),
@@ -50,11 +51,11 @@ def test_json_reads_back_to_the_same(name):
         ([], "GPU without a name (GPU 2) "),
     ],
 )
-def test_rocm_counts_processors_too(names, shown):
+def test_rocm_counts_processors_too(names, words):
     story = Story(gpu=None)
     story.top["deviceProperties"] = [{"id": i, "name": name} for i, name in enumerate(names)]
     story.kernel("gemm", 10, 50, launch_at=0, device=2)
-    assert text(report_on(story)).splitlines()[1].startswith(shown)
+    assert shown(report_on(story)).splitlines()[1].startswith(words)
 
 
 def test_device_numbers():
@@ -64,22 +65,22 @@ def test_device_numbers():
     story.kernel("ncclDevKernel_AllReduce", 180, 60, launch_at=97, stream=20)  # 40 us of it alone
     story.copy("HtoD (Pinned -> Device)", 230, 30, 100, launch_at=99)  # 20 us of it alone
     story.fill(300, 10, launch_at=299)
-    assert gpu_of(story.trace()) == [
-        {
-            "device": 0,
-            "name": "NVIDIA A100-SXM4-80GB",
-            "span_us": 210.0,
-            "busy_us": 170.0,
-            "idle_us": 40.0,
-            "compute_us": 110.0,
-            "communication_us": 60.0,
-            "exposed_communication_us": 40.0,
-            "memcpy_us": 30.0,
-            "exposed_memcpy_us": 20.0,
-            "kernels": 3,
-            "streams": 3,
-        }
-    ]
+    assert devices_of(story.trace()) == (
+        DeviceTimes(
+            device=0,
+            name="NVIDIA A100-SXM4-80GB",
+            span_us=210.0,
+            busy_us=170.0,
+            idle_us=40.0,
+            compute_us=110.0,
+            communication_us=60.0,
+            exposed_communication_us=40.0,
+            memcpy_us=30.0,
+            exposed_memcpy_us=20.0,
+            kernels=3,
+            streams=3,
+        ),
+    )
 
 
 def test_launch_numbers():
@@ -88,27 +89,22 @@ def test_launch_numbers():
     story.kernel("before the recording", 10, 5)
     story.call("cudaLaunchKernel", 200)
     story.call("cudaGraphLaunch", 300)
-    assert launches_of(story.trace()) == {
-        "count": 3,
-        "without_kernel": 2,
-        "kernels_without_launch": 1,
-        "graph_launches": 1,
-    }
+    assert launches_of(story.trace()) == Launches(count=3, without_kernel=2, kernels_without_launch=1, graph_launches=1)
 
 
 def test_each_device_has_its_own_numbers():
     story = computing()
     story.kernel("gemm", 0, 70, launch_at=0, device=3)
-    assert [(entry["device"], entry["kernels"]) for entry in gpu_of(story.trace())] == [(0, 15), (3, 1)]
+    assert [(entry.device, entry.kernels) for entry in devices_of(story.trace())] == [(0, 15), (3, 1)]
 
 
 def test_place_among_ranks():
-    trace = report_on(distributed())["trace"]
-    assert (trace["rank"], trace["world_size"], trace["backend"]) == (1, 2, "nccl")
+    trace = report_on(distributed()).trace
+    assert (trace.rank, trace.world_size, trace.backend) == (1, 2, "nccl")
 
 
 def test_a_sound_file_has_no_repairs():
-    assert report_on(training())["trace"]["repairs"] == []
+    assert report_on(training()).trace.repairs == ()
 
 
 def test_repairs_are_counted_and_told():
@@ -120,16 +116,16 @@ def test_repairs_are_counted_and_told():
     text = training().text()
     cut = text[: text.rindex("{")]
     trace = Trace("cut.json", scan(io.BytesIO(cut.encode())))
-    (found,) = describe(trace, Diagnosis((), {}))["trace"]["repairs"]
-    assert (found["kind"], found["count"]) == ("truncated", 1)
-    assert "ends early" in found["sentence"]
+    (found,) = describe(trace, Diagnosis((), {})).trace.repairs
+    assert (found.kind, found.count) == ("truncated", 1)
+    assert "ends early" in found.sentence
 
 
 def test_wrong_times_are_told():
     story = training()
     story.kernel("long", 100, 1e12, launch_at=90)
     story.op("backwards", 10, -5)
-    found = {item["kind"]: item["sentence"] for item in report_on(story)["trace"]["repairs"]}
+    found = {item.kind: item.sentence for item in report_on(story).trace.repairs}
     assert found == {
         "negative": "1 event with a negative duration were given none",
         "absurd": "1 event longer than a day were left out",
@@ -138,5 +134,5 @@ def test_wrong_times_are_told():
 
 def test_muted_rules_are_told_and_did_not_run():
     report = report_on(training(), muted={"B9": "no GPU"}, ran=("B9", "B10"))
-    assert report["muted"] == [{"code": "B9", "slug": "dataloader-wait", "reason": "no GPU"}]
-    assert report["ran"] == ["B10"]
+    assert report.muted == (MutedRule("B9", "dataloader-wait", "no GPU"),)
+    assert report.ran == ("B10",)

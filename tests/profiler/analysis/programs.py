@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from profiler.traces import Story
-from torchfx.profiler.report import describe
+from torchfx.profiler.analysis.report import describe
 from torchfx.profiler.rules.diagnose import Diagnosis
 from torchfx.profiler.rules.finding import Evidence, Finding
 

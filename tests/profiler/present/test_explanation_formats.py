@@ -7,8 +7,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from profiler.report.programs import PROGRAMS, hint, report_on, training, waiting
-from torchfx.profiler.report import FORMATS, render
+from profiler.analysis.programs import PROGRAMS, hint, report_on, training, waiting
+from profiler.present.documents import shown
+from torchfx.profiler.analysis.report import FailedRule
+from torchfx.profiler.present.formats import FORMATS
 from torchfx.profiler.rules.finding import Evidence
 
 EVIL = "a | `b` <script>alert(1)</script> ]]> & \x00\ud83d *c* [d](e)"
@@ -21,24 +23,24 @@ def evil(trace):
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_view_of_every_program(name, form):
-    shown = render(report_on(PROGRAMS[name](), waiting, hint), form)
-    assert shown.endswith("\n")
-    assert "waiting for the next batch" in shown
+    drawn = shown(report_on(PROGRAMS[name](), waiting, hint), form)
+    assert drawn.endswith("\n")
+    assert "waiting for the next batch" in drawn
 
 
 def test_markdown_escapes():
-    shown = render(report_on(training(), evil), "markdown")
-    assert "<script>" not in re.sub(r"`+ .*? `+", "", shown)
-    assert r"a \| \`b\` \<script\>" in shown
-    table = [line for line in shown.splitlines() if line.startswith("|")]
+    drawn = shown(report_on(training(), evil), "markdown")
+    assert "<script>" not in re.sub(r"`+ .*? `+", "", drawn)
+    assert r"a \| \`b\` \<script\>" in drawn
+    table = [line for line in drawn.splitlines() if line.startswith("|")]
     assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table}) == 1
 
 
 def test_markdown_leaves_information_out():
     report = report_on(training(), waiting, hint)
-    assert "The DataLoader has no workers" not in render(report, "markdown")
-    assert "1 informational findings are left out" in render(report, "markdown")
-    assert "The DataLoader has no workers" in render(report, "markdown", verbose=True)
+    assert "The DataLoader has no workers" not in shown(report, "markdown")
+    assert "1 informational finding is left out" in shown(report, "markdown")
+    assert "The DataLoader has no workers" in shown(report, "markdown", verbose=True)
 
 
 class Tags(HTMLParser):
@@ -49,7 +51,7 @@ class Tags(HTMLParser):
     def handle_starttag(self, tag, attrs):
         self.seen.add(tag)
         assert not any(name.startswith("on") or name in {"src", "href"} for name, _ in attrs)
-        if tag != "br":
+        if tag not in ("br", "meta"):
             self.open.append(tag)
 
     def handle_endtag(self, tag):
@@ -59,11 +61,11 @@ class Tags(HTMLParser):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_html_is_closed_and_harmless(name):
     tags = Tags()
-    tags.feed(render(report_on(PROGRAMS[name](), evil, hint), "html-fragment", verbose=True))
+    tags.feed(shown(report_on(PROGRAMS[name](), evil, hint), "html", verbose=True))
     assert tags.open == []
     assert "script" not in tags.seen
-    assert tags.seen <= {"section", "style", "h2", "p", "strong", "table", "caption", "tr", "th", "td", "div", "ol"} | {
-        "li", "ul", "code", "br", "span",
+    assert tags.seen <= {"html", "head", "meta", "title", "style", "body", "section", "h1", "h2", "p", "strong"} | {
+        "table", "thead", "caption", "tr", "th", "td", "div", "ol", "li", "ul", "code", "br", "span",
     }  # fmt: skip
 
 
@@ -71,7 +73,7 @@ def test_sarif_has_what_the_standard_asks_for():
     report = report_on(
         training(), waiting, hint, muted={"B10": "no GPU"}, ran=("B9", "B10"), name="/data/my run/trace.json.gz"
     )
-    log = json.loads(render(report, "sarif"))
+    log = json.loads(shown(report, "sarif"))
     assert log["version"] == "2.1.0"
     (run,) = log["runs"]
     rules = run["tool"]["driver"]["rules"]
@@ -95,12 +97,12 @@ def test_sarif_has_what_the_standard_asks_for():
 def test_sarif_names_a_place_once():
     twice = (Evidence("aten::mm"), Evidence("aten::mm"), Evidence(""))
     report = report_on(training(), lambda trace: waiting(trace, evidence=twice))
-    (result,) = json.loads(render(report, "sarif"))["runs"][0]["results"]
+    (result,) = json.loads(shown(report, "sarif"))["runs"][0]["results"]
     assert [one["fullyQualifiedName"] for one in result["locations"][0]["logicalLocations"]] == ["aten::mm"]
 
 
 def junit(report, **options):
-    return ElementTree.fromstring(render(report, "junit", **options).encode())
+    return ElementTree.fromstring(shown(report, "junit", **options).encode())
 
 
 def test_junit_has_a_case_per_rule():
@@ -123,23 +125,23 @@ BROKEN = {"B9": "KeyError: 'Input Dims' | <b>", "house": "ImportError: no house"
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_view_tells_of_rules_that_failed(form):
-    shown = render(report_on(training(), hint, failed=BROKEN), form)
-    assert "<b>" not in shown or form in ("text", "json", "sarif")
-    shown = shown.replace("\\", "")
-    assert "KeyError" in shown
-    assert "ImportError" in shown
+    drawn = shown(report_on(training(), hint, failed=BROKEN), form)
+    assert "<b>" not in drawn or form in ("text", "json", "sarif", "github")
+    drawn = drawn.replace("\\", "")
+    assert "KeyError" in drawn
+    assert "ImportError" in drawn
     if form != "json":
-        assert "Rule B9 dataloader-wait could not look:" in shown
-        assert "The rules of house could not be loaded:" in shown
+        assert "Rule B9 dataloader-wait could not look:" in drawn
+        assert "The rules of house could not be loaded:" in drawn
 
 
 def test_a_rule_that_failed_is_not_among_those_that_looked():
     report = report_on(training(), failed=BROKEN, ran=("B9", "B10"))
-    assert report["ran"] == ["B10"]
-    assert report["failed"] == [
-        {"code": "B9", "slug": "dataloader-wait", "error": BROKEN["B9"]},
-        {"code": "house", "slug": "", "error": BROKEN["house"]},
-    ]
+    assert report.ran == ("B10",)
+    assert report.failed == (
+        FailedRule("B9", "dataloader-wait", BROKEN["B9"]),
+        FailedRule("house", "", BROKEN["house"]),
+    )
     suites = junit(report)
     assert (suites.get("tests"), suites.get("errors"), suites.get("failures")) == ("3", "2", "0")
 

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Final
+
+import msgspec
 
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import counted
 
-__all__ = ["repairs"]
+__all__ = ["Repair", "repairs"]
+
+
+class Repair(msgspec.Struct, frozen=True):
+    """What was wrong, how often, and that in a sentence."""
+
+    kind: str
+    count: int
+    sentence: str
+
 
 _TIMES: Final = {
     "without_time": "without a time were left out",
@@ -31,11 +42,8 @@ _WHOLE: Final = {
 }
 
 
-def repairs(trace: Trace) -> list[dict[str, Any]]:
-    """Return what had to be repaired or left out to read the file: kind, count and a sentence; empty for a sound file.
-
-    Each is {"kind": "stray_commas", "count": 3, "sentence": "3 commas too many"}.
-    """
+def repairs(trace: Trace) -> tuple[Repair, ...]:
+    """Return what had to be repaired or left out to read the file; () for a sound file."""
     found = []
     for kind, value in asdict(trace.repairs).items():
         if not value:
@@ -47,9 +55,9 @@ def repairs(trace: Trace) -> list[dict[str, Any]]:
             sentence = f"{counted(int(value), noun)} {what}"
         else:
             sentence = f"{kind.replace('_', ' ')}: {value}"
-        found.append({"kind": kind, "count": int(value), "sentence": sentence})
+        found.append(Repair(kind, int(value), sentence))
     for kind, value in asdict(trace.events.damage).items():
         if value:
             what = _TIMES.get(kind, f"with a wrong time ({kind.replace('_', ' ')})")
-            found.append({"kind": kind, "count": int(value), "sentence": f"{counted(int(value), 'event')} {what}"})
-    return found
+            found.append(Repair(kind, int(value), f"{counted(int(value), 'event')} {what}"))
+    return tuple(found)

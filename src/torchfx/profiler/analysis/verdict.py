@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from torchfx.profiler.report.breakdown import HOST_STALLS
-from torchfx.profiler.report.caveats import caveats, slowed_by_stacks
-from torchfx.profiler.report.frames import short_frame
-from torchfx.profiler.report.processor import processor_verdict, set_up, unrecorded
-from torchfx.profiler.report.span import of_window, span_of
+import msgspec
+
+from torchfx.profiler.analysis.breakdown import HOST_STALLS, Breakdown, Stretch
+from torchfx.profiler.analysis.caveats import caveats, slowed_by_stacks
+from torchfx.profiler.analysis.processor_verdict import processor_verdict, set_up, unrecorded
+from torchfx.profiler.analysis.recording import Launches
+from torchfx.profiler.analysis.window_phrases import of_window, span_of
 from torchfx.profiler.trace.derived.occupation import host_during
+from torchfx.profiler.trace.meaning.frames import short_frame
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import counted, duration, enumeration, percent, shortened
 
-__all__ = ["KINDS", "verdict"]
+__all__ = ["KINDS", "Verdict", "verdict"]
 
 KINDS: Final = {
     "compute-bound": "compute-bound",
@@ -55,37 +58,39 @@ _BUSY: Final = 0.8
 """Outside of one long gap, a device that has work for this share of the time is the limit there."""
 
 
-def verdict(trace: Trace, breakdown: dict[str, Any], launches: dict[str, int], slugs: frozenset[str]) -> dict[str, Any]:
+class Verdict(msgspec.Struct, frozen=True):
+    """What limits the program: a kind, one of `KINDS`, and sentences."""
+
+    kind: str
+    sentence: str
+    caveats: tuple[str, ...]
+
+
+def verdict(trace: Trace, parts: Breakdown, launches: Launches, slugs: frozenset[str]) -> Verdict:
     """Say what limits the program.
 
     Args:
         trace: what was read.
-        breakdown, launches: parts of the report on it.
+        parts: where its window went.
+        launches: its counts of launches.
         slugs: the names of the rules that found something.
-
-    Returns:
-        "kind", one of `KINDS`; "sentence"; "caveats", a list of sentences.
     """
     reason = _nothing_to_go_by(trace, launches, slugs)
     if not reason and not trace.has_gpu:
-        reason = unrecorded(trace, breakdown) or set_up(trace, breakdown)
+        reason = unrecorded(trace, parts) or set_up(trace, parts)
     if not reason and not trace.has_gpu:
-        kind, sentence = processor_verdict(trace, breakdown)
-        return {"kind": kind, "sentence": sentence, "caveats": caveats(trace, kind, slugs)}
-    shares = {part["name"]: part["share"] for part in breakdown["parts"]}
+        kind, sentence = processor_verdict(trace, parts)
+        return Verdict(kind, sentence, caveats(trace, kind, slugs))
+    shares = {part.name: part.share for part in parts.parts}
     reason = reason or _too_little(trace, shares)
-    gap = None if reason else _one_gap(breakdown)
+    gap = None if reason else _one_gap(parts)
     if gap:
         busy = _busy_without(trace, gap)
         if len(trace.steps_found) == 1 and not trace.steps_found[0].inferred and busy >= _BUSY:
-            return {
-                "kind": "mixed",
-                "sentence": _one_after_other(trace, gap, busy),
-                "caveats": caveats(trace, "mixed", slugs),
-            }
+            return Verdict("mixed", _one_after_other(trace, gap, busy), caveats(trace, "mixed", slugs))
         reason = _set_up(trace, gap, busy)
     if reason:
-        return _unknown(trace, reason)
+        return _unknown(reason)
     stalls = _stalls(shares)
     sure = "overhead-bound" in slugs
     kind = _kind(stalls, 1 - sum(stalls.values()) - shares.get("profiler", 0.0), sure)
@@ -95,26 +100,24 @@ def verdict(trace: Trace, breakdown: dict[str, Any], launches: dict[str, int], s
         stalls.values()
     ):
         return _unknown(
-            trace,
             f"the host wasn't recorded: for {percent(hidden)} of {span_of(trace)} the GPU has no work, and nothing "
             f"tells why; it computes for {percent(computing)}",
         )
     if kind == "overhead-bound" and computing >= 0.4 and slowed_by_stacks(trace):
         waits = sum(shares.get(name, 0.0) for name in HOST_STALLS)
         return _unknown(
-            trace,
             f"the GPU waits for the host for {percent(waits)} of {span_of(trace)}, and recording Python stacks slowed "
             f"the host down; it computes for {percent(computing)}: record once more without stacks",
         )
     sentence = _sentence(trace, kind, shares, stalls)
-    return {"kind": kind, "sentence": sentence, "caveats": caveats(trace, kind, slugs)}
+    return Verdict(kind, sentence, caveats(trace, kind, slugs))
 
 
-def _nothing_to_go_by(trace: Trace, launches: dict[str, int], slugs: frozenset[str]) -> str:
+def _nothing_to_go_by(trace: Trace, launches: Launches, slugs: frozenset[str]) -> str:
     if trace.window.end <= trace.window.start:
         return "the file holds no events with a duration"
-    if not trace.has_gpu and launches["count"]:
-        calls = counted(launches["count"], "kernel launch", "kernel launches")
+    if not trace.has_gpu and launches.count:
+        calls = counted(launches.count, "kernel launch", "kernel launches")
         return f"the host made {calls}, but nothing of what the GPU did was recorded"
     if not trace.has_gpu and trace.info.devices and (trace.repairs.truncated or trace.repairs.truncated_gzip):
         device = trace.info.devices[0].name or "GPU"  # exporters write the host's events first
@@ -128,22 +131,21 @@ def _nothing_to_go_by(trace: Trace, launches: dict[str, int], slugs: frozenset[s
     return ""
 
 
-def _one_gap(breakdown: dict[str, Any]) -> dict[str, float] | None:
+def _one_gap(parts: Breakdown) -> Stretch | None:
     """The longest gap if it decides what the window's shares are, else None."""
-    gap: dict[str, float] | None = breakdown["longest_gap"]
-    idle = sum(part["time_us"] for part in breakdown["parts"] if part["name"] in HOST_STALLS)
-    least = max(0.5 * idle, 0.3 * breakdown["window_us"])
-    return gap if gap and gap["duration_us"] >= least else None
+    gap = parts.longest_gap
+    idle = sum(part.time_us for part in parts.parts if part.name in HOST_STALLS)
+    return gap if gap and gap.duration_us >= max(0.5 * idle, 0.3 * parts.window_us) else None
 
 
-def _busy_without(trace: Trace, gap: dict[str, float]) -> float:
+def _busy_without(trace: Trace, gap: Stretch) -> float:
     """For which share of the window without a gap the device has work."""
-    rest = trace.window.us - gap["duration_us"]
+    rest = trace.window.us - gap.duration_us
     return trace.gpu.busy.clip(trace.window.start, trace.window.end).total / 1000 / rest if rest > 0 else 0.0
 
 
-def _set_up(trace: Trace, gap: dict[str, float], busy: float) -> str:
-    length, window = gap["duration_us"], trace.window.us
+def _set_up(trace: Trace, gap: Stretch, busy: float) -> str:
+    length, window = gap.duration_us, trace.window.us
     rest = f"; in the rest the GPU has work {percent(busy)} of the time" if window > length else ""
     return (
         f"one gap of {duration(length)} without GPU work takes {percent(length / window)} of {span_of(trace)}, such as "
@@ -151,10 +153,10 @@ def _set_up(trace: Trace, gap: dict[str, float], busy: float) -> str:
     )
 
 
-def _one_after_other(trace: Trace, gap: dict[str, float], busy: float) -> str:
+def _one_after_other(trace: Trace, gap: Stretch, busy: float) -> str:
     """Of a step that first keeps the host busy and then the device: two limits, each with its time."""
-    length, window = gap["duration_us"], trace.window.us
-    start = round(gap["start_us"] * 1000)
+    length, window = gap.duration_us, trace.window.us
+    start = round(gap.start_us * 1000)
     rows, times = host_during(trace, start, start + round(length * 1000))
     mostly = len(rows) > 0 and times[0] >= 0.5 * 1000 * length
     what = f", mostly {shortened(short_frame(trace.name(int(rows[0]))), 48)}" if mostly else ""
@@ -223,5 +225,5 @@ def _sentence(trace: Trace, kind: str, shares: dict[str, float], stalls: dict[st
     return sentences[kind]
 
 
-def _unknown(trace: Trace, reason: str) -> dict[str, Any]:
-    return {"kind": "unknown", "sentence": f"Can't tell, because {reason}.", "caveats": []}
+def _unknown(reason: str) -> Verdict:
+    return Verdict("unknown", f"Can't tell, because {reason}.", ())

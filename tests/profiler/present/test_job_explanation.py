@@ -1,15 +1,15 @@
 """The report on the traces of several ranks."""
 
-import json
-
+import msgspec
 import pytest
 
+from profiler.present.documents import shown
 from profiler.ranks.jobs import write_job
 from profiler.traces import Story
-from torchfx.profiler.ranks import load_job
-from torchfx.profiler.report import FORMATS, Style, render
-from torchfx.profiler.report.job import describe_job
-from torchfx.profiler.report.text import text
+from torchfx.profiler.analysis.job import JobReport, describe_job
+from torchfx.profiler.present.formats import FORMATS
+from torchfx.profiler.present.style import Style
+from torchfx.profiler.ranks.loading import load_job
 from torchfx.profiler.rules.catalogue import all_rules
 from torchfx.profiler.rules.rule import rule
 
@@ -20,34 +20,43 @@ def report_on(folder, **how):
 
 
 def test_text_has_the_ranks_and_who_came_last(tmp_path):
-    shown = text(report_on(tmp_path, compute=[300, 300, 300, 420]), Style(width=80, unicode=True))
-    assert shown.startswith("job\n4 ranks · 112 events\n\nCOMMUNICATION-BOUND\n")
-    assert "  3     2.40 ms  595 us       70%         17%   13%  100% of 4\n" in shown
-    assert "  all_reduce      4         8  760 us            47%  4.00 MB     120.0\n" in shown
-    assert "F3 last-rank, high: 480 us" in shown
-    assert max(map(len, shown.splitlines())) <= 80
+    drawn = shown(report_on(tmp_path, compute=[300, 300, 300, 420]), style=Style(width=80, unicode=True))
+    assert drawn.startswith("job\n4 ranks · 112 events\n\nCOMMUNICATION-BOUND\n")
+    assert "  3     2.40 ms  595 us       70%         17%   13%  100% of 4\n" in drawn
+    assert "  all_reduce      4         8  760 us            47%  4.00 MB     120.0\n" in drawn
+    assert "F3 last-rank, high: 480 us" in drawn
+    assert max(map(len, drawn.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(("compute", "kind"), [(100, "communication-bound"), (2000, "compute-bound")])
 def test_verdict(tmp_path, compute, kind):
-    assert report_on(tmp_path, compute=[compute] * 4)["verdict"]["kind"] == kind
+    assert report_on(tmp_path, compute=[compute] * 4).verdict.kind == kind
 
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_view(tmp_path, form):
-    assert "last-rank" in render(report_on(tmp_path, compute=[300, 300, 300, 420]), form)
+    assert "last-rank" in shown(report_on(tmp_path, compute=[300, 300, 300, 420]), form)
 
 
 def test_json_is_plain(tmp_path):
     report = report_on(tmp_path)
-    assert json.loads(render(report, "json")) == report
-    assert set(report) >= {"schema", "trace", "ranks", "collectives", "stragglers", "verdict", "findings"}
+    assert msgspec.json.decode(shown(report, "json"), type=JobReport) == report
+    assert set(msgspec.to_builtins(report)) >= {
+        "schema",
+        "trace",
+        "ranks",
+        "collectives",
+        "stragglers",
+        "verdict",
+        "findings",
+    }
 
 
 def test_a_size_nobody_recorded_is_left_blank(tmp_path):
     report = report_on(tmp_path)
-    report["collectives"][0]["median_bytes"] = None
-    assert "  all_reduce      4         8  " in text(report, Style(width=80))
+    (row,) = report.collectives
+    blank = msgspec.structs.replace(report, collectives=(msgspec.structs.replace(row, median_bytes=None),))
+    assert "  all_reduce      4         8  " in shown(blank)
 
 
 def test_ranks_without_gpus_are_not_said_to_have_some(tmp_path):
@@ -59,18 +68,18 @@ def test_ranks_without_gpus_are_not_said_to_have_some(tmp_path):
             story.step(i, 1000 * i, 1000)
             story.op("aten::mm", 1000 * i, 700)
         story.write(folder / f"rank{rank}.json")
-    found = describe_job(load_job(folder), ())["verdict"]
-    assert found["kind"] == "compute-bound"
-    assert "GPU" not in found["sentence"]
-    assert "operators compute for 70% of the time" in found["sentence"]
+    found = describe_job(load_job(folder), ()).verdict
+    assert found.kind == "compute-bound"
+    assert "GPU" not in found.sentence
+    assert "operators compute for 70% of the time" in found.sentence
 
 
 def test_what_takes_no_part_is_told(tmp_path):
     folder = write_job(tmp_path / "job", 2)
     (folder / "broken.json").write_text("nonsense")
     job = load_job(folder)
-    shown = text(describe_job(job, ()), Style(width=80))
-    assert "Left out: broken.json could not be read:" in shown
+    drawn = shown(describe_job(job, ()))
+    assert "Left out: broken.json could not be read:" in drawn
 
 
 def write_gloo(folder, computing):
@@ -88,12 +97,12 @@ def write_gloo(folder, computing):
 
 
 def test_all_numbers_of_the_verdict_are_one_ranks(tmp_path):
-    found = describe_job(write_gloo(tmp_path / "job", [200, 900]), ())["verdict"]
-    assert found["kind"] == "communication-bound"
-    assert "operators compute for 20% of the time, it only communicates for 76%" in found["sentence"]
-    assert "does neither for 4.0%" in found["sentence"]
-    found = describe_job(write_gloo(tmp_path / "three", [900, 200, 500]), ())["verdict"]
-    assert "on rank 2, the middle one of 3 ranks by communication, operators compute for 50%" in found["sentence"]
+    found = describe_job(write_gloo(tmp_path / "job", [200, 900]), ()).verdict
+    assert found.kind == "communication-bound"
+    assert "operators compute for 20% of the time, it only communicates for 76%" in found.sentence
+    assert "does neither for 4.0%" in found.sentence
+    found = describe_job(write_gloo(tmp_path / "three", [900, 200, 500]), ()).verdict
+    assert "on rank 2, the middle one of 3 ranks by communication, operators compute for 50%" in found.sentence
 
 
 def test_waiting_within_a_backward_node_is_not_computing(tmp_path):
@@ -118,15 +127,15 @@ def breaks_off_on_a_trace(trace):
 
 def test_rules_that_fail_are_named_and_the_others_are_heard(tmp_path, monkeypatch):
     rules = (*all_rules(), breaks_off, breaks_off_on_a_trace)
-    for module in ("ranks.job", "rules.diagnose", "report.report"):
+    for module in ("rules.catalogue", "rules.diagnose", "analysis.report"):
         monkeypatch.setattr(f"torchfx.profiler.{module}.all_rules", lambda: rules)
     job = load_job(write_job(tmp_path / "job", 4, compute=[300, 300, 300, 420]), processes=1)
     report = describe_job(job, job.diagnose(), ("F3", "X6", "X9"))
-    assert "last-rank" in [finding["slug"] for finding in report["findings"]]
-    assert [(item["code"], item["error"]) for item in report["failed"]] == [
+    assert "last-rank" in [finding.slug for finding in report.findings]
+    assert [(item.code, item.error) for item in report.failed] == [
         ("X6", "on rank 0: KeyError: 'name'"),
         ("X9", "KeyError: 'ranks'"),
     ]
-    assert report["ran"] == ["F3"]
+    assert report.ran == ("F3",)
     for form in FORMATS:
-        assert "breaks-off-on-a-trace" in render(report, form) or form == "sarif"
+        assert "breaks-off-on-a-trace" in shown(report, form) or form == "sarif"

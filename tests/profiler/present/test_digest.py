@@ -1,11 +1,18 @@
 """The report in short says what the whole one says, without evidence."""
 
-from profiler.report.programs import computing, training
+from profiler.analysis.programs import computing, training
 from profiler.traces import Story
-from torchfx.profiler.report import Style, describe
-from torchfx.profiler.report.digest import digest
+from torchfx.profiler.analysis.report import describe
+from torchfx.profiler.present import explanation
+from torchfx.profiler.present.formats import render
+from torchfx.profiler.present.options import Options
+from torchfx.profiler.present.style import PLAIN, Style
 from torchfx.profiler.rules.diagnose import Diagnosis, diagnose
 from torchfx.profiler.rules.finding import Finding
+
+
+def digest(report, style=PLAIN):
+    return render(explanation.digest(report), options=Options(style)).rstrip("\n")
 
 
 def report_of(story, findings=None):
@@ -61,7 +68,7 @@ def test_a_sentence_that_is_too_long_is_cut_between_words():
 
 def test_colour_and_characters_are_the_styles():
     report = report_of(computing(), [finding(1)])
-    assert digest(report, Style(80, colour=True)).startswith("\x1b[1mCOMPUTE-BOUND\x1b[0m")
+    assert digest(report, Style(80, colour=True)).startswith("\x1b[1;32mCOMPUTE-BOUND\x1b[0m")
     assert digest(report, Style(80)).isascii()
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from profiler.report.programs import LOADER, PROGRAMS, computing, on_cpu, overhead, report_on, training, waiting
+from profiler.analysis.programs import LOADER, PROGRAMS, computing, on_cpu, overhead, report_on, training, waiting
 from profiler.traces import Story
 from torchfx.profiler import load
-from torchfx.profiler.report import describe
-from torchfx.profiler.report.verdict import KINDS
+from torchfx.profiler.analysis.report import describe
+from torchfx.profiler.analysis.verdict import KINDS
 from torchfx.profiler.rules.diagnose import diagnose
 
 EXPECTED = {
@@ -27,36 +27,36 @@ EXPECTED = {
 
 
 def verdict(story, *findings):
-    return report_on(story, *findings)["verdict"]
+    return report_on(story, *findings).verdict
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_kind_and_sentence(name):
     found = verdict(PROGRAMS[name]())
     kind, words = EXPECTED[name]
-    assert found["kind"] == kind
-    assert words in found["sentence"]
-    assert found["sentence"].endswith(".")
-    assert found["kind"] in KINDS
+    assert found.kind == kind
+    assert words in found.sentence
+    assert found.sentence.endswith(".")
+    assert found.kind in KINDS
 
 
 def test_a_device_mostly_at_work_is_the_limit_mostly():
     found = verdict(training(work=420, load=10, steps=3))
-    assert found["kind"] == "overhead-bound"
+    assert found.kind == "overhead-bound"
     story = training(load=10, work=440)
     for i in range(4):
         story.kernel("gemm", 1000 * i + 250, 250, launch_at=1000 * i + 200)
     found = verdict(story)
-    assert found["kind"] == "compute-bound"
-    assert found["sentence"].startswith("Mostly the GPU is the limit: it computes for 69%")
-    assert "waits for the program" in found["sentence"]
+    assert found.kind == "compute-bound"
+    assert found.sentence.startswith("Mostly the GPU is the limit: it computes for 69%")
+    assert "waits for the program" in found.sentence
 
 
 def test_a_rule_that_found_overhead_is_believed():
     story = training(load=10, work=440)
     for i in range(4):
         story.kernel("gemm", 1000 * i + 250, 250, launch_at=1000 * i + 200)
-    assert verdict(story, lambda trace: waiting(trace, slug="overhead-bound"))["kind"] == "overhead-bound"
+    assert verdict(story, lambda trace: waiting(trace, slug="overhead-bound")).kind == "overhead-bound"
 
 
 def test_recorded_stacks_make_waiting_doubtful():
@@ -64,8 +64,8 @@ def test_recorded_stacks_make_waiting_doubtful():
     for i in range(400):
         story.frame("train.py(3): main", 10 * i, 5)
     found = verdict(story)
-    assert found["kind"] == "unknown"
-    assert "record once more without stacks" in found["sentence"]
+    assert found.kind == "unknown"
+    assert "record once more without stacks" in found.sentence
 
 
 def test_recorded_stacks_are_a_caveat_where_the_device_hardly_works():
@@ -73,26 +73,26 @@ def test_recorded_stacks_are_a_caveat_where_the_device_hardly_works():
     for i in range(300):
         story.frame("train.py(3): main", 10 * i, 5)
     found = verdict(story)
-    assert found["kind"] == "overhead-bound"
-    assert any("stacks were recorded" in caveat for caveat in found["caveats"])
+    assert found.kind == "overhead-bound"
+    assert any("stacks were recorded" in caveat for caveat in found.caveats)
 
 
 def test_few_kernels_are_no_ground():
     story = Story()
     story.kernel("gemm", 1000, 10, launch_at=5)
-    assert "holds only 1 kernel:" in verdict(story)["sentence"]
+    assert "holds only 1 kernel:" in verdict(story).sentence
 
 
 def test_one_long_kernel_is_ground_enough():
     story = Story()
     story.kernel("gemm", 10, 990, launch_at=0)
-    assert verdict(story)["kind"] == "compute-bound"
+    assert verdict(story).kind == "compute-bound"
 
 
 def test_small_operators_on_a_cpu_are_overhead():
     found = verdict(on_cpu(operator_us=4))
-    assert found["kind"] == "overhead-bound"
-    assert found["sentence"] == (
+    assert found.kind == "overhead-bound"
+    assert found.sentence == (
         "Python is the limit: for 97% of the 3 steps (2.92 ms of 3.00 ms) no operator runs; operators run for 2.8%."
     )
 
@@ -127,15 +127,15 @@ def mixture(load, short, heavy):
 )
 def test_on_a_cpu_time_decides_and_not_the_number_of_calls(parts, kind, words):
     found = verdict(mixture(*parts))
-    assert found["kind"] == kind
-    assert words in found["sentence"]
+    assert found.kind == kind
+    assert words in found.sentence
 
 
 def test_python_alone_can_be_the_limit():
     story = Story(gpu=None)
     story.step(1, 0, 1000)
     story.op("aten::convolution", 0, 300)
-    assert verdict(story)["sentence"] == (
+    assert verdict(story).sentence == (
         "Python is the limit: for 70% of the one recorded step (700 us of 1.00 ms) no operator runs; operators run for "
         "30%."
     )
@@ -151,7 +151,7 @@ def loop_after_set_up(pause):
 
 
 def test_a_long_set_up_is_told_where_the_rest_is_alike():
-    assert verdict(loop_after_set_up(4000))["sentence"] == (
+    assert verdict(loop_after_set_up(4000)).sentence == (
         "Python is the limit: for 90% of the recording (896 ms of 996 ms) no operator runs, 500 ms of it in one "
         "stretch; operators run for 10%."
     )
@@ -159,8 +159,8 @@ def test_a_long_set_up_is_told_where_the_rest_is_alike():
 
 def test_a_long_set_up_is_not_taken_for_the_program():
     found = verdict(loop_after_set_up(100))
-    assert found["kind"] == "unknown"
-    assert found["sentence"] == (
+    assert found.kind == "unknown"
+    assert found.sentence == (
         "Can't tell, because one stretch of 500 ms without operators takes 82% of the recording, such as set-up, "
         "imports or a checkpoint; in the rest operators run for 91%: record several steps after warming up."
     )
@@ -169,7 +169,7 @@ def test_a_long_set_up_is_not_taken_for_the_program():
 def test_steps_leave_no_doubt_about_a_stretch():
     story = loop_after_set_up(100)
     story.step(1, 0, 610_000)
-    assert verdict(story)["kind"] == "overhead-bound"
+    assert verdict(story).kind == "overhead-bound"
 
 
 def test_compiled_code_is_not_called_overhead():
@@ -177,8 +177,8 @@ def test_compiled_code_is_not_called_overhead():
     story.step(1, 0, 1000)
     story.op("Torch-Compiled Region: 0/0", 0, 900)
     found = verdict(story)
-    assert found["kind"] == "compute-bound"
-    assert "operators and compiled code run for 90%" in found["sentence"]
+    assert found.kind == "compute-bound"
+    assert "operators and compiled code run for 90%" in found.sentence
 
 
 def test_a_step_that_first_keeps_the_host_busy_has_two_limits():
@@ -188,8 +188,8 @@ def test_a_step_that_first_keeps_the_host_busy_has_two_limits():
     for k in range(40):
         story.kernel("gemm", 600 + 10 * k, 10, launch_at=590 + k)
     found = verdict(story)
-    assert found["kind"] == "mixed"
-    assert found["sentence"] == (
+    assert found.kind == "mixed"
+    assert found.sentence == (
         "No single limit: for 60% of the one recorded step (600 us of 1.00 ms) the host does something else in one "
         "stretch, mostly tokenize, and the GPU has no work; in the other 400 us the GPU is the limit, with work for "
         "100% of the time."
@@ -198,22 +198,22 @@ def test_a_step_that_first_keeps_the_host_busy_has_two_limits():
 
 def test_two_stalls_alike_are_no_single_limit():
     found = verdict(training(load=300, work=280))
-    assert found["kind"] == "mixed"
-    assert found["sentence"] == (
+    assert found.kind == "mixed"
+    assert found.sentence == (
         "No single limit: of the 4 steps (4.00 ms), the GPU waits for the program for 42% and waits for the next batch "
         "for 30%; it computes for 28%."
     )
 
 
 def test_caveats():
-    assert verdict(computing())["caveats"] == []
+    assert verdict(computing()).caveats == ()
     story = Story()
     story.kernel("gemm", 10, 990, launch_at=0)
-    assert verdict(story)["caveats"] == [
-        "No steps are marked, so this is about the whole recording, its start and end included."
-    ]
+    assert verdict(story).caveats == (
+        "No steps are marked, so this is about the whole recording, its start and end included.",
+    )
     found = verdict(computing(), lambda trace: waiting(trace, slug="clock-skew"))
-    assert found["caveats"] == ["Clocks of host and device disagree in this file."]
+    assert found.caveats == ("Clocks of host and device disagree in this file.",)
 
 
 def test_one_long_step_is_a_caveat():
@@ -221,10 +221,10 @@ def test_one_long_step_is_a_caveat():
     for i, us in enumerate((5000, 1000, 1000)):
         story.step(i + 3, 10_000 * i, us)
         story.op("aten::mm", 10_000 * i, us)
-    assert verdict(story)["caveats"] == [
+    assert verdict(story).caveats == (
         "One step takes 5.00 ms, the others 1.00 ms (median): these shares are mostly that step's; --steps 4-5 leaves "
-        "it out."
-    ]
+        "it out.",
+    )
 
 
 def only_steps():
@@ -236,14 +236,14 @@ def only_steps():
 
 def test_threads_whose_operators_were_not_recorded_may_have_worked():
     found = verdict(only_steps())
-    assert found["kind"] == "unknown"
-    assert "no operator was recorded in the 4 steps" in found["sentence"]
+    assert found.kind == "unknown"
+    assert "no operator was recorded in the 4 steps" in found.sentence
 
 
 def test_without_operators_the_loader_may_still_be_the_limit():
     story = only_steps()
     story.note(LOADER, 0, 3000)
-    assert verdict(story)["kind"] == "input-bound"
+    assert verdict(story).kind == "input-bound"
 
 
 def test_launches_of_another_maker_without_kernels():
@@ -251,7 +251,7 @@ def test_launches_of_another_maker_without_kernels():
     for k in range(20):
         story.op("aten::mm", 100 * k, 90)
         story.call("launch", 100 * k + 10, cat="privateuse1_driver")
-    assert "the host made 20 kernel launches" in verdict(story)["sentence"]
+    assert "the host made 20 kernel launches" in verdict(story).sentence
 
 
 def test_a_rank_that_computes_longer_than_it_exchanges_has_no_single_limit():
@@ -261,8 +261,8 @@ def test_a_rank_that_computes_longer_than_it_exchanges_has_no_single_limit():
         story.op("aten::mm", 1000 * i, 550)
         story.note("gloo:all_reduce", 1000 * i + 550, 400, tid=200)
     found = verdict(story)
-    assert found["kind"] == "mixed"
-    assert "55% goes to operators that compute and 40% to exchanging data with other ranks" in found["sentence"]
+    assert found.kind == "mixed"
+    assert "55% goes to operators that compute and 40% to exchanging data with other ranks" in found.sentence
 
 
 def test_a_file_cut_before_the_devices_events_is_not_taken_for_a_cpu_program(tmp_path):
@@ -276,6 +276,6 @@ def test_a_file_cut_before_the_devices_events_is_not_taken_for_a_cpu_program(tmp
     path.write_text(story.text()[: len(host) - 2])
     trace = load(path)
     assert trace.repairs.truncated
-    found = describe(trace, diagnose(trace), ())["verdict"]
-    assert found["kind"] == "unknown"
-    assert "what the NVIDIA A100-SXM4-80GB did may have been in the part that is lost" in found["sentence"]
+    found = describe(trace, diagnose(trace), ()).verdict
+    assert found.kind == "unknown"
+    assert "what the NVIDIA A100-SXM4-80GB did may have been in the part that is lost" in found.sentence

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.report import host
-from torchfx.profiler.report.span import of_window, span_of
+from torchfx.profiler.analysis.breakdown import Breakdown
+from torchfx.profiler.analysis.host_activity import calling, during
+from torchfx.profiler.analysis.window_phrases import of_window, span_of
 from torchfx.profiler.trace.derived.exchanging import idle_exchanging
+from torchfx.profiler.trace.meaning.annotations import NEXT_BATCH, OPTIMIZER_STEP, ZERO_GRAD
+from torchfx.profiler.trace.meaning.compiler import COMPILED_CODE, COMPILING
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration, enumeration, percent
 
@@ -40,23 +43,23 @@ _LABELS: Final = {
 }
 
 
-def processor_verdict(trace: Trace, breakdown: dict[str, Any]) -> tuple[str, str]:
+def processor_verdict(trace: Trace, parts: Breakdown) -> tuple[str, str]:
     """Return the verdict's kind and its sentence.
 
     Args:
         trace: what was read.
-        breakdown: where its window went.
+        parts: where its window went.
     """
-    shares = _shares(trace, {part["name"]: part["share"] for part in breakdown["parts"]})
+    shares = _shares(trace, {part.name: part.share for part in parts.parts})
     kind = _kind(shares)
-    return kind, _sentence(trace, kind, shares, _one_stretch(trace, breakdown))
+    return kind, _sentence(trace, kind, shares, _one_stretch(trace, parts))
 
 
-def unrecorded(trace: Trace, breakdown: dict[str, Any]) -> str:
+def unrecorded(trace: Trace, parts: Breakdown) -> str:
     """Return why nothing can be said of a window in which no operator was recorded; "" where something can."""
     rows = trace.events.rows(Kind.OPERATOR, Kind.PYTHON)
     ts, end = trace.events.ts[rows], np.asarray(trace.events.end[rows])
-    told = sum(part["share"] for part in breakdown["parts"] if part["name"] in _TOLD)
+    told = parts.share(*_TOLD)
     if ((ts < trace.window.end) & (end > trace.window.start)).any() or told >= _STALL:
         return ""
     return (
@@ -65,16 +68,16 @@ def unrecorded(trace: Trace, breakdown: dict[str, Any]) -> str:
     )
 
 
-def set_up(trace: Trace, breakdown: dict[str, Any]) -> str:
+def set_up(trace: Trace, parts: Breakdown) -> str:
     """Return why nothing can be said of a window that one long stretch without operators fills; "" where something can.
 
     Without steps nobody knows whether it belongs to the program's loop. Where the rest of the window looks the same, it
     doesn't matter.
     """
-    gap, window = _one_stretch(trace, breakdown), breakdown["window_us"]
+    gap, window = _one_stretch(trace, parts), parts.window_us
     if not gap:
         return ""
-    shares = _shares(trace, {part["name"]: part["share"] for part in breakdown["parts"]})
+    shares = _shares(trace, {part.name: part.share for part in parts.parts})
     part = gap / window
     if _kind(shares) != "overhead-bound" or shares["overhead-bound"] - part >= _OVERHEAD * (1 - part):
         return ""
@@ -85,14 +88,13 @@ def set_up(trace: Trace, breakdown: dict[str, Any]) -> str:
     )
 
 
-def _one_stretch(trace: Trace, breakdown: dict[str, Any]) -> float:
+def _one_stretch(trace: Trace, parts: Breakdown) -> float:
     """The length of a stretch without operators that decides a window without steps, microseconds; else 0."""
-    gap = breakdown["longest_gap"]
+    gap = parts.longest_gap
     if not gap or trace.steps_found:
         return 0.0
-    python = sum(part["time_us"] for part in breakdown["parts"] if part["name"] == "python")
-    length: float = gap["duration_us"]
-    return length if length >= max(0.5 * python, 0.3 * breakdown["window_us"]) else 0.0
+    least = max(0.5 * parts.share("python"), 0.3) * parts.window_us
+    return gap.duration_us if gap.duration_us >= least else 0.0
 
 
 def _shares(trace: Trace, parts: dict[str, float]) -> dict[str, float]:
@@ -121,7 +123,7 @@ def _shares(trace: Trace, parts: dict[str, float]) -> dict[str, float]:
 
 def _loose(trace: Trace) -> int:
     """Time in the optimizer between its operators, nanoseconds."""
-    inside = host.named(trace, host.OPTIMIZER, Kind.ANNOTATION) - host.calling(trace) - _elsewhere(trace)
+    inside = during(trace, OPTIMIZER_STEP | ZERO_GRAD) - calling(trace) - _elsewhere(trace)
     return inside.clip(trace.window.start, trace.window.end).total
 
 
@@ -130,7 +132,7 @@ def _short(trace: Trace) -> int:
     events, window = trace.events, trace.window
     rows = events.rows(Kind.OPERATOR)
     rows = rows[(events.ts[rows] >= window.start) & (events.ts[rows] < window.end)]
-    rows = rows[~events.names_matching(f"{host.WRAPPER}|{host.COMPILING}")[events.name[rows]]]
+    rows = rows[~events.are(COMPILED_CODE | COMPILING, rows)]
     rows = rows[_elsewhere(trace).overlap(events.ts[rows], np.asarray(events.end[rows])) == 0]
     own = trace.calls.self_time[rows]
     return int(own[own < _SHORT_NS].sum())
@@ -138,8 +140,8 @@ def _short(trace: Trace) -> int:
 
 def _elsewhere(trace: Trace) -> Intervals:
     """Making batches, compiling and exchanging data, which have shares of their own."""
-    loading = host.named(trace, host.LOADING, Kind.ANNOTATION)
-    compiling = host.named(trace, host.COMPILING, Kind.OPERATOR, Kind.ANNOTATION)
+    loading = during(trace, NEXT_BATCH)
+    compiling = during(trace, COMPILING)
     return loading | compiling | trace.derived(idle_exchanging)
 
 

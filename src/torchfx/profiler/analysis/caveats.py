@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration
 
@@ -19,7 +19,7 @@ _STACKS: Final = 0.3
 """Share of Python frames among the events from which recording them slows the host noticeably."""
 
 
-def caveats(trace: Trace, kind: str, slugs: frozenset[str]) -> list[str]:
+def caveats(trace: Trace, kind: str, slugs: frozenset[str]) -> tuple[str, ...]:
     """Return sentences that qualify a verdict.
 
     Args:
@@ -43,7 +43,7 @@ def caveats(trace: Trace, kind: str, slugs: frozenset[str]) -> list[str]:
         found.append("Clocks of host and device disagree in this file.")
     if "dropped-kernels" in slugs:
         found.append("Some GPU work is missing from this file.")
-    return found
+    return tuple(found)
 
 
 def _one_long_step(trace: Trace) -> list[str]:

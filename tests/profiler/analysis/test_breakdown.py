@@ -2,21 +2,21 @@
 
 import pytest
 
-from profiler.report.programs import PROGRAMS, compiling, distributed, exchanging, on_cpu, training
+from profiler.analysis.programs import PROGRAMS, compiling, distributed, exchanging, on_cpu, training
 from profiler.traces import Story
-from torchfx.profiler.report.breakdown import breakdown
+from torchfx.profiler.analysis.breakdown import Spread, breakdown
 
 
 def parts(story):
-    return {part["name"]: part["time_us"] for part in breakdown(story.trace())["parts"]}
+    return {part.name: part.time_us for part in breakdown(story.trace()).parts}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_parts_add_up(name):
     found = breakdown(PROGRAMS[name]().trace())
-    assert sum(part["time_us"] for part in found["parts"]) == pytest.approx(found["window_us"])
-    assert sum(part["share"] for part in found["parts"]) == pytest.approx(1 if found["parts"] else 0)
-    assert all(part["time_us"] > 0 for part in found["parts"])
+    assert sum(part.time_us for part in found.parts) == pytest.approx(found.window_us)
+    assert sum(part.share for part in found.parts) == pytest.approx(1 if found.parts else 0)
+    assert all(part.time_us > 0 for part in found.parts)
 
 
 def test_parts_of_a_training_on_a_gpu():
@@ -80,13 +80,13 @@ def test_steps_have_a_median_and_a_range():
         story.step(i, 1000 * i, us)
         story.op("aten::mm", 1000 * i, us // 2)
     found = breakdown(story.trace())
-    assert found["step"] == {"count": 3, "median_us": 200, "low_us": 100, "high_us": 600}
-    (operators,) = (part for part in found["parts"] if part["name"] == "operators")
-    assert operators["per_step"] == {"count": 3, "median_us": 100, "low_us": 50, "high_us": 300}
+    assert found.step == Spread(3, 200, 100, 600)
+    (operators,) = (part for part in found.parts if part.name == "operators")
+    assert operators.per_step == Spread(3, 100, 50, 300)
 
 
 def test_one_step_has_no_spread():
-    assert breakdown(training(steps=1).trace())["step"] is None
+    assert breakdown(training(steps=1).trace()).step is None
 
 
 def test_exchanging_data_with_other_ranks_has_a_part_of_its_own():

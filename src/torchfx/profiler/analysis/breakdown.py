@@ -1,0 +1,179 @@
+"""Where the window's time went, in parts that add up to it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from torchfx.profiler.analysis.host_activity import calling, during
+from torchfx.profiler.trace.derived.exchanging import idle_exchanging
+from torchfx.profiler.trace.derived.idle import closing_wait, profiler_overhead
+from torchfx.profiler.trace.meaning.annotations import NEXT_BATCH, OPTIMIZER_STEP, ZERO_GRAD
+from torchfx.profiler.trace.meaning.compiler import COMPILED_CODE, COMPILING
+from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.operators import BACKWARD
+from torchfx.profiler.trace.meaning.runtime import MEMORY_CALL, WAIT_FOR_DEVICE
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.trace import Trace
+
+__all__ = ["HOST_STALLS", "Breakdown", "Part", "Spread", "Stretch", "breakdown"]
+
+HOST_STALLS: Final = ("allocation", "waiting", "dispatch", "wrapper", "python")
+"""Parts in which a device waits for the host's program."""
+
+Parts = list[tuple[str, str, Intervals]]
+"""Name, label for people, and when; what an earlier part covers, a later one doesn't get."""
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """Median, lowest and highest time within a step, of at least two, microseconds."""
+
+    count: int
+    median_us: float
+    low_us: float
+    high_us: float
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A part of the window.
+
+    Attributes:
+        name: such as "computing"; what programs read.
+        group: "gpu" and what it does, "idle" and what the host does meanwhile, or "host".
+        label: what it is, for people.
+        time_us, share: of the window.
+        per_step: its time in each step; None for fewer than two steps.
+    """
+
+    name: str
+    group: str
+    label: str
+    time_us: float
+    share: float
+    per_step: Spread | None
+
+
+class Stretch(msgspec.Struct, frozen=True):
+    """A stretch of time, microseconds in the file's own time."""
+
+    start_us: float
+    duration_us: float
+
+
+class Breakdown(msgspec.Struct, frozen=True):
+    """The window's parts.
+
+    Attributes:
+        of: "gpu", or "host" where no device worked.
+        window_us: they add up to it.
+        step: the time of a whole step on the host; None for fewer than two steps.
+        longest_gap: of the time a device waits for the host's program, or without one no operator runs.
+    """
+
+    of: str
+    window_us: float
+    parts: tuple[Part, ...]
+    step: Spread | None
+    longest_gap: Stretch | None
+
+    def share(self, *names: str) -> float:
+        """The share of the window of some parts together."""
+        return sum(part.share for part in self.parts if part.name in names)
+
+
+def breakdown(trace: Trace) -> Breakdown:
+    """Split the window by what the device did, or on a machine without one by what the program did."""
+    window = trace.window
+    rest = Intervals.union([window.start], [window.end])
+    found: Parts = []
+    for name, label, when in _device_parts(trace) if trace.has_gpu else _host_parts(trace):
+        part = rest & when
+        rest = rest - part
+        found.append((name, label, part))
+    found.append(_remainder(trace, rest))
+    return Breakdown(
+        "gpu" if trace.has_gpu else "host",
+        window.us,
+        tuple(_part(trace, name, label, when) for name, label, when in found if when.total),
+        _spread(np.array([step.duration for step in trace.steps_found], np.int64)),
+        _longest_gap(found, HOST_STALLS if trace.has_gpu else ("python",)),
+    )
+
+
+def _device_parts(trace: Trace) -> Parts:
+    gpu = trace.gpu
+    return [
+        ("computing", "computes", gpu.compute),
+        ("communication", "only communicates", gpu.communication),
+        ("copies", "only copies", gpu.copies),
+        ("profiler", "serves the profiler", trace.derived(profiler_overhead)),
+        ("data", "loads the next batch", during(trace, NEXT_BATCH)),
+        ("compiling", "compiles", during(trace, COMPILING)),
+        ("ended", "is done, work queued", _closing(trace)),
+        ("allocation", "allocates memory", during(trace, MEMORY_CALL)),
+        ("waiting", "synchronises", during(trace, WAIT_FOR_DEVICE)),
+        ("dispatch", "calls operators", calling(trace)),
+        ("wrapper", "runs compiled code", during(trace, COMPILED_CODE)),
+    ]
+
+
+def _host_parts(trace: Trace) -> Parts:
+    backward = during(trace, BACKWARD)
+    return [
+        ("profiler", "serves the profiler", trace.derived(profiler_overhead)),
+        ("data", "loads the next batch", during(trace, NEXT_BATCH)),
+        ("compiling", "compiles", during(trace, COMPILING)),
+        ("communication", "exchanges with other ranks", trace.derived(idle_exchanging)),
+        ("waiting", "waits for the device", during(trace, WAIT_FOR_DEVICE)),
+        ("optimizer", "runs the optimizer", during(trace, OPTIMIZER_STEP | ZERO_GRAD)),
+        ("backward", "runs backward operators", backward),
+        ("operators", "runs forward operators" if backward.total else "runs operators", calling(trace)),
+        ("wrapper", "runs compiled code", during(trace, COMPILED_CODE)),
+    ]
+
+
+def _remainder(trace: Trace, rest: Intervals) -> tuple[str, str, Intervals]:
+    if not trace.has_gpu:
+        return "python", "runs Python in between", rest
+    if not len(trace.events.rows(Kind.OPERATOR, Kind.RUNTIME)):
+        return "unknown", "was not recorded", rest
+    return "python", "runs Python in between", rest
+
+
+def _closing(trace: Trace) -> Intervals:
+    """The profiler's wait at its end, during which the program does nothing any more."""
+    rows = [trace.derived(closing_wait)] if trace.derived(closing_wait) >= 0 else []
+    return Intervals.union(trace.events.ts[rows], trace.events.end[rows])
+
+
+def _part(trace: Trace, name: str, label: str, when: Intervals) -> Part:
+    starts = [step.start for step in trace.steps_found]
+    per_step = when.overlap(starts, [step.end for step in trace.steps_found]) if starts else np.empty(0, np.int64)
+    window = trace.window
+    share = when.total / (window.end - window.start)
+    return Part(name, _group(trace, name), label, when.total / 1000, share, _spread(per_step))
+
+
+def _group(trace: Trace, name: str) -> str:
+    if not trace.has_gpu:
+        return "host"
+    return "gpu" if name in {"computing", "communication", "copies"} else "idle"
+
+
+def _spread(times: np.ndarray[Any, np.dtype[np.int64]]) -> Spread | None:
+    if len(times) < 2:
+        return None
+    return Spread(len(times), float(np.median(times)) / 1000, int(times.min()) / 1000, int(times.max()) / 1000)
+
+
+def _longest_gap(parts: Parts, names: tuple[str, ...]) -> Stretch | None:
+    """The longest single stretch of these parts together: no data, compiling or profiler explains it."""
+    idle = Intervals.union([], [])
+    for name, _, when in parts:
+        idle = idle | when if name in names else idle
+    if not len(idle):
+        return None
+    i = int(np.argmax(idle.lengths))
+    return Stretch(int(idle.starts[i]) / 1000, int(idle.lengths[i]) / 1000)

@@ -1,0 +1,171 @@
+"""The report on a trace: schema 1 of `torchfx explain --format json`, and the source of every view of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from torchfx.profiler.analysis.breakdown import Breakdown, breakdown
+from torchfx.profiler.analysis.recording import (
+    DeviceTimes,
+    Launches,
+    TraceFile,
+    WindowTimes,
+    devices_of,
+    launches_of,
+    trace_of,
+    window_of,
+)
+from torchfx.profiler.analysis.verdict import Verdict, verdict
+from torchfx.profiler.rules.catalogue import all_rules
+from torchfx.profiler.rules.diagnose import Diagnosis
+from torchfx.profiler.rules.finding import Evidence, Finding
+from torchfx.profiler.trace.meaning.frames import own_frame
+from torchfx.profiler.trace.model.trace import Trace
+
+__all__ = [
+    "SCHEMA",
+    "FailedRule",
+    "FindingEvidence",
+    "FindingWindow",
+    "MutedRule",
+    "Report",
+    "ReportedFinding",
+    "describe",
+    "failed_rules",
+    "reported",
+]
+
+SCHEMA: Final = 1
+
+
+class FindingWindow(msgspec.Struct, frozen=True):
+    """What a finding's time is a part of."""
+
+    name: str
+    start_us: float
+    duration_us: float
+
+
+class FindingEvidence(msgspec.Struct, frozen=True):
+    """`torchfx.profiler.rules.finding.Evidence`, with the line of the program's own code ("" where it isn't known)."""
+
+    name: str
+    count: int
+    time_us: float | None
+    start_us: float | None
+    where: str
+    stack: tuple[str, ...]
+    note: str
+    own_code: str
+
+
+class ReportedFinding(msgspec.Struct, frozen=True):
+    """`torchfx.profiler.rules.finding.Finding`; `cause_is` is "linked" by ids in the trace, or "inferred"."""
+
+    code: str
+    slug: str
+    title: str
+    severity: str
+    confidence: str
+    time_us: float
+    window: FindingWindow
+    evidence: tuple[FindingEvidence, ...]
+    cause: str
+    cause_is: str
+    fix: str
+    source: str
+
+
+class MutedRule(msgspec.Struct, frozen=True):
+    """A rule that wasn't asked, and why."""
+
+    code: str
+    slug: str
+    reason: str
+
+
+class FailedRule(msgspec.Struct, frozen=True):
+    """A rule that broke off, or what offers rules and could not be loaded (`slug` is ""), and the error."""
+
+    code: str
+    slug: str
+    error: str
+
+
+class Report(msgspec.Struct, frozen=True):
+    """Everything there is to say of a trace; `ran` are the rules that were asked."""
+
+    schema: int
+    trace: TraceFile
+    window: WindowTimes
+    gpu: tuple[DeviceTimes, ...]
+    launches: Launches
+    breakdown: Breakdown
+    verdict: Verdict
+    findings: tuple[ReportedFinding, ...]
+    muted: tuple[MutedRule, ...]
+    failed: tuple[FailedRule, ...]
+    ran: tuple[str, ...]
+
+
+def describe(trace: Trace, diagnosis: Diagnosis, ran: Sequence[str] = (), name: str = "") -> Report:
+    """Return everything there is to say of a trace.
+
+    Args:
+        trace: what was read.
+        diagnosis: what the rules found in it.
+        ran: codes of the rules that were asked.
+        name: what to call it; the file's name where empty.
+    """
+    launches, parts = launches_of(trace), breakdown(trace)
+    slugs = frozenset(finding.slug for finding in diagnosis.findings)
+    return Report(
+        SCHEMA,
+        trace_of(trace, name),
+        window_of(trace),
+        devices_of(trace),
+        launches,
+        parts,
+        verdict(trace, parts, launches, slugs),
+        tuple(reported(finding) for finding in diagnosis.findings),
+        tuple(MutedRule(code, _slug(code), why) for code, why in diagnosis.muted.items()),
+        failed_rules(diagnosis.failed),
+        tuple(code for code in ran if code not in diagnosis.muted and code not in diagnosis.failed),
+    )
+
+
+def failed_rules(failed: Mapping[str, str]) -> tuple[FailedRule, ...]:
+    """Return the rules that broke off, by code with the error, as the report has them."""
+    return tuple(FailedRule(code, _slug(code), why) for code, why in failed.items())
+
+
+def _slug(code: str) -> str:
+    return next((rule.slug for rule in all_rules() if rule.code == code), "")
+
+
+def reported(finding: Finding) -> ReportedFinding:
+    """Return a finding as the report has it."""
+    window = finding.window
+    return ReportedFinding(
+        finding.code,
+        finding.slug,
+        finding.title,
+        finding.severity,
+        finding.confidence,
+        round(finding.time_us, 3),
+        FindingWindow(window.name, window.start / 1000, window.us),
+        tuple(_evidence(item) for item in finding.evidence),
+        finding.cause,
+        "linked" if finding.linked else "inferred",
+        finding.fix,
+        finding.source,
+    )
+
+
+def _evidence(item: Evidence) -> FindingEvidence:
+    time_us = None if item.time_us is None else round(item.time_us, 3)
+    own = own_frame(item.stack)
+    return FindingEvidence(item.name, item.count, time_us, item.start_us, item.where, item.stack, item.note, own)
