@@ -58,7 +58,7 @@ def test_an_interrupted_entry_does_not_count_in_full():
 
 def test_names_of_kernels_are_explained():
     found = finding(case.compiled_and_waited_for(), "inductor-name-legend")
-    assert found.evidence[0].note == "pointwise over add"
+    assert found.evidence[0].note == "generated pointwise kernel of 1 fused operator: add"
 
 
 def test_entries_of_threads_at_one_time_cost_no_more_than_that_time():

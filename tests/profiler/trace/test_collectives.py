@@ -5,7 +5,8 @@ import math
 import pytest
 
 from profiler.traces import Story
-from torchfx.profiler.trace.derived.collectives import bus_factor, canonical, collectives_of
+from torchfx.profiler.trace.derived.collectives import bus_factor, collectives_of
+from torchfx.profiler.trace.meaning.communication import collective_name
 
 RING = "ncclDevKernel_{}_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 
@@ -146,7 +147,12 @@ def test_factors_of_the_bus():
         ("all_to_allv", "all_to_all"),
         ("send", "send"),
         ("ncclDevKernel_Generic", ""),
+        ("void vllm::cross_device_reduce_2stage<__nv_bfloat16, 8>(RankData*)", "all_reduce"),
+        ("void deep_ep::intranode::dispatch<8>()", "all_to_all"),
+        ("userbuffers_fp16_sum_inplace_gpu_rw_ag<2>(int, int)", "all_gather"),
+        ("userbuffers_fp16_sum_inplace_gpu_rr_rs_oop<2>(int, int)", "reduce_scatter"),
+        ("userbuffers_fp16_sum_inplace_gpu_mc(int, int)", "all_reduce"),
     ],
 )
 def test_names_have_one_form(name, found):
-    assert canonical(name) == found
+    assert collective_name(name) == found

@@ -111,6 +111,46 @@ def test_generated_kernels_name_their_operators(name, fused, operation):
     assert (decode(name).fused, decode(name).operation) == (fused, operation)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)",
+        "ncclSymkDevKernel_AllReduce_RSxLDMC_AGxSTMC_sum_bf16",
+        "mscclKernel_Sum_hip_bfloat16_Simple_false(ncclDevComm*)",
+        "void vllm::cross_device_reduce_1stage<__half, 2>(vllm::RankData*)",
+        "void aiter::reduce_scatter_cross_device_store<__hip_bfloat16, 8>(aiter::RankData*)",
+        "void quickreduce::allreduce_prototype_twoshot<AllReduceTwoshot<__half, CodecQ4<__half, 4> >, __half>()",
+        "void tensorrt_llm::kernels::oneShotAllReduceKernel<__nv_bfloat16, 8, true, true>(AllReduceParams)",
+        "void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<1, __nv_bfloat16, 8>()",
+        "moefinalize_allreduce_fusion_kernel_oneshot_lamport<__nv_bfloat16, 8>()",
+        "void moeA2ADispatchKernel<8, false>(int const*)",
+        "void deep_ep::internode_ll::combine<false, 7168>(void*)",
+        "void mori::moe::EpDispatchIntraNodeKernel<hip_bfloat16>(Args)",
+        "void (anonymous namespace)::multimem_one_shot_reduce_kernel<c10::BFloat16, 16>()",
+        "void (anonymous namespace)::two_shot_all_reduce_kernel<c10::BFloat16, 16, 8>()",
+        "void nvshmemi_barrier_on_stream_kernel<1>(int)",
+        "void userbuffers_fp16_sum_inplace_gpu_rr_rs<2>(int, int)",
+    ],
+)
+def test_kernels_that_communicate_are_known_by_their_makers(name):
+    assert decode(name).operation == "communication"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "__amd_rocclr_copyBuffer",
+        "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float> >()",
+        "void cub::DeviceReduceKernel<float>()",
+        "void vllm::moe::topkGating<8, 256>()",
+        "local_device_load_rmsnorm_512n",
+        "void moe_permute_dispatch_kernel<float>()",
+    ],
+)
+def test_kernels_that_stay_on_their_device_are_not(name):
+    assert decode(name).operation != "communication"
+
+
 def test_mangled_names_are_read_by_their_identifiers():
     name = "_ZN2ck16tensor_operation6device12_GLOBAL__N_139kernel_grouped_conv_fwd_xdl_cshuffle_v3INS_34Grid"
     assert (decode(name).library, decode(name).operation) == ("Composable Kernel", "convolution")

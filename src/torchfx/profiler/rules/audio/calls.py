@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
 from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.meaning.audio import FILTER, LIGHT
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.events import parse_list
 from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["FILTERS", "Call", "calls_of", "runs_of"]
-
-FILTERS: Final = r"torchfx_ext::(sos|biquad|fir|lti)_forward(_recording)?$|torchfx_ext::parallel_iir_forward"
-LIGHT: Final = (
-    r"aten::(to|_to_copy|copy_|lift_fresh|detach|alias|view|reshape|_unsafe_view|unsqueeze|squeeze|expand|as_strided"
-    r"|select|slice|narrow|transpose|t|contiguous|mul|mul_|empty.*|new_empty.*|resolve_.*|set_.*|result_type)$|detach$"
-)
-"""Operators that change nothing about what follows what: views, and gains, which join a cascade too."""
+__all__ = ["Call", "calls_of", "runs_of"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +35,7 @@ class Call:
 def calls_of(trace: Trace) -> tuple[Call, ...]:
     """Every call of a filter in the window's steps that isn't within another one; `trace.derived(calls_of)`."""
     events = trace.events
-    rows = events.find(FILTERS, Kind.OPERATOR)
+    rows = events.of(FILTER)
     rows = rows[trace.in_steps(rows)]
     outer = [not any(_is_filter(trace, above) for above in trace.ancestors(row)) for row in rows.tolist()]
     rows = rows[np.array(outer, np.bool_)]
@@ -73,7 +66,7 @@ def _heavy(trace: Trace) -> Int32:
     """Operators outside of filters that do something of their own, and calls that fetch data or annotate."""
     events = trace.events
     rows = events.rows(Kind.OPERATOR)
-    found: Int32 = rows[~events.names_matching(f"{LIGHT}|{FILTERS}")[events.name[rows]]]
+    found: Int32 = rows[~events.are(LIGHT | FILTER, rows)]
     return found
 
 
@@ -83,7 +76,7 @@ def _any_between(times: np.ndarray[tuple[int], np.dtype[np.int64]], start: int, 
 
 
 def _is_filter(trace: Trace, row: int) -> bool:
-    return bool(trace.events.names_matching(FILTERS)[trace.events.name[row]])
+    return FILTER.names(trace.name(row))
 
 
 def _call(trace: Trace, row: int) -> Call:

@@ -43,13 +43,13 @@ def native_dispatch_count(trace: Trace, *, share: float = 0.01) -> Iterator[Find
         [call.start for run in found for call in _shorter(run)], [call.end for run in found for call in _shorter(run)]
     ).clip(trace.window.start, trace.window.end)
     total = lost.total / 1000
-    if not total or total < share * trace.window.us:
+    if not total or trace.window.share(lost) < share:
         return
     rows = np.array([call.row for run in found for call in run], np.int32)
     longest = max(len(run) for run in found)
     yield Finding(
         title=f"{len(rows)} calls of filters where {len(found)} would do: up to {longest} in a row on one signal",
-        severity=severity_of(total / trace.window.us),
+        severity=severity_of(trace.window.share(lost)),
         confidence="medium",
         time_us=total,
         window=trace.window,
@@ -90,13 +90,13 @@ def many_short_files(trace: Trace, *, calls: int = 8, call_us: float = 300.0, sh
         between & trace.derived(idle_time) if trace.has_gpu else between.clip(trace.window.start, trace.window.end)
     )
     total = between.total / 1000
-    if not total or total < share * trace.window.us:
+    if not total or trace.window.share(between) < share:
         return
     rows = np.array([call.row for run in found for call in run], np.int32)
     yield Finding(
-        title=f"Filters are called {len(rows):,} times on short signals; {percent(total / trace.window.us)} of the "
+        title=f"Filters are called {len(rows):,} times on short signals; {percent(trace.window.share(between))} of the "
         "time passes between the calls",
-        severity=severity_of(total / trace.window.us),
+        severity=severity_of(trace.window.share(between)),
         confidence="medium",
         time_us=total,
         window=trace.window,

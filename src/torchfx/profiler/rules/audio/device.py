@@ -50,14 +50,14 @@ def launches_per_section(
     kernels = trace.links.put_by(made)
     lost = inside & trace.derived(idle_time)
     total = lost.total / 1000
-    if len(made) < launches * len(rows) or not len(kernels) or total < share * trace.window.us:
+    if len(made) < launches * len(rows) or not len(kernels) or trace.window.share(lost) < share:
         return
     if float(np.median(events.dur[kernels])) >= 1000 * kernel_us or lost.total < idle * inside.total:
         return
     yield Finding(
         title=f"A filter's call launches {len(made) / len(rows):.0f} kernels of "
         f"{duration_ns(float(np.median(events.dur[kernels])))} each; the device mostly waits",
-        severity=severity_of(total / trace.window.us),
+        severity=severity_of(trace.window.share(lost)),
         confidence="medium",
         time_us=total,
         window=trace.window,
@@ -101,12 +101,12 @@ def gpu_not_worth_it(trace: Trace, *, copy_mb: float = 12.0, share: float = 0.1)
     total = lost.total / 1000
     rows = np.array([call.row for call in calls], np.int32)
     launched = trace.links.put_by(trace.links.launches)
-    if not len(launched) or lost.total <= computing.total or total < share * trace.window.us:
+    if not len(launched) or lost.total <= computing.total or trace.window.share(lost) < share:
         return
     yield Finding(
         title=f"Copying signals to the GPU and back takes {duration_ns(lost.total)}, filtering them there "
         f"{duration_ns(computing.total)}",
-        severity=severity_of(total / trace.window.us),
+        severity=severity_of(trace.window.share(lost)),
         confidence="medium",
         time_us=total,
         window=trace.window,
@@ -143,12 +143,12 @@ def reference_path(trace: Trace, *, operators: int = 30, share: float = 0.01) ->
     slow = rows[tree.sizes[rows] >= operators]
     spent = Intervals.union(events.ts[slow], events.end[slow]).clip(trace.window.start, trace.window.end)
     total = spent.total / 1000
-    if on_device or not total or total < share * trace.window.us:
+    if on_device or not total or trace.window.share(spent) < share:
         return
     yield Finding(
-        title=f"{len(slow)} calls of filters take {percent(total / trace.window.us)} of the time in plain PyTorch, "
+        title=f"{len(slow)} calls of filters take {percent(trace.window.share(spent))} of the time in plain PyTorch, "
         "without the native library",
-        severity=severity_of(total / trace.window.us),
+        severity=severity_of(trace.window.share(spent)),
         confidence="high",
         time_us=total,
         window=trace.window,

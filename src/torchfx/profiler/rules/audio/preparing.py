@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 import numpy as np
 
@@ -12,24 +11,19 @@ from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import idle_time
 from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.audio import (
+    DECODE_AUDIO,
+    DESIGN_FILTER,
+    DESIGN_FRAME,
+    LEARNED_FILTER,
+    READ_AUDIO_FRAME,
+)
+from torchfx.profiler.trace.meaning.kinds import Meaning
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["audio_load", "coefficients_recomputed"]
-
-DESIGN: Final = (
-    r"(.*/)?(torchfx/filter/\w+\.py\(\d+\): __init__"
-    r"|scipy/signal/.*: (iirfilter|iirdesign|butter|cheby1|cheby2|ellip|bessel|firwin2?|remez|firls|tf2sos|zpk2sos)$)"
-)
-DESIGN_OPERATOR: Final = r"torchfx_ext::\w+_(sos|taps)$"
-LOAD: Final = (
-    r"(.*/)?(torchfx/audio_io\.py\(\d+\): (load|read)|soundfile\.py\(\d+\): (read|blocks)"
-    r"|torchaudio/.*: load|librosa/core/audio\.py\(\d+\): load|torchcodec/.*: (get_all_samples|get_samples\w*)"
-    r"|scipy/io/wavfile\.py\(\d+\): read|pydub/.*: from_file|audioread/.*: audio_open)"
-)
-LOAD_OPERATOR: Final = r"(torchaudio|torchcodec|torchcodec_ns)::.*(load|decode|get_frames)"
 
 
 @rule(
@@ -49,9 +43,9 @@ def coefficients_recomputed(trace: Trace, *, share: float = 0.01, steps: int = 3
     Fix: make filters and chains once, before the loop, and call them in it.
     """
     events = trace.events
-    if len(events.find(r"torchfx_ext::\w+_backward", Kind.OPERATOR)):
+    if events.any_of(LEARNED_FILTER):
         return
-    rows = _on_main(trace, events.find(DESIGN_OPERATOR, Kind.OPERATOR), DESIGN)
+    rows = _on_main(trace, DESIGN_FILTER, DESIGN_FRAME)
     step = trace.step_of(rows)
     where = np.unique(step[step >= 0])
     if len(where) < max(steps, len(trace.steps_found) - 1):
@@ -61,12 +55,12 @@ def coefficients_recomputed(trace: Trace, *, share: float = 0.01, steps: int = 3
     spent = Intervals.union(start, end).clip(trace.window.start, trace.window.end)
     spent = spent & trace.derived(idle_time) if trace.has_gpu else spent
     total = spent.total / 1000
-    if not total or total < share * trace.window.us:
+    if not total or trace.window.share(spent) < share:
         return
     yield Finding(
         title=f"Filters are designed again in {len(where)} of {len(trace.steps_found)} steps, "
-        f"{percent(total / trace.window.us)} of the time",
-        severity=severity_of(total / trace.window.us),
+        f"{percent(trace.window.share(spent))} of the time",
+        severity=severity_of(trace.window.share(spent)),
         confidence="high",
         time_us=total,
         window=trace.window,
@@ -93,7 +87,7 @@ def audio_load(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
 
     Fix: read ahead in worker processes (a DataLoader with num_workers), or decode once and keep arrays.
     """
-    rows = _on_main(trace, trace.events.find(LOAD_OPERATOR, Kind.OPERATOR), LOAD)
+    rows = _on_main(trace, DECODE_AUDIO, READ_AUDIO_FRAME)
     rows = rows[trace.in_steps(rows)]
     if not len(rows):
         return
@@ -101,11 +95,11 @@ def audio_load(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     spent = Intervals.union(start, end).clip(trace.window.start, trace.window.end)
     spent = spent & trace.derived(idle_time) if trace.has_gpu else spent
     total = spent.total / 1000
-    if not total or total < share * trace.window.us:
+    if not total or trace.window.share(spent) < share:
         return
     yield Finding(
-        title=f"Reading audio files takes {percent(total / trace.window.us)} of the time",
-        severity=severity_of(total / trace.window.us),
+        title=f"Reading audio files takes {percent(trace.window.share(spent))} of the time",
+        severity=severity_of(trace.window.share(spent)),
         confidence="high",
         time_us=total,
         window=trace.window,
@@ -116,11 +110,10 @@ def audio_load(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     )
 
 
-def _on_main(trace: Trace, operators: Int32, frames: str) -> Int32:
-    """These operators, and Python frames that match, on the thread of the loop; by start."""
+def _on_main(trace: Trace, operators: Meaning, frames: Meaning) -> Int32:
+    """Operators and Python frames that mean these, on the thread of the loop; by start."""
     events = trace.events
-    found = events.find(frames, Kind.PYTHON) if trace.has_stacks else operators[:0]
-    rows = np.concatenate((operators, found)).astype(np.int32)
+    rows = np.concatenate((events.of(operators), events.of(frames))).astype(np.int32)
     rows = rows[np.argsort(events.ts[rows], kind="stable")]
     mine: Int32 = rows[events.lane[rows] == trace.main_lane] if trace.main_lane >= 0 else rows
     return mine

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import Final
 
 import numpy as np
 
@@ -14,15 +12,12 @@ from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.compiled import compiled_of
 from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.compiler import RESUMED, break_place
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import counted, duration
 
 __all__ = ["compiled_but_eager", "graph_breaks"]
-
-RESUMED: Final = r".*: torch_dynamo_resume_in_"
-_PLACE: Final = re.compile(r"(.*)\(\d+\): torch_dynamo_resume_in_(.+)_at_(\d+)$")
 
 
 @rule(
@@ -57,7 +52,7 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
     pieces = pieces | Intervals.union(events.ts[lookups[within]], events.end[lookups[within]])
     lost = at_stake(trace, pieces & trace.derived(entry_overhead))
     total = lost.total / 1000
-    share = total / trace.window.us if trace.window.us else 0.0
+    share = trace.window.share(lost)
     places = _places(trace)
     per_call = len(nested) / len(calls)
     evident = evidence(trace, nested, times=lost.overlap(events.ts[nested], events.end[nested]))
@@ -148,10 +143,9 @@ def _places(trace: Trace) -> list[tuple[str, int]]:
     if not trace.has_stacks:
         return []
     found: dict[str, int] = {}
-    rows = trace.events.find(RESUMED, Kind.PYTHON)
+    rows = trace.events.of(RESUMED)
     for name in trace.events.name[rows].tolist():
-        place = _PLACE.match(trace.events.texts[name])
-        if place:
-            label = f"{place[1]}:{place[3]} in {place[2]}"
+        label = break_place(trace.events.texts[name])
+        if label:
             found[label] = found.get(label, 0) + 1
     return sorted(found.items(), key=lambda item: -item[1])

@@ -12,8 +12,7 @@ from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.compiled import Compilation, compiled_of
-from torchfx.profiler.trace.meaning.compiler import TUNING
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.compiler import TUNING, TUNING_FRAME
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import counted, duration
@@ -41,7 +40,7 @@ def compile_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]
     first, _ = _by_kind(trace)
     lost = at_stake(trace, _union(first))
     total = lost.total / 1000
-    if not total or total < share * trace.window.us:
+    if not total or trace.window.share(lost) < share:
         return
     inside = [c for c in first if lost.overlap([c.start], [c.end])[0] > 0]
     steps = step_names(trace, [c.start for c in inside])
@@ -54,7 +53,7 @@ def compile_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]
         fix = "Run the same work once or twice before the profiler starts. "
     yield Finding(
         title=f"{duration(total)} of {duration(trace.window.us)} go to torch.compile at work ({parts})",
-        severity=severity_of(total / trace.window.us),
+        severity=severity_of(trace.window.share(lost)),
         confidence="high",
         time_us=total,
         window=trace.window,
@@ -89,7 +88,7 @@ def recompiles(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator
         again = _later_steps(trace, first, steps)
     lost = at_stake(trace, _union(again))
     total = lost.total / 1000
-    if not again or not total or total < share * trace.window.us:
+    if not again or not total or trace.window.share(lost) < share:
         return
     forward = [c for c in again if not c.backward] or again
     names = ", ".join(dict.fromkeys(c.id for c in forward if c.id))
@@ -103,7 +102,7 @@ def recompiles(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator
     )
     yield Finding(
         title=f"{number} {verb} {duration(total)} of {duration(trace.window.us)}" + (f" ({names})" if names else ""),
-        severity="low" if once else severity_of(total / trace.window.us),
+        severity="low" if once else severity_of(trace.window.share(lost)),
         confidence="high" if certain else "low",
         time_us=total,
         window=trace.window,
@@ -133,20 +132,17 @@ def autotune_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
     """
     rows = trace.events.of(TUNING)
     if trace.has_stacks:
-        frames = trace.events.find(
-            r".*triton_heuristics\.py\(\d+\): (benchmark_all_configs|autotune_to_one)", Kind.PYTHON
-        )
-        rows = np.concatenate((rows, frames)).astype(np.int32)
+        rows = np.concatenate((rows, trace.events.of(TUNING_FRAME))).astype(np.int32)
     if not len(rows):
         return
     start, end = trace.events.ts[rows], trace.events.end[rows]
     spent = Intervals.union(start, end).clip(trace.window.start, trace.window.end)
     total = spent.total / 1000
-    if not total or total < share * trace.window.us:
+    if not total or trace.window.share(spent) < share:
         return
     yield Finding(
         title=f"{duration(total)} of {duration(trace.window.us)} go to trying out variants of kernels",
-        severity=severity_of(total / trace.window.us),
+        severity=severity_of(trace.window.share(spent)),
         confidence="high",
         time_us=total,
         window=trace.window,

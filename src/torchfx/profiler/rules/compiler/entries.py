@@ -91,14 +91,14 @@ def lookup_cost(trace: Trace, *, lookup_us: float = 50.0, share: float = 0.03) -
     start, end = trace.events.ts[rows], trace.events.end[rows]
     lost = at_stake(trace, Intervals.union(start, end) - compiled.compiling)
     total = lost.total / 1000
-    if total < share * trace.window.us:
+    if trace.window.share(lost) < share:
         return
     median = float(np.median(trace.events.dur[rows])) / 1000
     variants = int(compiled.version.max()) + 1 if len(compiled.version) else 0
     many = f" There are up to {variants} variants of a function to look through." if variants > 1 else ""
     yield Finding(
-        title=f"Lookups of compiled code take {percent(total / trace.window.us)} of the time, {duration(median)} each",
-        severity=severity_of(total / trace.window.us),
+        title=f"Lookups of compiled code take {percent(trace.window.share(lost))} of the time, {duration(median)} each",
+        severity=severity_of(trace.window.share(lost)),
         confidence="high",
         time_us=total,
         window=trace.window,

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import Final
+from dataclasses import replace
 
 import numpy as np
 
 from torchfx.profiler.rules.evidence import evidence, severity_of
-from torchfx.profiler.rules.finding import Evidence, Finding
+from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.compiled import compiled_of
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.compiler import EAGER_KERNEL, FUSED_KERNEL
+from torchfx.profiler.trace.meaning.kernels import decode
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import counted, duration, percent
 
 __all__ = ["fallback_kernels", "inductor_names"]
-
-EAGER: Final = r".*\bat::native::"
-FUSED: Final = re.compile(r"triton_(poi|red|per|tem|mix|for)_fused_(.*?)_?(\d+)?$")
-WHAT: Final = {
-    "poi": "pointwise",
-    "red": "a reduction in a loop",
-    "per": "a reduction held in registers",
-    "tem": "a template (matrix product or attention)",
-    "mix": "a mix of reductions and pointwise work",
-    "for": "many small operations side by side",
-}
 
 
 @rule(
@@ -53,7 +42,7 @@ def fallback_kernels(trace: Trace, *, per_call_us: float = 50.0, share: float = 
     if not len(compiled.graphs):
         return
     kernels = trace.gpu.kernels
-    eager = kernels[events.names_matching(EAGER)[events.name[kernels]]]
+    eager = kernels[events.are(EAGER_KERNEL, kernels)]
     launch = links.of(eager)
     inside = np.zeros(len(eager), np.bool_)
     for lane in np.unique(events.lane[compiled.graphs]).tolist():
@@ -69,7 +58,7 @@ def fallback_kernels(trace: Trace, *, per_call_us: float = 50.0, share: float = 
     yield Finding(
         title=f"{len(eager)} kernels of uncompiled PyTorch run in compiled graphs, {duration(total)}, "
         f"{percent(total / busy)} of the device's time",
-        severity=severity_of(total / trace.window.us),
+        severity=severity_of(trace.window.share(spent)),
         confidence="medium",
         time_us=total,
         window=trace.window,
@@ -95,17 +84,16 @@ def inductor_names(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     then follow the fused operators and the number in the graph. TORCH_LOGS=output_code prints the code by that name.
     """
     events = trace.events
-    rows = events.find(r"triton_[a-z]+_fused_", Kind.KERNEL)
+    rows = events.of(FUSED_KERNEL)
     busy = trace.gpu.busy.clip(trace.window.start, trace.window.end).total
     total = Intervals.union(events.ts[rows], events.end[rows]).clip(trace.window.start, trace.window.end).total
     if not busy or total < share * busy:
         return
     found = []
     for item in evidence(trace, rows, limit=3):
-        match = FUSED.match(item.name)
-        if match:
-            said = f"{WHAT[match[1]]} over {match[2].strip('_').replace('__', '_')}"
-            found.append(Evidence(item.name, item.count, item.time_us, item.start_us, item.where, note=said))
+        kernel = decode(item.name)
+        if kernel.fused:
+            found.append(replace(item, stack=(), note=kernel.description))
     if not found:
         return
     names = len(np.unique(events.name[rows]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 import numpy as np
 
@@ -12,15 +11,15 @@ from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.compiled import compiled_of
 from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.meaning.annotations import DATALOADER
+from torchfx.profiler.trace.meaning.compiler import OF_A_COMPILER
 from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.runtime import MEMORY_CALL, WAIT_FOR_DEVICE
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration, duration_ns, percent
 
 __all__ = ["compile_missing"]
-
-COMPILED: Final = r"CompiledFunction|Torch-Compiled|TorchDynamo|triton_|## |torch::jit::|TensorRT|.*GraphModule"
-WAITING: Final = r"(cuda|hip|cu)\w*(Synchronize|Memcpy(?!.*Async)|Malloc|Free)|enumerate\(DataLoader\)"
 
 
 @rule(
@@ -49,22 +48,22 @@ def compile_missing(
         return
     if any((0, 0) < device.capability < (7, 0) for device in trace.info.devices):
         return
-    if len(events.find(COMPILED, Kind.OPERATOR, Kind.ANNOTATION, Kind.KERNEL)):
+    if events.any_of(OF_A_COMPILER):
         return
     rows = trace.gpu.kernels
     rows = rows[(events.ts[rows] >= trace.window.start) & (events.ts[rows] < trace.window.end)]
     if len(rows) < kernels * len(steps) or float(np.median(events.dur[rows])) >= kernel_us * 1000:
         return
     operators = events.rows(Kind.OPERATOR)
-    waiting = events.find(WAITING, Kind.RUNTIME, Kind.ANNOTATION)
+    waiting = events.of(WAIT_FOR_DEVICE | MEMORY_CALL | DATALOADER)
     inside = Intervals.union(events.ts[operators], events.end[operators])
     lost = (trace.derived(idle_time) & inside) - Intervals.union(events.ts[waiting], events.end[waiting])
     total = lost.total / 1000
-    if total < share * trace.window.us:
+    if trace.window.share(lost) < share:
         return
     outermost = operators[trace.calls.depth[operators] <= 1]
     yield Finding(
-        title=f"The GPU is idle for {percent(total / trace.window.us)} of the time while operators launch "
+        title=f"The GPU is idle for {percent(trace.window.share(lost))} of the time while operators launch "
         f"{len(rows) / len(steps):.0f} kernels per step",
         severity="low",
         confidence="medium",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 import numpy as np
 
@@ -14,16 +13,12 @@ from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.compiled import compiled_of
 from torchfx.profiler.trace.derived.idle import idle_time
 from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.runtime import CAPTURE_BEGIN, CAPTURE_END, GRAPH_INSTANTIATE
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration, percent
 
 __all__ = ["cudagraph_re_record", "no_cudagraph"]
-
-BEGIN: Final = r"(cuda|cu|hip)StreamBeginCapture"
-END: Final = r"(cuda|cu|hip)StreamEndCapture"
-INSTANTIATE: Final = r"(cuda|cu|hip)GraphInstantiate"
 
 
 @rule(
@@ -55,12 +50,12 @@ def no_cudagraph(trace: Trace, *, share: float = 0.2, kernels: int = 5) -> Itera
     launches = launches[trace.in_steps(launches)]
     entries = compiled.graphs if len(compiled.graphs) else compiled.regions
     calls = int(np.count_nonzero(trace.in_steps(entries)))
-    if not calls or total < share * trace.window.us or len(launches) < kernels * calls:
+    if not calls or trace.window.share(lost) < share or len(launches) < kernels * calls:
         return
     yield Finding(
-        title=f"The GPU has nothing to do for {percent(total / trace.window.us)} of the time while compiled code "
+        title=f"The GPU has nothing to do for {percent(trace.window.share(lost))} of the time while compiled code "
         "launches",
-        severity=severity_of(total / trace.window.us),
+        severity=severity_of(trace.window.share(lost)),
         confidence="medium",
         time_us=total,
         window=trace.window,
@@ -90,8 +85,7 @@ def cudagraph_re_record(trace: Trace, *, steps: int = 2) -> Iterator[Finding]:
     mutated inputs in the captured part. TORCH_LOGS=cudagraphs,recompiles says why one was recorded again.
     """
     events = trace.events
-    begin, end = events.find(BEGIN, Kind.RUNTIME), events.find(END, Kind.RUNTIME)
-    made = events.find(INSTANTIATE, Kind.RUNTIME)
+    begin, end, made = (events.of(one) for one in (CAPTURE_BEGIN, CAPTURE_END, GRAPH_INSTANTIATE))
     rows = np.concatenate((begin, made)).astype(np.int32)
     step = trace.step_of(rows)
     where = np.unique(step[step >= 0])
@@ -108,7 +102,7 @@ def cudagraph_re_record(trace: Trace, *, steps: int = 2) -> Iterator[Finding]:
     yield Finding(
         title=f"CUDA graphs are captured again in {len(where) - 1} of {len(trace.steps_found)} steps, "
         f"{duration(total)} in all",
-        severity=severity_of(total / trace.window.us),
+        severity=severity_of(trace.window.share(lost)),
         confidence="high",
         time_us=total,
         window=trace.window,

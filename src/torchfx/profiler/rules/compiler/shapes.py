@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from torchfx.profiler.trace.derived.compiled import Compilation, compiled_of
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.compiler import COMPILED_FUNCTION
 from torchfx.profiler.trace.model.events import parse_list
 from torchfx.profiler.trace.model.trace import Trace
 
@@ -21,7 +21,7 @@ def changed_shape(trace: Trace, again: Iterable[Compilation]) -> str:
     Autograd's `CompiledFunction` has the shapes and types of a graph's inputs; without gradients nothing has.
     """
     compiled, events = trace.derived(compiled_of), trace.events
-    entered = events.find(r"CompiledFunction$", Kind.OPERATOR)
+    entered = events.of(COMPILED_FUNCTION)
     for compilation in again:
         mine = compiled.regions[compiled.frame == compilation.frame]
         starts = events.ts[mine]

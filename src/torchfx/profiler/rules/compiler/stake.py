@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from torchfx.profiler.trace.derived.compiled import compiled_of
 from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.meaning.compiler import ENTERING
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["at_stake", "entry_overhead", "step_names"]
-
-ENTERING = (
-    r"Torch-Compiled Region|TorchDynamo Cache Lookup|Pregraph bytecode|AOTDispatcher Runtime Wrapper|CompiledFunction$"
-)
-"""Events that are the way into a compiled graph, not its work."""
 
 
 def at_stake(trace: Trace, spent: Intervals) -> Intervals:
@@ -26,7 +22,7 @@ def entry_overhead(trace: Trace) -> Intervals:
     compiled = trace.derived(compiled_of)
     events = trace.events
     rows = events.rows(Kind.OPERATOR, Kind.RUNTIME)
-    working = rows[~events.names_matching(ENTERING)[events.name[rows]]]
+    working = rows[~events.are(ENTERING, rows)]
     work = Intervals.union(events.ts[working], events.end[working])
     graphs = Intervals.union(events.ts[compiled.graphs], events.end[compiled.graphs])
     lookups = Intervals.union(events.ts[compiled.lookups], events.end[compiled.lookups])

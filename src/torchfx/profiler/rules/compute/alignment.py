@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -13,12 +12,12 @@ from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.shapes import dtypes, shapes
 from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.meaning.arithmetic import MATRIX_PRODUCT
+from torchfx.profiler.trace.meaning.kernels import KernelName
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["misaligned_dims"]
-
-MATRIX = r"aten::(mm|addmm|bmm|baddbmm)(_out)?$"
 
 
 @rule(
@@ -38,7 +37,7 @@ def misaligned_dims(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     Fix: pad the dimension to a multiple of 8, better 64: a vocabulary of 30522 to 30528.
     """
     kernels = trace.derived(kernels_of)
-    by_name = kernels.that(lambda name: name.operation == "matmul" and _poor(name.description, name.dtype))
+    by_name = kernels.that(_poor)
     by_size = _odd_sizes(trace, kernels)
     chosen = by_name | by_size
     part = kernels.share(chosen)
@@ -65,11 +64,10 @@ def misaligned_dims(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     )
 
 
-def _poor(description: str, dtype: str) -> bool:
-    found = re.search(r"align(\d+)", description)
-    if not found or dtype not in ("float16", "bfloat16", "tf32"):
+def _poor(name: KernelName) -> bool:
+    if name.operation != "matmul" or not name.alignment or name.dtype not in ("float16", "bfloat16", "tf32"):
         return False
-    return int(found[1]) < (4 if dtype == "tf32" else 8)
+    return name.alignment < (4 if name.dtype == "tf32" else 8)
 
 
 def _odd_sizes(trace: Trace, kernels: Kernels) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -88,13 +86,12 @@ def _dimensions(trace: Trace, operators: Int32) -> list[int]:
 
 def _odd(trace: Trace, operators: Int32) -> list[tuple[int, set[int]]]:
     """Each operator with its inner and last dimensions that aren't multiples of 8; read once per distinct shapes."""
-    events, matrix = trace.events, trace.events.names_matching(MATRIX)
+    events = trace.events
+    operators = operators[events.are(MATRIX_PRODUCT, operators)]
     keys = zip(*(events.text_ids(key, operators).tolist() for key in ("Input Dims", "Input type")), strict=True)
     known: dict[tuple[int, ...], set[int]] = {}
     found = []
     for row, key in zip(operators.tolist(), keys, strict=True):
-        if not matrix[events.name[row]]:
-            continue
         if key not in known:
             pair = shapes(trace, row)[-2:]
             typed = {*dtypes(trace, row)} & {"float16", "bfloat16", "float32"}

@@ -13,17 +13,19 @@ from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.autograd import autograd
 from torchfx.profiler.trace.derived.shapes import dtypes, shapes
 from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.arithmetic import (
+    ATTENTION_IN_PARTS,
+    ATTENTION_STAGE,
+    BATCHED_PRODUCT,
+    DROPOUT,
+    NATIVE_ATTENTION,
+    SOFTMAX,
+)
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["sdpa_math_backend", "unfused_attention"]
-
-STAGES = r"aten::(bmm|baddbmm|_softmax|mm|addmm|convolution|_safe_softmax)$"
-PRODUCT = r"aten::(bmm|baddbmm)$"
-SOFTMAX = r"aten::_(safe_)?softmax$"
-MATH = r"aten::_scaled_dot_product_attention_math$"
 
 
 @rule(
@@ -45,11 +47,11 @@ def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     Fix: `F.scaled_dot_product_attention(q, k, v)`, with `is_causal=True` instead of a mask where that is meant.
     """
     events = trace.events
-    rows = events.find(STAGES, Kind.OPERATOR)
+    rows = events.of(ATTENTION_STAGE)
     rows = rows[np.argsort(events.lane[rows], kind="stable")]
     if len(rows) < 3:
         return
-    product, soft = events.names_matching(PRODUCT)[events.name[rows]], events.names_matching(SOFTMAX)[events.name[rows]]
+    product, soft = events.are(BATCHED_PRODUCT, rows), events.are(SOFTMAX, rows)
     lane = events.lane[rows]
     first = (
         np.flatnonzero(product[:-2] & soft[1:-1] & product[2:] & (lane[:-2] == lane[2:]))
@@ -57,15 +59,14 @@ def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
         else np.zeros(0, np.int64)
     )
     spans = [(int(rows[i]), int(rows[i + 1]), int(rows[i + 2])) for i in first.tolist()]
-    math = events.names_matching(MATH)
-    spans = [span for span in spans if not any(math[events.name[above]] for above in trace.ancestors(span[1]))]
+    spans = [span for span in spans if not events.are(ATTENTION_IN_PARTS, [*trace.ancestors(span[1])]).any()]
     spans = [span for span in spans if trace.in_steps(np.array(span[:1], np.int32))[0]]
     if not spans:
         return
     time_us, part, found = _cost(trace, [(a, c) for a, _, c in spans])
     if part < share or not matters(trace, time_us, 0.005):
         return
-    native = any(trace.name(above) == "aten::_native_multi_head_attention" for above in trace.ancestors(spans[0][1]))
+    native = bool(events.are(NATIVE_ATTENTION, [*trace.ancestors(spans[0][1])]).any())
     whole = "of the kernels' time" if trace.has_gpu else "of the time"
     yield Finding(
         title=f"Attention is computed in pieces {len(spans)} times: {percent(part)} {whole}",
@@ -104,7 +105,7 @@ def sdpa_math_backend(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     they know); on the CPU they take float32 as well, but no dropout.
     `with torch.nn.attention.sdpa_kernel([SDPBackend.FLASH_ATTENTION]):` warns with the reason.
     """
-    rows = trace.events.find(MATH, Kind.OPERATOR)
+    rows = trace.events.of(ATTENTION_IN_PARTS)
     rows = rows[trace.in_steps(rows)]
     if not len(rows):
         return
@@ -145,8 +146,8 @@ def _cost(trace: Trace, spans: list[tuple[int, int]]) -> tuple[float, float, tup
     within = within | Intervals.union(events.ts[nodes], events.end[nodes])
     if not trace.has_gpu:
         rows = np.array(sorted({row for span in spans for row in span} | {*nodes.tolist()}), np.int32)
-        time_us = within.clip(trace.window.start, trace.window.end).total / 1000
-        return time_us, time_us / trace.window.us if trace.window.us else 0.0, evidence(trace, rows)
+        inside = within.clip(trace.window.start, trace.window.end)
+        return inside.total / 1000, trace.window.share(inside), evidence(trace, rows)
     kernels = trace.derived(kernels_of)
     launch = trace.links.of(kernels.rows)
     chosen = launch >= 0
@@ -175,8 +176,9 @@ def _reasons(trace: Trace, rows: Int32) -> list[str]:
     found = []
     if not trace.has_gpu:
         events, tree = trace.events, trace.calls
-        inside = events.find(r"aten::(native_)?dropout$", Kind.OPERATOR)
-        if len(inside) and (tree.nearest(events.names_matching(MATH)[events.name])[inside] >= 0).any():
+        inside, attention = events.of(DROPOUT), np.zeros(len(events), np.bool_)
+        attention[events.of(ATTENTION_IN_PARTS)] = True
+        if len(inside) and (tree.nearest(attention)[inside] >= 0).any():
             found.append("It drops out weights (dropout_p), which the fused implementation on the CPU can't.")
         if sizes and len(sizes) > 2 and sizes[0][-1] != sizes[2][-1]:
             found.append(f"Query and value have {sizes[0][-1]} and {sizes[2][-1]} features.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
@@ -12,8 +13,11 @@ from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.shapes import elements, shapes
 from torchfx.profiler.trace.file.columns import Int32, Int64
+from torchfx.profiler.trace.meaning.annotations import OPTIMIZER_STEP
+from torchfx.profiler.trace.meaning.arithmetic import ELEMENTWISE, FOREACH
 from torchfx.profiler.trace.meaning.kernels import MEMORY_BOUND, KernelName
 from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.operators import ACCUMULATE_GRADIENT
 from torchfx.profiler.trace.model.device import devices_of, streams_of
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
@@ -21,14 +25,8 @@ from torchfx.profiler.wording import percent
 
 __all__ = ["elementwise_chain"]
 
-UPDATING = r"Optimizer\.step#|aten::_foreach_|autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"
+UPDATING: Final = OPTIMIZER_STEP | FOREACH | ACCUMULATE_GRADIENT
 """Work on parameters and gradients one by one: no compiler of a model fuses it."""
-ELEMENTWISE = (
-    r"aten::(add|sub|mul|div|neg|abs|exp|exp2|log|log2|log10|log1p|expm1|sqrt|rsqrt|pow|sin|cos|tan|tanh|sigmoid|relu|gelu|"
-    r"silu|erf|clamp|clamp_min|clamp_max|where|lerp|addcmul|addcdiv|reciprocal|square|sign|floor|ceil|round|maximum|"
-    r"minimum|leaky_relu|elu|softplus|hardtanh|threshold|masked_fill|atan2|fmod|remainder|bitwise_and|logical_and|eq|ne|"
-    r"lt|le|gt|ge)_?$"
-)
 
 
 @rule(
@@ -101,13 +99,12 @@ def _on_cpu(trace: Trace, length: float, share: float, elements_at_least: float)
     rows = events.rows(Kind.OPERATOR)
     rows = rows[trace.in_steps(rows)]
     # Operators beside each other: those whose parent is no elementwise operator itself.
-    simple = events.names_matching(ELEMENTWISE)
     parent = trace.calls.parent[rows]
-    outer = (parent < 0) | ~simple[events.name[np.maximum(parent, 0)]]
+    outer = (parent < 0) | ~events.are(ELEMENTWISE, np.maximum(parent, 0))
     rows = rows[outer & (trace.calls.sizes[rows] <= 3)]
     order = np.lexsort((events.ts[rows], trace.calls.parent[rows], events.lane[rows]))
     rows = rows[order]
-    chosen = simple[events.name[rows]] & _large(trace, rows, elements_at_least)
+    chosen = events.are(ELEMENTWISE, rows) & _large(trace, rows, elements_at_least)
     beside = events.lane[rows].astype(np.int64) * 2**32 + trace.calls.parent[rows]
     inside, run = _runs(chosen, beside, length)
     if not inside.any():
@@ -116,7 +113,7 @@ def _on_cpu(trace: Trace, length: float, share: float, elements_at_least: float)
     covered = Intervals.union(events.ts[rows[inside]], events.end[rows[inside]])
     covered = covered.clip(trace.window.start, trace.window.end)
     saved = min(int(spent.sum()) - _longest(run[inside], spent), covered.total)
-    part = saved / 1000 / trace.window.us if trace.window.us else 0.0
+    part = trace.window.share(covered) * saved / max(covered.total, 1)
     if part < share:
         return
     yield Finding(
@@ -140,7 +137,7 @@ def _fusable(name: KernelName) -> bool:
 def _updates(trace: Trace, launch: Int32) -> Flags:
     """Whether launches lie within an optimizer's step or the accumulation of a gradient."""
     events = trace.events
-    rows = events.find(UPDATING, Kind.ANNOTATION, Kind.OPERATOR)
+    rows = events.of(UPDATING)
     steps = Intervals.union(events.ts[rows], events.end[rows])
     if not len(steps):
         return np.zeros(len(launch), np.bool_)

@@ -14,6 +14,7 @@ from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.shapes import dtypes
 from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.meaning.audio import TORCHFX_OPERATOR
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.events import parse_list
 from torchfx.profiler.trace.model.intervals import Intervals
@@ -93,7 +94,9 @@ def _fp64_on_cpu(trace: Trace, share: float, least: float, short_us: float = 5.0
         evidence=evidence(trace, rows[chosen], times=spent[chosen]),
         cause="The data are double, often because they come from NumPy: they take twice the memory, and a vector "
         "register holds half as many of them. Some operators have fast implementations for float32 only.",
-        fix="Pass float32 where its precision is enough (24 bits of mantissa, about 150 dB in audio).",
+        fix="Convert the data once, where they are loaded: torch.from_numpy(array).float() or "
+        "array.astype(np.float32), and model.float() for a model in double. float32 has 24 bits of mantissa, "
+        "some seven digits" + (", about 150 dB of an audio signal." if trace.events.any_of(TORCHFX_OPERATOR) else "."),
         linked=True,
     )
 
@@ -102,7 +105,7 @@ def in_double(trace: Trace, rows: Int32) -> npt.NDArray[np.bool_]:
     """Which operators compute in float64: by their largest input, of this library's by the first, the signal."""
     events = trace.events
     types, sizes = events.text_ids("Input type", rows).astype(np.int64), events.text_ids("Input Dims", rows)
-    filters = events.names_matching("torchfx_ext::")[events.name[rows]]
+    filters = events.are(TORCHFX_OPERATOR, rows)
     # Few combinations are distinct: each is looked at once.
     _, one, which = np.unique((types << 32) + (sizes << 1) + filters, return_index=True, return_inverse=True)
     double = [_is_double(trace, int(rows[i]), by_first=bool(filters[i])) for i in one.tolist()]

@@ -10,16 +10,13 @@ from torchfx.profiler.rules.compute.flops import flops_of
 from torchfx.profiler.rules.compute.kernels import Kernels
 from torchfx.profiler.trace.derived.shapes import WIDTH, dtypes, elements, shapes
 from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.meaning.arithmetic import STREAMING
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.trace.peaks import Peaks, peaks_of
 
 __all__ = ["PRODUCTS", "Group", "groups", "used_peaks"]
 
 PRODUCTS = ("matmul", "attention", "convolution")
-STREAMING = (
-    r"aten::(add|sub|mul|div|neg|exp|sqrt|rsqrt|sigmoid|tanh|relu|gelu|silu|clamp|copy|addcmul|lerp|"
-    r"_softmax|_log_softmax)_?$"
-)
 
 
 @dataclass(frozen=True)
@@ -76,7 +73,7 @@ def _group(trace: Trace, members: Int32, spent: float, dtype: str, bound: str, p
     if not width or not sizes:
         return None
     if bound == "streaming":
-        if not trace.events.names_matching(STREAMING)[trace.events.name[row]]:
+        if not STREAMING.names(name):
             return None
         widths = [WIDTH.get(kind, width) for kind in kinds] + [width] * len(sizes)
         moved = sum(elements(size) * wide for size, wide in zip(sizes, widths, strict=False))

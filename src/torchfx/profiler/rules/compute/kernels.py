@@ -98,7 +98,7 @@ def caveat(trace: Trace) -> str:
     if trace.derived(_queued):
         return ""
     window = trace.window
-    busy = trace.gpu.busy.clip(window.start, window.end).total / 1000 / window.us if window.us else 0.0
+    busy = window.share(trace.gpu.busy.clip(window.start, window.end))
     return (
         f" But the device is busy for {percent(busy)} of the window only and waits for launches: the host comes first."
     )

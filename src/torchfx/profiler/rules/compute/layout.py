@@ -14,6 +14,7 @@ from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.device_time import device_time
 from torchfx.profiler.trace.derived.shapes import shapes
 from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.meaning.arithmetic import ADD_IN_PLACE, BATCH_NORM, CONVOLUTION
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
@@ -73,8 +74,8 @@ def conv_bias_before_bn(trace: Trace, *, layers: float = 1, share: float = 0.002
     Fix: `bias=False` in the convolution; for inference fold the normalization into the weights.
     """
     events = trace.events
-    convolutions = events.find(r"aten::conv[123]d$", Kind.OPERATOR)
-    norms = events.find(r"aten::batch_norm$", Kind.OPERATOR)
+    convolutions = events.of(CONVOLUTION)
+    norms = events.of(BATCH_NORM)
     if not len(convolutions) or not len(norms) or not events.has("Input Dims"):
         return
     followed = convolutions[_followed_by(trace, convolutions, norms)]
@@ -119,9 +120,5 @@ def _followed_by(trace: Trace, rows: Int32, norms: Int32) -> npt.NDArray[np.bool
 def _bias(trace: Trace, row: int) -> list[int]:
     """The addition of the bias within a convolution; where the convolution's kernel adds it, there is none."""
     inside = trace.calls.inside(row)
-    adding = trace.events.names_matching(r"aten::add_$")
-    return [
-        child
-        for child in inside.tolist()
-        if adding[trace.events.name[child]] and trace.events.kind[child] == Kind.OPERATOR
-    ]
+    added: list[int] = inside[trace.events.are(ADD_IN_PLACE, inside)].tolist()
+    return added

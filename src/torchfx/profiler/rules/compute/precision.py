@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown, stake
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.meaning.annotations import OPTIMIZER
 from torchfx.profiler.trace.meaning.kernels import KernelName
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
@@ -51,7 +52,7 @@ def fp32_matmul_no_tc(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     time_us = stake(trace, rows)
     if not matters(trace, time_us):
         return
-    trains = len(trace.events.find(r"autograd::engine|Optimizer\.", Kind.OPERATOR, Kind.ANNOTATION)) > 0
+    trains = trace.events.any_of(AUTOGRAD_NODE | OPTIMIZER)
     scaler = " with torch.amp.GradScaler, since gradients are computed" if trains else ""
     if capability < (8, 0):
         cause = "Inputs are float32, and this device has no TF32."

@@ -106,7 +106,7 @@ def low_mfu(trace: Trace, *, utilisation: float = 0.3, covered: float = 0.9) -> 
     kernels, peaks = trace.derived(kernels_of), used_peaks(trace)
     if peaks is None or not kernels.total or not trace.events.has("Input Dims"):
         return
-    if trace.gpu.busy.clip(trace.window.start, trace.window.end).total < 500 * trace.window.us:
+    if trace.window.share(trace.gpu.busy.clip(trace.window.start, trace.window.end)) < 0.5:
         return
     product = kernels.that(lambda name: name.operation in PRODUCTS)
     spent = float(kernels.spent[product].sum())

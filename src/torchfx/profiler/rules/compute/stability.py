@@ -13,13 +13,12 @@ from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.meaning.arithmetic import LIBRARY_CONVOLUTION
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["cudnn_benchmark", "same_kernel_varies"]
-
-CONVOLUTION = r"aten::(cudnn|miopen)_convolution"
 
 
 @rule(
@@ -86,15 +85,15 @@ def cudnn_benchmark(trace: Trace, *, algorithms: float = 3, share: float = 0.005
     main = kernels.that(lambda name: name.operation == "convolution" and bool(name.tile))
     main &= kernels.operator >= 0
     operators = kernels.operator[main]
-    named = trace.events.names_matching(CONVOLUTION)[trace.events.name[operators]]
+    named = trace.events.are(LIBRARY_CONVOLUTION, operators)
     pairs = {*zip(operators[named].tolist(), kernels.which[main][named].tolist(), strict=True)}
     tried = Counter(row for row, _ in pairs)
     rows = np.array(sorted(row for row, count in tried.items() if count >= algorithms), np.int32)
     if not len(rows):
         return
     spans = Intervals.union(trace.events.ts[rows], trace.events.end[rows])
-    time_us = spans.clip(trace.window.start, trace.window.end).total / 1000
-    part = time_us / trace.window.us if trace.window.us else 0.0
+    spans = spans.clip(trace.window.start, trace.window.end)
+    time_us, part = spans.total / 1000, trace.window.share(spans)
     if part < share:
         return
     yield Finding(

@@ -13,19 +13,13 @@ from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.shapes import DTYPES, WIDTH, elements
 from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.arithmetic import MEMORY_SPEED
 from torchfx.profiler.trace.model.events import parse_list
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["starved_threads"]
-
-SIMPLE: Final = (
-    r"aten::(add|sub|mul|div|neg|abs|sqrt|rsqrt|square|relu|clamp|clamp_min|clamp_max|threshold_backward|maximum|"
-    r"minimum|lerp|addcmul|addcdiv|fill|zero|copy)_?$"
-)
-"""Operators that a processor computes as fast as it reads: some GB/s on one core, whatever the layout."""
 
 _PARALLEL: Final = 32_768
 """From so many elements on ATen splits such an operator over threads (at::internal::GRAIN_SIZE)."""
@@ -54,7 +48,7 @@ def starved_threads(
     if trace.has_gpu or len(trace.links.launches):
         return
     events = trace.events
-    rows = events.find(SIMPLE, Kind.OPERATOR)
+    rows = events.of(MEMORY_SPEED)
     rows = rows[trace.in_steps(rows)]
     spent = trace.calls.self_time[rows]
     size = _bytes(trace, rows)

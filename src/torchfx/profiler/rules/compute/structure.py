@@ -9,17 +9,15 @@ import numpy as np
 from torchfx.profiler.rules.compute.kernels import Flags, kernels_of, shown, stake
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.frames import RECOMPUTING_FRAME
+from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE, CHECKPOINT_BACKWARD
+from torchfx.profiler.trace.meaning.runtime import STREAM_WAIT
 from torchfx.profiler.trace.model.device import devices_of, streams_of
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["recompute_share", "streams_serial"]
-
-RECOMPUTING = r".*checkpoint\.py\(\d+\): (recompute_fn|_run_fn_with_dynamo_disabled)"
-REENTRANT = r"CheckpointFunctionBackward$"
-NODE = r"autograd::engine::evaluate_function"
 
 
 @rule(
@@ -86,13 +84,9 @@ def streams_serial(trace: Trace, *, overlap: float = 0.05, share: float = 0.1) -
         busy = Intervals.union(events.ts[first], events.end[first])
         aside = Intervals.union(events.ts[others], events.end[others]).clip(trace.window.start, trace.window.end)
         both = (busy & aside).total
-        if (
-            aside.total < share * trace.window.us * 1000
-            or aside.total < 0.1 * busy.total
-            or both > overlap * aside.total
-        ):
+        if trace.window.share(aside) < share or aside.total < 0.1 * busy.total or both > overlap * aside.total:
             continue
-        waits = len(events.find(r"(cuda|hip)StreamWaitEvent", Kind.RUNTIME))
+        waits = len(events.of(STREAM_WAIT))
         yield Finding(
             title=f"{len(used)} streams of GPU {gpu.device} compute in turns: {percent(both / max(aside.total, 1))} "
             "overlap",
@@ -113,7 +107,7 @@ def streams_serial(trace: Trace, *, overlap: float = 0.05, share: float = 0.1) -
 def _inside_frames(trace: Trace, launch: np.ndarray[tuple[int], np.dtype[np.int32]]) -> Flags:
     """Whether launches lie within the recomputation's Python frames, on their threads."""
     events, inside = trace.events, np.zeros(len(launch), np.bool_)
-    frames = events.find(RECOMPUTING, Kind.PYTHON)
+    frames = events.of(RECOMPUTING_FRAME)
     at = np.maximum(launch, 0)
     for lane in np.unique(events.lane[frames]).tolist():
         own = frames[events.lane[frames] == lane]
@@ -130,11 +124,11 @@ def _inside_nodes(trace: Trace, launch: np.ndarray[tuple[int], np.dtype[np.int32
     """Whether the innermost node of the backward pass around launches is the checkpoint's own."""
     events = trace.events
     own = np.zeros(len(events), np.bool_)
-    own[events.find(REENTRANT, Kind.OPERATOR)] = True
+    own[events.of(CHECKPOINT_BACKWARD)] = True
     if not own.any():
         return np.zeros(len(launch), np.bool_)
     nodes = own.copy()
-    nodes[events.find(NODE, Kind.OPERATOR)] = True
+    nodes[events.of(AUTOGRAD_NODE)] = True
     nearest = trace.calls.nearest(nodes)[np.maximum(launch, 0)]
     found: Flags = (launch >= 0) & (nearest >= 0) & own[np.maximum(nearest, 0)]
     return found

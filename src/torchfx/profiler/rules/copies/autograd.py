@@ -10,13 +10,11 @@ from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.operators import LEARNING
 from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["missed_no_grad"]
 
-LEARNING = (
-    r"autograd::|.*Backward\d*$|Optimizer\.|aten::_fused_adam|aten::_fused_sgd|aten::native_dropout|aten::.*_backward"
-)
 FEW_NODES = 8
 
 
@@ -40,7 +38,7 @@ def missed_no_grad(trace: Trace, *, passes: float = 2) -> Iterator[Finding]:
     steps = trace.steps_found
     if len(steps) < passes or not events.has("Sequence number"):
         return
-    if len(events.find(LEARNING, Kind.OPERATOR, Kind.ANNOTATION)):
+    if events.any_of(LEARNING):
         return
     rows = events.rows(Kind.OPERATOR)
     numbers = events.integers("Sequence number", rows)

@@ -13,17 +13,13 @@ from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import profiler_overhead
 from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.runtime import BLOCKING_COPY, BLOCKING_FILL, STREAM_SYNCHRONIZE
+from torchfx.profiler.trace.meaning.tensors import COPY_TENSOR
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["sync_copy", "sync_memset"]
-
-# PyTorch for ROCm makes a copy that waits with hipMemcpyWithStream.
-WAITING_COPY = r"(cuda|hip)Memcpy(2D|3D|Peer|HtoD|DtoH|DtoD)?$|hipMemcpyWithStream$|cuMemcpy(HtoD|DtoH|DtoD)?(_v2)?$"
-WAITING_FILL = r"(cuda|hip)Memset(2D|3D|D8|D16|D32)?$|cuMemset(D8|D16|D32)(_v2)?$"
-STREAM_SYNC = r"(cuda|hip)StreamSynchronize"
 
 
 @rule(
@@ -46,10 +42,9 @@ def sync_copy(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """
     copies = trace.derived(transfers)
     events = trace.events
-    named = events.names_matching(WAITING_COPY)
     linked = copies.launch >= 0
     by_name = np.zeros(len(linked), np.bool_)
-    by_name[linked] = named[events.name[copies.launch[linked]]]
+    by_name[linked] = events.are(BLOCKING_COPY, copies.launch[linked])
     large = (copies.bytes >= SMALL) | ((copies.bytes == 0) & copies.way("HtoD"))
     chosen = by_name & large & copies.way("HtoD", "DtoH")
     calls = copies.launch[chosen]
@@ -57,8 +52,8 @@ def sync_copy(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     rows = np.concatenate((calls, waits)).astype(np.int32)
     rows = np.unique(rows[trace.in_steps(rows)])
     union = Intervals.union(events.ts[rows], events.end[rows]).clip(trace.window.start, trace.window.end)
-    lost = (union - (trace.gpu.compute | trace.gpu.communication) - trace.derived(profiler_overhead)).total / 1000
-    part = lost / trace.window.us if trace.window.us else 0.0
+    waited = union - (trace.gpu.compute | trace.gpu.communication) - trace.derived(profiler_overhead)
+    lost, part = waited.total / 1000, trace.window.share(waited)
     if not len(rows) or part < share:
         return
     pinned = not (copies.host[chosen] == PAGEABLE).any() and bool((copies.host[chosen] == PINNED).all())
@@ -95,10 +90,10 @@ def sync_memset(trace: Trace, *, per_step: float = 1, share: float = 0.001) -> I
     the kernel write the zeros.
     """
     events = trace.events
-    rows = events.find(WAITING_FILL, Kind.RUNTIME)
+    rows = events.of(BLOCKING_FILL)
     rows = rows[trace.in_steps(rows)]
-    total = Intervals.union(events.ts[rows], events.end[rows]).clip(trace.window.start, trace.window.end).total / 1000
-    part = total / trace.window.us if trace.window.us else 0.0
+    spent = Intervals.union(events.ts[rows], events.end[rows]).clip(trace.window.start, trace.window.end)
+    total, part = spent.total / 1000, trace.window.share(spent)
     if len(rows) < max(per_step * step_count(trace), 1) or part < share:
         return
     yield Finding(
@@ -117,11 +112,10 @@ def sync_memset(trace: Trace, *, per_step: float = 1, share: float = 0.001) -> I
 def _waits_beside(trace: Trace, launches: Int32) -> Int32:
     """Waits for the stream in the same aten::copy_ as the call of a copy, after it."""
     events, parent = trace.events, trace.calls.parent
-    waits = events.find(STREAM_SYNC, Kind.RUNTIME)
+    waits = events.of(STREAM_SYNCHRONIZE)
     if not len(waits) or not len(launches):
         return waits[:0]
-    copying = events.names_matching(r"aten::copy_$")
     above = parent[waits]
-    inside = (above >= 0) & copying[events.name[np.maximum(above, 0)]]
+    inside = (above >= 0) & events.are(COPY_TENSOR, np.maximum(above, 0))
     found: Int32 = waits[inside & np.isin(above, parent[launches])]
     return found

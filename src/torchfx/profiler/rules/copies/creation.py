@@ -14,16 +14,11 @@ from torchfx.profiler.trace.derived.device_time import device_time
 from torchfx.profiler.trace.derived.shapes import elements, shapes
 from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.tensors import MAKE_TENSOR, MOVE_TENSOR
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["create_on_cpu_then_copy"]
-
-MAKING = (
-    r"aten::(zeros|ones|full|zeros_like|ones_like|full_like|rand|randn|randint|randperm|rand_like|randn_like|arange|"
-    r"linspace|eye|normal|bernoulli|zero_|fill_|normal_|uniform_|random_|bernoulli_|exponential_|tril_indices|hann_window)$"
-)
-MOVING = r"aten::(to|_to_copy|cuda)$"
 
 
 @rule(
@@ -46,20 +41,19 @@ def create_on_cpu_then_copy(trace: Trace, *, share: float = 0.002) -> Iterator[F
     if not events.has("Input Dims"):
         return
     chosen = copies.way("HtoD") & (copies.operator >= 0)
-    moving, making = events.names_matching(MOVING), events.names_matching(MAKING)
     on_device = trace.derived(device_time).total
     pairs, beside = [], dict[int, tuple[Int32, Int64]]()
     for row in np.unique(copies.operator[chosen]).tolist():
         outer = row
-        while parent[outer] >= 0 and moving[events.name[parent[outer]]]:
+        while parent[outer] >= 0 and MOVE_TENSOR.names(trace.name(int(parent[outer]))):
             outer = int(parent[outer])
-        if not moving[events.name[outer]] or not trace.in_steps(np.array([outer], np.int32))[0]:
+        if not MOVE_TENSOR.names(trace.name(outer)) or not trace.in_steps(np.array([outer], np.int32))[0]:
             continue
         maker = _before(trace, outer, beside)
         # Making a tensor ends in filling it; what was filled is the last child's first input.
         if (
             maker >= 0
-            and making[events.name[maker]]
+            and MAKE_TENSOR.names(trace.name(maker))
             and not on_device[maker]
             and _elements(trace, outer) == _made(trace, maker) > 0
         ):
@@ -67,8 +61,8 @@ def create_on_cpu_then_copy(trace: Trace, *, share: float = 0.002) -> Iterator[F
     if not pairs:
         return
     rows = np.array(pairs, np.int32).reshape(-1)
-    time_us = Intervals.union(events.ts[rows], events.end[rows]).clip(trace.window.start, trace.window.end).total / 1000
-    part = time_us / trace.window.us if trace.window.us else 0.0
+    spent = Intervals.union(events.ts[rows], events.end[rows]).clip(trace.window.start, trace.window.end)
+    time_us, part = spent.total / 1000, trace.window.share(spent)
     if part < share:
         return
     names = sorted({trace.name(maker).removeprefix("aten::") for maker, _ in pairs})

@@ -13,19 +13,14 @@ from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.device_time import device_time
 from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.meaning.arithmetic import BIASED_PRODUCT
 from torchfx.profiler.trace.meaning.kernels import decode
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.tensors import CLONE, OUT_OF_PLACE
 from torchfx.profiler.trace.model.device import streams_of
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration, percent, size_text
 
 __all__ = ["hidden_dtod_before_gemm", "out_of_place_clone"]
-
-BIASED_MATMUL = r"aten::(addmm|baddbmm|addbmm)(_out|_)?$"
-OUT_OF_PLACE = (
-    r"aten::(masked_fill|masked_scatter|index_put|index_add|index_copy|index_fill|scatter|scatter_add|scatter_reduce|"
-    r"slice_scatter|select_scatter|diagonal_scatter|fill_diagonal|put|index_reduce)$"
-)
 
 
 @rule(
@@ -47,9 +42,8 @@ def hidden_dtod_before_gemm(trace: Trace, *, share: float = 0.005) -> Iterator[F
     """
     copies = trace.derived(transfers)
     events, work = trace.events, trace.links.work
-    biased = events.names_matching(BIASED_MATMUL)
     chosen = copies.way("DtoD") & (copies.operator >= 0)
-    chosen &= biased[events.name[np.maximum(copies.operator, 0)]]
+    chosen &= events.are(BIASED_PRODUCT, np.maximum(copies.operator, 0))
     if not chosen.any():
         return
     following = _next_on_stream(trace)
@@ -96,10 +90,9 @@ def out_of_place_clone(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
     Fix: the in-place variant (`masked_fill_`) where autograd doesn't need the input, or `torch.compile`.
     """
     events, parent = trace.events, trace.calls.parent
-    clones = events.find(r"aten::clone$", Kind.OPERATOR)
+    clones = events.of(CLONE)
     above = parent[clones]
-    outer = events.names_matching(OUT_OF_PLACE)
-    clones = clones[(above >= 0) & outer[events.name[np.maximum(above, 0)]]]
+    clones = clones[(above >= 0) & events.are(OUT_OF_PLACE, np.maximum(above, 0))]
     rows = _launched_in(trace, clones)
     time_us = stake(trace, rows)
     if not len(rows) or time_us < share * trace.window.us:

@@ -11,7 +11,9 @@ from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.memory import CPU, Memory, memory_of
+from torchfx.profiler.trace.meaning.annotations import OPTIMIZER
 from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent, size_text
 
@@ -57,7 +59,7 @@ def peak_memory(trace: Trace, *, allocated: float = 0.9, reserved: float = 0.97)
             evidence=_peak(trace, memory),
             cause="What the forward pass keeps for the backward pass, gradients, optimizer state and temporary tensors "
             "exist at the same time."
-            if len(trace.events.find(r"autograd::engine", Kind.OPERATOR))
+            if trace.events.any_of(AUTOGRAD_NODE)
             else "Tensors of the program exist at the same time.",
             fix=_smaller(trace),
         )
@@ -177,7 +179,7 @@ def _allocator(trace: Trace, row: int) -> str:
 
 
 def _smaller(trace: Trace) -> str:
-    if len(trace.events.find(r"autograd::engine", Kind.OPERATOR)):
+    if trace.events.any_of(AUTOGRAD_NODE):
         return "A smaller batch with gradient accumulation, activation checkpointing, 16-bit types (autocast)."
     return "A smaller batch, torch.inference_mode(), 16-bit weights, del of what isn't needed any more."
 
@@ -185,8 +187,4 @@ def _smaller(trace: Trace) -> str:
 def _by_transforms(trace: Trace) -> bool:
     """Whether the profiler itself may hold tensors: gradients, but no optimizer, as torch.func's transforms have it."""
     events = trace.events
-    return (
-        "record_shapes" in trace.info.flags
-        and len(events.find(r"autograd::engine", Kind.OPERATOR)) > 0
-        and not len(events.find(r"Optimizer\.", Kind.ANNOTATION))
-    )
+    return "record_shapes" in trace.info.flags and events.any_of(AUTOGRAD_NODE) and not events.any_of(OPTIMIZER)

@@ -51,8 +51,8 @@ def many_tiny_copies(
         return
     spans = Intervals.union([events.ts[rows[0]] for rows in found], [events.end[rows[-1]] for rows in found])
     computing = trace.gpu.compute | trace.gpu.communication
-    lost = (spans.clip(trace.window.start, trace.window.end) - computing).total / 1000
-    part = lost / trace.window.us if trace.window.us else 0.0
+    alone = spans.clip(trace.window.start, trace.window.end) - computing
+    lost, part = alone.total / 1000, trace.window.share(alone)
     if part < share:
         return
     count = sum(map(len, found))

@@ -17,7 +17,7 @@ from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.file.columns import Int64
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.annotations import DATALOADER
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.trace.peaks import peaks_of
 from torchfx.profiler.wording import percent, size_text
@@ -49,8 +49,8 @@ def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 
     for way, text in (("HtoD", "to the device from"), ("DtoH", "from the device into")):
         chosen = copies.way(way) & (copies.host == PAGEABLE) & (copies.bytes >= SMALL)
         rows = copies.rows[chosen]
-        alone = exposed(trace, rows).total / 1000
-        part = alone / trace.window.us if trace.window.us else 0.0
+        alone = exposed(trace, rows)
+        part = trace.window.share(alone)
         per_step = int(copies.bytes[chosen].sum()) / step_count(trace)
         recurring = per_step >= bytes_per_step and len(rows) >= len(trace.steps_found) > 0 and part >= share / 10
         if not len(rows) or (part < share and not recurring):
@@ -61,7 +61,7 @@ def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 
             else f"{size_text(per_step)} go {text} unpinned memory, {percent(part)} of the time by themselves",
             severity=severity_of(part),
             confidence="high",
-            time_us=alone,
+            time_us=alone.total / 1000,
             window=trace.window,
             evidence=evidence(trace, rows, note=rate_text(copies, chosen)),
             cause="The host's side of the copy is ordinary, pageable memory: the driver copies it through a buffer of "
@@ -100,8 +100,8 @@ def low_bandwidth(
     if not len(rows):
         return
     average = int(copies.bytes[chosen].sum()) / int(copies.spent[chosen].sum())
-    lost = exposed(trace, rows).total / 1000 * max(1 - average / (floor / 0.7), 0)
-    part = lost / trace.window.us if trace.window.us else 0.0
+    alone, wasted = exposed(trace, rows), max(1 - average / (floor / 0.7), 0)
+    lost, part = alone.total / 1000 * wasted, trace.window.share(alone) * wasted
     if part < share:
         return
     pinned = bool((copies.host[chosen] != 0).all())
@@ -127,13 +127,12 @@ def rate_text(copies: Transfers, chosen: Int64 | np.ndarray[tuple[int], np.dtype
 
 
 def _fix(trace: Trace, way: str) -> str:
-    events = trace.events
     if way == "DtoH":
         return (
             "Copy into a tensor pinned once (torch.empty(..., pin_memory=True)) with non_blocking=True and "
             "synchronise once before reading it; or keep the data on the device."
         )
-    if len(events.find(r"enumerate\(DataLoader\)", Kind.ANNOTATION)):
+    if trace.events.any_of(DATALOADER):
         return "Give the DataLoader pin_memory=True and copy its batches with .to(device, non_blocking=True)."
     return (
         "Put the data into pinned memory (tensor.pin_memory(), best into the same buffer every time) and copy it with "

@@ -37,8 +37,8 @@ def transfer_share(trace: Trace, *, share: float = 0.05, per_step: float = 10) -
     for way, text in DIRECTIONS.items():
         chosen = copies.way(way)
         rows = copies.rows[chosen]
-        alone = exposed(trace, rows).total / 1000
-        part = alone / trace.window.us if trace.window.us else 0.0
+        alone = exposed(trace, rows)
+        part = trace.window.share(alone)
         count = int((chosen & (copies.bytes >= SMALL)).sum()) / step_count(trace)
         many = bool(trace.steps_found) and count > per_step and part >= 0.01
         if part < share and not many:
@@ -56,7 +56,7 @@ def transfer_share(trace: Trace, *, share: float = 0.05, per_step: float = 10) -
             title=f"Copies {text} take {percent(part)} of the time by themselves{each}",
             severity=severity_of(part),
             confidence="high",
-            time_us=alone,
+            time_us=alone.total / 1000,
             window=trace.window,
             evidence=evidence(trace, rows, note=rate_text(copies, chosen)),
             cause="Data moves in every step and nothing is computed meanwhile.",
@@ -88,8 +88,8 @@ def device_ping_pong(trace: Trace, *, round_trips: float = 2, share: float = 0.0
         return
     there, back = copies.rows[at[pairs[:, 0]]], copies.rows[at[pairs[:, 1]]]
     rows = np.concatenate((there, back)).astype(np.int32)
-    alone = exposed(trace, rows).total / 1000
-    part = alone / trace.window.us if trace.window.us else 0.0
+    alone = exposed(trace, rows)
+    part = trace.window.share(alone)
     if part < share:
         return
     size = int(copies.bytes[at[pairs[:, 0]]].max())
@@ -97,7 +97,7 @@ def device_ping_pong(trace: Trace, *, round_trips: float = 2, share: float = 0.0
         title=f"Tensors go to the host and back {len(pairs)} times (up to {size_text(size)} each way)",
         severity=severity_of(part),
         confidence="medium",
-        time_us=alone,
+        time_us=alone.total / 1000,
         window=trace.window,
         evidence=evidence(trace, rows),
         cause="Within a step as many bytes come back to the device as left it just before.",

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
 from torchfx.profiler.rules.compute.kernels import Flags, in_window
 from torchfx.profiler.trace.derived.device_time import device_time
 from torchfx.profiler.trace.file.columns import ABSENT, Int32, Int64
+from torchfx.profiler.trace.meaning.copies import PAGEABLE, PINNED, WAYS, read_copy
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.device import devices_of
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["PAGEABLE", "PINNED", "Transfers", "exposed", "step_count", "transfers"]
-
-PAGEABLE: Final = 1
-PINNED: Final = 2
-
-_WAYS: Final = ("", "HtoD", "DtoH", "DtoD", "PtoP", "HtoH")
-
-# Intel's names, of PTI: M is memory the driver doesn't know, so pageable; H is the host's that it does know.
-_INTEL: Final = {
-    "M2D": (1, PAGEABLE), "H2D": (1, PINNED), "D2M": (2, PAGEABLE), "D2H": (2, PINNED), "D2D": (3, 0), "P2P": (4, 0)
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -52,7 +41,7 @@ class Transfers:
 
     def way(self, *names: str) -> Flags:
         """Which go one of these ways: "HtoD", "DtoH", "DtoD", "PtoP"."""
-        return np.isin(self._way, [_WAYS.index(name) for name in names])
+        return np.isin(self._way, [WAYS.index(name) for name in names])
 
 
 def transfers(trace: Trace) -> Transfers:
@@ -65,7 +54,7 @@ def transfers(trace: Trace) -> Transfers:
     )
     distinct, which = np.unique(texts, axis=1, return_inverse=True)
     which = which.reshape(-1)
-    read = [_read(*(events.texts[i] if i >= 0 else "" for i in column)) for column in distinct.T.tolist()]
+    read = [read_copy(*(events.texts[i] if i >= 0 else "" for i in column)) for column in distinct.T.tolist()]
     way, host = (np.array([item[i] for item in read], np.int64)[which] for i in (0, 1))
     size = events.integers("bytes", rows)
     return Transfers(
@@ -93,18 +82,3 @@ def exposed(trace: Trace, rows: Int32) -> Intervals:
 def step_count(trace: Trace) -> int:
     """How many steps the window has; 1 where none were found."""
     return max(len(trace.steps_found), 1)
-
-
-def _read(name: str, kind: str, source: str, target: str) -> tuple[int, int]:
-    """Way and host memory from a copy's name or, where an exporter names all of them "Memcpy", its arguments."""
-    intel = re.match(r"Memcpy ([MHDP]2[MHDP])\b", name)
-    if intel:
-        return _INTEL.get(intel[1], (0, 0))
-    text = f"{name} {kind}"
-    way = next((i for i, known in enumerate(_WAYS) if known and known in text), 0)
-    if not way and (kind or source):
-        letter = {"device": "D", "pageable": "H", "pinned": "H", "array": "D"}
-        pair = f"{letter.get(source.lower(), '?')}to{letter.get(target.lower(), '?')}"
-        way = _WAYS.index(pair) if pair in _WAYS else 0
-    places = f"{name} {source} {target}".lower()
-    return way, PAGEABLE if "pageable" in places else PINNED if "pinned" in places else 0

@@ -13,6 +13,8 @@ from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.operators import ACCUMULATE_GRADIENT
+from torchfx.profiler.trace.meaning.tensors import CHANGE_OF_TYPE, CONCATENATE
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent, size_text
 
@@ -67,14 +69,13 @@ def dtod_volume(trace: Trace, *, share: float = 0.1, bytes_per_step: float = 1e9
 def _fewer(trace: Trace, operator: Int32) -> str:
     """Advice by the operators that copy."""
     events = trace.events
-    outer = {trace.calls.outermost(row, Kind.OPERATOR) for row in np.unique(operator[operator >= 0]).tolist()}
-    names = " ".join({events.named(row) for row in outer})
+    outer = [trace.calls.outermost(row, Kind.OPERATOR) for row in np.unique(operator[operator >= 0]).tolist()]
     advice = []
-    if "AccumulateGrad" in names and len(trace.gpu.communication):
+    if events.are(ACCUMULATE_GRADIENT, outer).any() and len(trace.gpu.communication):
         advice.append(
             "gradient_as_bucket_view=True in DistributedDataParallel leaves out copies between gradients and buckets"
         )
-    if "aten::cat" in names or "aten::stack" in names:
+    if events.are(CONCATENATE, outer).any():
         advice.append("write into a tensor allocated once instead of concatenating")
     advice.append("choose one layout instead of permuting and contiguous(), broadcast instead of repeating")
     text = "; ".join(advice) + "."
@@ -83,12 +84,11 @@ def _fewer(trace: Trace, operator: Int32) -> str:
 
 def _casts(trace: Trace, operator: Int32) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Whether operators lie within a change of type or device."""
-    changing = trace.events.names_matching(r"aten::(to|_to_copy|type_as|_autocast_to\w*)$")
     distinct, which = np.unique(operator, return_inverse=True)
     found = []
     for row in distinct.tolist():
-        around = (row, *trace.ancestors(row)) if row >= 0 else ()
-        found.append(any(changing[trace.events.name[above]] for above in around))
+        around = [row, *trace.ancestors(row)] if row >= 0 else []
+        found.append(bool(trace.events.are(CHANGE_OF_TYPE, around).any()))
     result: np.ndarray[tuple[int], np.dtype[np.bool_]] = np.array(found, np.bool_)[which.reshape(-1)]
     return result
 

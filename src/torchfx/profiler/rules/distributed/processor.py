@@ -36,7 +36,7 @@ def cpu_exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     if trace.has_gpu or len(trace.links.launches):
         return
     alone = trace.derived(idle_exchanging)
-    part = alone.total / 1000 / trace.window.us if trace.window.us else 0.0
+    part = trace.window.share(alone)
     if not alone.total or part < share:
         return
     rows = np.array([c.row for c in trace.derived(collectives_of)], np.int32)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 import numpy as np
 
@@ -11,15 +10,17 @@ from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import idle_time
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.communication import (
+    DATA_PARALLEL,
+    FIND_TENSORS,
+    HOST_COLLECTIVE,
+    SEARCH_UNUSED,
+)
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["backend", "data_parallel", "find_unused"]
-
-SLOW: Final = r"(gloo|mpi):"
-SEARCH: Final = r"(torch\.distributed\.ddp\.reducer|torch::distributed::reducer)::search_unused_parameters"
 
 
 @rule(
@@ -39,7 +40,7 @@ def data_parallel(trace: Trace) -> Iterator[Finding]:
 
     Fix: DistributedDataParallel, one process per device; torchrun starts them.
     """
-    rows = trace.events.find(r"DataParallel\.forward", Kind.ANNOTATION, Kind.OPERATOR)
+    rows = trace.events.of(DATA_PARALLEL)
     rows = rows[trace.in_steps(rows)]
     if not len(rows) or len(trace.gpus) < 2:
         return
@@ -52,7 +53,7 @@ def data_parallel(trace: Trace) -> Iterator[Finding]:
     total = lost.total / 1000
     yield Finding(
         title=f"nn.DataParallel spreads the model over {len(trace.gpus)} devices from one process",
-        severity=max("medium", severity_of(total / window.us), key=("low", "medium", "high").index),
+        severity=max("medium", severity_of(window.share(lost)), key=("low", "medium", "high").index),
         confidence="high",
         time_us=total,
         window=window,
@@ -80,19 +81,19 @@ def backend(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     Fix: init_process_group("nccl"), or "cpu:gloo,cuda:nccl" to keep Gloo for tensors on the CPU.
     """
     used = (trace.info.backend or "").lower()
-    rows = trace.events.find(SLOW, Kind.ANNOTATION, Kind.OPERATOR)
+    rows = trace.events.of(HOST_COLLECTIVE)
     served = trace.info.vendor == "amd" or any(device.capability >= (3, 5) for device in trace.info.devices)
     if used not in {"gloo", "mpi"} or not served or not len(rows):
         return
     start, end = trace.events.ts[rows], trace.events.end[rows]
     lost = Intervals.union(start, end) & trace.derived(idle_time)
     total = lost.total / 1000
-    if not total or total < share * trace.window.us:
+    if not total or trace.window.share(lost) < share:
         return
     yield Finding(
-        title=f"Ranks with GPUs communicate through {used}; the device waits {percent(total / trace.window.us)} of the "
-        "time for it",
-        severity=severity_of(total / trace.window.us),
+        title=f"Ranks with GPUs communicate through {used}; the device waits "
+        f"{percent(trace.window.share(lost))} of the time for it",
+        severity=severity_of(trace.window.share(lost)),
         confidence="high",
         time_us=total,
         window=trace.window,
@@ -118,16 +119,16 @@ def find_unused(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     Fix: find_unused_parameters=False if every parameter gets a gradient in every step; static_graph=True if it is
     always the same ones that don't.
     """
-    rows = trace.events.find(SEARCH, Kind.OPERATOR, Kind.ANNOTATION)
+    rows = trace.events.of(SEARCH_UNUSED)
     if trace.has_stacks:
-        frames = trace.events.find(r".*distributed\.py\(\d+\): _find_tensors", Kind.PYTHON)
+        frames = trace.events.of(FIND_TENSORS)
         rows = np.concatenate((rows, frames)).astype(np.int32) if len(rows) else rows
     if not len(rows):
         return
     start, end = trace.events.ts[rows], trace.events.end[rows]
     spent = Intervals.union(start, end).clip(trace.window.start, trace.window.end)
     lost = spent & trace.derived(idle_time) if trace.has_gpu else spent
-    part = lost.total / 1000 / trace.window.us if trace.window.us else 0.0
+    part = trace.window.share(lost)
     yield Finding(
         title="DDP looks for unused parameters in every forward pass",
         severity=severity_of(part) if part >= share else "info",

@@ -11,14 +11,20 @@ bandwidth (size by time) by 2(n-1)/n for all-reduce, by (n-1)/n where each rank 
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from torchfx.profiler.trace.file.columns import ABSENT, Int32, Int64
-from torchfx.profiler.trace.meaning.communication import COLLECTIVE, COMMUNICATION_KERNEL, EXCHANGE, RECORD
+from torchfx.profiler.trace.meaning.communication import (
+    COLLECTIVE,
+    COMMUNICATION_KERNEL,
+    DEFAULT_KERNEL,
+    EXCHANGE,
+    RECORD,
+    collective_name,
+)
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.events import Events, parse_list
 from torchfx.profiler.trace.model.trace import Trace
@@ -27,31 +33,12 @@ __all__ = [
     "MOST_RANKS",
     "Collective",
     "bus_factor",
-    "canonical",
     "collectives_of",
 ]
-
-_DEFAULT_KERNEL: Final = "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t"
-"""NCCL before 2.19 runs whatever it has no kernel of its own for in this one, so its name tells nothing."""
 
 MOST_RANKS: Final = 1_000_000
 """More are a mistake of whoever wrote the file."""
 
-_NAMES: Final = (  # the first that is found in a name, without underscores and in lower case
-    ("reducescatter", "reduce_scatter"),
-    ("allreduce", "all_reduce"),
-    ("oneshotallreduce", "all_reduce"),
-    ("allgather", "all_gather"),
-    ("alltoall", "all_to_all"),
-    ("barrier", "barrier"),
-    ("broadcast", "broadcast"),
-    ("sendrecv", "send_recv"),
-    ("gather", "gather"),
-    ("scatter", "scatter"),
-    ("reduce", "reduce"),
-    ("send", "send"),
-    ("recv", "recv"),
-)
 _BYTES: Final = {
     **dict.fromkeys(("byte", "char", "bool", "unsigned char", "signed char", "uint8", "int8"), 1),
     **dict.fromkeys(("half", "bfloat16", "short", "int16", "float16", "short int"), 2),
@@ -129,16 +116,6 @@ def bus_factor(name: str, ranks: int) -> float:
     return 1.0
 
 
-def canonical(name: str) -> str:
-    """The one name of a collective, of whatever kernel, annotation or argument it is called by.
-
-    >>> canonical("ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)"), canonical("_allgather_base"), canonical("broken")
-    ('all_reduce', 'all_gather', '')
-    """
-    plain = name.lower().replace("_", "").replace("-", "")
-    return next((found for part, found in _NAMES if part in plain), "")
-
-
 def _calls(trace: Trace, rows: Int32, launches: Int32) -> list[tuple[int, ...]]:
     """The events on the host around each launch that may tell what it is, from the innermost."""
     events = trace.events
@@ -156,8 +133,8 @@ def _collective(trace: Trace, row: int, launch: int, calls: tuple[int, ...]) -> 
     told = _first_text(events, "Collective name", sources)
     own = events.named(row)
     names = [told, *(events.named(call) for call in calls if not RECORD.names(events.named(call)))]
-    names += [] if own.startswith(_DEFAULT_KERNEL) and not calls else [own]
-    name = next((found for found in map(canonical, names) if found), "other")
+    names += [] if DEFAULT_KERNEL.names(own) and not calls else [own]
+    name = next((found for found in map(collective_name, names) if found), "other")
     dtype = _first_text(events, "dtype", sources).lower()
     size = _first_integer(events, "Group size", sources)
     size = next((n for n in (size, trace.info.world_size or 0) if 0 < n <= MOST_RANKS), 0)
@@ -202,7 +179,7 @@ def _by_shape(events: Events, calls: tuple[int, ...]) -> tuple[int, str]:
 def _width(dtype: str) -> int:
     """Bytes of an element, 0 where the type isn't known."""
     plain = dtype.rpartition("::")[2]
-    return 1 if plain.startswith("float8") else _BYTES.get(re.sub(r"\s+", " ", plain).strip(), 0)
+    return 1 if plain.startswith("float8") else _BYTES.get(" ".join(plain.split()), 0)
 
 
 def _first_text(events: Events, key: str, rows: tuple[int, ...]) -> str:

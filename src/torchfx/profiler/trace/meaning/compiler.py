@@ -19,14 +19,18 @@ __all__ = [
     "COMPILE_ID",
     "COMPILING",
     "COMPILING_BACKWARD",
+    "EAGER_KERNEL",
     "ENTERING",
     "FUSED_KERNEL",
     "GRAPH",
     "LOOKUP",
+    "OF_A_COMPILER",
     "REGION",
     "RESUMED",
     "STAGE",
     "TUNING",
+    "TUNING_FRAME",
+    "break_place",
     "compile_id",
     "graph_hash",
 ]
@@ -82,10 +86,23 @@ TUNING: Final = Meaning(
 RESUMED: Final = Meaning(r".*: torch_dynamo_resume_in_", Kind.PYTHON)
 """Code after a graph break."""
 
+TUNING_FRAME: Final = Meaning(r".*triton_heuristics\.py\(\d+\): (benchmark_all_configs|autotune_to_one)", Kind.PYTHON)
+
 FUSED_KERNEL: Final = Meaning(r"triton_[a-z]+_fused_", Kind.KERNEL)
+
+EAGER_KERNEL: Final = Meaning(r".*\bat::native::", Kind.KERNEL)
+"""PyTorch's own kernels; within compiled code those that Inductor didn't replace."""
+
+OF_A_COMPILER: Final = Meaning(
+    r"CompiledFunction|Torch-Compiled|TorchDynamo|triton_|## |torch::jit::|TensorRT|.*GraphModule",
+    *CALLED,
+    Kind.KERNEL,
+)
+"""Signs of any compiler of models at work: torch.compile, TorchScript, TensorRT, FX."""
 
 COMPILE_ID: Final = Meaning(r".*compile_id=", *CALLED)
 _ID: Final = re.compile(r"(?:!\d+/)?(\d+)/(\d+)")
+_RESUMED: Final = re.compile(r"(.*)\(\d+\): torch_dynamo_resume_in_(.+)_at_(\d+)$")
 _HASH: Final = re.compile(r"## Call CompiledFxGraph (\S+) ##")
 
 
@@ -97,6 +114,16 @@ def compile_id(text: str) -> tuple[int, int]:
     """
     found = _ID.search(text.rpartition("compile_id=")[2])
     return (int(found[1]), int(found[2])) if found else (-1, -1)
+
+
+def break_place(name: str) -> str:
+    """Where a graph broke, of a frame that goes on behind it; "" of any other.
+
+    >>> break_place("train.py(33): torch_dynamo_resume_in_forward_at_20")
+    'train.py:20 in forward'
+    """
+    found = _RESUMED.match(name)
+    return f"{found[1]}:{found[3]} in {found[2]}" if found else ""
 
 
 def graph_hash(name: str) -> str:

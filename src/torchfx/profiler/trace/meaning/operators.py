@@ -16,6 +16,7 @@ __all__ = [
     "FOREACH_OR_FUSED",
     "HEAVY",
     "ITEM",
+    "LEARNING",
     "LOCAL_SCALAR",
     "MOVE",
     "NUMBER_READ",
@@ -43,6 +44,11 @@ CHECKPOINT_BACKWARD: Final = Meaning(r"CheckpointFunctionBackward$", *CALLED)
 
 BACKWARD: Final = AUTOGRAD_NODE | Meaning(r".*Backward\d*$", *CALLED)
 """The backward pass: nodes, and the operators that are named after them."""
+
+LEARNING: Final = Meaning(
+    r"autograd::|.*Backward\d*$|Optimizer\.|aten::_fused_(adam|sgd)|aten::native_dropout|aten::.*_backward", *CALLED
+)
+"""Signs that a program trains: a backward pass, an optimizer, dropout at work."""
 
 ITEM: Final = Meaning(r"aten::(item|_local_scalar_dense|is_nonzero)$", _O)
 """A number is read from a tensor, and on a device waited for."""

@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from torchfx.profiler.trace.meaning.communication import COMMUNICATION_KERNEL
-from torchfx.profiler.trace.meaning.kernels.name import KernelName, shortened, words
+from torchfx.profiler.trace.meaning.communication import COMMUNICATION_KERNEL, collective_name
+from torchfx.profiler.trace.meaning.kernels.name import KernelName, shortened
 
 __all__ = ["communication", "transfer"]
 
-_COLLECTIVE = re.compile(
-    r"AllReduce|AllGather|ReduceScatter|AllToAll|Broadcast|SendRecv|Reduce(?!Scatter)|Generic|all_?reduce|all_?gather|"
-    r"reduce_?scatter|all_?to_?all|broadcast|send|recv",
-)
+_REDUCING: Final = ("all_reduce", "reduce", "reduce_scatter")
 _DTYPES: Final = {
     "f32": "float32",
     "float": "float32",
@@ -32,7 +29,23 @@ _DTYPES: Final = {
     "i64": "int64",
     "int64_t": "int64",
 }
-_LIBRARIES: Final = (("rccl", "RCCL"), ("nccl", "NCCL"), ("xccl", "oneCCL"), ("oneccl", "oneCCL"), ("hccl", "HCCL"))
+_LIBRARIES: Final = (
+    ("rccl", "RCCL"),
+    ("msccl", "RCCL"),
+    ("nccl", "NCCL"),
+    ("xccl", "oneCCL"),
+    ("oneccl", "oneCCL"),
+    ("hccl", "HCCL"),
+    ("nvshmem", "NVSHMEM"),
+    ("rocshmem", "rocSHMEM"),
+    ("deep_ep", "DeepEP"),
+    ("userbuffers", "Transformer Engine"),
+    ("vllm::", "vLLM"),
+    ("sglang", "SGLang"),
+    ("flashinfer", "FlashInfer"),
+    ("tensorrt_llm", "TensorRT-LLM"),
+    ("aiter", "AITER"),
+)
 
 _COPY = re.compile(r"(?:CUDA |HIP )?[Mm]emcpy\b\s*(\w+)?(?:\s*\((.*)\))?|Copy(Host|Device)To(Host|Device)")
 _FILL = re.compile(r"[Mm]emset\b|__amd_rocclr_fillBuffer")
@@ -49,16 +62,16 @@ def communication(name: str) -> KernelName | None:
     """Read the name of a collective: what, over which ring or tree, by which protocol, on what type."""
     if not COMMUNICATION_KERNEL.names(name):
         return None
-    kind = _COLLECTIVE.search(name)
+    kind = collective_name(name)
     library = next((label for start, label in _LIBRARIES if start in name.lower()), "")
     way = re.search(r"RING|TREE|COLLNET\w*|NVLS\w*|PAT", name)
     protocol = re.search(r"(?<=[_])(LL128|LL|SIMPLE|Simple)(?![A-Za-z0-9])", name)
     operation = re.search(r"_(Sum|Prod|Max|Min|Avg|PreMulSum|SumPostDiv)", name)
     dtype = next((_DTYPES[part] for part in re.split(r"[_(]", name) if part in _DTYPES), "")
     dtype = "int8" if "int8_t" in name and not dtype else dtype
-    what = words(kind[0]) if kind else "communication"
+    what = kind.replace("_", " ") or "communication"
     # NCCL names kernels that move bytes "Sum": only collectives that reduce have an operation.
-    reduces = kind is not None and "educe" in kind[0]
+    reduces = kind in _REDUCING
     parts = [operation[1].lower() if operation and reduces else "", dtype if reduces else ""]
     details = [way[0].lower() if way else "", protocol[0].upper() if protocol else ""]
     text = f"{what} between ranks ({library or 'peer to peer'})"

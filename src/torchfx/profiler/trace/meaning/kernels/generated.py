@@ -9,11 +9,12 @@ from torchfx.profiler.trace.meaning.kernels.name import KernelName, shortened
 
 __all__ = ["generated", "operators_in"]
 
-_NAME = re.compile(r"triton_(poi|red|per|tem|for|spl|mm|bmm|unk)_fused_(.*?)_?(\d+)?(?:_(?:\d+[dec]*)+)?$")
+_NAME = re.compile(r"triton_(poi|red|per|tem|for|mix|spl|mm|bmm|unk)_fused_(.*?)_?(\d+)?(?:_(?:\d+[dec]*)+)?$")
 _KINDS: Final = {
     "poi": "pointwise",
     "red": "reduction",
     "per": "persistent reduction",
+    "mix": "mixed reduction and pointwise",
     "tem": "template",
     "for": "foreach",
     "spl": "split scan",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from torchfx.profiler.trace.meaning.kernels.name import KernelName, arguments_cut, dtype_in, shortened
@@ -116,10 +117,11 @@ def _cutlass(found: re.Match[str]) -> KernelName:
     dtype, tensor = instruction(found[4], found[5] if found[2] == "tensorop" else "", named)
     rest = found[7] or ""
     depth = re.search(r"\d+x\d+_(\d+)x(\d+)", rest)
-    align = re.search(r"align\d+", rest)
+    align = re.search(r"align(\d+)", rest)
     tile = _tile(rest) + (f"x{depth[1]}" if depth else "")
     detail = " ".join(filter(None, ("relu" if "relu" in rest else "", align[0] if align else "")))
-    return _made("CUTLASS", dtype, tile, _layout(rest), tensor, detail)
+    made = _made("CUTLASS", dtype, tile, _layout(rest), tensor, detail)
+    return replace(made, alignment=int(align[1])) if align else made
 
 
 def _xmma(found: re.Match[str]) -> KernelName:

@@ -69,6 +69,7 @@ class KernelName:
         dtype: of the inputs, as PyTorch calls it ("float32", "bfloat16"), or "tf32", "float8", "mxfp4"; "" if unknown.
         tensor_core: whether it computes on tensor cores (AMD: matrix cores); None where the name doesn't tell.
         fused: the operators a generated kernel joins.
+        alignment: elements that a matrix product of CUTLASS loads at once; 0 where the name doesn't tell.
         description: one phrase for people.
     """
 
@@ -81,6 +82,7 @@ class KernelName:
     tensor_core: bool | None = None
     fused: tuple[str, ...] = ()
     description: str = ""
+    alignment: int = 0
 
     @property
     def known(self) -> bool:

@@ -1,0 +1,42 @@
+"""Copies between memories: which way, and whether the host's side is pinned."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["PAGEABLE", "PINNED", "WAYS", "read_copy"]
+
+PAGEABLE: Final = 1
+PINNED: Final = 2
+
+WAYS: Final = ("", "HtoD", "DtoH", "DtoD", "PtoP", "HtoH")
+"""From which memory to which: H is the host's, D the device's, P another device's; "" where the trace doesn't tell."""
+
+# Intel's names, of PTI: M is memory the driver doesn't know, so pageable; H is the host's that it does know.
+_INTEL: Final = {
+    "M2D": (1, PAGEABLE), "H2D": (1, PINNED), "D2M": (2, PAGEABLE), "D2H": (2, PINNED), "D2D": (3, 0), "P2P": (4, 0)
+}  # fmt: skip
+_LETTERS: Final = {"device": "D", "pageable": "H", "pinned": "H", "array": "D"}
+
+
+def read_copy(name: str, kind: str = "", source: str = "", target: str = "") -> tuple[int, int]:
+    """Index into `WAYS`, and `PAGEABLE`, `PINNED` or 0 (unknown), of a copy's name.
+
+    Args:
+        name: such as "Memcpy HtoD (Pageable -> Device)"; some exporters name every copy "Memcpy".
+        kind, source, target: the arguments "copy kind", "src kind" and "dst kind", where those tell.
+
+    >>> read_copy("Memcpy HtoD (Pageable -> Device)"), read_copy("Memcpy", "", "Device", "Pinned")
+    ((1, 1), (2, 2))
+    """
+    intel = re.match(r"Memcpy ([MHDP]2[MHDP])\b", name)
+    if intel:
+        return _INTEL.get(intel[1], (0, 0))
+    text = f"{name} {kind}"
+    way = next((i for i, known in enumerate(WAYS) if known and known in text), 0)
+    if not way and (kind or source):
+        pair = f"{_LETTERS.get(source.lower(), '?')}to{_LETTERS.get(target.lower(), '?')}"
+        way = WAYS.index(pair) if pair in WAYS else 0
+    places = f"{name} {source} {target}".lower()
+    return way, PAGEABLE if "pageable" in places else PINNED if "pinned" in places else 0
