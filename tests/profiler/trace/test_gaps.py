@@ -3,8 +3,15 @@
 import pytest
 
 from profiler.traces import Story
-from torchfx.profiler.trace.derived.gaps import Cause, giant_gap, idle_gaps
-from torchfx.profiler.trace.derived.launching import device_known, kernel_launches, launch_queues, queue_at_launch
+from torchfx.profiler.trace.derived.gaps import Cause, device_window, giant_gap, idle_gaps
+from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.launching import (
+    device_known,
+    graph_captures,
+    kernel_launches,
+    launch_queues,
+    queue_at_launch,
+)
 from torchfx.profiler.trace.derived.occupation import host_during, outer_operators
 from torchfx.profiler.trace.derived.waits import host_waits
 
@@ -60,6 +67,47 @@ def test_a_wait_of_another_name_counts_when_its_copy_was_over_before_it_returned
     made.copy("DtoH (Device -> Pageable)", 100, 50, 4096, launch_at=20, launch_us=135)
     made.kernel("second", 200, 90, launch_at=190)
     assert gap_before("second", made.trace()) == (Cause.WAIT, 50)
+
+
+def test_a_gap_is_the_hosts_until_the_launch_returns_and_the_devices_from_then_on():
+    made = Story()
+    made.step(1, 0, 3000)
+    made.kernel("first", 2800, 100, launch_at=300, launch_us=10)
+    gaps = idle_gaps(made.trace())
+    pieces = [(Cause(cause), length // US) for cause, length in zip(gaps.cause.tolist(), gaps.lengths, strict=True)]
+    assert pieces == [(Cause.HOST, 310), (Cause.DEVICE, 2490), (Cause.END, 100)]
+    made = Story()
+    made.step(1, 0, 3000)
+    made.kernel("first", 320, 100, launch_at=300, launch_us=10)
+    assert gap_before("first", made.trace()) == (Cause.HOST, 320), "a device takes a moment to begin"
+
+
+def test_a_wait_is_answerable_until_the_next_launch_has_returned():
+    made = story(us=3000)
+    made.call("cudaStreamSynchronize", 20, 85)
+    made.kernel("second", 2000, 90, launch_at=140, launch_us=10)
+    trace = made.trace()
+    assert host_waits(trace).idle.tolist() == [50 * US]
+    gaps = idle_gaps(trace)
+    assert gaps.total(Cause.WAIT) == 50 * US
+    assert gaps.total(Cause.DEVICE) == 1850 * US
+
+
+def test_without_steps_the_device_is_judged_from_the_first_launch():
+    made = Story()
+    made.op("aten::empty", 0, 100)
+    made.kernel("first", 2800, 100, launch_at=300, launch_us=10)
+    trace = made.trace()
+    window = device_window(trace)
+    assert (window.start - trace.beginning, window.end - trace.beginning) == (300 * US, 2900 * US)
+
+
+def test_loading_a_kernels_code_is_the_programs():
+    made = story()
+    made.overhead("Lazy Function Loading", 105, 190)
+    made.kernel("second", 310, 90, launch_at=90, launch_us=214)
+    assert gap_before("second", made.trace()) == (Cause.CALL, 210)
+    assert idle_time(made.trace()).total == 820 * US
 
 
 def test_queued_work_that_does_not_begin_is_the_devices():
@@ -150,6 +198,24 @@ def test_a_graph_is_one_launch():
     trace = made.trace()
     assert [len(queue.launches) for queue in launch_queues(trace)] == [1]
     assert device_known(trace)
+
+
+def test_a_capture_is_known_by_frames():
+    made = story()
+    made.frame("torch/cuda/graphs.py(84): capture_begin", 200, 5)
+    made.call("cudaLaunchKernel", 210)
+    made.frame("torch/cuda/graphs.py(91): capture_end", 230, 5)
+    made.call("cudaGraphInstantiate", 240, 10)
+    trace = made.trace()
+    assert len(kernel_launches(trace)) == 1
+    assert graph_captures(trace).total == 45 * US
+    made = story()
+    made.frame("vllm/worker/gpu_model_runner.py(1934): capture_model", 200, 100)
+    made.call("cudaLaunchKernel", 210)
+    assert graph_captures(made.trace()).total == 100 * US
+    made.kernel("second", 225, 5, launch_at=220)
+    made.kernel("third", 235, 5, launch_at=230)
+    assert graph_captures(made.trace()).total == 0, "it launches for real: who knows what it captures"
 
 
 def test_launches_recorded_into_a_graph_are_none():

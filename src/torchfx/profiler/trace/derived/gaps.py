@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.trace.derived.idle import profiler_overhead
+from torchfx.profiler.trace.derived.idle import next_launch, profiler_overhead, work_queued
 from torchfx.profiler.trace.derived.waits import host_waits
 from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals, Window
 
 if TYPE_CHECKING:
     from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["SWITCH_NS", "Cause", "Gaps", "device_window", "giant_gap", "idle_gaps"]
-
-SWITCH_NS: Final = 5_000
-"""From one queued kernel to the next a device takes a few microseconds at most; longer needs a reason."""
+__all__ = ["Cause", "Gaps", "device_window", "giant_gap", "idle_gaps"]
 
 
 class Cause(IntEnum):
@@ -34,7 +30,7 @@ class Cause(IntEnum):
     CALL = 2
     """The launching call had begun but took its time: copying from pageable memory, loading a module."""
     DEVICE = 3
-    """The next work was queued and didn't begin: it depends on something else."""
+    """The call that launched the next work had returned, and the work didn't begin: it waits for something else."""
     SWITCH = 4
     """The same, but too short to have a reason."""
     PROFILER = 5
@@ -49,10 +45,13 @@ class Cause(IntEnum):
 class Gaps:
     """Stretches of the window during which no device had work, in order of time.
 
+    Where the next work was launched during such a time and began late, two stretches touch: the host's, until the
+    launching call returned, and the device's.
+
     Attributes:
         starts, ends: nanoseconds. The first may begin with the window, the last end with it.
         cause: a `Cause` each.
-        work: the row of the work that ends it, or -1.
+        work: the row of the work that follows, or -1.
         launch: the row of the call that launched that work, or -1.
         wait: the row of the host's wait for the device that led to it, or -1.
     """
@@ -89,49 +88,49 @@ class Gaps:
 
 def idle_gaps(trace: Trace) -> Gaps:
     """Find and explain the gaps of all devices together within the trace's window."""
-    events, work = trace.events, trace.links.work
+    events = trace.events
     window = trace.window
     idle = Intervals.union([window.start], [window.end]) - trace.gpu.busy
-    starts, ends = idle.starts, idle.ends
-    if not len(work) or not len(idle):
+    if not trace.has_gpu or not len(idle):
         none = np.empty(0, np.int32)
-        return Gaps(starts[:0], ends[:0], np.empty(0, np.uint8), none, none, none)
-    begins = events.ts[work]
-    i = np.minimum(np.searchsorted(begins, ends), len(work) - 1)
-    followed = begins[i] == ends
-    last_launch = trace.links.launch[i]
-    next_work = np.where(followed, work[i], -1).astype(np.int32)
-    launch = np.where(followed, last_launch, -1).astype(np.int32)
+        return Gaps(idle.starts[:0], idle.ends[:0], np.empty(0, np.uint8), none, none, none)
+    queued = trace.derived(work_queued)
+    starts = np.union1d(idle.starts, queued.starts)
+    which = np.searchsorted(idle.starts, starts, "right") - 1
+    ends = np.minimum(np.append(starts[1:], window.end), idle.ends[which])
+    next_work, launch = (rows[which] for rows in next_launch(trace, idle.ends))
     wait = _waits_before(trace, starts, ends)
-
     called, returned = events.ts[launch], events.end[launch]
-    long_ = ends - starts > SWITCH_NS
     late = called >= starts
     cause = np.select(
         [
-            _by_profiler(trace, starts, ends, followed),
-            ~followed,
+            _by_profiler(trace, starts, ends),
+            next_work < 0,
             launch < 0,
+            np.isin(starts, queued.starts),
+            returned <= starts,
             late & (wait >= 0),
             late,
-            long_ & (returned >= starts) & (returned + SWITCH_NS >= ends),
-            long_,
         ],
-        [Cause.PROFILER, Cause.END, Cause.UNKNOWN, Cause.WAIT, Cause.HOST, Cause.CALL, Cause.DEVICE],
-        Cause.SWITCH,
+        [Cause.PROFILER, Cause.END, Cause.UNKNOWN, Cause.DEVICE, Cause.SWITCH, Cause.WAIT, Cause.HOST],
+        Cause.CALL,
     ).astype(np.uint8)
-    return Gaps(starts, ends, cause, next_work, launch, wait)
+    return Gaps(starts, ends, cause, next_work, launch, np.where(np.isin(starts, queued.starts), -1, wait))
 
 
 def device_window(trace: Trace) -> Window:
-    """What shares of the device's time are a part of: the steps, or without any the time from first to last work.
+    """What shares of the device's time are a part of: the steps, or without any from the first launch to the last work.
 
     Without steps the trace's window holds whatever set-up the recording began with.
     """
     if trace.steps_found or not trace.has_gpu:
         return trace.window
-    start, end = max(trace.gpu.span[0], trace.window.start), min(trace.gpu.span[1], trace.window.end)
-    return Window("first to last work of the device", start, max(start, end))
+    first, last = trace.gpu.span
+    launch = int(trace.links.launch[0])
+    called = min(int(trace.events.ts[launch]), first) if launch >= 0 else first
+    start, end = max(called, trace.window.start), min(last, trace.window.end)
+    name = "the first launch to the last work" if launch >= 0 else "first to last work of the device"
+    return Window(name, start, max(start, end))
 
 
 def giant_gap(trace: Trace) -> tuple[int, int] | None:
@@ -142,19 +141,17 @@ def giant_gap(trace: Trace) -> tuple[int, int] | None:
     gaps = trace.derived(idle_gaps)
     left_out = gaps.of(Cause.PROFILER)
     if not trace.steps_found:
-        left_out |= gaps.of(Cause.END) | (gaps.starts == trace.window.start)
-    lengths = np.where(left_out, 0, gaps.lengths)
-    if not len(lengths) or int(lengths.max()) * 2 <= int(lengths.sum()):
+        left_out |= gaps.of(Cause.END) | ((gaps.starts == trace.window.start) & gaps.of(Cause.HOST))
+    whole = Intervals.union(gaps.starts[~left_out], gaps.ends[~left_out])
+    if not len(whole) or int(whole.lengths.max()) * 2 <= whole.total:
         return None
-    i = int(lengths.argmax())
-    return int(gaps.starts[i]), int(gaps.ends[i])
+    i = int(whole.lengths.argmax())
+    return int(whole.starts[i]), int(whole.ends[i])
 
 
-def _by_profiler(trace: Trace, starts: Int64, ends: Int64, followed: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Whether the profiler's buffers take most of a gap, or its closing wait most of one that nothing follows."""
-    rows = trace.events.rows(Kind.OVERHEAD)
-    buffers = Intervals.union(trace.events.ts[rows], trace.events.end[rows])
-    share = np.where(followed, buffers.overlap(starts, ends), trace.derived(profiler_overhead).overlap(starts, ends))
+def _by_profiler(trace: Trace, starts: Int64, ends: Int64) -> npt.NDArray[np.bool_]:
+    """Whether the profiler's buffers or its closing wait take most of a gap."""
+    share = trace.derived(profiler_overhead).overlap(starts, ends)
     found: npt.NDArray[np.bool_] = share * 2 > ends - starts
     return found
 

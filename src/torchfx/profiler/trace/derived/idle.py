@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.meaning.frames import PROFILER
 from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.overhead import CODE_LOADING
 from torchfx.profiler.trace.meaning.runtime import DEVICE_SYNCHRONIZE, NO_WORK
 from torchfx.profiler.trace.model.intervals import Intervals
 
 if TYPE_CHECKING:
     from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["closing_wait", "idle_time", "profiler_overhead"]
+__all__ = ["START_NS", "SWITCH_NS", "closing_wait", "idle_time", "next_launch", "profiler_overhead", "work_queued"]
+
+SWITCH_NS: Final = 5_000
+"""From one queued kernel to the next a device takes a few microseconds at most; longer needs a reason."""
+
+START_NS: Final = 25_000
+"""From a launch's return to its work's start an idle device takes 1 to 5 us, an MI300X up to 20; longer needs a
+reason."""
 
 
 def idle_time(trace: Trace) -> Intervals:
@@ -23,13 +32,42 @@ def idle_time(trace: Trace) -> Intervals:
     return window - trace.gpu.busy - trace.derived(profiler_overhead)
 
 
+def next_launch(trace: Trace, ends: Int64) -> tuple[Int32, Int32]:
+    """The work that begins at each of these moments and the call that launched it, rows; -1 where there is none."""
+    events, links = trace.events, trace.links
+    if not len(links.work):
+        none = np.full(len(ends), -1, np.int32)
+        return none, none
+    i = np.minimum(np.searchsorted(events.ts[links.work], ends), len(links.work) - 1)
+    followed = events.ts[links.work[i]] == ends
+    work = np.where(followed, links.work[i], -1).astype(np.int32)
+    return work, np.where(followed, links.launch[i], -1).astype(np.int32)
+
+
+def work_queued(trace: Trace) -> Intervals:
+    """When, within the window, no device had work although the call that launched its next work had returned.
+
+    The host has done its part by then. A device takes a moment to begin, `SWITCH_NS` after other work and `START_NS`
+    where it had none; shorter stretches are left out.
+    """
+    idle = Intervals.union([trace.window.start], [trace.window.end]) - trace.gpu.busy
+    _, launch = next_launch(trace, idle.ends)
+    returned = trace.events.end[launch] if len(trace) else idle.starts
+    starts = np.maximum(idle.starts, returned)
+    least = np.where(returned <= idle.starts, SWITCH_NS, START_NS)
+    late = (launch >= 0) & (idle.ends - starts > least)
+    return Intervals(starts[late], idle.ends[late])
+
+
 def profiler_overhead(trace: Trace) -> Intervals:
     """When the profiler set up and emptied its buffers, and when it waited at its end with no device at work.
 
-    While it waits for work that is queued, a device that stands still does so for the program's reasons.
+    Loading a kernel's code at its first use is the program's, though the driver reports it as overhead too. While the
+    profiler waits for work that is queued, a device that stands still does so for the program's reasons.
     """
     events = trace.events
     rows = events.rows(Kind.OVERHEAD)
+    rows = rows[~events.are(CODE_LOADING, rows)]
     starts, ends = events.ts[rows], events.end[rows]
     last = trace.derived(closing_wait)
     if last >= 0:

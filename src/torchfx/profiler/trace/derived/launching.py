@@ -6,16 +6,27 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.runtime import CAPTURE_BEGIN, CAPTURE_END
+from torchfx.profiler.trace.meaning.frames import CAPTURE_BEGIN_CALL, CAPTURE_END_CALL, CAPTURE_FUNCTION
+from torchfx.profiler.trace.meaning.runtime import CAPTURE_BEGIN, CAPTURE_END, GRAPH_INSTANTIATE
 from torchfx.profiler.trace.model.device import devices_of, streams_of
 from torchfx.profiler.trace.model.intervals import Intervals
 
 if TYPE_CHECKING:
     from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["Queue", "capturing", "device_known", "kernel_launches", "launch_queues", "lost_launches", "queue_at_launch"]
+__all__ = [
+    "Queue",
+    "capturing",
+    "device_known",
+    "graph_captures",
+    "kernel_launches",
+    "launch_queues",
+    "lost_launches",
+    "queue_at_launch",
+]
 
 
 @dataclass(frozen=True)
@@ -37,16 +48,45 @@ class Queue:
 
 
 def capturing(trace: Trace) -> dict[int, Intervals]:
-    """When each thread recorded launches into a CUDA graph instead of making them, by lane."""
+    """When each thread recorded launches into a CUDA graph instead of making them, by lane.
+
+    From the call that begins a capture to the one that ends it, of the runtime or of Python. Where neither is recorded,
+    functions such as `capture_model` in which most launches left no work.
+    """
     events = trace.events
-    begins, ends = events.of(CAPTURE_BEGIN), events.of(CAPTURE_END)
+    begins, ends = events.of(CAPTURE_BEGIN | CAPTURE_BEGIN_CALL), events.of(CAPTURE_END | CAPTURE_END_CALL)
+    functions = events.of(CAPTURE_FUNCTION)
+    functions = functions[_mostly_empty(trace, functions)]
     found: dict[int, Intervals] = {}
-    for lane in np.unique(events.lane[begins]).tolist() if len(begins) else []:
+    for lane in np.unique(events.lane[np.concatenate((begins, functions))]).tolist():
         start = events.ts[begins[events.lane[begins] == lane]]
         end = np.sort(events.end[ends[events.lane[ends] == lane]])
         i = np.searchsorted(end, start)
         closed = i < len(end)
-        found[lane] = Intervals.union(start[closed], end[i[closed]])
+        named = functions[events.lane[functions] == lane]
+        found[lane] = Intervals.union(
+            np.concatenate((start[closed], events.ts[named])), np.concatenate((end[i[closed]], events.end[named]))
+        )
+    return found
+
+
+def graph_captures(trace: Trace) -> Intervals:
+    """When any thread captured a CUDA graph, or made a captured one ready to be launched."""
+    rows = trace.events.of(GRAPH_INSTANTIATE)
+    found = Intervals.union(trace.events.ts[rows], trace.events.end[rows])
+    for times in trace.derived(capturing).values():
+        found = found | times
+    return found
+
+
+def _mostly_empty(trace: Trace, rows: Int32) -> npt.NDArray[np.bool_]:
+    """Whether of the launches within each of these host events more than half, and at least one, left no work."""
+    events, launches = trace.events, trace.links.launches
+    found = np.zeros(len(rows), np.bool_)
+    for i, row in enumerate(rows.tolist()):
+        inside = launches[(events.ts[launches] >= events.ts[row]) & (events.end[launches] <= events.end[row])]
+        inside = inside[events.lane[inside] == events.lane[row]]
+        found[i] = np.count_nonzero(trace.links.work_count[inside] == 0) * 2 > len(inside)
     return found
 
 

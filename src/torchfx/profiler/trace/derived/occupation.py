@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torchfx.profiler.trace.derived.compiled import compiled_of
+from torchfx.profiler.trace.derived.launching import graph_captures
 from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.meaning.annotations import NEXT_BATCH, STEP
 from torchfx.profiler.trace.meaning.kinds import Kind
@@ -16,7 +17,7 @@ from torchfx.profiler.trace.model.tree import Tree
 if TYPE_CHECKING:
     from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["batch_waits", "compiling", "host_during", "outer_operators"]
+__all__ = ["batch_waits", "compiling", "host_during", "otherwise_engaged", "outer_operators"]
 
 
 def outer_operators(trace: Trace) -> Int32:
@@ -35,6 +36,11 @@ def batch_waits(trace: Trace) -> Intervals:
     """When the program got its next batch, as far as an annotation tells."""
     rows = trace.events.of(NEXT_BATCH)
     return Intervals.union(trace.events.ts[rows], trace.events.end[rows])
+
+
+def otherwise_engaged(trace: Trace) -> Intervals:
+    """When the program got a batch, compiled, or captured a graph: what rules of their own speak about."""
+    return trace.derived(batch_waits) | trace.derived(compiling) | trace.derived(graph_captures)
 
 
 def host_during(trace: Trace, start: int, end: int, *, dominant: float = 0.7) -> tuple[Int32, Int64]:

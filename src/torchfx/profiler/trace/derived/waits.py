@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.idle import closing_wait, idle_time
+from torchfx.profiler.trace.derived.idle import closing_wait, idle_time, work_queued
 from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.meaning.runtime import WAIT_FOR_DEVICE
@@ -28,7 +28,7 @@ class Waits:
         starts, ends: the stretch of idle time each is answerable for, empty where start equals end. Where the device
             ran dry during the call, that is the time until it had work again, though no more than the call's own
             duration: without the wait the host would have been that much earlier. Where the device was idle all along,
-            it is the call itself.
+            it is the call itself. Once the next work has been launched the host is answerable no more.
     """
 
     rows: Int32
@@ -60,7 +60,7 @@ def host_waits(trace: Trace) -> Waits:
     start, end = events.ts[rows], events.end[rows]
     rows = rows[(start < trace.window.end) & (end > trace.window.start)]
     start, end = events.ts[rows], events.end[rows]
-    idle = trace.derived(idle_time)
+    idle = trace.derived(idle_time) - trace.derived(work_queued)
     if not len(rows) or not len(idle):
         return Waits(rows, start, start.copy())
     # The gap the call ends in; a call may end a moment before the device is seen to be done.

@@ -10,7 +10,9 @@ from typing import Final
 from torchfx.profiler.trace.meaning.kinds import Kind, Meaning
 
 __all__ = [
-    "CAPTURE_CALL",
+    "CAPTURE_BEGIN_CALL",
+    "CAPTURE_END_CALL",
+    "CAPTURE_FUNCTION",
     "COLLECTING",
     "FORMATTING",
     "MODULE",
@@ -47,13 +49,16 @@ PRINTING: Final = FORMATTING | Meaning(r".*(<built-in function print>|logging/__
 SINGLE_TENSOR_UPDATE: Final = Meaning(r".*\b_single_tensor_\w+", Kind.PYTHON)
 """An optimizer of PyTorch goes through its parameters one by one."""
 
-CAPTURE_CALL: Final = Meaning(
-    r".*torch[/\\]cuda[/\\]graphs\.py.*: (capture_begin|capture_end)|<built-in method capture_(begin|end) of"
-    r"|.*\.py(\(\d+\)|:\d+): _?(capture|warmup_and_capture|make_graphed)\w*$",
-    Kind.PYTHON,
+CAPTURE_BEGIN_CALL: Final = Meaning(
+    r".*torch[/\\]cuda[/\\]graphs\.py.*: capture_begin|<built-in method capture_begin of", Kind.PYTHON
 )
-"""Code that records a CUDA graph: PyTorch's own calls, and the functions of programs and inference servers that are
-named so."""
+CAPTURE_END_CALL: Final = Meaning(
+    r".*torch[/\\]cuda[/\\]graphs\.py.*: capture_end|<built-in method capture_end of", Kind.PYTHON
+)
+CAPTURE_FUNCTION: Final = Meaning(
+    r".*\.py(\(\d+\)|:\d+): _{0,2}(capture|make_graphed)(?!_(begin|end)$)\w*$", Kind.PYTHON
+)
+"""A function that records CUDA graphs, as programs and inference servers name theirs: capture_model, _capture_graph."""
 
 _FRAME: Final = re.compile(r"(?P<file>[^<>]+\.py)(\(\d+\)|:\d+)")
 _LIBRARIES: Final = re.compile(
