@@ -154,7 +154,7 @@ PROFILER = {
     "trace": set(),
     "timing": set(),
     "counters": set(),
-    "capture": {"counters"},
+    "capture": {"counters", "trace"},
     "gate": {"counters"},
     "rules": {"ranks", "trace"},
     "ranks": {"rules", "trace"},

@@ -1,31 +1,54 @@
-"""Steps are found in the order of events a loop makes: D a batch, F a forward pass, O an optimizer step."""
+"""Steps are found in the order of events a loop makes: D a batch, F a forward pass, O an optimizer step.
+
+(name ...) is a label of the program around events, [...] an operator.
+"""
+
+import itertools
+import re
 
 import pytest
 
 from torchfx.profiler.capture.launch.discovery import PATIENCE, Source, StepFinder
+from torchfx.profiler.capture.launch.labels import Label
 
 OPTIMIZER, LOADER, MODEL, CRITERION = 1, 2, 3, 4
 
 
 def find(events, wanted=None, has_optimizer=False, trains=True, may_switch=lambda: True):
     """Play events and return what the finder said: the label where it began, "|" for every later step."""
-    said = []
+    said, labels, operators = [], [], []
     finder = StepFinder(
         wanted,
         lambda label, before: said.append(f"{label} after {before}"),
         lambda: said.append("|"),
         may_switch,
         lambda: has_optimizer,
+        open_labels=lambda: tuple(labels),
+        in_operator=lambda: bool(operators),
     )
+
+    def optimize(key, name):
+        finder.label(f"Optimizer.step#{name}.step", True)
+        finder.optimizer(key, name)
+
+    def enter(name):
+        finder.label(name, False)
+        labels.append(Label(name, next(numbers)))
+
+    numbers = itertools.count()
     act = {
         "D": lambda: finder.data(LOADER, trains),
         "F": lambda: finder.forward(MODEL, "forward of Net", trains),
         "C": lambda: finder.forward(CRITERION, "forward of Loss", trains),
-        "O": lambda: finder.optimizer(OPTIMIZER, "Adam"),
-        "P": lambda: finder.optimizer(OPTIMIZER + 100, "Other"),
+        "O": lambda: optimize(OPTIMIZER, "Adam"),
+        "P": lambda: optimize(OPTIMIZER + 100, "Other"),
+        ")": labels.pop,
+        "[": lambda: operators.append(1),
+        "]": operators.pop,
+        " ": lambda: said.append(" "),
     }
-    for event in events:
-        act[event]()
+    for event in re.findall(r"\([a-z]+|.", events):
+        act.get(event, lambda event=event: enter(event[1:]))()
     return said
 
 
@@ -91,3 +114,30 @@ def test_patience_ends():
 def test_a_source_asked_for_is_the_only_one(wanted, said):
     assert find("DFO" * 2 + "D" * (wanted is Source.OPTIMIZER), wanted)[: len(said)] == said
     assert len({word for word in find("DFO" * 9, wanted) if word != "|"}) == 1
+
+
+def test_a_step_begins_with_the_label_that_holds_its_forward():
+    said = find("(prepare) (forward F )(post)" * 3, trains=False)
+    assert "".join(said) == "    forward of Net after 1   |  "
+
+
+def test_a_label_around_the_loop_holds_no_step_back():
+    assert find("(epoch" + "F" * 5 + ")", trains=False) == ["forward of Net after 1", "|", "|", "|"]
+    assert find("(epochFFF)" * 2, trains=False) == ["forward of Net after 1", "|", "|", "|", "|"]
+    assert find("(training" + "DFO" * 4 + ")", has_optimizer=True) == ["Adam.step after 2", "|"]
+
+
+def test_labelled_training_steps_begin_with_the_first_label_after_the_optimizer():
+    assert find("(step(forwardF)(optimizeO))" * 4) == ["Adam.step after 1", "|", "|"]
+    assert find("(forwardF)(optimizeO)" * 4) == ["Adam.step after 1", "|", "|"]
+
+
+def test_no_step_begins_within_a_label_that_two_optimizers_share():
+    said = find("(step(dFOx)(gFPx)) ".replace("x", "") * 4)
+    assert "".join(said) == " Adam.step after 1 | | "
+
+
+def test_no_step_begins_inside_an_operator():
+    assert find("[F]" * PATIENCE * 2) == []
+    assert find("[F]O" * 4, has_optimizer=True) == ["Adam.step after 1", "|", "|"]
+    assert find("F[FF]" * 3, trains=False) == ["forward of Net after 3", "|"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torchfx.profiler.capture.open_calls import detach_labels
 from torchfx.profiler.capture.options import Options
 from torchfx.profiler.capture.schedule import Phase, Schedule
 from torchfx.profiler.counters.compiler import Compiled, CompilerMark
@@ -127,7 +127,7 @@ class Recorder:
             self._mark = CompilerMark()
 
     def _save(self, profiler: Any) -> None:
-        _detach_labels()
+        detach_labels()
         if self._keep:
             # Compressed only when the program has ended: its next steps should not wait for that.
             path = self._folder / f"window-{len(self.windows) + 1}.json"
@@ -144,26 +144,3 @@ class Recorder:
             yield
         finally:
             self.busy = False
-
-
-_detached: list[Any] = []
-"""What open labels held of recordings that have ended."""
-
-
-def _detach_labels() -> None:
-    """Take labels that are open out of the recording that has just ended; none may be running.
-
-    A label (`record_function`) writes its end into the memory of the recording that it began in, whenever one is
-    running then. That memory is freed when the recording ends, so a label that is open while one recording ends and the
-    next begins corrupts the heap (PyTorch 2.13, `onFunctionExit` in torch/csrc/autograd/profiler_kineto.cpp).
-    `Optimizer.step`, at whose end steps are found, runs in such a label.
-    """
-    import torch
-    from torch.autograd.profiler import record_function
-
-    _detached.clear()  # what the last recording left ends here, where it writes nothing
-    for thing in gc.get_objects():
-        # type() and not isinstance(): proxies would be made to load what they stand for.
-        if issubclass(type(thing), record_function) and thing.record is not None:
-            _detached.append(thing.record)
-            thing.record = torch.ops.profiler._record_function_enter_new(thing.name, thing.args)

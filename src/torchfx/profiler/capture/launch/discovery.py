@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Callable
 from enum import Enum
 
+from torchfx.profiler.capture.launch.labels import Label
+
 __all__ = ["PATIENCE", "Source", "StepFinder"]
 
 PATIENCE = 32  # batches or forward passes after which nothing better is expected; few accumulate gradients longer
@@ -30,8 +32,10 @@ RANK = {source: rank for rank, source in enumerate(Source)}
 class StepFinder:
     """Turns events into steps.
 
-    A step that ends with an optimizer begins with the next batch or forward pass, so that the optimizer's own range is
-    over when the next step's begins.
+    A step that ends with an optimizer begins with the next batch, forward pass or label, so that the optimizer's own
+    range is over when the next step's begins. No step begins inside a label of the program (`record_function`), but for
+    labels around the whole loop: where events lie inside a label, steps begin with that label. No step begins inside an
+    operator, a custom function or a compiled region.
 
     Args:
         wanted: the only source to use; None chooses.
@@ -40,6 +44,8 @@ class StepFinder:
         step: called when one step ends and the next begins.
         may_switch: whether a better source may still replace the one in use.
         has_optimizer: whether the program made an optimizer.
+        open_labels: returns the program's labels that are open, outermost first.
+        in_operator: whether a call into PyTorch is open.
     """
 
     def __init__(
@@ -49,15 +55,22 @@ class StepFinder:
         step: Callable[[], None],
         may_switch: Callable[[], bool],
         has_optimizer: Callable[[], bool],
+        open_labels: Callable[[], tuple[Label, ...]],
+        in_operator: Callable[[], bool],
     ) -> None:
         """Keep the calls; nothing has been seen yet."""
         self.source: Source | None = None
+        self.key = 0
         self._wanted, self._begin, self._step = wanted, begin, step
         self._may_switch, self._has_optimizer = may_switch, has_optimizer
-        self._key = 0
+        self._open_labels, self._in_operator = open_labels, in_operator
         self._seen: Counter[tuple[Source, int]] = Counter()
+        self._around: dict[tuple[Source, int], frozenset[Label]] = {}  # labels open at the last event
+        self._entrances: dict[str, tuple[Source, int, str]] = {}  # what comes inside a label, by the label's name
         self._optimizer: tuple[int, str] | None = None
+        self._loop: frozenset[Label] = frozenset()  # labels open at the optimizer's step before the last
         self._pending = False  # the optimizer has stepped, the next step has not begun
+        self._refused = False  # it could have begun but for what is open
         self._batches = False
         self._trains: bool | None = None
         self._expects: bool | None = None
@@ -67,7 +80,8 @@ class StepFinder:
         if self._optimizer is None:
             self._optimizer = key, name
         if key == self._optimizer[0]:
-            self._after_optimizer()
+            self._seen[Source.OPTIMIZER, key] += 1
+            self._loop = self._arrive(Source.OPTIMIZER, key)
             self._pending = True
 
     def data(self, key: int, trains: bool) -> None:
@@ -75,45 +89,75 @@ class StepFinder:
         self._batches = True
         if self._trains is None:
             self._trains = trains
-        self._seen[Source.DATA, key] += 1
-        if not self._after_optimizer():
-            self._repeated(Source.DATA, key, "DataLoader", better=False)
+        self._event(Source.DATA, key, "DataLoader")
 
     def forward(self, key: int, label: str, trains: bool) -> None:
         """An outermost module or compiled function is about to run; `trains` says whether gradients are recorded."""
         self._trains = trains
-        self._seen[Source.FORWARD, key] += 1
+        self._event(Source.FORWARD, key, label)
+
+    def label(self, name: str, of_optimizer: bool) -> None:
+        """A label of the program, or that around an optimizer's step, is about to begin."""
+        if self._pending and (not of_optimizer or self._nowhere_else()):
+            self._after_optimizer()
+        elif name in self._entrances:
+            source, key, label = self._entrances[name]
+            self._repeated(source, key, label, self._seen[source, key] + 1, self._around[source, key])
+
+    def _event(self, source: Source, key: int, label: str) -> None:
+        self._seen[source, key] += 1
+        around = self._arrive(source, key)
+        entered = [opened.name for opened in self._open_labels() if opened not in around]
+        if entered:
+            self._entrances[entered[0]] = source, key, label
         if not self._after_optimizer():
-            self._repeated(Source.FORWARD, key, label, better=self._batches)
+            self._repeated(source, key, label, self._seen[source, key], around)
+
+    def _arrive(self, source: Source, key: int) -> frozenset[Label]:
+        """Note the labels around an event; return those around the one before: what is open at both spans the loop."""
+        before = self._around.get((source, key), frozenset())
+        self._around[source, key] = frozenset(self._open_labels())
+        return before
 
     def _after_optimizer(self) -> bool:
-        """Begin the step after an optimizer's; return whether that is what this event does."""
+        """Begin the step after an optimizer's; return whether that is what this event does, or a later one."""
         if not self._pending:
             return False
-        self._pending = False
         assert self._optimizer is not None
         key, name = self._optimizer
-        self._boundary(Source.OPTIMIZER, key, f"{name}.step", before=1)
+        if self._may_begin(self._loop):
+            self._pending = self._refused = False
+            self._boundary(Source.OPTIMIZER, key, f"{name}.step", before=self._seen[Source.OPTIMIZER, key])
+        else:
+            self._refused = True
         return self.source is Source.OPTIMIZER
 
-    def _repeated(self, source: Source, key: int, label: str, better: bool) -> None:
+    def _nowhere_else(self) -> bool:
+        """Whether the next step of the optimizer is the first place since the last where a step may begin."""
+        return self._refused or all(source is Source.OPTIMIZER for source, _ in self._seen)
+
+    def _repeated(self, source: Source, key: int, label: str, count: int, loop: frozenset[Label]) -> None:
         """Believe in a source that has come twice, or often if a better one may come."""
-        count = self._seen[source, key]
         if source is self._wanted or self.source is source:
             needed = 1
         else:
+            better = source is Source.FORWARD and self._batches
             needed = PATIENCE if better or self._expects_optimizer(count) else 2
-        if count >= needed:
+        if count >= needed and self._may_begin(loop):
             self._boundary(source, key, label, before=count - 1)
+
+    def _may_begin(self, loop: frozenset[Label]) -> bool:
+        """Whether a step may begin here: no labels are open but those around the loop, and no call into PyTorch."""
+        return loop.issuperset(self._open_labels()) and not self._in_operator()
 
     def _boundary(self, source: Source, key: int, label: str, before: int) -> None:
         if self._wanted not in {None, source}:
             return
         if source is self.source:
-            if key == self._key:
+            if key == self.key:
                 self._step()
         elif self.source is None or (RANK[source] > RANK[self.source] and self._may_switch()):
-            self.source, self._key = source, key
+            self.source, self.key = source, key
             self._begin(label, before)
 
     def _expects_optimizer(self, count: int) -> bool:

@@ -1,4 +1,4 @@
-"""Tells a `StepFinder` what PyTorch does, and goes away without a trace.
+"""Watches what PyTorch does to find steps, and goes away without a trace.
 
 Nothing here is seen by `torch.compile`, so what is compiled under the profiler is what is compiled without it.
 """
@@ -14,16 +14,20 @@ from typing import Any
 
 from torchfx.profiler.capture.launch.calls import watch_calls
 from torchfx.profiler.capture.launch.discovery import Source, StepFinder
+from torchfx.profiler.capture.launch.labels import Labels
+from torchfx.profiler.capture.open_calls import inside_pytorch
 
-__all__ = ["has_optimizer", "install"]
+__all__ = ["find_steps", "has_optimizer"]
 
 
-def install(finder: StepFinder, wanted: Source | None) -> list[Callable[[], None]]:
-    """Watch optimizers, DataLoaders and outermost modules in this thread; return what undoes it, to be called in turn.
+def find_steps(
+    wanted: Source | None, begin: Callable[[str, int], None], step: Callable[[], None], may_switch: Callable[[], bool]
+) -> list[Callable[[], None]]:
+    """Find steps in this thread; return what undoes it, to be called in turn.
 
     Args:
-        finder: is told.
         wanted: the only source that matters; modules are watched only where they may.
+        begin: see `StepFinder`, as for `step` and `may_switch`.
     """
     import torch
     from torch.optim.optimizer import register_optimizer_step_post_hook
@@ -31,16 +35,21 @@ def install(finder: StepFinder, wanted: Source | None) -> list[Callable[[], None
     here, process = threading.get_ident(), os.getpid()
 
     def ignored() -> bool:
-        # In a backward pass a node of the graph is being recorded, which must not outlive its recording.
+        # What a backward pass runs again (checkpoints) is no step.
         in_backward = torch._C._current_graph_task_id() != -1
         return threading.get_ident() != here or os.getpid() != process or in_backward
+
+    labels = Labels(lambda name, of_optimizer: finder.label(name, of_optimizer), ignored)
+    finder = StepFinder(
+        wanted, begin, step, may_switch, has_optimizer, open_labels=lambda: labels.open, in_operator=inside_pytorch
+    )
 
     def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
         if not torch.compiler.is_compiling() and not ignored():
             finder.optimizer(id(optimizer), type(optimizer).__name__)
 
     loading, undo_data = _watch_data(finder, ignored)
-    undo = [register_optimizer_step_post_hook(stepped).remove, undo_data]
+    undo = [labels.remove, register_optimizer_step_post_hook(stepped).remove, undo_data]
     if wanted in {None, Source.FORWARD}:
         undo += watch_calls(
             lambda key, label: finder.forward(key, label, torch.is_grad_enabled()),

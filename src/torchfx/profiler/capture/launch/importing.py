@@ -29,19 +29,22 @@ class _Finder(MetaPathFinder):
 
     def __init__(self, name: str, act: Callable[[ModuleType], None]) -> None:
         self._name, self._act = name, act
+        self._asks_others = False  # among them may be another of these, for the same module
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname != self._name:
+        if fullname != self._name or self._asks_others:
             return None
-        for finder in sys.meta_path:
-            spec = finder.find_spec(fullname, path, target) if finder is not self else None
-            if spec is not None:
-                if spec.loader is not None:
-                    spec.loader = _Loader(spec.loader, self)
-                return spec
-        return None
+        self._asks_others = True
+        try:
+            specs = (finder.find_spec(fullname, path, target) for finder in sys.meta_path)
+            spec = next((spec for spec in specs if spec is not None), None)
+        finally:
+            self._asks_others = False
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Loader(spec.loader, self)
+        return spec
 
     def loaded(self, module: ModuleType) -> None:
         if self in sys.meta_path:

@@ -15,12 +15,13 @@ from types import ModuleType
 from torchfx.errors import ArgumentError
 from torchfx.profiler.capture.advice import Spelling
 from torchfx.profiler.capture.launch import hooks
-from torchfx.profiler.capture.launch.discovery import Source, StepFinder
+from torchfx.profiler.capture.launch.discovery import Source
 from torchfx.profiler.capture.launch.ending import Ending, on_termination, run_to_end
 from torchfx.profiler.capture.launch.importing import after_import
 from torchfx.profiler.capture.launch.later import after, whenever_memory_grows
 from torchfx.profiler.capture.launch.named import NamedFunction
 from torchfx.profiler.capture.launch.program import Program
+from torchfx.profiler.capture.open_calls import inside_pytorch
 from torchfx.profiler.capture.options import Options
 from torchfx.profiler.capture.result import Capture
 from torchfx.profiler.capture.schedule import Phase, Schedule
@@ -178,8 +179,7 @@ class _Launched:
         step_on = self._settings.step_on
         wanted = None if step_on in {"auto", "none"} else Source(step_on)
         if step_on != "none":
-            finder = StepFinder(wanted, self._begin, self._session.step, self._may_switch, hooks.has_optimizer)
-            self._undo += hooks.install(finder, wanted)
+            self._undo += hooks.find_steps(wanted, self._begin, self._session.step, self._may_switch)
         if wanted is None:
             self._record_everything()
             # Kernels are recorded from when the GPU is first used; looking earlier would fix which GPUs are visible.
@@ -209,10 +209,8 @@ class _Launched:
         PyTorch does not tell how many events it has while it records. A program in a tight loop would fill the memory
         within seconds, and take minutes to read back.
         """
-        import torch
-
-        # Not in a backward pass: its nodes are being recorded and must not outlive their recording.
-        if self._records_everything() and torch._C._current_graph_task_id() == -1:
+        # Not inside a call that is being recorded: it must not outlive its recording while the next one runs.
+        if self._records_everything() and not inside_pytorch():
             recorded_s = time.perf_counter() - self._began
             self._session.stop()
             events = self._session.count_events()
