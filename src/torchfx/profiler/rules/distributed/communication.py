@@ -3,41 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 import numpy as np
 
+from torchfx.profiler.rules.distributed.advice import behind_clones, most_of, overlap_advice
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.collectives import Collective, collectives_of
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.communication import DISTRIBUTED_DATA_PARALLEL, FULLY_SHARDED
+from torchfx.profiler.trace.meaning.operators import LEARNING
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent, size_text
 
 __all__ = ["comm_share", "exposed_comm", "single_rank", "small_collectives"]
-
-WRAPPERS: Final = (
-    (
-        r"FullyShardedDataParallel|FSDP::",
-        "FSDP: prefetch (backward_prefetch=BACKWARD_PRE, forward_prefetch=True), and wrap larger blocks, so that fewer "
-        "and longer gathers hide behind longer computation.",
-    ),
-    (
-        r"DistributedDataParallel\.forward",
-        "DDP overlaps with the backward pass by itself: try a larger or smaller bucket_cap_mb, static_graph=True, "
-        "gradient_as_bucket_view=True; with gradient accumulation wrap all but the last round in no_sync().",
-    ),
-)
-PAIRS: Final = frozenset({"send", "recv", "send_recv"})
-PIPELINE: Final = (
-    "Most of it is sent from rank to rank. Between the stages of a pipeline: more and smaller micro-batches, stages of "
-    "equal time, an interleaved schedule (torch.distributed.pipelining); elsewhere isend and irecv ahead of time."
-)
-ELSE: Final = (
-    "Start it earlier and wait later: async_op=True, and wait() where the result is used; or compute meanwhile."
-)
 
 
 @rule(
@@ -58,23 +38,25 @@ def comm_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
     work per rank.
     """
     window = trace.window
-    spent = trace.gpu.communication.clip(window.start, window.end).total / 1000
-    alone = trace.gpu.exposed_communication.clip(window.start, window.end).total / 1000
-    if not spent or spent < share * window.us:
+    spent = window.share(trace.gpu.communication.clip(window.start, window.end))
+    alone = trace.gpu.exposed_communication.clip(window.start, window.end)
+    if not spent or spent < share:
         return
+    found = trace.derived(collectives_of)
+    reduces = most_of(found) == "all_reduce" and trace.events.any_of(LEARNING)
     yield Finding(
-        title=f"Communication runs for {percent(spent / window.us)} of the time; for {percent(alone / window.us)} "
+        title=f"Communication runs for {percent(spent)} of the time; for {percent(window.share(alone))} "
         "nothing is computed meanwhile",
         severity="info",
         confidence="high",
-        time_us=alone,
+        time_us=alone.total / 1000,
         window=window,
         evidence=_by_kind(trace),
         cause="Every step exchanges data between the ranks; the time includes waiting for ranks that come later.",
-        fix=PIPELINE
-        if _point_to_point(trace)
-        else "Exchange less: accumulate gradients over several batches before they are reduced, reduce them in bf16, "
-        "or give each rank more work between two exchanges.",
+        fix="Exchange less: accumulate gradients over several batches before they are reduced, reduce them in bf16, "
+        "or give each rank more work between two exchanges."
+        if reduces
+        else overlap_advice(trace, found),
         linked=True,
     )
 
@@ -99,23 +81,24 @@ def exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     spent = trace.gpu.communication.clip(window.start, window.end)
     alone = trace.gpu.exposed_communication.clip(window.start, window.end)
     total = alone.total / 1000
-    if not total or total < share * window.us:
+    part = window.share(alone)
+    if not total or part < share:
         return
     hidden = 1 - alone.total / spent.total
     found = trace.derived(collectives_of)
     rows = np.array([c.row for c in found], np.int32)
     start, end = trace.events.ts[rows], trace.events.end[rows]
     yield Finding(
-        title=f"For {percent(total / window.us)} of the time the device only communicates; {percent(hidden)} of the "
+        title=f"For {percent(part)} of the time the device only communicates; {percent(hidden)} of the "
         "communication is hidden",
-        severity=severity_of(total / window.us),
+        severity=severity_of(part),
         confidence="high",
         time_us=total,
         window=window,
         evidence=_by_kind(trace, times=alone.overlap(start, end)),
         cause="Nothing else is ready to run while these exchanges take place; a part may be waiting for a rank that "
         "comes late, which the rule last-rank tells from the traces of all ranks.",
-        fix=_overlap_advice(trace),
+        fix=overlap_advice(trace, found),
         linked=True,
     )
 
@@ -136,7 +119,8 @@ def small_collectives(
 
     Costs: below about a megabyte a collective's time is latency, 10 to 50 microseconds, whatever it carries.
 
-    Fix: larger buckets (bucket_cap_mb), larger FSDP blocks, or pack tensors into one before they are exchanged.
+    Fix: pack tensors into one before they are exchanged: larger buckets for DDP, larger blocks for FSDP, one flat
+    tensor where the program reduces tensor by tensor, one message for all tables where embeddings are exchanged.
     """
     steps = trace.steps_found
     found = [c for c in trace.derived(collectives_of) if c.bytes > 0 and c.name not in {"barrier", "send", "recv"}]
@@ -146,19 +130,21 @@ def small_collectives(
     median = float(np.median([c.bytes for c in found]))
     small = [c for c in found if c.bytes < size_mb * 1e6]
     alone = trace.gpu.exposed_communication.clip(trace.window.start, trace.window.end)
-    total = (alone & _union(small)).total / 1000
-    if median >= size_mb * 1e6 or total < share * trace.window.us:
+    lost = alone & _union(small)
+    part = trace.window.share(lost)
+    if median >= size_mb * 1e6 or not len(lost) or part < share:
         return
+    most, cloned = most_of(small), behind_clones(trace, small)
+    behind = f" {cloned} of them exchange a copy that was made just before." if 2 * cloned > len(small) else ""
     yield Finding(
         title=f"{len(found) / len(steps):.0f} collectives per step, half of them below {size_text(median)}",
-        severity=severity_of(total / trace.window.us),
+        severity=severity_of(part),
         confidence="high",
-        time_us=total,
+        time_us=lost.total / 1000,
         window=trace.window,
         evidence=_by_kind(trace, small),
-        cause="Messages this small take a collective's latency and little else.",
-        fix="Put more into each: a larger bucket_cap_mb for DDP, larger blocks for FSDP, or one packed tensor "
-        "(torch.distributed's _coalesced variants do that).",
+        cause="Messages this small take a collective's latency and little else." + behind,
+        fix=_fewer(trace, most, cloned=bool(behind)),
         linked=True,
     )
 
@@ -180,15 +166,16 @@ def single_rank(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     Fix: give the folder with the traces of all ranks: it shows who is waited for.
     """
     ranks = trace.info.world_size or 0
-    spent = trace.gpu.communication.clip(trace.window.start, trace.window.end).total / 1000
-    if ranks < 2 or not spent or spent < share * trace.window.us:
+    spent = trace.gpu.communication.clip(trace.window.start, trace.window.end)
+    part = trace.window.share(spent)
+    if ranks < 2 or not part or part < share:
         return
     yield Finding(
-        title=f"Communication takes {percent(spent / trace.window.us)} of the time, and one rank of {ranks} can't show "
+        title=f"Communication takes {percent(part)} of the time, and one rank of {ranks} can't show "
         "how much is waiting",
         severity="info",
         confidence="high",
-        time_us=spent,
+        time_us=spent.total / 1000,
         window=trace.window,
         evidence=_by_kind(trace),
         cause="A collective ends on all ranks together and begins on each when that one arrives.",
@@ -217,18 +204,20 @@ def _by_kind(
     return tuple(sorted(items, key=lambda item: -(item.time_us or 0)))[:5]
 
 
-def _point_to_point(trace: Trace) -> bool:
-    """Whether most of the communication is sent from one rank to another, as between the stages of a pipeline."""
-    found = trace.derived(collectives_of)
-    return 2 * sum(c.duration for c in found if c.name in PAIRS) > sum(c.duration for c in found)
-
-
-def _overlap_advice(trace: Trace) -> str:
-    if _point_to_point(trace):
-        return PIPELINE
+def _fewer(trace: Trace, most: str, *, cloned: bool) -> str:
+    """How to make fewer and larger collectives of many small ones."""
     events = trace.events
-    kinds = (Kind.ANNOTATION, Kind.OPERATOR)
-    return next((advice for pattern, advice in WRAPPERS if len(events.find(pattern, *kinds))), ELSE)
+    if most == "all_to_all":
+        return "Exchange all tables, or all experts' tokens, in one message with their sizes (all_to_all_single)."
+    if most == "sharding" and events.any_of(FULLY_SHARDED):
+        return "Shard larger blocks with FSDP: each wrapped module is gathered and reduced by itself."
+    if cloned or not events.any_of(DISTRIBUTED_DATA_PARALLEL):
+        return (
+            "Reduce one flat tensor instead of each by itself (torch.cat of the flattened ones, or "
+            "torch.distributed's _coalesced variants), in place instead of on a clone; for gradients "
+            "DistributedDataParallel does that."
+        )
+    return "A larger bucket_cap_mb, so that DDP puts more gradients into each."
 
 
 def _union(found: list[Collective]) -> Intervals:

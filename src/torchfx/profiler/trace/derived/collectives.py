@@ -63,6 +63,7 @@ class Collective:
         members: its ranks as the trace writes them, such as "[0, 1]", or "".
         group_size: how many ranks take part; the world where the trace doesn't tell; 0 where that isn't known either.
         seq: its number within the group, the same on all ranks; -1 where the trace doesn't tell.
+        calls: rows on the host around its launch that ask for the exchange, from the innermost.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Collective:
     members: str
     group_size: int
     seq: int
+    calls: tuple[int, ...] = ()
 
     @property
     def algorithm_bandwidth(self) -> float:
@@ -154,6 +156,7 @@ def _collective(trace: Trace, row: int, launch: int, calls: tuple[int, ...]) -> 
         _first_text(events, "Process Group Ranks", sources),
         size,
         _first_integer(events, "Seq", sources),
+        calls,
     )
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "EXCHANGE",
     "FIND_TENSORS",
     "FULLY_SHARDED",
+    "FULLY_SHARDED_HOOKS",
     "HOST_COLLECTIVE",
     "RECORD",
     "SEARCH_UNUSED",
@@ -62,6 +63,9 @@ DEFAULT_KERNEL: Final = Meaning(r"ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t", K
 DISTRIBUTED_DATA_PARALLEL: Final = Meaning(r"DistributedDataParallel\.forward", *CALLED)
 FULLY_SHARDED: Final = Meaning(r"FullyShardedDataParallel|FSDP::", *CALLED)
 """FSDP of either generation."""
+
+FULLY_SHARDED_HOOKS: Final = Meaning(r"FSDP::(pre|post)_(forward|backward)", *CALLED)
+"""Labels that only FSDP's second generation (fully_shard) has."""
 
 DATA_PARALLEL: Final = Meaning(r"DataParallel\.forward", *CALLED)
 SEARCH_UNUSED: Final = Meaning(

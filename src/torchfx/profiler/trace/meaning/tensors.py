@@ -6,7 +6,16 @@ from typing import Final
 
 from torchfx.profiler.trace.meaning.kinds import Kind, Meaning
 
-__all__ = ["CHANGE_OF_TYPE", "CLONE", "CONCATENATE", "COPY_TENSOR", "MAKE_TENSOR", "MOVE_TENSOR", "OUT_OF_PLACE"]
+__all__ = [
+    "CHANGE_OF_TYPE",
+    "CLONE",
+    "CONCATENATE",
+    "COPY_TENSOR",
+    "EMBEDDING",
+    "MAKE_TENSOR",
+    "MOVE_TENSOR",
+    "OUT_OF_PLACE",
+]
 
 _O: Final = Kind.OPERATOR
 
@@ -23,6 +32,9 @@ CHANGE_OF_TYPE: Final = Meaning(r"aten::(to|_to_copy|type_as|_autocast_to\w*)$",
 COPY_TENSOR: Final = Meaning(r"aten::copy_$", _O)
 CLONE: Final = Meaning(r"aten::clone$", _O)
 CONCATENATE: Final = Meaning(r"aten::(cat|stack)$", _O)
+
+EMBEDDING: Final = Meaning(r"(aten::(embedding|_embedding_bag\w*|embedding_bag)|fbgemm::\w*(embedding|jagged)\w*)$", _O)
+"""Rows of a table are looked up."""
 
 OUT_OF_PLACE: Final = Meaning(
     r"aten::(masked_fill|masked_scatter|index_put|index_add|index_copy|index_fill|scatter|scatter_add|scatter_reduce"
