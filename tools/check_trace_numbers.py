@@ -26,7 +26,7 @@ from torchfx.profiler.analysis.report import describe
 from torchfx.profiler.rules.diagnose import diagnose
 
 TOLERANCE = 1e-4
-COMMUNICATION = re.compile("nccl|rccl|xccl|oneccl", re.IGNORECASE)
+COMMUNICATION = re.compile("nccl|rccl|xccl|oneccl|nvshmem|multimem|cross_device_reduce", re.IGNORECASE)
 WORK = {"kernel": "kernel", "gpu_memcpy": "copy", "memcpy": "copy", "gpu_memset": "fill", "memset": "fill"}
 Span = tuple[Decimal, Decimal]
 
@@ -96,8 +96,8 @@ def plain_numbers(path: Path) -> dict[str, float]:
         "kernels": len(kernels),
         "streams": len(streams),
         "launches": len(launches),
-        "launches_without_kernel": sum(c not in correlations["device"] for c in launches),
-        "kernels_without_launch": sum(c not in correlations["host"] for c in kernels),
+        "launches_without_kernel": sum(c is None or c not in correlations["device"] for c in launches),
+        "kernels_without_launch": sum(c is None or c not in correlations["host"] for c in kernels),
         "steps": len(steps),
         "steps_us": sum(steps.values(), Decimal(0)),
     }

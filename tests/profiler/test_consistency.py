@@ -1,6 +1,8 @@
 """Reports on random programs: shares within the window, parts that make it up, no two sentences that disagree."""
 
 import json
+import sys
+from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from typer.testing import CliRunner
@@ -9,6 +11,9 @@ from profiler.consistency import contradictions
 from profiler.random_stories import build, stories
 from torchfx.cli.app import app
 from torchfx.profiler.present.formats import FORMATS
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+from check_trace_numbers import differences
 
 suppressed = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
 
@@ -33,3 +38,9 @@ def test_the_same_trace_gets_the_same_report_in_every_format(tmp_path, recipe):
     story = build(recipe)
     for form in FORMATS:
         assert explained(story, tmp_path, form) == explained(story, tmp_path, form)
+
+
+@settings(suppress_health_check=suppressed)
+@given(stories)
+def test_numbers_are_those_of_plain_arithmetic(tmp_path, recipe):
+    assert differences(build(recipe).write(tmp_path / "trace.json")) == []
