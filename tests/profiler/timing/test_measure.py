@@ -57,12 +57,19 @@ def test_max_runs_ends_what_never_becomes_precise():
     assert "100% of the median" in m.warnings[0].message
 
 
-def test_a_slow_function_gets_three_runs_and_a_warning():
+def test_a_slow_function_gets_one_run_and_a_warning():
     clock = MockClock()
-    m = measure(clock.taking([60.0]), clock=clock, cpu_times=quiet, max_time_s=10)
-    assert (m.n, m.warmup_calls) == (3, 2)
+    m = measure(clock.taking([90.0, 60.0]), clock=clock, cpu_times=quiet, max_time_s=10)
+    assert (m.n, m.warmup_calls, m.first_s, m.median_s, len(clock.calls)) == (1, 1, 90.0, 60.0, 2)
     assert [w.code for w in m.warnings] == ["few-runs"]
+    assert m.warnings[0].message == "1 run took 1.00 min, and max_time_s is 10: too few to tell chance from change"
     assert "raise max_time_s" in m.warnings[0].advice
+
+
+def test_time_for_compiling_in_the_first_call_is_not_taken_from_the_runs():
+    clock = MockClock()
+    m = measure(clock.taking([600.0, 0.1]), clock=clock, cpu_times=quiet, max_time_s=10)
+    assert (m.n, m.first_s) == (10, 600.0)
 
 
 @pytest.mark.parametrize(("factor", "code"), [(0.97, "still-falling"), (1.03, "still-rising")])

@@ -8,7 +8,7 @@ from torchfx.profiler.timing.machine import Load
 from torchfx.profiler.timing.quantiles import iqr, quantile
 from torchfx.profiler.timing.trend import mann_kendall, relative_drift
 from torchfx.profiler.timing.warning import TimingWarning
-from torchfx.profiler.wording import percent, seconds
+from torchfx.profiler.wording import counted, percent, seconds
 
 __all__ = ["cautions"]
 
@@ -19,17 +19,18 @@ FEWEST = 6  # fewer runs have no 95% interval
 
 
 def cautions(
-    times_s: Sequence[float], load: Load | None, on_accelerator: bool, max_time_s: float
+    times_s: Sequence[float], load: Load | None, on_accelerator: bool, max_time_s: float, calls_per_run: int = 1
 ) -> Iterator[TimingWarning]:
-    """Yield what should be said about run times in s, with advice that fits how they were taken.
+    """Yield what should be said about times per call in s, with advice that fits how they were taken.
 
     >>> [w.code for w in cautions([1.0, 1.0, 1.0, 2.0, 2.0, 2.0], None, False, max_time_s=10)]
     ['wide-spread']
     """
     busy = load is not None and load.busy
     if len(times_s) < FEWEST:
-        runs = "run" if len(times_s) == 1 else "runs"
-        message = f"{len(times_s)} {runs} fitted into {max_time_s:g} s, too few to tell chance from change"
+        runs = counted(len(times_s), "run")
+        took = f"{runs} took {seconds(calls_per_run * sum(times_s))}, and max_time_s is {max_time_s:g}"
+        message = f"{took}: too few to tell chance from change"
         yield TimingWarning("few-runs", message, "raise max_time_s, or time a smaller piece of work")
     yield from _spread(times_s, busy, on_accelerator)
     yield from _drift(times_s, on_accelerator)

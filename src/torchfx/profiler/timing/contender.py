@@ -47,14 +47,19 @@ class Contender:
         self.calls = 1
         self.promise: Promise | None = None
         self.times_s: list[float] = []
-        self._warmup_times_s: tuple[float, ...] = ()
+        self._warmup_times_s: list[float] = []
         self._devices: tuple[torch.device, ...] = ()
         self._stopwatch = Stopwatch(fn, clock)
 
     @property
     def spent_s(self) -> float:
-        """Seconds spent in calls so far, warm-up included."""
-        return sum(self._warmup_times_s) + self.calls * sum(self.times_s)
+        """Seconds spent in calls after the first one, warm-up included; the first may compile for minutes."""
+        return sum(self._warmup_times_s[1:]) + self.calls * sum(self.times_s)
+
+    @property
+    def call_s(self) -> float:
+        """Seconds a call took at the end of the warm-up."""
+        return quantile(self._warmup_times_s[1:][-5:], 0.5)
 
     @property
     def on_accelerator(self) -> bool:
@@ -70,11 +75,16 @@ class Contender:
         self.promise = promised(result)
         del result  # it may hold much of a device's memory
         self._devices = self._stopwatch.freeze()
-        self._warmup_times_s = settle(lambda: self._stopwatch.block(1), first_s, limit_s)
+        self._warmup_times_s = [*settle(lambda: self._stopwatch.block(1), first_s, limit_s)]
         reading_s = quantile([self._stopwatch.block(0) for _ in range(5)], 0.5)
-        call_s = quantile(self._warmup_times_s[1:][-5:], 0.5) - reading_s
-        wanted = math.ceil(reading_s / READING_SHARE / max(call_s, reading_s / 50))
+        wanted = math.ceil(reading_s / READING_SHARE / max(self.call_s - reading_s, reading_s / 50))
         self.calls = min(max(1, wanted), MOST_CALLS)
+
+    def take_warm_up_as_run(self) -> None:
+        """Make the last call of the warm-up the first run, where there is no time for another."""
+        *self._warmup_times_s, last_s = self._warmup_times_s
+        self.calls = 1
+        self.times_s.append(last_s)
 
     def run(self) -> float:
         """Take one run and return its seconds per call."""

@@ -18,7 +18,6 @@ from torchfx.profiler.timing.warning import TimingWarning
 __all__ = ["measure", "precise", "require_budget", "warnings_about"]
 
 WARMUP_SHARE = 0.2  # of max_time_s
-FEWEST_RUNS = 3
 SHORTEST_S = 0.1  # runs last at least this long together, so that one hiccup is not all of them
 
 
@@ -42,9 +41,10 @@ def measure(
         fn: takes nothing and does the work; its result is dropped.
         name: for reports; by default the function's own.
         precision: half the interval's width over the median, in (0, 1).
-        min_runs: runs to take at least, if `max_time_s` allows; 3 are always taken.
+        min_runs: runs to take at least, if `max_time_s` allows.
         max_runs: runs to take at most.
-        max_time_s: seconds that warm-up (a fifth of it at most) and runs may take together; 3 runs are always taken.
+        max_time_s: seconds that warm-up (a fifth of it at most) and runs may take together, not counting the first
+            call, which may compile. One run is always taken.
         clock: returns seconds; tests pass their own.
         cpu_times: returns the processors' counters; tests pass their own.
 
@@ -65,12 +65,12 @@ def measure(
     contender = Contender(name or _name_of(fn), fn, clock)
     before = cpu_times()
     contender.warm_up(max_time_s * WARMUP_SHARE)
+    if contender.spent_s >= max_time_s:
+        contender.take_warm_up_as_run()
     check_at = min_runs
-    while True:
+    while (n := len(contender.times_s)) < max_runs and contender.spent_s < max_time_s:
         contender.run()
-        n = len(contender.times_s)
-        if n >= max_runs or (n >= FEWEST_RUNS and contender.spent_s >= max_time_s):
-            break
+        n += 1
         if n >= check_at and contender.calls * sum(contender.times_s) >= SHORTEST_S:
             if precise(median_interval(contender.times_s), quantile(contender.times_s, 0.5), precision):
                 break
@@ -104,7 +104,7 @@ def warnings_about(
     """Return the warnings a contender's runs deserve, the one that makes them void first."""
     lazy = nothing_ran(contender.fn, contender.promise, quantile(contender.times_s, 0.5))
     load = load_between(before, after)
-    others = cautions(contender.times_s, load, contender.on_accelerator, max_time_s)
+    others = cautions(contender.times_s, load, contender.on_accelerator, max_time_s, contender.calls)
     return (lazy, *others) if lazy else tuple(others)
 
 
