@@ -4,6 +4,7 @@ import json
 
 import pytest
 import torch
+from torch.profiler import ProfilerActivity, profile
 
 from torchfx import profiler
 from torchfx.errors import ArgumentError, TorchFXError
@@ -49,6 +50,19 @@ def test_the_table_names_lines_and_reasons():
     ):
         assert part in text
     assert all(len(line) < 120 for line in text.splitlines())
+
+
+def test_the_table_says_why_it_differs_from_the_profilers():
+    layer, x = torch.nn.Linear(3, 3), torch.ones(2, 3)
+    layer(x)
+    with profile(activities=[ProfilerActivity.CPU]) as p:
+        layer(x)
+    with profiler.count() as c:
+        layer(x)
+    assert "aten::linear" in {event.key for event in p.key_averages()}
+    assert c["aten::linear"] == 0
+    assert "recipe such as aten::linear counts as what it calls" in str(c)
+    assert repr(c) == str(c) == repr(c.counts)
 
 
 def test_the_table_names_few_operators_of_many():

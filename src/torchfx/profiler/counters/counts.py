@@ -161,10 +161,14 @@ class Counts:
         """Yield a row for each metric that says something, and below it what it is made of."""
         for name, value in self.metrics().items():
             if name in _ALWAYS or (value and name in _IF_ANY):
-                text = size_text(self.allocated_bytes or 0) if name == "allocations" and value else ""
-                yield Row(name, "-" if value is None else str(value), text)
+                yield Row(name, "-" if value is None else str(value), self._remark(name) if value else "")
                 parts = [part._replace(text="") if name in _BY_OPERATOR else part for part in self.parts(name)]
                 yield from (part._replace(label=f"    {part.label}".rstrip()) for part in few(parts))
+
+    def _remark(self, name: str) -> str:
+        if name == "operators":  # the profiler's key_averages() has both
+            return "below autograd; a recipe such as aten::linear counts as what it calls"
+        return size_text(self.allocated_bytes or 0) if name == "allocations" else ""
 
     def _main_lines(self, key: str) -> str:
         """Return the lines of an operator or a kind of copy, the first two by number."""
