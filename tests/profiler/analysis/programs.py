@@ -20,7 +20,7 @@ def training(*, steps=4, load=10, work=400, gpu="NVIDIA A100-SXM4-80GB", **top):
         story.op("aten::mm", at + 500, 40)
         for j in range(4):
             start = at + 550 + j * work // 4
-            story.kernel("ampere_sgemm_128x64_nn", start, work // 4, launch_at=at + 510 + 5 * j)
+            story.kernel("ampere_sgemm_128x64_nn", start, work // 4, launch_at=at + 528 + 3 * j)
     return story
 
 
@@ -75,8 +75,8 @@ def copying():
 def compiling():
     """A first call is compiled while being recorded, on a CPU."""
     story = Story(gpu=None)
-    story.op("entire_frame_compile", 0, 9000)
-    story.op("backend_compile", 100, 8000)
+    story.op("entire_frame_compile (dynamo_timed)", 0, 9000)
+    story.op("backend_compile (dynamo_timed)", 100, 8000)
     story.op("aten::mm", 9100, 800)
     return story
 
@@ -119,7 +119,7 @@ def one_gap():
     story = Story()
     story.op("aten::empty", 0, 10)
     for j in range(20):
-        story.kernel("gemm", 50_000 + 20 * j, 20, launch_at=49_900 + j)
+        story.kernel("gemm", 50_000 + 20 * j, 20, launch_at=49_979 + j)
     story.kernel("gemm", 20, 5, launch_at=12)
     return story
 

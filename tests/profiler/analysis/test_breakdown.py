@@ -20,7 +20,7 @@ def test_parts_add_up(name):
 
 
 def test_parts_of_a_training_on_a_gpu():
-    # Of 1000 us: a batch for 300, operators for 40, 400 on the device; launches 4 at a time from 510 on, within the 40.
+    # Of 1000 us: a batch for 300, operators for 40, 400 on the device; launches 4 at a time from 528 on, within the 40.
     assert parts(training(steps=4, load=300)) == {
         "computing": 1600,
         "data": 1200,

@@ -19,7 +19,7 @@ EXPECTED = {
     "on-cpu": ("compute-bound", "operators run for 63% of the 3 steps"),
     "exchanging": ("communication-bound", "Exchanging data with other ranks is the limit: for 60% of the 3 steps"),
     "host-unrecorded": ("unknown", "Can't tell, because the host wasn't recorded: for 79%"),
-    "one-gap": ("unknown", "Can't tell, because one gap of 50.0 ms"),
+    "one-gap": ("unknown", "Can't tell, because one stretch of 50.0 ms in which the host launches nothing"),
     "nothing-from-the-gpu": ("unknown", "the host made 20 kernel launches, but nothing of what the GPU did"),
     "unrecorded-graphs": ("unknown", "3 CUDA graphs were replayed, and the kernels in them were not recorded"),
     "no-events": ("unknown", "the file holds no events with a duration"),
@@ -77,16 +77,38 @@ def test_recorded_stacks_are_a_caveat_where_the_device_hardly_works():
     assert any("stacks were recorded" in caveat for caveat in found.caveats)
 
 
-def test_few_kernels_are_no_ground():
+def test_few_kernels_are_a_caveat():
     story = Story()
-    story.kernel("gemm", 1000, 10, launch_at=5)
-    assert "holds only 1 kernel:" in verdict(story).sentence
+    for i in range(6):
+        story.op("aten::add", 150 * i, 140)
+        story.kernel("gemm", 150 * i + 100, 3, launch_at=150 * i + 90)
+    found = verdict(story)
+    assert found.kind == "overhead-bound"
+    assert found.caveats[-1] == "Only 6 kernels in this recording: record a few whole steps to be sure."
 
 
-def test_one_long_kernel_is_ground_enough():
+def test_a_captured_graph_says_nothing_of_the_program():
     story = Story()
-    story.kernel("gemm", 10, 990, launch_at=0)
-    assert verdict(story).kind == "compute-bound"
+    story.call("cudaStreamBeginCapture", 0, 5)
+    for i in range(100):
+        story.op("aten::mm", 10 + 10 * i, 8)
+        story.call("cudaLaunchKernel", 12 + 10 * i)
+    story.call("cudaStreamEndCapture", 1020, 10)
+    story.call("cudaGraphInstantiate", 1040, 100)
+    story.kernel("gemm", 1200, 50, launch_at=1190, launch="cudaGraphLaunch")
+    found = verdict(story)
+    assert found.kind == "unknown"
+    assert "a CUDA graph was captured for" in found.sentence
+
+
+def test_work_that_does_not_begin_is_not_the_hosts():
+    story = training(load=10)
+    story.kernel("gemm", 4900, 100, launch_at=4100)
+    found = {part.name: part.time_us for part in report_on(story).breakdown.parts}
+    assert "queued" not in found
+    story.step(7, 4000, 1000)
+    found = {part.name: part.time_us for part in report_on(story).breakdown.parts}
+    assert found["queued"] == 4900 - 4103
 
 
 def test_small_operators_on_a_cpu_are_overhead():
@@ -119,7 +141,7 @@ def mixture(load, short, heavy):
         (
             (300, 310, 390),
             "mixed",
-            "of the 3 steps (3.00 ms), 39% goes to operators that compute, 31% to short operators and the Python "
+            "of the 3 steps (3.00 ms), 39% goes to longer operators, 31% to short operators and the Python "
             "around them and 30% to waiting for the next batch.",
         ),
         ((550, 300, 150), "input-bound", "for 55%"),
@@ -211,6 +233,7 @@ def test_caveats():
     story.kernel("gemm", 10, 990, launch_at=0)
     assert verdict(story).caveats == (
         "No steps are marked, so this is about the whole recording, its start and end included.",
+        "Only 1 kernel in this recording: record a few whole steps to be sure.",
     )
     found = verdict(computing(), lambda trace: waiting(trace, slug="clock-skew"))
     assert found.caveats == ("Clocks of host and device disagree in this file.",)
@@ -222,8 +245,17 @@ def test_one_long_step_is_a_caveat():
         story.step(i + 3, 10_000 * i, us)
         story.op("aten::mm", 10_000 * i, us)
     assert verdict(story).caveats == (
-        "One step takes 5.00 ms, the others 1.00 ms (median): these shares are mostly that step's; --steps 4-5 leaves "
-        "it out.",
+        "The first step takes 5.00 ms, as cold ones do; the shares are those of the steps after it.",
+    )
+
+
+def test_one_long_step_among_others_is_a_caveat():
+    story = Story(gpu=None)
+    for i, us in enumerate((1000, 5000, 1000)):
+        story.step(i + 3, 10_000 * i, us)
+        story.op("aten::mm", 10_000 * i, us)
+    assert verdict(story).caveats == (
+        "One step takes 5.00 ms, the others 1.00 ms (median): these shares are mostly that step's.",
     )
 
 
@@ -262,7 +294,7 @@ def test_a_rank_that_computes_longer_than_it_exchanges_has_no_single_limit():
         story.note("gloo:all_reduce", 1000 * i + 550, 400, tid=200)
     found = verdict(story)
     assert found.kind == "mixed"
-    assert "55% goes to operators that compute and 40% to exchanging data with other ranks" in found.sentence
+    assert "55% goes to longer operators and 40% to exchanging data with other ranks" in found.sentence
 
 
 def test_a_file_cut_before_the_devices_events_is_not_taken_for_a_cpu_program(tmp_path):

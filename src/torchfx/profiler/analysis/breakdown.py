@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -9,13 +10,17 @@ import numpy as np
 
 from torchfx.profiler.analysis.host_activity import calling, during
 from torchfx.profiler.trace.derived.exchanging import idle_exchanging
-from torchfx.profiler.trace.derived.idle import closing_wait, profiler_overhead
-from torchfx.profiler.trace.meaning.annotations import NEXT_BATCH, OPTIMIZER_STEP, ZERO_GRAD
-from torchfx.profiler.trace.meaning.compiler import COMPILED_CODE, COMPILING
+from torchfx.profiler.trace.derived.idle import closing_wait, profiler_overhead, work_queued
+from torchfx.profiler.trace.derived.launching import graph_captures
+from torchfx.profiler.trace.derived.occupation import batch_waits, compiling
+from torchfx.profiler.trace.derived.steady import steady_window
+from torchfx.profiler.trace.meaning.annotations import OPTIMIZER_STEP, ZERO_GRAD
+from torchfx.profiler.trace.meaning.compiler import COMPILED_CODE
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.meaning.operators import BACKWARD
 from torchfx.profiler.trace.meaning.runtime import MEMORY_CALL, WAIT_FOR_DEVICE
-from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.intervals import Intervals, Window
+from torchfx.profiler.trace.model.steps import Step
 from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["HOST_STALLS", "Breakdown", "Part", "Spread", "Stretch", "breakdown"]
@@ -67,13 +72,17 @@ class Breakdown(msgspec.Struct, frozen=True):
 
     Attributes:
         of: "gpu", or "host" where no device worked.
-        window_us: they add up to it.
+        window: the name of the stretch of time they add up to: the trace's window, without a cold first step.
+        window_us: its length.
+        steps: how many steps are in it.
         step: the time of a whole step on the host; None for fewer than two steps.
         longest_gap: of the time a device waits for the host's program, or without one no operator runs.
     """
 
     of: str
+    window: str
     window_us: float
+    steps: int
     parts: tuple[Part, ...]
     step: Spread | None
     longest_gap: Stretch | None
@@ -85,7 +94,8 @@ class Breakdown(msgspec.Struct, frozen=True):
 
 def breakdown(trace: Trace) -> Breakdown:
     """Split the window by what the device did, or on a machine without one by what the program did."""
-    window = trace.window
+    window = trace.derived(steady_window)
+    steps = [step for step in trace.steps_found if step.start >= window.start]
     rest = Intervals.union([window.start], [window.end])
     found: Parts = []
     for name, label, when in _device_parts(trace) if trace.has_gpu else _host_parts(trace):
@@ -95,9 +105,11 @@ def breakdown(trace: Trace) -> Breakdown:
     found.append(_remainder(trace, rest))
     return Breakdown(
         "gpu" if trace.has_gpu else "host",
+        window.name,
         window.us,
-        tuple(_part(trace, name, label, when) for name, label, when in found if when.total),
-        _spread(np.array([step.duration for step in trace.steps_found], np.int64)),
+        len(steps),
+        tuple(_part(trace.has_gpu, window, steps, *item) for item in found if item[2].total),
+        _spread(np.array([step.duration for step in steps], np.int64)),
         _longest_gap(found, HOST_STALLS if trace.has_gpu else ("python",)),
     )
 
@@ -109,9 +121,11 @@ def _device_parts(trace: Trace) -> Parts:
         ("communication", "only communicates", gpu.communication),
         ("copies", "only copies", gpu.copies),
         ("profiler", "serves the profiler", trace.derived(profiler_overhead)),
-        ("data", "loads the next batch", during(trace, NEXT_BATCH)),
-        ("compiling", "compiles", during(trace, COMPILING)),
+        ("data", "loads the next batch", trace.derived(batch_waits)),
+        ("compiling", "compiles", trace.derived(compiling)),
+        ("capture", "captures a CUDA graph", trace.derived(graph_captures)),
         ("ended", "is done, work queued", _closing(trace)),
+        ("queued", "has launched, nothing begins", trace.derived(work_queued)),
         ("allocation", "allocates memory", during(trace, MEMORY_CALL)),
         ("waiting", "synchronises", during(trace, WAIT_FOR_DEVICE)),
         ("dispatch", "calls operators", calling(trace)),
@@ -123,8 +137,8 @@ def _host_parts(trace: Trace) -> Parts:
     backward = during(trace, BACKWARD)
     return [
         ("profiler", "serves the profiler", trace.derived(profiler_overhead)),
-        ("data", "loads the next batch", during(trace, NEXT_BATCH)),
-        ("compiling", "compiles", during(trace, COMPILING)),
+        ("data", "loads the next batch", trace.derived(batch_waits)),
+        ("compiling", "compiles", trace.derived(compiling)),
         ("communication", "exchanges with other ranks", trace.derived(idle_exchanging)),
         ("waiting", "waits for the device", during(trace, WAIT_FOR_DEVICE)),
         ("optimizer", "runs the optimizer", during(trace, OPTIMIZER_STEP | ZERO_GRAD)),
@@ -148,16 +162,13 @@ def _closing(trace: Trace) -> Intervals:
     return Intervals.union(trace.events.ts[rows], trace.events.end[rows])
 
 
-def _part(trace: Trace, name: str, label: str, when: Intervals) -> Part:
-    starts = [step.start for step in trace.steps_found]
-    per_step = when.overlap(starts, [step.end for step in trace.steps_found]) if starts else np.empty(0, np.int64)
-    window = trace.window
-    share = when.total / (window.end - window.start)
-    return Part(name, _group(trace, name), label, when.total / 1000, share, _spread(per_step))
+def _part(has_gpu: bool, window: Window, steps: Sequence[Step], name: str, label: str, when: Intervals) -> Part:
+    per_step = when.overlap([step.start for step in steps], [step.end for step in steps])
+    return Part(name, _group(has_gpu, name), label, when.total / 1000, window.share(when), _spread(per_step))
 
 
-def _group(trace: Trace, name: str) -> str:
-    if not trace.has_gpu:
+def _group(has_gpu: bool, name: str) -> str:
+    if not has_gpu:
         return "host"
     return "gpu" if name in {"computing", "communication", "copies"} else "idle"
 

@@ -6,14 +6,17 @@ from typing import Final
 
 import numpy as np
 
+from torchfx.profiler.trace.derived.steady import settled
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import duration
+from torchfx.profiler.wording import counted, duration
 
 __all__ = ["caveats", "slowed_by_stacks"]
 
 _LONG: Final = 3.0
 """A step that takes so many times as long as the others speaks for itself only."""
+
+_FEW_KERNELS: Final = 10
 
 _STACKS: Final = 0.3
 """Share of Python frames among the events from which recording them slows the host noticeably."""
@@ -35,6 +38,9 @@ def caveats(trace: Trace, kind: str, slugs: frozenset[str]) -> tuple[str, ...]:
     if len(steps) == 1:
         found.append("One step was recorded: others may differ.")
     found += _one_long_step(trace)
+    kernels = len(trace.gpu.kernels)
+    if trace.has_gpu and kernels < _FEW_KERNELS:
+        found.append(f"Only {counted(kernels, 'kernel')} in this recording: record a few whole steps to be sure.")
     if kind in ("overhead-bound", "mixed") and slowed_by_stacks(trace):
         found.append("Python stacks were recorded, which slows Python down: without them its part is smaller.")
     if kind == "communication-bound" and (trace.info.world_size or 0) > 1:
@@ -47,22 +53,19 @@ def caveats(trace: Trace, kind: str, slugs: frozenset[str]) -> tuple[str, ...]:
 
 
 def _one_long_step(trace: Trace) -> list[str]:
-    """Shares of the window are mostly those of a step much longer than the others."""
+    """Shares of the window leave a cold first step out, or are mostly those of a step much longer than the others."""
     steps = trace.steps_found
     if len(steps) < 2:
         return []
+    if trace.derived(settled) > trace.window.start:
+        first = duration(steps[0].duration / 1000)
+        return [f"The first step takes {first}, as cold ones do; the shares are those of the steps after it."]
     longest = max(steps, key=lambda step: step.duration)
     others = float(np.median([step.duration for step in steps if step is not longest])) / 1000
     if not longest.duration or longest.duration / 1000 < _LONG * others:
         return []
-    numbers = [step.number for step in steps]
-    first = longest is steps[0] and not longest.inferred and None not in numbers
-    rest = f"{numbers[1]}-{numbers[-1]}" if len(steps) > 2 else f"{numbers[1]}"
-    without = f"; --steps {rest} leaves it out" if first else ""
     usual = f"the others {duration(others)} (median)" if len(steps) > 2 else f"the other {duration(others)}"
-    return [
-        f"One step takes {duration(longest.duration / 1000)}, {usual}: these shares are mostly that step's{without}."
-    ]
+    return [f"One step takes {duration(longest.duration / 1000)}, {usual}: these shares are mostly that step's."]
 
 
 def slowed_by_stacks(trace: Trace) -> bool:

@@ -10,7 +10,9 @@ from torchfx.profiler.analysis.breakdown import Breakdown
 from torchfx.profiler.analysis.host_activity import calling, during
 from torchfx.profiler.analysis.window_phrases import of_window, span_of
 from torchfx.profiler.trace.derived.exchanging import idle_exchanging
-from torchfx.profiler.trace.meaning.annotations import NEXT_BATCH, OPTIMIZER_STEP, ZERO_GRAD
+from torchfx.profiler.trace.derived.occupation import batch_waits, compiling
+from torchfx.profiler.trace.derived.steady import steady_window
+from torchfx.profiler.trace.meaning.annotations import OPTIMIZER_STEP, ZERO_GRAD
 from torchfx.profiler.trace.meaning.compiler import COMPILED_CODE, COMPILING
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
@@ -34,7 +36,7 @@ _TOLD: Final = ("data", "compiling", "communication", "waiting", "optimizer", "w
 """Parts that say what a program does without operators."""
 
 _LABELS: Final = {
-    "compute-bound": "operators that compute",
+    "compute-bound": "longer operators",
     "overhead-bound": "short operators and the Python around them",
     "compiled": "code of torch.compile, with what calls it,",
     "input-bound": "waiting for the next batch",
@@ -50,20 +52,20 @@ def processor_verdict(trace: Trace, parts: Breakdown) -> tuple[str, str]:
         trace: what was read.
         parts: where its window went.
     """
-    shares = _shares(trace, {part.name: part.share for part in parts.parts})
+    shares = _shares(trace, parts)
     kind = _kind(shares)
-    return kind, _sentence(trace, kind, shares, _one_stretch(trace, parts))
+    return kind, _sentence(parts, kind, shares, _one_stretch(trace, parts))
 
 
 def unrecorded(trace: Trace, parts: Breakdown) -> str:
     """Return why nothing can be said of a window in which no operator was recorded; "" where something can."""
     rows = trace.events.rows(Kind.OPERATOR, Kind.PYTHON)
     ts, end = trace.events.ts[rows], np.asarray(trace.events.end[rows])
-    told = parts.share(*_TOLD)
-    if ((ts < trace.window.end) & (end > trace.window.start)).any() or told >= _STALL:
+    told, window = parts.share(*_TOLD), trace.derived(steady_window)
+    if ((ts < window.end) & (end > window.start)).any() or told >= _STALL:
         return ""
     return (
-        f"no operator was recorded in {span_of(trace)}: those of threads that the program starts are recorded with "
+        f"no operator was recorded in {span_of(parts)}: those of threads that the program starts are recorded with "
         "profile_all_threads only, so the program may compute all the time or not at all"
     )
 
@@ -77,13 +79,13 @@ def set_up(trace: Trace, parts: Breakdown) -> str:
     gap, window = _one_stretch(trace, parts), parts.window_us
     if not gap:
         return ""
-    shares = _shares(trace, {part.name: part.share for part in parts.parts})
+    shares = _shares(trace, parts)
     part = gap / window
     if _kind(shares) != "overhead-bound" or shares["overhead-bound"] - part >= _OVERHEAD * (1 - part):
         return ""
     rest = percent(shares["running"] / (1 - part))
     return (
-        f"one stretch of {duration(gap)} without operators takes {percent(part)} of {span_of(trace)}, such as set-up, "
+        f"one stretch of {duration(gap)} without operators takes {percent(part)} of {span_of(parts)}, such as set-up, "
         f"imports or a checkpoint; in the rest operators run for {rest}: record several steps after warming up"
     )
 
@@ -97,26 +99,26 @@ def _one_stretch(trace: Trace, parts: Breakdown) -> float:
     return gap.duration_us if gap.duration_us >= least else 0.0
 
 
-def _shares(trace: Trace, parts: dict[str, float]) -> dict[str, float]:
+def _shares(trace: Trace, parts: Breakdown) -> dict[str, float]:
     """Shares of the window by what they would make the program, if they were the most.
 
     Besides: "short", a part of overhead; "between", the rest of it; "compiled", code of torch.compile, which may
     compute or only call: the kernels in it aren't recorded; "running", all of the operators' time.
     """
-    length = max(trace.window.end - trace.window.start, 1)
-    loose = min(_loose(trace) / length, parts.get("optimizer", 0.0))
-    running = sum(parts.get(name, 0.0) for name in ("operators", "backward", "optimizer")) - loose
+    length = max(1000 * parts.window_us, 1)
+    loose = min(_loose(trace) / length, parts.share("optimizer"))
+    running = parts.share("operators", "backward", "optimizer") - loose
     short = min(_short(trace) / length, running)
-    between = parts.get("python", 0.0) + parts.get("waiting", 0.0) + loose
+    between = parts.share("python", "waiting") + loose
     return {
         "compute-bound": running - short,
         "overhead-bound": between + short,
-        "input-bound": parts.get("data", 0.0),
-        "communication-bound": parts.get("communication", 0.0),
-        "compile-bound": parts.get("compiling", 0.0),
+        "input-bound": parts.share("data"),
+        "communication-bound": parts.share("communication"),
+        "compile-bound": parts.share("compiling"),
         "short": short,
         "between": between,
-        "compiled": parts.get("wrapper", 0.0),
+        "compiled": parts.share("wrapper"),
         "running": running,
     }
 
@@ -124,12 +126,13 @@ def _shares(trace: Trace, parts: dict[str, float]) -> dict[str, float]:
 def _loose(trace: Trace) -> int:
     """Time in the optimizer between its operators, nanoseconds."""
     inside = during(trace, OPTIMIZER_STEP | ZERO_GRAD) - calling(trace) - _elsewhere(trace)
-    return inside.clip(trace.window.start, trace.window.end).total
+    window = trace.derived(steady_window)
+    return inside.clip(window.start, window.end).total
 
 
 def _short(trace: Trace) -> int:
     """The own time of operators that is mostly the cost of calling them, nanoseconds; without data and compilation."""
-    events, window = trace.events, trace.window
+    events, window = trace.events, trace.derived(steady_window)
     rows = events.rows(Kind.OPERATOR)
     rows = rows[(events.ts[rows] >= window.start) & (events.ts[rows] < window.end)]
     rows = rows[~events.are(COMPILED_CODE | COMPILING, rows)]
@@ -140,9 +143,7 @@ def _short(trace: Trace) -> int:
 
 def _elsewhere(trace: Trace) -> Intervals:
     """Making batches, compiling and exchanging data, which have shares of their own."""
-    loading = during(trace, NEXT_BATCH)
-    compiling = during(trace, COMPILING)
-    return loading | compiling | trace.derived(idle_exchanging)
+    return trace.derived(batch_waits) | trace.derived(compiling) | trace.derived(idle_exchanging)
 
 
 def _kind(shares: dict[str, float]) -> str:
@@ -159,9 +160,9 @@ def _kind(shares: dict[str, float]) -> str:
     return "compute-bound" if shares["compute-bound"] + shares["compiled"] >= stalls[worst] else worst
 
 
-def _sentence(trace: Trace, kind: str, shares: dict[str, float], gap: float) -> str:
+def _sentence(parts: Breakdown, kind: str, shares: dict[str, float], gap: float) -> str:
     share = shares.get(kind, 0.0)
-    amount = f"for {percent(share)} of {span_of(trace)} ({of_window(trace, share)})"
+    amount = f"for {percent(share)} of {span_of(parts)} ({of_window(parts, share)})"
     computing, what = shares["running"], "operators run"
     if shares["compiled"] >= _STALL / 2:
         computing, what = computing + shares["compiled"], "operators and compiled code run"
@@ -174,18 +175,18 @@ def _sentence(trace: Trace, kind: str, shares: dict[str, float], gap: float) -> 
             [f"{percent(shares[one])} goes to {_LABELS[one]}" for one in named[:1]]
             + [f"{percent(shares[one])} to {_LABELS[one]}" for one in named[1:]]
         )
-        return f"No single limit: of {span_of(trace)} ({of_window(trace, 1.0)}), {told.rstrip(',')}."
+        return f"No single limit: of {span_of(parts)} ({of_window(parts, 1.0)}), {told.rstrip(',')}."
     if kind == "overhead-bound" and shares["short"] >= 0.2 * share:
         return (
-            f"The work is too small for its overhead: {percent(share)} of {span_of(trace)} ({of_window(trace, share)}) "
+            f"The work is too small for its overhead: {percent(share)} of {span_of(parts)} ({of_window(parts, share)}) "
             "goes to operators of less than 10 us, mostly the cost of calling them, and to the Python around them; "
-            f"longer operators compute for {percent(shares['compute-bound'])}."
+            f"longer operators run for {percent(shares['compute-bound'])}."
         )
     sentences = {
-        "compute-bound": f"The processor is the limit: {running} of {span_of(trace)} "
-        f"({of_window(trace, computing)}); no GPU work was recorded.",
-        "overhead-bound": f"Python is the limit: for {percent(shares['between'])} of {span_of(trace)} "
-        f"({of_window(trace, shares['between'])}) no operator runs{one}; {running}.",
+        "compute-bound": f"The processor is the limit: {running} of {span_of(parts)} "
+        f"({of_window(parts, computing)}); no GPU work was recorded.",
+        "overhead-bound": f"Python is the limit: for {percent(shares['between'])} of {span_of(parts)} "
+        f"({of_window(parts, shares['between'])}) no operator runs{one}; {running}.",
         "input-bound": f"The program waits for data: {amount} it waits for the next batch; {running}.",
         "communication-bound": f"Exchanging data with other ranks is the limit: {amount} nothing else is done; "
         f"{running}.",

@@ -12,6 +12,7 @@ from torchfx.profiler.analysis.processor_verdict import processor_verdict, set_u
 from torchfx.profiler.analysis.recording import Launches
 from torchfx.profiler.analysis.window_phrases import of_window, span_of
 from torchfx.profiler.trace.derived.occupation import host_during
+from torchfx.profiler.trace.derived.steady import steady_window
 from torchfx.profiler.trace.meaning.frames import short_frame
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import counted, duration, enumeration, percent, shortened
@@ -40,7 +41,6 @@ _LIMITS: Final = {
     "overhead-bound": 0.4,
 }
 _LEAST: Final = min(_LIMITS.values())
-_FEW_KERNELS: Final = 10
 _WAITS: Final = {
     "input-bound": "waits for the next batch",
     "communication-bound": "only communicates",
@@ -78,17 +78,17 @@ def verdict(trace: Trace, parts: Breakdown, launches: Launches, slugs: frozenset
     reason = _nothing_to_go_by(trace, launches, slugs)
     if not reason and not trace.has_gpu:
         reason = unrecorded(trace, parts) or set_up(trace, parts)
+    reason = reason or _captured(parts)
     if not reason and not trace.has_gpu:
         kind, sentence = processor_verdict(trace, parts)
         return Verdict(kind, sentence, caveats(trace, kind, slugs))
     shares = {part.name: part.share for part in parts.parts}
-    reason = reason or _too_little(trace, shares)
     gap = None if reason else _one_gap(parts)
     if gap:
-        busy = _busy_without(trace, gap)
-        if len(trace.steps_found) == 1 and not trace.steps_found[0].inferred and busy >= _BUSY:
-            return Verdict("mixed", _one_after_other(trace, gap, busy), caveats(trace, "mixed", slugs))
-        reason = _set_up(trace, gap, busy)
+        busy = _busy_without(trace, parts, gap)
+        if parts.steps == 1 and not trace.steps_found[0].inferred and busy >= _BUSY:
+            return Verdict("mixed", _one_after_other(trace, parts, gap, busy), caveats(trace, "mixed", slugs))
+        reason = _set_up(parts, gap, busy)
     if reason:
         return _unknown(reason)
     stalls = _stalls(shares)
@@ -100,16 +100,16 @@ def verdict(trace: Trace, parts: Breakdown, launches: Launches, slugs: frozenset
         stalls.values()
     ):
         return _unknown(
-            f"the host wasn't recorded: for {percent(hidden)} of {span_of(trace)} the GPU has no work, and nothing "
+            f"the host wasn't recorded: for {percent(hidden)} of {span_of(parts)} the GPU has no work, and nothing "
             f"tells why; it computes for {percent(computing)}",
         )
     if kind == "overhead-bound" and computing >= 0.4 and slowed_by_stacks(trace):
         waits = sum(shares.get(name, 0.0) for name in HOST_STALLS)
         return _unknown(
-            f"the GPU waits for the host for {percent(waits)} of {span_of(trace)}, and recording Python stacks slowed "
+            f"the GPU waits for the host for {percent(waits)} of {span_of(parts)}, and recording Python stacks slowed "
             f"the host down; it computes for {percent(computing)}: record once more without stacks",
         )
-    sentence = _sentence(trace, kind, shares, stalls)
+    sentence = _sentence(parts, kind, shares, stalls)
     return Verdict(kind, sentence, caveats(trace, kind, slugs))
 
 
@@ -131,6 +131,17 @@ def _nothing_to_go_by(trace: Trace, launches: Launches, slugs: frozenset[str]) -
     return ""
 
 
+def _captured(parts: Breakdown) -> str:
+    """Why the idle time of a recording that captures a CUDA graph says nothing of the program."""
+    captured, waits = parts.share("capture"), parts.share(*HOST_STALLS)
+    if captured < _LEAST or captured < waits:
+        return ""
+    return (
+        f"a CUDA graph was captured for {percent(captured)} of {span_of(parts)}: launches are only noted, and "
+        "no kernel runs, by design; record replays of the graph"
+    )
+
+
 def _one_gap(parts: Breakdown) -> Stretch | None:
     """The longest gap if it decides what the window's shares are, else None."""
     gap = parts.longest_gap
@@ -138,40 +149,34 @@ def _one_gap(parts: Breakdown) -> Stretch | None:
     return gap if gap and gap.duration_us >= max(0.5 * idle, 0.3 * parts.window_us) else None
 
 
-def _busy_without(trace: Trace, gap: Stretch) -> float:
+def _busy_without(trace: Trace, parts: Breakdown, gap: Stretch) -> float:
     """For which share of the window without a gap the device has work."""
-    rest = trace.window.us - gap.duration_us
-    return trace.gpu.busy.clip(trace.window.start, trace.window.end).total / 1000 / rest if rest > 0 else 0.0
+    rest, window = parts.window_us - gap.duration_us, trace.derived(steady_window)
+    return trace.gpu.busy.clip(window.start, window.end).total / 1000 / rest if rest > 0 else 0.0
 
 
-def _set_up(trace: Trace, gap: Stretch, busy: float) -> str:
-    length, window = gap.duration_us, trace.window.us
+def _set_up(parts: Breakdown, gap: Stretch, busy: float) -> str:
+    length, window = gap.duration_us, parts.window_us
     rest = f"; in the rest the GPU has work {percent(busy)} of the time" if window > length else ""
     return (
-        f"one gap of {duration(length)} without GPU work takes {percent(length / window)} of {span_of(trace)}, such as "
-        f"set-up, a first call or a checkpoint{rest}: record several steps after warming up"
+        f"one stretch of {duration(length)} in which the host launches nothing and the GPU has no work takes "
+        f"{percent(length / window)} of {span_of(parts)}, such as set-up, a first call or a checkpoint{rest}: record "
+        "several steps after warming up"
     )
 
 
-def _one_after_other(trace: Trace, gap: Stretch, busy: float) -> str:
+def _one_after_other(trace: Trace, parts: Breakdown, gap: Stretch, busy: float) -> str:
     """Of a step that first keeps the host busy and then the device: two limits, each with its time."""
-    length, window = gap.duration_us, trace.window.us
+    length, window = gap.duration_us, parts.window_us
     start = round(gap.start_us * 1000)
     rows, times = host_during(trace, start, start + round(length * 1000))
     mostly = len(rows) > 0 and times[0] >= 0.5 * 1000 * length
     what = f", mostly {shortened(short_frame(trace.name(int(rows[0]))), 48)}" if mostly else ""
     return (
-        f"No single limit: for {percent(length / window)} of {span_of(trace)} ({duration(length)} of "
+        f"No single limit: for {percent(length / window)} of {span_of(parts)} ({duration(length)} of "
         f"{duration(window)}) the host does something else in one stretch{what}, and the GPU has no work; in the other "
         f"{duration(window - length)} the GPU is the limit, with work for {percent(busy)} of the time."
     )
-
-
-def _too_little(trace: Trace, shares: dict[str, float]) -> str:
-    kernels = len(trace.gpu.kernels)
-    if kernels >= _FEW_KERNELS or shares.get("computing", 0.0) >= 0.5:
-        return ""
-    return f"the recording holds only {counted(kernels, 'kernel')}: record a few whole steps"
 
 
 def _stalls(shares: dict[str, float]) -> dict[str, float]:
@@ -198,9 +203,9 @@ def _kind(stalls: dict[str, float], computing: float, overhead: bool) -> str:
     return max(reached, key=lambda kind: reached[kind]) if reached else "compute-bound"
 
 
-def _sentence(trace: Trace, kind: str, shares: dict[str, float], stalls: dict[str, float]) -> str:
+def _sentence(parts: Breakdown, kind: str, shares: dict[str, float], stalls: dict[str, float]) -> str:
     share = stalls.get(kind, 0.0)
-    amount = f"for {percent(share)} of {span_of(trace)} ({of_window(trace, share)})"
+    amount = f"for {percent(share)} of {span_of(parts)} ({of_window(parts, share)})"
     computing = shares.get("computing", 0.0)
     own = f"it computes for {percent(computing)}"
     if kind == "compute-bound":
@@ -208,12 +213,12 @@ def _sentence(trace: Trace, kind: str, shares: dict[str, float], stalls: dict[st
         mostly = "The GPU is the limit" if computing >= 0.8 else "Mostly the GPU is the limit"
         more = f"; for {percent(waits)} it waits for the program" if waits >= 0.1 else ""
         return (
-            f"{mostly}: it computes for {percent(computing)} of {span_of(trace)} ({of_window(trace, computing)}){more}."
+            f"{mostly}: it computes for {percent(computing)} of {span_of(parts)} ({of_window(parts, computing)}){more}."
         )
     if kind == "mixed":
         order = sorted((one for one in stalls if stalls[one] >= _LEAST / 2), key=lambda one: -stalls[one])
         named = [f"{_WAITS[one]} for {percent(stalls[one])}" for one in order]
-        return f"No single limit: of {span_of(trace)} ({of_window(trace, 1.0)}), the GPU {enumeration(named)}; {own}."
+        return f"No single limit: of {span_of(parts)} ({of_window(parts, 1.0)}), the GPU {enumeration(named)}; {own}."
     sentences = {
         "overhead-bound": f"The GPU waits for the program: {amount} it has no work, because the host is still busy "
         f"preparing it; {own}.",
