@@ -12,7 +12,7 @@ extern "C" {
 TORCHFX_API int32_t torchfx_trace_abi_version(void);
 
 // One scanner reads one file and is used by one thread at a time.
-// src/torchfx/profiler/trace/columns.py says what the columns hold, scan_python.py next to it what damage is survived.
+// src/torchfx/profiler/trace/file/columns.py says what the columns hold, scan_python.py next to it what damage is survived.
 typedef struct torchfx_trace torchfx_trace;
 
 enum torchfx_trace_kind { TORCHFX_TRACE_INTEGER = 0, TORCHFX_TRACE_REAL = 1, TORCHFX_TRACE_TEXT = 2 };
@@ -38,12 +38,16 @@ enum torchfx_trace_column {
     TORCHFX_TRACE_SUMMARY = 15
 };
 
-// A scanner that keeps the arguments named, each as its kind says. NULL when memory is lacking or an argument is bad.
-TORCHFX_API torchfx_trace* torchfx_trace_new(const char* const* names, const int32_t* kinds, int64_t count);
+// A scanner that keeps the arguments named, each as its kind says. `limits` are the six of trace/limits.h, positive.
+// NULL when memory is lacking or an argument is bad.
+TORCHFX_API torchfx_trace* torchfx_trace_new(
+    const char* const* names, const int32_t* kinds, int64_t count, const int64_t* limits);
 // The next bytes of the file. Also after the end of the JSON, where they only count.
 TORCHFX_API int32_t torchfx_trace_feed(torchfx_trace* trace, const void* bytes, int64_t count);
 // The file has ended: only now are there columns.
 TORCHFX_API int32_t torchfx_trace_finish(torchfx_trace* trace);
+// After TORCHFX_TOO_LARGE: which limit, the size found, and where in the file the event or value begins; 3 numbers.
+TORCHFX_API void torchfx_trace_excess(const torchfx_trace* trace, int64_t* found);
 // Hands a column over, to be released with torchfx_trace_release; a second time it is empty. NULL when empty.
 // `argument` is the place among the names given, for ROWS and VALUES. `bytes` is the column's size.
 TORCHFX_API int32_t torchfx_trace_take(

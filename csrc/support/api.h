@@ -15,7 +15,8 @@ enum torchfx_status {
     TORCHFX_BAD_ARGUMENT = 1,   // a size, stride, dtype or pointer out of range
     TORCHFX_NOT_FINITE = 2,     // a coefficient or tap is NaN or infinite, or a0 is 0
     TORCHFX_UNSTABLE = 3,       // a pole on or outside the unit circle
-    TORCHFX_NO_MEMORY = 4
+    TORCHFX_NO_MEMORY = 4,
+    TORCHFX_TOO_LARGE = 5       // a part of a trace file is larger than its limit
 };
 
 #endif

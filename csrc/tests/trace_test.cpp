@@ -43,6 +43,8 @@ TraceKeys keys() {
     return made;
 }
 
+constexpr torchfx::Limits limits{1 << 26, 500, 1 << 25, 1 << 26, 1 << 26, 1 << 20};
+
 std::string contents(const Block& block) { return block.size() ? std::string(block.data(), block.size()) : ""; }
 
 // Everything a scanner found, as one string of bytes.
@@ -74,7 +76,7 @@ void feed(TraceScanner& scanner, const std::string& data, std::size_t chunk) {
 }
 
 std::string scanned(const std::string& data, std::size_t chunk) {
-    TraceScanner scanner(keys());
+    TraceScanner scanner(keys(), limits);
     feed(scanner, data, chunk);
     return everything(scanner);
 }
@@ -87,7 +89,7 @@ T entry(const Block& block, std::size_t i) {
 }
 
 void reads_what_is_there() {
-    TraceScanner scanner(keys());
+    TraceScanner scanner(keys(), limits);
     feed(scanner, sample, sample.size());
     expect(scanner.phase.size() == 4, "four events");
     expect(entry<int64_t>(scanner.ts, 0) == 1672876799191768123, "ts in nanoseconds");
@@ -116,7 +118,7 @@ void chunks_make_no_difference() {
 void every_cut_is_survived() {
     std::size_t before = 0;
     for (std::size_t length = 0; length < sample.size(); ++length) {
-        TraceScanner scanner(keys());
+        TraceScanner scanner(keys(), limits);
         feed(scanner, sample.substr(0, length), 64);
         expect(scanner.phase.size() >= before, "no event is lost by reading further");
         before = scanner.phase.size();
@@ -150,13 +152,32 @@ void no_bytes_hurt() {
 }
 
 void giants_take_linear_time() {
-    const std::string deep(200'000, '['), closed(200'000, ']');
-    scanned("[{\"ph\": \"X\", \"args\": {\"Input Dims\": " + deep + closed + "}}]", 4096);
-    scanned("[{\"ph\": \"X\", \"args\": {\"x\": " + deep, 4096);
+    std::string nested;
+    for (int i = 0; i < 20'000; ++i) nested += "{\"ph\": " + std::string(490, '[') + "{\"ph\": 5 5";
+    scanned("[" + nested, 4096);
     scanned("[{\"ph\": \"X\", \"name\": \"" + std::string(20'000'000, 'x') + "\"}]", 4096);
     std::string quotes = "[{\"ph\": \"X\", \"name\": \"";
     for (int i = 0; i < 200'000; ++i) quotes += "\"x\", ";
     scanned(quotes + "\"}]", 4096);
+}
+
+void what_is_too_large_is_refused() {
+    const auto excess = [](const std::string& data, std::size_t chunk, const torchfx::Limits& allowed) {
+        TraceScanner scanner(keys(), allowed);
+        try {
+            feed(scanner, data, chunk);
+        } catch (const torchfx::Excess& found) {
+            return std::to_string(static_cast<int64_t>(found.limit)) + " " + std::to_string(found.value) + " " +
+                   std::to_string(scanner.place());
+        }
+        return std::string("read");
+    };
+    for (int repeat = 0; repeat < 4000; ++repeat) {
+        const std::string data = mangled(sample);
+        const torchfx::Limits allowed{pick(10, 900), pick(1, 4), pick(3, 60), pick(20, 300), pick(20, 200), pick(1, 6)};
+        expect(excess(data, static_cast<std::size_t>(pick(1, 80)), allowed) == excess(data, data.size() + 1, allowed),
+               "too large: as in one piece");
+    }
 }
 
 void numbers_are_exact() {
@@ -181,9 +202,19 @@ void numbers_are_exact() {
 void the_interface_checks_its_arguments() {
     const char* names[] = {"a"};
     int32_t kinds[] = {3};
-    expect(!torchfx_trace_new(names, kinds, 1) && !torchfx_trace_new(nullptr, nullptr, 1), "a bad kind, no names");
+    int64_t allowed[] = {100, 10, 10, 20, 100, 2};
+    expect(!torchfx_trace_new(names, kinds, 1, allowed) && !torchfx_trace_new(nullptr, nullptr, 1, allowed), "a bad kind, no names");
     kinds[0] = TORCHFX_TRACE_INTEGER;
-    torchfx_trace* trace = torchfx_trace_new(names, kinds, 1);
+    allowed[5] = 0;
+    expect(!torchfx_trace_new(names, kinds, 1, allowed) && !torchfx_trace_new(names, kinds, 1, nullptr), "bad limits");
+    allowed[5] = 2;
+    torchfx_trace* large = torchfx_trace_new(names, kinds, 1, allowed);
+    int64_t found[3];
+    expect(torchfx_trace_feed(large, "[{\"ph\":\"X\",\"name\":\"abcdefghijk\"}]", 34) == TORCHFX_TOO_LARGE, "a long name");
+    torchfx_trace_excess(large, found);
+    expect(found[0] == 2 && found[1] == 11 && found[2] == 1, "which limit, how much, where");
+    torchfx_trace_free(large);
+    torchfx_trace* trace = torchfx_trace_new(names, kinds, 1, allowed);
     void* data = nullptr;
     int64_t bytes = 0;
     expect(torchfx_trace_feed(trace, "[{\"ph\":\"X\"}]", 12) == TORCHFX_OK, "fed");
@@ -206,6 +237,7 @@ int main() {
     every_cut_is_survived();
     no_bytes_hurt();
     giants_take_linear_time();
+    what_is_too_large_is_refused();
     numbers_are_exact();
     the_interface_checks_its_arguments();
     return report();

@@ -8,6 +8,7 @@
 struct torchfx_trace {
     torchfx::TraceScanner scanner;
     bool finished = false;
+    torchfx::Excess excess{};
 };
 
 namespace {
@@ -21,6 +22,16 @@ int32_t guarded(Body&& body) {
         return TORCHFX_OK;
     } catch (const std::bad_alloc&) {
         return TORCHFX_NO_MEMORY;
+    }
+}
+
+template <class Body>
+int32_t limited(torchfx_trace* trace, Body&& body) {
+    try {
+        return guarded(body);
+    } catch (const torchfx::Excess& found) {
+        trace->excess = found;
+        return TORCHFX_TOO_LARGE;
     }
 }
 
@@ -60,31 +71,43 @@ Block* column_of(torchfx::TraceScanner& scanner, int32_t column, std::size_t arg
 
 extern "C" {
 
-int32_t torchfx_trace_abi_version(void) { return 1; }
+int32_t torchfx_trace_abi_version(void) { return 2; }
 
-torchfx_trace* torchfx_trace_new(const char* const* names, const int32_t* kinds, int64_t count) {
-    if (count < 0 || (count && (!names || !kinds))) return nullptr;
+torchfx_trace* torchfx_trace_new(
+    const char* const* names, const int32_t* kinds, int64_t count, const int64_t* limits) {
+    if (count < 0 || (count && (!names || !kinds)) || !limits) return nullptr;
+    for (int i = 0; i < 6; ++i)
+        if (limits[i] < 1) return nullptr;
+    if (limits[5] > INT32_MAX) return nullptr;  // rows are counted in 32 bits
+    const torchfx::Limits allowed{limits[0], limits[1], limits[2], limits[3], limits[4], limits[5]};
     for (int64_t i = 0; i < count; ++i)
         if (!names[i] || kinds[i] < TORCHFX_TRACE_INTEGER || kinds[i] > TORCHFX_TRACE_TEXT) return nullptr;
     torchfx_trace* trace = nullptr;
     guarded([&] {
         torchfx::TraceKeys keys;
         for (int64_t i = 0; i < count; ++i) keys.add(names[i], static_cast<torchfx::TraceKind>(kinds[i]));
-        trace = new torchfx_trace{torchfx::TraceScanner(std::move(keys))};
+        trace = new torchfx_trace{torchfx::TraceScanner(std::move(keys), allowed)};
     });
     return trace;
 }
 
 int32_t torchfx_trace_feed(torchfx_trace* trace, const void* bytes, int64_t count) {
     if (!trace || trace->finished || count < 0 || (count && !bytes)) return TORCHFX_BAD_ARGUMENT;
-    return guarded(
-        [&] { trace->scanner.feed(static_cast<const char*>(bytes), static_cast<std::size_t>(count)); });
+    return limited(trace, [&] {
+        trace->scanner.feed(static_cast<const char*>(bytes), static_cast<std::size_t>(count));
+    });
 }
 
 int32_t torchfx_trace_finish(torchfx_trace* trace) {
     if (!trace) return TORCHFX_BAD_ARGUMENT;
     trace->finished = true;
-    return guarded([&] { trace->scanner.finish(); });
+    return limited(trace, [&] { trace->scanner.finish(); });
+}
+
+void torchfx_trace_excess(const torchfx_trace* trace, int64_t* found) {
+    found[0] = static_cast<int64_t>(trace->excess.limit);
+    found[1] = trace->excess.value;
+    found[2] = trace->scanner.place();
 }
 
 int32_t torchfx_trace_take(torchfx_trace* trace, int32_t column, int64_t argument, void** data, int64_t* bytes) {

@@ -135,6 +135,7 @@ std::size_t Parser::value(std::size_t i, Where where, std::string* out) {
         bool opened = c == '{' || c == '[';
         if (opened) {
             closers_.push_back(c == '{' ? '}' : ']');
+            if (closers_.size() > depth_) throw Excess{Limit::depth, static_cast<int64_t>(closers_.size())};
             if (out) out->push_back(c);
             ++i;
         } else if (c == '"') {

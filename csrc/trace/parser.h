@@ -1,5 +1,5 @@
-// JSON as trace files have it: strings, values and the damage in both. src/torchfx/profiler/trace/tolerant.py is the
-// same in Python, says why, and is what results are compared with.
+// JSON as trace files have it: strings, values and the damage in both. src/torchfx/profiler/trace/file/tolerant.py is
+// the same in Python, says why, and is what results are compared with.
 #ifndef TORCHFX_TRACE_PARSER_H
 #define TORCHFX_TRACE_PARSER_H
 
@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "trace/limits.h"
 
 namespace torchfx {
 
@@ -37,9 +39,11 @@ class Parser {
 public:
     static constexpr std::size_t padding = 16;  // readable bytes behind the data
 
+    explicit Parser(int64_t depth) : depth_(static_cast<std::size_t>(depth)) {}
+
     Counts counts;
 
-    // Bytes to read from now on. `data` is followed by `padding` zeros.
+    // Bytes to read from now on, with `padding` more behind them.
     void set(const char* data, std::size_t size) {
         data_ = data;
         size_ = end_ = size;
@@ -60,7 +64,6 @@ public:
 
     // The place of the next byte that is not blank.
     std::size_t blank(std::size_t i) const {
-        // The zeros behind the data are blank too, so the end need only be looked for where the blanks end.
         if (i < end_ && !is_blank(data_[i])) return i;
         return skip_blank(i);
     }
@@ -101,7 +104,7 @@ public:
     // Whether a bare word is a number or literal of JSON; others are counted.
     bool is_json(std::string_view word);
 
-    // Goes over a value of any depth; returns the place behind. With `out`, appends it there, as proper JSON.
+    // Goes over a value; returns the place behind. With `out`, appends it there, as proper JSON.
     std::size_t value(std::size_t i, Where where, std::string* out = nullptr);
 
     // What is meant by a string: its own bytes, or `scratch` where they had to be changed.
@@ -128,7 +131,7 @@ private:
     void write_string(const Raw& raw, std::string& out);
 
     const char* data_ = nullptr;
-    std::size_t size_ = 0, end_ = 0;
+    std::size_t size_ = 0, end_ = 0, depth_;
     bool guess_ = false;
     std::string scratch_;
     std::vector<char> closers_;

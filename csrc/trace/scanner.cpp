@@ -40,21 +40,28 @@ void TraceScanner::finish() {
 
 void TraceScanner::run() {
     std::memset(buffer_.data() + filled_, 0, Parser::padding);
-    parser_.set(buffer_.data(), filled_);
+    const std::size_t furthest = static_cast<std::size_t>(limits_.element);
     while (state_ != State::done) {
         const Counts before = parser_.counts;
+        // No step looks further than that, so what it finds does not depend on the pieces.
+        parser_.set(buffer_.data(), std::min(filled_, place_ + furthest));
         parser_.read_plainly();
         try {
             step();
         } catch (const Cut&) {
             parser_.counts = before;
-            if (final_) {
+            const bool reached = parser_.size() < filled_;
+            if (final_ || reached) {
                 truncated_ = true;
                 state_ = State::done;
             }
+            if (reached) throw Excess{Limit::element, limits_.element + 1};
             // Begun again at every byte, a long value would be read a thousand times.
-            wanted_ = 2 * filled_ - place_;
+            wanted_ = std::min(2 * filled_ - place_, place_ + furthest + 1);
             return;
+        } catch (const Excess&) {
+            state_ = State::done;
+            throw;
         }
     }
 }
@@ -71,7 +78,7 @@ void TraceScanner::step() {
 void TraceScanner::begin() {
     constexpr std::string_view mark = "\xEF\xBB\xBF";
     if (filled_ < mark.size() && !final_) throw Cut{};
-    std::size_t i = parser_.view(0, std::min(filled_, mark.size())) == mark ? mark.size() : 0;
+    std::size_t i = std::string_view(buffer_.data(), std::min(filled_, mark.size())) == mark ? mark.size() : 0;
     i = parser_.blank(i);
     bare_list_ = parser_[i] == '[';
     state_ = bare_list_ ? State::events : parser_[i] == '{' ? State::object : State::done;
@@ -88,12 +95,12 @@ void TraceScanner::object() {
     }
     parser_.counts = before;
     // The damage may have been one of the events'.
-    const std::string_view data = parser_.view(0, filled_);
+    const std::string_view data = at_hand();
     std::size_t found = has_list_ ? nowhere : find_events(data, place_);
     if (found != nowhere) {
         has_list_ = true;
     } else {
-        if (!has_list_ && !final_) throw Cut{};
+        if (!has_list_ && !whole()) throw Cut{};
         found = find_start(data, place_);
         if (found == nowhere) throw Cut{};
         ++parser_.counts.damaged_events;
@@ -126,6 +133,8 @@ void TraceScanner::member() {
         has_list_ = true;
     } else {
         const std::string_view name = Parser::decoded(key, scratch_);
+        const int64_t all = static_cast<int64_t>(top_bytes.size() + name.size() + value.size());
+        if (all > limits_.top) throw Excess{Limit::top, all};
         top_bytes.append(name.data(), name.size());
         top_ends.append(static_cast<int64_t>(top_bytes.size()));
         top_bytes.append(value.data(), value.size());
@@ -163,9 +172,9 @@ void TraceScanner::events() {
         if (c != ',' && c != ']') throw Broken{};
     } catch (const Broken&) {
         parser_.counts = before;
-        next = find_start(parser_.view(0, filled_), i);
+        next = find_start(at_hand(), i);
         if (next == nowhere) {
-            if (!final_) throw Cut{};
+            if (!whole()) throw Cut{};
             first_ = false;
             state_ = outside;  // the list's bracket is missing
             return;
@@ -183,15 +192,15 @@ std::size_t TraceScanner::event(std::size_t start) {
     try {
         return fields(start);
     } catch (const Cut&) {
-        if (!final_) throw;
+        if (!whole()) throw;
         cut = true;
     } catch (const Broken&) {
     }
     parser_.counts = before;
-    std::size_t following = find_start(parser_.view(0, filled_), start + 1);
-    if (following == nowhere && (cut || !final_)) throw Cut{};
-    if (following == nowhere) following = find_end(parser_.view(0, filled_), start);
-    parser_.guess_up_to(following == nowhere ? filled_ : following);
+    std::size_t following = find_start(at_hand(), start + 1);
+    if (following == nowhere && (cut || !whole())) throw Cut{};
+    if (following == nowhere) following = find_end(at_hand(), start);
+    parser_.guess_up_to(following == nowhere ? parser_.size() : following);
     try {
         return fields(start);
     } catch (const Cut&) {
@@ -334,6 +343,7 @@ int32_t TraceScanner::intern(std::string_view text, int32_t likely) {
 // What is left of it
 
 void TraceScanner::append(const Event& event, std::size_t start) {
+    if (rows_ >= limits_.events) throw Excess{Limit::events, int64_t{rows_} + 1};
     phase.append(event.phase);
     ts.append(event.ts);
     dur.append(event.dur);

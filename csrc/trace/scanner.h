@@ -1,5 +1,5 @@
-// Reads a trace file fed in pieces into columns. src/torchfx/profiler/trace/scan_python.py is the same in Python, says
-// why, and is what results are compared with.
+// Reads a trace file fed in pieces into columns. src/torchfx/profiler/trace/file/scan_python.py is the same in Python,
+// says why, and is what results are compared with.
 #ifndef TORCHFX_TRACE_SCANNER_H
 #define TORCHFX_TRACE_SCANNER_H
 
@@ -12,6 +12,7 @@
 
 #include "trace/block.h"
 #include "trace/keys.h"
+#include "trace/limits.h"
 #include "trace/parser.h"
 #include "trace/texts.h"
 
@@ -21,8 +22,11 @@ constexpr int64_t absent = INT64_MIN;
 
 class TraceScanner {
 public:
-    explicit TraceScanner(TraceKeys keys) : keys_(std::move(keys)), arguments_(keys_.size()), pending_(keys_.size()) {}
+    TraceScanner(TraceKeys keys, const Limits& limits)
+        : texts(limits), limits_(limits), keys_(std::move(keys)), arguments_(keys_.size()), pending_(keys_.size()),
+          parser_(limits.depth) {}
 
+    // Both throw Excess; the scanner is done then.
     void feed(const char* bytes, std::size_t count);
     void finish();
 
@@ -44,6 +48,8 @@ public:
     bool bare_list() const { return bare_list_; }
     bool has_list() const { return has_list_; }
     int64_t size() const { return size_; }
+    // Where in the file the step at hand begins: an event, or a key of the top level with its value.
+    int64_t place() const { return before_buffer_ + static_cast<int64_t>(place_); }
 
 private:
     enum class State { begin, object, events, done };
@@ -83,6 +89,11 @@ private:
     int32_t intern(std::string_view text, int32_t likely);
     void append(const Event& event, std::size_t start);
 
+    // Whether the step at hand sees all that is left of the file.
+    bool whole() const { return final_ && parser_.size() == filled_; }
+    std::string_view at_hand() const { return parser_.view(0, parser_.size()); }
+
+    Limits limits_;
     TraceKeys keys_;
     std::vector<Argument> arguments_;
     std::vector<PendingArgument> pending_;

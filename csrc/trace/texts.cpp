@@ -40,6 +40,9 @@ int32_t Texts::intern(std::string_view text) {
     std::size_t place = hash & mask;
     for (; slots_[place].index >= 0; place = (place + 1) & mask)
         if (slots_[place].hash == hash && (*this)[slots_[place].index] == text) return slots_[place].index;
+    const int64_t size = static_cast<int64_t>(text.size()), all = static_cast<int64_t>(bytes_.size()) + size;
+    if (size > longest_) throw Excess{Limit::text, size};
+    if (all > most_) throw Excess{Limit::texts, all};
     const int32_t index = static_cast<int32_t>(count_);
     bytes_.append(text.data(), text.size());
     ends_.append(static_cast<int64_t>(bytes_.size()));

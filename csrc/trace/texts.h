@@ -7,12 +7,15 @@
 #include <vector>
 
 #include "trace/block.h"
+#include "trace/limits.h"
 
 namespace torchfx {
 
 class Texts {
 public:
-    // The text's number; equal texts have equal numbers, in the order of their first appearance.
+    explicit Texts(const Limits& limits) : longest_(limits.text), most_(limits.texts) {}
+
+    // The text's number; equal texts have equal numbers, in the order of their first appearance. Throws Excess.
     int32_t intern(std::string_view text);
 
     std::string_view operator[](int32_t index) const {
@@ -39,6 +42,7 @@ private:
     Block bytes_, ends_;
     std::vector<Slot> slots_;
     std::size_t count_ = 0;
+    int64_t longest_, most_;
 };
 
 }  // namespace torchfx

@@ -7,10 +7,12 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scanners import argument, both, names, text
+from scanners import argument, assert_same, both, names, outcome, pieces, text
 
 from torchfx.errors import TraceError
 from torchfx.profiler.trace.file.columns import ABSENT
+from torchfx.profiler.trace.file.limits import Limits
+from torchfx.profiler.trace.file.scan_python import scan_python
 from torchfx.profiler.trace.file.scanning import scan
 
 KEYS = {"correlation": "int", "blocks per SM": "float", "Input Dims": "text"}
@@ -170,6 +172,25 @@ def test_every_truncation_is_survived():
 @given(changes, st.integers(1, 60))
 def test_the_scanners_agree_on_mangled_files(changes, size):
     both(mangled(SAMPLE, changes), KEYS, sizes=(size, 1 << 20))
+
+
+limits = st.builds(
+    Limits,
+    element=st.integers(20, 900),
+    depth=st.integers(1, 4),
+    text=st.integers(3, 60),
+    texts=st.integers(20, 300),
+    top=st.integers(20, 200),
+    events=st.integers(1, 6),
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(changes | st.just([]), limits, st.integers(1, 60))
+def test_the_scanners_agree_on_what_is_too_large(changes, limits, size):
+    data = mangled(SAMPLE, changes)
+    expected = both(data, KEYS, sizes=(size, 1 << 20), limits=limits)
+    assert_same(outcome(scan_python, pieces(data, size), KEYS, limits), expected)
 
 
 @settings(max_examples=200, deadline=None)

@@ -24,10 +24,14 @@ class EventReader:
         parser: of the file.
         rows: where the events go.
         kinds: the arguments to keep, and as what: "int", "float" or "text".
+
+    Attributes:
+        before: bytes of the file before the parser's data.
     """
 
     def __init__(self, parser: Parser, rows: GrowingColumns, kinds: Mapping[bytes, str]) -> None:
         self.parser, self.rows, self.kinds = parser, rows, kinds
+        self.before = 0
 
     def read(self, start: int) -> int:
         """Read an event's keys and append it to the columns; return the place behind."""
@@ -39,7 +43,7 @@ class EventReader:
             i = self.field(event, key, i)
             i = parser.separate(i, CLOSE, False)
         if not event.empty:
-            self.rows.append(event, start)
+            self.rows.append(event, self.before + start)
         return i + 1
 
     def field(self, event: Event, key: bytes, i: int) -> int:

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from torchfx.profiler.trace.file.columns import ABSENT, Argument, Columns, Repairs
+from torchfx.profiler.trace.file.limits import Excess, Limits
 
 __all__ = ["Event", "GrowingColumns"]
 
@@ -33,10 +34,13 @@ class GrowingColumns:
 
     Args:
         kinds: the arguments to keep, and as what: "int", "float" or "text".
+        limits: of texts and of the number of events; beyond them `Excess` is raised.
     """
 
-    def __init__(self, kinds: Mapping[bytes, str]) -> None:
+    def __init__(self, kinds: Mapping[bytes, str], limits: Limits) -> None:
+        self.limits = limits
         self.interned: dict[str, int] = {}
+        self.text_bytes = 0
         self.phase, self.offset, self.flow = array("B"), array("q"), array("q")
         self.times = {name: array("q") for name in ("ts", "dur")}
         self.texts = {name: array("i") for name in ("category", "name", "pid", "tid")}
@@ -44,11 +48,21 @@ class GrowingColumns:
 
     def intern(self, text: str) -> int:
         """The index of a text."""
-        return self.interned.setdefault(text, len(self.interned))
+        if text not in self.interned:
+            size = len(text.encode())
+            if size > self.limits.text:
+                raise Excess("text", size)
+            if self.text_bytes + size > self.limits.texts:
+                raise Excess("texts", self.text_bytes + size)
+            self.text_bytes += size
+            self.interned[text] = len(self.interned)
+        return self.interned[text]
 
     def append(self, event: Event, start: int) -> None:
         """Add an event that begins at this byte of the file."""
         row = len(self.phase)
+        if row >= self.limits.events:
+            raise Excess("events", row + 1)
         self.phase.append(event.phase)
         self.offset.append(start)
         self.flow.append(event.flow if event.phase in FLOW_PHASES else ABSENT)

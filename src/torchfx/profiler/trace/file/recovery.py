@@ -1,4 +1,4 @@
-"""Where reading goes on behind damage; all functions return -1 where there is no such place."""
+"""Where reading goes on behind damage; all functions return -1 where there is no such place before `end`."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ END: Final = re.compile(rb'\}%b(?=\]%b(?:,%b"|\}|\Z))' % (_B, _B, _B))
 EVENTS: Final = re.compile(rb'"traceEvents"%b:%b\[' % (_B, _B))
 
 
-def find_start(data: bytes, i: int) -> int:
+def find_start(data: bytes, i: int, end: int) -> int:
     """Return where the first event from `i` on plausibly begins.
 
     That is an object whose first key is "ph"; with another key of events, only behind an object that ended.
     """
-    match = START.search(data, i)
+    match = START.search(data, i, end)
     return -1 if match is None else match.start(1) if match[1] is not None else match.start(2)
 
 
-def find_end(data: bytes, i: int) -> int:
+def find_end(data: bytes, i: int, end: int) -> int:
     """Return the place of the bracket with which the list of events plausibly ends."""
-    match = END.search(data, i)
+    match = END.search(data, i, end)
     return -1 if match is None else match.end()
 
 
-def find_events(data: bytes, i: int) -> int:
+def find_events(data: bytes, i: int, end: int) -> int:
     """Return the place behind the bracket that opens the list of events."""
-    match = EVENTS.search(data, i)
+    match = EVENTS.search(data, i, end)
     return -1 if match is None else match.end()

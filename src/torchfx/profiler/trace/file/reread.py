@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from torchfx.profiler.trace.file.columns import Int64
+from torchfx.profiler.trace.file.limits import LIMITS, Excess
 from torchfx.profiler.trace.file.recovery import find_start
 from torchfx.profiler.trace.file.source import Chunks, Source
 from torchfx.profiler.trace.file.tolerant import CLOSE, IN_OBJECT, OPEN, Broken, Cut, Parser, decoded
 
 __all__ = ["read_arguments"]
-
-LONGEST: Final = 1 << 28
-"""Events are not longer, bytes; what is, is not looked at any further."""
 
 
 def read_arguments(source: Source, offsets: Int64) -> list[dict[str, Any]]:
@@ -74,7 +72,7 @@ def _arguments_at(window: _Window, offset: int) -> dict[str, Any]:
             return _arguments(window.data, start, window.final)
         except Cut:
             size = len(window.data) - start
-            if window.final or size > LONGEST:
+            if window.final or size > LIMITS.element:
                 return {}
         window.grow(start, 2 * size + 1)
 
@@ -88,14 +86,16 @@ def _arguments(data: bytes, start: int, final: bool) -> dict[str, Any]:
     parser = Parser(data)
     try:
         return _event(parser, start)
+    except Excess:
+        return {}
     except Broken:
-        following = find_start(data, start + 1)
+        following = find_start(data, start + 1, len(data))
         if following < 0 and not final:
             raise Cut from None
     parser.attempt(len(data) if following < 0 else following)
     try:
         return _event(parser, start)
-    except Broken:
+    except (Broken, Excess):
         return {}
 
 

@@ -11,15 +11,17 @@ import numpy.typing as npt
 
 from torchfx.native_library import load
 from torchfx.profiler.trace.file.columns import Argument, Columns, Repairs
+from torchfx.profiler.trace.file.limits import LIMITS, Excess, Limits
 from torchfx.profiler.trace.file.scan_python import Scanned
 
 __all__ = ["available", "scan_native"]
 
 _int32, _int64, _pointer = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
 SIGNATURES: Final = {
-    "torchfx_trace_new": (_pointer, [_pointer, _pointer, _int64]),
+    "torchfx_trace_new": (_pointer, [_pointer, _pointer, _int64, _pointer]),
     "torchfx_trace_feed": (_int32, [_pointer, ctypes.c_char_p, _int64]),
     "torchfx_trace_finish": (_int32, [_pointer]),
+    "torchfx_trace_excess": (None, [_pointer, _pointer]),
     "torchfx_trace_take": (_int32, [_pointer, _int32, _int64, _pointer, _pointer]),
     "torchfx_trace_release": (None, [_pointer]),
     "torchfx_trace_free": (None, [_pointer]),
@@ -40,6 +42,7 @@ COLUMNS: Final = {
     "pid": (7, INT32),
     "tid": (8, INT32),
 }
+TOO_LARGE: Final = 5
 ROWS, ARGUMENT_VALUES, TEXTS, TEXT_ENDS, TOP, TOP_ENDS, SUMMARY = range(9, 16)
 
 
@@ -49,7 +52,7 @@ def _declare(found: ctypes.CDLL) -> None:
         getattr(found, name).restype = result
 
 
-library, _ = load("torchfx_trace", abi_version=1)  # csrc/torchfx_trace.h
+library, _ = load("torchfx_trace", abi_version=2)  # csrc/torchfx_trace.h
 if library is not None:
     _declare(library)
 
@@ -76,11 +79,11 @@ class _Memory:
 
 
 class _Scanner:
-    def __init__(self, found: ctypes.CDLL, keys: Mapping[str, str]) -> None:
+    def __init__(self, found: ctypes.CDLL, keys: Mapping[str, str], limits: Limits) -> None:
         self.library = found
         names = (ctypes.c_char_p * len(keys))(*(key.encode() for key in keys))
         kinds = (_int32 * len(keys))(*(KINDS[kind] for kind in keys.values()))
-        self.handle = found.torchfx_trace_new(names, kinds, len(keys))
+        self.handle = found.torchfx_trace_new(names, kinds, len(keys), (_int64 * len(limits))(*limits))
         if not self.handle:
             raise MemoryError
 
@@ -113,17 +116,21 @@ class _Scanner:
             start = end
         return texts
 
-    @staticmethod
-    def _check(status: int) -> None:
+    def _check(self, status: int) -> None:
+        if status == TOO_LARGE:
+            found = (_int64 * 3)()
+            self.library.torchfx_trace_excess(self.handle, found)
+            limit, value, place = found
+            raise Excess(Limits._fields[limit], value, place)
         if status:
             raise MemoryError
 
 
-def scan_native(chunks: Iterable[bytes], keys: Mapping[str, str]) -> Scanned:
-    """Read a trace file; arguments and result are those of `scan_python`."""
+def scan_native(chunks: Iterable[bytes], keys: Mapping[str, str], limits: Limits = LIMITS) -> Scanned:
+    """Read a trace file; arguments, result and errors are those of `scan_python`."""
     if library is None:
         raise RuntimeError("there is no native scanner")
-    with _Scanner(library, keys) as scanner:
+    with _Scanner(library, keys, limits) as scanner:
         for chunk in chunks:
             scanner.feed(chunk)
         scanner.finish()

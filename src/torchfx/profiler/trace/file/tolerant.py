@@ -12,6 +12,7 @@ from typing import Final
 
 from torchfx.profiler.trace.file.columns import Repairs
 from torchfx.profiler.trace.file.decimals import NUMBER
+from torchfx.profiler.trace.file.limits import LIMITS, Excess
 
 __all__ = ["BLANK", "COMMA", "IN_KEY", "IN_LIST", "IN_OBJECT", "Broken", "Cut", "Parser", "decoded", "quoted"]
 
@@ -42,7 +43,7 @@ class Broken(Exception):  # noqa: N818 -- caught where it is raised for; no one 
 
 
 class Cut(Exception):  # noqa: N818
-    """The file ends here."""
+    """The bytes at hand end here."""
 
 
 def decoded(raw: bytes) -> str:
@@ -76,25 +77,31 @@ class Parser:
     """Reads values out of `data`, counting in `repairs` what was wrong with them.
 
     Attributes:
+        size: where the bytes at hand end.
         end: reading stops in front of this place.
         guess: whether quotes inside strings are guessed at.
+        depth: lists and objects inside each other, at most; beyond it `Excess` is raised.
     """
 
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.end = len(data)
-        self.guess = False
+    def __init__(self, data: bytes = b"", depth: int = LIMITS.depth) -> None:
         self.repairs = Repairs()
+        self.depth = depth
+        self.show(data, len(data))
+
+    def show(self, data: bytes, size: int) -> None:
+        """Read in the first `size` bytes of `data` from now on."""
+        self.data, self.size = data, size
+        self.attempt(None)
 
     def attempt(self, end: int | None) -> Repairs:
         """Begin to read once more, guessing up to `end`, or plainly (None); return the counts to go back to."""
         self.guess = end is not None
-        self.end = len(self.data) if end is None else end
+        self.end = self.size if end is None else end
         return replace(self.repairs)
 
     def stop(self) -> Exception:
         """Return what to raise where reading came to the end."""
-        return Cut() if self.end == len(self.data) else Broken()
+        return Cut() if self.end == self.size else Broken()
 
     def blank(self, i: int) -> int:
         """Skip white space; return the place of the next byte, which exists."""
@@ -203,7 +210,7 @@ class Parser:
         return match[0], match.end()
 
     def value(self, i: int, where: int, out: list[str] | None = None) -> int:
-        """Go over a value of any depth; return the place behind. With `out`, write it there, as proper JSON."""
+        """Go over a value; return the place behind. With `out`, write it there, as proper JSON."""
         closers: list[int] = []
         while True:
             c = self.data[i]
@@ -211,6 +218,8 @@ class Parser:
             opened = c in (OPEN, OPEN_LIST)
             if opened:
                 closers.append(CLOSE if c == OPEN else CLOSE_LIST)
+                if len(closers) > self.depth:
+                    raise Excess("depth", len(closers))
                 if out is not None:
                     out.append(chr(c))
                 i += 1
