@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from profiler.analysis.programs import computing, training
+from profiler.present.test_renderers import STEERING
 from profiler.ranks.jobs import write_job
+from torchfx.cli.explain import Request, TableChoice, run
+from torchfx.profiler.loading import TABLES
 from torchfx.profiler.present.formats import FORMATS
 from torchfx.profiler.rules.catalogue import all_rules
 
@@ -268,3 +271,61 @@ def test_files_named_like_options_of_nothing_exist(tmp_path):
     computing().write(tmp_path / "-x.json")
     assert explain("--", "-x.json", folder=tmp_path).returncode == 0
     assert Path(tmp_path / "-x.json").exists()
+
+
+def test_several_traces_are_explained_one_after_another(tmp_path, slow):
+    quick = computing().write(tmp_path / "quick.json")
+    ran = explain(slow, quick, folder=tmp_path)
+    assert ran.returncode == 0
+    assert ran.stdout.startswith(f"{slow}\n")
+    assert ran.stdout.index("INPUT-BOUND") < ran.stdout.index(f"\n{quick}\n") < ran.stdout.index("COMPUTE-BOUND")
+    reports = json.loads(explain(slow, quick, "--format", "json", folder=tmp_path).stdout)["reports"]
+    assert [report["verdict"]["kind"] for report in reports] == ["input-bound", "compute-bound"]
+    assert explain(slow, quick, "--fail-on", "high", folder=tmp_path).returncode == 1
+    assert explain(slow, "missing.json", folder=tmp_path).returncode == 3
+
+
+def test_a_table_instead_of_a_report(tmp_path, slow):
+    ran = explain(slow, "--table", "kernels", folder=tmp_path)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "  name                     " in ran.stdout
+    assert "  total                " in ran.stdout
+    found = json.loads(explain(slow, "--table", "ops", "--sort", "calls", "--format", "json", folder=tmp_path).stdout)
+    assert (found["schema"], found["table"], found["total"]["calls"]) == (1, "ops", 4)
+    assert found["rows"][0]["name"] == "aten::mm"
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_table_in_every_format(capsys, slow, name):
+    for form in FORMATS:
+        assert run([str(slow)], Request(form=form, table=TableChoice(name))) == 0
+        assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--table", "tables"], "--table must be one of ops, kernels, modules, labels"),
+        (["--table", "ops", "--sort", "speed"], "column must be one of name, calls, host_total_us"),
+        (["--table", "kernels", "--by-shape"], "--table must be ops, got kernels"),
+    ],
+)
+def test_tables_that_do_not_exist(tmp_path, slow, arguments, words):
+    ran = explain(slow, *arguments, folder=tmp_path)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert words in ran.stderr
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_no_name_in_a_trace_steers_what_shows_it(tmp_path, capsys, form):
+    evil = "evil\x1b[2J\x07\x9b31m\u202egnp.\nname"
+    story = training(load=480, gpu=evil)
+    story.op(evil, 600, 300)
+    story.kernel(evil, 100, 300, launch_at=90)
+    story.frame(f"{evil}.py(3): f", 590, 320)
+    path = story.write(tmp_path / "evil\x1b[31m\u202e.json")
+    for table in (None, TableChoice("ops"), TableChoice("kernels"), TableChoice("stacks")):
+        assert run([str(path)], Request(form=form, verbose=True, table=table)) == 0
+        shown = capsys.readouterr().out
+        assert not STEERING.search(shown)
+        assert "evil" in shown or form in ("sarif", "junit", "github")

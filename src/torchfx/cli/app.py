@@ -264,6 +264,14 @@ def explain(
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="All findings and parts.")] = False,
     steps: Annotated[str | None, typer.Option("--steps", metavar="5-7", help="Only these steps.")] = None,
+    table: Annotated[
+        str | None,
+        typer.Option("--table", metavar="NAME", help="A table instead: ops, kernels, modules, labels, memory, ..."),
+    ] = None,
+    sort: Annotated[str | None, typer.Option("--sort", metavar="COLUMN", help="Order of the table.")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Rows of the table.")] = 20,
+    by_shape: Annotated[bool, typer.Option("--by-shape", help="Operators by the shapes of their inputs.")] = False,
+    by_stack: Annotated[int, typer.Option("--by-stack", metavar="N", min=0, help="By N Python frames.")] = 0,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file.")] = None,
 ) -> None:
     """Read a trace of torch.profiler and say what is slow, why, and what to do about it.
@@ -277,7 +285,8 @@ def explain(
     _start_at_once()
     from torchfx.cli import explain as command
 
-    request = command.Request(tuple(select or ()), tuple(ignore or ()), form, fail_on, verbose, steps, output)
+    chosen = command.TableChoice(table, sort, limit, by_shape, by_stack) if table else None
+    request = command.Request(tuple(select or ()), tuple(ignore or ()), form, fail_on, verbose, steps, output, chosen)
     raise typer.Exit(command.run(traces, request))
 
 

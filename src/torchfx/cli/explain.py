@@ -12,7 +12,7 @@ from torchfx.cli.streams import answer, complain, patience, say, shows_colour, s
 from torchfx.cli.traces import trace_in
 from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
 from torchfx.profiler.analysis.report import Report, describe
-from torchfx.profiler.loading import load
+from torchfx.profiler.loading import TABLES, LoadedTrace, load
 from torchfx.profiler.present.document import Document, Findings
 from torchfx.profiler.present.explanation import explanation
 from torchfx.profiler.present.formats import check_format, render
@@ -23,10 +23,21 @@ from torchfx.profiler.rules.diagnose import diagnose
 from torchfx.profiler.rules.finding import SEVERITIES
 from torchfx.profiler.rules.settings import Settings, chosen, settings_from
 
-__all__ = ["Request", "run"]
+__all__ = ["Request", "TableChoice", "run"]
 
 RECORDED: Final = ("trace.json.gz", "trace.json")
 """What `torchfx profile` calls every trace, also unpacked: the name of the folder tells more."""
+
+
+@dataclass(frozen=True)
+class TableChoice:
+    """Which table, in which order, how much of it."""
+
+    name: str
+    sort: str | None = None
+    limit: int = 20
+    by_shape: bool = False
+    by_stack: int = 0
 
 
 @dataclass(frozen=True)
@@ -40,6 +51,7 @@ class Request:
     verbose: bool = False
     steps: str | None = None
     output: Path | None = None
+    table: TableChoice | None = None
 
 
 def run(traces: Sequence[str], request: Request) -> int:
@@ -64,12 +76,13 @@ def run(traces: Sequence[str], request: Request) -> int:
 
 
 def _document(trace: str, request: Request, *, alone: bool) -> Document:
-    settings = _settings(request)
     path = trace_in(trace, "explaining")
     with patience(f"reading {trace}"):
         if path is None:
-            return _job(trace, request, settings)
-        return explanation(_report(path, _name(trace, path, alone), request, settings))
+            return _job(trace, request)
+        if request.table is not None:
+            return _table(load(path, steps=request.steps), request.table)
+        return explanation(_report(path, _name(trace, path, alone), request))
 
 
 def _name(given: str, path: str, alone: bool) -> str:
@@ -79,20 +92,40 @@ def _name(given: str, path: str, alone: bool) -> str:
     return "" if alone else given
 
 
-def _report(path: str, name: str, request: Request, settings: Settings) -> Report:
+def _report(path: str, name: str, request: Request) -> Report:
+    settings = _settings(request)
     rules = chosen(settings)
     loaded = load(path, steps=request.steps)
     diagnosis = diagnose(loaded, rules=rules, thresholds=settings.thresholds)
     return describe(loaded, diagnosis, tuple(rule.code for rule in rules if rule.on == "trace"), name)
 
 
-def _job(folder: str, request: Request, settings: Settings) -> Document:
+def _table(trace: LoadedTrace, choice: TableChoice) -> Document:
+    from torchfx.profiler.present.trace_table import trace_table
+
+    if choice.name not in TABLES:
+        raise ArgumentError(f"--table must be one of {', '.join(TABLES)}, got {choice.name!r}")
+    if choice.by_shape or choice.by_stack:
+        if choice.name != "ops":
+            raise ArgumentError(f"--by-shape and --by-stack group operators: --table must be ops, got {choice.name}")
+        table = trace.ops(by_shape=choice.by_shape, by_stack=choice.by_stack)
+    else:
+        table = getattr(trace, choice.name)()
+    if choice.sort is not None:
+        table = table.sorted(choice.sort)
+    return trace_table(table, choice.name, trace.file, choice.limit)
+
+
+def _job(folder: str, request: Request) -> Document:
     from torchfx.profiler.analysis.job import describe_job
     from torchfx.profiler.present.job_explanation import job_explanation
     from torchfx.profiler.ranks.loading import load_job
 
+    if request.table is not None:
+        raise ArgumentError(f"--table is about one trace, and {folder} has those of several ranks")
     if request.steps is not None:
         raise ArgumentError(f"--steps chooses steps of one trace, and {folder} has those of several ranks")
+    settings = _settings(request)
     rules = chosen(settings)
     job = load_job(folder, thresholds=settings.thresholds)
     if not job.numbered:

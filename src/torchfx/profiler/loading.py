@@ -27,6 +27,7 @@ from torchfx.profiler.trace.tables.critical_path import critical_path
 from torchfx.profiler.trace.tables.event_table import event_table
 from torchfx.profiler.trace.tables.idle import idle_table
 from torchfx.profiler.trace.tables.kernels import kernels
+from torchfx.profiler.trace.tables.label_times import label_times
 from torchfx.profiler.trace.tables.launches import launches
 from torchfx.profiler.trace.tables.memory import memory
 from torchfx.profiler.trace.tables.module_times import module_times
@@ -39,9 +40,15 @@ from torchfx.profiler.trace.tables.step_times import step_times
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LoadedTrace", "load"]
+__all__ = ["TABLES", "LoadedTrace", "load"]
 
 KINDS: Final = ("int", "float", "text")
+
+TABLES: Final = (
+    *("ops", "kernels", "modules", "labels", "copies", "launches", "memory", "steps", "idle", "compile", "overlap"),
+    *("critical_path", "collectives", "stacks"),
+)
+"""Methods of `LoadedTrace` that answer with a table and need no argument."""
 
 
 class LoadedTrace(Trace):
@@ -55,6 +62,7 @@ class LoadedTrace(Trace):
     copies = copies
     memory = memory
     modules = module_times
+    labels = label_times
     compile = compilation
     overlap = overlap
     critical_path = critical_path

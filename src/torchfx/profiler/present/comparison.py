@@ -64,7 +64,7 @@ def comparison(found: Difference | JobDifference, limit: float | None = None) ->
     if one.verdict.kind != "identical":
         blocks += [Caveat("Mind", sentence) for sentence in one.conditions]
         blocks += [block for block in _details(one) if not isinstance(block, Table) or block.rows or block.sentences]
-    return Document("", tuple(blocks), found.to_dict(), command="diff", file=one.b.file)
+    return Document("Difference", tuple(blocks), found.to_dict(), command="diff", file=one.b.file)
 
 
 def _details(found: Difference) -> tuple[Block, ...]:

@@ -63,7 +63,7 @@ class Heading(msgspec.Struct, frozen=True):
 
 
 class Text(msgspec.Struct, frozen=True):
-    """A paragraph; `label` goes before it, as in "Source: PyTorch's guide". `look` "dim" makes it a note in small print."""
+    """A paragraph; `label` goes before it, as in "Source: a guide". `look` "dim" makes it a note in small print."""
 
     text: str
     label: str = ""

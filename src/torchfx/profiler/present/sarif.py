@@ -38,7 +38,7 @@ def _run(document: Document) -> dict[str, Any]:
     checks = [check for block in document.blocks if isinstance(block, Checks) for check in block.items]
     outcomes = [rule for block in document.blocks if isinstance(block, Rules) for rule in block.outcomes]
     mentioned = {rule.code for rule in outcomes if rule.outcome == "asked"} | {item.code for item in findings}
-    rules = [rule for rule in all_rules() if rule.code in mentioned]
+    rules = [rule for rule in all_rules() if rule.code in mentioned] if mentioned else []
     places = {rule.code: place for place, rule in enumerate(rules)}
     verdict = next((block for block in document.blocks if isinstance(block, Verdict)), None)
     said = {"verdict": safe(verdict.kind), "sentence": safe(verdict.sentence)} if verdict else {}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torchfx.profiler.trace.model.steps import Step
     from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["CPU", "Memory", "memory_of"]
+__all__ = ["CPU", "Memory", "allocating_operators", "memory_of", "operator_bytes"]
 
 CPU = 0
 """The device type of the host's memory; the others number GPUs of several vendors."""
@@ -120,3 +120,39 @@ def _memory(trace: Trace, kind: int, device: int, rows: Int32) -> Memory:
         total = total - min(int(total.min()), 0)
     reserved = np.where(reserved == ABSENT, 0, reserved)
     return Memory(kind, device, rows, events.ts[rows], change, total, reserved, absolute)
+
+
+def allocating_operators(trace: Trace) -> Int32:
+    """For each `[memory]` event the innermost operator around it on its thread, or -1."""
+    events, parent = trace.events, trace.calls.parent
+    rows = events.rows(Kind.MEMORY)
+    found = np.full(len(rows), -1, np.int32)
+    calls = trace.calls.rows
+    for lane in np.unique(events.lane[rows]).tolist():
+        here = np.flatnonzero(events.lane[rows] == lane)
+        mine = calls[events.lane[calls] == lane]
+        if not len(mine):
+            continue
+        times = events.ts[rows[here]]
+        around = mine[np.maximum(np.searchsorted(events.ts[mine], times, "right") - 1, 0)]
+        around = np.where(events.ts[around] <= times, around, np.int32(-1))
+        late = np.flatnonzero((around >= 0) & (events.end[around] < times))
+        while len(late):  # the call before has ended: the one around it may not have
+            around[late] = parent[around[late]]
+            late = late[(around[late] >= 0) & (events.end[around[late]] < times[late])]
+        found[here] = around
+    innermost = np.append(trace.calls.nearest(events.kind == Kind.OPERATOR), np.int32(-1))
+    return innermost[found].astype(np.int32)
+
+
+def operator_bytes(trace: Trace) -> tuple[Int64, Int64]:
+    """Bytes allocated less bytes released in each operator itself, on the host and on devices; one entry per row."""
+    events = trace.events
+    rows, operator = events.rows(Kind.MEMORY), allocating_operators(trace)
+    kind, size = events.integers("Device Type", rows), events.integers("Bytes", rows)
+    known = (operator >= 0) & (size != ABSENT)
+    found = []
+    for mine in (known & (kind == CPU), known & (kind != CPU)):
+        sums = np.bincount(operator[mine], weights=size[mine], minlength=len(events)).astype(np.int64)
+        found.append(sums)
+    return found[0], found[1]
