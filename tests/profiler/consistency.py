@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+from torchfx.profiler.wording import duration
+
 VERDICTS = {
     "overhead-bound": {"overhead-bound", "mixed"},
     "compute-bound": {"compute-bound"},
 }
-"""Rules that name what limits the program, and the verdicts that agree. A verdict may always be unable to tell."""
+"""Rules that name what limits the program, and the verdicts that agree."""
 
 DENIED = {
     "compute-bound": {"python-bound", "overhead-bound", "dataloader-wait"},
@@ -91,7 +93,7 @@ def _verdict(report):
     yield from (f"verdict: {sentence}" for share in _shares(sentence) if share > 1)
     for finding in _on_the_window(report):
         slug, title = finding["slug"], f"{finding['code']} {finding['slug']}: {finding['title']}"
-        if kind not in VERDICTS.get(slug, {kind}) and kind != "unknown":
+        if kind not in VERDICTS.get(slug, {kind}):
             yield f"the verdict is {kind}, but {title} | {sentence}"
         if finding["severity"] == "high" and slug in DENIED.get(kind, ()):
             yield f"the verdict is {kind}, but {title} | {sentence}"
@@ -114,6 +116,10 @@ def _said(report):
             share = sum(shares.get(name, 0.0) for name in SAID[finding["slug"]])
             if not _near(_shares(finding["title"])[0], share):
                 yield f"{' + '.join(SAID[finding['slug']])} {share:.1%}, but {title}"
+        if finding["slug"] == "comm-share" and not _near(
+            _shares(finding["title"])[1], shares.get("communication", 0.0)
+        ):
+            yield f"communication {shares.get('communication', 0.0):.1%}, but {title}"
         if report["gpu"] and finding["slug"] in IDLE:
             least = idle * report["breakdown"]["window_us"]
             if finding["time_us"] > least + 0.01:
@@ -132,14 +138,31 @@ def _counts(report):
     said = re.search(r"of the (\d+) steps", report["verdict"]["sentence"])
     if said and int(said[1]) != len(steps):
         yield f"{said[1]} steps in the verdict, {len(steps)} in the window"
-    kernels = sum(device["kernels"] for device in report["gpu"])
+    unmarked = "No steps are marked" in " ".join(report["verdict"]["caveats"])
+    if unmarked and steps:
+        yield f"{len(steps)} steps, but {report['verdict']['caveats']}"
+    bounds = {
+        ("no-gpu-activity", r"^([\d,]+) kernel launches"): launches["count"],
+        ("dropped-kernels", r"of ([\d,]+) kernel launches"): launches["count"],
+        ("dropped-kernels", r"^([\d,]+) of"): launches["without_kernel"],
+        ("pre-window-kernels", r"^([\d,]+) kernels? w"): launches["kernels_without_launch"],
+        ("short-kernels", r"of ([\d,]+) kernels"): sum(device["kernels"] for device in report["gpu"]),
+        ("window-too-short", r"^Only (\d+) step"): len(steps),
+    }
     for finding in report["findings"]:
         title = f"{finding['code']} {finding['slug']}: {finding['title']}"
-        numbers = [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*(?![\d.]*%)", finding["title"])]
-        if finding["slug"] == "no-gpu-activity" and numbers[0] != launches["count"]:
-            yield f"{launches['count']} launches, but {title}"
-        if finding["slug"] == "short-kernels" and numbers[1] > kernels:
-            yield f"{kernels} kernels, but {title}"
+        for (slug, pattern), most in bounds.items():
+            said = re.search(pattern, finding["title"]) if finding["slug"] == slug else None
+            if said and int(said[1].replace(",", "")) > most:
+                yield f"{most} in the report, but {title}"
+        waits = re.match(r"([\d,]+) waits? for the device", finding["title"])
+        listed = sum(item["count"] for item in finding["evidence"])
+        if waits and int(waits[1].replace(",", "")) < listed:
+            yield f"{listed} waits as evidence, but {title}"
+        if finding["slug"] == "first-step-cold" and finding["title"].startswith("The first step takes"):
+            first = duration(steps[0]["duration_us"])
+            if not finding["title"].startswith(f"The first step takes {first},"):
+                yield f"the first step takes {first}, but {title}"
 
 
 def _on_the_window(report):

@@ -77,6 +77,8 @@ single = st.one_of(
     st.tuples(st.just("unlinked"), st.sampled_from((GEMM, NCCL)), length, stream),
     st.tuples(st.just("lost launch"), st.just(""), length, stream),
     st.tuples(st.just("without id"), st.just(GEMM), length, stream),
+    st.tuples(st.just("by external id"), st.just(GEMM), length, stream),
+    st.tuples(st.just("capture"), st.just(""), length, st.integers(0, 5)),
 )
 """What the program does: (kind, name, microseconds, detail)."""
 
@@ -196,6 +198,22 @@ class Player:
         if self.gpu:
             self.story.call("cudaLaunchKernel", self.now, 3)
         self.now += 3
+
+    def by_external_id(self, name, us, stream):
+        self.without_id(name, us, stream)
+        if self.gpu:
+            for event in self.story.events[-2:]:
+                event["args"]["External id"] = self.story.external + 10**6
+            self.story.external += 1
+
+    def capture(self, name, us, launches):
+        """A graph is recorded: its launches put nothing on the device."""
+        if self.gpu:
+            for call in ("cudaStreamBeginCapture", *["cudaLaunchKernel"] * launches, "cudaStreamEndCapture"):
+                self.story.call(call, self.now, 3)
+                self.now += 5
+            self.story.call("cudaGraphInstantiate", self.now, us)
+            self.now += us
 
     def without_id(self, name, us, stream):
         self.kernel(name, us, stream)
