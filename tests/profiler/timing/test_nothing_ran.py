@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from torchfx.profiler import measure
-from torchfx.profiler.timing.laziness import nothing_ran, promised
-from torchfx.profiler.timing.operators import count_events
+from torchfx.profiler.timing.laziness import count_events, nothing_ran, promised
 
 X = torch.ones(4)
 

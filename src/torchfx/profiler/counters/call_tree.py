@@ -8,12 +8,15 @@ from typing import Any, NamedTuple
 from torchfx.profiler.counters.operators import COPIES, is_native
 from torchfx.profiler.counters.recipes import is_recipe
 from torchfx.profiler.counters.recording import is_launch, is_operator
+from torchfx.profiler.trace.meaning.compiler import COMPILING
+from torchfx.profiler.trace.meaning.copies import WAYS, read_copy
+from torchfx.profiler.trace.meaning.frames import own_frame
+from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE
+from torchfx.profiler.trace.meaning.runtime import ANY_CALL, WAIT_FOR_DEVICE
 
 __all__ = ["Fact", "facts_in"]
 
-_WAITS = ("StreamSynchronize", "DeviceSynchronize", "EventSynchronize")
-_RUNTIMES = ("cuda", "hip")
-_LIBRARY = ("torch/", "torchfx/profiler/", "contextlib.py", "<", "nn.Module: ")
+_KINDS = tuple("DtoD" if way == "PtoP" else way for way in WAYS)  # another device's memory is a device's
 _NO_LINE = "(line not recorded; stacks show it)"
 # torch.tensor(values) makes and moves its tensor where no dispatch mode looks: all but lift_fresh.
 _FROM_PYTHON = ["aten::empty", "aten::to", "aten::lift_fresh"]
@@ -53,8 +56,8 @@ def facts_in(roots: Iterable[Any]) -> Iterator[Fact]:
         if call.tag.name == "TorchOp":
             inside = _inside(call, place, children)
             yield from _facts_of_operator(call, place, inside)
-        elif call.tag.name == "PyCall" and not call.name.startswith(_LIBRARY):
-            inside = place._replace(line=call.name)
+        elif call.tag.name == "PyCall":
+            inside = place._replace(line=own_frame([call.name, place.line]) or place.line)
         else:
             yield from _facts_of_event(call, place)
         pending.extend(list(_placed(children, inside))[::-1])
@@ -65,8 +68,8 @@ def _inside(call: Any, place: _Place, children: list[Any]) -> _Place:
     if place.operator or place.hidden:
         return place._replace(called=True)
     if not is_operator(call):
-        hidden = call.name.startswith("dynamo") or "dynamo_timed" in call.name
-        return place._replace(hidden=hidden, called=place.called or hidden or call.name.startswith("autograd::engine"))
+        hidden = COMPILING.names(call.name)
+        return place._replace(hidden=hidden, called=place.called or hidden or AUTOGRAD_NODE.names(call.name))
     recipe = is_recipe(call.name, getattr(call, "overload_name", ""), _names_called(children))
     return place._replace(operator="" if recipe else call.name, called=True)
 
@@ -84,7 +87,7 @@ def _names_called(children: Iterable[Any]) -> Iterator[str]:
 
 def _facts_of_operator(call: Any, place: _Place, inside: _Place) -> Iterator[Fact]:
     at = call.start_time_ns
-    if call.name.startswith("autograd::engine"):
+    if AUTOGRAD_NODE.names(call.name):
         yield Fact("backward", "", 1, at)
     if not place.called and is_operator(call):
         yield Fact("dispatches", "", 1, at)
@@ -108,14 +111,13 @@ def _facts_of_event(call: Any, place: _Place) -> Iterator[Fact]:
     elif call.tag.name == "Kineto":
         if is_launch(call.name):
             yield Fact("kernel_launches", "", 1, at)
-        elif call.name.startswith(_RUNTIMES) and call.name.endswith(_WAITS):
+        elif ANY_CALL.names(call.name) and WAIT_FOR_DEVICE.names(call.name):
             yield Fact("syncs", (place.operator or call.name, place.line), 1, at)
-        elif call.name.startswith("Memcpy "):
+        elif way := _KINDS[read_copy(call.name)[0]]:
             # It may run long after the step that asked for it.
             asked = call.parent.start_time_ns if call.parent is not None else at
-            kind = call.name.split()[1]
-            yield Fact("copies", kind, 1, asked)
-            yield from _line_of(kind, place, asked)
+            yield Fact("copies", way, 1, asked)
+            yield from _line_of(way, place, asked)
 
 
 def _line_of(key: str, place: _Place, at: int) -> Iterator[Fact]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from torchfx.profiler.counters.counts import Compilation, GraphBreak
 from torchfx.profiler.counters.program_line import line_text
+from torchfx.profiler.trace.meaning.compiler import compile_id
 
 __all__ = ["Compiled", "CompilerMark", "breaks_in", "known_compilations", "known_graph_breaks", "note_on_uncompiled"]
 
@@ -75,13 +76,13 @@ class CompilerMark:
         )
 
 
-def breaks_in(nested: Iterable[str], frames: Sequence[Any]) -> Iterator[GraphBreak]:
+def breaks_in(nested: Iterable[tuple[int, int]], frames: Sequence[Any]) -> Iterator[GraphBreak]:
     """Yield the breaks in code that ran but was compiled before the count: its breaks are in no record of it.
 
     A region inside another one is the code after a break, or a function that the program calls where it broke.
 
     Args:
-        nested: the regions (`frame/attempt`) that ran inside another compiled region.
+        nested: the regions (frame, attempt) that ran inside another compiled region.
         frames: what was compiled during the count; its breaks are known already.
     """
     compiled_now = {_number(frame) for frame in frames}
@@ -90,7 +91,7 @@ def breaks_in(nested: Iterable[str], frames: Sequence[Any]) -> Iterator[GraphBre
         # The latest: torch._dynamo.reset() lets the numbers begin anew.
         after_break = not known or _RESUMED.search(known[-1].co_name)
         if region not in compiled_now and after_break:
-            reason = f"met before this count began; compiled region {region} goes on after it"
+            reason = f"met before this count began; compiled region {region[0]}/{region[1]} goes on after it"
             yield GraphBreak(reason, _place(known[-1]) if known else "", 1)
 
 
@@ -160,15 +161,14 @@ def _place(record: Any) -> str:
     return line_text((record.co_filename, int(line), name))
 
 
-def _number(record: Any) -> str:
-    """Return `frame/attempt`, as in the names of compiled regions."""
-    return str(getattr(record, "compile_id", None) or "")
+def _number(record: Any) -> tuple[int, int]:
+    """Return frame and attempt, as in the names of compiled regions."""
+    return compile_id(str(getattr(record, "compile_id", None)))
 
 
 def _is_recompilation(record: Any) -> bool:
     reason = getattr(record, "recompile_reason", None)
-    attempt = _number(record).rpartition("/")[2]
-    return bool(reason) or (not hasattr(record, "recompile_reason") and attempt.isdigit() and int(attempt) > 0)
+    return bool(reason) or (not hasattr(record, "recompile_reason") and _number(record)[1] > 0)
 
 
 def _recompilation(record: Any) -> Compilation:

@@ -174,7 +174,7 @@ def _frozen(tally: Tally, mark: CompilerMark, traced: Traced | None, wish: bool 
         allocated_bytes=tally.allocated_bytes,
         compilations=len(compiled.frames),
         compiled_before=known_compilations() - len(compiled.frames),
-        graph_breaks=(*compiled.graph_breaks, *breaks_in(traced.resumed if traced else (), compiled.frames)),
+        graph_breaks=(*compiled.graph_breaks, *breaks_in(traced.nested if traced else (), compiled.frames)),
         recompiles=compiled.recompiles,
         kernel_launches=traced.kernel_launches if traced else None if uses_device else 0,
         dispatches=traced.dispatches if traced else None,

@@ -13,10 +13,10 @@ from torchfx.profiler.counters.compiler import Compiled, breaks_in, known_compil
 from torchfx.profiler.counters.counts import CopyTotal, Counts, Sync
 from torchfx.profiler.counters.environment import environment
 from torchfx.profiler.counters.recording import nested_regions
+from torchfx.profiler.trace.meaning.annotations import STEP, step_number
 
 __all__ = ["Recorded", "counts_from_trace"]
 
-STEP = "ProfilerStep#"
 Key = str | tuple[str, str]
 _WITHOUT_MEMORY = ("allocations, allocated_bytes: not in this recording, which was made without memory",)
 _WITH_MEMORY = (
@@ -107,7 +107,7 @@ def _by_key(found: Counter[Key]) -> dict[str, dict[str, int]]:
 def _units(tree: Sequence[Any]) -> list[_Unit]:
     """The steps of a window with their facts by time, threads together; without steps, all of it."""
     steps = sorted(_steps(tree), key=lambda step: int(step.start_time_ns))
-    units = [_Unit(f"step {step.name.removeprefix(STEP)}") for step in steps] or [_Unit("")]
+    units = [_Unit(f"step {step_number(step.name)}") for step in steps] or [_Unit("")]
     starts = [step.start_time_ns for step in steps]
     for metric, key, amount, time in facts_in(tree):
         place = bisect_right(starts, time) - 1 if steps else 0
@@ -120,7 +120,7 @@ def _steps(tree: Iterable[Any]) -> Iterator[Any]:
     pending = list(tree)
     while pending:
         call = pending.pop()
-        if call.tag.name == "TorchOp" and call.name.startswith(STEP):
+        if call.tag.name == "TorchOp" and STEP.names(call.name):
             yield call
         pending.extend(call.children)
 

@@ -16,8 +16,13 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from torchfx.profiler.trace.meaning.compiler import COMPILING, REGION, compile_id
+from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE
+from torchfx.profiler.trace.meaning.runtime import ANY_CALL, LAUNCH
+
 __all__ = [
     "Recording",
+    "Region",
     "TraceSum",
     "Traced",
     "claim_recording",
@@ -28,9 +33,7 @@ __all__ = [
     "trace_into",
 ]
 
-_LAUNCHES = ("LaunchKernel", "GraphLaunch", "ModuleLaunch", "EnqueueKernelLaunch", "LaunchCooperativeKernel")
-_REGION = "Torch-Compiled Region: "
-_NOT_PYTHONS = ("autograd::engine::", "dynamo")  # what autograd calls, and what runs while compiling
+Region = tuple[int, int]  # the compiled function, and which of its compilations
 
 _thread = threading.local()
 _claim = threading.Lock()  # held by the one thread that records
@@ -43,12 +46,12 @@ class Traced:
     Args:
         dispatches: operators called by no other operator, nor by the autograd engine, nor while compiling.
         kernel_launches: launch calls of the device's runtime or driver.
-        resumed: the compiled regions (frame/attempt) that ran inside another one: code after a graph break.
+        nested: the compiled regions that ran inside another one, as code after a graph break does.
     """
 
     dispatches: int = 0
     kernel_launches: int = 0
-    resumed: tuple[str, ...] = ()
+    nested: tuple[Region, ...] = ()
 
 
 class Recording:
@@ -90,7 +93,7 @@ class TraceSum:
         self.total = Traced(
             self.total.dispatches + piece.dispatches,
             self.total.kernel_launches + piece.kernel_launches,
-            tuple(sorted({*self.total.resumed, *piece.resumed})),
+            tuple(sorted({*self.total.nested, *piece.nested})),
         )
 
 
@@ -143,20 +146,20 @@ def read(tree: Iterable[Any], names: Iterable[str]) -> Traced:
     # A graph compiled while its first call is under way runs operators on tensors without values: not the program's.
     dispatched = sum(1 for _ in _outermost(roots, is_operator, stop=_is_not_pythons))
     launches = sum(number for name, number in times.items() if is_launch(name))
-    compiled = any(name.startswith(_REGION) for name in times)
+    compiled = any(REGION.names(name) for name in times)
     return Traced(dispatched, launches, tuple(sorted(nested_regions(roots))) if compiled else ())
 
 
-def nested_regions(roots: Iterable[Any]) -> set[str]:
-    """Return the compiled regions (frame/attempt) that ran inside another one."""
+def nested_regions(roots: Iterable[Any]) -> set[Region]:
+    """Return the compiled regions that ran inside another one."""
     regions = _outermost(roots, _is_region)
     names = (name for region in regions for name in _names_below(region.children))
-    return {name.removeprefix(_REGION) for name in names if name.startswith(_REGION)}
+    return {compile_id(name) for name in names if REGION.names(name)}
 
 
 def is_launch(name: str) -> bool:
-    """Return whether an event of this name launches work on a device."""
-    return any(launch in name for launch in _LAUNCHES)
+    """Return whether an event of this name is a call that launches work on a device, not the work."""
+    return ANY_CALL.names(name) and LAUNCH.names(name)
 
 
 def is_operator(call: Any) -> bool:
@@ -166,11 +169,12 @@ def is_operator(call: Any) -> bool:
 
 
 def _is_not_pythons(call: Any) -> bool:
-    return call.name.startswith(_NOT_PYTHONS) or "dynamo_timed" in call.name
+    """Whether autograd or the compiler makes the calls below it."""
+    return AUTOGRAD_NODE.names(call.name) or COMPILING.names(call.name)
 
 
 def _is_region(call: Any) -> bool:
-    return bool(call.name.startswith(_REGION))
+    return REGION.names(call.name)
 
 
 def _outermost(

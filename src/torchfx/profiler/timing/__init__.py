@@ -7,6 +7,6 @@ from torchfx.profiler.timing.comparison import Comparison, Ratio
 from torchfx.profiler.timing.measurement import Measurement
 from torchfx.profiler.timing.measuring import measure
 from torchfx.profiler.timing.statement import function_from
-from torchfx.profiler.timing.warning import TimingWarning
+from torchfx.profiler.timing.timing_warnings import TimingWarning
 
 __all__ = ["Comparison", "Measurement", "Ratio", "TimingWarning", "compare", "function_from", "measure"]

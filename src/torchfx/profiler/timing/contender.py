@@ -13,8 +13,8 @@ from torchfx.profiler.timing.laziness import Promise, promised, refuse_coroutine
 from torchfx.profiler.timing.measurement import Measurement
 from torchfx.profiler.timing.quantiles import quantile
 from torchfx.profiler.timing.stopwatch import Stopwatch
+from torchfx.profiler.timing.timing_warnings import TimingWarning
 from torchfx.profiler.timing.warmup import settle
-from torchfx.profiler.timing.warning import TimingWarning
 
 __all__ = ["Contender"]
 

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.profiler import ProfilerActivity
 
 from torchfx.errors import ArgumentTypeError
-from torchfx.profiler.timing.operators import count_events
-from torchfx.profiler.timing.warning import TimingWarning
+from torchfx.profiler.timing.timing_warnings import TimingWarning
+from torchfx.profiler.trace.meaning.overhead import BUFFERS
+from torchfx.profiler.trace.meaning.runtime import DEVICE_SYNCHRONIZE
 from torchfx.profiler.wording import seconds
 
-__all__ = ["Promise", "nothing_ran", "promised", "refuse_coroutine"]
+__all__ = ["Promise", "count_events", "nothing_ran", "promised", "refuse_coroutine"]
 
 EMPTY_CALL_S = 2e-7  # an empty function takes 20 ns, a dictionary look-up 40 ns, the smallest operator 500 ns
 LAZY_CALL_S = 1e-4  # building a deferred result is quick; what takes longer did something, if not with operators
@@ -86,6 +88,34 @@ def nothing_ran(fn: Callable[[], Any], promise: Promise | None, call_s: float) -
         message = f"no operator ran and a call took {seconds(call_s)}, about what an empty function takes"
         return _warning(message, "check that fn calls what you want to time")
     return _warning(f"no operator ran; fn returned {promise}", "use the result inside fn, so that its work is done")
+
+
+def count_events(fn: Callable[[], Any]) -> int | None:
+    """Call `fn` once and return how many operators, compiled regions and device events the profiler saw.
+
+    A plain `TorchDispatchMode` would change what runs: under one, compilation is off and a function that was compiled
+    before stays eager afterwards (PyTorch 2.13), and operators such as flex_attention raise. The profiler only watches.
+
+    None when another profiler is running, since a second one would end it.
+
+    >>> import torch
+    >>> x = torch.ones(2)
+    >>> count_events(lambda: x + x), count_events(lambda: None)
+    (1, 0)
+    """
+    if torch._C._autograd._profiler_enabled():
+        return None
+    activities = [ProfilerActivity.CPU]
+    if torch.cuda.is_initialized():  # replaying a CUDA graph runs no operator, only a runtime call
+        activities.append(ProfilerActivity.CUDA)
+    with torch.profiler.profile(activities=activities) as profile:
+        fn()
+    return sum(not _is_closing(event.name) for event in profile.events())
+
+
+def _is_closing(name: str) -> bool:
+    """Whether an event is what the profiler does when it stops: its wait for the device, its buffers."""
+    return DEVICE_SYNCHRONIZE.names(name) or BUFFERS.names(name)
 
 
 def _holds_work(result: object) -> bool:

@@ -9,7 +9,7 @@ from torch.utils.benchmark import Measurement as TorchMeasurement
 from torch.utils.benchmark.utils.common import TaskSpec
 
 from torchfx.profiler.timing.quantiles import Interval, iqr, median_interval, quantile
-from torchfx.profiler.timing.warning import TimingWarning
+from torchfx.profiler.timing.timing_warnings import TimingWarning
 from torchfx.profiler.wording import seconds
 
 __all__ = ["Measurement"]

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from torchfx.errors import ArgumentError
-from torchfx.profiler.timing.cautions import cautions
 from torchfx.profiler.timing.contender import Contender
 from torchfx.profiler.timing.laziness import nothing_ran
 from torchfx.profiler.timing.machine import CpuTimes, load_between, read_cpu_times
 from torchfx.profiler.timing.measurement import Measurement
 from torchfx.profiler.timing.quantiles import Interval, median_interval, quantile
-from torchfx.profiler.timing.warning import TimingWarning
+from torchfx.profiler.timing.timing_warnings import TimingWarning, cautions
 
 __all__ = ["measure", "precise", "require_budget", "warnings_about"]
 

@@ -1,21 +1,44 @@
-"""When a set of run times should not be taken at its word."""
+"""When a set of run times should not be taken at its word: warnings with a code for programs, advice for people."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 
 from torchfx.profiler.timing.machine import Load
 from torchfx.profiler.timing.quantiles import iqr, quantile
 from torchfx.profiler.timing.trend import mann_kendall, relative_drift
-from torchfx.profiler.timing.warning import TimingWarning
 from torchfx.profiler.wording import counted, percent, seconds
 
-__all__ = ["cautions"]
+__all__ = ["TimingWarning", "cautions"]
 
 WIDE = 0.10  # IQR over median; PyTorch's own benchmark calls this "suspect" from 10% on
 DRIFT = 0.05  # first third against last third
 TREND = 3.0  # standard deviations
 FEWEST = 6  # fewer runs have no 95% interval
+
+
+@dataclass(frozen=True)
+class TimingWarning:
+    """Why a measurement may mislead, and what to do about it.
+
+    `code` is one of `nothing-ran`, `wide-spread`, `still-falling`, `still-rising`, `few-runs`, `busy-machine`.
+
+    >>> print(TimingWarning("few-runs", "only 3 runs fitted into 10 s", "raise max_time_s"))
+    few-runs: only 3 runs fitted into 10 s; raise max_time_s
+    """
+
+    code: str
+    message: str
+    advice: str
+
+    def __str__(self) -> str:
+        """Return code, message and advice in one line."""
+        return f"{self.code}: {self.message}; {self.advice}"
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the fields by name."""
+        return asdict(self)
 
 
 def cautions(
