@@ -72,13 +72,17 @@ def test_other_formats_and_a_file(pair, form):
     ran = torchfx("diff", "a.json", "b.json", "--format", form, "--output", "out.txt", folder=pair)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
     text = (pair / "out.txt").read_text()
-    assert json.loads(text)["schema"] == 1 if form == "json" else text.startswith("# Difference")
+    assert json.loads(text)["schema"] == 1 if form == "json" else text.startswith("### Difference")
 
 
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["a.json", "b.json", "--format", "xml"], 2, "--format must be one of text, json, markdown, got 'xml'"),
+        (
+            ["a.json", "b.json", "--format", "xml"],
+            2,
+            "--format must be one of text, json, markdown, html, sarif, junit, github, got 'xml'",
+        ),
         (["a.json", "b.json", "--fail-on-slower", "-3"], 2, "--fail-on-slower must be a percentage from 0 on"),
         (["-", "-"], 2, "only one of A and B can come from stdin"),
         (["a.json"], 2, "Missing argument"),
@@ -113,7 +117,7 @@ def test_jobs_are_compared_rank_by_rank(tmp_path):
     write_job(tmp_path / "after", 4, compute=[300, 600, 300, 310], steps=8)
     ran = torchfx("diff", "before", "after", "--fail-on-slower", 10, folder=tmp_path)
     assert (ran.returncode, ran.stderr) == (1, "")
-    assert "rank1.json" in ran.stdout.splitlines()[0]
+    assert "rank1.json" in ran.stdout.splitlines()[3]
     assert "B is 1.63x slower" in ran.stdout
     assert "Only on B: rank 3." in ran.stdout
     (row,) = [line.split() for line in ran.stdout.splitlines() if line.startswith("     1  ")]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torchfx.profiler.counters import count, counted
-    from torchfx.profiler.difference import diff
+    from torchfx.profiler.diffing import diff
     from torchfx.profiler.loading import load
     from torchfx.profiler.profiling import profile
     from torchfx.profiler.ranks.loading import load_job
@@ -29,7 +29,7 @@ _HOMES = {
     "compare": "timing",
     "count": "counters",
     "counted": "counters",
-    "diff": "difference",
+    "diff": "diffing",
     "load": "loading",
     "load_job": "ranks.loading",
     "measure": "timing",

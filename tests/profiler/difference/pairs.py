@@ -1,6 +1,10 @@
 """Programs in two versions, as small traces."""
 
 from profiler.traces import Story
+from torchfx.profiler.present.comparison import comparison
+from torchfx.profiler.present.formats import render
+from torchfx.profiler.present.options import Options
+from torchfx.profiler.present.style import Style
 
 OPERATORS = ("aten::mm", "aten::relu", "aten::native_layer_norm", "aten::_softmax")
 
@@ -33,3 +37,7 @@ def loop(
 
 def traces(a, b):
     return a.trace("a.json"), b.trace("b.json")
+
+
+def shown(found, form="text", *, verbose=False, width=80):
+    return render(comparison(found), form, Options(Style(width), verbose))

@@ -123,3 +123,124 @@ def test_other_inputs_and_types_are_named():
 def test_ranks_of_one_job_are_named():
     found = between(loop(STEADY, rank=0), loop(STEADY[:4], rank=1))
     assert "A is rank 0, B rank 1." in found.conditions
+
+
+def function(*, compiled, label="matmul_add", host_us=30, kernel="ampere_bf16_s16816gemm_bf16_128x256_nn"):
+    """One call of torch.add(torch.matmul(x, w), b) per step: as it is written, or compiled into one addmm."""
+    story = Story()
+    for i in range(5):
+        at = 1000 * i
+        story.step(i, at, 200 + host_us)
+        if label:
+            story.note(label, at, 200 + host_us)
+        if compiled:
+            story.op("TorchDynamo Cache Lookup", at + 1, 10)
+            story.note("Torch-Compiled Region: 0/0", at + 12, 150 + host_us)
+            story.op("AOTDispatcher Runtime Wrapper Prologue", at + 13, 2)
+            story.op("## Call CompiledFxGraph fabc ##", at + 16, 120 + host_us)
+            story.op("aten::addmm", at + 20, 100 + host_us)
+            story.copy("DtoD (Device -> Device)", at + 60, 5, 4096, launch_at=at + 25)
+            story.kernel(kernel, at + 70, 40, launch_at=at + 40)
+        else:
+            story.op("aten::matmul", at + 5, 60)
+            story.op("aten::mm", at + 6, 58)
+            story.kernel(kernel, at + 40, 40, launch_at=at + 10)
+            story.op("aten::add", at + 70, 30)
+            story.kernel("void at::native::vectorized_elementwise_kernel<4, add>", at + 90, 5, launch_at=at + 75)
+    return story
+
+
+@pytest.mark.parametrize("label", ["matmul_add", ""])
+def test_a_function_and_its_compiled_form_are_the_same_program(label):
+    found = between(function(compiled=False, label=label), function(compiled=True, label=label, host_us=90))
+    assert found.likeness.same_program
+    assert found.likeness.what == "products"
+    assert found.verdict.kind == "slower"
+
+
+def test_another_number_of_products_is_another_program():
+    more = function(compiled=True, label="")
+    for i in range(5):
+        more.op("aten::addmm", 1000 * i + 170, 5)
+    assert not between(function(compiled=False, label=""), more).likeness.same_program
+
+
+def test_a_compiled_program_of_an_older_version_is_compiled():
+    story = loop(STEADY)
+    for i in range(5):
+        story.op("CompiledFunction", 1000 * i + 850, 20)
+    conditions = between(loop(STEADY), story).conditions
+    assert any("B runs compiled regions (torch.compile), A is eager" in text for text in conditions)
+
+
+def test_compiling_for_nothing_is_a_finding():
+    """The host works longer, the device as long as before."""
+    a, b = function(compiled=False), function(compiled=True, host_us=150)
+    (fate,) = [fate for fate in between(a, b).findings if fate.finding.slug == "compiled-for-nothing"]
+    assert fate.state == "new"
+    assert fate.us == (0, pytest.approx(120))
+    assert fate.finding.title == (
+        "torch.compile makes the host work 120 us longer per step (230 us -> 350 us), and the device as long as before"
+    )
+    (fate,) = [fate for fate in between(b, a).findings if fate.finding.slug == "compiled-for-nothing"]
+    assert (fate.state, fate.us[1]) == ("fixed", 0)
+
+
+def test_compiling_that_pays_is_no_finding():
+    found = between(function(compiled=False, host_us=200), function(compiled=True, host_us=30))
+    assert "compiled-for-nothing" not in [fate.finding.slug for fate in found.findings]
+
+
+def test_cache_hits_in_every_step_are_said():
+    text = "B enters the same compiled graphs in each of its 5 steps and compiles none: cache hits."
+    assert text in between(function(compiled=False), function(compiled=True)).conditions
+    other = function(compiled=True)
+    other.op("## Call CompiledFxGraph another ##", 4222, 2)
+    assert text not in between(function(compiled=False), other).conditions
+
+
+def labelled(operators, us, labels=("encoder", "decoder")):
+    story = Story()
+    for i in range(5):
+        story.step(i, 2000 * i, 1900)
+        for k, label in enumerate(labels):
+            at = 2000 * i + 900 * k + 10
+            story.note(label, at, us + 10)
+            for j, name in enumerate(operators):
+                story.op(name, at + 1 + j * us / len(operators), us / len(operators) - 1)
+                story.kernel(
+                    f"{name[6:]}_kernel",
+                    at + 5 + j * us / len(operators),
+                    20,
+                    launch_at=at + 2 + j * us / len(operators),
+                )
+    return story
+
+
+def test_programs_with_other_operators_are_compared_by_their_labels():
+    found = between(
+        labelled(("aten::_softmax", "aten::native_dropout", "aten::gelu"), 600), labelled(("mylib::fused_block",), 200)
+    )
+    assert (found.likeness.what, found.likeness.labels) == ("labels", ("encoder", "decoder"))
+    assert found.verdict.kind == "no difference"
+    text = "A and B have 0% of operators in common: they are compared by the labels both have, encoder and decoder."
+    assert text in found.conditions
+    times = {label.name: (label.calls, label.host_us, label.device_us) for label in found.labels}
+    assert times["encoder"] == (
+        (1, 1),
+        (pytest.approx(610), pytest.approx(210)),
+        (pytest.approx(60), pytest.approx(20)),
+    )
+    assert "Labels of the program" in str(found)
+
+
+def test_other_labels_are_another_program():
+    a = labelled(("aten::_softmax", "aten::native_dropout", "aten::gelu"), 600)
+    b = labelled(("mylib::fused_block",), 200, labels=("backbone", "head"))
+    assert not between(a, b).likeness.same_program
+
+
+def test_labels_of_pytorch_are_none_of_the_program():
+    a = labelled(("aten::_softmax", "aten::native_dropout", "aten::gelu"), 600, labels=("Optimizer.step#SGD.step",))
+    b = labelled(("mylib::fused_block",), 200, labels=("Optimizer.step#SGD.step",))
+    assert not between(a, b).likeness.same_program

@@ -4,14 +4,13 @@ import json
 
 import pytest
 
-from profiler.difference.pairs import OPERATORS, loop, traces
+from profiler.difference.pairs import OPERATORS, loop, shown, traces
 from profiler.traces import Story
 from torchfx.profiler import diff
-from torchfx.profiler.difference.text import as_json, as_markdown, as_text
 from torchfx.profiler.rules.catalogue import all_rules
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.meaning.kinds import Kind
 
 STEADY = [1000, 1010, 990, 1005, 995]
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
@@ -126,7 +125,7 @@ def test_the_call_tree_says_where_the_time_went():
     assert found.main_path.path == ("forward", "attention", "aten::_softmax")
     assert found.main_path.change_us == pytest.approx(400)
     assert [origin.path for origin in found.origins] == [("forward", "attention", "aten::_softmax")]
-    assert "Most of it (100%) arises in forward > attention > aten::_softmax." in str(found)
+    assert "100% of what is added arises in forward > attention > aten::_softmax." in str(found)
 
 
 def test_origins_add_up_to_the_change():
@@ -135,6 +134,42 @@ def test_origins_add_up_to_the_change():
     found = between(a, b)
     total = found.step_us[1] - found.step_us[0]
     assert sum(origin.change_us for origin in found.origins) == pytest.approx(total, rel=0.05)
+
+
+def replaced(name, us, loader=0):
+    story = Story(gpu=None)
+    for i in range(4):
+        story.step(i, 20_000 * i, 10_000 + us + loader)
+        story.note("forward", 20_000 * i, us + 10)
+        story.op(name, 20_000 * i + 5, us)
+        if loader:
+            story.note("load_data", 20_000 * i + 12_000, loader)
+    return story
+
+
+def test_what_came_in_the_place_of_what_is_gone_counts_with_it():
+    """9 ms of one call are replaced by 8 ms of another: what is saved is 1 ms, not 905% of it."""
+    found = between(replaced("model_eager", 9000), replaced("model_compiled", 8000))
+    (place,) = found.origins
+    assert (place.path, place.state, place.replaced) == (
+        ("forward",),
+        "replaced",
+        (("model_eager",), ("model_compiled",)),
+    )
+    assert (place.us, place.share) == ((9000, 8000), 1)
+    assert found.main_path.path == ("forward",)
+    assert "100% of what is saved arises in forward." in str(found)
+    assert "model_eager -> model_compiled" in str(found)
+
+
+def test_a_share_is_of_all_that_takes_less():
+    """The loader is gone (4 ms), and the model takes 3 ms more: no part of the 1 ms saved is 400% of it."""
+    found = between(replaced("model", 1000, loader=4000), replaced("model", 4000))
+    assert {place.path: place.share for place in found.origins} == {("load_data",): 1, ("forward", "model"): 1}
+    assert found.main_path.path == ("load_data",)
+    text = " ".join(str(found).split())
+    assert "100% of what is saved arises in load_data." in text
+    assert "4.00 ms less in some places, 3.00 ms more in others" in text
 
 
 def test_what_cancels_out_is_still_told():
@@ -190,17 +225,17 @@ def test_only_the_rules_asked_for_are_compared():
     assert diff(a, b, rules=()).findings == ()
 
 
-@pytest.mark.parametrize("render", [as_text, as_json, as_markdown])
-def test_every_format_holds_the_verdict(render):
+@pytest.mark.parametrize("form", ["text", "json", "markdown", "html"])
+def test_every_format_holds_the_verdict(form):
     found = between(loop(STEADY), loop([2 * us for us in STEADY], extra=[("aten::new", 0.1, "op")]))
     for verbose in (False, True):
-        text = render(found, verbose=verbose)
+        text = shown(found, form, verbose=verbose)
         assert "B is 2.00x slower" in text
         assert "aten::new" in text.replace("\\", "")
 
 
 def test_json_has_a_version_and_plain_values():
-    values = json.loads(as_json(between(loop(STEADY), loop(STEADY[:4]))))
+    values = json.loads(shown(between(loop(STEADY), loop(STEADY[:4])), "json"))
     assert values["schema"] == 1
     assert values["a"]["steps"]["count"] == 5
     assert values["step_times"]["b_us"] == [1000, 1010, 990, 1005]

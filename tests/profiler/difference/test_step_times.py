@@ -142,3 +142,48 @@ def test_steps_inferred_on_one_side_only_leave_the_whole_recordings():
     found = diff(*traces(once, annotated("forward", 500)))
     assert found.verdict.kind == "noise unknown"
     assert "for the whole recording" in found.verdict.sentence
+
+
+def busy(us, kernel_us):
+    """Steps of a host that sets the pace, and of a device that works for a part of each."""
+    story = Story()
+    for i, step in enumerate((us, us + 8, us - 8, us + 4, us - 4)):
+        story.step(i, 3000 * i, step)
+        story.op("aten::mm", 3000 * i + 10, us / 2)
+        story.kernel("gemm", 3000 * i + 50, kernel_us + i % 2, launch_at=3000 * i + 15)
+    return story
+
+
+def test_where_steps_take_as_long_the_headline_is_the_devices_time():
+    found = verdict(busy(1000, 600), busy(1000, 300))
+    assert found.kind == "no difference"
+    assert found.device == (
+        "But the device is busy for less time (600 us -> 300 us of each step, -50%), which the host hides."
+    )
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "text"),
+    [
+        ((1000, 300), (1001, 300), "The device is busy for as long as before (300 us -> 300 us)."),
+        ((1000, 300), (1500, 300), "The device is busy for as long as before (300 us -> 300 us): what changed is the"),
+        ((1000, 300), (1500, 700), "The device's time changed as the steps' did (300 us -> 700 us)."),
+        ((1000, 300), (1500, 400), "The device is busy for 300 us -> 400 us of it."),
+    ],
+)
+def test_the_headline_says_whose_time_changed(a, b, text):
+    assert verdict(busy(*a), busy(*b)).device.startswith(text)
+
+
+def test_a_difference_beyond_the_noise_may_be_too_small_to_count():
+    found = verdict(loop([1000, 1001, 999, 1000, 1001, 999]), loop([1008, 1009, 1007, 1008, 1009, 1007]))
+    assert found.kind == "no difference"
+    assert found.sentence == ("No difference of more than 1% (1.00 ms -> 1.01 ms per step: +0.8%, noise ±0.1%).")
+
+
+def test_a_total_within_the_margin_is_not_within_the_noise():
+    a, b = busy(1000, 600), busy(1000, 604)
+    (total,) = (total for total in diff(*traces(a, b)).totals if total.name == "device busy")
+    assert (total.judgement, total.changed) == ("margin", False)
+    line = next(line for line in str(diff(*traces(a, b))).splitlines() if "device busy" in line)
+    assert line.endswith("+0.7%")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 
-from torchfx.profiler.difference.costs import Side, canonical_ids
+from torchfx.profiler.difference.costs import Side, stable_ids
 from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.meaning.frames import MODULE
 
 __all__ = ["OTHER_THREADS", "Node", "Origin", "aligned_tree", "main_path", "origins"]
 
@@ -18,9 +18,11 @@ OTHER_THREADS: Final = "(other threads)"
 """Stands between the step and what other threads, such as autograd's, did meanwhile."""
 
 MOST: Final = 0.6
-"""The part of the whole change that a call must have to explain most of it."""
+"""The part of all that takes less, or more, that a call must have to explain most of it."""
 
-MODULE: Final = "nn.Module: "
+SUBSTITUTE: Final = 0.2
+"""Calls that came stand in the place of those that are gone beside them where each take this part of the other's time,
+or more."""
 
 
 @dataclass
@@ -51,16 +53,21 @@ class Origin:
 
     Attributes:
         path: names from the step down.
-        state: "added" or "gone" (the path is only on one side), "changed", or "own" for the time of the last name
-            outside any recorded call and in calls that change too little to be listed.
+        state: "added" or "gone" (the path is only on one side), "replaced" (calls inside the last name are gone, and
+            others came), "changed", or "own" for the time of the last name outside any recorded call and in calls that
+            change too little to be listed.
         calls: how often per step, on A and on B.
         us: time per step on the host, on A and on B.
+        replaced: names of the calls that are gone, and of those that came, the most time first.
+        share: the part of all that takes less, or of all that takes more, on the step's own thread; None on others.
     """
 
     path: tuple[str, ...]
     state: str
     calls: tuple[float, float]
     us: tuple[float, float]
+    replaced: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    share: float | None = None
 
     @property
     def change_us(self) -> float:
@@ -75,6 +82,8 @@ class Origin:
             "calls_per_step": [round(value, 3) for value in self.calls],
             "us_per_step": [round(value, 3) for value in self.us],
             "change_us_per_step": round(self.change_us, 3),
+            "replaced": [list(names) for names in self.replaced],
+            "share": None if self.share is None else round(self.share, 4),
         }
 
 
@@ -101,28 +110,49 @@ def origins(root: Node, threshold_us: float) -> tuple[Origin, ...]:
         threshold_us: a place with less change is a trifle.
     """
     found = sorted(_descend(root, (), threshold_us), key=lambda origin: (-abs(origin.change_us), origin.path))
-    return tuple(found)
+    gross = _gross(found)
+    return tuple(
+        origin
+        if OTHER_THREADS in origin.path
+        else replace(origin, share=abs(origin.change_us) / gross[origin.change_us > 0])
+        for origin in found
+    )
 
 
-def main_path(root: Node, threshold_us: float) -> Origin | None:
-    """Go down the tree as long as one call explains most of the whole change.
+def _gross(places: Sequence[Origin]) -> tuple[float, float]:
+    """The time that is lost in some of these places, and what is gained in others; on the step's own thread."""
+    changes = [origin.change_us for origin in places if OTHER_THREADS not in origin.path]
+    return -sum(us for us in changes if us < 0), sum(us for us in changes if us > 0)
+
+
+def main_path(root: Node, places: Sequence[Origin], threshold_us: float) -> Origin | None:
+    """Go down the tree as long as one call explains most of what takes less, or more, than before.
+
+    What is gone and what came inside one call count together, as that call's change. So no share is above 1.
 
     Args:
         root: from `aligned_tree`.
-        threshold_us: a smaller change needs no explanation.
+        places: from `origins`.
+        threshold_us: a smaller change of the whole needs no explanation.
     """
     total = root.change_us
-    if abs(total) < threshold_us:
+    own = [origin for origin in places if OTHER_THREADS not in origin.path]
+    gross = _gross(own)[total > 0]
+    if abs(total) < threshold_us or not gross:
         return None
     path: tuple[str, ...] = ()
-    node = root
-    while node.children:
-        child = max(node.children.values(), key=lambda child: child.change_us * total)
-        if child.change_us / total < MOST:
+    node, share = root, 0.0
+    while True:
+        net = {
+            name: sum(origin.change_us for origin in own if origin.path[: len(path) + 1] == (*path, name)) / gross
+            for name in node.children
+        }
+        name = max(net, key=lambda name: abs(net[name]) if (net[name] > 0) == (total > 0) else 0.0, default="")
+        if not name or (net[name] > 0) != (total > 0) or abs(net[name]) < MOST:
             break
-        path, node = (*path, child.name), child
+        path, node, share = (*path, name), node.children[name], abs(net[name])
     alone = "gone" if not node.calls[1] else "added" if not node.calls[0] else "changed"
-    return _origin(node, path, alone, (node.us[0], node.us[1])) if path else None
+    return replace(_origin(node, path, alone, (node.us[0], node.us[1])), share=share) if path else None
 
 
 def _descend(node: Node, path: tuple[str, ...], threshold_us: float) -> Iterator[Origin]:
@@ -131,15 +161,41 @@ def _descend(node: Node, path: tuple[str, ...], threshold_us: float) -> Iterator
             yield _origin(node, path, "added" if node.calls[1] else "gone", (node.us[0], node.us[1]))
         return
     mine = [child for child in node.children.values() if child.name != OTHER_THREADS]
+    gone, came = (_one_sided(mine, which, threshold_us) for which in (0, 1))
+    if min(_sum(gone, 0), _sum(came, 1)) >= SUBSTITUTE * max(_sum(gone, 0), _sum(came, 1), 1e-9):
+        swapped = Origin(
+            path,
+            "replaced",
+            (sum(child.calls[0] for child in gone), sum(child.calls[1] for child in came)),
+            (_sum(gone, 0), _sum(came, 1)),
+            (tuple(child.name for child in gone), tuple(child.name for child in came)),
+        )
+        alone = {child.name for child in (*gone, *came)}
+        mine = [child for child in mine if child.name not in alone]
+        taken = swapped.us
+        if abs(swapped.change_us) >= threshold_us:
+            yield swapped
+    else:
+        taken = (0.0, 0.0)
     large = [child for child in mine if abs(child.change_us) >= threshold_us or _hides(child, threshold_us)]
     for child in large:
         yield from _descend(child, (*path, child.name), threshold_us)
-    rest = tuple(node.us[i] - sum(child.us[i] for child in large) for i in (0, 1))
+    rest = tuple(node.us[i] - taken[i] - sum(child.us[i] for child in large) for i in (0, 1))
     if node.name != OTHER_THREADS and abs(rest[1] - rest[0]) >= threshold_us:
         yield _origin(node, path, "own" if node.children else "changed", (rest[0], rest[1]))
     others = node.children.get(OTHER_THREADS)
     if others:
         yield from _descend(others, (*path, OTHER_THREADS), threshold_us)
+
+
+def _one_sided(nodes: Sequence[Node], which: int, threshold_us: float) -> list[Node]:
+    """Those that are only on A (0) or on B (1) and matter, the most time first."""
+    found = [node for node in nodes if not node.calls[1 - which] and node.us[which] >= threshold_us]
+    return sorted(found, key=lambda node: (-node.us[which], node.name))
+
+
+def _sum(nodes: Sequence[Node], which: int) -> float:
+    return sum(node.us[which] for node in nodes)
 
 
 def _hides(node: Node, threshold_us: float) -> bool:
@@ -154,7 +210,7 @@ def _origin(node: Node, path: tuple[str, ...], state: str, us: tuple[float, floa
 def _add(root: Node, which: int, side: Side, modules: bool) -> None:
     """Add one side: every distinct path becomes a node."""
     trace, rounds = side.trace, len(side.rounds)
-    names = canonical_ids(trace)[1]
+    names = stable_ids(trace)[1]
     keys, parents, calls, time = _paths(side, modules)
     others = np.unique(trace.events.lane[side.host[trace.events.lane[side.host] != _main_lane(side)]])
     nodes: list[Node] = []
@@ -187,7 +243,7 @@ def _paths(side: Side, modules: bool) -> tuple[list[int], list[int], list[int], 
     trace = side.trace
     events, tree = trace.events, trace.frames if modules else trace.calls
     shown = _shown(side, modules)
-    ids = canonical_ids(trace)[0][events.name].astype(np.int64)
+    ids = stable_ids(trace)[0][events.name].astype(np.int64)
     parent = _nearest_shown(tree.parent, shown)
     rows = tree.rows[shown[tree.rows]]
     level = _levels(rows, parent)
@@ -219,7 +275,7 @@ def _shown(side: Side, modules: bool) -> np.ndarray[tuple[int], np.dtype[np.bool
     shown = np.zeros(len(events) + 1, np.bool_)
     shown[side.host] = True
     if modules:
-        rows = events.find(MODULE, Kind.PYTHON)
+        rows = events.of(MODULE)
         shown[rows[side.rounds.of(events.ts[rows]) >= 0]] = True
     return shown
 

@@ -8,13 +8,13 @@ from typing import Final
 
 import numpy as np
 
+from torchfx.profiler.difference.compiled import compiled_conditions
 from torchfx.profiler.difference.costs import Side
 from torchfx.profiler.difference.likeness import Likeness
 from torchfx.profiler.difference.noise import drift_of
-from torchfx.profiler.trace.derived.compiled import compiled_of
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.device import devices_of
-from torchfx.profiler.trace.model.kinds import Kind
-from torchfx.profiler.wording import duration, enumeration
+from torchfx.profiler.wording import duration, enumeration, percent
 
 __all__ = ["conditions_of"]
 
@@ -32,7 +32,14 @@ COSTLY: Final = {
 
 def conditions_of(a: Side, b: Side, likeness: Likeness) -> tuple[str, ...]:
     """Say in sentences what a reader has to know before blaming the program for a difference."""
-    return (*_program(likeness), *_devices(a, b), *_recording(a, b), *_steps(a, b), *_compiled(a, b), *_inputs(a, b))
+    return (
+        *_program(likeness),
+        *_devices(a, b),
+        *_recording(a, b),
+        *_steps(a, b),
+        *compiled_conditions(a, b),
+        *_inputs(a, b),
+    )
 
 
 def device_of(side: Side) -> str:
@@ -93,23 +100,10 @@ def _steps(a: Side, b: Side) -> Iterator[str]:
 def _program(likeness: Likeness) -> Iterator[str]:
     if likeness.share is None:
         yield "Whether A and B are one program can't be told: too few operators were recorded."
-
-
-def _compiled(a: Side, b: Side) -> Iterator[str]:
-    regions = [bool(len(side.trace.derived(compiled_of).regions)) for side in (a, b)]
-    if regions[0] == regions[1]:
-        return
-    compiled, eager = ("B", "A") if regions[1] else ("A", "B")
-    numbers = [f"{_per_step(a, what):,.0f} {what} on A are {_per_step(b, what):,.0f} on B" for what in ("operators",)]
-    if a.trace.has_gpu and b.trace.has_gpu:
-        numbers.append(f"{_per_step(a, 'kernels'):,.0f} kernels are {_per_step(b, 'kernels'):,.0f}")
-    yield f"{compiled} runs compiled regions (torch.compile), {eager} is eager: {', '.join(numbers)}."
-
-
-def _per_step(side: Side, what: str) -> float:
-    if what == "kernels":
-        return float(side.kernels.counts.sum())
-    return float(np.count_nonzero(side.trace.events.kind[side.host] == Kind.OPERATOR)) / len(side.rounds)
+    if likeness.what == "labels":
+        share = percent(likeness.operators or 0.0)
+        names = enumeration([*likeness.labels[:4], *(["others"] if len(likeness.labels) > 4 else [])])
+        yield f"A and B have {share} of operators in common: they are compared by the labels both have, {names}."
 
 
 def _inputs(a: Side, b: Side) -> Iterator[str]:

@@ -9,16 +9,17 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.difference.names import canonical
 from torchfx.profiler.difference.noise import Spread
-from torchfx.profiler.difference.rounds import Rounds
+from torchfx.profiler.difference.steps import Rounds
 from torchfx.profiler.trace.derived.idle import closing_wait
+from torchfx.profiler.trace.derived.ownership import operators_of_work
 from torchfx.profiler.trace.file.columns import ABSENT, Floats, Int32, Int64
+from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.programs import stable_name
 from torchfx.profiler.trace.model.events import Events
-from torchfx.profiler.trace.model.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["Costs", "Side", "canonical_ids", "copied_bytes", "operators_around", "side_of"]
+__all__ = ["Costs", "Side", "copied_bytes", "side_of", "stable_ids"]
 
 UNKNOWN: Final = "(unknown operator)"
 
@@ -81,11 +82,8 @@ class Side:
 def side_of(trace: Trace, rounds: Rounds) -> Side:
     """Count and add up what a recording did in its steps."""
     host, host_round = _host(trace, rounds)
-    work, work_round, launch = _work(trace, rounds)
-    operator = operators_around(trace, launch)
-    missing = np.flatnonzero(operator < 0)
-    operator[missing] = _by_external_id(trace, work[missing])
-    kind, ids, names = trace.events.kind, *canonical_ids(trace)
+    work, work_round, operator = _work(trace, rounds)
+    kind, ids, names = trace.events.kind, *stable_ids(trace)
     called = kind[host] != Kind.RUNTIME
     is_kernel, is_copy = kind[work] == Kind.KERNEL, kind[work] == Kind.MEMCPY
     tally = _Tally(trace, ids, names, len(rounds))
@@ -99,9 +97,10 @@ def side_of(trace: Trace, rounds: Rounds) -> Side:
     )  # fmt: skip
 
 
-def canonical_ids(trace: Trace) -> tuple[Int32, list[str]]:
-    """Return for each text of the trace (and, last, for none) an index into distinct canonical names."""
-    return trace.derived(_canonical_ids)
+def stable_ids(trace: Trace) -> tuple[Int32, list[str]]:
+    """Return for each text of the trace (and, last, for none) an index into distinct names that are the same in
+    every recording."""
+    return trace.derived(_stable_ids)
 
 
 def copied_bytes(events: Events, rows: Int32) -> Int64:
@@ -111,24 +110,12 @@ def copied_bytes(events: Events, rows: Int32) -> Int64:
     return found
 
 
-def operators_around(trace: Trace, rows: Int32) -> Int32:
-    """The innermost operator around each host event, itself included, or -1; -1 for -1."""
-    kind, parent = trace.events.kind, trace.calls.parent
-    found = rows.copy()
-    open_ = np.flatnonzero(found >= 0)
-    while len(open_):
-        open_ = open_[kind[found[open_]] != Kind.OPERATOR]
-        found[open_] = parent[found[open_]]
-        open_ = open_[found[open_] >= 0]
-    return found
-
-
-def _canonical_ids(trace: Trace) -> tuple[Int32, list[str]]:
+def _stable_ids(trace: Trace) -> tuple[Int32, list[str]]:
     events = trace.events
     ids = np.full(len(events.texts) + 1, -1, np.int32)
     known: dict[str, int] = {}
     for i in np.unique(events.name[events.kind != Kind.OTHER]).tolist():
-        name = canonical(events.texts[i]) if i >= 0 else ""
+        name = stable_name(events.texts[i]) if i >= 0 else ""
         ids[i] = known.setdefault(name, len(known))
     return ids, list(known)
 
@@ -141,29 +128,15 @@ def _host(trace: Trace, rounds: Rounds) -> tuple[Int32, Int32]:
 
 
 def _work(trace: Trace, rounds: Rounds) -> tuple[Int32, Int32, Int32]:
-    """Device work by the step that launched it; by its own time where the launch isn't known."""
+    """Device work, the step that launched it (by its own time where the launch isn't known), the operator that did."""
     work, launch, ts = trace.links.work, trace.links.launch, trace.events.ts
     inside = rounds.of(np.where(launch >= 0, ts[launch], ts[work]))
     kept = inside >= 0
-    return work[kept], inside[kept], launch[kept]
-
-
-def _by_external_id(trace: Trace, rows: Int32) -> Int32:
-    events = trace.events
-    found = np.full(len(rows), -1, np.int32)
-    operators = events.rows(Kind.OPERATOR)
-    if not len(rows) or not len(operators):
-        return found
-    ids, wanted = events.integers("External id", operators), events.integers("External id", rows)
-    order = np.argsort(ids, kind="stable")
-    i = np.minimum(np.searchsorted(ids[order], wanted), len(ids) - 1)
-    there = (ids[order[i]] == wanted) & (wanted != ABSENT) & (wanted > 0)
-    found[there] = operators[order[i[there]]]
-    return found
+    return work[kept], inside[kept], trace.derived(operators_of_work)[kept]
 
 
 class _Tally:
-    """Adds up by canonical name and step."""
+    """Adds up by stable name and step."""
 
     def __init__(self, trace: Trace, ids: Int32, names: list[str], rounds: int) -> None:
         self._events, self._self_time = trace.events, trace.calls.self_time

@@ -1,4 +1,4 @@
-"""What differs between two recordings of a program, as plain values."""
+"""How two recordings of a program differ, as plain values."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from torchfx.profiler.difference.call_tree import Origin
 from torchfx.profiler.difference.changes import Changes
 from torchfx.profiler.difference.findings import Fate
 from torchfx.profiler.difference.kernel_sets import KernelSets
+from torchfx.profiler.difference.labels import LabelTimes
 from torchfx.profiler.difference.likeness import Likeness
-from torchfx.profiler.difference.rounds import Rounds
+from torchfx.profiler.difference.steps import Rounds
 from torchfx.profiler.difference.totals import Total
 from torchfx.profiler.difference.verdict import StepTimes, Verdict
 
@@ -53,8 +54,6 @@ class Recording:
 class Difference:
     """How B differs from A; all numbers are of an average step, a cold first one left out.
 
-    Printing it gives the text that `torchfx diff` prints.
-
     Attributes:
         a, b: the recordings.
         verdict: which is faster, beyond the noise.
@@ -69,6 +68,7 @@ class Difference:
         main_path: the deepest path of calls that explains most of the change; None where none does.
         origins: disjoint places in the call tree where time was gained or lost.
         findings: fixed, new, worse, better, unchanged.
+        labels: the program's own labels on both sides, where these are all they have in common.
     """
 
     a: Recording
@@ -87,6 +87,7 @@ class Difference:
     main_path: Origin | None
     origins: tuple[Origin, ...]
     findings: tuple[Fate, ...]
+    labels: tuple[LabelTimes, ...] = ()
 
     @property
     def two_vendors(self) -> bool:
@@ -98,7 +99,7 @@ class Difference:
         """Whether nothing worth mentioning differs."""
         listed = (self.calls, self.runtime, self.kernels, self.copies)
         changed = any(changes.shown or changes.trifles for changes in listed) or bool(self.origins)
-        moved = any(total.beyond_noise for total in self.totals)
+        moved = any(total.changed for total in self.totals)
         return not changed and not moved and all(fate.state == "unchanged" for fate in self.findings)
 
     def slower_than(self, fraction: float) -> bool | None:
@@ -133,9 +134,5 @@ class Difference:
             "main_path": self.main_path.to_dict() if self.main_path else None,
             "origins": [origin.to_dict() for origin in self.origins],
             "findings": [fate.to_dict() for fate in self.findings],
+            "labels": [label.to_dict() for label in self.labels],
         }
-
-    def __str__(self) -> str:
-        from torchfx.profiler.difference.text import as_text
-
-        return as_text(self)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from torchfx.profiler.difference.costs import Side
-from torchfx.profiler.difference.names import canonical
 from torchfx.profiler.rules.catalogue import all_rules, thresholds_by_slug
 from torchfx.profiler.rules.diagnose import Diagnosis
 from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.trace.meaning.programs import stable_name
 
 __all__ = ["FATES", "Fate", "fates_of"]
 
@@ -148,7 +148,7 @@ def _matched(a: tuple[Finding, ...], b: tuple[Finding, ...]) -> list[tuple[Findi
 
 
 def _subject(finding: Finding) -> tuple[str, str]:
-    return finding.code, canonical(finding.evidence[0].name) if finding.evidence else ""
+    return finding.code, stable_name(finding.evidence[0].name) if finding.evidence else ""
 
 
 def _rule(finding: Finding) -> tuple[str, str]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchfx.errors import ArgumentError
 from torchfx.profiler.difference.difference import SCHEMA, Difference
-
-if TYPE_CHECKING:
-    from torchfx.profiler.ranks.job import Job
-    from torchfx.profiler.ranks.summary import Summary
+from torchfx.profiler.ranks.job import Job
+from torchfx.profiler.ranks.summary import Summary
 
 __all__ = ["JobDifference", "Pair", "between_jobs", "pace_setter", "paired"]
 

@@ -1,18 +1,24 @@
-"""Whether two recordings are of one program: by the operators that say what is computed, and how often each comes."""
+"""Whether two recordings are of one program: by what it computes and how often, and by what it calls its own parts."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
-from torchfx.profiler.difference.costs import Side, canonical_ids
+from torchfx.profiler.difference.compiled import is_compiled
+from torchfx.profiler.difference.costs import Side, stable_ids
+from torchfx.profiler.difference.labels import labels_of
 from torchfx.profiler.trace.derived.compiled import compiled_of
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.meaning.annotations import OPTIMIZER
+from torchfx.profiler.trace.meaning.kernels import decode
+from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.operators import BACKWARD
+from torchfx.profiler.trace.meaning.programs import EVERYWHERE, PRODUCTS, kin
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.kinds import Kind
 
 __all__ = ["ENOUGH", "Likeness", "likeness_of", "trains"]
 
@@ -23,16 +29,8 @@ Measured on public traces: recordings of one program on two vendors, with two nu
 of a model's training, reach 0.7 to 1; recordings of different programs at most 0.4.
 """
 
-COMMON: Final = re.compile(
-    r"aten::(empty|zeros|ones|full|fill|zero|copy|to|_to_copy|clone|contiguous|detach|view|_unsafe_view|reshape|resize"
-    r"|as_strided|t|transpose|permute|expand|select|slice|narrow|squeeze|unsqueeze|flatten|item|_local_scalar_dense"
-    r"|is_nonzero|add|mul|set|lift_fresh|empty_strided|empty_like|zeros_like|ones_like|result_type|alias)_?$"
-)
-"""Operators that every program calls, whatever it computes."""
-
-BACKWARD: Final = re.compile(r"autograd::engine::evaluate_function|\w+Backward\d*$")
-
-FUSED: Final = re.compile(r"triton_[a-z]+_fused_(\w+?)(_\d+)?$")
+FEW: Final = 3
+"""Of fewer names nothing can be told by shares."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +38,18 @@ class Likeness:
     """How alike two programs are.
 
     Attributes:
-        share: the part of operators in common, from 0 to 1; None where the recordings have too few names to tell.
-        what: what was compared: "operators", "kernels", or "names" of anything.
+        share: the part in common of what was compared, from 0 to 1; None where the recordings have too few names to
+            tell.
+        what: what was compared: "operators", "products" (matrix products, convolutions, attention: where one side is
+            compiled), "labels" (the program's own, and classes of its modules), "kernels", or "names" of anything.
+        operators: the part of operators in common; None where there are too few.
+        labels: those both have.
     """
 
     share: float | None
     what: str
+    operators: float | None = None
+    labels: tuple[str, ...] = ()
 
     @property
     def same_program(self) -> bool:
@@ -60,7 +64,7 @@ class Likeness:
 
 def trains(side: Side) -> bool:
     """Whether a backward pass runs in the steps."""
-    return any(BACKWARD.match(name) for name in side.calls.names)
+    return any(BACKWARD.names(name) for name in side.calls.names)
 
 
 def likeness_of(a: Side, b: Side) -> Likeness:
@@ -68,16 +72,32 @@ def likeness_of(a: Side, b: Side) -> Likeness:
 
     Two measures, of which the larger counts: how far the shares of all calls agree (which survives a larger or smaller
     step), and which part of the smaller side's calls comes exactly as often on the other (which survives an optimizer
-    or an attention written another way). Where one side is compiled, also whether its names are among the other's.
+    or an attention written another way). Where one side is compiled, also whether its names are among the other's, and
+    whether both do the same products. Where operators disagree, what the program calls its own parts decides: fusing
+    changes the operators, not the labels.
     """
+    measured = _by_operators(a, b)
+    shared, share = _labels_agree(a, b)
+    if measured.same_program or share < ENOUGH:
+        return replace(measured, labels=shared)
+    return Likeness(share, "labels", measured.operators, shared)
+
+
+def _by_operators(a: Side, b: Side) -> Likeness:
     first, second = _operators(a), _operators(b)
-    if min(len(first), len(second)) < 3:
+    if min(len(first), len(second)) < FEW:
         first, second = _operators(a, common=True), _operators(b, common=True)
     if first and second:
         found = max(_shares_agree(first, second), _come_as_often(first, second))
-        if bool(a.trace.derived(compiled_of)) != bool(b.trace.derived(compiled_of)):
-            found = max(found, _names_among(a, b, first, second))
-        return Likeness(found, "operators")
+        likeness = Likeness(found, "operators", found)
+        if found < ENOUGH and is_compiled(a) != is_compiled(b):
+            known, among = _names_among(b, a) if is_compiled(b) else _names_among(a, b)
+            same_products = _products(a) == _products(b) != {}
+            if same_products and among >= ENOUGH:
+                return replace(likeness, share=1.0, what="products")
+            if known >= FEW:
+                return replace(likeness, share=max(found, among))
+        return likeness
     if a.trace.info.vendor == b.trace.info.vendor or not (a.kernels.names and b.kernels.names):
         if a.kernels.names and b.kernels.names:
             return Likeness(_shares_agree(a.kernels.per_step, b.kernels.per_step), "kernels")
@@ -90,20 +110,50 @@ def likeness_of(a: Side, b: Side) -> Likeness:
 def _operators(side: Side, *, common: bool = False) -> dict[str, float]:
     """Calls per step of operators, without those of an optimizer and those made while something was being compiled."""
     trace = side.trace
-    ids, names = canonical_ids(trace)
-    rows = side.host[trace.events.kind[side.host] == Kind.OPERATOR]
-    compiling = trace.derived(compiled_of).compiling
-    optimizer = trace.events.find(r"Optimizer\.", Kind.ANNOTATION)
-    aside = compiling | Intervals.union(trace.events.ts[optimizer], trace.events.end[optimizer])
-    rows = rows[aside.overlap(trace.events.ts[rows], trace.events.ts[rows] + 1) == 0]
+    ids, names = stable_ids(trace)
+    rows = _working(side)
     count = np.bincount(ids[trace.events.name[rows]], minlength=len(names)) / len(side.rounds)
     return {
         names[i]: float(count[i])
         for i in np.flatnonzero(count).tolist()
         if "::" in names[i]
         and not names[i].startswith(("autograd::", "torch::autograd"))
-        and (common or not COMMON.match(names[i]))
+        and (common or not EVERYWHERE.names(names[i]))
     }
+
+
+def _working(side: Side) -> Int32:
+    trace = side.trace
+    rows = side.host[trace.events.kind[side.host] == Kind.OPERATOR]
+    optimizer = trace.events.of(OPTIMIZER)
+    aside = trace.derived(compiled_of).compiling | Intervals.union(
+        trace.events.ts[optimizer], trace.events.end[optimizer]
+    )
+    found: Int32 = rows[aside.overlap(trace.events.ts[rows], trace.events.ts[rows] + 1) == 0]
+    return found
+
+
+def _products(side: Side) -> dict[str, int]:
+    """How many products of each family a step does: of calls inside each other the innermost one."""
+    events, calls = side.trace.events, side.trace.calls
+    rows, found = _working(side), {}
+    for family, meaning in PRODUCTS.items():
+        mine = rows[events.are(meaning, rows)]
+        wanted = np.zeros(len(events), np.bool_)
+        wanted[mine] = True
+        above = calls.parent[mine]
+        around = calls.nearest(wanted)[above[above >= 0]]
+        count = round((len(mine) - len(np.intersect1d(mine, around))) / len(side.rounds))
+        if count:
+            found[family] = count
+    return found
+
+
+def _labels_agree(a: Side, b: Side) -> tuple[tuple[str, ...], float]:
+    """The labels and classes of modules both have, and which part of all they are."""
+    first, second = labels_of(a.trace), labels_of(b.trace)
+    both = tuple(name for name in first if name in second)
+    return both, len(both) / max(len({*first, *second}), 1)
 
 
 def _shares_agree(a: Mapping[str, float], b: Mapping[str, float]) -> float:
@@ -122,16 +172,9 @@ def _come_as_often(a: Mapping[str, float], b: Mapping[str, float]) -> float:
     return min(agree / min(sum(a.values()), sum(b.values())), 1.0)
 
 
-def _names_among(a: Side, b: Side, first: Mapping[str, float], second: Mapping[str, float]) -> float:
-    """Of the names the compiled side has outside and inside fused kernels, those the other has too."""
-    compiled, eager = (set(first), set(second)) if a.trace.derived(compiled_of) else (set(second), set(first))
-    side = a if a.trace.derived(compiled_of) else b
-    words = {word.removeprefix("aten::").strip("_") for word in eager}
-    inside = {name for kernel in side.kernels.names if (match := FUSED.match(kernel)) for name in _words(match[1])}
-    known = [name in eager for name in compiled] + [name in words for name in inside]
-    return sum(known) / len(known) if len(known) >= 3 else 0.0
-
-
-def _words(text: str) -> list[str]:
-    """Names in a fused kernel's: `add_mul_relu`; those with underscores of their own stay together where known."""
-    return [word for word in text.split("_") if len(word) > 1 and not word.isdigit()]
+def _names_among(compiled: Side, eager: Side) -> tuple[int, float]:
+    """How many names the compiled side has outside and inside fused kernels, and which part the other has too."""
+    known = {kin(name) for name in _operators(eager, common=True)}
+    own = {kin(name) for name in _operators(compiled)}
+    own |= {kin(name) for kernel in compiled.kernels.names for name in decode(kernel).fused}
+    return len(own), sum(name in known for name in own) / len(own) if own else 0.0

@@ -53,6 +53,11 @@ class Shift:
         return math.sqrt(self.high / self.low) - 1 if self.low > 0 else 0.0
 
     @property
+    def within_noise(self) -> bool:
+        """Whether the interval holds 1."""
+        return self.low <= 1 <= self.high
+
+    @property
     def beyond_noise(self) -> bool:
         """Whether the whole interval lies more than `MARGIN` from 1."""
         return self.judged and (self.low > 1 + MARGIN or self.high < 1 / (1 + MARGIN))

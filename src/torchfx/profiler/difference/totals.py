@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from torchfx.profiler.difference.costs import Side, copied_bytes
-from torchfx.profiler.difference.noise import Spread, differs
+from torchfx.profiler.difference.noise import MARGIN, Spread, differs
 from torchfx.profiler.trace.derived.compiled import compiled_of
 from torchfx.profiler.trace.derived.idle import closing_wait, profiler_overhead
 from torchfx.profiler.trace.derived.launching import kernel_launches
@@ -32,19 +32,25 @@ class Total:
         name: such as "kernel launches".
         unit: "", "us" or "bytes"; of one step, except for the peak of memory.
         a, b: the values; None where a side didn't record it.
-        beyond_noise: whether the difference is more than a hundredth and than the steps' own variation.
+        judgement: "changed": by more than a hundredth and than the steps' own variation; "noise": not beyond that
+            variation; "margin": by less than a hundredth; "" where a side has none.
     """
 
     name: str
     unit: str
     a: float | None
     b: float | None
-    beyond_noise: bool
+    judgement: str
+
+    @property
+    def changed(self) -> bool:
+        """Whether the difference counts."""
+        return self.judgement == "changed"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         values = [None if value is None else round(value, 3) for value in (self.a, self.b)]
-        return {"name": self.name, "unit": self.unit, "a": values[0], "b": values[1], "changed": self.beyond_noise}
+        return {"name": self.name, "unit": self.unit, "a": values[0], "b": values[1], "changed": self.changed}
 
 
 def totals_between(a: Side, b: Side) -> tuple[Total, ...]:
@@ -54,8 +60,7 @@ def totals_between(a: Side, b: Side) -> tuple[Total, ...]:
     peaks = [_peaks(side) for side in (a, b)]
     for name in ("peak of device memory", "peak of host memory"):
         before, after = peaks[0].get(name), peaks[1].get(name)
-        changed = before is not None and after is not None and abs(after - before) > 0.01 * max(before, after)
-        found.append(Total(name, "bytes", before, after, changed))
+        found.append(Total(name, "bytes", before, after, _judgement(before, after, beyond_noise=True)))
     return tuple(total for total in found if total.a or total.b)
 
 
@@ -66,6 +71,7 @@ _UNITS = {
     "time waiting for the device": "us",
     "copies": "",
     "copied bytes": "bytes",
+    "host busy": "us",
     "device busy": "us",
     "device idle": "us",
     "compilation": "us",
@@ -102,6 +108,7 @@ def _steps(side: Side) -> dict[str, Floats]:
     copied = np.bincount(side.work_round, copied_bytes(events, side.work), n).astype(np.float64)
     if copied.any() or not found["copies"].any():
         found["copied bytes"] = copied
+    found["host busy"] = rounds.host / 1000 - found["time waiting for the device"]
     busy, idle = _busy_and_idle(side)
     found["device busy"], found["device idle"] = busy, idle
     return found
@@ -127,11 +134,16 @@ def _count(side: Side, rows: Int32) -> Floats:
 
 def _total(name: str, unit: str, a: Floats | None, b: Floats | None) -> Total:
     before, after = (None if values is None else float(values.mean()) for values in (a, b))
-    changed = False
-    if a is not None and b is not None and before is not None and after is not None:
-        beyond = bool(differs(Spread.of(a[None, :]), Spread.of(b[None, :]))[0])
-        changed = beyond and abs(after - before) > 0.01 * max(before, after)
-    return Total(name, unit, before, after, changed)
+    beyond = a is None or b is None or bool(differs(Spread.of(a[None, :]), Spread.of(b[None, :]))[0])
+    return Total(name, unit, before, after, _judgement(before, after, beyond_noise=beyond))
+
+
+def _judgement(before: float | None, after: float | None, *, beyond_noise: bool) -> str:
+    if before is None or after is None:
+        return ""
+    if not beyond_noise:
+        return "noise"
+    return "changed" if abs(after - before) > MARGIN * max(before, after) else "margin"
 
 
 def _peaks(side: Side) -> dict[str, float]:

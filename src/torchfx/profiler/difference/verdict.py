@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
 from torchfx.profiler.difference.likeness import Likeness
-from torchfx.profiler.difference.noise import FEWEST, Shift, shift_of
-from torchfx.profiler.difference.rounds import Rounds
+from torchfx.profiler.difference.noise import FEWEST, MARGIN, Shift, shift_of
+from torchfx.profiler.difference.steps import Rounds
+from torchfx.profiler.difference.totals import Total
 from torchfx.profiler.wording import counted, duration, percent
 
 __all__ = ["KINDS", "StepTimes", "Verdict", "step_times", "verdict_on"]
@@ -65,14 +66,16 @@ class Verdict:
     Attributes:
         kind: one of `KINDS`.
         sentence: the same for people, with numbers.
+        device: what became of the device's time meanwhile; "" where there is none, or nothing to compare.
     """
 
     kind: str
     sentence: str
+    device: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        return {"kind": self.kind, "sentence": self.sentence}
+        return {"kind": self.kind, "sentence": self.sentence, "device": self.device}
 
 
 def step_times(a: Rounds, b: Rounds) -> StepTimes:
@@ -83,7 +86,9 @@ def step_times(a: Rounds, b: Rounds) -> StepTimes:
     return StepTimes(first, second, "device" if device else "host", shift_of(first, second))
 
 
-def verdict_on(times: StepTimes, rounds: tuple[Rounds, Rounds], likeness: Likeness, reason: str) -> Verdict:
+def verdict_on(
+    times: StepTimes, rounds: tuple[Rounds, Rounds], likeness: Likeness, reason: str, busy: Total | None
+) -> Verdict:
     """Judge.
 
     Args:
@@ -91,7 +96,13 @@ def verdict_on(times: StepTimes, rounds: tuple[Rounds, Rounds], likeness: Likene
         rounds: what they are.
         likeness: of the programs.
         reason: why they can't be compared at all; "" if they can.
+        busy: how long the device works per step; None where there is none.
     """
+    found = _on_steps(times, rounds, likeness, reason)
+    return found if found.kind == "not comparable" else replace(found, device=_device(found.kind, times, busy))
+
+
+def _on_steps(times: StepTimes, rounds: tuple[Rounds, Rounds], likeness: Likeness, reason: str) -> Verdict:
     if reason:
         return Verdict("not comparable", f"A and B can't be compared, because {reason}.")
     a, b = times.median_us
@@ -108,11 +119,33 @@ def verdict_on(times: StepTimes, rounds: tuple[Rounds, Rounds], likeness: Likene
         )
     noise = f"±{percent(shift.noise)}" if shift.noise < 1 else "a factor of 2 and more"
     if not shift.beyond_noise or (b < a) != (shift.ratio < 1):
-        return Verdict("no difference", f"No difference beyond the noise of {noise} ({numbers}).")
+        if shift.within_noise:
+            return Verdict("no difference", f"No difference beyond the noise of {noise} ({numbers}).")
+        change = f"{'+' if shift.ratio > 1 else '-'}{percent(abs(shift.ratio - 1))}, noise {noise}"
+        return Verdict("no difference", f"No difference of more than {MARGIN:.0%} ({numbers}: {change}).")
     kind, factor = ("faster", a / b) if b < a else ("slower", b / a)
     return Verdict(
         kind, f"B is {factor:.{3 if factor < 1.1 else 2}f}x {kind} ({numbers}, beyond the noise of {noise})."
     )
+
+
+def _device(kind: str, times: StepTimes, busy: Total | None) -> str:
+    """What the device's time does where steps take as long as before, or which side of the program changed."""
+    if busy is None or not busy.a or not busy.b:
+        return ""
+    numbers, step, change = f"{duration(busy.a)} -> {duration(busy.b)}", times.median_us, busy.b - busy.a
+    if kind == "no difference":
+        if not busy.changed:
+            return f"The device is busy for as long as before ({numbers})."
+        word, part = "less" if change < 0 else "more", f"{busy.b / busy.a - 1:+.0%}"
+        return f"But the device is busy for {word} time ({numbers} of each step, {part}), which the host hides."
+    if kind == "noise unknown":
+        return f"The device is busy for {numbers} of it."
+    if not busy.changed:
+        return f"The device is busy for as long as before ({numbers}): what changed is the host's."
+    if times.clock == "device" or change / (step[1] - step[0] or 1.0) >= 0.6:
+        return f"The device's time changed as the steps' did ({numbers})."
+    return f"The device is busy for {numbers} of it."
 
 
 def _too_few(times: StepTimes, rounds: tuple[Rounds, Rounds]) -> str:

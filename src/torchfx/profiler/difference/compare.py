@@ -1,4 +1,4 @@
-"""Compare two recordings of a program: `torchfx.profiler.diff`."""
+"""Compare two recordings of a program, as `torchfx.profiler.diff` does."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from typing import Any, Final
 
 import numpy as np
 
-from torchfx.errors import ArgumentTypeError
 from torchfx.profiler.difference.call_tree import aligned_tree, main_path, origins
 from torchfx.profiler.difference.changes import changes_between
+from torchfx.profiler.difference.compiled import costs_of_compiling, is_compiled
 from torchfx.profiler.difference.conditions import conditions_of, device_of
 from torchfx.profiler.difference.costs import Side, side_of
 from torchfx.profiler.difference.difference import Difference, Recording
-from torchfx.profiler.difference.findings import fates_of
+from torchfx.profiler.difference.findings import Fate, fates_of
 from torchfx.profiler.difference.kernel_sets import kernel_sets
+from torchfx.profiler.difference.labels import labels_between
 from torchfx.profiler.difference.likeness import Likeness, likeness_of, trains
-from torchfx.profiler.difference.rounds import rounds_of
+from torchfx.profiler.difference.steps import rounds_of
 from torchfx.profiler.difference.totals import totals_between
 from torchfx.profiler.difference.verdict import StepTimes, Verdict, step_times, verdict_on
 from torchfx.profiler.rules.diagnose import diagnose
 from torchfx.profiler.rules.rule import Rule
 from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["diff"]
+__all__ = ["compare"]
 
 TRIFLE: Final = 0.01
 """Changes of less than this part of the step aren't listed."""
@@ -35,7 +36,7 @@ UNJUDGED: Final = 0.25
 """Where noise can't be judged, a finding is worse or better only when its time changes by more than this."""
 
 
-def diff(
+def compare(
     a: Trace,
     b: Trace,
     *,
@@ -53,19 +54,13 @@ def diff(
         b: the one after.
         rules: whose findings are compared; those of all where None.
         thresholds: of rules, as `diagnose` takes them.
-
-    Raises:
-        ArgumentTypeError: a side is no single trace.
     """
-    for name, trace in (("a", a), ("b", b)):
-        if not isinstance(trace, Trace):
-            one = "a trace of profiler.load; of a job, compare rank with rank"
-            raise ArgumentTypeError(f"{name} must be {one}, got {type(trace).__name__}")
     whole = _announced(a) != _announced(b) or bool(a.steps_found) != bool(b.steps_found)
     rounds = rounds_of(a, whole=whole), rounds_of(b, whole=whole)
     first, second = side_of(a, rounds[0]), side_of(b, rounds[1])
-    times, likeness = step_times(*rounds), likeness_of(first, second)
-    verdict = verdict_on(times, rounds, likeness, _obstacle(first, second, likeness))
+    times, likeness, totals = step_times(*rounds), likeness_of(first, second), totals_between(first, second)
+    busy = next((total for total in totals if total.name == "device busy"), None)
+    verdict = verdict_on(times, rounds, likeness, _obstacle(first, second, likeness), busy)
     if _same_events(a, b):
         verdict = Verdict("identical", "A and B are identical: the two files hold the same events.")
     longer = max(times.median_us)
@@ -73,20 +68,26 @@ def diff(
     tree = aligned_tree(first, second)
     least = _threshold(verdict, times, abs(tree.change_us))
     worth = max(least, GUESS * longer) if verdict.kind == "noise unknown" else least
-    places, path = origins(tree, least), main_path(tree, worth)
+    places = origins(tree, least)
     listed = {
         name: changes_between(getattr(first, name), getattr(second, name), trifle)
         for name in ("calls", "runtime", "kernels", "copies")
     }
     chosen = None if rules is None else tuple(rules)
     found = tuple(diagnose(trace, rules=chosen, thresholds=thresholds) for trace in (a, b))
+    noise = times.shift.noise if times.shift.judged else UNJUDGED
+    fates = fates_of(first, second, found, thresholds or {}, longer, noise)
+    if likeness.same_program and (costly := costs_of_compiling(first, second, totals)):
+        new = is_compiled(second)
+        fates = (
+            Fate("new" if new else "fixed", costly, (0.0, costly.time_us) if new else (costly.time_us, 0.0)),
+            *fates,
+        )
     return Difference(
         _recording(first), _recording(second), verdict, times, likeness, conditions_of(first, second, likeness),
-        totals_between(first, second), **listed, kernel_sets=kernel_sets(first, second),
-        step_us=(tree.us[0], tree.us[1]), main_path=path, origins=places,
-        findings=fates_of(
-            first, second, found, thresholds or {}, longer, times.shift.noise if times.shift.judged else UNJUDGED
-        ),
+        totals, **listed, kernel_sets=kernel_sets(first, second), step_us=(tree.us[0], tree.us[1]),
+        main_path=main_path(tree, places, worth), origins=places, findings=fates,
+        labels=labels_between(first, second, likeness.labels) if likeness.what == "labels" else (),
     )  # fmt: skip
 
 

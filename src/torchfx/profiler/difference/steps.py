@@ -10,7 +10,7 @@ import numpy as np
 
 from torchfx.profiler.trace.derived.compiled import compiled_of
 from torchfx.profiler.trace.file.columns import Floats, Int32, Int64
-from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.steps import Step
 from torchfx.profiler.trace.model.trace import Trace
 
