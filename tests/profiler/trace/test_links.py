@@ -101,3 +101,78 @@ def test_nothing_launched():
     assert [len(links.work), len(links.launch), len(links.launches), len(links.put_by(np.empty(0, np.int32)))] == [
         0
     ] * 4
+
+
+def by_operator(cat, name, ts, external, tid="1"):
+    """An event with an operator's id alone."""
+    return {"cat": cat, "name": name, "ts": ts, "dur": 1, "tid": tid, "args": {"External id": external}}
+
+
+def test_without_correlation_ids_the_operator_tells():
+    events = [
+        by_operator("cuda_runtime", "cudaLaunchKernel", 0, 5),
+        by_operator("cuda_runtime", "cudaMemcpyAsync", 2, 5),
+        by_operator("cuda_runtime", "cudaLaunchKernel", 4, 5),
+        by_operator("cuda_runtime", "cudaLaunchKernel", 6, 6),
+        by_operator("kernel", "first", 10, 5, "7"),
+        by_operator("gpu_memcpy", "Memcpy", 12, 5, "7"),
+        by_operator("kernel", "second", 14, 5, "7"),
+        by_operator("gpu_memset", "Memset", 16, 5, "7"),
+        by_operator("kernel", "of no known operator", 18, 8, "7"),
+    ]
+    assert launches(events) == {4: 0, 5: 1, 6: 2, 7: -1, 8: -1}
+    links = trace(events).links
+    assert links.inferred.tolist() == [True, True, True, False, False]
+    assert links.of(links.work).tolist() == links.launch.tolist()
+    assert links.put_by(links.launches).tolist() == [4, 6]
+
+
+def test_what_the_operator_leaves_open_stays_open():
+    """Two calls and three kernels; work that began before its only call; a graph's launch has all kernels."""
+    call = by_operator("cuda_runtime", "cudaLaunchKernel", 5, 5)
+    later = by_operator("cuda_runtime", "cudaLaunchKernel", 6, 5)
+    kernels = [by_operator("kernel", "k", at, 5, "7") for at in (10, 20, 30)]
+    assert launches([call, later, *kernels]) == {2: -1, 3: -1, 4: -1}
+    assert launches([call, by_operator("kernel", "k", 1, 5, "7")]) == {1: -1}
+    assert launches([by_operator("cuda_runtime", "cudaGraphLaunch", 5, 5), *kernels]) == {1: 0, 2: 0, 3: 0}
+
+
+def test_a_correlation_id_counts_more_than_the_operator():
+    launch = call(0, 5) | {"args": {"correlation": 5, "External id": 9}}
+    work = kernel(20, 6) | {"args": {"correlation": 6, "External id": 9}}
+    assert launches([launch, work]) == {1: -1}
+    assert launches([launch, by_operator("kernel", "k", 20, 9, "7")]) == {1: -1}
+
+
+def test_ids_lower_than_all_calls_were_launched_before_the_recording():
+    calls = [call(100 + 10 * i, 50 + i) for i in range(30)]
+    early = [kernel(90, 47), kernel(105, 48), kernel(109, 49)]
+    lost = [kernel(1000, 300), kernel(1100, 301)]
+    without = [kernel(10 * i, 0) for i in range(60)]
+    links = trace([*calls, *early, *lost, *without, *(kernel(120 + 10 * i, 50 + i) for i in range(30))]).links
+    assert links.before_recording.tolist() == [30, 31, 32]
+
+
+def test_ids_in_no_order_leave_it_to_the_stream():
+    ids = [7, 90, 3, 55, 1, 80]
+    calls = [call(100 + 10 * i, number) for i, number in enumerate(ids)]
+    early, late = [kernel(105, 40), kernel(112, 41)], [kernel(130, 2), kernel(300, 42)]
+    links = trace([*calls, *early, *late, kernel(120, 7)]).links
+    assert links.before_recording.tolist() == [6, 7]
+
+
+def test_events_without_ids_are_not_from_before_the_recording():
+    without = [{"cat": "kernel", "name": "k", "ts": 10 * i, "dur": 5, "tid": "7"} for i in range(9)]
+    assert trace([call(40, 5), *without]).links.before_recording.tolist() == []
+    assert trace(without).links.before_recording.tolist() == []
+
+
+def test_ids_that_advance_by_hundreds_are_a_sample():
+    def links(step, count=40):
+        return trace([call(10 * i, 1 + step * i) for i in range(count)]).links
+
+    assert (links(300).sampled, links(300).stride) == (True, 300)
+    assert (links(11).sampled, links(11).stride) == (False, 11)
+    assert not links(300, count=5).sampled
+    shuffled = trace([call(10 * i, 1 + 300 * (i * 7 % 40)) for i in range(40)]).links
+    assert not shuffled.sampled

@@ -7,6 +7,7 @@ from typing import Final
 from torchfx.profiler.trace.meaning.kinds import Kind, Meaning
 
 __all__ = [
+    "ALLOCATION",
     "ALLOCATOR_CALL",
     "ANY_CALL",
     "BLOCKING_COPY",
@@ -16,6 +17,8 @@ __all__ = [
     "COPY_CALL",
     "DEVICE_FREE",
     "DEVICE_SYNCHRONIZE",
+    "EVENT_SYNCHRONIZE",
+    "FILL_CALL",
     "GRAPH_INSTANTIATE",
     "GRAPH_LAUNCH",
     "LAUNCH",
@@ -53,6 +56,9 @@ SYNCHRONIZE: Final = Meaning(r"(?i:(cuda|hip|cu|mu|musa|ze|ur|xpu)\w*synchronize
 DEVICE_SYNCHRONIZE: Final = Meaning(r"(cuda|hip)(Device|Ctx)Synchronize|cuCtxSynchronize", _R)
 STREAM_SYNCHRONIZE: Final = Meaning(r"(cuda|hip|cu)StreamSynchronize", _R)
 
+EVENT_SYNCHRONIZE: Final = Meaning(r"(?i:(cuda|hip|cu|mu|musa|ze|ur|xpu)\w*event\w*synchronize|urEventWait)", _R)
+"""The same for an event of a stream."""
+
 BLOCKING_COPY: Final = Meaning(
     r"(cuda|hip)Memcpy(WithStream|2D|3D|ToSymbol|FromSymbol|Peer|HtoD|DtoH|DtoD)?(_v\d+|_ptds)?$"
     r"|cuMemcpy(HtoD|DtoH|DtoD)?(_v\d+|_ptds)?$",
@@ -75,6 +81,9 @@ MEMORY_CALL: Final = Meaning(
 )
 """Allocations and releases of device memory and of pinned host memory."""
 
+ALLOCATION: Final = Meaning(r"(?i:(cuda|hip)(Malloc|HostAlloc))", _R)
+"""Memory is taken, of the device or pinned."""
+
 ALLOCATOR_CALL: Final = Meaning(r"(cuda|hip)(Malloc|Free)$|cuMem(Create|Map|Unmap|Release|SetAccess)$", _R)
 """What PyTorch's caching allocator calls when its cache has no fitting block."""
 
@@ -82,6 +91,7 @@ DEVICE_FREE: Final = Meaning(r"(cuda|hip)Free$", _R)
 PINNING: Final = Meaning(r"(cuda|hip)(HostAlloc|HostMalloc|HostRegister|MallocHost)|cuMem(HostAlloc|HostRegister)", _R)
 
 COPY_CALL: Final = Meaning(r"(?i:.*memcpy)", _R)
+FILL_CALL: Final = Meaning(r"(?i:.*memset)", _R)
 
 MODULE_LOADING: Final = Meaning(r"cu(Module|Library)Load|hipModuleLoad|cudaLibraryLoad", _R)
 """Code is loaded onto the device: the first call of a kernel, where loading is lazy."""
