@@ -9,7 +9,6 @@ from torchfx.cli.console import err, fail, out
 from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.profiler.counters.counts import Counts
 from torchfx.profiler.counters.counts_file import CountsFileError
-from torchfx.profiler.counters.metrics import did_you_mean
 from torchfx.profiler.gate import (
     FORMATS,
     Baseline,
@@ -19,7 +18,8 @@ from torchfx.profiler.gate import (
     gate,
     render,
 )
-from torchfx.profiler.pyproject import find_pyproject
+from torchfx.profiler.pyproject import SettingsFileError, find_pyproject
+from torchfx.profiler.spelling import did_you_mean
 
 __all__ = ["Request", "run"]
 
@@ -50,7 +50,7 @@ def run(path: Path, request: Request) -> int:
         report = gate(str(path), counts, _budgets(request), baseline)
     except (ArgumentError, ArgumentTypeError, EnvironmentMismatch) as error:
         return fail(error, 2)
-    except CountsFileError as error:
+    except (CountsFileError, SettingsFileError) as error:
         return fail(error, 3)
     out.print(render(report, request.form), markup=False)
     return 0 if report.passed else 1

@@ -1,13 +1,11 @@
-"""The names of the numbers a count yields, what each of them means, and what a misspelt one probably meant."""
+"""The names of the numbers a count yields, and what each of them means."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from difflib import SequenceMatcher, get_close_matches
-
 from torchfx.errors import ArgumentError
+from torchfx.profiler.spelling import did_you_mean
 
-__all__ = ["COMPILER_METRICS", "COPY_KINDS", "DEVICE_METRICS", "METRICS", "check_name", "closest", "did_you_mean"]
+__all__ = ["COMPILER_METRICS", "COPY_KINDS", "DEVICE_METRICS", "METRICS", "check_name"]
 
 COPY_KINDS = ("HtoD", "DtoH", "DtoD", "HtoH")  # Kineto's names; H is the host, D any accelerator
 
@@ -44,22 +42,3 @@ def check_name(name: str) -> None:
     """
     if name not in METRICS and "::" not in name:
         raise ArgumentError(f"unknown metric {name!r}{did_you_mean(name, METRICS)} Operators are written 'aten::mm'.")
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return `, did you mean 'x'?`, or the list of known names when none is close."""
-    known = list(known)
-    best = closest(name, known)
-    return f", did you mean {best!r}?" if best else f"; known are {', '.join(known)}."
-
-
-def closest(name: str, known: Collection[str]) -> str | None:
-    """Return the name that a misspelt or abbreviated one probably meant.
-
-    An abbreviation shares its beginning with what it stands for, so that counts before the letters in common.
-
-    >>> closest("ops", METRICS), closest("launches", METRICS), closest("zzz", METRICS)
-    ('operators', 'kernel_launches', None)
-    """
-    close = get_close_matches(name, known, n=len(known) or 1, cutoff=0.5)
-    return max(close, key=lambda word: (word[:2] == name[:2], SequenceMatcher(a=word, b=name).ratio()), default=None)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.profiler.counters.counts import Counts
-from torchfx.profiler.counters.metrics import COMPILER_METRICS, DEVICE_METRICS, check_name, did_you_mean
+from torchfx.profiler.counters.metrics import COMPILER_METRICS, DEVICE_METRICS, check_name
 from torchfx.profiler.counters.table import few
+from torchfx.profiler.spelling import did_you_mean
 
 __all__ = ["Budget", "Check", "check", "doubts", "parse_budget", "parse_budgets", "why_unknown"]
 
