@@ -72,7 +72,7 @@ def test_ops(training):
 def test_ops_by_shape():
     story = Story()
     for size in (8, 8, 9):
-        story.op("aten::mm", 100 * size + story.external, 10, **{"Input Dims": f"[[{size}]]"})
+        story.op("aten::mm", 100 * size + 20 * story.external, 10, **{"Input Dims": f"[[{size}]]"})
     assert [(row["input_dims"], row["calls"]) for row in story.trace().ops(by_shape=True)] == [
         ("[[8]]", 2),
         ("[[9]]", 1),
@@ -84,7 +84,16 @@ def test_an_operator_within_its_namesake_counts_once():
     story.op("aten::to", 0, 100)
     story.op("aten::to", 10, 50)
     row = only(story.trace().ops())
-    assert (row["calls"], row["host_total_us"], row["host_self_us"]) == (2, 100, 100)
+    assert (row["calls"], row["host_total_us"], row["host_self_us"], row["mean_us"]) == (1, 100, 100, 100)
+
+
+def test_a_namesake_among_other_calls_counts_by_itself():
+    story = Story()
+    story.op("aten::to", 0, 100)
+    story.op("aten::to", 10, 50)
+    story.op("aten::copy_", 70, 10)
+    calls = {row["name"]: row["calls"] for row in story.trace().ops()}
+    assert calls == {"aten::to": 2, "aten::copy_": 1}
 
 
 def test_kernels(training):
