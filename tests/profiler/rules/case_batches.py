@@ -51,3 +51,33 @@ def loading_while_the_device_works():
 @silent("dataloader-single-process")
 def workers_keep_up():
     return loop(20)
+
+
+def passes(start_us):
+    """Passes of four steps over the data; workers take `start_us` to start, and the first batch waits for them."""
+    story, at = Story(gpu=None), 0
+    for number in range(12):
+        story.step(number, at, 3000 + (start_us if number % 4 == 0 else 0))
+        if number % 4 == 0:
+            story.note("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", at + 5, 20)
+            at += start_us
+        story.note("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", at + 50, 400)
+        for k in range(20):
+            story.op("aten::mm", at + 500 + 120 * k, 110)
+        at += 3000
+    return story
+
+
+@fires("dataloader-wait")
+@silent("between-steps-gap")
+def workers_start_anew_for_each_pass():
+    return passes(40_000)
+
+
+@silent("dataloader-wait")
+def workers_stay():
+    story = passes(0)
+    for event in story.events:
+        if event["name"].endswith("__next__"):
+            event["dur"] = 20
+    return story

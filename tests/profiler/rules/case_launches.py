@@ -121,3 +121,29 @@ def graphs_are_launched():
             event = story.kernel("gemm", 1000 * i + 100 + 14 * k, 13)
             event["args"]["correlation"] = graph
     return story
+
+
+def queued_before_the_recording():
+    """The device does nothing that was recorded until 2.5 ms after the first launch has returned."""
+    story = Story()
+    story.op("aten::addmm", 0, 310)
+    for k in range(12):
+        story.kernel("gemm", 2810 + 20 * k, 20, launch_at=300 + 10 * k, launch_us=8)
+    story.op("aten::relu", 310, 200)
+    return story
+
+
+@fires("stalled-queue")
+@silent("overhead-bound", "between-steps-gap")
+def work_from_before_the_recording():
+    return queued_before_the_recording()
+
+
+@silent("stalled-queue")
+def the_first_launch_is_late():
+    story = Story()
+    story.step(1, 0, 3100)
+    story.op("aten::addmm", 0, 2800)
+    for k in range(12):
+        story.kernel("gemm", 2812 + 20 * k, 20, launch_at=2795 + 2 * k, launch_us=1)
+    return story

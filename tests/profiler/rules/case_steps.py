@@ -153,3 +153,25 @@ def the_host_waits_for_the_device_to_catch_up():
             story.op("aten::item", at + 205, until - at - 210)
         at = until
     return story
+
+
+def held_up(lengths, work_us=300):
+    """Steps on a CPU that compute for the same time and then do nothing that was recorded."""
+    story, at = Story(gpu=None), 0
+    for number, us in enumerate(lengths):
+        story.step(number, at, us)
+        story.op("aten::mm", at + 5, work_us)
+        at += us
+    return story
+
+
+@fires("step-tail")
+@silent("between-steps-gap", "python-bound")
+def the_system_took_the_processor_away_once():
+    return held_up((361, 3000, 361, 361))
+
+
+@fires("between-steps-gap")
+@silent("step-tail")
+def every_step_stops():
+    return held_up((3000, 3000, 3000, 3000))

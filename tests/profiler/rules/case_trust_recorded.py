@@ -164,3 +164,39 @@ def calls_that_enqueue_something():
     story.op("aten::mm", 0, 90)
     story.call("aclrtEnqueueTask", 10, cat="privateuse1_runtime")
     return story
+
+
+@fires("no-gpu-activity")
+def counters_instead_of_times():
+    story = Story()
+    for i in range(3):
+        story.step(i, 1000 * i, 1000)
+        story.call("cudaLaunchKernel", 1000 * i + 10)
+        story.add("cuda_profiler_range", "gemm", 1000 * i + 20, 100, tid=7, pid=0, smsp__inst_executed_sum=1.0)
+    return story
+
+
+def capture():
+    """A program that captures a graph for most of its window, by small launches, and then replays it."""
+    story = Story()
+    story.step(1, 0, 3000)
+    story.call("cudaStreamBeginCapture", 100, 5)
+    for k in range(100):
+        story.op("aten::add", 110 + 20 * k, 15)
+        story.call("cudaLaunchKernel", 112 + 20 * k, 5)
+    story.call("cudaStreamEndCapture", 2200, 5)
+    story.call("cudaGraphInstantiateWithFlags", 2210, 90)
+    for k in range(5):
+        story.kernel("node", 2400 + 100 * k, 90, launch_at=2390 + 10 * k, launch="cudaGraphLaunch")
+    return story
+
+
+@fires("graph-capture")
+@silent("overhead-bound", "short-kernels", "explicit-sync", "dropped-kernels", "between-steps-gap", "one-giant-gap")
+def a_graph_is_captured():
+    return capture()
+
+
+@silent("graph-capture")
+def a_graph_that_was_captured_before():
+    return graphs(kernels=4)

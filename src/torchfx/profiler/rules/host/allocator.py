@@ -9,7 +9,7 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.runtime import ALLOCATOR_CALL, DEVICE_FREE
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
@@ -28,9 +28,12 @@ def allocator_thrash(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
 
     Fix: no `torch.cuda.empty_cache()` in the loop; unset PYTORCH_NO_CUDA_MEMORY_CACHING; against growing or changing
     shapes `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` or padding to a few sizes.
+
+    Known problems: libraries that allocate for themselves, past PyTorch's allocator, look the same; the operator around
+    the call tells.
     """
     events, steps = trace.events, trace.steps_found
-    rows = events.find(r"(cuda|hip)(Malloc|Free)$|cuMem(Create|Map|Unmap|Release|SetAccess)$", Kind.RUNTIME)
+    rows = events.of(ALLOCATOR_CALL)
     if len(steps) < 2 or not len(rows):
         return
     which = trace.step_of(rows)
@@ -41,8 +44,7 @@ def allocator_thrash(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     spent = Intervals.union(events.ts[rows], events.end[rows]).total
     if touched * 2 < len(steady) or touched < min(2, len(steady)) or not length or spent < share * length:
         return
-    frees = bool(events.names_matching(r"(cuda|hip)Free$")[events.name[rows]].any())
-    if frees:
+    if events.are(DEVICE_FREE, rows).any():
         cause = (
             "Memory goes back to the driver and is asked for again: empty_cache(), no caching, or too little memory."
         )

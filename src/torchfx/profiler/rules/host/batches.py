@@ -7,18 +7,18 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.rules.evidence import evidence, severity_of
-from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import idle_time
 from torchfx.profiler.trace.derived.launching import device_known
+from torchfx.profiler.trace.derived.occupation import batch_waits, worker_starts
 from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.annotations import NEXT_BATCH
+from torchfx.profiler.trace.meaning.annotations import DATALOADER, LOADED_IN_PROCESS, NEXT_BATCH
+from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["dataloader_single_process", "dataloader_wait"]
-
-IN_PROCESS = r"enumerate\(DataLoader\)#_SingleProcessDataLoaderIter"
 
 
 @rule(
@@ -38,39 +38,61 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
 
     Fix: load in worker processes (`num_workers`), keep them alive (`persistent_workers`), let them run ahead
     (`prefetch_factor`), pin the batches; or make a sample cheaper: decode once, cache, augment on the device.
+
+    Known problems: a step that waits for the last of several batches made ahead waits for all of them; over a few steps
+    the share may be far off. The start of the workers is seen only where a pass over the data begins in the window.
     """
-    rows, waited = _waits(trace)
-    total = min(int(waited.sum()) / 1000, trace.window.us)
-    window = trace.window
-    if not len(rows) or total < share * window.us:
+    rows, waited, lost = _waits(trace)
+    part = trace.window.share(lost)
+    if not len(rows) or part < share:
         return
-    single = trace.events.names_matching(IN_PROCESS)[trace.events.name[rows]]
-    if single.any():
+    events = trace.events
+    single = bool(events.are(LOADED_IN_PROCESS, rows).any())
+    starts = trace.derived(worker_starts).clip(trace.window.start, trace.window.end)
+    seen = evidence(trace, rows, times=waited)
+    if single:
         cause = "The batches are made in the program's own process (num_workers=0), so the loop stands still meanwhile."
         fix = (
             "Give the DataLoader num_workers=4 or so and persistent_workers=True; then measure again. "
             "Worker processes take a second to start and hold copies of what the dataset holds."
         )
-    elif not trace.events.names_matching(r"enumerate\(")[trace.events.name[rows]].any():
+    elif starts.total * 3 > lost.total:
+        cause = (
+            "Each pass over the DataLoader ends its worker processes and starts new ones: no batch is ready until they "
+            "run."
+        )
+        fix = "DataLoader(..., persistent_workers=True) keeps them from one pass to the next."
+        seen += (Evidence("start of worker processes", len(starts), starts.total / 1000, int(starts.starts[0]) / 1000),)
+    elif not events.are(DATALOADER, rows).any():
         cause = "An annotation of the program's own says so; what is inside of it isn't recorded."
         fix = "Get the next batch in another process or thread while a step runs, as DataLoader(num_workers=4) does."
     else:
-        cause = "The worker processes don't keep up: a batch takes longer to make than to use."
+        longest = int(waited.max())
+        rest = int(waited.sum()) - longest
+        once = len(rows) >= 3 and longest > 3 * rest
+        cause = (
+            f"One call of {len(rows)} takes most of it, as the first of a pass over the data does while workers start."
+            if once
+            else "The worker processes don't keep up: a batch takes longer to make than to use."
+        )
         fix = (
-            "More workers (up to the processor's cores), a larger prefetch_factor, or cheaper samples: "
+            "persistent_workers=True, if each pass over the data begins so; else look at what is particular to that "
+            "batch."
+            if once
+            else "More workers (up to the processor's cores), a larger prefetch_factor, or cheaper samples: "
             "decode once and cache, smaller files, augmentation on the device."
         )
     idle = " while no device had work" if trace.has_gpu else ""
     yield Finding(
-        title=f"{percent(total / window.us)} of the time goes to waiting for the next batch{idle}",
-        severity=severity_of(total / window.us),
+        title=f"{percent(part)} of the time goes to waiting for the next batch{idle}",
+        severity=severity_of(part),
         confidence="high",
-        time_us=total,
-        window=window,
-        evidence=evidence(trace, rows, times=waited),
+        time_us=lost.total / 1000,
+        window=trace.window,
+        evidence=seen,
         cause=cause,
         fix=fix,
-        linked=bool(single.any()),
+        linked=single,
     )
 
 
@@ -88,20 +110,24 @@ def dataloader_single_process(trace: Trace, *, share: float = 0.005) -> Iterator
     Costs: little now; it grows with the dataset's cost per sample, since nothing is loaded while a step runs.
 
     Fix: `num_workers=4` or so, if a sample costs more than a fraction of a millisecond.
+
+    Known problems: for data that lies in memory already, workers cost more than they save.
     """
-    rows, waited = _waits(trace)
-    single = trace.events.names_matching(IN_PROCESS)[trace.events.name[rows]]
+    rows, waited, _ = _waits(trace)
+    single = trace.events.are(LOADED_IN_PROCESS, rows)
     rows, waited = rows[single], waited[single]
-    total = min(int(waited.sum()) / 1000, trace.window.us)
-    if not share <= (total / trace.window.us if trace.window.us else 0) < dataloader_wait.thresholds["share"]:
+    window = trace.window
+    lost = Intervals.union(trace.events.ts[rows], trace.events.end[rows]).clip(window.start, window.end)
+    lost = lost & trace.derived(idle_time) if trace.has_gpu else lost
+    part = window.share(lost)
+    if not share <= part < dataloader_wait.thresholds["share"]:
         return
     yield Finding(
-        title=f"The DataLoader has no workers; its {percent(total / trace.window.us)} of the time overlaps with "
-        "nothing",
+        title=f"The DataLoader has no workers; its {percent(part)} of the time overlaps with nothing",
         severity="info",
         confidence="high",
-        time_us=total,
-        window=trace.window,
+        time_us=lost.total / 1000,
+        window=window,
         evidence=evidence(trace, rows, times=waited),
         cause="num_workers=0: each batch is made between two steps, in the loop's own process.",
         fix="If samples become more costly, give the DataLoader num_workers=4 and persistent_workers=True.",
@@ -109,14 +135,17 @@ def dataloader_single_process(trace: Trace, *, share: float = 0.005) -> Iterator
     )
 
 
-def _waits(trace: Trace) -> tuple[Int32, Int64]:
-    """The calls for the next batch in the window, and for how long nothing else went on during each."""
+def _waits(trace: Trace) -> tuple[Int32, Int64, Intervals]:
+    """The calls for the next batch in the window, how long nothing else went on during each, and all of that time."""
     events, window = trace.events, trace.window
     rows = events.of(NEXT_BATCH)
     rows = rows[(events.ts[rows] >= window.start) & (events.ts[rows] < window.end)]
     rows = rows[~np.isin(trace.calls.parent[rows], rows)]  # an annotation around PyTorch's own
     if not trace.derived(device_known):  # nor is it known whether it worked meanwhile
-        return rows[:0], np.empty(0, np.int64)
+        return rows[:0], np.empty(0, np.int64), Intervals.union([], [])
     start, end = events.ts[rows], np.minimum(events.end[rows], window.end)
-    waited = trace.derived(idle_time).overlap(start, end) if trace.has_gpu else np.asarray(end - start)
-    return rows, waited
+    lost = trace.derived(batch_waits).clip(window.start, window.end)
+    if not trace.has_gpu:
+        return rows, end - start, lost
+    idle = trace.derived(idle_time)
+    return rows, idle.overlap(start, end), lost & idle

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 import numpy as np
 
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
+from torchfx.profiler.rules.host.python_lines import python_lines
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.exchanging import idle_exchanging
 from torchfx.profiler.trace.derived.gaps import Cause, idle_gaps
 from torchfx.profiler.trace.derived.idle import idle_time
 from torchfx.profiler.trace.derived.launching import device_known
-from torchfx.profiler.trace.derived.occupation import batch_waits, compiling, host_during
+from torchfx.profiler.trace.derived.occupation import collections, host_during, otherwise_engaged
+from torchfx.profiler.trace.derived.steady import steady_window, typical
+from torchfx.profiler.trace.meaning.annotations import DATALOADER, HOUSEKEEPING, STEP
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.steps import Step
@@ -22,11 +24,6 @@ from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns, percent
 
 __all__ = ["between_steps_gap"]
-
-HOUSEKEEPING: Final = (
-    r"(?i:\W*(log(ging)?|checkpoint(ing)?|save_?(checkpoint|model|state)?|metrics?|eval(uate|uation)?"
-    r"|valid(ate|ation)?|callbacks?|tensorboard|wandb)\W*$)"
-)
 
 
 @rule(
@@ -39,50 +36,76 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
 
     Sees: time between one step and the next; annotations named after housekeeping (log, checkpoint, metrics,
     validation); and stretches of 500 us or more of the main thread without operator, call or annotation. With a GPU
-    only what leaves it idle with nothing queued, for 250 us or more at a time. 10% of the window. Waiting for batches
-    and compilation are left out.
+    only what leaves it idle with nothing queued, for 250 us or more at a time. 10% of the window. Waiting for batches,
+    compilation, captures of graphs and garbage collection are left out, and so are a cold first step and a single step
+    that was held up.
 
     Costs: that time, in every round it happens.
 
-    Fix: log, save, and evaluate less often, or in another thread or process; prepare inputs in the DataLoader's
-    workers.
+    Fix: fitted to what is seen there. Logging, checkpoints and validation every N steps or in another thread; computing
+    in Python on whole tensors, or in the DataLoader's workers.
+
+    Known problems: the profiler doesn't see what Python does without stacks. A thread that the operating system takes
+    off its processor looks the same, so a busy machine makes such gaps.
     """
     steps = trace.steps_found
     if not steps or trace.main_lane < 0 or not trace.derived(device_known):
         return
     if not trace.has_gpu and not len(trace.events.rows(Kind.OPERATOR, Kind.RUNTIME, Kind.PYTHON)):
         return  # what computes are threads of the program's own, which weren't recorded
-    lost = _elsewhere(trace, steps, int(long_us * 1000))
-    lost = lost - trace.derived(batch_waits) - trace.derived(compiling) - trace.derived(idle_exchanging)
+    lost = _elsewhere(trace, steps, int(long_us * 1000)) - trace.derived(otherwise_engaged)
+    lost = lost - trace.derived(collections) - trace.derived(idle_exchanging)
     if trace.has_gpu:
         lost = lost & trace.derived(idle_gaps).intervals(Cause.HOST, Cause.END) & trace.derived(idle_time)
         whole = lost.lengths * 2 >= long_us * 1000
         lost = Intervals(lost.starts[whole], lost.ends[whole])
-    total, length = lost.total, trace.window.end - trace.window.start
-    if not length or total < share * length:
+    usual = typical(trace, lost, trace.derived(steady_window))
+    lost = usual.when
+    if not len(lost) or usual.share < share:
         return
     longest = int(np.argmax(lost.lengths))
     rows, times = host_during(trace, int(lost.starts[longest]), int(lost.ends[longest]))
     idle = " while the device is idle" if trace.has_gpu else ""
-    stretch = duration_ns(lost.lengths.max())
+    house = bool(trace.events.are(HOUSEKEEPING, rows).any())
     yield Finding(
-        title=f"{percent(total / length)} of the time the program computes nothing{idle}; longest stretch {stretch}",
-        severity=severity_of(total / length),
+        title=f"{percent(usual.share)} of the time the program computes nothing{idle}; longest stretch "
+        f"{duration_ns(lost.lengths.max())}",
+        severity=severity_of(usual.share),
         confidence="medium",
-        time_us=total / 1000,
-        window=trace.window,
-        evidence=evidence(trace, rows, times=times, note="during the longest stretch")
-        or (Evidence("no operator, call or annotation", len(lost), total / 1000, int(lost.starts[longest]) / 1000),),
-        cause="Python computes, reads or writes files, prints, sleeps, or waits for threads of its own, whose "
-        "operators are recorded with profile_all_threads only; the profiler doesn't see it."
-        if not trace.has_stacks
-        else "Python code outside of any operator; the frames in the evidence say which.",
-        fix=(
-            "Prepare inputs in the DataLoader's workers, log and save less often or in another thread. To see which "
-            "code it is, put torch.profiler.record_function around its parts or record with_stack=True."
-            if not trace.has_stacks
-            else "Move that code off the loop: into the DataLoader's workers, another thread, or every N-th step."
+        time_us=lost.total / 1000,
+        window=usual.window,
+        evidence=(
+            *python_lines(trace, lost),
+            *evidence(trace, rows, times=times, note="during the longest stretch"),
+        )
+        or (
+            Evidence("no operator, call or annotation", len(lost), lost.total / 1000, int(lost.starts[longest]) / 1000),
         ),
+        cause=_cause(trace, house=house),
+        fix=_fix(trace, house=house),
+    )
+
+
+def _cause(trace: Trace, *, house: bool) -> str:
+    if house:
+        return "The program's own annotations say so: it logs, saves or evaluates."
+    if trace.has_stacks:
+        return "Python code outside of any operator; the frames in the evidence say which."
+    return (
+        "Python computes, reads or writes files, prints, sleeps, or waits for threads of its own, whose operators are "
+        "recorded with profile_all_threads only; the profiler doesn't see it."
+    )
+
+
+def _fix(trace: Trace, *, house: bool) -> str:
+    if house:
+        return "Log, save and evaluate every N steps, or in another thread or process."
+    move = "into the DataLoader's workers, another thread" if trace.events.any_of(DATALOADER) else "into another thread"
+    if trace.has_stacks:
+        return f"Move that code off the loop: {move}, or every N-th step."
+    return (
+        "See which code it is: put torch.profiler.record_function around its parts, or record Python stacks (torchfx "
+        f"profile --stacks). Then move it {move}, or do it every N-th step."
     )
 
 
@@ -90,9 +113,7 @@ def _elsewhere(trace: Trace, steps: Sequence[Step], least: int) -> Intervals:
     """When the main thread was in no operator, call or annotation, each stretch of at least `least` nanoseconds."""
     events, window = trace.events, trace.window
     rows = events.rows(Kind.OPERATOR, Kind.ANNOTATION, Kind.RUNTIME)
-    step = events.names_matching(r"ProfilerStep|" + HOUSEKEEPING)[events.name[rows]] & (
-        events.kind[rows] == Kind.ANNOTATION
-    )
+    step = events.are(STEP | HOUSEKEEPING, rows)
     inferred = np.isin(rows, [s.row for s in steps])
     # Annotations count by what is inside them, unless nothing is: then they say what is done, which is no riddle.
     hollow = (events.kind[rows] == Kind.ANNOTATION) & (trace.calls.sizes[rows] > 0)
@@ -102,6 +123,6 @@ def _elsewhere(trace: Trace, steps: Sequence[Step], least: int) -> Intervals:
     free = free.clip(window.start, window.end)
     long_ = free.lengths >= least
     found = Intervals(free.starts[long_], free.ends[long_])
-    house = events.find(HOUSEKEEPING, Kind.ANNOTATION)
+    house = events.of(HOUSEKEEPING)
     house = house[trace.in_steps(house) | (events.lane[house] == trace.main_lane)]
     return (found | Intervals.union(events.ts[house], events.end[house])).clip(window.start, window.end)

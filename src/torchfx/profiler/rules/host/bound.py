@@ -8,7 +8,7 @@ import numpy as np
 
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import SEVERITIES, Finding
-from torchfx.profiler.rules.host.pace import LONGEST_NS, callers, fewer_launches, launching
+from torchfx.profiler.rules.host.launch_gaps import LONGEST_NS, callers, fewer_launches, launching
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.gaps import Cause
 from torchfx.profiler.trace.derived.launching import kernel_launches
@@ -31,13 +31,17 @@ def overhead_bound(
 
     Sees: gaps of up to 2 ms whose next launch was issued after the device had run dry. They make up 25% of the window
     or more and 80% of all gaps of that length, and launches find at most one other in the queue. Waiting for batches,
-    for the device, for the compiler, single long gaps, and a cold first step are left out.
+    for the device, for the compiler, captures of graphs, single long gaps, and a cold first step are left out.
 
     Costs: each operator costs the host some 5 to 50 us before its kernel starts, however short the kernel. When kernels
     take less, the device's speed doesn't matter.
 
     Fix: more work per call (larger batches, longer sequences), fewer calls (`torch.compile`, fused optimizers), or
     recorded launches: `torch.compile(mode="reduce-overhead")` or CUDA graphs.
+
+    Known problems: recording itself costs the host some microseconds per operator, so a program near the limit may
+    keep its device busy when nobody records. Gaps of several devices are seen together: one idle device beside a busy
+    one is not.
     """
     found = trace.derived(launching)
     window = found.window
@@ -82,21 +86,28 @@ def overhead_bound(
     source="90% as in TraceML",
     needs=("gpu", "idle", "order"),
 )
-def compute_bound(trace: Trace, *, share: float = 0.9, queue: float = 2.0) -> Iterator[Finding]:
+def compute_bound(trace: Trace, *, share: float = 0.9, queue: float = 2.0, other: float = 0.2) -> Iterator[Finding]:
     """The device is the limit, as it should be.
 
     Sees: the device busy for 90% of the window or more, with two launches or more waiting in the queue, or with
-    CUDA graphs.
+    CUDA graphs. Where it only copies or exchanges data for a fifth of the window, that is the limit, and not the
+    kernels that compute.
 
     Costs: nothing; tuning the host would gain nothing.
 
     Fix: what the kernels do: precision, fusion, shapes, layout (family D).
+
+    Known problems: busy means that a kernel runs, not that it uses the whole device: one small block counts as much as
+    a full grid. D11, D12 and D13 look into that.
     """
     found = trace.derived(launching)
     window = found.window
     length = window.end - window.start
     graphs = len(trace.links.graph_launches) > 0  # one launch brings much work: none needs to wait behind it
     if not length or found.busy_ns < share * length or not (graphs or found.queue >= queue):
+        return
+    computing = trace.gpu.compute.clip(window.start, window.end).total
+    if found.busy_ns - computing >= other * length:
         return
     yield Finding(
         title=f"The device is busy {percent(found.busy_ns / length)} of the time: it is the limit",

@@ -11,22 +11,18 @@ import numpy.typing as npt
 
 from torchfx.profiler.rules.evidence import severity_of
 from torchfx.profiler.rules.finding import Finding
-from torchfx.profiler.rules.host.cpu_time import COPIES, by_shape, own_time
+from torchfx.profiler.rules.host.cpu_time import by_shape, own_time
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.shapes import dtypes
 from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.operators import COPY_OR_CONVERSION, MOVE, TO_COPY_BACKWARD
+from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["cpu_copies"]
 
-
-MOVES: Final = r"aten::(copy_|_copy_from|_copy_from_and_resize)$"
-"""Operators that move memory; the others of their family lead to them."""
-
-CONVERSIONS: Final = r"aten::(reshape|_reshape_\w+|flatten|type_as|float|double|half|bfloat16)$"
-"""Operators that lead to a copy where dtype or layout asks for it."""
 
 _SHORT: Final = frozenset(("float16", "bfloat16"))
 _HALVES: Final = (
@@ -49,23 +45,27 @@ def cpu_copies(
 
     Fix: keep one dtype and one layout all the way; avoid permute followed by contiguous, clones of what isn't changed,
     and float64 inputs that are converted in every step.
+
+    Known problems: a copy between processes or into pinned memory, which a data loader needs, counts as well where the
+    loop itself makes it.
     """
     if trace.has_gpu or len(trace.links.launches):
         return
     rows, own = own_time(trace)
-    total, length = int(own.sum()), trace.window.end - trace.window.start
+    total, window = int(own.sum()), trace.window
     copies = _asked_for(trace, rows) & (own >= least_us * 1000)
     spent = int(own[copies].sum())
-    if not total or not length or spent < share * total or spent < of_window * length:
-        return
     chosen, times = rows[copies], own[copies]
+    taken = Intervals.union(trace.events.ts[chosen], trace.events.end[chosen]).clip(window.start, window.end)
+    part = min(window.share(taken), spent / 1000 / window.us if window.us else 0.0)
+    if not total or spent < share * total or part < of_window:
+        return
     asked = _asked_by(trace, chosen, times)
     yield Finding(
-        title=f"Copies take {percent(spent / total)} of the operators' time on the CPU, {percent(spent / length)} of "
-        "the window",
-        severity=severity_of(spent / length),
+        title=f"Copies take {percent(spent / total)} of the operators' time on the CPU, {percent(part)} of the window",
+        severity=severity_of(part),
         confidence="high",
-        time_us=min(spent / 1000, trace.window.us),
+        time_us=part * window.us,
         window=trace.window,
         evidence=by_shape(trace, chosen, times),
         cause=f"Most of it is asked for by {asked}."
@@ -88,12 +88,9 @@ def cpu_copies(
 def _asked_for(trace: Trace, rows: Int32) -> npt.NDArray[np.bool_]:
     """Which operators copy because the program or a conversion asks for it."""
     events = trace.events
-    copies = events.names_matching(COPIES)
     parent = trace.calls.parent[rows]
     within = (parent >= 0) & (events.kind[parent] == Kind.OPERATOR)
-    conversion = copies | events.names_matching(CONVERSIONS)
-    moves = events.names_matching(MOVES)[events.name[rows]]
-    found: npt.NDArray[np.bool_] = moves & (~within | conversion[events.name[parent]])
+    found: npt.NDArray[np.bool_] = events.are(MOVE, rows) & (~within | events.are(COPY_OR_CONVERSION, parent))
     return found
 
 
@@ -105,7 +102,7 @@ def _halves(trace: Trace, rows: Int32, times: Int64) -> bool:
     longest = np.argsort(-times, kind="stable")[:200]
     kinds = [set(dtypes(trace, int(row))[:2]) for row in rows[longest]]
     if not any(kinds):
-        return len(trace.events.find(r"(autograd::engine::evaluate_function: )?ToCopyBackward", Kind.OPERATOR)) > 0
+        return trace.events.any_of(TO_COPY_BACKWARD)
     mixed = np.array(["float32" in kind and bool(kind & _SHORT) for kind in kinds], np.bool_)
     return bool(times[longest][mixed].sum() * 2 > times[longest].sum())
 
@@ -113,11 +110,10 @@ def _halves(trace: Trace, rows: Int32, times: Int64) -> bool:
 def _asked_by(trace: Trace, rows: Int32, times: Int64) -> str:
     """The operator that asks for most of these copies, by their time, or "" where none stands out."""
     spent: dict[str, int] = {}
-    family = trace.events.names_matching(f"{COPIES}|{CONVERSIONS}")
     for i in np.argsort(-times, kind="stable")[:200].tolist():
         above = [a for a in trace.ancestors(int(rows[i])) if trace.events.kind[a] == Kind.OPERATOR]
         # contiguous calls clone, which calls copy_: the outermost of these is what the program says.
-        asking = list(takewhile(lambda one: family[trace.events.name[one]], above)) or [int(rows[i])]
+        asking = list(takewhile(lambda one: trace.events.are(COPY_OR_CONVERSION, [one])[0], above)) or [int(rows[i])]
         name = trace.name(asking[-1])
         spent[name] = spent.get(name, 0) + int(times[i])
     best = max(spent, key=lambda name: spent[name], default="")

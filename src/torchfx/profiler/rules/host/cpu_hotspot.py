@@ -8,29 +8,24 @@ from typing import Final
 import numpy as np
 
 from torchfx.profiler.rules.compute.double import in_double
-from torchfx.profiler.rules.evidence import severity_of
 from torchfx.profiler.rules.finding import Finding
-from torchfx.profiler.rules.host.cpu_time import COPIES, by_shape, own_time
+from torchfx.profiler.rules.host.cpu_time import by_shape, own_time
 from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.derived.shapes import dtypes
 from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.meaning.communication import EXCHANGE
-from torchfx.profiler.trace.meaning.compiler import COMPILING
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.compiler import COMPILED_CODE, COMPILING, ENTERING, REGION
+from torchfx.profiler.trace.meaning.frames import MODULE
+from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE, COPY, HEAVY, MAGNITUDE
+from torchfx.profiler.trace.meaning.programs import kin
+from torchfx.profiler.trace.meaning.tensors import CONCATENATE
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent, shortened
 
 __all__ = ["cpu_hotspot"]
 
-HEAVY: Final = (
-    r"aten::(mm|addmm|bmm|baddbmm|addmv|mv|matmul|linear|dot|_addmm_activation|einsum"
-    r"|\w*convolution\w*|\w*conv\dd?\w*|thnn_\w+|slow_conv\w*|_scaled_dot_product\w*|_fft\w*|lstm|gru|mkldnn\w*)_?$"
-    r"|(mkldnn|onednn|mkl|quantized|torchfx_ext)::"
-)
-
-WRAPPERS: Final = (
-    r"Torch-Compiled Region|CompiledFunction|## Call|AOTDispatcher|TorchDynamo|Pregraph|autograd::engine"
-    r"|nn\.Module:|" + EXCHANGE.pattern + "|" + COMPILING.pattern
-)
+WRAPPER: Final = COMPILED_CODE | ENTERING | AUTOGRAD_NODE | MODULE | EXCHANGE | COMPILING
+"""What wraps operators, or waits for others; its own time is no operator's."""
 
 
 @rule("B22", "cpu-hotspot", source="`Self CPU time` of the profiler's table")
@@ -50,10 +45,15 @@ def cpu_hotspot(
     have many calls of less than 20 us, dispatch-flood. One or two calls that take less than 10 ms may be an operator's
     first, and say nothing.
 
-    Costs: it is where the time goes. For matrix products, convolutions and attention that is as it should be.
+    Costs: it is where the time goes. For matrix products, convolutions and attention that is as it should be. For other
+    operators it says where to look, and not that anything is wrong: the severity is low, medium where a way around it
+    is known (joining tensors, absolute values of complex numbers, float64).
 
     Fix: for those: all physical cores (`torch.set_num_threads`), bfloat16 where the processor has instructions for it,
-    channels_last for convolutions; for elementwise operators and reductions `torch.compile`, which fuses them.
+    channels_last for convolutions; for elementwise operators and reductions `torch.compile`, which fuses them; for
+    a model that serves, quantization.
+
+    Known problems: an operator that must be computed is named as well as one that needn't be.
     """
     if trace.has_gpu or len(trace.links.launches):
         return
@@ -63,60 +63,61 @@ def cpu_hotspot(
         return
     names, which = np.unique(trace.events.name[rows], return_inverse=True)
     spent = np.bincount(which, own.astype(np.float64))
-    spent[trace.events.names_matching(COPIES + "|" + WRAPPERS)[names]] = 0
+    first = rows[np.unique(which, return_index=True)[1]]
+    spent[trace.events.are(COPY | WRAPPER, first)] = 0
     best = int(spent.argmax())
     if spent[best] < share * total or spent[best] < of_window * length:
         return
     same, times = rows[which == best], own[which == best]
     name = trace.events.texts[int(names[best])]
-    heavy = bool(trace.events.names_matching(HEAVY)[names[best]])
+    heavy = bool(trace.events.are(HEAVY, same[:1])[0])
     if not heavy and spent[best] < short_us * 1000 * len(same):  # the calls cost, not what they do
         return
     if len(same) < often and spent[best] < once_us * 1000:
         return
-    part, whole = spent[best] / total, min(spent[best] / length, 1.0)
+    part, whole = spent[best] / total, min(spent[best] / length, 1.0)  # threads may work at the same time
+    fix, known = _hotspot_fix(trace, name, same, times, heavy=heavy)
     yield Finding(
         title=f"{shortened(name)} takes {percent(part)} of the operators' time on the CPU, {percent(whole)} of all "
         "time",
-        severity="info" if heavy else severity_of(whole),
+        severity="info" if heavy else "medium" if known else "low",
         confidence="high",
-        time_us=min(float(spent[best]) / 1000, trace.window.us),
+        time_us=whole * trace.window.us,
         window=trace.window,
         evidence=by_shape(trace, same, times),
         cause="Heavy arithmetic, which is what the program is for."
         if heavy
         else "Not heavy arithmetic, but memory traffic or a serial algorithm.",
-        fix=_hotspot_fix(trace, name, same, times, heavy=heavy),
+        fix=fix,
         linked=True,
     )
 
 
-def _hotspot_fix(trace: Trace, name: str, rows: Int32, times: Int64, *, heavy: bool) -> str:
-    types = {trace.events.text("Input type", int(row)) or "" for row in rows[:20]}
-    advice = []
+def _hotspot_fix(trace: Trace, name: str, rows: Int32, times: Int64, *, heavy: bool) -> tuple[str, bool]:
+    """What helps, and whether it is known to."""
+    types = {text for row in rows[:20] for text in dtypes(trace, int(row))}
+    advice, known = [], True
     if times[in_double(trace, rows)].sum() > 0.5 * times.sum():
         advice.append("compute in float32: inputs are float64, at half the speed or less")
     if heavy:
-        if "conv" in name:
+        if kin(name) == "convolution":
             advice.append("the channels_last memory format for model and input")
-        if name.startswith("aten::") and not any(
-            "bfloat16" in text.lower() or "half" in text.lower() for text in types
-        ):
+        if not types & {"bfloat16", "float16"}:
             advice.append("torch.autocast('cpu', torch.bfloat16) on processors with AVX-512 BF16 or AMX")
         advice.append("torch.set_num_threads at the number of physical cores")
-    elif name in ("aten::cat", "aten::stack"):
+        advice.append("quantization, where a model only serves")
+    elif trace.events.are(CONCATENATE, rows[:1])[0]:
         often = len(rows) >= 10 * max(len(trace.steps_found), 1)
         advice.append(
             "write the pieces into one tensor made beforehand"
             + (", or collect them in a list and join them once" if often else "")
         )
-    else:
-        compiled = len(trace.events.find(r"Torch-Compiled Region", Kind.OPERATOR, Kind.ANNOTATION)) > 0
-        advice.append(
-            "write results in place or into given outputs"
-            if compiled
-            else "torch.compile to fuse it with its neighbours"
-        )
+    elif trace.events.are(MAGNITUDE, rows[:1])[0] and types & {"complex64", "complex128"}:
+        advice.append("x.real.square() + x.imag.square() where the square of the magnitude will do: it needs no root")
+    elif not advice:
+        known = False
         advice.append("look at the shapes: broadcast or strided inputs read memory badly")
+        if not trace.events.any_of(REGION):
+            advice.append("torch.compile where its neighbours are elementwise too and can be computed with it")
     text = "; ".join(advice)
-    return (text if text.startswith("torch.") else text[0].upper() + text[1:]) + "."
+    return (text if text.startswith("torch.") else text[0].upper() + text[1:]) + ".", known

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from typing import Final
-
 import numpy as np
 
 from torchfx.profiler.rules.evidence import evidence
@@ -15,12 +12,7 @@ from torchfx.profiler.trace.meaning.communication import EXCHANGE
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["COPIES", "by_shape", "own_time"]
-
-_NOTHING: Final = re.compile(r"(,\s*\[\])+\]$")
-"""What follows the last tensor in a list of shapes: arguments without one."""
-
-COPIES: Final = r"aten::(copy_|_to_copy|to|contiguous|clone|_copy_from|_copy_from_and_resize|resolve_(conj|neg))$"
+__all__ = ["by_shape", "own_time"]
 
 
 def own_time(trace: Trace) -> tuple[Int32, Int64]:
@@ -44,6 +36,7 @@ def by_shape(trace: Trace, rows: Int32, times: Int64) -> tuple[Evidence, ...]:
     for i in np.argsort(-total, kind="stable")[:3].tolist():
         same = which == i
         text = trace.events.texts[int(distinct[i])] if distinct[i] >= 0 else "unknown"
-        text = _NOTHING.sub("]", text)
+        while text.endswith(",[]]") or text.endswith(", []]"):  # arguments without a tensor
+            text = text[: text.rindex(",")] + "]"
         found += evidence(trace, rows[same], times=times[same], limit=2, note=f"inputs {text[:80]}")
     return tuple(sorted(found, key=lambda item: -(item.time_us or 0.0))[:5])

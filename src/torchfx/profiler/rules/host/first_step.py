@@ -7,13 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.finding import Evidence, Finding
+from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.finding import SEVERITIES, Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.contrast import longer_in, operators_in, unhurried
 from torchfx.profiler.trace.derived.occupation import batch_waits, compiling
 from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.meaning.annotations import DATALOADER, OPTIMIZER
 from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.overhead import BUFFERS, CODE_LOADING
+from torchfx.profiler.trace.meaning.runtime import ALLOCATION, COPY_CALL, MODULE_LOADING, WAIT_FOR_DEVICE
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.steps import Step
 from torchfx.profiler.trace.model.trace import Trace
@@ -43,7 +46,10 @@ def first_step_cold(
     distorts averages over few steps.
 
     Fix: three rounds of warm-up before measuring, or `schedule(wait=1, warmup=1, active=...)`; leave the first step
-    out.
+    out. Rules about the usual step leave a first one that is three times as long as the others out by themselves.
+
+    Known problems: a program whose first step really is larger (a longer first batch, an epoch's start) looks the same.
+    With two recorded steps the other one is the only measure.
     """
     cold = _cold_step(trace, ratio, apart, least_us)
     if cold is not None:
@@ -104,7 +110,7 @@ def _finding(trace: Trace, cold: Cold, late: tuple[Evidence, ...]) -> Finding:
     fewer = "" if cold.alike else " The other steps call far fewer operators, so their times are no measure."
     return Finding(
         title=f"The first step takes {first}, {others}",
-        severity="low",
+        severity=min(severity_of(cold.excess / 1000 / trace.window.us), "medium", key=SEVERITIES.index),
         confidence="low" if not cold.alike else "high" if cold.own >= 3 * cold.rest else "medium",
         time_us=min(cold.excess / 1000, trace.window.us),
         window=trace.window,
@@ -124,11 +130,10 @@ def _late_beginnings(trace: Trace, ratio: float, least_us: float) -> list[Eviden
     found: list[Evidence] = []
     if not len(operators):
         return found
+    notes = notes[~events.are(DATALOADER | OPTIMIZER, notes)]
     names, counts = np.unique(events.name[notes], return_counts=True)
     for name in names[counts >= 3].tolist():
         same = notes[events.name[notes] == name]
-        if events.named(int(same[0])).startswith(("enumerate(", "Optimizer.")):
-            continue
         lane = operators[events.lane[operators] == events.lane[same[0]]]
         if not len(lane):
             continue
@@ -144,13 +149,27 @@ def _late_beginnings(trace: Trace, ratio: float, least_us: float) -> list[Eviden
     return sorted(found, key=lambda item: -(item.time_us or 0.0))
 
 
+def _long_calls(trace: Trace) -> Int32:
+    """Calls of the runtime that take a millisecond or more and don't wait for the device."""
+    calls = trace.events.rows(Kind.RUNTIME)
+    calls = calls[trace.events.dur[calls] >= 1_000_000]
+    return calls[~trace.events.are(WAIT_FOR_DEVICE | COPY_CALL, calls)]
+
+
+def _first_calls(trace: Trace, step: Step) -> str:
+    """The runtime's longest calls of a step, such as "cudaFuncGetAttributes 995 ms"; "" where there are none."""
+    events, rows = trace.events, _long_calls(trace)
+    rows = rows[(events.ts[rows] >= step.start) & (events.ts[rows] < step.end)]
+    names, which = np.unique(events.name[rows], return_inverse=True)
+    spent = np.bincount(which, events.dur[rows].astype(np.float64), minlength=len(names))
+    best = [i for i in np.argsort(-spent).tolist() if spent[i] * 10 >= spent.sum()][:3]
+    return ", ".join(f"{events.texts[int(names[i])]} {duration_ns(spent[i])}" for i in best)
+
+
 def _set_up(trace: Trace, step: Step) -> int:
     """How long a step spends on set-up: launches of a millisecond, allocation, loading, compilation."""
     events = trace.events
-    calls = events.rows(Kind.RUNTIME)
-    long_ = calls[events.dur[calls] >= 1_000_000]
-    long_ = long_[events.names_matching(r"(?i).*(synchronize|memcpy)")[events.name[long_]] == 0]
-    rows = np.concatenate((long_, events.rows(Kind.OVERHEAD)))
+    rows = np.concatenate((_long_calls(trace), events.rows(Kind.OVERHEAD)))
     times = Intervals.union(events.ts[rows], events.end[rows]) | trace.derived(compiling)
     return times.clip(step.start, step.end).total
 
@@ -165,11 +184,16 @@ def _why_cold(trace: Trace, step: Step) -> str:
     excess = max(step.duration, 1)
     reasons = {
         "torch.compile compiles in it": trace.derived(compiling).clip(step.start, step.end).total,
-        "memory is allocated in it": within(events.find(r"(?i)(cuda|hip)(Malloc|HostAlloc)", Kind.RUNTIME)),
-        "kernels' code is loaded in it": within(events.rows(Kind.OVERHEAD)),
+        "memory is allocated in it": within(events.of(ALLOCATION)),
+        "kernels' code is loaded in it": within(events.of(CODE_LOADING | MODULE_LOADING)),
+        "the profiler gets its buffers in it": within(events.of(BUFFERS)),
         "the first batch has to be waited for": trace.derived(batch_waits).clip(step.start, step.end).total,
     }
     seen = [text for text, time in reasons.items() if time > 0.2 * excess]
+    calls = _first_calls(trace, step)
     if seen:
-        return f"{' and '.join(seen).capitalize()}; that happens once."
+        first = " and ".join(seen)
+        return f"{first[0].upper()}{first[1:]}; that happens once.{f' Longest calls: {calls}.' if calls else ''}"
+    if calls:
+        return f"Calls that take so long only the first time: {calls}."
     return "Set-up that happens once: workspaces, library heuristics, loading of kernels, caches."

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 import numpy as np
 
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
-from torchfx.profiler.rules.host.slicing import slicing_loops
-from torchfx.profiler.rules.host.views import VIEWS
+from torchfx.profiler.rules.host.tensor_loops import tensor_loops
+from torchfx.profiler.rules.host.tensor_texts import tensor_texts
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import idle_time
-from torchfx.profiler.trace.derived.occupation import batch_waits, compiling, outer_operators
+from torchfx.profiler.trace.derived.occupation import otherwise_engaged, outer_operators
+from torchfx.profiler.trace.derived.steady import steady_window
 from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.annotations import OPTIMIZER
+from torchfx.profiler.trace.meaning.audio import TORCHFX_OPERATOR
+from torchfx.profiler.trace.meaning.operators import BACKWARD, LOCAL_SCALAR, NUMBER_READ, VIEW
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns, percent, shortened
 
 __all__ = ["dispatch_flood"]
-
-OUTSIDE: Final = r"Optimizer\."
-"""Annotations whose loops other rules speak about."""
 
 
 @rule(
@@ -32,55 +31,61 @@ OUTSIDE: Final = r"Optimizer\."
     source="1000 calls as in TraceLens; `# Calls` of the profiler's table",
 )
 def dispatch_flood(
-    trace: Trace, *, per_step: int = 100, short_us: float = 20.0, share: float = 0.1
+    trace: Trace, *, per_step: int = 100, short_us: float = 20.0, share: float = 0.1, least: float = 0.01
 ) -> Iterator[Finding]:
     """One operator is called again and again for little work each time.
 
     Sees: an operator called 100 times per step or more (1000 times where there are no steps) by the program itself, not
     from within another operator, each call taking less than 20 us on average. On a GPU counts the time it keeps the
-    device waiting, on a CPU all of it: 10% of the window or more. Optimizers, compilation, the making of batches
-    and loops over a tensor (tensor-for-loop) are left out.
+    device waiting, on a CPU all of it: 10% of the window or more; below that it is mentioned, from 1%. Optimizers,
+    compilation, the making of batches, texts made of tensors, loops over a tensor (tensor-for-loop) and the nodes of
+    the backward pass, which follow the forward pass, are left out.
 
     Costs: every call pays Python, dispatch and launch, mostly 5 to 20 us, however little it computes.
 
     Fix: one call for all items: a batch dimension, `torch.stack`, `vmap`, `torch._foreach_*`; one fused native call
     instead of one per section or file; or `torch.compile`.
+
+    Known problems: calls that autograd makes in the backward pass aren't counted, though a loop in the forward pass
+    brings as many.
     """
     rows = _own_calls(trace)
     if not len(rows):
         return
-    events, length = trace.events, trace.window.end - trace.window.start
+    events, window = trace.events, trace.derived(steady_window)
     steps = len(trace.steps_found)
     names, which, counts = np.unique(events.name[rows], return_inverse=True, return_counts=True)
-    least = per_step * steps if steps else 1000
+    enough = per_step * steps if steps else 1000
     spent = np.bincount(which, events.dur[rows].astype(np.float64))
-    views = events.names_matching(VIEWS + r"|aten::(item|is_nonzero|_local_scalar_dense)$")[names]
-    often = np.flatnonzero((counts >= max(least, per_step)) & (spent < short_us * 1000 * counts) & ~views)
+    often = np.flatnonzero((counts >= max(enough, per_step)) & (spent < short_us * 1000 * counts))
     same = np.isin(which, often)
-    cost = _cost(trace, rows[same])
-    total = min(int(cost.sum()), length)
-    if not len(often) or total < share * length:
+    lost = _cost(trace, rows[same])
+    cost = lost.overlap(*_reach(trace, rows[same]))
+    lost = lost.clip(window.start, window.end)
+    part = window.share(lost)
+    if not len(often) or part < least:
         return
     best = int(often[spent[often].argmax()])
     name, count = events.texts[int(names[best])], int(counts[best])
+    best_row = int(rows[np.argmax(which == best)])
     others = f" and {len(often) - 1} other" + ("s" if len(often) > 2 else "") if len(often) > 1 else ""
     rate = f"{count / steps:,.0f} x per step" if steps else f"{count:,} x"
     waiting = "the device waits" if trace.has_gpu else "that takes"
-    each, part = duration_ns(spent[best] / count), total / length
+    each = duration_ns(spent[best] / count)
     yield Finding(
         title=f"{shortened(name, 30)}{others}: called {rate} for {each} each; {waiting} {percent(part)} of the time",
-        severity=severity_of(part),
+        severity=severity_of(part) if part >= share else "info",
         confidence="medium",
-        time_us=total / 1000,
-        window=trace.window,
+        time_us=lost.total / 1000,
+        window=window,
         evidence=evidence(trace, rows[same], times=cost),
         cause="The program calls it in a loop, over items, channels, sections or layers, not once for all.",
-        fix=_flood_fix(name),
+        fix=_flood_fix(trace, best_row),
     )
 
 
-def _flood_fix(name: str) -> str:
-    if name.startswith("torchfx_ext::"):
+def _flood_fix(trace: Trace, row: int) -> str:
+    if trace.events.are(TORCHFX_OPERATOR, [row])[0]:
         return "Join the filters into one chain (a | b | c) before applying it: a fused chain is one native call."
     return (
         "Put the items into one tensor with a batch dimension and call it once; torch.vmap or torch._foreach_* do so "
@@ -90,22 +95,27 @@ def _flood_fix(name: str) -> str:
 
 def _own_calls(trace: Trace) -> Int32:
     """Operators the program itself calls, in steps, outside of optimizers."""
-    rows = trace.derived(outer_operators)
-    rows = rows[trace.in_steps(rows)]
-    notes = trace.events.find(OUTSIDE, Kind.ANNOTATION)
-    left_out = Intervals.union(trace.events.ts[notes], trace.events.end[notes])
-    left_out = left_out | trace.derived(compiling) | trace.derived(batch_waits) | trace.derived(slicing_loops).spans
-    found: Int32 = rows[left_out.overlap(trace.events.ts[rows], trace.events.end[rows]) == 0]
+    events, rows = trace.events, trace.derived(outer_operators)
+    rows = rows[trace.in_steps(rows) & ~events.are(BACKWARD | VIEW | NUMBER_READ | LOCAL_SCALAR, rows)]
+    notes = events.of(OPTIMIZER)
+    left_out = Intervals.union(events.ts[notes], events.end[notes]) | trace.derived(otherwise_engaged)
+    left_out = left_out | trace.derived(tensor_loops).spans | trace.derived(tensor_texts).spans
+    found: Int32 = rows[left_out.overlap(events.ts[rows], events.end[rows]) == 0]
     return found
 
 
-def _cost(trace: Trace, rows: Int32) -> Int64:
-    """What these calls cost, nanoseconds each: their duration, or with a GPU the device's idle time until they end."""
+def _cost(trace: Trace, rows: Int32) -> Intervals:
+    """What these calls cost: their durations, or with a GPU the device's idle time until they end."""
+    taken = Intervals.union(*_reach(trace, rows))
+    return taken & trace.derived(idle_time) if trace.has_gpu else taken
+
+
+def _reach(trace: Trace, rows: Int32) -> tuple[Int64, Int64]:
+    """From where to where each call is answerable for what happens."""
     start, end = trace.events.ts[rows], trace.events.end[rows]
     if not trace.has_gpu:
-        found: Int64 = end - start
-        return found
+        return start, end
     # From the end of the call before to the end of this one: what Python does between them belongs to the loop.
     before = np.concatenate((start[:1], end[:-1]))
     near = (start - before >= 0) & (start - before < 50_000)
-    return trace.derived(idle_time).overlap(np.where(near, before, start), end)
+    return np.where(near, before, start), end

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.rules.evidence import evidence
+from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.host.tensor_loops import tensor_loops
+from torchfx.profiler.rules.host.tensor_texts import tensor_texts
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.steady import steady_window
 from torchfx.profiler.trace.derived.waits import host_waits
 from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.operators import LOCAL_SCALAR, NUMBER_READ
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
+from torchfx.profiler.wording import percent
 
 __all__ = ["item_per_step"]
-
-ITEM: Final = r"aten::(item|is_nonzero|equal)$"
-
-BARE_ITEM: Final = r"aten::_local_scalar_dense$"
 
 
 @rule(
@@ -29,25 +28,32 @@ BARE_ITEM: Final = r"aten::_local_scalar_dense$"
     "item-per-step",
     source="aten::item as a habit of training loops; more than one per step",
 )
-def item_per_step(trace: Trace, *, per_step: float = 1.0, on_cpu: float = 100.0) -> Iterator[Finding]:
+def item_per_step(
+    trace: Trace, *, per_step: float = 1.0, on_cpu: float = 100.0, loop: float = 0.05
+) -> Iterator[Finding]:
     """Python reads numbers out of tensors in every step.
 
-    Sees: more than one `aten::item` (or `is_nonzero`, `_local_scalar_dense`) per step within which the host waits for
-    the device. Reading a tensor that lies on the CPU is cheap; it is mentioned from 100 per step on.
+    Sees: more than one `aten::item` (or `is_nonzero`, `equal`) per step within which the host waits for the device.
+    Reading a tensor that lies on the CPU is cheap; it is mentioned from 100 per step on, and where a loop that reads
+    number after number takes 5% of the window.
 
     Costs: each makes the host wait until the device has finished everything before it. How much of that leaves the
-    device idle is what explicit-sync reports.
+    device idle is what explicit-sync reports. On the CPU: Python and an operator or two for every single number.
 
     Fix: add up on the device (`total += loss.detach()`) and read every N steps; several numbers in one
     `torch.stack(...).tolist()`.
+
+    Known problems: what Python does with the numbers isn't recorded, so the loop's time counts as a whole.
     """
     # Where nothing is known of rounds, the whole trace stands for 20 of them.
     steps, per = (len(trace.steps_found), " per step") if trace.steps_found else (20, "")
     shown = steps if per else 1
-    rows = trace.events.find(ITEM, Kind.OPERATOR)
+    rows = trace.events.of(NUMBER_READ)
     if not len(rows):  # each item() has one inside; both would count twice where times are whole microseconds
-        rows = trace.events.find(BARE_ITEM, Kind.OPERATOR)
+        rows = trace.events.of(LOCAL_SCALAR)
     rows = rows[trace.in_steps(rows)]
+    texts = trace.derived(tensor_texts).spans
+    rows = rows[texts.overlap(trace.events.ts[rows], trace.events.end[rows]) == 0]
     waiting, waits = _waiting(trace, rows)
     free = np.setdiff1d(_outermost(trace, rows), waiting)
     if len(waiting) > per_step * steps:
@@ -68,13 +74,30 @@ def item_per_step(trace: Trace, *, per_step: float = 1.0, on_cpu: float = 100.0)
             fix="Add up on the device and read every N steps, several numbers with one .tolist().",
             linked=True,
         )
-    if len(free) > on_cpu * steps:
-        spent = int(trace.events.dur[free].sum())
+    loops, window = trace.derived(tensor_loops), trace.derived(steady_window)
+    spent = loops.within(trace, reads=True).clip(window.start, window.end)
+    part = window.share(spent)
+    if len(free) and part >= loop:
+        rounds = int(loops.rounds[loops.reads].sum())
+        yield Finding(
+            title=f"A loop reads {rounds / shown:,.0f} single numbers{per} out of tensors, {percent(part)} of the time",
+            severity=severity_of(part),
+            confidence="high",
+            time_us=spent.total / 1000,
+            window=window,
+            evidence=evidence(trace, free),
+            cause="Python goes over a tensor's elements one by one; each is read by operators of its own.",
+            fix="Read all values at once with .tolist(), or compute on whole tensors (comparisons, torch.where, "
+            "torch.bincount).",
+            linked=True,
+        )
+    elif len(free) > on_cpu * steps:
+        taken = Intervals.union(trace.events.ts[free], trace.events.end[free])
         yield Finding(
             title=f"{len(free) / shown:,.0f} numbers{per} are read out of tensors on the CPU, without waiting",
             severity="info",
             confidence="high",
-            time_us=min(spent / 1000, trace.window.us),
+            time_us=taken.clip(trace.window.start, trace.window.end).total / 1000,
             window=trace.window,
             evidence=evidence(trace, free),
             cause="Python goes over values one by one; each costs about as much as a small operator.",

@@ -8,13 +8,13 @@ import numpy as np
 
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
-from torchfx.profiler.rules.host.pace import settled
 from torchfx.profiler.rules.host.queue import FULL
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.gaps import device_window
 from torchfx.profiler.trace.derived.idle import idle_time
 from torchfx.profiler.trace.derived.launching import kernel_launches, launch_queues
-from torchfx.profiler.trace.derived.occupation import compiling
+from torchfx.profiler.trace.derived.occupation import otherwise_engaged
+from torchfx.profiler.trace.derived.steady import steady_device_window
+from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns
 
@@ -31,25 +31,30 @@ def launch_outliers(trace: Trace, *, long_us: float = 50.0, share: float = 0.01)
     """Some launches take unusually long, and the device waits for them.
 
     Sees: launching calls of more than 50 us, and the time during them in which no device has work: 1% of the window or
-    more. Calls into a full queue wait by design and are not counted, nor are launches of graphs, compilation and a
-    cold first step.
+    more. Calls into a full queue wait by design and are not counted, nor are launches of graphs, their capture,
+    compilation and a cold first step.
 
     Costs: the device's time during these calls.
 
     Fix: warm up with the same shapes, so that kernels are loaded and memory is there; leave the process enough cores;
     look for other threads that hold Python's lock.
+
+    Known problems: a thread that the operating system takes off its processor in such a call looks the same as a slow
+    call.
     """
     events = trace.events
+    window = trace.derived(steady_device_window)
     rows = trace.derived(kernel_launches)
     rows = rows[~np.isin(rows, trace.links.graph_launches)]  # those take as long as they have nodes
-    rows = rows[(events.dur[rows] > long_us * 1000) & trace.in_steps(rows) & (events.ts[rows] >= settled(trace))]
+    rows = rows[(events.dur[rows] > long_us * 1000) & trace.in_steps(rows) & (events.ts[rows] >= window.start)]
     full = [queue.launches[queue.depth >= FULL] for queue in trace.derived(launch_queues)]
     rows = rows[~np.isin(rows, np.concatenate(full))] if full else rows
-    lost = (trace.derived(idle_time) - trace.derived(compiling)).overlap(events.ts[rows], events.end[rows])
+    idle = trace.derived(idle_time) - trace.derived(otherwise_engaged)
+    lost = idle.overlap(events.ts[rows], events.end[rows])
     rows, lost = rows[lost > 0], lost[lost > 0]
-    total, window = int(lost.sum()), device_window(trace)
-    length = window.end - window.start
-    if not len(rows) or total < share * length:
+    waited = (idle & Intervals.union(events.ts[rows], events.end[rows])).clip(window.start, window.end)
+    part = window.share(waited)
+    if not len(rows) or part < share:
         return
     kernels = trace.links.put_by(rows)
     first = _first_uses(trace, rows)
@@ -62,9 +67,9 @@ def launch_outliers(trace: Trace, *, long_us: float = 50.0, share: float = 0.01)
         fix = "Check that the process has free cores (taskset, cgroup limits) and what its other threads do meanwhile."
     yield Finding(
         title=f"{_launches(len(rows))} more than {long_us:.0f} us, up to {duration_ns(events.dur[rows].max())}",
-        severity="low" if once else severity_of(total / length),
+        severity="low" if once else severity_of(part),
         confidence="medium",
-        time_us=min(total / 1000, window.us),
+        time_us=waited.total / 1000,
         window=window,
         evidence=(*evidence(trace, rows, times=lost, limit=3), *evidence(trace, kernels, limit=2, note="launched so")),
         cause=cause,

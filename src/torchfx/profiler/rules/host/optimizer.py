@@ -12,18 +12,16 @@ from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import idle_time
 from torchfx.profiler.trace.derived.launching import kernel_launches
+from torchfx.profiler.trace.derived.occupation import outer_operators
 from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.meaning.annotations import OPTIMIZER_STEP, WITHOUT_FOREACH, ZERO_GRAD
+from torchfx.profiler.trace.meaning.frames import SINGLE_TENSOR_UPDATE
 from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.operators import FOREACH_OR_FUSED, UPDATE, ZERO_FILL
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["optimizer_for_loop", "zero_grad_memset"]
-
-MULTI = r"(?i).*(multi_tensor_apply|_foreach|fused_?(adam|sgd|adagrad|lamb|optim)|_fused_|CompiledFxGraph|triton)"
-
-
-ALONE: Final = r"Optimizer\.step#(LBFGS|SparseAdam)\."
-"""Optimizers of PyTorch that have neither a fused nor a foreach implementation."""
 
 FUSED: Final = frozenset({"Adam", "AdamW", "SGD"})
 FOREACH: Final = frozenset({"Adadelta", "Adafactor", "Adagrad", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"})
@@ -43,32 +41,36 @@ def optimizer_for_loop(
     Costs: several launches per parameter, where one for all of them does the same.
 
     Fix: `foreach=True` or `fused=True` when making the optimizer.
+
+    Known problems: an optimizer of the program's own that calls such operators looks the same, and has no such
+    arguments; the advice then is to write its step with `torch._foreach_*`.
     """
     events = trace.events
-    rows = events.find(r"Optimizer\.step#", Kind.ANNOTATION)
-    rows = rows[trace.in_steps(rows) & ~events.names_matching(ALONE)[events.name[rows]]]
+    rows = trace.calls.outermost_of_name(events.of(OPTIMIZER_STEP))  # a scheduler's wrapper announces it once more
+    rows = rows[trace.in_steps(rows) & ~events.are(WITHOUT_FOREACH, rows)]
     if not len(rows):
         return
     spans = Intervals.union(events.ts[rows], events.end[rows])
-    operators = events.rows(Kind.OPERATOR)
+    operators = trace.derived(outer_operators)  # what an operator calls itself is a part of it
     inside = operators[spans.overlap(events.ts[operators], events.end[operators]) > 0]
-    frames = events.find(r".*\b_single_tensor_\w+", Kind.PYTHON)
+    frames = events.of(SINGLE_TENSOR_UPDATE)
     calls = trace.derived(kernel_launches)
     calls = calls[spans.overlap(events.ts[calls], events.end[calls]) > 0]
     work = trace.links.put_by(calls)
-    several = events.names_matching(MULTI)
-    if several[events.name[inside]].any() or several[events.name[work]].any():
+    every = events.of(FOREACH_OR_FUSED)
+    if spans.overlap(events.ts[every], events.end[every]).any() or events.are(FOREACH_OR_FUSED, work).any():
         return
     on_device = len(work) > 0
     least = launches // 3 if len(frames) else launches
     many = len(calls) >= least * len(rows) and on_device and float(np.median(events.dur[work])) < 20_000
-    single = events.names_matching(r"aten::(addcdiv_|addcmul_|lerp_|mul_|add_|sqrt|div_|sub_)$")[events.name[inside]]
+    single = events.are(UPDATE, inside)
     loop = (len(frames) > 0 or bool(single.any())) and (not on_device or many)
     if not many and not (loop and len(inside) >= least * len(rows)):
         return
-    length = trace.window.end - trace.window.start
-    spent = _on_device(trace, rows, calls) if on_device else spans.clip(trace.window.start, trace.window.end)
-    if spent.total < (share if on_device else cpu_share) * length:
+    window = trace.window
+    spent = _on_device(trace, rows, calls) if on_device else spans.clip(window.start, window.end)
+    part = window.share(spent)
+    if part < (share if on_device else cpu_share):
         return
     longest = events.texts[int(np.bincount(events.name[rows], weights=events.dur[rows]).argmax())]
     name = longest.partition("#")[2].partition(".")[0] or "The optimizer"
@@ -76,7 +78,7 @@ def optimizer_for_loop(
     per_step = len(calls) / len(rows) if on_device else len(inside) / len(rows)
     yield Finding(
         title=f"{name} goes through its parameters one by one: {per_step:,.0f} {calls_} per step",
-        severity=severity_of(spent.total / length),
+        severity=severity_of(part),
         confidence="high" if loop else "medium",
         time_us=spent.total / 1000,
         window=trace.window,
@@ -119,14 +121,17 @@ def zero_grad_memset(trace: Trace, *, per_step: int = 1) -> Iterator[Finding]:
     Costs: one write of every gradient, and in the backward pass an addition to zero where a plain write would do.
 
     Fix: `optimizer.zero_grad(set_to_none=True)`, the default since PyTorch 2.0.
+
+    Known problems: where gradients are views of one buffer, as DDP keeps them, they must be zeroed and cannot be
+    dropped.
     """
     events = trace.events
-    notes = events.find(r"Optimizer\.zero_grad#", Kind.ANNOTATION)
+    notes = events.of(ZERO_GRAD)
     notes = notes[trace.in_steps(notes)]
     if not len(notes):
         return
     spans = Intervals.union(events.ts[notes], events.end[notes])
-    rows = events.find(r"aten::(zero_|_foreach_zero_)$", Kind.OPERATOR)
+    rows = events.of(ZERO_FILL)
     rows = rows[spans.overlap(events.ts[rows], events.end[rows]) > 0]
     if not len(rows) or len(rows) < per_step * len(notes):
         return
@@ -135,13 +140,12 @@ def zero_grad_memset(trace: Trace, *, per_step: int = 1) -> Iterator[Finding]:
     work = trace.links.put_by(calls)
     busy = Intervals.union(events.ts[work], events.end[work])
     spent = (busy | (spans & trace.derived(idle_time))) if trace.has_gpu else spans
-    total = spent.clip(trace.window.start, trace.window.end).total
-    length = trace.window.end - trace.window.start
+    spent = spent.clip(trace.window.start, trace.window.end)
     yield Finding(
         title=f"zero_grad writes zeros: {len(rows) / len(notes):,.0f} fills per step",
-        severity=severity_of(total / length) if length else "low",
+        severity=severity_of(trace.window.share(spent)),
         confidence="high",
-        time_us=total / 1000,
+        time_us=spent.total / 1000,
         window=trace.window,
         evidence=evidence(trace, rows, limit=3),
         cause="set_to_none=False: the gradients are kept and filled with zeros.",

@@ -8,12 +8,17 @@ import numpy as np
 
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
-from torchfx.profiler.rules.host.returning import Returning, returning
+from torchfx.profiler.rules.host.python_lines import python_lines
+from torchfx.profiler.rules.host.recurring_stretches import Recurring, recurring
+from torchfx.profiler.rules.host.tensor_loops import tensor_loops
+from torchfx.profiler.rules.host.tensor_texts import tensor_texts
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.exchanging import idle_exchanging
 from torchfx.profiler.trace.derived.idle import idle_time
-from torchfx.profiler.trace.derived.occupation import batch_waits, compiling, host_during, outer_operators
+from torchfx.profiler.trace.derived.occupation import collections, host_during, otherwise_engaged, outer_operators
+from torchfx.profiler.trace.derived.steady import Typical, steady_window, typical
 from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.meaning.compiler import COMPILED_CODE, REGION
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
@@ -34,14 +39,18 @@ def python_bound(trace: Trace, *, share: float = 0.4, operators: int = 50, long_
     Sees: on the loop's thread, the gaps between one operator or call and the next, each shorter than 500 us: 40% of
     the window or more, over 50 operators at least. With a GPU only what lies in the device's idle time. Longer ones are
     between-steps-gap's where there are steps; where there are none, those count too that come back three times between
-    the same operators, and the others, such as set-up, are no part of the window. Waits for batches and compilation
-    don't count, nor do the shorter gaps of traces with Python stacks, whose recording takes time just there.
+    the same operators, and the others, such as set-up, are no part of the window. Waits for batches, compilation,
+    compiled code, captures of graphs, garbage collection and loops with a rule of their own (B17, B26) don't count, nor
+    do the shorter gaps of traces with Python stacks, whose recording takes time just there.
 
     Costs: the interpreter, the model's Python code, and argument parsing, which run between operators; in long
     stretches the program's own computing, reading and writing.
 
     Fix: `torch.compile` replaces the Python of a model by one call; else fewer and larger operators, and less work per
-    item in Python.
+    item in Python. Not for Python that logs, reads files or prepares data: that goes off the loop.
+
+    Known problems: recording lengthens each of these gaps by a microsecond or two. What runs between the operators is
+    known with Python stacks only.
     """
     outer = trace.derived(outer_operators)
     outer = outer[(trace.events.lane[outer] == trace.main_lane) & trace.in_steps(outer)]
@@ -53,14 +62,21 @@ def python_bound(trace: Trace, *, share: float = 0.4, operators: int = 50, long_
     stretches = Intervals(between.starts[~is_short], between.ends[~is_short])
     if trace.steps_found:
         stretches = Intervals.union([], [])  # they are another rule's
-    back = returning(trace, stretches)
+    back = recurring(trace, stretches)
     long_, once = _lost(trace, back.times), stretches - back.times
     lost = long_ if trace.has_stacks else _lost(trace, short) | long_
-    total, length = lost.total, trace.window.end - trace.window.start - _lost(trace, once).total
-    if not total or total < share * length:
+    usual = typical(trace, lost, trace.derived(steady_window))
+    lost, whole = usual.when, usual.share
+    if len(once):  # set-up is no part of the window
+        length = trace.window.end - trace.window.start - _lost(trace, once).total
+        whole = lost.total / length if length > 0 else 0.0
+    if not len(lost) or whole < share:
         return
-    long_most = 2 * long_.total > total
-    yield _in_stretches(trace, lost, long_, once, back) if long_most else _in_between(trace, lost, outer)
+    long_ = long_ & lost
+    if 2 * long_.total > lost.total:
+        yield _in_stretches(trace, usual, whole, long_, once, back)
+    else:
+        yield _in_between(trace, usual, whole, outer)
 
 
 def _between(trace: Trace, outer: Int32) -> Intervals:
@@ -69,42 +85,45 @@ def _between(trace: Trace, outer: Int32) -> Intervals:
     calls = events.rows(Kind.RUNTIME)
     calls = calls[events.lane[calls] == trace.main_lane]
     others = events.rows(Kind.OPERATOR)  # other threads (backward): then the main one waits
-    rows = np.concatenate((outer, calls, others))
+    rows = np.concatenate((outer, calls, others, events.of(COMPILED_CODE)))
     return Intervals.union(events.ts[rows], events.end[rows]).gaps()
 
 
 def _lost(trace: Trace, gaps: Intervals) -> Intervals:
     """The part of gaps that nothing else explains."""
     lost = gaps.clip(trace.window.start, trace.window.end)
-    lost = lost - trace.derived(batch_waits) - trace.derived(compiling) - trace.derived(idle_exchanging)
+    lost = lost - trace.derived(otherwise_engaged) - trace.derived(collections) - trace.derived(idle_exchanging)
+    lost = lost - trace.derived(tensor_loops).spans - trace.derived(tensor_texts).spans
     return lost & trace.derived(idle_time) if trace.has_gpu else lost
 
 
-def _in_between(trace: Trace, lost: Intervals, outer: Int32) -> Finding:
+def _in_between(trace: Trace, usual: Typical, share: float, outer: Int32) -> Finding:
     """The finding where the operators follow each other slowly."""
-    total, length = lost.total, trace.window.end - trace.window.start
-    compiled = len(trace.events.find(r"Torch-Compiled Region", Kind.OPERATOR, Kind.ANNOTATION)) > 0
-    each = duration_ns(total / len(outer))
+    lost = usual.when
+    inside = outer[(trace.events.ts[outer] >= usual.window.start) & (trace.events.ts[outer] < usual.window.end)]
+    each = duration_ns(lost.total / max(len(inside), 1))
     return Finding(
-        title=f"{percent(total / length)} of the time passes in Python between operators, {each} before each",
-        severity=severity_of(total / length),
+        title=f"{percent(share)} of the time passes in Python between operators, {each} before each",
+        severity=severity_of(share),
         confidence="medium",
-        time_us=total / 1000,
-        window=trace.window,
+        time_us=lost.total / 1000,
+        window=usual.window,
         evidence=(
-            Evidence("between operators", len(lost), total / 1000, int(lost.starts[0]) / 1000),
+            *python_lines(trace, lost),
+            Evidence("between operators", len(lost), lost.total / 1000, int(lost.starts[0]) / 1000),
             *evidence(trace, outer, limit=3, note="operators called"),
         ),
         cause="The operators are short, and the interpreter needs as long to get from one to the next.",
         fix="Compile larger parts (torch.compile with fewer graph breaks), and give each operator more data."
-        if compiled
-        else "torch.compile replaces the model's Python by one call; larger batches make each operator worth its call.",
+        if trace.events.any_of(REGION)
+        else "Larger batches make each operator worth its call; torch.compile replaces a model's Python by one call.",
     )
 
 
-def _in_stretches(trace: Trace, lost: Intervals, long_: Intervals, once: Intervals, back: Returning) -> Finding:
+def _in_stretches(
+    trace: Trace, usual: Typical, share: float, long_: Intervals, once: Intervals, back: Recurring
+) -> Finding:
     """The finding where the program does something else for long, again and again; what it does `once` is told."""
-    total, length = lost.total, trace.window.end - trace.window.start
     longest = int(np.argmax(long_.lengths))
     rows, times = host_during(trace, int(long_.starts[longest]), int(long_.ends[longest]))
     frames = evidence(trace, rows, times=times, note="during the longest stretch") if trace.has_stacks else ()
@@ -115,13 +134,13 @@ def _in_stretches(trace: Trace, lost: Intervals, long_: Intervals, once: Interva
         else ""
     )
     return Finding(
-        title=f"{percent(total / length)} of the time passes in Python between operators, {len(long_)} times "
+        title=f"{percent(share)} of the time passes in Python between operators, {len(long_)} times "
         f"{duration_ns(float(np.median(long_.lengths)))} (median)",
-        severity=severity_of(total / length),
+        severity=severity_of(share),
         confidence="medium",
-        time_us=total / 1000,
-        window=trace.window,
-        evidence=(*frames, *back.evidence(trace, long_)),
+        time_us=usual.when.total / 1000,
+        window=usual.window,
+        evidence=(*python_lines(trace, long_), *frames, *back.evidence(trace, long_)),
         cause="In long stretches without operators Python computes, reads or writes files, or waits for threads of its "
         "own, whose operators are recorded with profile_all_threads only. They come back between the same operators, "
         "so they are hardly set-up." + alone,
@@ -131,6 +150,6 @@ def _in_stretches(trace: Trace, lost: Intervals, long_: Intervals, once: Interva
             else "See which code it is: put torch.profiler.record_function around its parts, or record Python stacks "
             "(torchfx profile --stacks). "
         )
-        + "Loops over single numbers become operators on whole tensors; what must stay Python goes to other processes "
-        "(the DataLoader's workers).",
+        + "Loops over single numbers become operators on whole tensors; what must stay Python goes to another process "
+        "or thread.",
     )

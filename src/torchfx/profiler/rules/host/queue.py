@@ -10,9 +10,10 @@ from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.gaps import Cause, device_window, idle_gaps
 from torchfx.profiler.trace.derived.launching import launch_queues
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.runtime import STREAM_WAIT
+from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import often, percent
+from torchfx.profiler.wording import duration_ns, often, percent
 
 __all__ = ["FULL", "queue_saturated", "stalled_queue"]
 
@@ -34,6 +35,8 @@ def queue_saturated(trace: Trace, *, depth: int = FULL) -> Iterator[Finding]:
     Costs: nothing. Launching calls then wait for a free place, so the host's time in them is waiting and not work.
 
     Fix: none; don't read the duration of launching calls as overhead. What limits is the device.
+
+    Known problems: the queue's size is a driver's choice; other drivers may have another one.
     """
     for queue in trace.derived(launch_queues):
         full = queue.depth >= depth
@@ -63,36 +66,51 @@ def queue_saturated(trace: Trace, *, depth: int = FULL) -> Iterator[Finding]:
 def stalled_queue(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
     """Work is queued, and the device doesn't begin it.
 
-    Sees: gaps of more than 5 us whose next work had been launched, and its call had returned, before the device ran
-    dry: 10% of the window or more.
+    Sees: idle time of the device after the call that launched its next work had returned: more than 5 us after other
+    work, more than 25 us where the device had none; 10% of the window or more. The host's part of such a gap, until the
+    call returned, isn't counted.
 
-    Costs: the gaps. The host isn't the reason, so making it faster gains nothing.
+    Costs: that time. The host isn't the reason, so making it faster gains nothing.
 
     Fix: look for what the work waits for: an event of another stream (`cudaStreamWaitEvent`), the legacy default
-    stream, another rank, another process on the same device.
+    stream, another rank, another process on the same device. Before the first recorded work of a stream it is often
+    work from before the recording, which no trace shows: synchronise once before recording.
+
+    Known problems: what a stream waits for isn't recorded, so the cause is inferred. Where the launch of the next work
+    is missing from the trace, nothing is counted.
     """
     gaps, window = trace.derived(idle_gaps), device_window(trace)
-    chosen = gaps.of(Cause.DEVICE)
-    total = int(gaps.lengths[chosen].sum())
-    length = window.end - window.start
-    if not length or total < share * length:
+    chosen = gaps.of(Cause.DEVICE) & (gaps.starts >= window.start) & (gaps.ends <= window.end)
+    stalls = Intervals(gaps.starts[chosen], gaps.ends[chosen])
+    part = window.share(stalls)
+    if not part or part < share:
         return
-    waits = trace.events.find(r"(?i)(cuda|hip|cu)StreamWaitEvent", Kind.RUNTIME)
-    several = len(trace.gpu.streams) > 1
-    cause = "The trace doesn't say what it waits for; other processes on the device can't be seen either."
-    if len(waits):
-        cause = f"Streams wait for events of others: {often(len(waits))} cudaStreamWaitEvent or its like."
-    elif several:
-        cause = "Several streams are in use, and the default stream waits for all others."
-    work, lengths = gaps.work[chosen], gaps.lengths[chosen]
+    work, lengths = gaps.work[chosen], stalls.lengths
+    waits = trace.events.of(STREAM_WAIT)
+    first = int(lengths[work == trace.links.work[0]].sum())
+    if first * 2 > stalls.total:
+        cause = (
+            f"{duration_ns(first)} of it pass between the launch of the first recorded work and its start: the device "
+            "may still run what was queued before the recording began, or the driver sets it up."
+        )
+        fix = "Call torch.cuda.synchronize() before recording begins, or record later: schedule(wait=1, warmup=1, ...)."
+    else:
+        cause = "The trace doesn't say what it waits for; other processes on the device can't be seen either."
+        if len(waits):
+            cause = f"Streams wait for events of others: {often(len(waits))} cudaStreamWaitEvent or its like."
+        elif len(trace.gpu.streams) > 1:
+            cause = "Several streams are in use, and the default stream waits for all others."
+        fix = (
+            "Order streams by as few events as possible, record them as early as possible, and keep work off the "
+            "default stream; check with nvidia-smi that no other process uses the device."
+        )
     yield Finding(
-        title=f"The device is idle {percent(total / length)} of the time although work is queued for it",
-        severity=severity_of(total / length),
+        title=f"The device is idle {percent(part)} of the time although its next work has been launched",
+        severity="info" if first * 2 > stalls.total else severity_of(part),
         confidence="medium",
-        time_us=min(total / 1000, window.us),
+        time_us=stalls.total / 1000,
         window=window,
         evidence=(*evidence(trace, work, times=lengths, note="idle time before it"), *evidence(trace, waits, limit=1)),
         cause=cause,
-        fix="Order streams by as few events as possible, record them as early as possible, and keep work off the "
-        "default stream; check with nvidia-smi that no other process uses the device.",
+        fix=fix,
     )

@@ -9,7 +9,7 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.host.bound import overhead_bound
-from torchfx.profiler.rules.host.pace import fewer_launches, launching
+from torchfx.profiler.rules.host.launch_gaps import fewer_launches, launching
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
@@ -34,6 +34,9 @@ def short_kernels(trace: Trace, *, share: float = 0.5, short_us: float = 10.0) -
 
     Fix: fuse or batch what these kernels do: `torch.compile` for chains of elementwise operators, `foreach` or `fused`
     for optimizers, one batched call instead of a loop; or replay them as a CUDA graph.
+
+    Known problems: kernels that nothing launched one by one (nodes of a graph) count as short too, where the rest of
+    the program is overhead-bound.
     """
     if not list(overhead_bound.check(trace)):
         return

@@ -10,41 +10,58 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.gaps import device_window
 from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.launching import graph_captures
+from torchfx.profiler.trace.derived.steady import steady_device_window
 from torchfx.profiler.trace.derived.waits import Waits, host_waits
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.annotations import STEP
+from torchfx.profiler.trace.meaning.frames import PRINTING
+from torchfx.profiler.trace.meaning.kinds import Kind, Meaning
+from torchfx.profiler.trace.meaning.operators import LOCAL_SCALAR, NUMBER_READ, SIZE_BY_VALUES, TRANSFER
+from torchfx.profiler.trace.meaning.runtime import COPY_CALL, EVENT_SYNCHRONIZE, WAIT_FOR_DEVICE
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
 __all__ = ["explicit_sync"]
 
-CAUSES: Final[dict[str, tuple[str, str, str]]] = {
+CAUSES: Final[dict[str, tuple[Meaning, str, str]]] = {
     "item": (
-        r"aten::(item|_local_scalar_dense|is_nonzero|equal|allclose)$",
+        NUMBER_READ | LOCAL_SCALAR,
         "Python reads a number from the device (.item(), float(), bool(), if tensor:) and waits until it is computed.",
         "Keep the number on the device (add to a tensor there) and read it every N steps; torch.where for an `if`.",
     ),
     "shape": (
-        r"aten::(nonzero|masked_select|unique|_unique2|unique_dim|unique_consecutive|repeat_interleave|bincount)"
-        r"|aten::(index|index_put_?|_index_put_impl_)$",
+        SIZE_BY_VALUES,
         "The size of the result depends on the values, so the host waits for the device to count them.",
         "Use operations whose size is known: torch.where, masked_fill or multiplication by the mask; "
         "pass output_size where the operator takes it.",
     ),
     "copy": (
-        r"aten::(_to_copy|to|copy_|cpu|_copy_from.*|cuda|pin_memory)$",
+        TRANSFER,
         "A copy between host and device that the host waits for.",
         "Copy with non_blocking=True from and to pinned memory, read results less often, or all at once.",
     ),
 }
-"""By what an operator around the wait is called: pattern, cause, fix."""
+"""By the operators around the wait: what they are, cause, fix."""
+
+CALLS: Final[dict[str, tuple[Meaning, str, str]]] = {
+    "copy": (COPY_CALL, *CAUSES["copy"][1:]),
+    "event": (
+        EVENT_SYNCHRONIZE,
+        "The host waits for an event of a stream.",
+        "Let the stream wait instead (stream.wait_event(event)), or ask event.query() and go on.",
+    ),
+    "synchronize": (
+        WAIT_FOR_DEVICE,
+        "The program calls {call}, such as by torch.cuda.synchronize(), in its loop.",
+        "Leave torch.cuda.synchronize() to measurements (torch.cuda.Event times without it); streams keep order.",
+    ),
+}
+"""The same by the waiting call, where no operator around it tells."""
 
 _ENOUGH: Final = 5000
 """So many of the heaviest waits are looked at."""
-
-PRINTING: Final = r".*(_tensor_str\.py|<built-in function print>|logging/__init__\.py)"
 
 
 @rule(
@@ -65,11 +82,15 @@ def explicit_sync(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
 
     Fix: keep values on the device and read them every N steps; copy with `non_blocking=True` and pinned memory; move
     logging and `torch.cuda.synchronize()` out of the loop.
+
+    Known problems: a wait that comes just before the loop's own end of work is charged although nothing could have been
+    launched earlier. Waits while a CUDA graph is captured aren't counted.
     """
     waits = trace.derived(host_waits)
-    window = device_window(trace)
-    length = window.end - window.start
-    if waits.stalls.total < share * length or not length:
+    window = trace.derived(steady_device_window)
+    counted = (trace.derived(idle_time) - trace.derived(graph_captures)).clip(window.start, window.end)
+    lost = window.share(waits.stalls & counted)
+    if not lost or lost < share:
         return
     groups: dict[tuple[str, str], list[int]] = {}
     heavy = np.argsort(-waits.idle, kind="stable")[:_ENOUGH]
@@ -78,45 +99,36 @@ def explicit_sync(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         groups.setdefault(_reason(trace, int(waits.rows[i])), []).append(i)
     for (reason, owner), members in groups.items():
         chosen = np.array(members)
-        if int(waits.idle[chosen].sum()) * 5 < share * length:  # no less than the union, which takes longer to find
-            continue
-        stall = Intervals.union(waits.starts[chosen], waits.ends[chosen]) & trace.derived(idle_time)
-        if stall.total * 5 < share * length or stall.total * 5 < waits.stalls.total:
-            continue
-        yield _finding(trace, waits, chosen, stall.total, reason, owner)
+        stall = Intervals.union(waits.starts[chosen], waits.ends[chosen]) & counted
+        part = window.share(stall)
+        if part * 5 >= share and part * 5 >= lost:
+            yield _finding(trace, waits, chosen, stall, reason, owner)
 
 
-def _finding(trace: Trace, waits: Waits, chosen: np.ndarray, stall: int, reason: str, owner: str) -> Finding:
+def _finding(trace: Trace, waits: Waits, chosen: np.ndarray, stall: Intervals, reason: str, owner: str) -> Finding:
     rows = waits.rows[chosen]
-    window = device_window(trace)
-    length = window.end - window.start
-    call = trace.name(int(rows[0]))
-    if reason in CAUSES:
-        _, cause, fix = CAUSES[reason]
-    elif reason == "print":
+    window = trace.derived(steady_device_window)
+    part = window.share(stall)
+    seen = evidence(
+        trace, rows, times=waits.idle[chosen], note=f"in {owner}" if owner else "outside any operator", limit=5
+    )
+    if reason == "print":
         cause = "A tensor is printed or logged, for which its values are copied to the host."
         fix = "Print every N steps, and .detach() values to read them together later."
-    elif "Memcpy" in call:
-        _, cause, fix = CAUSES["copy"]
-    elif "Event" in call:
-        cause = "The host waits for an event of a stream."
-        fix = "Let the stream wait instead (stream.wait_event(event)), or ask event.query() and go on."
     else:
-        cause = f"The program calls {call}, such as by torch.cuda.synchronize(), in its loop."
-        fix = "Leave torch.cuda.synchronize() to measurements (torch.cuda.Event times without it); streams keep order."
+        _, cause, fix = CAUSES[reason] if reason in CAUSES else CALLS[reason.removeprefix("by ")]
+        cause = cause.format(call=seen[0].name)
     inside = f" in {owner}" if owner else ""
     steps = len(trace.steps_found)
     per_step = f", {len(rows) / steps:.1f} per step" if 0 < steps <= len(rows) else ""
-    idle = f"leave it idle {percent(stall / length)} of the time"
+    idle = f"leave it idle {percent(part)} of the time"
     return Finding(
         title=f"{len(rows):,} waits for the device{inside}{per_step} {idle}"[:120],
-        severity=severity_of(stall / length),
+        severity=severity_of(part),
         confidence="high",
-        time_us=stall / 1000,
-        window=trace.window,
-        evidence=evidence(
-            trace, rows, times=waits.idle[chosen], note=f"in {owner}" if owner else "outside any operator"
-        ),
+        time_us=stall.total / 1000,
+        window=window,
+        evidence=seen,
         cause=cause,
         fix=fix,
         linked=True,
@@ -124,20 +136,19 @@ def _finding(trace: Trace, waits: Waits, chosen: np.ndarray, stall: int, reason:
 
 
 def _reason(trace: Trace, row: int) -> tuple[str, str]:
-    """Why the host waits there: a key of `CAUSES`, "print" or "", and the operator or annotation to name."""
+    """Why the host waits there, and the operator or annotation to name.
+
+    The reason is a key of `CAUSES`, "print", or "by " and a key of `CALLS`: each call is counted with its like.
+    """
     events = trace.events
-    operators = [above for above in trace.ancestors(row) if events.kind[above] == Kind.OPERATOR]
-    notes = [above for above in trace.ancestors(row) if events.kind[above] == Kind.ANNOTATION]
-    if trace.has_stacks and any(events.names_matching(PRINTING)[events.name[frame]] for frame in _frames(trace, row)):
+    above = list(trace.ancestors(row))
+    operators = [one for one in above if events.kind[one] == Kind.OPERATOR]
+    if trace.has_stacks and events.are(PRINTING, list(trace.frames.ancestors(row))).any():
         return "print", trace.name(operators[-1]) if operators else "print"
-    for reason, (pattern, _, _) in CAUSES.items():
-        matches = events.names_matching(pattern)
-        if any(matches[events.name[above]] for above in operators):
+    for reason, (meaning, _, _) in CAUSES.items():
+        if events.are(meaning, operators).any():
             return reason, trace.name(operators[-1])
-    named = [above for above in notes if not trace.name(above).startswith("ProfilerStep")]
-    owner = operators[-1] if operators else named[0] if named else -1
-    return "", trace.name(owner) if owner >= 0 else ""
-
-
-def _frames(trace: Trace, row: int) -> list[int]:
-    return [above for above in trace.frames.ancestors(row) if trace.events.kind[above] == Kind.PYTHON]
+    notes = [one for one in above if events.kind[one] == Kind.ANNOTATION and not events.are(STEP, [one])[0]]
+    owner = operators[-1] if operators else notes[0] if notes else -1
+    call = next((name for name, (meaning, _, _) in CALLS.items() if events.are(meaning, [row])[0]), "copy")
+    return f"by {call}", trace.name(owner) if owner >= 0 else ""

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.host.bound import overhead_bound
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.operators import VIEW
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
-__all__ = ["VIEWS", "view_dispatch"]
-
-VIEWS: Final = (
-    r"aten::(t|transpose|permute|view|as_strided|_unsafe_view|_reshape_alias|expand|expand_as|select|slice|narrow"
-    r"|unsqueeze|squeeze|flatten|unflatten|reshape|view_as|chunk|split|split_with_sizes|unbind|detach|alias|numpy_T"
-    r"|resolve_conj|resolve_neg|lift_fresh|swapaxes|movedim|unsafe_chunk|unsafe_split|contiguous)$"
-)
+__all__ = ["view_dispatch"]
 
 
 @rule(
@@ -38,22 +32,25 @@ def view_dispatch(trace: Trace, *, share: float = 0.3) -> Iterator[Finding]:
 
     Fix: `torch.compile` removes them; else make the layout once (store the weight transposed, keep tensors contiguous)
     and take views out of the loop.
+
+    Known problems: `reshape`, `flatten` and `contiguous` count as views, though they copy where the layout asks for it.
     """
     rows = trace.events.rows(Kind.OPERATOR)
     rows = rows[trace.in_steps(rows)]
     if not len(rows) or not list(overhead_bound.check(trace)):
         return
     own = trace.calls.self_time[rows]
-    views = trace.events.names_matching(VIEWS)[trace.events.name[rows]]
+    views = trace.events.are(VIEW, rows)
     spent, total = int(own[views].sum()), int(own.sum())
     if not total or spent < share * total:
         return
     chosen, times = rows[views], own[views]
+    taken = min(spent / 1000, trace.window.us)
     yield Finding(
         title=f"{percent(spent / total)} of the operators' own time on the host goes to views, which compute nothing",
-        severity=severity_of(min(spent / 1000, trace.window.us) / trace.window.us),
+        severity=severity_of(taken / trace.window.us),
         confidence="medium",
-        time_us=min(spent / 1000, trace.window.us),
+        time_us=taken,
         window=trace.window,
         evidence=evidence(trace, chosen, times=times),
         cause="Shapes and layouts are changed around every operator, and the host is what limits the program.",

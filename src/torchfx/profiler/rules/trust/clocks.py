@@ -27,6 +27,9 @@ def clock_skew(trace: Trace, *, tolerance_us: float = 5.0, share: float = 0.01) 
 
     Fix: record again, with a newer PyTorch and driver; on a laptop or a virtual machine keep clocks from being
     adjusted.
+
+    Known problems: graphs replayed by older drivers carry the launch's id on nodes of the replay before; such work
+    seems to begin early too.
     """
     work, launch = trace.links.work, trace.links.launch
     damage = trace.events.damage

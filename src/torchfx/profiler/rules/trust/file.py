@@ -26,6 +26,8 @@ def repaired_file(trace: Trace) -> Iterator[Finding]:
     the last steps are incomplete.
 
     Fix: a newer PyTorch writes correct JSON; a file that ends early was still being written, or its disk was full.
+
+    Known problems: where a file ends early, how much is missing isn't known.
     """
     repairs = trace.repairs
     found = {
@@ -74,6 +76,8 @@ def huge_trace(trace: Trace, *, megabytes: float = 500, events: float = 2_000_00
     Costs: minutes to write and to load, viewers that run out of memory, and a program slowed down while recorded.
 
     Fix: record one to three steps (`active=1`), and leave out `with_stack` and `profile_memory` unless they are needed.
+
+    Known problems: the limits are what viewers bear; torchfx itself reads more.
     """
     if trace.size <= megabytes * 1e6 and len(trace) <= events:
         return

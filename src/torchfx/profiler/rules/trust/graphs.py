@@ -1,4 +1,4 @@
-"""Replayed CUDA graphs, whose work the profiler doesn't always see."""
+"""CUDA graphs: their capture, which launches nothing, and their replay, whose work isn't always recorded."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.gaps import Cause, idle_gaps
+from torchfx.profiler.trace.derived.launching import graph_captures, kernel_launches
 from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.meaning.runtime import GRAPH_INSTANTIATE
+from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent
+from torchfx.profiler.wording import often, percent
 
-__all__ = ["graph_replay_unrecorded"]
+__all__ = ["graph_capture", "graph_replay_unrecorded"]
 
 
 @rule(
@@ -34,12 +37,15 @@ def graph_replay_unrecorded(trace: Trace, *, share: float = 0.05) -> Iterator[Fi
 
     Fix: a newer driver and PyTorch, which trace each node of a graph; before that, call
     `torch.profiler._utils._init_for_cuda_graphs()` before the graph is captured; or profile without graphs.
+
+    Known problems: a graph that waits for another stream looks like one whose nodes are missing.
     """
     graphs = trace.links.graph_launches
     if not len(graphs):
         return
     empty = trace.links.unrecorded_graphs
-    hidden = _hidden(trace) if trace.has_gpu else 0
+    hidden = _hidden(trace)
+    part = trace.window.share(hidden)
     fix = (
         "Do not read idle time here. Call torch.profiler._utils._init_for_cuda_graphs() before capturing, or use a "
         "newer driver (525.85.12 or later) and PyTorch; for a reading of the kernels, profile once without CUDA graphs."
@@ -48,8 +54,7 @@ def graph_replay_unrecorded(trace: Trace, *, share: float = 0.05) -> Iterator[Fi
         title = f"{len(empty):,} of {len(graphs):,} graph launches have no work in the trace"
         rows: Int32 = empty
         cause = "The profiler did not trace the nodes of replayed CUDA graphs."
-    elif hidden > share * (trace.window.end - trace.window.start):
-        part = hidden / (trace.window.end - trace.window.start)
+    elif part > share:
         title = f"{percent(part)} of the window looks idle although a graph was queued: not all its nodes are recorded"
         rows = graphs
         cause = (
@@ -62,7 +67,7 @@ def graph_replay_unrecorded(trace: Trace, *, share: float = 0.05) -> Iterator[Fi
         title=title,
         severity="high",
         confidence="high" if len(empty) else "medium",
-        time_us=hidden / 1000,
+        time_us=hidden.total / 1000,
         window=trace.window,
         evidence=evidence(trace, rows, limit=3),
         cause=cause,
@@ -71,8 +76,52 @@ def graph_replay_unrecorded(trace: Trace, *, share: float = 0.05) -> Iterator[Fi
     )
 
 
-def _hidden(trace: Trace) -> int:
-    """Idle time before work that a graph launched and that had been queued all along, nanoseconds."""
+def _hidden(trace: Trace) -> Intervals:
+    """Idle time before work that a graph launched, after the launch had returned."""
     gaps = trace.derived(idle_gaps)
     by_graph = np.isin(gaps.launch, trace.links.graph_launches)
-    return int(gaps.lengths[by_graph & gaps.of(Cause.DEVICE)].sum())
+    chosen = by_graph & gaps.of(Cause.DEVICE)
+    return Intervals(gaps.starts[chosen], gaps.ends[chosen])
+
+
+@rule("A18", "graph-capture", source="launches without kernels between the calls that begin and end a capture")
+def graph_capture(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
+    """A CUDA graph was captured while recording.
+
+    Sees: `cudaStreamBeginCapture` to `cudaStreamEndCapture`, `capture_begin` to `capture_end` among the Python frames,
+    functions such as `capture_model` whose launches left no work, and `cudaGraphInstantiate`: 1% of the window or more.
+
+    Costs: nothing in a program that runs on: a graph is captured once and replayed often. Launches in a capture are
+    only noted down, so they have no kernels, and the device has nothing to do meanwhile. Rules about overhead, waits
+    and launches leave that time out.
+
+    Fix: to judge the program, record after the capture (`schedule(wait=..., warmup=...)`). To shorten the start,
+    capture fewer batch sizes.
+
+    Known problems: where neither the runtime's calls nor Python stacks were recorded, a capture isn't recognised; its
+    launches then count as lost (dropped-kernels).
+    """
+    window = trace.window
+    when = trace.derived(graph_captures).clip(window.start, window.end)
+    part = window.share(when)
+    if not len(when) or part < share:
+        return
+    events = trace.events
+    launches = trace.links.launches
+    captured = launches[~np.isin(launches, trace.derived(kernel_launches))]
+    rows = np.concatenate((captured, events.of(GRAPH_INSTANTIATE))).astype(np.int32)
+    again = f", {often(len(when))}" if len(when) > 1 else ""
+    yield Finding(
+        title=f"{percent(part)} of the window is the capture of CUDA graphs{again}: {len(captured):,} launches only "
+        "note down their kernels",
+        severity="info",
+        confidence="high",
+        time_us=when.total / 1000,
+        window=window,
+        evidence=evidence(trace, rows)
+        or (Evidence("capture", len(when), when.total / 1000, int(when.starts[0]) / 1000),),
+        cause="A capture records launches into a graph and makes none: they have no kernels by design, and the device "
+        "is idle meanwhile.",
+        fix="Record after the capture to judge the program: schedule(wait=..., warmup=...).",
+        linked=True,
+    )

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.gaps import device_window, giant_gap
+from torchfx.profiler.trace.derived.idle import work_queued
+from torchfx.profiler.trace.derived.launching import graph_captures
 from torchfx.profiler.trace.derived.occupation import host_during
+from torchfx.profiler.trace.model.intervals import Intervals, Window
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns, percent
 
@@ -25,47 +30,65 @@ def one_giant_gap(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     """One gap makes up most of the device's idle time.
 
     Sees: a stretch without device work that is longer than all other gaps together and takes 20% of the window or
-    more.
+    more. A captured CUDA graph is graph-capture's.
 
     Costs: any average over the window is an average over this gap: "the device is idle most of the time" is true and
     says nothing about the rest, for which the title gives the idle share.
 
     Fix: if it is set-up, loading or compilation, start recording after it; if it comes back, look at what the host
-    does.
+    does. What passes after the launch has returned isn't the host's: see stalled-queue.
+
+    Known problems: what the host did meanwhile is evidence, and no proof of the cause.
     """
     gap = trace.derived(giant_gap)
     window = device_window(trace)
-    if gap is None or (gap[1] - gap[0]) < share * (window.end - window.start):
+    if gap is None:
         return
-    start, end = max(gap[0], window.start), min(gap[1], window.end)
-    length = end - start
-    if length <= 0 or length < share * (window.end - window.start):  # it lies outside, where times are broken
+    when = Intervals.union([gap[0]], [gap[1]]).clip(window.start, window.end)
+    part = window.share(when)
+    if not len(when) or part < share or (trace.derived(graph_captures) & when).total * 2 > when.total:
         return
-    part = length / (window.end - window.start)
-    rest = window.end - window.start - length
+    start = int(when.starts[0])
+    rest = window.end - window.start - when.total
     busy = trace.gpu.busy.clip(window.start, window.end).total
-    leading = start == window.start
-    place = "before the first work" if leading else "in the middle"
+    place = "before the first work" if start == window.start else "in the middle"
     elsewhere = f"; without it {percent(1 - busy / rest)} is idle" if rest > 0 else ""
     last = trace.steps_found[-1] if trace.steps_found else None
-    rows, times = host_during(trace, start, end)
     within = last is not None and len(trace.steps_found) >= 3 and start >= trace.steps_found[0].end
+    queued = trace.derived(work_queued) & when
+    host = when - queued
+    rows, times = (
+        host_during(trace, int(host.starts[0]), int(host.ends[0])) if len(host) else (np.empty(0, np.int32), None)
+    )
+    cause = _cause(host, queued)
     yield Finding(
-        title=f"One gap of {duration_ns(length)} {place} is {percent(part)} of the window{elsewhere}",
+        title=f"One gap of {duration_ns(when.total)} {place} is {percent(part)} of the window{elsewhere}",
         severity=severity_of(part) if within else "info",
         confidence="high",
-        time_us=length / 1000,
+        time_us=when.total / 1000,
         window=window,
         evidence=evidence(trace, rows, times=times)
-        or (Evidence("nothing recorded on the host", 1, length / 1000, start / 1000),),
-        cause=(
-            "The host did something else once: set-up, loading, a first call, compilation. "
-            "What it did meanwhile stands in the evidence; that is not proof of the cause."
-        ),
+        or (Evidence("nothing recorded on the host", 1, when.total / 1000, start / 1000),),
+        cause=cause,
         fix=(
             "Find out whether this comes back. If not, begin the recording later (schedule(wait=..., warmup=...)) "
             "and judge the rest by itself."
         ),
+    )
+
+
+def _cause(host: Intervals, queued: Intervals) -> str:
+    """Whose gap it is: the host's until the next launch returned, and the device's from then on."""
+    device = (
+        f"{duration_ns(queued.total)} pass between the return of the next launch and the start of its work: the device "
+        "still runs what was queued before the recording, or waits for something else"
+    )
+    if queued.total * 2 > host.total + queued.total:
+        return f"{device}. The host's part is {duration_ns(host.total)}."
+    more = f" Then {device}." if len(queued) else ""
+    return (
+        "The host did something else once: set-up, loading, a first call, compilation. What it did meanwhile stands in "
+        f"the evidence; that is not proof of the cause.{more}"
     )
 
 
@@ -85,17 +108,19 @@ def idle_definition(trace: Trace, *, points: float = 10.0) -> Iterator[Finding]:
     before the first and after the last kernel.
 
     Fix: quote the larger one, and look at what the host does before its first launch and after its last.
+
+    Known problems: work from before the recording lies outside of the device's span where its kernels weren't recorded.
     """
     window = trace.window
-    span = trace.gpu.span_ns
-    length = window.end - window.start
-    if not trace.steps_found or not length or not span:
+    span = Window("first to last device work", *trace.gpu.span)
+    if not trace.steps_found or not window.us or not span.us:
         return
-    in_span = 1 - trace.gpu.busy.total / span
-    in_steps = 1 - trace.gpu.busy.clip(window.start, window.end).total / length
+    in_span = 1 - span.share(trace.gpu.busy)
+    in_steps = 1 - window.share(trace.gpu.busy.clip(window.start, window.end))
     if abs(in_steps - in_span) * 100 <= points:
         return
     first, last = trace.gpu.span
+    leading = Intervals.union([window.start], [first]) & trace.derived(work_queued)
     yield Finding(
         title=f"Idle is {percent(in_steps)} of the steps, but {percent(in_span)} of the time from first to last "
         "device work",
@@ -106,10 +131,12 @@ def idle_definition(trace: Trace, *, points: float = 10.0) -> Iterator[Finding]:
         else 0.0,
         window=window,
         evidence=(
-            Evidence(window.name, 1, length / 1000, window.start / 1000, note="the steps"),
-            Evidence("first to last device work", 1, span / 1000, first / 1000, note="the device's span"),
+            Evidence(window.name, 1, window.us, window.start / 1000, note="the steps"),
+            Evidence(span.name, 1, span.us, first / 1000, note="the device's span"),
         ),
-        cause="The host works before the first launch or after the last one of the window.",
+        cause="The host works before the first launch or after the last one of the window."
+        if leading.total * 2 <= first - window.start
+        else f"The first work was launched in time, and begins {duration_ns(leading.total)} after its launch returned.",
         fix="Read idle time within the steps; it is what the program's user waits for.",
         linked=True,
     )

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 import numpy as np
 
 from torchfx.profiler.rules.evidence import evidence, severity_of
-from torchfx.profiler.rules.finding import Evidence, Finding
+from torchfx.profiler.rules.finding import SEVERITIES, Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import closing_wait
 from torchfx.profiler.trace.meaning.kinds import HOST, Kind
-from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.meaning.overhead import BUFFERS, CODE_LOADING
+from torchfx.profiler.trace.meaning.runtime import MODULE_LOADING
+from torchfx.profiler.trace.model.intervals import Intervals, Window
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns, percent
 
 __all__ = ["buffer_request", "closing_sync", "lazy_loading", "profiler_overhead"]
-
-BUFFERS: Final = r"(?i)activity buffer request|buffer flush|command buffer full|resource|instrumentation|uvm activity"
-LOADING: Final = r"(?i)lazy function loading|runtime triggered module loading|driver compiler"
-MODULE_CALLS: Final = r"(?i)cu(Module|Library)Load|hipModuleLoad|cudaLibraryLoad"
 
 
 @rule("A10", "profiler-overhead", source="torch.profiler's documentation of with_stack", mutes=("host",))
@@ -34,6 +31,8 @@ def profiler_overhead(trace: Trace, *, share: float = 0.5, frames: int = 200) ->
 
     Fix: for timing, record once more without `with_stack`, `record_shapes` and `profile_memory`, or compare with the
     time a step takes without profiler.
+
+    Known problems: how much slower isn't in the trace; the number of events only hints at it.
     """
     counts = np.bincount(trace.events.kind, minlength=max(Kind) + 1)
     python, host = int(counts[Kind.PYTHON]), int(counts[list(HOST)].sum())
@@ -73,10 +72,16 @@ def buffer_request(trace: Trace, *, share: float = 0.002) -> Iterator[Finding]:
 
     Fix: none. A warm-up step in the schedule lets the profiler get its buffers before recording; a gap that comes back
     in a longer recording has another reason.
+
+    Known problems: older versions of Kineto don't record these events; the gap then looks like the program's.
     """
-    rows, lost = _in_idle(trace, BUFFERS)
-    total = int(lost.sum())
-    if not len(rows) or total < share * (trace.window.end - trace.window.start):
+    events, window = trace.events, trace.window
+    free = Intervals.union([window.start], [window.end]) - trace.gpu.busy
+    rows = events.of(BUFFERS)
+    when = free & Intervals.union(events.ts[rows], events.end[rows])
+    lost = when.overlap(events.ts[rows], events.end[rows])
+    rows, lost, total = rows[lost > 0], lost[lost > 0], when.total
+    if not len(rows) or window.share(when) < share:
         return
     first = int(trace.events.ts[trace.links.work[0]])
     early = int(lost[trace.events.ts[rows] < first].sum()) * 2 > total
@@ -109,12 +114,14 @@ def closing_sync(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     far the device was behind the host.
 
     Fix: none; it isn't counted as the program's, but for gaps in the device's work during it.
+
+    Known problems: without Python stacks a program that ends with `torch.cuda.synchronize()` of its own looks the same.
     """
     row = trace.derived(closing_wait)
     if row < 0 or trace.events.dur[row] < share * (trace.window.end - trace.window.start):
         return
     start, end = int(trace.events.ts[row]), int(trace.events.end[row])
-    busy = trace.gpu.busy.clip(start, end).total / max(end - start, 1)
+    busy = Window("the wait", start, end).share(trace.gpu.busy.clip(start, end))
     state = f"; the device is busy in {percent(busy)} of it" if busy >= 0.5 else ""
     after = int(trace.events.end[trace.links.work].max()) - start
     behind = f" The device was {duration_ns(after)} behind the host." if after > 0 else ""
@@ -141,35 +148,29 @@ def lazy_loading(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     Sees: module loading, by the driver's overhead events or by calls such as cuModuleLoadData, for 1% of the window or
     more.
 
-    Costs: the first use of each kernel loads its code. That happens once per process, so it is no part of a typical
-    step.
+    Costs: the first use of each kernel loads its code, with or without a profiler. That happens once per process, so it
+    is the program's time and no part of a typical step.
 
     Fix: warm up with the same shapes before recording, or set CUDA_MODULE_LOADING=EAGER to load everything at start.
+
+    Known problems: the driver reports loading beside the call that caused it, not in it, and doesn't name the kernel.
     """
     events = trace.events
-    rows = np.concatenate((events.find(LOADING, Kind.OVERHEAD), events.find(MODULE_CALLS, Kind.RUNTIME)))
-    start, end = trace.window.start, trace.window.end
-    rows = rows[(events.ts[rows] < end) & (events.end[rows] > start)]
-    spent = Intervals.union(events.ts[rows], events.end[rows]).clip(start, end).total
-    if not len(rows) or spent < share * (end - start):
+    window = trace.window
+    rows = np.concatenate((events.of(CODE_LOADING), events.of(MODULE_LOADING)))
+    rows = rows[(events.ts[rows] < window.end) & (events.end[rows] > window.start)]
+    spent = Intervals.union(events.ts[rows], events.end[rows]).clip(window.start, window.end)
+    part = window.share(spent)
+    if not len(rows) or part < share:
         return
     yield Finding(
-        title=f"{percent(spent / (end - start))} of the window went to loading kernels' code",
-        severity=min(severity_of(spent / (end - start)), "medium", key=("info", "low", "medium", "high").index),
+        title=f"{percent(part)} of the window went to loading kernels' code",
+        severity=min(severity_of(part), "medium", key=SEVERITIES.index),
         confidence="high",
-        time_us=spent / 1000,
-        window=trace.window,
+        time_us=spent.total / 1000,
+        window=window,
         evidence=evidence(trace, rows),
         cause="The first use of a kernel loads its module.",
         fix="Run a few steps with the same shapes before recording; or set CUDA_MODULE_LOADING=EAGER.",
         linked=True,
     )
-
-
-def _in_idle(trace: Trace, pattern: str) -> tuple[np.ndarray, np.ndarray]:
-    """Overhead events of a name, and how much of each lies where no device has work in the window."""
-    events, window = trace.events, trace.window
-    rows = events.find(pattern, Kind.OVERHEAD)
-    free = Intervals.union([window.start], [window.end]) - trace.gpu.busy
-    lost = free.overlap(events.ts[rows], events.end[rows])
-    return rows[lost > 0], lost[lost > 0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 import numpy as np
 
@@ -11,14 +10,13 @@ from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.launching import kernel_launches, lost_launches
+from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.kinds import HOST, Kind
+from torchfx.profiler.trace.meaning.runtime import ANY_CALL, LAUNCH_OR_ENQUEUE
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns, percent
 
 __all__ = ["cpu_only", "dropped_kernels", "no_gpu_activity", "pre_window_kernels"]
-
-STARTING: Final = r"(?i).*(launch|enqueue)"
-"""Calls that put something on a device of whatever maker."""
 
 
 @rule(
@@ -30,17 +28,24 @@ STARTING: Final = r"(?i).*(launch|enqueue)"
 def no_gpu_activity(trace: Trace) -> Iterator[Finding]:
     """Kernels were launched, but nothing the device did was recorded.
 
-    Sees: calls that launch kernels, and not one kernel, copy or fill.
+    Sees: calls that launch kernels, and not one kernel, copy or fill. Ranges of the range profiler
+    (`cuda_profiler_range`) in their place mean that hardware counters were recorded, which excludes the other.
 
     Costs: nothing can be said about the device. Without this, such a trace reads as "the device is idle all the time".
 
     Fix: add `ProfilerActivity.CUDA` (or `XPU`) to `activities`; end other users of the device's tracing interface
-    (Nsight Compute, DCGM, a second profiler); check that the driver is new enough for the installed PyTorch.
+    (Nsight Compute, DCGM, a second profiler); check that the driver is new enough for the installed PyTorch. For
+    counters and times both, record twice.
+
+    Known problems: why the device's activity is missing isn't in the trace, so the causes are those that were met.
     """
     launches = trace.derived(kernel_launches)
     if trace.has_gpu or not len(launches):
         return
-    cuda = len(trace.events.find(r"(cuda|cu|hip)[A-Z]", Kind.RUNTIME)) > 0
+    if len(trace.events.rows(Kind.COUNTER_RANGE)):
+        yield _counters(trace, launches)
+        return
+    cuda = trace.events.any_of(ANY_CALL)
     activities = (
         "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]" if cuda else "the device's ProfilerActivity as well"
     )
@@ -60,6 +65,23 @@ def no_gpu_activity(trace: Trace) -> Iterator[Finding]:
     )
 
 
+def _counters(trace: Trace, launches: Int32) -> Finding:
+    """The finding where counters were recorded instead of kernels."""
+    ranges = trace.events.rows(Kind.COUNTER_RANGE)
+    return Finding(
+        title=f"Hardware counters were recorded ({len(ranges):,} ranges), not the times of {len(launches):,} launches",
+        severity="high",
+        confidence="high",
+        time_us=0.0,
+        window=trace.window,
+        evidence=evidence(trace, ranges, limit=3),
+        cause="profiler_metrics was set in the profiler's experimental_config: CUPTI's range profiler runs instead of "
+        "the recording of kernels.",
+        fix="For times, record once more without profiler_metrics; the counters are in the ranges' arguments.",
+        linked=True,
+    )
+
+
 @rule("A2", "cpu-only", source="absence of launches and of device work")
 def cpu_only(trace: Trace) -> Iterator[Finding]:
     """The program ran on the CPU, or left nothing in the trace.
@@ -69,8 +91,10 @@ def cpu_only(trace: Trace) -> Iterator[Finding]:
     Costs: nothing by itself. It tells which rules have nothing to look at.
 
     Fix: none, unless the program was meant to use a GPU: then the model or its inputs never reached it.
+
+    Known problems: a program that was recorded without its device's calls and without its work looks the same.
     """
-    if trace.has_gpu or len(trace.links.launches) or len(trace.events.find(STARTING, Kind.RUNTIME)):
+    if trace.has_gpu or len(trace.links.launches) or trace.events.any_of(LAUNCH_OR_ENQUEUE):
         return
     names = sorted({device.name for device in trace.info.devices if device.name})
     if not len(trace.events.rows(*HOST)):
@@ -96,6 +120,9 @@ def dropped_kernels(trace: Trace, *, share: float = 0.01, wrong: float = 0.1) ->
     Costs: idle time is overstated by what the missing kernels took.
 
     Fix: give the profiler's schedule a warm-up of at least one step, profile fewer steps, and use a newer PyTorch.
+
+    Known problems: launches of a graph's capture leave no kernels by design. They are left out where the capture's
+    calls or frames were recorded.
     """
     if not trace.has_gpu:
         return
@@ -128,6 +155,8 @@ def pre_window_kernels(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
     another idle time.
 
     Fix: none is needed. To get rid of them, call `torch.cuda.synchronize()` once before the first recorded step.
+
+    Known problems: a launch that the recording lost looks like one from before it, if its work is among the first.
     """
     work = trace.links.work
     early = work[trace.links.launch < 0]

@@ -25,6 +25,8 @@ def steps_missing(trace: Trace) -> Iterator[Finding]:
 
     Fix: `schedule=torch.profiler.schedule(wait=1, warmup=1, active=3)` and `prof.step()` at the end of each round;
     `step()` without a schedule leaves no steps.
+
+    Known problems: what repeats may be a part of a step, or several; a warm-up loop of the same calls counts as steps.
     """
     steps = trace.steps_found
     if (steps and not steps[0].inferred) or not len(trace.events.rows(*HOST)):
@@ -60,6 +62,8 @@ def window_too_short(trace: Trace, *, steps: int = 3) -> Iterator[Finding]:
     Costs: the first recorded step is often slower than the others, and one step in twenty is; two steps cannot tell.
 
     Fix: record at least 3 steps after a warm-up; 20 for statements about the slowest ones.
+
+    Known problems: three steps of a program whose batches differ say as little.
     """
     found = trace.steps_found
     if not found or found[0].inferred or len(found) >= steps:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from torchfx.profiler.trace.derived.compiled import compiled_of
 from torchfx.profiler.trace.derived.launching import graph_captures
 from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.annotations import NEXT_BATCH, STEP
+from torchfx.profiler.trace.meaning.annotations import GARBAGE_COLLECTION, LOADED_BY_WORKERS, NEXT_BATCH, STEP
+from torchfx.profiler.trace.meaning.frames import COLLECTING
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.tree import Tree
@@ -17,7 +18,10 @@ from torchfx.profiler.trace.model.tree import Tree
 if TYPE_CHECKING:
     from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["batch_waits", "compiling", "host_during", "otherwise_engaged", "outer_operators"]
+__all__ = ["batch_waits", "collections", "compiling", "host_during", "otherwise_engaged", "outer_operators", "worker_starts"]
+
+WORKERS_NS: Final = 5_000_000
+"""Worker processes take tens of milliseconds to start; what takes less between two passes over the data is no start."""
 
 
 def outer_operators(trace: Trace) -> Int32:
@@ -33,8 +37,37 @@ def compiling(trace: Trace) -> Intervals:
 
 
 def batch_waits(trace: Trace) -> Intervals:
-    """When the program got its next batch, as far as an annotation tells."""
+    """When the program got its next batch, as far as an annotation tells; the start of a loader's workers included."""
     rows = trace.events.of(NEXT_BATCH)
+    return Intervals.union(trace.events.ts[rows], trace.events.end[rows]) | trace.derived(worker_starts)
+
+
+def worker_starts(trace: Trace) -> Intervals:
+    """When a DataLoader started its worker processes anew, for another pass over its data.
+
+    The last call for a batch of one pass finds none left, so no step lies between it and the first of the next pass:
+    hardly an operator. What passes before that first call without any is the start of the workers, if it takes
+    `WORKERS_NS` or more.
+    """
+    events = trace.events
+    calls = events.of(LOADED_BY_WORKERS)
+    if len(calls) < 2:
+        return Intervals.union([], [])
+    operators = trace.derived(outer_operators)
+    operators = operators[np.argsort(events.ts[operators], kind="stable")]
+    before = np.searchsorted(events.ts[operators], events.ts[calls])
+    between = np.diff(before)
+    last, first = calls[:-1], calls[1:]
+    reach = np.concatenate(([trace.window.start], np.maximum.accumulate(events.end[operators])))
+    free = np.maximum(events.end[last], reach[before[1:]])
+    again = (between * 10 <= np.median(between)) & (np.median(between) > 0)
+    again &= (events.lane[first] == events.lane[last]) & (events.ts[first] - free >= WORKERS_NS)
+    return Intervals.union(free[again], events.ts[first[again]])
+
+
+def collections(trace: Trace) -> Intervals:
+    """When Python collected garbage."""
+    rows = trace.events.of(GARBAGE_COLLECTION | COLLECTING)
     return Intervals.union(trace.events.ts[rows], trace.events.end[rows])
 
 

@@ -11,6 +11,7 @@ __all__ = [
     "DATALOADER",
     "GARBAGE_COLLECTION",
     "HOUSEKEEPING",
+    "LOADED_BY_WORKERS",
     "LOADED_IN_PROCESS",
     "NEXT_BATCH",
     "OPTIMIZER",
@@ -48,6 +49,9 @@ DATALOADER: Final = Meaning(r"enumerate\((DataLoader|DataPipe|IterDataPipe|MapDa
 
 LOADED_IN_PROCESS: Final = Meaning(r"enumerate\(DataLoader\)#_SingleProcessDataLoaderIter", _A)
 """A batch made by the program's own process, without workers."""
+
+LOADED_BY_WORKERS: Final = Meaning(r"enumerate\(DataLoader\)#_MultiProcessingDataLoaderIter", _A)
+"""A batch that worker processes made."""
 
 NEXT_BATCH: Final = DATALOADER | Meaning(
     r"(?i:.*(train|val|test|eval)\w*_dataloader_next)"

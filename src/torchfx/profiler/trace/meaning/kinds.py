@@ -40,6 +40,8 @@ class Kind(IntEnum):
     """An allocation or a release; has no duration."""
     GRAPH_NODE = 12
     """A node of a replayed graph that is no work for the device: an event is recorded, the host is called."""
+    COUNTER_RANGE = 13
+    """A stretch over which hardware counters were read; kernels are not recorded then."""
 
 
 GPU_WORK: Final = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
@@ -97,6 +99,7 @@ _KINDS: Final = {
     "runtime": Kind.RUNTIME,
     "graph_event_node": Kind.GRAPH_NODE,
     "graph_host_node": Kind.GRAPH_NODE,
+    "cuda_profiler_range": Kind.COUNTER_RANGE,
 }
 
 # Annotations that the 2021 format files under operators.

@@ -14,10 +14,13 @@ __all__ = [
     "COPY",
     "COPY_OR_CONVERSION",
     "FOREACH_OR_FUSED",
+    "FORMATTING_BEGINS",
+    "FORMATTING_STEP",
     "HEAVY",
     "ITEM",
     "LEARNING",
     "LOCAL_SCALAR",
+    "MAGNITUDE",
     "MOVE",
     "NUMBER_READ",
     "ONCE_A_STEP",
@@ -131,3 +134,22 @@ FOREACH_OR_FUSED: Final = Meaning(
     Kind.KERNEL,
 )
 """Operators and kernels that update many tensors at once."""
+
+FORMATTING_BEGINS: Final = (
+    Meaning(r"aten::isfinite$", _O),
+    Meaning(r"aten::ne$", _O),
+    Meaning(r"aten::(__and__|bitwise_and)$", _O),
+    Meaning(r"aten::masked_select$", _O),
+)
+"""What PyTorch calls, one after another, where it begins to turn a tensor of floating-point numbers into text."""
+
+FORMATTING_STEP: Final = Meaning(
+    r"aten::(isfinite|ne|eq|gt|ge|lt|le|__and__|bitwise_and|masked_select|abs|to|_to_copy|copy_|min|max|ceil|div|mul|item"
+    r"|_local_scalar_dense|is_nonzero|detach|detach_|unbind|select|slice|cat|stack|reshape|view|resolve_conj|resolve_neg"
+    r"|lift_fresh|isnan|isinf|isreal|real|imag|squeeze|unsqueeze|narrow|numel|alias|clone|contiguous)$|detach$",
+    _O,
+)
+"""What it calls until the text is made."""
+
+MAGNITUDE: Final = Meaning(r"aten::abs$", _O)
+"""Of complex numbers the square root of a sum of squares."""

@@ -1,4 +1,4 @@
-"""How fast launches follow each other, and what to advise where they are too slow."""
+"""Gaps of the device whose next launch came late, and what to advise against them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.gaps import Cause, Gaps, device_window, idle_gaps
+from torchfx.profiler.trace.derived.gaps import Cause, Gaps, idle_gaps
 from torchfx.profiler.trace.derived.launching import kernel_launches, queue_at_launch
-from torchfx.profiler.trace.derived.occupation import batch_waits, compiling, outer_operators
+from torchfx.profiler.trace.derived.occupation import otherwise_engaged, outer_operators
+from torchfx.profiler.trace.derived.steady import steady_device_window
 from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.annotations import OPTIMIZER_STEP
+from torchfx.profiler.trace.meaning.compiler import REGION
+from torchfx.profiler.trace.meaning.operators import FOREACH_OR_FUSED
 from torchfx.profiler.trace.model.intervals import Intervals, Window
 from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["Launching", "callers", "fewer_launches", "launching", "settled"]
+__all__ = ["Launching", "callers", "fewer_launches", "launching"]
 
 LONGEST_NS = 2_000_000
 """A dispatched operator takes 5 to 200 us of the host's time, a slow one 1 ms: longer gaps have another reason."""
@@ -26,7 +29,7 @@ class Launching:
 
     Attributes:
         late: the gaps whose next launch came too late, each short enough to be the price of a call rather than of
-            something else the host did; without compilation, waiting for batches, and a cold first step.
+            something else the host did; without compilation, batches, captures of graphs, and a cold first step.
         gaps: all gaps.
         chosen: which of `gaps` those are.
         window: the steps without a cold first one, or from first to last work where there are no steps.
@@ -45,12 +48,10 @@ class Launching:
 def launching(trace: Trace) -> Launching:
     """Separate what launches cost from everything else that leaves the device idle."""
     gaps = trace.derived(idle_gaps)
-    elsewhere = (trace.derived(compiling) | trace.derived(batch_waits)).overlap(gaps.starts, gaps.ends)
+    elsewhere = trace.derived(otherwise_engaged).overlap(gaps.starts, gaps.ends)
     chosen = gaps.of(Cause.HOST, Cause.CALL) & (gaps.lengths <= LONGEST_NS) & (elsewhere * 2 < gaps.lengths)
-    start, window = settled(trace), device_window(trace)
-    if window.start < start < window.end:
-        window = Window(f"{window.name} without the first, cold one", start, window.end)
-    chosen &= (gaps.starts >= max(start, window.start)) & (gaps.ends <= window.end)
+    window = trace.derived(steady_device_window)
+    chosen &= (gaps.starts >= window.start) & (gaps.ends <= window.end)
     late = Intervals(gaps.starts[chosen], gaps.ends[chosen])
     busy = trace.gpu.busy.clip(window.start, window.end).total
     queue = trace.derived(queue_at_launch)
@@ -62,14 +63,6 @@ def launching(trace: Trace) -> Launching:
         busy,
         float(np.median(queue)) if len(queue) else 0.0,
     )
-
-
-def settled(trace: Trace) -> int:
-    """From when on the program runs as it usually does: after a first step three times as long as the others."""
-    steps = trace.steps_found
-    if len(steps) >= 2 and steps[0].duration > 3 * float(np.median([step.duration for step in steps[1:]])):
-        return steps[1].start
-    return trace.window.start
 
 
 def callers(trace: Trace, late: Intervals) -> tuple[Int32, np.ndarray]:
@@ -84,7 +77,7 @@ def callers(trace: Trace, late: Intervals) -> tuple[Int32, np.ndarray]:
 def fewer_launches(trace: Trace) -> str:
     """Advice that fits what the program does already."""
     events = trace.events
-    compiled = len(events.find(r"Torch-Compiled Region", Kind.OPERATOR, Kind.ANNOTATION)) > 0
+    compiled = events.any_of(REGION)
     advice = ["Give each call more work (larger batches)"]
     if len(trace.links.graph_launches):
         advice.append("put what is still launched one by one into the CUDA graph as well")
@@ -94,9 +87,6 @@ def fewer_launches(trace: Trace) -> str:
         )
     else:
         advice.append('torch.compile(model, mode="reduce-overhead") fuses operators and replays their launches')
-    loop = len(events.find(r"Optimizer\.step#", Kind.ANNOTATION)) and not len(
-        events.find(r"aten::_(foreach|fused)", Kind.OPERATOR)
-    )
-    if loop:
+    if events.any_of(OPTIMIZER_STEP) and not events.any_of(FOREACH_OR_FUSED):
         advice.append("use the optimizer's foreach=True or fused=True")
     return "; ".join(advice) + "."

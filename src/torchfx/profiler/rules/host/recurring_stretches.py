@@ -12,11 +12,11 @@ from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["Returning", "returning"]
+__all__ = ["Recurring", "recurring"]
 
 
 @dataclass(frozen=True)
-class Returning:
+class Recurring:
     """Stretches, each with the operators of the main thread around it.
 
     Attributes:
@@ -47,7 +47,7 @@ class Returning:
         return tuple(sorted(found, key=lambda item: -(item.time_us or 0.0))[:limit])
 
 
-def returning(trace: Trace, stretches: Intervals, times: int = 3, longest: float = 10.0) -> Returning:
+def recurring(trace: Trace, stretches: Intervals, times: int = 3, longest: float = 10.0) -> Recurring:
     """Of stretches without operators keep those that come back between operators of the same names.
 
     Set-up, a first call or a checkpoint happen once: such a stretch is hardly found `times` times, and one that is
@@ -63,7 +63,7 @@ def returning(trace: Trace, stretches: Intervals, times: int = 3, longest: float
     for rows in _alike(trace, before, after):
         lengths = (ends - starts)[rows]
         kept[rows] = (len(rows) >= times) & (lengths <= longest * np.median(lengths))
-    return Returning(Intervals(starts[kept], ends[kept]), before[kept], after[kept])
+    return Recurring(Intervals(starts[kept], ends[kept]), before[kept], after[kept])
 
 
 def _alike(trace: Trace, before: Int32, after: Int32) -> list[Int64]:

@@ -1,0 +1,79 @@
+"""Python's garbage collector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.derived.occupation import compiling
+from torchfx.profiler.trace.meaning.annotations import GARBAGE_COLLECTION
+from torchfx.profiler.trace.meaning.frames import COLLECTING
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.trace import Trace
+from torchfx.profiler.wording import duration_ns, often
+
+__all__ = ["gc_pause"]
+
+
+@rule("B14", "gc-pause", source="torch.profiler's record_python_gc_info")
+def gc_pause(trace: Trace, *, least_us: float = 1000.0, share: float = 0.01) -> Iterator[Finding]:
+    """Python collects garbage within steps.
+
+    Sees: events named `Python GC` (recorded where the profiler is asked for them) or frames of `gc.collect`, together 1
+    ms or more and 1% of the window. Those of the compiler are left out.
+
+    Costs: the loop stands still meanwhile; a full collection walks every object of the process.
+
+    Fix: `gc.freeze()` after set-up, `gc.disable()` in the loop, and `gc.collect()` where nobody waits; no
+    `gc.collect()` per step.
+
+    Known problems: without Python stacks nothing tells a call of `gc.collect()` from a collection Python makes by
+    itself; one long pause in every step is taken for a call.
+    """
+    events = trace.events
+    automatic, frames = events.of(GARBAGE_COLLECTION), events.of(COLLECTING)
+    rows = np.concatenate((automatic, frames))
+    rows = rows[trace.in_steps(rows)]
+    rows = rows[trace.derived(compiling).overlap(events.ts[rows], events.end[rows]) * 2 <= events.dur[rows]]
+    window = trace.window
+    paused = Intervals.union(events.ts[rows], events.end[rows]).clip(window.start, window.end)
+    part = window.share(paused)
+    if not len(rows) or paused.total < least_us * 1000 or part < share:
+        return
+    called = (Intervals.union(events.ts[frames], events.end[frames]) & paused).total * 2 > paused.total
+    regular = not trace.has_stacks and not called and _one_in_each_step(trace, paused)
+    if called:
+        cause, fix = "The program calls gc.collect().", "Take gc.collect() out of the step; collect once per epoch."
+    elif regular:
+        cause = "One long collection in every step: the program calls gc.collect() in its loop, as it seems."
+        fix = "Take gc.collect() out of the step. If there is none: gc.freeze() after set-up, gc.disable() in the loop."
+    else:
+        cause = "Python's cyclic collector runs when enough objects were made."
+        fix = "gc.freeze() after set-up, gc.disable() in the loop, gc.collect() once per epoch."
+    yield Finding(
+        title=f"Garbage collection stops the loop {often(len(paused))}, for {duration_ns(paused.total)} in all",
+        severity=severity_of(part),
+        confidence="high",
+        time_us=paused.total / 1000,
+        window=window,
+        evidence=evidence(trace, rows),
+        cause=cause,
+        fix=fix,
+        linked=not regular,
+    )
+
+
+def _one_in_each_step(trace: Trace, paused: Intervals) -> bool:
+    """Whether in every step one pause takes most of the time paused there."""
+    steps = trace.steps_found
+    if len(steps) < 2:
+        return False
+    for step in steps:
+        inside = paused.clip(step.start, step.end)
+        if not len(inside) or int(inside.lengths.max()) * 2 <= inside.total:
+            return False
+    return True

@@ -1,0 +1,72 @@
+"""Graphs of autograd that grow from step to step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torchfx.profiler.rules.evidence import evidence
+from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.derived.occupation import outer_operators
+from torchfx.profiler.trace.file.columns import Int32, Int64
+from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE
+from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.trace import Trace
+
+__all__ = ["growing_graph"]
+
+
+@rule("B27", "growing-graph", source="nodes of the backward pass against operators of the forward pass, per step")
+def growing_graph(trace: Trace, *, steps: int = 3, growth: float = 1.05, alike: float = 1.02) -> Iterator[Finding]:
+    """The backward pass grows from step to step, the forward pass doesn't.
+
+    Sees: over three steps or more, each of which runs more nodes of autograd than the one before, 5% more at the end
+    than at the beginning, while the operators the program calls itself stay as many (within 2%).
+
+    Costs: every step goes back through all steps before it, and keeps their tensors: time and memory grow without end.
+    At stake is what the last step's backward pass takes more than the first one's; it grows further with every step.
+
+    Fix: `detach()` what one step hands to the next (a hidden state, a running loss), `loss.item()` for what is only
+    logged, and no `retain_graph=True` around a loop.
+
+    Known problems: a graph that is kept and never gone back through shows in the memory only: record with --memory and
+    see memory-creep. Sequences that become longer from step to step are left out by their operators.
+    """
+    found = trace.steps_found
+    if len(found) < steps:
+        return
+    events = trace.events
+    nodes, outer = events.of(AUTOGRAD_NODE), trace.derived(outer_operators)
+    outer = outer[(events.lane[outer] == trace.main_lane) & ~events.are(AUTOGRAD_NODE, outer)]
+    back, forward = _per_step(trace, nodes), _per_step(trace, outer)
+    if not back[0] or not (np.diff(back) > 0).all() or back[-1] < growth * back[0]:
+        return
+    if not forward.min() or forward.max() > alike * forward.min():
+        return
+    busy = Intervals.union(events.ts[nodes], events.end[nodes])
+    spent = busy.overlap([step.start for step in found], [step.end for step in found])
+    more = max(int(spent[-1] - spent[0]), 0)
+    share = more / max(found[-1].duration, 1)
+    counts = ", ".join(f"{count:,}" for count in (back if len(back) <= 4 else (*back[:3], back[-1])))
+    last = nodes[trace.step_of(nodes) == len(found) - 1]
+    yield Finding(
+        title=f"The backward pass grows from step to step: {counts} nodes; the forward pass doesn't",
+        severity="high" if share >= 0.2 else "medium",
+        confidence="high",
+        time_us=min(more / 1000, trace.window.us),
+        window=trace.window,
+        evidence=evidence(trace, last, note=f"in {found[-1].name}"),
+        cause="Something that one step leaves behind still hangs on its graph, and the next step's loss on that: the "
+        f"operators the program calls stay at {int(np.median(forward)):,} per step.",
+        fix="detach() what one step hands to the next (hidden state, running loss); loss.item() for what is only "
+        "logged; no retain_graph=True around the loop.",
+        linked=True,
+    )
+
+
+def _per_step(trace: Trace, rows: Int32) -> Int64:
+    which = trace.step_of(rows)
+    found: Int64 = np.bincount(which[which >= 0], minlength=len(trace.steps_found))
+    return found
