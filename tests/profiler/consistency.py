@@ -60,7 +60,9 @@ def _parts(report):
     """The breakdown's parts are disjoint and make up the window."""
     breakdown = report["breakdown"]
     window, parts = breakdown["window_us"], breakdown["parts"]
-    if abs(window - report["window"]["duration_us"]) > 0.002:
+    if abs(window - report["window"]["duration_us"]) > 0.002 and "first step" not in " ".join(
+        report["verdict"]["caveats"]
+    ):
         yield f"breakdown of {window} us, window of {report['window']['duration_us']} us"
     total = sum(part["time_us"] for part in parts)
     if window and parts and abs(total - window) > 0.01:
@@ -133,11 +135,11 @@ def _said(report):
 def _counts(report):
     """Steps, launches and kernels are counted once."""
     steps, breakdown, launches = report["window"]["steps"], report["breakdown"], report["launches"]
-    if breakdown["step"] and breakdown["step"]["count"] != len(steps):
-        yield f"{breakdown['step']['count']} steps in the breakdown, {len(steps)} in the window"
+    if breakdown["step"] and breakdown["step"]["count"] != breakdown["steps"]:
+        yield f"{breakdown['step']['count']} steps make up the spread, {breakdown['steps']} the breakdown"
     said = re.search(r"of the (\d+) steps", report["verdict"]["sentence"])
-    if said and int(said[1]) != len(steps):
-        yield f"{said[1]} steps in the verdict, {len(steps)} in the window"
+    if said and int(said[1]) != breakdown["steps"]:
+        yield f"{said[1]} steps in the verdict, {breakdown['steps']} in the breakdown"
     unmarked = "No steps are marked" in " ".join(report["verdict"]["caveats"])
     if unmarked and steps:
         yield f"{len(steps)} steps, but {report['verdict']['caveats']}"
@@ -166,8 +168,8 @@ def _counts(report):
 
 
 def _on_the_window(report):
-    """Findings that speak of the report's window."""
-    return [f for f in report["findings"] if f["window"]["duration_us"] == report["window"]["duration_us"]]
+    """Findings that speak of the same stretch of time as the breakdown."""
+    return [f for f in report["findings"] if f["window"]["duration_us"] == report["breakdown"]["window_us"]]
 
 
 def _near(said, share):

@@ -94,6 +94,15 @@ action = single | st.recursive(single, _around, max_leaves=6)
 rounds = st.tuples(st.integers(1, 12), st.lists(action, min_size=1, max_size=4))
 """Actions of a step, that many times in a row."""
 
+noise = st.tuples(
+    st.sampled_from(("op", "note", "frame", "call", "kernel", "unlinked")),
+    st.sampled_from((*OPERATORS, *LABELS, *WAITS)),
+    st.integers(0, 6000),
+    length,
+    st.sampled_from((100, 200)),
+)
+"""Events at any time, which nothing else heeds: (kind, name, at, microseconds, thread)."""
+
 stories = st.fixed_dictionaries(
     {
         "gpu": st.sampled_from(("NVIDIA A100-SXM4-80GB", "NVIDIA A100-SXM4-80GB", None)),
@@ -103,6 +112,7 @@ stories = st.fixed_dictionaries(
         "first": st.sampled_from((1, 1, 1, 8)),
         "between": length | st.just(0),
         "after": st.lists(action, max_size=2),
+        "noise": st.just([]) | st.lists(noise, max_size=12),
         "queued": st.sampled_from((0, 0, 0, 800, 5000)),
         "top": st.sampled_from(({}, {}, {"distributedInfo": {"backend": "nccl", "rank": 0, "world_size": 4}})),
     }
@@ -238,4 +248,9 @@ def build(recipe):
         player.now += recipe["between"]
     player.slower = 1
     player.play(recipe["after"])
+    for kind, name, at, us, thread in recipe["noise"]:
+        if kind in ("kernel", "unlinked"):
+            player.story.kernel(GEMM, at + 5, us, launch_at=at if kind == "kernel" else None, tid=thread)
+        else:
+            getattr(player.story, kind)(name, at, us, thread)
     return player.story

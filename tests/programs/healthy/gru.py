@@ -21,8 +21,8 @@ class Classifier(nn.Module):
 
 def main():
     torch.manual_seed(0)
-    data = TensorDataset(torch.randn(1024, 40, 32), torch.randint(0, 6, (1024,)))
-    loader = DataLoader(data, batch_size=64, shuffle=True)
+    data = TensorDataset(torch.randn(640, 40, 32), torch.randint(0, 6, (640,)))
+    loader = DataLoader(data, batch_size=32, shuffle=True)
     model = Classifier()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     for x, y in loader:

@@ -14,9 +14,9 @@ def main():
     head = nn.Linear(256, 1000)
     modules = nn.ModuleList([embed, encoder, head])
     optimizer = torch.optim.AdamW(modules.parameters(), lr=3e-4)
-    tokens = torch.randint(0, 1000, (64, 129))
+    tokens = torch.randint(0, 1000, (32, 129))
     for step in range(16):
-        batch = tokens[step % 8 * 8 : step % 8 * 8 + 8]
+        batch = tokens[step % 8 * 4 : step % 8 * 4 + 4]
         scores = head(encoder(embed(batch[:, :-1])))
         loss = nn.functional.cross_entropy(scores.flatten(0, 1), batch[:, 1:].flatten())
         optimizer.zero_grad()
