@@ -11,12 +11,13 @@ from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import counted, duration
 
-__all__ = ["caveats", "slowed_by_stacks"]
+__all__ = ["FEW_KERNELS", "caveats", "slowed_by_stacks"]
 
 _LONG: Final = 3.0
 """A step that takes so many times as long as the others speaks for itself only."""
 
-_FEW_KERNELS: Final = 10
+FEW_KERNELS: Final = 10
+"""Fewer are hardly a program."""
 
 _STACKS: Final = 0.3
 """Share of Python frames among the events from which recording them slows the host noticeably."""
@@ -39,7 +40,7 @@ def caveats(trace: Trace, kind: str, slugs: frozenset[str]) -> tuple[str, ...]:
         found.append("One step was recorded: others may differ.")
     found += _one_long_step(trace)
     kernels = len(trace.gpu.kernels)
-    if trace.has_gpu and kernels < _FEW_KERNELS:
+    if trace.has_gpu and kernels < FEW_KERNELS:
         found.append(f"Only {counted(kernels, 'kernel')} in this recording: record a few whole steps to be sure.")
     if kind in ("overhead-bound", "mixed") and slowed_by_stacks(trace):
         found.append("Python stacks were recorded, which slows Python down: without them its part is smaller.")

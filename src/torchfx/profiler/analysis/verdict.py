@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from torchfx.profiler.analysis.breakdown import HOST_STALLS, Breakdown, Stretch
-from torchfx.profiler.analysis.caveats import caveats, slowed_by_stacks
+from torchfx.profiler.analysis.caveats import FEW_KERNELS, caveats, slowed_by_stacks
 from torchfx.profiler.analysis.processor_verdict import processor_verdict, set_up, unrecorded
 from torchfx.profiler.analysis.recording import Launches
 from torchfx.profiler.analysis.window_phrases import of_window, span_of
@@ -88,7 +88,7 @@ def verdict(trace: Trace, parts: Breakdown, launches: Launches, slugs: frozenset
         busy = _busy_without(trace, parts, gap)
         if parts.steps == 1 and not trace.steps_found[0].inferred and busy >= _BUSY:
             return Verdict("mixed", _one_after_other(trace, parts, gap, busy), caveats(trace, "mixed", slugs))
-        reason = _set_up(parts, gap, busy)
+        reason = _set_up(parts, gap, busy, len(trace.gpu.kernels))
     if reason:
         return _unknown(reason)
     stalls = _stalls(shares)
@@ -155,8 +155,13 @@ def _busy_without(trace: Trace, parts: Breakdown, gap: Stretch) -> float:
     return trace.gpu.busy.clip(window.start, window.end).total / 1000 / rest if rest > 0 else 0.0
 
 
-def _set_up(parts: Breakdown, gap: Stretch, busy: float) -> str:
+def _set_up(parts: Breakdown, gap: Stretch, busy: float, kernels: int) -> str:
     length, window = gap.duration_us, parts.window_us
+    if kernels < FEW_KERNELS:
+        return (
+            f"the recording holds only {counted(kernels, 'kernel')}, and one stretch without any takes "
+            f"{percent(length / window)} of {span_of(parts)}: record a few whole steps"
+        )
     rest = f"; in the rest the GPU has work {percent(busy)} of the time" if window > length else ""
     return (
         f"one stretch of {duration(length)} in which the host launches nothing and the GPU has no work takes "

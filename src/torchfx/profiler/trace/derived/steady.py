@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Typical", "settled", "steady_device_window", "steady_window", "typical"]
 
 COLD: Final = 3.0
-"""A first step so many times as long as the others (median) is a cold one."""
+"""A first step so many times as long as the others (median of two or more) is a cold one."""
 
 OUTLIER: Final = 1.5
 """A step so many times as long as the median may be an outlier; see `typical`."""
@@ -43,7 +43,7 @@ class Typical:
 def settled(trace: Trace) -> int:
     """From when on the program runs as it usually does, nanoseconds: after a cold first step, if there is one."""
     steps = trace.steps_found
-    if len(steps) >= 2 and steps[0].duration > COLD * float(np.median([step.duration for step in steps[1:]])):
+    if len(steps) >= 3 and steps[0].duration > COLD * float(np.median([step.duration for step in steps[1:]])):
         return steps[1].start
     return trace.window.start
 
