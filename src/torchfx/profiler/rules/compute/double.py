@@ -12,6 +12,7 @@ from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, 
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.derived.device_peaks import used_peaks
 from torchfx.profiler.trace.derived.shapes import dtypes
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.audio import TORCHFX_OPERATOR
@@ -19,7 +20,6 @@ from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.events import parse_list
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.trace.peaks import peaks_of
 from torchfx.profiler.wording import percent
 
 __all__ = ["fp64", "in_double"]
@@ -57,7 +57,7 @@ def _fp64_on_device(trace: Trace, share: float) -> Iterator[Finding]:
     time_us = stake(trace, rows)
     if not matters(trace, time_us):
         return
-    known = peaks_of(trace.info.devices[0].name) if trace.info.devices else None
+    known = used_peaks(trace)
     single, double = (known.flops("float32"), known.flops("float64")) if known else (0.0, 0.0)
     rate = f" This device computes float64 at 1/{single / double:.0f} of its float32 speed." if double < single else ""
     yield Finding(

@@ -8,25 +8,37 @@ import numpy as np
 
 from torchfx.profiler.rules.compute.flops import flops_of
 from torchfx.profiler.rules.compute.kernels import Kernels
+from torchfx.profiler.trace.derived.convolutions import convolution_output
 from torchfx.profiler.trace.derived.shapes import WIDTH, dtypes, elements, shapes
 from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.arithmetic import STREAMING
+from torchfx.profiler.trace.meaning.arithmetic import STREAMING, operation_of
 from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.trace.peaks import Peaks, peaks_of
+from torchfx.profiler.trace.peaks import Peaks
 
-__all__ = ["PRODUCTS", "Group", "groups", "used_peaks"]
+__all__ = ["PRODUCTS", "Group", "groups"]
 
 PRODUCTS = ("matmul", "attention", "convolution")
 
 
 @dataclass(frozen=True)
 class Group:
-    """Calls of one operator with the same shapes and types."""
+    """Calls of one operator with the same shapes and types.
+
+    Attributes:
+        operators: their rows.
+        name: of the operator.
+        spent: nanoseconds of their kernels.
+        ideal: nanoseconds the device would need at best.
+        work: arithmetic operations of all calls; 0 for streaming ones.
+        bound: "arithmetic", "memory", or "streaming" for operators that only read and write.
+        dtype: what they compute in.
+    """
 
     operators: Int32
     name: str
     spent: float
     ideal: float
+    work: float
     bound: str
     dtype: str
 
@@ -50,6 +62,7 @@ def groups(trace: Trace, kernels: Kernels, peaks: Peaks) -> list[Group]:
         if not len(operators):
             continue
         spent = np.bincount(which.reshape(-1), weights=kernels.spent[at])
+        launched = np.bincount(which.reshape(-1))
         first = np.zeros(len(operators), np.int64)
         first[which.reshape(-1)] = kernels.which[at]
         dims = events.text_ids("Input Dims", operators)
@@ -58,14 +71,15 @@ def groups(trace: Trace, kernels: Kernels, peaks: Peaks) -> list[Group]:
         group = group.reshape(-1)
         for i in np.flatnonzero(distinct[1] >= 0).tolist():
             members = operators[group == i]
-            made = _group(
-                trace, members, float(spent[group == i].sum()), kernels.names[int(distinct[3, i])].dtype, bound, peaks
-            )
+            name, calls = kernels.names[int(distinct[3, i])], launched[group == i]
+            made = _group(trace, members, float(spent[group == i].sum()), name.dtype, bound, peaks, int(calls.min()))
             found += [made] if made else []
     return found
 
 
-def _group(trace: Trace, members: Int32, spent: float, dtype: str, bound: str, peaks: Peaks) -> Group | None:
+def _group(
+    trace: Trace, members: Int32, spent: float, dtype: str, bound: str, peaks: Peaks, launched: int
+) -> Group | None:
     row = int(members[0])
     name, sizes = trace.name(row), shapes(trace, row)
     kinds = [kind for kind in dtypes(trace, row) if kind]
@@ -78,22 +92,13 @@ def _group(trace: Trace, members: Int32, spent: float, dtype: str, bound: str, p
         widths = [WIDTH.get(kind, width) for kind in kinds] + [width] * len(sizes)
         moved = sum(elements(size) * wide for size, wide in zip(sizes, widths, strict=False))
         moved += 0 if name == "aten::copy_" else max(map(elements, sizes)) * width
-        return Group(members, name, spent, len(members) * moved / peaks.bandwidth, "streaming", dtype)
-    needed = flops_of(name, sizes)
+        return Group(members, name, spent, len(members) * moved / peaks.bandwidth, 0.0, "streaming", dtype)
+    output = convolution_output(trace, row) if operation_of(name) == "convolution" else ()
+    needed = flops_of(name, sizes, output, min(launched, 2))
     rate = peaks.flops(dtype or kinds[0])
     if needed is None or not rate:
         return None
     computing, moving = needed[0] / rate * 1e9, needed[1] * width / peaks.bandwidth
     limit = "arithmetic" if computing >= moving else "memory"
-    return Group(members, name, spent, len(members) * max(computing, moving), limit, dtype or kinds[0])
-
-
-def used_peaks(trace: Trace) -> Peaks | None:
-    """The figures of the devices in use; None if they differ or aren't known.
-
-    ROCm counts processors too when it numbers the devices of kernels, so these may not be among the file's devices.
-    """
-    used = {gpu.device for gpu in trace.gpus}
-    names = {device.name for device in trace.info.devices if device.id in used}
-    names = names or {device.name for device in trace.info.devices}
-    return peaks_of(names.pop()) if len(names) == 1 else None
+    count = len(members)
+    return Group(members, name, spent, count * max(computing, moving), count * needed[0], limit, dtype or kinds[0])

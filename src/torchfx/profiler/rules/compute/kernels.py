@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence
-from torchfx.profiler.trace.derived.device_time import device_time
+from torchfx.profiler.trace.derived.kernels import kernel_names
 from torchfx.profiler.trace.file.columns import Flags, Int32, Int64
 from torchfx.profiler.trace.meaning.kernels import KernelName, decode
 from torchfx.profiler.trace.meaning.kinds import Kind
@@ -36,7 +36,7 @@ class Kernels:
 
     rows: Int32
     spent: Int64
-    names: list[KernelName]
+    names: tuple[KernelName, ...]
     which: Int64
     operator: Int32
 
@@ -57,16 +57,12 @@ class Kernels:
 
 
 def kernels_of(trace: Trace) -> Kernels:
-    """Read the kernels' names; `trace.derived(kernels_of)` does it once."""
-    events, work = trace.events, trace.links.work
-    at = np.flatnonzero((events.kind[work] == Kind.KERNEL) & in_window(trace, work))
-    ids, which = np.unique(events.name[work[at]], return_inverse=True)
-    names = [decode(events.texts[i]) if i >= 0 else KernelName("(no name)") for i in ids.tolist()]
-    counted = np.array([name.operation != "communication" for name in names], np.bool_)
-    at, which = (at[counted[which]], which[counted[which]]) if len(names) else (at, which)
-    rows = work[at]
+    """Select them; `trace.derived(kernels_of)` does it once."""
+    events, every = trace.events, trace.derived(kernel_names)
+    chosen = in_window(trace, every.rows) & every.that(lambda name: name.operation != "communication")
+    rows = every.rows[chosen]
     spent = np.minimum(events.end[rows], trace.window.end) - np.maximum(events.ts[rows], trace.window.start)
-    return Kernels(rows, np.maximum(spent, 0), names, which, trace.derived(device_time).operator[at])
+    return Kernels(rows, np.maximum(spent, 0), every.names, every.which[chosen], every.operator[chosen])
 
 
 def in_window(trace: Trace, rows: Int32) -> Flags:
@@ -109,9 +105,11 @@ def shown(trace: Trace, rows: npt.ArrayLike, *, limit: int = 5, note: str = "") 
     found = evidence(trace, rows, limit=limit, note=note)
     if note:
         return found
-    return tuple(
-        Evidence(e.name, e.count, e.time_us, e.start_us, e.where, e.stack, decode(e.name).description) for e in found
-    )
+    chosen = np.asarray(rows, np.int32)
+    kernels = chosen[trace.events.kind[chosen] == Kind.KERNEL]
+    known = zip(map(trace.name, kernels.tolist()), trace.derived(kernel_names).of(kernels), strict=True)
+    described = {text: name.description for text, name in known}
+    return tuple(replace(one, note=described.get(one.name) or decode(one.name).description) for one in found)
 
 
 def _queued(trace: Trace) -> bool:

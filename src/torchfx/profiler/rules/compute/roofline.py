@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.rules.compute.efficiency import PRODUCTS, Group, groups, used_peaks
-from torchfx.profiler.rules.compute.flops import flops_of
+from torchfx.profiler.rules.compute.efficiency import PRODUCTS, Group, groups
 from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown, stake
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.derived.device_peaks import data_sheet, used_peaks
 from torchfx.profiler.trace.derived.shapes import shapes
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.trace.peaks import Peaks
@@ -23,6 +23,9 @@ REACHABLE = 0.7
 
 ENOUGH_WORK = 5000
 """Nanoseconds per call at the roofline; with less to do a kernel's latency is what counts."""
+
+SHOWN = 3
+"""Groups of calls that become findings, those with most to gain."""
 
 LONG_ENOUGH = 20_000
 """Nanoseconds per call; shorter ones don't fill the device whatever they are."""
@@ -39,10 +42,11 @@ def low_roofline(
 ) -> Iterator[Finding]:
     """Operators stay far below what the device can do with their shapes.
 
-    Sees: matrix products and attention whose operations per second are below 30% of what the roofline of their type
-    allows, and elementwise operators, copies and softmax that move less than half of the memory's bandwidth; each from
-    5% of the kernels' time on, for calls of 20 us or more that have at least 5 us of work at the roofline. Needs
-    `record_shapes=True` and a known device.
+    Sees: matrix products, convolutions and attention whose operations per second are below 30% of what the roofline of
+    their type allows, and elementwise operators, copies and softmax that move less than half of the memory's bandwidth;
+    each from 5% of the kernels' time on, for calls of 20 us or more that have at least 5 us of work at the roofline.
+    One finding per operator, shapes and types. Needs `record_shapes=True` and a device whose peaks are known: by its
+    data sheet, or measured (`--device`, `[tool.torchfx.device]`).
 
     Costs: counted is the difference to 70% of the roofline, which good kernels reach.
 
@@ -63,27 +67,28 @@ def low_roofline(
     if not slow:
         return
     slow.sort(key=lambda group: group.ideal - group.spent)
-    rows = kernels.rows[np.isin(kernels.operator, np.concatenate([group.operators for group in slow]))]
-    lost = sum(group.spent - group.ideal / REACHABLE for group in slow) / 1000
-    time_us = min(lost, stake(trace, rows))
-    if not matters(trace, time_us):
-        return
-    worst = slow[0]
-    what = "memory bandwidth" if worst.bound != "arithmetic" else f"{worst.dtype} arithmetic"
-    sizes = " x ".join(str(list(shape)) for shape in shapes(trace, int(worst.operators[0]))[:3])
-    yield Finding(
-        title=f"{shortened(worst.name, 60)} reaches {percent(worst.reached)} of peak {what}, "
-        f"taking {percent(worst.spent / kernels.total)} of kernel time",
-        severity=rank(trace, time_us),
-        confidence="medium",
-        time_us=time_us,
-        window=trace.window,
-        evidence=shown(trace, rows),
-        cause=f"Shapes {sizes} need {duration_ns(worst.ideal / len(worst.operators))} per call at the data sheet's "
-        f"rate and take {duration_ns(worst.spent / len(worst.operators))}." + caveat(trace),
-        fix=_faster(trace, worst),
-        linked=True,
-    )
+    for group in slow[:SHOWN]:
+        rows = kernels.rows[np.isin(kernels.operator, group.operators)]
+        time_us = min((group.spent - group.ideal / REACHABLE) / 1000, stake(trace, rows))
+        if not matters(trace, time_us):
+            continue
+        what = "memory bandwidth" if group.bound != "arithmetic" else f"{group.dtype} arithmetic"
+        sizes = " x ".join(str(list(shape)) for shape in shapes(trace, int(group.operators[0]))[:3])
+        yield Finding(
+            title=f"{shortened(group.name, 60)} reaches {percent(group.reached)} of {peaks.source} {what}, "
+            f"taking {percent(group.spent / kernels.total)} of kernel time",
+            severity=rank(trace, time_us),
+            confidence="medium",
+            time_us=time_us,
+            window=trace.window,
+            evidence=shown(trace, rows),
+            cause=f"Shapes {sizes} need {duration_ns(group.ideal / len(group.operators))} per call at the "
+            f"{peaks.source} rate and take {duration_ns(group.spent / len(group.operators))}."
+            + _beside(trace, peaks, group)
+            + caveat(trace),
+            fix=_faster(trace, group),
+            linked=True,
+        )
 
 
 @rule(
@@ -95,9 +100,9 @@ def low_roofline(
 def low_mfu(trace: Trace, *, utilisation: float = 0.3, covered: float = 0.9) -> Iterator[Finding]:
     """The device's arithmetic units are used little.
 
-    Sees: operations of all matrix products and attention, by their shapes, over the device's peak for their types and
-    the length of the window, below 30%. Silent unless the shapes of 90% of the time in products are known, products
-    take 30% of the kernels' time, and the device is busy for half of the window.
+    Sees: operations of all matrix products, convolutions and attention, by their shapes, over the device's peak for
+    their types and the length of the window, below 30%. Silent unless the shapes of 90% of the time in products are
+    known, products take 30% of the kernels' time, and the device is busy for half of the window.
 
     Costs: this is the distance to the device's best case; 40 to 60% is good for training large models.
 
@@ -113,7 +118,7 @@ def low_mfu(trace: Trace, *, utilisation: float = 0.3, covered: float = 0.9) -> 
     known = [group for group in groups(trace, kernels, peaks) if group.bound in ("arithmetic", "memory")]
     if spent < 0.3 * kernels.total or sum(group.spent for group in known) < covered * spent:
         return
-    ideal = sum(_arithmetic(trace, group, peaks) for group in known)
+    ideal = sum(group.work / peaks.flops(group.dtype) * 1e9 for group in known)
     used = ideal / (trace.window.us * 1000 * max(len(trace.gpus), 1))
     if used >= utilisation:
         return
@@ -126,16 +131,20 @@ def low_mfu(trace: Trace, *, utilisation: float = 0.3, covered: float = 0.9) -> 
         window=trace.window,
         evidence=shown(trace, rows),
         cause=f"Products take {percent(spent / kernels.total)} of the kernels' time; by their shapes they would need "
-        f"{duration_ns(ideal)} at the data sheet's rate.",
+        f"{duration_ns(ideal)} at the {peaks.source} rate.",
         fix="Take the findings about products' types, sizes and what runs between them in order of their time.",
         linked=True,
     )
 
 
-def _arithmetic(trace: Trace, group: Group, peaks: Peaks) -> float:
-    """Nanoseconds its operations would take at the peak rate."""
-    needed = flops_of(group.name, shapes(trace, int(group.operators[0])))
-    return needed[0] / peaks.flops(group.dtype) * 1e9 * len(group.operators) if needed else 0.0
+def _beside(trace: Trace, peaks: Peaks, group: Group) -> str:
+    """What the data sheet gives, where the peaks are measured ones."""
+    sheet = data_sheet(trace)
+    if not peaks.measured or sheet is None:
+        return ""
+    streaming = group.bound != "arithmetic"
+    here, there = (one.bandwidth if streaming else one.flops(group.dtype) for one in (peaks, sheet))
+    return f" Of the data sheet's peak that is {percent(group.reached * here / there)}." if there else ""
 
 
 def _faster(trace: Trace, group: Group) -> str:

@@ -16,10 +16,10 @@ from torchfx.profiler.rules.copies.transfers import (
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.derived.device_peaks import data_sheet
 from torchfx.profiler.trace.file.columns import Int64
 from torchfx.profiler.trace.meaning.annotations import DATALOADER
 from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.trace.peaks import peaks_of
 from torchfx.profiler.wording import percent, size_text
 
 __all__ = ["low_bandwidth", "pageable_copy", "rate_text"]
@@ -91,7 +91,7 @@ def low_bandwidth(
     (`nvidia-smi -q`, "Link Width"), or memory of the other processor socket.
     """
     copies = trace.derived(transfers)
-    known = peaks_of(trace.info.devices[0].name) if trace.info.devices else None
+    known = data_sheet(trace)
     floor = pcie4 if known and known.pcie >= 4 else pcie3
     chosen = copies.way("HtoD", "DtoH") & (copies.host != PAGEABLE) & (copies.bytes >= smallest) & (copies.spent > 0)
     speed = np.divide(copies.bytes, copies.spent, out=np.full(len(chosen), np.inf), where=copies.spent > 0)

@@ -19,6 +19,7 @@ from torchfx.profiler.trace.model.lanes import Lane
 from torchfx.profiler.trace.model.links import Links
 from torchfx.profiler.trace.model.steps import Step, find_steps
 from torchfx.profiler.trace.model.tree import Tree
+from torchfx.profiler.trace.peaks import Peaks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,6 +40,8 @@ class Trace:
         size: bytes of the decompressed file.
         origin: the file as it was when it was read.
         part: the stretch of time that was asked for where only one was, (start, end); or None.
+        given_peaks: what its devices can do at most, where that was given; None: their data sheets tell. Set it before
+            anything is computed from it.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class Trace:
         self.file = file
         self.origin = origin
         self.part = part
+        self.given_peaks: Peaks | None = None
         self._beginning = beginning
         self.info: Info = read_info(columns.top)
         self.repairs: Repairs = columns.repairs

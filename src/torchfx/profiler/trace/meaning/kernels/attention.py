@@ -13,7 +13,7 @@ _KINDS: Final = (
     (r"cudnn_generated\w*sdpa|cudnn\w*flash|cudnn::\w*fmha", "cuDNN"),
     (r"fmha_cutlass|PyTorchMemEffAttention|attention_kernel_batched_impl", "memory-efficient"),
     (r"aiter\b.*fmha|fmha_(fwd|bwd)_hd\d+|ck_tile.*Fmha|FmhaFwd|FmhaBwd", "Composable Kernel"),
-    (r"flash|Flash", "FlashAttention"),
+    (r"[fF]lash(?![iI]nfer)", "FlashAttention"),
     (r"^(attn_(fwd|bwd)\w*|bwd_(kernel|preprocess)\w*)$", "AOTriton"),
     (
         r"paged_attention|BatchPrefill|BatchDecode|SinglePrefill|SingleDecode|mla_\w*kernel|\bunified_attention",

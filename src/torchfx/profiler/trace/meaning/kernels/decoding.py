@@ -49,7 +49,7 @@ def decode(name: str) -> KernelName:
         if found is not None:
             return found
     plain = arguments_cut(text).partition("<")[0].rpartition("::")[2] or text
-    return KernelName(shortened(plain.strip() or "(no name)"), description=OPERATIONS["other"])
+    return KernelName(shortened(plain.strip() or "(no name)"), description=OPERATIONS["other"], guessed=True)
 
 
 def distinct(names: Iterable[str]) -> dict[str, str]:

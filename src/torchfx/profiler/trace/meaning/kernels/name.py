@@ -69,6 +69,7 @@ class KernelName:
         dtype: of the inputs, as PyTorch calls it ("float32", "bfloat16"), or "tf32", "float8", "mxfp4"; "" if unknown.
         tensor_core: whether it computes on tensor cores (AMD: matrix cores); None where the name doesn't tell.
         fused: the operators a generated kernel joins.
+        guessed: whether only words in the name suggest the operation, or nothing does: no scheme of a library's names.
         alignment: elements that a matrix product of CUTLASS loads at once; 0 where the name doesn't tell.
         description: one phrase for people.
     """
@@ -83,6 +84,7 @@ class KernelName:
     fused: tuple[str, ...] = ()
     description: str = ""
     alignment: int = 0
+    guessed: bool = False
 
     @property
     def known(self) -> bool:

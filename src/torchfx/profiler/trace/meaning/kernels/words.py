@@ -13,6 +13,8 @@ _WORDS: Final = (
     (r"biquad|sos_|(?<![a-z])iir|(?<![a-z])fir_", "audio"),
     (r"attn_(fwd|bwd)|attention", "attention"),
     (r"adam|sgd_?momentum|lamb_stage|adagrad|optimizer", "optimizer"),
+    # A product that is fused with something else takes the product's time.
+    (r"gemm|matmul|(?<![a-z])b?mm(?![a-z])|grouped_mm|fused_moe|(?<![a-z])linear|cublas|tensorop|nvjet", "matmul"),
     (r"rms_?norm|layer_?norm|group_?norm|groupnorm|ln_(fwd|bwd)|batch_?norm", "normalization"),
     (r"softmax", "softmax"),
     (r"embedding|_embs?_", "embedding"),
@@ -21,7 +23,6 @@ _WORDS: Final = (
         r"rotary|rope|silu|gelu|swiglu|relu|sigmoid|activation|act_and_mul|elementwise|pointwise|quant|(?<!broad)cast",
         "elementwise",
     ),
-    (r"gemm|matmul|(?<![a-z])b?mm(?![a-z])|grouped_mm|fused_moe|linear|cublas|tensorop|nvjet", "matmul"),
     (r"conv(?!ert)", "convolution"),
     (r"cross_entropy|nll|loss", "loss"),
     (r"DeviceScan|scan", "scan"),
@@ -77,5 +78,6 @@ def by_words(name: str) -> KernelName | None:
                 dtype=dtype,
                 tensor_core=tensor,
                 description=OPERATIONS[operation],
+                guessed=True,
             )
     return None
