@@ -12,11 +12,11 @@ EXPECTED = {"dataloader-wait": "persistent_workers"}
 
 def main():
     torch.manual_seed(0)
-    data = TensorDataset(torch.randn(256, 128), torch.randint(0, 4, (256,)))
+    data = TensorDataset(torch.randn(128, 128), torch.randint(0, 4, (128,)))
     loader = DataLoader(data, batch_size=64, shuffle=True, num_workers=2)
     model = nn.Sequential(nn.Linear(128, 256), nn.ReLU(), nn.Linear(256, 4))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    for epoch in range(12):
+    for epoch in range(16):
         total = 0.0
         for x, y in loader:
             loss = nn.functional.cross_entropy(model(x), y)
