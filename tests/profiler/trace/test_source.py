@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from torchfx.errors import ArgumentTypeError, TorchFXError, TraceError
+from torchfx.profiler.trace.file import source as source_module
 from torchfx.profiler.trace.file.scanning import scan
 from torchfx.profiler.trace.file.source import CHUNK, Chunks
 
@@ -56,6 +57,44 @@ def test_chunks_stay_small(rng):
         sizes = [len(chunk) for chunk in Chunks(io.BytesIO(packed))]
         assert sum(sizes) == len(data)
         assert max(sizes) <= 2 * CHUNK
+
+
+@pytest.fixture(params=["isal", "zlib"])
+def unpacker(request, monkeypatch):
+    """With the fast library and without."""
+    if request.param == "zlib":
+        monkeypatch.setattr(source_module, "isal_zlib", None)
+    elif source_module.isal_zlib is None:
+        pytest.skip("isal is not installed")
+    return request.param
+
+
+def test_many_members_take_linear_time(unpacker):
+    small = gzip.compress(b"", mtime=0)
+    data, chunks = read(io.BytesIO(gzip.compress(DATA) + small * 200_000))
+    assert data == DATA
+    assert not chunks.truncated_gzip
+
+
+def test_both_unpack_the_same(unpacker, rng):
+    text = b"[" + b",".join(b'{"ph": "X", "name": "%s"}' % rng.bytes(9).hex().encode() for _ in range(100_000))
+    packed = gzip.compress(text[:2_000_000]) + gzip.compress(text[2_000_000:], 1)
+    file = io.BytesIO(b"ahead" + packed)
+    file.seek(5)
+    assert read(file)[0] == text
+    for cut in (len(packed) - 4, len(packed) // 2, 5000):
+        file = io.BytesIO(b"ahead" + packed[:cut])
+        file.seek(5)
+        found, chunks = read(file)
+        assert chunks.truncated_gzip
+        assert text.startswith(found)
+        assert len(found) > len(text) * cut / len(packed) - 200_000
+    broken = bytearray(packed)
+    broken[len(packed) // 2] ^= 255
+    found, chunks = read(io.BytesIO(broken))
+    assert chunks.truncated_gzip
+    assert text.startswith(found[: len(text) // 2 - 200_000])
+    assert len(found) > len(text) // 2 - 200_000
 
 
 def test_several_members_are_one_stream():

@@ -7,10 +7,17 @@ import os
 import sys
 import zlib
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
-from typing import Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from torchfx.errors import ArgumentTypeError, TraceError
+
+try:
+    from isal import isal_zlib  # has wheels for most processors; unpacks three times as fast
+    from isal.igzip_lib import IsalError
+except ImportError:
+    isal_zlib = None  # type: ignore[assignment]
 
 __all__ = ["CHUNK", "Chunks", "Readable", "Source"]
 
@@ -18,6 +25,9 @@ CHUNK: Final = 1 << 20
 """Bytes handed out at a time, about."""
 
 GZIP: Final = b"\x1f\x8b"
+PIECE: Final = 1 << 16
+"""Packed bytes unpacked at a time: a member of a gzip file copies what follows it."""
+
 UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 LOOKS: Final = (
@@ -133,13 +143,40 @@ class Chunks:
             yield data
 
     def _unpacked(self) -> Iterator[bytes]:
+        start = self._tell()
         raw = self._raw()
         head = next(raw, b"")
-        if head.startswith(GZIP):
-            yield from self._gunzip(head, raw)
-        elif head:
-            yield head
-            yield from raw
+        if not head.startswith(GZIP):
+            if head:
+                yield head
+                yield from raw
+            return
+        given = 0
+        if isal_zlib is not None and start is not None:
+            try:
+                for out in _members(_pieces(head, raw), isal_zlib.decompressobj):
+                    given += len(out)
+                    yield out
+            except (_Damaged, IsalError):  # type: ignore[misc]  # the stubs call the class an instance
+                # zlib gives all that comes before the damage.
+                self._file.seek(start)  # type: ignore[attr-defined]
+                head, raw = b"", self._raw()
+            else:
+                return
+        try:
+            for out in _members(_pieces(head, raw), zlib.decompressobj):
+                if given < len(out):
+                    yield out[given:]
+                given -= min(given, len(out))
+        except _Damaged:
+            self.truncated_gzip = True
+
+    def _tell(self) -> int | None:
+        """Where in the source we are; None where there is no way back."""
+        try:
+            return self._file.tell() if self._file.seekable() else None  # type: ignore[attr-defined]
+        except (AttributeError, OSError):
+            return None
 
     def _plain(self) -> Iterator[bytes]:
         chunks = _joined(self._unpacked())
@@ -154,36 +191,44 @@ class Chunks:
             yield decoder.decode(chunk).encode(errors="replace")
         yield decoder.decode(b"", final=True).encode()
 
-    def _gunzip(self, data: bytes, raw: Iterator[bytes]) -> Iterator[bytes]:
-        """Unpack one member after the other; zeros and garbage behind the last one are none of our business."""
-        member = zlib.decompressobj(31)
-        begun = True  # something of the current member has been read
-        while True:
-            while data:
-                before = member.copy()
-                try:
-                    out = member.decompress(data, CHUNK)
-                except zlib.error:
-                    self.truncated_gzip = True
-                    yield from _salvage(before, data)
+
+class _Damaged(Exception):  # noqa: N818 -- caught here
+    """The compressed data end early, or make no sense any further."""
+
+
+def _pieces(head: bytes, raw: Iterator[bytes]) -> Iterator[bytes]:
+    """Cut what is read into pieces."""
+    for chunk in chain((head,), raw):
+        for i in range(0, len(chunk), PIECE):
+            yield chunk[i : i + PIECE]
+
+
+def _members(pieces: Iterator[bytes], member_of: Any) -> Iterator[bytes]:
+    """Unpack one member after the other; zeros and garbage behind the last one are none of our business."""
+    member = member_of(31)
+    for piece in pieces:
+        data = piece
+        while data:
+            before = member.copy() if member_of is zlib.decompressobj else member
+            try:
+                out = member.decompress(data, CHUNK)
+            except zlib.error:
+                yield from _salvage(before, data)
+                raise _Damaged from None
+            if out:
+                yield out
+            data = member.unconsumed_tail
+            if member.eof:
+                data = member.unused_data
+                while len(data) < len(GZIP) and (more := next(pieces, b"")):
+                    data += more
+                if not data.startswith(GZIP):
                     return
-                if out:
-                    yield out
-                data = member.unconsumed_tail
-                if member.eof:
-                    data = member.unused_data
-                    while len(data) < len(GZIP) and (more := next(raw, b"")):
-                        data += more
-                    if not data.startswith(GZIP):
-                        return
-                    member, begun = zlib.decompressobj(31), True
-            data = next(raw, b"")
-            if not data:
-                self.truncated_gzip = begun
-                tail = member.flush()
-                if tail:
-                    yield tail
-                return
+                member = member_of(31)
+    tail = member.flush()
+    if tail:
+        yield tail
+    raise _Damaged
 
 
 def _open(name: str) -> Readable:
