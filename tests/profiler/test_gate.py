@@ -15,15 +15,15 @@ from torchfx.cli.app import app
 from torchfx.errors import ArgumentError, ArgumentTypeError, TorchFXError
 from torchfx.profiler.counters import CopyTotal, Counts, Sync
 from torchfx.profiler.gate import (
-    FORMATS,
     Baseline,
     Budget,
     EnvironmentMismatch,
     budgets_from,
     gate,
+    gate_document,
     parse_budgets,
-    render,
 )
+from torchfx.profiler.present.formats import FORMATS, render
 
 HERE = {"torch": "2.13", "device": "cpu"}
 COUNTS = Counts(
@@ -115,7 +115,7 @@ def test_a_limit_that_nothing_could_exceed_is_warned_of(name, counts, doubt):
     assert report.passed
     assert len(report.warnings) == 1
     assert report.warnings[0].startswith(doubt)
-    assert all(doubt in render(report, form) for form in ("text", "json", "github"))
+    assert all(doubt in " ".join(render(gate_document(report), form).split()) for form in ("text", "json", "github"))
 
 
 @pytest.mark.parametrize(
@@ -236,14 +236,20 @@ def test_a_pyproject_without_budgets_has_none(tmp_path):
 REPORT = gate("run", COUNTS, parse_budgets({"syncs__eq": 0, "operators__max": 3}))
 
 
+def drawn(report, form):
+    return render(gate_document(report), form)
+
+
 def test_text_names_each_limit():
-    lines = render(REPORT, "text").splitlines()
-    assert [line[:4] for line in lines] == ["FAIL", "    ", "ok  ", "run:"]
-    assert lines[-1] == "run: 1 of 2 limits not kept"
+    text = drawn(REPORT, "text")
+    assert "FAILED\n1 of 2 limits not kept" in text
+    lines = [line for line in text.splitlines() if line.startswith(("FAIL  ", "ok"))]
+    assert lines == ["FAIL  syncs is 2, allowed: exactly 0", "ok    operators is 3, allowed: at most 3"]
+    assert "2 aten::_local_scalar_dense train.py:12 in step" in text
 
 
 def test_json_is_the_whole_report():
-    content = json.loads(render(REPORT, "json"))
+    content = json.loads(drawn(REPORT, "json"))
     assert (content["schema"], content["passed"]) == (1, False)
     assert content["checks"][0] == {
         "metric": "syncs",
@@ -255,7 +261,7 @@ def test_json_is_the_whole_report():
 
 
 def test_junit_has_a_case_for_each_limit():
-    suite = ElementTree.fromstring(render(REPORT, "junit").encode()).find("testsuite")
+    suite = ElementTree.fromstring(drawn(REPORT, "junit").encode()).find("testsuite")
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
     failures = [case.find("failure") for case in suite.findall("testcase")]
     assert failures[0].get("message") == "syncs is 2, allowed: exactly 0"
@@ -263,12 +269,21 @@ def test_junit_has_a_case_for_each_limit():
     assert failures[1] is None
 
 
-def test_github_annotations_stay_on_one_line():
-    first, last = render(REPORT, "github").splitlines()
-    assert first.startswith("::error title=run syncs::syncs is 2, allowed: exactly 0%0A    2 aten::")
-    assert last == "run: 1 of 2 limits not kept"
-    awkward = gate("50%,a:b", COUNTS, parse_budgets({"syncs__eq": 0}))
-    assert "title=50%25%2Ca%3Ab syncs::" in render(awkward, "github")
+def test_annotations_and_sarif_name_the_line():
+    annotation = drawn(REPORT, "github").splitlines()[1]
+    assert annotation.startswith("::error ")
+    assert {"file=train.py", "line=12", "title=run syncs exactly 0"} == set(annotation.split("::")[1][6:].split(","))
+    (result,) = json.loads(drawn(REPORT, "sarif"))["runs"][0]["results"]
+    place = result["locations"][0]["physicalLocation"]
+    assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("train.py", 12)
+
+
+def test_a_kept_baseline_is_one_line_of_text_and_a_case_each_for_machines(tmp_path):
+    report = gate("run", CLEAN, (), Baseline.update(tmp_path / "kept.json", CLEAN))
+    text = drawn(report, "text")
+    assert "ok  " not in text
+    assert f"{len(report.checks)} numbers are no larger than in" in text
+    assert drawn(report, "junit").count("<testcase") == len(report.checks)
 
 
 @pytest.fixture
@@ -287,11 +302,10 @@ def torchfx_gate(*arguments):
 @pytest.mark.parametrize(
     ("arguments", "status", "says"),
     [
-        (["clean"], 0, "all 1 limits kept"),
-        (["clean/counts.json"], 0, "all 1 limits kept"),
+        (["clean"], 0, "1 limit kept"),
+        (["clean/counts.json"], 0, "1 limit kept"),
         (["waiting"], 1, "train.py:12 in step"),
-        (["clean", "--format", "yaml"], 2, "unknown format 'yaml'"),
-        (["clean", "--format", "jsom"], 2, "did you mean 'json'"),
+        (["clean", "--format", "yaml"], 2, "--format must be one of text, json"),
         (["clean", "--name", "train"], 2, "has no [tool.torchfx.budgets.train]"),
         (["clean", "--force"], 2, "--force only serves --update"),
         (["nowhere"], 3, "cannot read nowhere"),

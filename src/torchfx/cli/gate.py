@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchfx.cli.console import err, fail, out
+from torchfx.cli.documents import show
+from torchfx.cli.streams import complain, say
 from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.profiler.counters.counts import Counts
 from torchfx.profiler.counters.counts_file import CountsFileError
 from torchfx.profiler.gate import (
-    FORMATS,
     Baseline,
     Budget,
     EnvironmentMismatch,
     budgets_from,
     gate,
-    render,
+    gate_document,
 )
+from torchfx.profiler.present.formats import check_format
 from torchfx.profiler.pyproject import SettingsFileError, find_pyproject
-from torchfx.profiler.spelling import did_you_mean
 
 __all__ = ["Request", "run"]
 
@@ -40,19 +40,18 @@ class Request:
 
 def run(path: Path, request: Request) -> int:
     """Check a run; return 0, 1 when a limit was not kept, 2 for misuse, 3 when something cannot be read."""
-    if request.form not in FORMATS:
-        return fail(f"unknown format {request.form!r}{did_you_mean(request.form, FORMATS)}", 2)
     if request.force and not request.update:
-        return fail("--force only serves --update", 2)
+        return complain("--force only serves --update", 2)
     try:
+        check_format(request.form)
         counts = Counts.load(path)
         baseline = _baseline(counts, request)
         report = gate(str(path), counts, _budgets(request), baseline)
     except (ArgumentError, ArgumentTypeError, EnvironmentMismatch) as error:
-        return fail(error, 2)
+        return complain(error, 2)
     except (CountsFileError, SettingsFileError) as error:
-        return fail(error, 3)
-    out.print(render(report, request.form), markup=False)
+        return complain(error, 3)
+    show(gate_document(report), request.form)
     return 0 if report.passed else 1
 
 
@@ -68,6 +67,6 @@ def _baseline(counts: Counts, request: Request) -> Baseline | None:
     path = request.baseline or (source.parent if source else Path()) / KEPT
     if request.update:
         kept = Baseline.update(path, counts, force=request.force)
-        err.print(f"baseline kept in {kept.path}", markup=False)
+        say(f"baseline kept in {kept.path}")
         return kept
     return Baseline.load(path) if request.baseline or path.exists() else None

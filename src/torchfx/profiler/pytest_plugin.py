@@ -20,7 +20,7 @@ import pytest
 
 if TYPE_CHECKING:
     from torchfx.profiler.counters import Counting
-    from torchfx.profiler.gate import Budget, Report
+    from torchfx.profiler.gate import Budget, GateReport
 
 __all__ = ["GateWarning", "ProfileGate"]
 
@@ -113,7 +113,7 @@ class ProfileGate:
         return allowed
 
     @staticmethod
-    def _check(counting: Counting, allowed: tuple[Budget, ...]) -> Report:
+    def _check(counting: Counting, allowed: tuple[Budget, ...]) -> GateReport:
         from torchfx.profiler.gate import gate
 
         return gate("block", counting.counts, allowed)

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 from torchfx.profiler.gate.baseline import Baseline, EnvironmentMismatch
 from torchfx.profiler.gate.budget import Budget, Check, parse_budgets
-from torchfx.profiler.gate.formats import FORMATS, render
+from torchfx.profiler.gate.document import gate_document
 from torchfx.profiler.gate.pyproject import budgets_from
-from torchfx.profiler.gate.report import Report, gate
+from torchfx.profiler.gate.report import GateReport, gate
 
 __all__ = [
-    "FORMATS",
     "Baseline",
     "Budget",
     "Check",
     "EnvironmentMismatch",
-    "Report",
+    "GateReport",
     "budgets_from",
     "gate",
+    "gate_document",
     "parse_budgets",
-    "render",
 ]

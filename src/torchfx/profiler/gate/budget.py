@@ -49,10 +49,15 @@ class Check:
     evidence: tuple[str, ...] = ()
     baseline: str = ""
 
-    def __str__(self) -> str:
-        """Return what was found and what is allowed; evidence follows in indented lines."""
+    @property
+    def headline(self) -> str:
+        """What was found and what is allowed."""
         found = "was not counted" if self.actual is None else f"is {self.actual}"
-        return "\n    ".join([f"{self.metric} {found}, allowed: {self.rule}", *self.evidence])
+        return f"{self.metric} {found}, allowed: {self.rule}"
+
+    def __str__(self) -> str:
+        """Return the headline; evidence follows in indented lines."""
+        return "\n    ".join([self.headline, *self.evidence])
 
 
 def parse_budgets(budgets: Mapping[str, object]) -> tuple[Budget, ...]:

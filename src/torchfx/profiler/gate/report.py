@@ -11,11 +11,11 @@ from torchfx.profiler.counters.counts import Counts
 from torchfx.profiler.gate.baseline import Baseline
 from torchfx.profiler.gate.budget import Budget, Check, check, doubts
 
-__all__ = ["Report", "gate"]
+__all__ = ["GateReport", "gate"]
 
 
 @dataclass(frozen=True)
-class Report:
+class GateReport:
     """All checks of one run; `warnings` say which limits were kept without saying anything, remarks decide nothing."""
 
     run: str
@@ -49,7 +49,7 @@ class Report:
         return {"schema": 1, "run": self.run, "passed": self.passed, "checks": checks, **said}
 
 
-def gate(run: str, counts: Counts, budgets: Sequence[Budget] = (), baseline: Baseline | None = None) -> Report:
+def gate(run: str, counts: Counts, budgets: Sequence[Budget] = (), baseline: Baseline | None = None) -> GateReport:
     """Check counts.
 
     Raises:
@@ -71,4 +71,4 @@ def gate(run: str, counts: Counts, budgets: Sequence[Budget] = (), baseline: Bas
     if baseline is not None:
         checks += baseline.checks(counts)
         remarks = tuple(f"fewer than in the baseline, --update keeps it: {text}" for text in baseline.improved(counts))
-    return Report(run, checks, remarks, warnings)
+    return GateReport(run, checks, remarks, warnings)
