@@ -200,3 +200,51 @@ def a_graph_is_captured():
 @silent("graph-capture")
 def a_graph_that_was_captured_before():
     return graphs(kernels=4)
+
+
+def sampled(every):
+    """One of `every` launches was recorded."""
+    story = Story()
+    for k in range(60):
+        story.op("aten::mm", 100 * k, 50)
+        story.kernel("gemm", 100 * k + 20, 60, launch_at=100 * k + 5)
+        story.correlation += every - 1
+    return story
+
+
+@fires("sampled-trace")
+def one_launch_of_three_hundred():
+    return sampled(300)
+
+
+@silent("sampled-trace")
+def other_calls_take_ids_too():
+    return sampled(11)
+
+
+def by_operators(kernels=1):
+    """Neither launches nor kernels have a correlation id; both name their operator."""
+    story = Story()
+    for k in range(30):
+        story.op("aten::mm", 100 * k, 50)
+        own = {"External id": story.external}
+        for _ in range(kernels):
+            story.kernel("gemm", 100 * k + 20, 60, launch_at=100 * k + 5, **own)
+        story.events[-1 - kernels]["args"] |= own
+    for event in story.events:
+        event["args"].pop("correlation", None)
+    return story
+
+
+@fires("pre-window-kernels")
+def tied_by_the_operators():
+    return by_operators()
+
+
+@fires("pre-window-kernels")
+def kernels_without_any_id():
+    story = loop()
+    for event in story.events[::3]:
+        if event["cat"] == "kernel":
+            del event["args"]["correlation"]
+    return story

@@ -12,6 +12,7 @@ from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import idle_time
 from torchfx.profiler.trace.derived.launching import device_known
 from torchfx.profiler.trace.derived.occupation import batch_waits, worker_starts
+from torchfx.profiler.trace.derived.steady import steady_window
 from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.meaning.annotations import DATALOADER, LOADED_IN_PROCESS, NEXT_BATCH
 from torchfx.profiler.trace.model.intervals import Intervals
@@ -43,12 +44,13 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     the share may be far off. The start of the workers is seen only where a pass over the data begins in the window.
     """
     rows, waited, lost = _waits(trace)
-    part = trace.window.share(lost)
+    window = trace.derived(steady_window)
+    part = window.share(lost)
     if not len(rows) or part < share:
         return
     events = trace.events
     single = bool(events.are(LOADED_IN_PROCESS, rows).any())
-    starts = trace.derived(worker_starts).clip(trace.window.start, trace.window.end)
+    starts = trace.derived(worker_starts).clip(window.start, window.end)
     seen = evidence(trace, rows, times=waited)
     if single:
         cause = "The batches are made in the program's own process (num_workers=0), so the loop stands still meanwhile."
@@ -88,7 +90,7 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         severity=severity_of(part),
         confidence="high",
         time_us=lost.total / 1000,
-        window=trace.window,
+        window=window,
         evidence=seen,
         cause=cause,
         fix=fix,
@@ -116,7 +118,7 @@ def dataloader_single_process(trace: Trace, *, share: float = 0.005) -> Iterator
     rows, waited, _ = _waits(trace)
     single = trace.events.are(LOADED_IN_PROCESS, rows)
     rows, waited = rows[single], waited[single]
-    window = trace.window
+    window = trace.derived(steady_window)
     lost = Intervals.union(trace.events.ts[rows], trace.events.end[rows]).clip(window.start, window.end)
     lost = lost & trace.derived(idle_time) if trace.has_gpu else lost
     part = window.share(lost)
@@ -137,7 +139,7 @@ def dataloader_single_process(trace: Trace, *, share: float = 0.005) -> Iterator
 
 def _waits(trace: Trace) -> tuple[Int32, Int64, Intervals]:
     """The calls for the next batch in the window, how long nothing else went on during each, and all of that time."""
-    events, window = trace.events, trace.window
+    events, window = trace.events, trace.derived(steady_window)
     rows = events.of(NEXT_BATCH)
     rows = rows[(events.ts[rows] >= window.start) & (events.ts[rows] < window.end)]
     rows = rows[~np.isin(trace.calls.parent[rows], rows)]  # an annotation around PyTorch's own

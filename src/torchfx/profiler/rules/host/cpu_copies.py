@@ -14,6 +14,7 @@ from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.host.cpu_time import by_shape, own_time
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.shapes import dtypes
+from torchfx.profiler.trace.derived.steady import steady_window
 from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.meaning.operators import COPY_OR_CONVERSION, MOVE, TO_COPY_BACKWARD
@@ -52,7 +53,7 @@ def cpu_copies(
     if trace.has_gpu or len(trace.links.launches):
         return
     rows, own = own_time(trace)
-    total, window = int(own.sum()), trace.window
+    total, window = int(own.sum()), trace.derived(steady_window)
     copies = _asked_for(trace, rows) & (own >= least_us * 1000)
     spent = int(own[copies].sum())
     chosen, times = rows[copies], own[copies]
@@ -66,7 +67,7 @@ def cpu_copies(
         severity=severity_of(part),
         confidence="high",
         time_us=part * window.us,
-        window=trace.window,
+        window=window,
         evidence=by_shape(trace, chosen, times),
         cause=f"Most of it is asked for by {asked}."
         if asked

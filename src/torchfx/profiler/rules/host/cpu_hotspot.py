@@ -12,6 +12,7 @@ from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.host.cpu_time import by_shape, own_time
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.shapes import dtypes
+from torchfx.profiler.trace.derived.steady import steady_window
 from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.meaning.communication import EXCHANGE
 from torchfx.profiler.trace.meaning.compiler import COMPILED_CODE, COMPILING, ENTERING, REGION
@@ -58,7 +59,8 @@ def cpu_hotspot(
     if trace.has_gpu or len(trace.links.launches):
         return
     rows, own = own_time(trace)
-    total, length = int(own.sum()), trace.window.end - trace.window.start
+    window = trace.derived(steady_window)
+    total, length = int(own.sum()), window.end - window.start
     if not total or not length:
         return
     names, which = np.unique(trace.events.name[rows], return_inverse=True)
@@ -82,8 +84,8 @@ def cpu_hotspot(
         "time",
         severity="info" if heavy else "medium" if known else "low",
         confidence="high",
-        time_us=whole * trace.window.us,
-        window=trace.window,
+        time_us=whole * window.us,
+        window=window,
         evidence=by_shape(trace, same, times),
         cause="Heavy arithmetic, which is what the program is for."
         if heavy

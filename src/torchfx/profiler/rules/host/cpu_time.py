@@ -7,6 +7,7 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Evidence
 from torchfx.profiler.trace.derived.occupation import compiling
+from torchfx.profiler.trace.derived.steady import steady_window
 from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.meaning.communication import EXCHANGE
 from torchfx.profiler.trace.meaning.kinds import Kind
@@ -19,7 +20,8 @@ def own_time(trace: Trace) -> tuple[Int32, Int64]:
     """Operators in the window that compute, and their own time; without compilation and exchanges with other ranks."""
     events = trace.events
     rows = events.rows(Kind.OPERATOR)
-    rows = rows[trace.in_steps(rows) & ~events.are(EXCHANGE, rows)]
+    settled = events.ts[rows] >= trace.derived(steady_window).start
+    rows = rows[trace.in_steps(rows) & settled & ~events.are(EXCHANGE, rows)]
     busy = trace.derived(compiling)
     rows = rows[busy.overlap(events.ts[rows], events.end[rows]) == 0] if len(busy) else rows
     return rows, trace.calls.self_time[rows]

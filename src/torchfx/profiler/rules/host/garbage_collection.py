@@ -10,6 +10,7 @@ from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.occupation import compiling
+from torchfx.profiler.trace.derived.steady import steady_window
 from torchfx.profiler.trace.meaning.annotations import GARBAGE_COLLECTION
 from torchfx.profiler.trace.meaning.frames import COLLECTING
 from torchfx.profiler.trace.model.intervals import Intervals
@@ -39,7 +40,7 @@ def gc_pause(trace: Trace, *, least_us: float = 1000.0, share: float = 0.01) -> 
     rows = np.concatenate((automatic, frames))
     rows = rows[trace.in_steps(rows)]
     rows = rows[trace.derived(compiling).overlap(events.ts[rows], events.end[rows]) * 2 <= events.dur[rows]]
-    window = trace.window
+    window = trace.derived(steady_window)
     paused = Intervals.union(events.ts[rows], events.end[rows]).clip(window.start, window.end)
     part = window.share(paused)
     if not len(rows) or paused.total < least_us * 1000 or part < share:

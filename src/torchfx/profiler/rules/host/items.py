@@ -97,7 +97,7 @@ def item_per_step(
             title=f"{len(free) / shown:,.0f} numbers{per} are read out of tensors on the CPU, without waiting",
             severity="info",
             confidence="high",
-            time_us=taken.clip(trace.window.start, trace.window.end).total / 1000,
+            time_us=taken.clip(window.start, window.end).total / 1000,
             window=trace.window,
             evidence=evidence(trace, free),
             cause="Python goes over values one by one; each costs about as much as a small operator.",

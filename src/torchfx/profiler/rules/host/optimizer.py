@@ -13,12 +13,13 @@ from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import idle_time
 from torchfx.profiler.trace.derived.launching import kernel_launches
 from torchfx.profiler.trace.derived.occupation import outer_operators
+from torchfx.profiler.trace.derived.steady import steady_window
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.annotations import OPTIMIZER_STEP, WITHOUT_FOREACH, ZERO_GRAD
 from torchfx.profiler.trace.meaning.frames import SINGLE_TENSOR_UPDATE
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.meaning.operators import FOREACH_OR_FUSED, UPDATE, ZERO_FILL
-from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.intervals import Intervals, Window
 from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["optimizer_for_loop", "zero_grad_memset"]
@@ -67,8 +68,8 @@ def optimizer_for_loop(
     loop = (len(frames) > 0 or bool(single.any())) and (not on_device or many)
     if not many and not (loop and len(inside) >= least * len(rows)):
         return
-    window = trace.window
-    spent = _on_device(trace, rows, calls) if on_device else spans.clip(window.start, window.end)
+    window = trace.derived(steady_window)
+    spent = _on_device(trace, rows, calls, window) if on_device else spans.clip(window.start, window.end)
     part = window.share(spent)
     if part < (share if on_device else cpu_share):
         return
@@ -81,7 +82,7 @@ def optimizer_for_loop(
         severity=severity_of(part),
         confidence="high" if loop else "medium",
         time_us=spent.total / 1000,
-        window=trace.window,
+        window=window,
         evidence=evidence(trace, rows, note="on the host")
         + (evidence(trace, work, limit=3) if on_device else evidence(trace, inside, limit=3)),
         cause="Each parameter's update is a handful of operators of its own.",
@@ -99,7 +100,7 @@ def _at_once(name: str, *, on_device: bool) -> str:
     return "torch.compile the optimizer's step, or write it with torch._foreach_* operators."
 
 
-def _on_device(trace: Trace, rows: Int32, calls: Int32) -> Intervals:
+def _on_device(trace: Trace, rows: Int32, calls: Int32, window: Window) -> Intervals:
     """From the first to the last work of each optimizer step on the device."""
     events = trace.events
     starts, ends = [], []
@@ -109,7 +110,7 @@ def _on_device(trace: Trace, rows: Int32, calls: Int32) -> Intervals:
         if len(work):
             starts.append(int(events.ts[work].min()))
             ends.append(int(events.end[work].max()))
-    return Intervals.union(starts, ends).clip(trace.window.start, trace.window.end)
+    return Intervals.union(starts, ends).clip(window.start, window.end)
 
 
 @rule("B16", "zero-grad-memset", source="torch.profiler's pattern matcher, gradients set to zero")
@@ -139,14 +140,15 @@ def zero_grad_memset(trace: Trace, *, per_step: int = 1) -> Iterator[Finding]:
     calls = calls[spans.overlap(events.ts[calls], events.end[calls]) > 0]
     work = trace.links.put_by(calls)
     busy = Intervals.union(events.ts[work], events.end[work])
+    window = trace.derived(steady_window)
     spent = (busy | (spans & trace.derived(idle_time))) if trace.has_gpu else spans
-    spent = spent.clip(trace.window.start, trace.window.end)
+    spent = spent.clip(window.start, window.end)
     yield Finding(
         title=f"zero_grad writes zeros: {len(rows) / len(notes):,.0f} fills per step",
-        severity=severity_of(trace.window.share(spent)),
+        severity=severity_of(window.share(spent)),
         confidence="high",
         time_us=spent.total / 1000,
-        window=trace.window,
+        window=window,
         evidence=evidence(trace, rows, limit=3),
         cause="set_to_none=False: the gradients are kept and filled with zeros.",
         fix="optimizer.zero_grad(set_to_none=True), which is the default from PyTorch 2.0 on.",

@@ -91,7 +91,7 @@ def _between(trace: Trace, outer: Int32) -> Intervals:
 
 def _lost(trace: Trace, gaps: Intervals) -> Intervals:
     """The part of gaps that nothing else explains."""
-    lost = gaps.clip(trace.window.start, trace.window.end)
+    lost = gaps.clip(trace.derived(steady_window).start, trace.window.end)
     lost = lost - trace.derived(otherwise_engaged) - trace.derived(collections) - trace.derived(idle_exchanging)
     lost = lost - trace.derived(tensor_loops).spans - trace.derived(tensor_texts).spans
     return lost & trace.derived(idle_time) if trace.has_gpu else lost

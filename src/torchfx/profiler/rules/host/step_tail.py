@@ -11,7 +11,7 @@ from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.contrast import longer_in, operators_in, unhurried
-from torchfx.profiler.trace.derived.steady import settled
+from torchfx.profiler.trace.derived.steady import settled, steady_window
 from torchfx.profiler.trace.model.steps import Step
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns
@@ -38,7 +38,7 @@ def step_tail(trace: Trace, *, ratio: float = 1.5, steps: int = 3, share: float 
 
     Known problems: on a busy machine the operating system makes such steps; the trace doesn't show other processes.
     """
-    start = settled(trace)
+    start, window = settled(trace), trace.derived(steady_window)
     found = [step for step in trace.steps_found if step.start >= start]
     found = found[1:] if len(found) > steps and start == trace.window.start else found
     if len(found) < steps:
@@ -48,7 +48,7 @@ def step_tail(trace: Trace, *, ratio: float = 1.5, steps: int = 3, share: float 
     slow = np.flatnonzero(own > ratio * typical)
     waited = unhurried(trace, found)
     excess = float(np.minimum(own[slow] - typical, np.maximum(waited[slow] - np.median(waited), 0)).sum())
-    if not len(slow) or len(slow) * 3 > len(own) or excess < share * (trace.window.end - trace.window.start):
+    if not len(slow) or len(slow) * 3 > len(own) or excess < share * (window.end - window.start):
         return
     worst = found[int(own.argmax())]
     others = [found[i] for i in range(len(own)) if i not in set(slow.tolist())]
@@ -59,10 +59,10 @@ def step_tail(trace: Trace, *, ratio: float = 1.5, steps: int = 3, share: float 
     take = "takes" if len(slow) == 1 else "take"
     yield Finding(
         title=f"{len(slow)} of {len(own)} steps {take} over {ratio:g} times the median {usual}, up to {longest}",
-        severity="info" if alone else severity_of(excess / (trace.window.end - trace.window.start)),
+        severity="info" if alone else severity_of(excess / (window.end - window.start)),
         confidence="low" if alone else "high" if len(own) >= 20 else "medium",
-        time_us=min(excess / 1000, trace.window.us),
-        window=trace.window,
+        time_us=min(excess / 1000, window.us),
+        window=window,
         evidence=evidence(trace, rows, times=times, note=f"more than usual in {worst.name}")
         or (Evidence(worst.name, 1, float(own.max()) / 1000, worst.start / 1000),),
         cause=cause,

@@ -127,13 +127,13 @@ def _over_rows(trace: Trace, rows: Int32) -> list[tuple[int, int, int]]:
     "tensor-for-loop",
     source="torch.profiler's pattern matcher, for-loop indexing: 10 selects with one parent",
 )
-def tensor_for_loop(trace: Trace, *, short_us: float = 200.0, share: float = 0.05) -> Iterator[Finding]:
+def tensor_for_loop(trace: Trace, *, short_us: float = 100.0, share: float = 0.05) -> Iterator[Finding]:
     """A Python loop goes over a tensor.
 
     Sees: ten or more `aten::select`, `slice`, `index` or `unbind` calls of the program itself, of one shape, at most
     eight other calls apart; or one `unbind` of ten or more rows (`for row in batch`) and as many rounds after it. The
     time from the first to the last operator is 5% of the window or more; on a GPU only the part during which the device
-    waits. Rounds of more than 200 us are work that is worth its call. Loops that only read numbers are
+    waits. Operators of more than 100 us (mean) are work that is worth its call. Loops that only read numbers are
     item-per-step's, texts made of tensors tensors-to-text's.
 
     Costs: each round pays Python and dispatch for a slice of the data. In training the backward pass pays once more.
@@ -149,11 +149,13 @@ def tensor_for_loop(trace: Trace, *, short_us: float = 200.0, share: float = 0.0
     inside = loops.within(trace, reads=False).clip(window.start, window.end)
     lost = inside & trace.derived(idle_time) if trace.has_gpu else inside
     part = window.share(lost)
-    if not len(lost) or inside.total > int(loops.rounds[chosen].sum()) * short_us * 1000 or part < share:
+    if not len(lost) or part < share:
         return
     longest = int(loops.rounds[chosen].max())
     calls = loops.calls[inside.overlap(trace.events.ts[loops.calls], trace.events.end[loops.calls]) > 0]
     taken = trace.events.are(PICK, calls)
+    if (~taken).any() and float(trace.events.dur[calls[~taken]].mean()) > short_us * 1000:
+        return
     yield Finding(
         title=f"A Python loop over a tensor, up to {longest:,} rounds, takes {percent(part)} of the time",
         severity=severity_of(part),

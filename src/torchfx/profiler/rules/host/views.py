@@ -8,6 +8,7 @@ from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.host.bound import overhead_bound
 from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.trace.derived.steady import steady_window
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.meaning.operators import VIEW
 from torchfx.profiler.trace.model.trace import Trace
@@ -36,7 +37,8 @@ def view_dispatch(trace: Trace, *, share: float = 0.3) -> Iterator[Finding]:
     Known problems: `reshape`, `flatten` and `contiguous` count as views, though they copy where the layout asks for it.
     """
     rows = trace.events.rows(Kind.OPERATOR)
-    rows = rows[trace.in_steps(rows)]
+    window = trace.derived(steady_window)
+    rows = rows[trace.in_steps(rows) & (trace.events.ts[rows] >= window.start)]
     if not len(rows) or not list(overhead_bound.check(trace)):
         return
     own = trace.calls.self_time[rows]
@@ -45,13 +47,13 @@ def view_dispatch(trace: Trace, *, share: float = 0.3) -> Iterator[Finding]:
     if not total or spent < share * total:
         return
     chosen, times = rows[views], own[views]
-    taken = min(spent / 1000, trace.window.us)
+    taken = min(spent / 1000, window.us)
     yield Finding(
         title=f"{percent(spent / total)} of the operators' own time on the host goes to views, which compute nothing",
-        severity=severity_of(taken / trace.window.us),
+        severity=severity_of(taken / window.us),
         confidence="medium",
         time_us=taken,
-        window=trace.window,
+        window=window,
         evidence=evidence(trace, chosen, times=times),
         cause="Shapes and layouts are changed around every operator, and the host is what limits the program.",
         fix="torch.compile removes views; without it, bring tensors into the needed layout once, outside the loop.",

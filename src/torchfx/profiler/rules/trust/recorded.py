@@ -14,9 +14,9 @@ from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.kinds import HOST, Kind
 from torchfx.profiler.trace.meaning.runtime import ANY_CALL, LAUNCH_OR_ENQUEUE
 from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import duration_ns, percent
+from torchfx.profiler.wording import counted, duration_ns, percent
 
-__all__ = ["cpu_only", "dropped_kernels", "no_gpu_activity", "pre_window_kernels"]
+__all__ = ["cpu_only", "dropped_kernels", "no_gpu_activity", "pre_window_kernels", "sampled_trace"]
 
 
 @rule(
@@ -147,42 +147,121 @@ def dropped_kernels(trace: Trace, *, share: float = 0.01, wrong: float = 0.1) ->
 
 @rule("A4", "pre-window-kernels", source="observed on traces whose device lags behind the host", needs=("gpu",))
 def pre_window_kernels(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
-    """The device worked on what was launched before recording began.
+    """The device worked on what was launched before recording began, or on what nothing ties to a launch.
 
-    Sees: kernels, copies and fills whose launch is not in the trace, more than 1% of the device's work.
+    Sees: kernels, copies and fills whose launch is not in the trace, more than 1% of the device's work. Launched before
+    the recording is what ran before the first recorded call, or has a lower id than every recorded one. Where calls and
+    work carry no correlation ids, the operators' `External id` ties them, which is said.
 
     Costs: nothing. They count as busy time, but belong to no step of this trace, and tools that leave them out report
     another idle time.
 
-    Fix: none is needed. To get rid of them, call `torch.cuda.synchronize()` once before the first recorded step.
+    Fix: none is needed. To get rid of work from before, call `torch.cuda.synchronize()` once before the first recorded
+    step.
 
     Known problems: a launch that the recording lost looks like one from before it, if its work is among the first.
     """
-    work = trace.links.work
-    early = work[trace.links.launch < 0]
-    if len(early) <= share * len(work):
-        return
-    kernels = int(np.count_nonzero(trace.events.kind[early] == Kind.KERNEL))
-    known = work[trace.links.launch >= 0]
-    lag = int(trace.events.ts[known[0]] - trace.events.ts[work[0]]) if len(known) else 0
-    note = "a part of busy time, of no step"
-    if not len(known):
-        title = f"None of the {len(work):,} pieces of device work has its launch in the trace"
-        cause = (
-            "The host's calls were not recorded, or carry no correlation ids: nothing ties device work to operators."
+    links, events = trace.links, trace.events
+    work, early = links.work, links.before_recording
+    alone = np.setdiff1d(work[links.launch < 0], early)
+    known = work[links.launch >= 0]
+    if links.inferred.any():
+        yield _inferred(trace)
+    if len(early) > share * len(work) and len(known):
+        kernels = int(np.count_nonzero(events.kind[early] == Kind.KERNEL))
+        lag = max(int(events.ts[known[0]] - events.ts[early].min()), 0)
+        only = f"; for {duration_ns(lag)} nothing else ran" if lag else ""
+        behind = int((events.ts[known] - events.ts[links.launch[links.launch >= 0]]).max())
+        yield Finding(
+            title=f"{counted(kernels, 'kernel was', 'kernels were')} launched before recording began{only}",
+            severity="info",
+            confidence="high",
+            time_us=0.0,
+            window=trace.window,
+            evidence=_top(trace, early, "a part of busy time, of no step"),
+            cause="The device was behind the host when the profiler started and first did what was queued. "
+            f"Work waits up to {duration_ns(behind)} in the queue.",
+            fix="They are counted as busy time. Call torch.cuda.synchronize() before the first recorded step to avoid "
+            "them.",
+            linked=True,
         )
+    if len(alone) > share * len(work):
+        yield _alone(trace, alone)
+
+
+def _inferred(trace: Trace) -> Finding:
+    """The finding where operators' ids stand in for correlation ids."""
+    links = trace.links
+    rows = links.work[links.inferred]
+    return Finding(
+        title=f"{len(rows):,} of {len(links.work):,} pieces of device work are tied to their launch by the operator's "
+        "id",
+        severity="info",
+        confidence="medium",
+        time_us=0.0,
+        window=trace.window,
+        evidence=_top(trace, rows, "inferred"),
+        cause="Neither the calls nor the work carry a correlation id; of one operator they are paired in order, by "
+        "External id. What follows from launches is inferred.",
+        fix="A newer PyTorch writes correlation ids.",
+    )
+
+
+def _alone(trace: Trace, rows: Int32) -> Finding:
+    """The finding where device work has no launch, for another reason than its age."""
+    every = len(rows) == len(trace.links.work)
+    which = f"None of the {len(rows):,} pieces" if every else f"{len(rows):,} of {len(trace.links.work):,} pieces"
+    if every:
+        cause = "The host's calls weren't recorded, or carry no ids: nothing ties device work to operators."
         fix = "Record with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]."
     else:
-        title = f"{kernels:,} kernels were launched before recording began; for {duration_ns(lag)} nothing else ran"
-        behind = int((trace.events.ts[known] - trace.events.ts[trace.links.launch[trace.links.launch >= 0]]).max())
-        cause = (
-            "The device was behind the host when the profiler started and first did what was queued. "
-            f"Work waits up to {duration_ns(behind)} in the queue."
-        )
-        fix = (
-            "They are counted as busy time. Call torch.cuda.synchronize() before the first recorded step to avoid them."
-        )
-    yield Finding(title, "info", "high", 0.0, trace.window, _top(trace, early, note), cause, fix, linked=True)
+        cause = "They run all through the recording, so their launches were lost or carry no ids."
+        fix = "They are counted as busy time, and belong to no operator. A newer PyTorch loses fewer."
+    return Finding(
+        title=f"{which} of device work {'has its' if every else 'have no'} launch in the trace",
+        severity="info",
+        confidence="high",
+        time_us=0.0,
+        window=trace.window,
+        evidence=_top(trace, rows, "a part of busy time, of no operator"),
+        cause=cause,
+        fix=fix,
+        linked=True,
+    )
+
+
+@rule(
+    "A19",
+    "sampled-trace",
+    source="distance between the correlation ids of successive recorded calls",
+    mutes=("idle",),
+)
+def sampled_trace(trace: Trace) -> Iterator[Finding]:
+    """Only a sample of the calls was recorded.
+
+    Sees: correlation ids that advance by a hundred or more from one recorded call to the next. In whole recordings they
+    advance by one to eleven, since every call takes one.
+
+    Costs: counts are those of the sample, gaps hold work that wasn't recorded, and no step is whole. Shares and kinds
+    of kernels are as good as the sample.
+
+    Fix: record a short window whole (`schedule(wait=1, warmup=1, active=3)`) to judge gaps, counts and steps.
+
+    Known problems: ids count calls that are never recorded too, so the rate is an upper bound.
+    """
+    links = trace.links
+    if not links.sampled:
+        return
+    yield Finding(
+        title=f"A sample: one of about {links.stride:,.0f} calls was recorded",
+        severity="high",
+        confidence="medium",
+        time_us=0.0,
+        window=trace.window,
+        evidence=evidence(trace, links.launches, limit=3),
+        cause="The ids of successive recorded calls lie that far apart; each call takes the next id.",
+        fix="Believe names and shares, not gaps, counts and steps; for those record a short window whole.",
+    )
 
 
 def _top(trace: Trace, rows: np.ndarray, note: str) -> tuple[Evidence, ...]:

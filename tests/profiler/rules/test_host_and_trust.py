@@ -1,0 +1,157 @@
+"""What rules about the host and about trust say: causes and advice that fit, shares of one window."""
+
+import pytest
+
+from profiler.rules import case_batches, case_launches, case_steps, case_tensor_loops, case_trust_recorded
+from profiler.traces import Story
+from torchfx.profiler.rules.catalogue import all_rules
+from torchfx.profiler.rules.diagnose import diagnose
+
+
+def found(story, slug):
+    """The findings of one rule."""
+    return [finding for finding in diagnose(story.trace()).findings if finding.slug == slug]
+
+
+def one(story, slug):
+    """The only finding of one rule."""
+    (finding,) = found(story, slug)
+    return finding
+
+
+def waiting(*calls, steps=6):
+    """Steps of 1 ms: each call takes the host's time until the device is done, which then has nothing for 300 us."""
+    story = Story()
+    for i in range(steps):
+        at = 1000 * i
+        story.step(i, at, 1000)
+        story.kernel("gemm", at + 300, 700, launch_at=at + 280)
+        story.op("aten::mm", at + 270, 20)
+        story.call(calls[i % len(calls)], at + 320, 685)
+    return story
+
+
+def test_waits_are_counted_with_their_like():
+    findings = found(waiting("cudaStreamSynchronize", "cudaEventSynchronize"), "explicit-sync")
+    assert sorted((finding.cause.split()[1], sum(item.count for item in finding.evidence)) for finding in findings) == [
+        ("host", 3),
+        ("program", 3),
+    ]
+
+
+@pytest.mark.parametrize("cold", [0, 20_000])
+def test_no_share_is_over_the_window(cold):
+    story = waiting("cudaStreamSynchronize")
+    for event in story.events:
+        event["ts"] += cold if event["ts"] >= 1000 else 0
+    story.events[0]["dur"] += cold
+    story.call("cudaDeviceSynchronize", 500, 480 + cold)
+    for finding in diagnose(story.trace()).findings:
+        assert 0 <= finding.time_us <= finding.window.us
+
+
+def test_workers_that_start_anew_are_kept_alive():
+    finding = one(case_batches.workers_start_anew_for_each_pass(), "dataloader-wait")
+    assert "persistent_workers=True" in finding.fix
+    assert "More workers" not in finding.fix
+    assert "start of worker processes" in {item.name for item in finding.evidence}
+
+
+def test_slow_workers_get_others():
+    assert "More workers" in one(case_batches.workers_are_too_slow(), "dataloader-wait").fix
+
+
+def test_one_step_that_was_held_up_is_named_and_judges_nothing():
+    findings = diagnose(case_steps.the_system_took_the_processor_away_once().trace()).findings
+    assert {finding.severity for finding in findings} == {"info"}
+    (tail,) = (finding for finding in findings if finding.slug == "step-tail")
+    assert tail.title == "1 of 3 steps takes over 1.5 times the median 361 us, up to 3.00 ms"
+
+
+def test_advice_without_a_data_loader_speaks_of_none():
+    assert "DataLoader" not in one(case_steps.every_step_stops(), "between-steps-gap").fix
+
+
+def test_work_from_before_the_recording_is_not_the_hosts():
+    finding = one(case_launches.work_from_before_the_recording(), "stalled-queue")
+    assert finding.severity == "info"
+    assert "2.50 ms of it pass between the launch of the first recorded work and its start" in finding.cause
+    gap = one(case_launches.work_from_before_the_recording(), "one-giant-gap")
+    assert gap.cause.startswith("2.50 ms pass between the return of the next launch and the start of its work")
+
+
+def test_counters_explain_missing_kernels():
+    finding = one(case_trust_recorded.counters_instead_of_times(), "no-gpu-activity")
+    assert "profiler_metrics" in finding.fix
+
+
+def test_links_that_are_inferred_are_said_to_be():
+    finding = one(case_trust_recorded.tied_by_the_operators(), "pre-window-kernels")
+    assert finding.confidence == "medium"
+    assert "before recording" not in finding.title
+
+
+def test_work_without_ids_was_not_launched_before_the_recording():
+    finding = one(case_trust_recorded.kernels_without_any_id(), "pre-window-kernels")
+    assert "have no launch in the trace" in finding.title
+
+
+def test_a_growing_graph_names_its_numbers():
+    assert "40, 80, 120, 160 nodes" in one(case_tensor_loops.the_hidden_state_keeps_its_graph(), "growing-graph").title
+
+
+def test_python_between_operators_is_named_by_its_lines():
+    story = Story(gpu=None)
+    for i in range(4):
+        at = 10_000 * i
+        story.step(i, at, 10_000)
+        story.op("aten::mm", at + 10, 1000)
+        story.frame("train.py(40): main", at + 1100, 8000)
+        story.frame("json/encoder.py(180): encode", at + 1200, 7000)
+    finding = one(story, "between-steps-gap")
+    assert finding.evidence[0].name == "train.py(40): main"
+    assert finding.evidence[0].time_us == pytest.approx(32_000, rel=0.01)
+
+
+def test_many_cheap_calls_are_mentioned():
+    story = Story(gpu=None)
+    for i in range(3):
+        story.step(i, 20_000 * i, 20_000)
+        story.op("aten::mm", 20_000 * i, 15_000)
+        for k in range(150):
+            story.op("aten::add", 20_000 * i + 15_100 + 20 * k, 5)
+    assert one(story, "dispatch-flood").severity == "info"
+
+
+def test_updates_are_counted_once():
+    story = Story(gpu=None)
+    for i in range(3):
+        at = 2000 * i
+        story.step(i, at, 2000)
+        story.note("Optimizer.step#Adam.step", at + 10, 1900)
+        story.note("Optimizer.step#Adam.step", at + 11, 1890)
+        for k in range(60):
+            story.op("aten::mul_", at + 20 + 30 * k, 25)
+            story.op("aten::mul", at + 22 + 30 * k, 20)
+    assert "60 operators per step" in one(story, "optimizer-for-loop").title
+
+
+def test_a_cold_first_step_names_the_calls_that_took_the_time():
+    story = Story()
+    for i, us in enumerate((1_000_000, 1000, 1000, 1000)):
+        at = 0 if i == 0 else 1_000_000 + 1000 * (i - 1)
+        story.step(i, at, us)
+        if i == 0:
+            story.call("cudaFuncGetAttributes", 100, 995_000)
+        story.kernel("gemm", at + us - 300, 200, launch_at=at + us - 320)
+    finding = one(story, "first-step-cold")
+    assert "cudaFuncGetAttributes 995 ms" in finding.cause
+    assert finding.severity == "medium"
+
+
+RULES = [rule for rule in all_rules() if rule.function.__module__.split(".")[-2] in ("host", "trust")]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.slug)
+def test_known_problems_are_documented(rule):
+    assert "\n\nKnown problems: " in rule.documentation
