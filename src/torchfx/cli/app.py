@@ -306,7 +306,7 @@ def rule(
 def diff(
     a: Annotated[str, typer.Argument(metavar="A", help="The trace before: a file, - for stdin, or a folder.")],
     b: Annotated[str, typer.Argument(metavar="B", help="The trace after.")],
-    form: Annotated[str, typer.Option("--format", help="text, json or markdown.")] = "text",
+    form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "text",
     fail_on_slower: Annotated[
         float | None,
         typer.Option("--fail-on-slower", metavar="PERCENT", help="Exit 1 if B is slower by more, beyond the noise."),
@@ -326,6 +326,24 @@ def diff(
     from torchfx.cli import diff as command
 
     raise typer.Exit(command.run(a, b, command.Request(form, fail_on_slower, output, verbose)))
+
+
+@app.command()
+def merge(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="With the traces of all ranks of a program.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Compressed where it ends in .gz.")],
+    form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "text",
+) -> None:
+    """Write the timelines of all ranks into one trace, for Perfetto: each rank has its own rows.
+
+    Clocks that disagree are moved so that shared collectives end together; the
+    answer says by how much. Exit status 2: misuse; 3: a trace cannot be read, or
+    the file not be written.
+    """
+    _start_at_once()
+    from torchfx.cli import merge as command
+
+    raise typer.Exit(command.run(folder, output, form))
 
 
 def _start_at_once() -> None:

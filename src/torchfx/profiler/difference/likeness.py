@@ -92,10 +92,10 @@ def _by_operators(a: Side, b: Side) -> Likeness:
         likeness = Likeness(found, "operators", found)
         if found < ENOUGH and is_compiled(a) != is_compiled(b):
             known, among = _names_among(b, a) if is_compiled(b) else _names_among(a, b)
-            same_products = _products(a) == _products(b) != {}
-            if same_products and among >= ENOUGH:
+            products = [_products(side) for side in (a, b)]
+            if products[0] == products[1] != {} and among >= ENOUGH:
                 return replace(likeness, share=1.0, what="products")
-            if known >= FEW:
+            if known >= FEW and (not any(products) or _shares_of_counts(*products) >= ENOUGH):
                 return replace(likeness, share=max(found, among))
         return likeness
     if a.trace.info.vendor == b.trace.info.vendor or not (a.kernels.names and b.kernels.names):
@@ -147,6 +147,12 @@ def _products(side: Side) -> dict[str, int]:
         if count:
             found[family] = count
     return found
+
+
+def _shares_of_counts(a: Mapping[str, int], b: Mapping[str, int]) -> float:
+    """The part of both sides' products that the other has too."""
+    pairs = [(a.get(family, 0), b.get(family, 0)) for family in {*a, *b}]
+    return sum(map(min, pairs)) / sum(map(max, pairs))
 
 
 def _labels_agree(a: Side, b: Side) -> tuple[tuple[str, ...], float]:

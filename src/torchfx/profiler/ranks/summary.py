@@ -68,6 +68,7 @@ class Summary:
         exchanges: its collectives.
         findings: of the rules that look at one trace.
         failed: rules that broke off, by code: the error in a line.
+        base_ns: what to add to the file's times to get nanoseconds since 1970.
     """
 
     file: str
@@ -90,6 +91,7 @@ class Summary:
     exchanges: Exchanges
     findings: tuple[Finding, ...]
     failed: Mapping[str, str] = field(default_factory=dict)
+    base_ns: int = 0
 
     @property
     def duration(self) -> int:
@@ -134,6 +136,7 @@ def summary_of(trace: Trace, findings: tuple[Finding, ...], failed: Mapping[str,
         exchanges=_exchanges(trace, exposed),
         findings=findings,
         failed=failed,
+        base_ns=trace.info.base_ns,
     )
 
 

@@ -1,0 +1,35 @@
+"""`torchfx merge`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from torchfx.cli.streams import answer, complain, patience, shows_colour, shows_unicode, width
+from torchfx.errors import ArgumentError, TraceError
+from torchfx.profiler.present.formats import check_format, render
+from torchfx.profiler.present.merged_timeline import merged_timeline
+from torchfx.profiler.present.options import Options
+from torchfx.profiler.present.style import Style
+from torchfx.profiler.ranks.loading import load_job
+from torchfx.profiler.ranks.timeline import merge_ranks
+
+__all__ = ["run"]
+
+
+def run(folder: str, output: Path, form: str) -> int:
+    """Write the timelines of all ranks into one file; return 0, 2 for misuse, 3 for what cannot be read or written."""
+    try:
+        check_format(form)
+        with patience(f"reading {folder}"):
+            job = load_job(folder)
+        with patience(f"writing {output}"):
+            document = merged_timeline(merge_ranks(job, output))
+    except ArgumentError as error:
+        return complain(error, 2)
+    except TraceError as error:
+        return complain(error, 3)
+    except OSError as error:
+        return complain(f"cannot write {output}: {error.strerror or error}", 3)
+    answer(render(document, form, Options(Style(width(), shows_colour(sys.stdout), shows_unicode(sys.stdout)))))
+    return 0
