@@ -74,6 +74,8 @@ class Finding:
             raise ArgumentError(f"severity must be one of {', '.join(SEVERITIES)}, got {self.severity!r}")
         if self.confidence not in CONFIDENCES:
             raise ArgumentError(f"confidence must be one of {', '.join(CONFIDENCES)}, got {self.confidence!r}")
+        # Rules compute with NumPy, and its numbers are none that JSON is written from.
+        object.__setattr__(self, "time_us", float(self.time_us))
 
     @property
     def share(self) -> float:
