@@ -14,7 +14,7 @@ import gzip
 import json
 import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
@@ -57,6 +57,7 @@ def plain_numbers(path: Path) -> dict[str, float]:
     correlations: dict[str, set[Any]] = defaultdict(set)
     launches: list[Any] = []
     kernels: list[Any] = []
+    operators: dict[str, Counter[Any]] = {"launches": Counter(), "kernels": Counter()}
     streams = set()
     steps: dict[str, Decimal] = {}
     for event in events:
@@ -72,12 +73,17 @@ def plain_numbers(path: Path) -> dict[str, float]:
             streams.add((args.get("device"), args.get("stream")))
             if kind == "kernel":
                 kernels.append(args.get("correlation"))
+                operators["kernels"][args.get("External id")] += "correlation" not in args
         elif category == "runtime" or category.endswith(("_runtime", "_driver")):
             correlations["host"].add(args.get("correlation"))
             if "LaunchKernel" in name or "GraphLaunch" in name or "ModuleLaunch" in name:
                 launches.append(args.get("correlation"))
+                operators["launches"][args.get("External id")] += "correlation" not in args
         elif name.startswith("ProfilerStep#") and category in {"user_annotation", "operator"}:
             steps[name] = max(duration, steps.get(name, Decimal(0)))
+    # Launches and kernels without correlation belong together where both name the same operator.
+    by_operator = operators["launches"] & operators["kernels"]
+    linked = sum(count for operator, count in by_operator.items() if operator is not None)
     compute, communication, copies = spans["kernel"] + spans["fill"], spans["communication"], spans["copy"]
     every = compute + communication + copies
     ends = merged(every) or [(Decimal(0), Decimal(0))]
@@ -96,8 +102,8 @@ def plain_numbers(path: Path) -> dict[str, float]:
         "kernels": len(kernels),
         "streams": len(streams),
         "launches": len(launches),
-        "launches_without_kernel": sum(c is None or c not in correlations["device"] for c in launches),
-        "kernels_without_launch": sum(c is None or c not in correlations["host"] for c in kernels),
+        "launches_without_kernel": sum(c is None or c not in correlations["device"] for c in launches) - linked,
+        "kernels_without_launch": sum(c is None or c not in correlations["host"] for c in kernels) - linked,
         "steps": len(steps),
         "steps_us": sum(steps.values(), Decimal(0)),
     }
