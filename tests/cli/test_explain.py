@@ -285,6 +285,27 @@ def test_several_traces_are_explained_one_after_another(tmp_path, slow):
     assert explain(slow, "missing.json", folder=tmp_path).returncode == 3
 
 
+def test_the_full_view_has_modules_and_the_critical_path(tmp_path, slow):
+    ran = explain(slow, "-v", "--format", "json", folder=tmp_path)
+    assert [part["what"] for part in json.loads(ran.stdout)["critical_path"]] == ["host", "python"]
+    assert json.loads(explain(slow, "--format", "json", folder=tmp_path).stdout)["critical_path"] is None
+    assert "Critical path" in explain(slow, "-v", folder=tmp_path).stdout
+
+
+def test_the_peaks_of_a_named_device_count(tmp_path, slow):
+    ran = explain(slow, "--device", "toaster", folder=tmp_path)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "--device must be a GPU with a known data sheet, such as H100 PCIe; got 'toaster'" in ran.stderr
+    table = '[tool.torchfx.device."toaster"]\nbandwidth_gb_s = 3\nteraflops = { float32 = 0.1 }\n'
+    (tmp_path / "pyproject.toml").write_text(table)
+    assert explain(slow, "--device", "toaster", folder=tmp_path).returncode == 0
+    assert explain(slow, "--device", "H100 PCIe", folder=tmp_path).returncode == 0
+    (tmp_path / "pyproject.toml").write_text("[tool")
+    ran = explain(slow, folder=tmp_path)
+    assert (ran.returncode, ran.stdout) == (3, "")
+    assert "pyproject.toml is not TOML" in ran.stderr
+
+
 def test_a_table_instead_of_a_report(tmp_path, slow):
     ran = explain(slow, "--table", "kernels", folder=tmp_path)
     assert (ran.returncode, ran.stderr) == (0, "")

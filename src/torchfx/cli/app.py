@@ -93,7 +93,7 @@ def measure(
     setup: Annotated[str, typer.Option("--setup", "-s", metavar="CODE", help="Runs once; torch is imported.")] = "pass",
     threads: Annotated[int | None, typer.Option(min=1, help="PyTorch's threads for one operator.")] = None,
     max_time: Annotated[float, typer.Option("--max-time", help="Seconds to spend at most.")] = 10.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "text",
 ) -> None:
     """Time a statement: warmed up, synchronised, as often as its spread asks for.
 
@@ -104,7 +104,7 @@ def measure(
     """
     from torchfx.cli import measure as command
 
-    raise typer.Exit(command.run(statements, setup, threads, max_time, as_json))
+    raise typer.Exit(command.run(statements, setup, threads, max_time, form))
 
 
 @app.command()
@@ -151,7 +151,7 @@ def gate(
     ] = None,
     update: Annotated[bool, typer.Option("--update", help="Keep these counts as the baseline.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a baseline of another environment.")] = False,
-    form: Annotated[str, typer.Option("--format", help="text, json, junit or github.")] = "text",
+    form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "text",
 ) -> None:
     """Check what a run counted against budgets in pyproject.toml and a baseline.
 
@@ -272,6 +272,10 @@ def explain(
     limit: Annotated[int, typer.Option("--limit", min=1, help="Rows of the table.")] = 20,
     by_shape: Annotated[bool, typer.Option("--by-shape", help="Operators by the shapes of their inputs.")] = False,
     by_stack: Annotated[int, typer.Option("--by-stack", metavar="N", min=0, help="By N Python frames.")] = 0,
+    device: Annotated[
+        str | None,
+        typer.Option("--device", metavar="NAME", help="Whose peaks to compare with, if not the trace's own."),
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file.")] = None,
 ) -> None:
     """Read a trace of torch.profiler and say what is slow, why, and what to do about it.
@@ -286,7 +290,9 @@ def explain(
     from torchfx.cli import explain as command
 
     chosen = command.TableChoice(table, sort, limit, by_shape, by_stack) if table else None
-    request = command.Request(tuple(select or ()), tuple(ignore or ()), form, fail_on, verbose, steps, output, chosen)
+    request = command.Request(
+        tuple(select or ()), tuple(ignore or ()), form, fail_on, verbose, steps, output, chosen, device
+    )
     raise typer.Exit(command.run(traces, request))
 
 
@@ -326,6 +332,33 @@ def diff(
     from torchfx.cli import diff as command
 
     raise typer.Exit(command.run(a, b, command.Request(form, fail_on_slower, output, verbose)))
+
+
+@app.command()
+def cut(
+    trace: Annotated[str, typer.Argument(metavar="TRACE", help="A trace, .json or .json.gz, or the folder of a run.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Compressed where it ends in .gz.")],
+    steps: Annotated[str | None, typer.Option("--steps", metavar="A-B", help="Recorded steps, as in 5-7.")] = None,
+    window: Annotated[
+        str | None, typer.Option("--window", metavar="START-END", help="Microseconds from the beginning.")
+    ] = None,
+    categories: Annotated[
+        list[str] | None, typer.Option("--categories", metavar="NAMES", help="As in kernel,cpu_op; repeatable.")
+    ] = None,
+    form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "text",
+) -> None:
+    """Write a part of a trace as a smaller trace, for viewers.
+
+    torchfx cut trace.json.gz --steps 5-7 -o small.json.gz
+
+    The part has its device work, launches and arrows, and what the file says
+    about itself. Exit status 2: misuse; 3: the trace cannot be read, or the file
+    not be written.
+    """
+    _start_at_once()
+    from torchfx.cli import cut as command
+
+    raise typer.Exit(command.run(trace, output, steps, window, tuple(categories or ()), form))
 
 
 @app.command()

@@ -12,16 +12,20 @@ from torchfx.cli.streams import answer, complain, patience, say, shows_colour, s
 from torchfx.cli.traces import trace_in
 from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
 from torchfx.profiler.analysis.report import Report, describe
+from torchfx.profiler.device_peaks import read_device_peaks
 from torchfx.profiler.loading import TABLES, LoadedTrace, load
 from torchfx.profiler.present.document import Document, Findings
 from torchfx.profiler.present.explanation import explanation
 from torchfx.profiler.present.formats import check_format, render
 from torchfx.profiler.present.options import Options
 from torchfx.profiler.present.style import IN_A_FILE, Style
-from torchfx.profiler.pyproject import find_pyproject
+from torchfx.profiler.pyproject import SettingsFileError, find_pyproject
 from torchfx.profiler.rules.diagnose import diagnose
 from torchfx.profiler.rules.finding import SEVERITIES
 from torchfx.profiler.rules.settings import Settings, chosen, settings_from
+from torchfx.profiler.trace.derived.device_peaks import device_name
+from torchfx.profiler.trace.model.trace import Trace
+from torchfx.profiler.trace.peaks import Peaks, peaks_for
 
 __all__ = ["Request", "TableChoice", "run"]
 
@@ -52,6 +56,7 @@ class Request:
     steps: str | None = None
     output: Path | None = None
     table: TableChoice | None = None
+    device: str | None = None
 
 
 def run(traces: Sequence[str], request: Request) -> int:
@@ -63,7 +68,7 @@ def run(traces: Sequence[str], request: Request) -> int:
         documents = [_document(trace, request, alone=len(traces) == 1) for trace in traces]
     except (ArgumentError, ArgumentTypeError) as error:
         return complain(error, 2)
-    except TraceError as error:
+    except (TraceError, SettingsFileError) as error:
         return complain(error, 3)
     except OSError as error:
         return complain(f"cannot read {error.filename or ', '.join(traces)}: {error.strerror or error}", 3)
@@ -96,8 +101,23 @@ def _report(path: str, name: str, request: Request) -> Report:
     settings = _settings(request)
     rules = chosen(settings)
     loaded = load(path, steps=request.steps)
+    loaded.given_peaks = _peaks(loaded, request.device)
     diagnosis = diagnose(loaded, rules=rules, thresholds=settings.thresholds)
-    return describe(loaded, diagnosis, tuple(rule.code for rule in rules if rule.on == "trace"), name)
+    asked = tuple(rule.code for rule in rules if rule.on == "trace")
+    return describe(loaded, diagnosis, asked, name, thorough=request.verbose)
+
+
+def _peaks(trace: Trace, device: str | None) -> Peaks | None:
+    """What the named device can do at most, or the trace's own as measured; None: its data sheet tells."""
+    path = find_pyproject(Path.cwd())
+    measured = read_device_peaks(path) if path else {}
+    if device is None:
+        return measured.get(device_name(trace)) if measured else None
+    found = peaks_for(device, measured)
+    if found is None:
+        known = f" or one of {', '.join(measured)} ([tool.torchfx.device])" if measured else ""
+        raise ArgumentError(f"--device must be a GPU with a known data sheet, such as H100 PCIe{known}; got {device!r}")
+    return found
 
 
 def _table(trace: LoadedTrace, choice: TableChoice) -> Document:

@@ -8,6 +8,16 @@ from typing import Final
 import msgspec
 
 from torchfx.profiler.analysis.breakdown import Breakdown, breakdown
+from torchfx.profiler.analysis.critical_path import PathPart, critical_parts
+from torchfx.profiler.analysis.hotspots import (
+    LabelTime,
+    ModuleTime,
+    OperatorTime,
+    label_times,
+    module_times,
+    operator_times,
+)
+from torchfx.profiler.analysis.memory_peak import MemoryPeak, memory_peaks
 from torchfx.profiler.analysis.recording import (
     DeviceTimes,
     Launches,
@@ -96,7 +106,13 @@ class FailedRule(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """Everything there is to say of a trace; `ran` are the rules that were asked."""
+    """Everything there is to say of a trace.
+
+    Attributes:
+        operators: those that take the most time; labels: the program's own; memory: the peak of each device.
+        ran: the rules that were asked.
+        modules, critical_path: None unless they were asked for.
+    """
 
     schema: int
     trace: TraceFile
@@ -105,13 +121,20 @@ class Report(msgspec.Struct, frozen=True):
     launches: Launches
     breakdown: Breakdown
     verdict: Verdict
+    operators: tuple[OperatorTime, ...]
+    labels: tuple[LabelTime, ...]
+    memory: tuple[MemoryPeak, ...]
     findings: tuple[ReportedFinding, ...]
     muted: tuple[MutedRule, ...]
     failed: tuple[FailedRule, ...]
     ran: tuple[str, ...]
+    modules: tuple[ModuleTime, ...] | None = None
+    critical_path: tuple[PathPart, ...] | None = None
 
 
-def describe(trace: Trace, diagnosis: Diagnosis, ran: Sequence[str] = (), name: str = "") -> Report:
+def describe(
+    trace: Trace, diagnosis: Diagnosis, ran: Sequence[str] = (), name: str = "", *, thorough: bool = False
+) -> Report:
     """Return everything there is to say of a trace.
 
     Args:
@@ -119,6 +142,7 @@ def describe(trace: Trace, diagnosis: Diagnosis, ran: Sequence[str] = (), name: 
         diagnosis: what the rules found in it.
         ran: codes of the rules that were asked.
         name: what to call it; the file's name where empty.
+        thorough: modules and the critical path too, which take long in large traces.
     """
     launches, parts = launches_of(trace), breakdown(trace)
     slugs = frozenset(finding.slug for finding in diagnosis.findings)
@@ -130,10 +154,15 @@ def describe(trace: Trace, diagnosis: Diagnosis, ran: Sequence[str] = (), name: 
         launches,
         parts,
         verdict(trace, parts, launches, slugs),
+        operator_times(trace),
+        label_times(trace),
+        memory_peaks(trace),
         tuple(reported(finding) for finding in diagnosis.findings),
         tuple(MutedRule(code, _slug(code), why) for code, why in diagnosis.muted.items()),
         failed_rules(diagnosis.failed),
         tuple(code for code in ran if code not in diagnosis.muted and code not in diagnosis.failed),
+        module_times(trace) if thorough else None,
+        critical_parts(trace) if thorough else None,
     )
 
 

@@ -11,8 +11,15 @@ from torchfx.profiler.analysis.recording import DeviceTimes, TraceFile, WindowTi
 from torchfx.profiler.analysis.report import Report
 from torchfx.profiler.analysis.verdict import KINDS, Verdict
 from torchfx.profiler.present import document as blocks
-from torchfx.profiler.present.document import Bar, Bars, Caveat, Document, Findings, Look, Text
+from torchfx.profiler.present.document import Bar, Bars, Caveat, Document, Findings, Look, Table, Text
 from torchfx.profiler.present.findings import finding_item, nothing_found, rule_outcomes
+from torchfx.profiler.present.hotspots import (
+    by_label,
+    computing_table,
+    critical_path_table,
+    memory_lines,
+    module_table,
+)
 from torchfx.profiler.wording import counted, duration, enumeration, percent
 
 __all__ = ["CALL_FOR_RULES", "digest", "explanation", "verdict_block"]
@@ -43,7 +50,12 @@ def explanation(report: Report) -> Document:
             *(Caveat("Repaired", repair.sentence) for repair in trace.repairs),
             verdict_block(report.verdict),
             bars(report.breakdown, report.gpu),
+            *by_label(report.labels, report.window.duration_us),
+            *memory_lines(report.memory),
             findings,
+            *_computing(report),
+            *module_table(report.modules or ()),
+            *critical_path_table(report.critical_path or ()),
             rule_outcomes(report.ran, report.muted, report.failed),
             *((CALL_FOR_RULES,) if report.findings else ()),
         ),
@@ -68,6 +80,13 @@ def digest(report: Report) -> Document:
         command="profile",
         file=report.trace.file,
     )
+
+
+def _computing(report: Report) -> tuple[Table, ...]:
+    """What computes, where that is the limit and no finding says more."""
+    told = any(finding.severity != "info" for finding in report.findings)
+    wanted = report.verdict.kind == "compute-bound" and not told
+    return computing_table(report.operators, on_gpu=report.breakdown.of == "gpu") if wanted else ()
 
 
 def _nothing(report: Report) -> str:

@@ -36,8 +36,8 @@ class Module:
         host_self_ns: the same without the modules it calls.
         device_ns: of the device work launched in its calls.
         device_self_ns: the same without the modules it calls.
-        backward_device_ns: of the device work that the backward pass of its operators launched, those of the modules it
-            calls included.
+        backward_host_ns, backward_device_ns: of the backward pass of its operators, those of the modules it calls
+            included: its time on the host, and that of the device work it launched.
     """
 
     name: str
@@ -48,6 +48,7 @@ class Module:
     host_self_ns: int
     device_ns: int
     device_self_ns: int
+    backward_host_ns: int
     backward_device_ns: int
 
 
@@ -66,8 +67,9 @@ def modules(trace: Trace) -> tuple[Module, ...]:
     around = _around(tree, wanted, rows)
     path, names, parents = _paths(events.name[rows], around)
     placed = trace.derived(device_time).placed
-    backward = _backward(trace)
-    total, backward_total = tree.sums(placed)[rows], tree.sums(backward)[rows]
+    backward_host = tree.sums(_backward(trace, events.dur))[rows]
+    backward_device = tree.sums(_backward(trace, trace.derived(device_time).total))[rows]
+    total = tree.sums(placed)[rows]
     host = events.dur[rows]
     self_host, self_device = host.copy(), total.copy()
     inner = np.flatnonzero(around >= 0)
@@ -91,7 +93,8 @@ def modules(trace: Trace) -> tuple[Module, ...]:
             int(np.maximum(self_host[group], 0).sum()),
             int(total[group].sum()),
             int(self_device[group].sum()),
-            int(backward_total[group].sum()),
+            int(backward_host[group].sum()),
+            int(backward_device[group].sum()),
         )
         for i, group in enumerate(groups)
     ]
@@ -117,8 +120,8 @@ def _paths(name: Int32, around: Int32) -> tuple[Int32, list[int], list[int]]:
     return path, [own for _, own in numbers], [parent for parent, _ in numbers]
 
 
-def _backward(trace: Trace) -> Int64:
-    """The device time of each node of the backward pass, at the operator of the forward pass that made it."""
-    pairs, total = trace.derived(autograd), trace.derived(device_time).total
-    found: Int64 = np.bincount(pairs.forward, weights=total[pairs.backward], minlength=len(total)).astype(np.int64)
+def _backward(trace: Trace, spent: Int64) -> Int64:
+    """The time of each node of the backward pass, at the operator of the forward pass that made it."""
+    pairs = trace.derived(autograd)
+    found: Int64 = np.bincount(pairs.forward, weights=spent[pairs.backward], minlength=len(spent)).astype(np.int64)
     return found

@@ -35,6 +35,7 @@ def module_times(trace: Trace) -> Table:
             "host_self_us": us([module.host_self_ns for module in found]),
             "device_total_us": us([module.device_ns for module in found]),
             "device_self_us": us([module.device_self_ns for module in found]),
+            "backward_host_us": us([module.backward_host_ns for module in found]),
             "backward_device_us": us([module.backward_device_ns for module in found]),
         }
     )
