@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from torchfx.cli import measure as command
+from torchfx.profiler.present.formats import FORMATS
 
 
 def measure(*arguments, folder=None):
@@ -18,7 +19,7 @@ def measure(*arguments, folder=None):
 
 
 def test_json_carries_the_schema_and_the_times():
-    ran = measure("x + 1", "--setup", "x = torch.ones(3)", "--max-time", "0.2", "--threads", "1", "--json")
+    ran = measure("x + 1", "--setup", "x = torch.ones(3)", "--max-time", "0.2", "--threads", "1", "--format", "json")
     assert ran.returncode == 0
     data = json.loads(ran.stdout)
     assert (data["schema"], data["kind"], data["name"], data["threads"]) == (1, "measurement", "x + 1", 1)
@@ -30,13 +31,14 @@ def test_several_statements_are_compared(tmp_path):
     statement = "[x.sin() for _ in range(20)]"
     ran = measure("x.sin()", statement, "-s", "from mine import x", "--max-time", "0.5", folder=tmp_path)
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.splitlines()[-1] in {"winner: x.sin()", "no winner: the difference is within the noise"}
-    assert f"{statement} takes" in ran.stdout
+    assert "WINNER: X.SIN()" in ran.stdout or "the difference is within the noise" in ran.stdout
+    assert "Times over those of x.sin()" in ran.stdout
+    assert statement in ran.stdout
 
 
 def test_nothing_ran_is_status_1(capsys):
-    assert command.run(["x"], "x = torch.ones(3)", threads=None, max_time_s=0.2, as_json=False) == 1
-    assert "warning nothing-ran" in capsys.readouterr().out
+    assert command.run(["x"], "x = torch.ones(3)", threads=None, max_time_s=0.2, form="text") == 1
+    assert "nothing-ran: no operator ran" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -48,8 +50,19 @@ def test_nothing_ran_is_status_1(capsys):
     ],
 )
 def test_trouble_is_one_line_on_stderr(statements, status, message, capsys):
-    assert command.run(statements, "pass", threads=None, max_time_s=0.2, as_json=False) == status
+    assert command.run(statements, "pass", threads=None, max_time_s=0.2, form="text") == status
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith(message)
     assert len(captured.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_format_has_the_answer(form, capsys):
+    assert command.run(["x + 1", "x - 1"], "x = torch.ones(3)", threads=None, max_time_s=0.1, form=form) == 0
+    assert capsys.readouterr().out
+
+
+def test_an_unknown_format_is_misuse(capsys):
+    assert command.run(["1"], "pass", threads=None, max_time_s=0.1, form="yaml") == 2
+    assert "--format must be one of text, json" in capsys.readouterr().err

@@ -7,6 +7,7 @@ from typing import Any
 
 from torchfx.profiler.timing.measurement import Measurement
 from torchfx.profiler.timing.quantiles import median_interval, quantile
+from torchfx.profiler.wording import percent
 
 __all__ = ["Comparison", "Ratio", "paired_ratio"]
 
@@ -41,12 +42,20 @@ class Ratio:
             return "undecided"
         return "faster" if self.high < 1 - self.margin else "slower" if self.low > 1 + self.margin else "undecided"
 
+    @property
+    def said(self) -> str:
+        """The verdict in words, with the reason where there is none."""
+        if self.verdict != "undecided":
+            return self.verdict
+        if self.confidence < self.required:
+            return "too few rounds"
+        inside = self.margin > 0 and 1 - self.margin <= self.low and self.high <= 1 + self.margin
+        return f"within the margin of {percent(self.margin)}" if inside else "within the noise"
+
     def __str__(self) -> str:
         """Return the ratio, its interval and the verdict in one line."""
         text = f"{self.name} takes {self.ratio:.3f} ({self.low:.3f} .. {self.high:.3f}) of the time of {self.baseline}"
-        if self.verdict != "undecided":
-            return f"{text}: {self.verdict}"
-        return f"{text}: {'too few rounds' if self.confidence < self.required else 'within the noise'}"
+        return f"{text}: {self.said}"
 
 
 def paired_ratio(a: Measurement, b: Measurement, confidence: float, margin: float) -> Ratio:

@@ -10,7 +10,7 @@ from torch.utils.benchmark.utils.common import TaskSpec
 
 from torchfx.profiler.timing.quantiles import Interval, iqr, median_interval, quantile
 from torchfx.profiler.timing.timing_warnings import TimingWarning
-from torchfx.profiler.wording import seconds
+from torchfx.profiler.wording import counted, seconds
 
 __all__ = ["Measurement"]
 
@@ -109,16 +109,19 @@ class Measurement:
             f"{self.name}: median {seconds(self.median_s)}, IQR {seconds(self.iqr_s)}, p95 {seconds(self.p95_s)}, "
             f"min {seconds(self.min_s)}, n {self.n}",
             f"  median in {seconds(interval.low)} .. {seconds(interval.high)} ({interval.confidence:.1%} confidence); "
-            + self._conditions(),
+            + self.conditions,
         ]
         return "\n".join(lines + [f"  warning {warning}" for warning in self.warnings])
 
     __repr__ = __str__
 
-    def _conditions(self) -> str:
-        parts = [" + ".join(self.devices) if self.devices else "cpu", f"{self.threads} threads"]
+    @property
+    def conditions(self) -> str:
+        """Devices, threads and how the runs were made, in words."""
+        parts = [" + ".join(self.devices) if self.devices else "cpu", counted(self.threads, "thread")]
         if self.calls_per_run > 1:
             parts.append(f"{self.calls_per_run} calls per run")
         if self.first_s is not None:
-            parts.append(f"first call {seconds(self.first_s)}, {self.warmup_calls} calls to warm up")
+            warm_up = counted(self.warmup_calls, "call")
+            parts.append(f"first call {seconds(self.first_s)}, {warm_up} to warm up")
         return ", ".join(parts)
