@@ -1,5 +1,7 @@
 """Rules are found by themselves, in this package's files and in those of others."""
 
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -48,6 +50,20 @@ def test_other_packages_offer_rules(offered, value):
     found = {finding.code: finding for finding in diagnose(story.trace()).findings}
     assert (found["X1"].slug, found["X1"].source) == ("too-quiet", "a house rule")
     assert "X1" not in {f.code for f in diagnose(story.trace(), thresholds={"x1": {"operators": 1}}).findings}
+
+
+def test_a_file_directly_in_the_package_is_read(tmp_path):
+    (tmp_path / "quiet.py").write_text(
+        "from torchfx.profiler.rules.rule import rule\n"
+        "@rule('X2', 'much-too-quiet', source='a house rule')\n"
+        "def much_too_quiet(trace):\n    'Hardly anything runs.'\n    return ()\n"
+    )
+    code = (
+        f"import torchfx.profiler.rules as rules; rules.__path__.append({str(tmp_path)!r})\n"
+        "from torchfx.profiler.rules.catalogue import find_rule\nprint(find_rule('X2').slug)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "much-too-quiet\n"
 
 
 def test_two_rules_of_one_name_are_an_error(offered):

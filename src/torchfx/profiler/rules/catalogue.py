@@ -154,12 +154,9 @@ def _offered() -> tuple[list[Rule], dict[str, str]]:
 
 
 def _modules() -> list[object]:
-    """The files of the families; by convention packages below this one."""
-    return [
-        import_module(module.name)
-        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
-        if not module.ispkg and module.name.count(".") > package.__name__.count(".") + 1
-    ]
+    """All files of this package, and of the packages of families below it."""
+    modules = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    return [import_module(module.name) for module in modules if not module.ispkg]
 
 
 def _rules_in(module: object) -> list[Rule]:
