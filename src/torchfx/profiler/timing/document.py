@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from torchfx.profiler.present.document import Block, Caveat, Column, Document, Table, Text, Verdict, rows_of
+from torchfx.profiler.present.document import Block, Caveat, Cell, Column, Document, Table, Text, Verdict, rows_of
 from torchfx.profiler.timing.comparison import Comparison
 from torchfx.profiler.timing.measurement import Measurement
 from torchfx.profiler.wording import percent, seconds
@@ -24,7 +24,7 @@ def timing_document(found: Measurement | Comparison) -> Document:
             found.name, (_times([found]), *_remarks([found])), _data("measurement", found), command="measure"
         )
     said = f"{found.winner} is faster than every other" if found.winner else "the difference is within the noise"
-    kind = f"winner: {found.winner}" if found.winner else "no winner"
+    kind = "winner" if found.winner else "no winner"
     return Document(
         f"{len(found.measurements)} functions in turns",
         (
@@ -39,7 +39,7 @@ def timing_document(found: Measurement | Comparison) -> Document:
 
 
 def _times(measurements: Sequence[Measurement]) -> Table:
-    rows = [
+    rows: list[tuple[Cell, ...]] = [
         (
             m.name,
             *map(seconds, (m.median_s, m.iqr_s, m.p95_s, m.min_s)),
@@ -53,14 +53,8 @@ def _times(measurements: Sequence[Measurement]) -> Table:
 
 
 def _ratios(found: Comparison) -> Table:
-    rows = [
-        (
-            ratio.name,
-            f"{ratio.ratio:.3f}",
-            f"{ratio.low:.3f} .. {ratio.high:.3f}",
-            ratio.said,
-        )
-        for ratio in found.ratios
+    rows: list[tuple[Cell, ...]] = [
+        (ratio.name, f"{ratio.ratio:.3f}", f"{ratio.low:.3f} .. {ratio.high:.3f}", ratio.said) for ratio in found.ratios
     ]
     confidence = percent(found.ratios[0].required)
     columns = (Column(), Column("ratio", number=True), Column(f"{confidence} interval", number=True), Column())
