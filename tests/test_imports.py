@@ -162,7 +162,8 @@ PROFILER = {
     "report": {"ranks", "rules", "trace"},
     "difference": {"ranks", "rules", "trace"},
     "experiment": {"timing", "trace"},
-    "reading_back": {"capture", "loading", "pyproject", "ranks", "report", "rules"},
+    "reading_back": {"capture", "loading", "pyproject", "ranks", "report", "rules", "run_tables"},
+    "run_tables": {"capture", "loading", "trace"},
     "profiling": {"capture", "reading_back", "rules"},
     "pytest_plugin": {"counters", "gate", "pyproject", "timing"},
 }

@@ -47,7 +47,9 @@ def test_the_report_keeps_what_was_there_and_gets_the_whole_explanation(run):
     said = (run / "report.txt").read_text()
     assert said.startswith("program    train.py\n\n")
     assert "Why  " in said
-    assert sorted(path.name for path in run.iterdir()) == ["findings.json", "report.txt", "trace.json.gz"]
+    assert sorted(path.name for path in run.iterdir()) == [
+        *("findings.json", "operators.json", "operators.txt", "report.txt", "trace.json.gz")
+    ]
 
 
 def test_each_window_has_findings_of_its_own(run):

@@ -13,6 +13,7 @@ from torchfx.errors import ArgumentError
 from torchfx.profiler.capture.folder import rank_of
 from torchfx.profiler.capture.launch import Program, Settings, launch
 from torchfx.profiler.capture.launch.importing import after_import
+from torchfx.profiler.capture.operators import read_rows
 from torchfx.profiler.capture.options import Options
 from torchfx.profiler.capture.result import Capture
 from torchfx.profiler.capture.schedule import Schedule
@@ -58,5 +59,6 @@ def _bind_submodules(package: ModuleType) -> None:
 def _report(capture: Capture, reader: Reader) -> None:
     """Have the traces read, and print the screen of text; of many ranks, the others than the first in a line."""
     if capture.folder is not None:
-        capture = replace(capture, explanation=reader.explain(capture.folder))
+        explanation = reader.explain(capture.folder)
+        capture = replace(capture, operators=read_rows(capture.folder), explanation=explanation)
     tell(f"\n{capture}" if not rank_of() else f"rank {rank_of()}: {capture.folder or '; '.join(capture.problems)}")

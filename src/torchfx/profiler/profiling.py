@@ -63,4 +63,4 @@ class profile(capture_only):  # noqa: N801  (spelled as torch.profiler.profile i
             return capture
         explanation = read_back(capture.folder, Path.cwd())
         self.findings = explanation.findings
-        return replace(capture, explanation=explanation.text)
+        return replace(capture, operators=explanation.operators, explanation=explanation.text)

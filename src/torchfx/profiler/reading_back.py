@@ -18,7 +18,9 @@ import numpy as np
 from torchfx.errors import TorchFXError
 from torchfx.profiler.analysis.report import Report, describe
 from torchfx.profiler.capture.folder import add_file, rank_of
-from torchfx.profiler.loading import load
+from torchfx.profiler.capture.operators import OperatorRow, table
+from torchfx.profiler.capture.result import ROWS
+from torchfx.profiler.loading import LoadedTrace, load
 from torchfx.profiler.present.explanation import digest, explanation
 from torchfx.profiler.present.formats import render
 from torchfx.profiler.present.options import Options
@@ -28,6 +30,7 @@ from torchfx.profiler.ranks.folder import later_windows
 from torchfx.profiler.rules.diagnose import diagnose
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.settings import chosen, settings_from
+from torchfx.profiler.run_tables import write_tables
 from torchfx.profiler.wording import counted, size_text
 
 __all__ = ["LARGEST", "Explanation", "read_back"]
@@ -38,10 +41,11 @@ LARGEST: Final = 50_000_000
 
 @dataclass(frozen=True)
 class Explanation:
-    """What the traces of a run say: as a few lines of text, and the findings in the first."""
+    """What the traces of a run say: as a few lines of text, the findings in the first, and operators by name."""
 
     text: str
     findings: tuple[Finding, ...] = ()
+    operators: tuple[OperatorRow, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class _Window:
 
 
 def read_back(folder: Path, directory: Path, style: Style = PLAIN) -> Explanation:
-    """Read the traces of a run; write `findings.json`, and for later windows `findings-2.json`; complete `report.txt`.
+    """Read the traces of a run: write its tables and `findings.json` (`findings-2.json`...), complete `report.txt`.
 
     Nothing is raised, whatever goes wrong: the program has run and its folder is whole. The text tells it.
 
@@ -63,14 +67,15 @@ def read_back(folder: Path, directory: Path, style: Style = PLAIN) -> Explanatio
     """
     command = f"torchfx explain {shlex.quote(str(folder))}"
     try:
-        windows, unread = _read(folder, directory)
+        windows, operators, unread = _read(folder, directory)
         if not windows:
             return Explanation(f"The trace is large; {command} reads it and says what is wrong.")
         said = (folder / "report.txt").read_text(encoding="utf-8")
-        add_file(folder / "report.txt", f"{said}\n{render(explanation(windows[0].report), options=Options(IN_A_FILE))}")
+        head = f"{said}\n{table(operators, ROWS)}\n"
+        add_file(folder / "report.txt", f"{head}\n{render(explanation(windows[0].report), options=Options(IN_A_FILE))}")
         short = render(digest(windows[0].report), options=Options(style)).rstrip("\n")
         parts = [short, *_others(windows, unread, style), _pointers(folder, command)]
-        return Explanation("\n\n".join(parts), windows[0].findings)
+        return Explanation("\n\n".join(parts), windows[0].findings, operators)
     except (TorchFXError, OSError) as error:
         why = str(error)
     except Exception as error:  # noqa: BLE001
@@ -79,13 +84,17 @@ def read_back(folder: Path, directory: Path, style: Style = PLAIN) -> Explanatio
     return Explanation(f"The trace was not read ({' '.join(why.split())}); {command} tries again.")
 
 
-def _read(folder: Path, directory: Path) -> tuple[list[_Window], int]:
-    """Every window with its findings, written beside it, as far as they aren't too large; and how many were."""
+def _read(folder: Path, directory: Path) -> tuple[list[_Window], tuple[OperatorRow, ...], int]:
+    """Every window with its findings, written beside it, as far as they aren't too large; the table of operators.
+
+    Last how many windows were too large.
+    """
     settings = settings_from(find_pyproject(directory))
     rules = chosen(settings)
     asked = tuple(rule.code for rule in rules if rule.on == "trace")
     first = folder / "trace.json.gz"
     found: list[_Window] = []
+    traces: list[LoadedTrace] = []
     size = unread = 0
     for path in (first, *later_windows(first)):
         size += path.stat().st_size
@@ -101,7 +110,8 @@ def _read(folder: Path, directory: Path) -> tuple[list[_Window], int]:
         file = path.name.replace("trace", "findings").removesuffix(".gz")
         add_file(folder / file, render(explanation(report), "json"))
         found.append(_Window(file, report, diagnosis.findings))
-    return found, unread
+        traces.append(trace)
+    return found, write_tables(folder, traces), unread
 
 
 def _others(windows: Sequence[_Window], unread: int, style: Style) -> Iterator[str]:

@@ -3,12 +3,14 @@
 import gzip
 import json
 import warnings
+from dataclasses import replace
 
 import pytest
 import torch
 
 from torchfx.errors import ArgumentError, ArgumentTypeError
-from torchfx.profiler.capture import ProfileWarning, profile
+from torchfx.profiler import profile
+from torchfx.profiler.capture import ProfileWarning
 
 
 def loop(p, steps, work=lambda: torch.ones(8).cos()):
@@ -55,7 +57,7 @@ def test_every_artefact_is_written(tmp_path):
     environment = json.loads((folder / "environment.json").read_text())
     assert environment["versions"]["torch"] == torch.__version__
     assert len(list((folder / "tensorboard").glob("*_*.*.pt.trace.json.gz"))) == 1
-    assert (folder / "report.txt").read_text().strip() == str(p.result).strip()
+    assert (folder / "report.txt").read_text().startswith(str(replace(p.result, explanation="")))
 
 
 def test_the_program_is_told_when_it_ends_before_recording_begins(tmp_path):

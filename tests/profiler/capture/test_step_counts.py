@@ -1,13 +1,17 @@
 """Every run has a `counts.json` of one step, and `torchfx gate` checks it."""
 
 import json
+import os
+import signal
+import sys
 
 import pytest
 import torch
 from typer.testing import CliRunner
 
 from torchfx.cli.app import app
-from torchfx.profiler.capture import ProfileWarning, profile
+from torchfx.profiler import profile
+from torchfx.profiler.capture import ProfileWarning
 from torchfx.profiler.counters import Counts, from_trace
 
 
@@ -84,4 +88,17 @@ def test_trouble_with_counting_costs_only_the_counts(tmp_path, monkeypatch):
     with pytest.warns(ProfileWarning, match="there is no counts.json for `torchfx gate`: RuntimeError: no tree"):
         loop(p, 1)
     assert not (p.result.folder / "counts.json").exists()
+    assert (p.result.folder / "trace.json.gz").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is forked")
+def test_a_crash_while_pytorchs_results_are_read_costs_only_the_counts(tmp_path, monkeypatch):
+    def crash(*_, **__):
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+    monkeypatch.setattr(from_trace, "counts_from_trace", crash)
+    p = profile(tmp_path / "run", wait=0, warmup=0, active=1)
+    with pytest.warns(ProfileWarning, match="there is no counts.json for `torchfx gate`: its process died of SIGSEGV"):
+        loop(p, 1)
+    assert [row.calls for row in p.result.operators if row.name == "aten::cos"] == [1]
     assert (p.result.folder / "trace.json.gz").exists()

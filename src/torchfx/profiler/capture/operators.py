@@ -1,16 +1,18 @@
-"""Operator tables: recorded events added up by name, by input shapes and by the Python line that called."""
+"""Operator tables: what was recorded, added up by name, by input shapes or by the Python lines that called."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from pathlib import Path
 
-from torchfx.profiler.capture.frames import program_frames
+import msgspec
 
-__all__ = ["GROUPINGS", "OperatorRow", "is_on_cpu", "is_step", "kind_of", "tabulate"]
+from torchfx.profiler.wording import duration, percent, shortened, size_text
 
-STACK_DEPTH = 5  # frames of the program kept by stack
+__all__ = ["OperatorRow", "OperatorsFile", "read_rows", "table"]
+
+NAME_WIDTH = 52
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class OperatorRow:
         kind: "operator", "annotation" (a `record_function` range; its own time is Python), or "kernel" (on a device).
         calls: how often it ran in the recorded windows.
         self_cpu_us: time on the CPU outside the operators it calls.
-        cpu_us: time on the CPU, including them. Recursive operators count twice.
+        cpu_us: time on the CPU, including them; a call inside one of its own name counts once.
         self_device_us: time of the kernels it launched itself, or of the kernel itself.
         device_us: the same including the operators it calls.
         self_cpu_bytes: allocated minus released on the CPU, by itself; 0 where memory was not recorded.
@@ -46,90 +48,59 @@ class OperatorRow:
     stack: tuple[str, ...] = ()
 
 
-class _Key(NamedTuple):
-    name: str
-    kind: str
-    shapes: str
-    stack: tuple[str, ...]
+class OperatorsFile(msgspec.Struct, frozen=True):
+    """`operators.json` and its like."""
+
+    schema: int
+    operators: tuple[OperatorRow, ...]
 
 
-@dataclass
-class _Sum:
-    calls: int = 0
-    times: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
-    counts: tuple[int, int, int] = (0, 0, 0)
-
-    def add(self, event: Any, kind: str) -> None:
-        self.calls += 1
-        if kind == "kernel":
-            _, _, own, whole = self.times
-            duration = event.time_range.elapsed_us()
-            self.times = 0.0, 0.0, own + duration, whole + duration
-            return
-        self_cpu, cpu, self_device, device = self.times
-        self.times = (
-            self_cpu + event.self_cpu_time_total,
-            cpu + event.cpu_time_total,
-            self_device + event.self_device_time_total,
-            device + event.device_time_total,
-        )
-        on_cpu, on_device, flops = self.counts
-        self.counts = (
-            on_cpu + event.self_cpu_memory_usage,
-            on_device + event.self_device_memory_usage,
-            flops + int(event.flops or 0),
-        )
+def read_rows(folder: Path) -> tuple[OperatorRow, ...]:
+    """Return the table by name in a run's folder; () where there is none."""
+    file = folder / "operators.json"
+    return msgspec.json.decode(file.read_bytes(), type=OperatorsFile).operators if file.is_file() else ()
 
 
-def _shapes(event: Any) -> str:
-    return str(event.input_shapes) if event.input_shapes else ""
-
-
-def _stack(event: Any) -> tuple[str, ...]:
-    return program_frames(event.stack, STACK_DEPTH) if event.stack else ()
-
-
-GROUPINGS: dict[str, Callable[[Any], tuple[str, tuple[str, ...]]]] = {
-    "name": lambda event: ("", ()),
-    "shape": lambda event: (_shapes(event), ()),
-    "stack": lambda event: ("", _stack(event)),
-}
-
-
-def is_step(event: Any) -> bool:
-    """Whether an event is the frame around one step."""
-    return str(event.name).startswith("ProfilerStep")
-
-
-def is_on_cpu(event: Any) -> bool:
-    """Whether an event happened on the CPU."""
-    return bool(event.device_type.name == "CPU")
-
-
-def kind_of(event: Any) -> str | None:
-    """The kind of row an event belongs to; None for steps, Python frames, bare memory events and echoes on the GPU."""
-    if is_step(event) or event.name == "[memory]" or getattr(event, "is_python_function", False):
-        return None
-    if not is_on_cpu(event):
-        return None if event.is_user_annotation else "kernel"
-    return "annotation" if event.is_user_annotation else "operator"
-
-
-def tabulate(events: Iterable[Any], grouping: str) -> list[OperatorRow]:
-    """Add events up, the most expensive first: by time of their own on a device, then on the CPU.
+def table(rows: Sequence[OperatorRow], limit: int | None = None) -> str:
+    """Rows as text; columns that are empty throughout are left out.
 
     Args:
-        events: `FunctionEvent`s of all windows.
-        grouping: "name", "shape" or "stack".
+        rows: the most expensive first.
+        limit: how many to show; None shows all.
     """
-    group = GROUPINGS[grouping]
-    sums: dict[_Key, _Sum] = {}
-    for event in events:
-        kind = kind_of(event)
-        if kind is not None:
-            sums.setdefault(_Key(event.name, kind, *group(event)), _Sum()).add(event, kind)
-    rows = [
-        OperatorRow(key.name, key.kind, total.calls, *total.times, *total.counts, key.shapes, key.stack)
-        for key, total in sums.items()
-    ]
-    return sorted(rows, key=lambda row: (-row.self_device_us, -row.self_cpu_us, row.name))
+    shown = [row for row in rows if row.kind != "annotation"][:limit] if limit else list(rows)
+    if not shown:
+        return ""
+    whole = sum(row.self_cpu_us for row in rows if row.kind == "operator")
+    header, *lines = _cells(shown, whole)
+    keep = [column for column in range(len(header)) if any(line[column] for line in lines)]
+    widths = [max(len(line[column]) for line in (header, *lines)) for column in range(len(header))]
+    return "\n".join(_line([line[c] for c in keep], [widths[c] for c in keep]) for line in (header, *lines))
+
+
+def _cells(rows: Sequence[OperatorRow], whole: float) -> list[list[str]]:
+    header = ["name", "calls", "self CPU", "%", "CPU total", "self GPU", "GPU total", "self CPU mem", "self GPU mem"]
+    cells = [[*header, "FLOPs", "kind", "shapes", "called from"]]
+    for row in rows:
+        share = percent(row.self_cpu_us / whole) if whole and row.kind == "operator" else ""
+        times = [duration(row.self_cpu_us), share, duration(row.cpu_us)]
+        cells.append([
+            shortened(row.name, NAME_WIDTH),
+            f"{row.calls}",
+            *(times if row.kind != "kernel" else ["", "", ""]),
+            *(duration(time) if time else "" for time in (row.self_device_us, row.device_us)),
+            *(size_text(size) if size else "" for size in (row.self_cpu_bytes, row.self_device_bytes)),
+            f"{row.flops:.3g}" if row.flops else "",
+            row.kind if row.kind != "operator" else "",
+            row.shapes,
+            " < ".join(row.stack),
+        ])  # fmt: skip
+    return cells
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first, *others = (
+        cell.ljust(width) if index == 0 or len(cell) > 24 or index > 10 else cell.rjust(width)
+        for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    )
+    return "  ".join([first, *others]).rstrip()

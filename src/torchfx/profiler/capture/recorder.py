@@ -22,23 +22,20 @@ class Window:
 
     Attributes:
         trace: the exported timeline, plain JSON.
-        results: the `torch.autograd.profiler.profile` that holds the events.
+        results: PyTorch's own `_ProfilerResult`.
+        steps: how many steps it holds, the one in which it was stopped included.
         compiled: what `torch.compile` did meanwhile.
     """
 
     trace: Path
     results: Any
+    steps: int
     compiled: Compiled
 
     @property
     def size(self) -> int:
-        """How many events PyTorch keeps, without making Python objects of their kind from them."""
-        return len(self.results.kineto_results.events())
-
-    @property
-    def events(self) -> list[Any]:
-        """Its `FunctionEvent`s, Python frames among them where stacks were recorded."""
-        return list(self.results.function_events or ())
+        """How many events PyTorch keeps."""
+        return len(self.results.events())
 
 
 class Recorder:
@@ -66,6 +63,7 @@ class Recorder:
         self._schedule = schedule
         self._folder = folder
         self._keep = True
+        self._steps = 0  # of the window that is open
         self._mark: CompilerMark | None = None
         self._compiled: Compiled | None = None
         self._profiler: Any = profile(
@@ -90,6 +88,7 @@ class Recorder:
     def step(self) -> None:
         """One step is over, the next begins."""
         if self.running:
+            self._count_step()
             with self._inside():
                 self._profiler.step()
             self._mark_compiler(self._profiler.step_num)
@@ -107,6 +106,7 @@ class Recorder:
             return
         self.running = False
         self._keep = keep
+        self._count_step()
         self._compiled = self._mark.since() if self._mark else None
         with self._inside():
             self._profiler.stop()
@@ -119,6 +119,10 @@ class Recorder:
             return ProfilerAction.RECORD_AND_SAVE
         names = {Phase.WAIT: "NONE", Phase.DONE: "NONE", Phase.WARMUP: "WARMUP", Phase.ACTIVE: "RECORD"}
         return ProfilerAction[names[self._schedule.phase(step)]]
+
+    def _count_step(self) -> None:
+        if self._schedule is not None and self._schedule.phase(self._profiler.step_num) is Phase.ACTIVE:
+            self._steps += 1
 
     def _mark_compiler(self, step: int) -> None:
         """Remember where the compiler's records stand, when a window begins."""
@@ -133,8 +137,8 @@ class Recorder:
             path = self._folder / f"window-{len(self.windows) + 1}.json"
             profiler.export_chrome_trace(str(path))
             compiled = self._compiled or (self._mark or CompilerMark()).since()
-            self.windows.append(Window(path, profiler.profiler, compiled))
-            self._mark = None
+            self.windows.append(Window(path, profiler.profiler.kineto_results, self._steps, compiled))
+            self._mark, self._steps = None, 0
             profiler.profiler = None  # the next window gets its own; else PyTorch warns that these events go
 
     @contextmanager

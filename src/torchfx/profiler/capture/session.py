@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 from torchfx.profiler.capture import cuda_graphs, foreign
 from torchfx.profiler.capture.advice import Spelling
-from torchfx.profiler.capture.finish import abandon, finish
+from torchfx.profiler.capture.finish import Run, finish
 from torchfx.profiler.capture.folder import RunFolder, claim, claim_temporary, rank_of
 from torchfx.profiler.capture.options import Options
-from torchfx.profiler.capture.recorder import Recorder
+from torchfx.profiler.capture.recorder import Recorder, Window
 from torchfx.profiler.capture.result import TROUBLE, WHOLE_RUN, Capture
 from torchfx.profiler.capture.schedule import Phase, Schedule
 from torchfx.profiler.capture.step_clock import StepClock
@@ -155,7 +155,8 @@ class Session:
         self.stopped = True
         if self._unwatch is not None:
             self._unwatch()
-        return finish(self, ended)
+        windows, salvaged = self._windows()
+        return finish(self._run(ended, windows, salvaged))
 
     def abandon(self, ended: str, why: str) -> Capture:
         """Remove what is written so far, and return a capture of nothing.
@@ -166,7 +167,26 @@ class Session:
         """
         self.stopped = True
         self.notes.append(why)
-        return abandon(self, ended)
+        return finish(self._run(ended, [], salvaged=False))
+
+    def _windows(self) -> tuple[list[Window], bool]:
+        """What was recorded, and whether it is only the beginning of the run."""
+        if self.recorder is not None and self.recorder.windows:
+            return self.recorder.windows, False
+        if self.beginning is not None and not self.gave_up:
+            try:
+                return self.beginning.salvage(), True
+            except TROUBLE as error:
+                self.notes.append(f"the beginning of the run could not be written: {error}")
+        return [], False
+
+    def _run(self, ended: str, windows: list[Window], salvaged: bool) -> Run:
+        clock = self.clock
+        return Run(
+            self.folder, self.command, self.spelling, ended, self.steps_from, self.before,
+            clock.step if clock else None, self.schedule, tuple(windows), salvaged, self.cut, self.options, self.cuda,
+            clock.overhead() if clock else None, tuple(self.notes), self.gave_up,
+        )  # fmt: skip
 
     @_contained
     def _advance(self) -> None:

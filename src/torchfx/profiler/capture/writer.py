@@ -1,4 +1,4 @@
-"""Fills a run's folder: timelines, tables, stacks, memory, environment, the run itself and its report."""
+"""Fills a run's folder: timelines, environment, the run itself and its report."""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ from typing import Any
 
 import msgspec
 
-from torchfx.profiler.capture import flame, memory, screen
 from torchfx.profiler.capture.environment import describe
-from torchfx.profiler.capture.operators import OperatorRow, tabulate
-from torchfx.profiler.capture.options import Options
 from torchfx.profiler.capture.recorder import Window
 from torchfx.profiler.capture.result import Capture
 
-__all__ = ["SCHEMA", "write_details", "write_json", "write_run", "write_traces"]
+__all__ = ["SCHEMA", "write_json", "write_run", "write_traces"]
 
 SCHEMA = 1
 GZIP_LEVEL = 4  # traces shrink 11 times at 4 and 12 times at 9, which takes five times as long
@@ -45,23 +42,6 @@ def write_traces(folder: Path, windows: Sequence[Window], tensorboard: bool) -> 
         dropped.unlink()
 
 
-def write_details(folder: Path, windows: Sequence[Window], options: Options, cuda: bool) -> tuple[OperatorRow, ...]:
-    """Write tables, stacks and memory; return the rows by name."""
-    events = [event for window in windows for event in window.events]
-    rows = _write_table(folder, "operators", tabulate(events, "name"))
-    if options.shapes:
-        _write_table(folder, "operators_by_shape", tabulate(events, "shape"))
-    if options.stacks:
-        _write_table(folder, "operators_by_stack", tabulate(events, "stack"))
-        _write_lines(folder / "stacks_cpu.folded", flame.fold(events, "self_cpu_time_total"))
-        if cuda:
-            _write_lines(folder / "stacks_gpu.folded", flame.fold(events, "self_device_time_total"))
-    if options.memory:
-        found = [line for n, window in enumerate(windows, 1) for line in memory.timelines(window.results, n)]
-        write_json(folder / "memory.json", {"timelines": found})
-    return rows
-
-
 def write_run(folder: Path, capture: Capture) -> None:
     """Write the capture as data and as text, and the environment."""
     elsewhere = {"operators", "explanation"}
@@ -70,20 +50,10 @@ def write_run(folder: Path, capture: Capture) -> None:
     }
     write_json(folder / "run.json", {**fields, "directory": str(Path.cwd())})
     write_json(folder / "environment.json", describe())
-    _write_lines(folder / "report.txt", [str(capture)])
+    (folder / "report.txt").write_text(f"{capture}\n", encoding="utf-8")
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write JSON with the schema's number, indented."""
     data = msgspec.json.encode({"schema": SCHEMA, **content}, enc_hook=str)
     path.write_bytes(msgspec.json.format(data, indent=1 if len(data) < 1 << 20 else 0) + b"\n")
-
-
-def _write_table(folder: Path, name: str, rows: list[OperatorRow]) -> tuple[OperatorRow, ...]:
-    write_json(folder / f"{name}.json", {"operators": rows})
-    _write_lines(folder / f"{name}.txt", [screen.table(rows)])
-    return tuple(rows)
-
-
-def _write_lines(path: Path, lines: Sequence[str]) -> None:
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

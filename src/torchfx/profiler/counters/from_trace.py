@@ -11,7 +11,6 @@ from typing import Any
 from torchfx.profiler.counters.call_tree import facts_in
 from torchfx.profiler.counters.compiler import Compiled, breaks_in, known_compilations, note_on_uncompiled
 from torchfx.profiler.counters.counts import CopyTotal, Counts, Sync
-from torchfx.profiler.counters.environment import environment
 from torchfx.profiler.counters.recording import nested_regions
 from torchfx.profiler.trace.meaning.annotations import STEP, step_number
 
@@ -52,7 +51,9 @@ class _Unit:
         return sum(self.facts.get(metric, Counter()).values())
 
 
-def counts_from_trace(windows: Sequence[Recorded], *, memory: bool, device: bool, device_in_use: bool) -> Counts:
+def counts_from_trace(
+    windows: Sequence[Recorded], *, memory: bool, device: bool, device_in_use: bool, taken_in: dict[str, str]
+) -> Counts:
     """Return the counts of one step; where steps differ those of the largest, and a note says so.
 
     Operators are those `count` sees, with three exceptions: those of higher order (`torch.cond`) appear as what they
@@ -63,6 +64,7 @@ def counts_from_trace(windows: Sequence[Recorded], *, memory: bool, device: bool
         windows: what was recorded.
         memory: whether allocations were recorded. device: whether a device was.
         device_in_use: whether the program uses one.
+        taken_in: `environment()` of the program.
     """
     units = [unit for window in windows for unit in _units(window.tree)]
     largest = {metric: max(units, key=lambda unit: unit.sum(metric), default=_Unit("")) for metric in _METRICS}
@@ -82,7 +84,7 @@ def counts_from_trace(windows: Sequence[Recorded], *, memory: bool, device: bool
         dispatches=found["dispatches"].total(),
         **_compiler(windows),
         notes=tuple(_notes(units, largest, windows, memory, seen)),
-        environment=environment(),
+        environment=taken_in,
     )
 
 

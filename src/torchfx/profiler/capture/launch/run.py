@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -32,7 +31,7 @@ __all__ = ["STEP_SOURCES", "Settings", "launch"]
 STEP_SOURCES = ("auto", *(source.value for source in Source), "none")
 QUIET = "99"  # Kineto prints a line for every start and stop into the program's stderr below this level
 GROWTH = 64 << 20  # bytes of heap after which to look how much was recorded; an operator takes 1060 while it is
-MANY = 50_000  # events of a window; reading them back takes PyTorch 0.15 ms and 10 kB each
+MANY = 50_000  # events of a window; ending it takes 20 us each, while the program waits
 MOST = 200_000  # events of all windows
 
 
@@ -158,10 +157,6 @@ class _Launched:
         elif self._cut and self._session.clock is None:
             self._session.notes.append(self._cut)
             self._session.cut = True
-        self._session.stop()
-        events = sum(self._session.count_events())
-        if events >= MANY and os.getpid() == self._session.process:
-            print(f"torchfx: {events} events are read back, which takes a while; Ctrl-C drops them", file=sys.stderr)
         return self._session.close(ending.text)
 
     def _torch_is_loaded(self, torch: ModuleType) -> None:
