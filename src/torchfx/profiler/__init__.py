@@ -22,13 +22,15 @@ if TYPE_CHECKING:
     from torchfx.profiler.profiling import profile
     from torchfx.profiler.ranks.loading import load_job
     from torchfx.profiler.timing import compare, measure
+    from torchfx.profiler.trace.model.cut import cut
 
-__all__ = ["compare", "count", "counted", "diff", "load", "load_job", "measure", "profile"]
+__all__ = ["compare", "count", "counted", "cut", "diff", "load", "load_job", "measure", "profile"]
 
 _HOMES = {
     "compare": "timing",
     "count": "counters",
     "counted": "counters",
+    "cut": "trace.model.cut",
     "diff": "diffing",
     "load": "loading",
     "load_job": "ranks.loading",

@@ -1,18 +1,20 @@
-"""All arguments of a few events, for whoever asks later for what the first reading didn't keep."""
+"""Events read again from where they begin, for whoever needs what the first reading didn't keep."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 from torchfx.profiler.trace.file.columns import Int64
 from torchfx.profiler.trace.file.limits import LIMITS, Excess
 from torchfx.profiler.trace.file.recovery import find_start
 from torchfx.profiler.trace.file.source import Chunks, Source
-from torchfx.profiler.trace.file.tolerant import CLOSE, IN_OBJECT, OPEN, Broken, Cut, Parser, decoded
+from torchfx.profiler.trace.file.tolerant import CLOSE, IN_LIST, IN_OBJECT, OPEN, Broken, Cut, Parser, decoded
 
-__all__ = ["read_arguments"]
+__all__ = ["read_arguments", "read_events"]
+
+T = TypeVar("T")
 
 
 def read_arguments(source: Source, offsets: Int64) -> list[dict[str, Any]]:
@@ -31,8 +33,31 @@ def read_arguments(source: Source, offsets: Int64) -> list[dict[str, Any]]:
     with Chunks(source) as chunks:
         window = _Window(iter(chunks))
         for offset in wanted:
-            found[offset] = _arguments_at(window, offset)
+            found[offset] = _read_at(window, offset, _arguments, {})
     return [found[offset] for offset in offsets.tolist()]
+
+
+def read_events(source: Source, offsets: Int64, after: Int64, *, size: int, as_they_are: bool) -> Iterator[bytes]:
+    """Read the JSON of some events again, in one pass over the file.
+
+    Args:
+        source: the file `scan` has read; an open one must stand at its beginning again.
+        offsets: where the events begin, ascending.
+        after: for each where the next event of the file begins, or the file ends.
+        size: of the decompressed file, bytes.
+        as_they_are: whether nothing in the file was damaged, so that what stands there is proper JSON.
+    """
+    with Chunks(source) as chunks:
+        window = _Window(iter(chunks))
+        for offset, end in zip(offsets.tolist(), after.tolist(), strict=True):
+            if as_they_are and end < size:  # behind the last event stands the rest of the file
+                start = window.place(offset)
+                if start + end - offset > len(window.data):
+                    window.grow(start, end - offset)
+                    start = 0
+                yield window.data[start : start + end - offset].rstrip(b", \t\r\n")
+            elif event := _read_at(window, offset, _json, b""):
+                yield event
 
 
 class _Window:
@@ -65,41 +90,48 @@ class _Window:
         self.data = b"".join(parts)
 
 
-def _arguments_at(window: _Window, offset: int) -> dict[str, Any]:
+def _read_at(window: _Window, offset: int, read: Callable[[Parser, int], T], otherwise: T) -> T:
+    """Read the event that begins at this place of the stream; `otherwise` where none does."""
     while True:
         start = window.place(offset)
         try:
-            return _arguments(window.data, start, window.final)
+            return _read(window.data, start, window.final, read, otherwise)
         except Cut:
             size = len(window.data) - start
             if window.final or size > LIMITS.element:
-                return {}
+                return otherwise
         window.grow(start, 2 * size + 1)
 
 
-def _arguments(data: bytes, start: int, final: bool) -> dict[str, Any]:
-    """Return the `args` of the event that begins at `start`; raise Cut when more of it is needed."""
+def _read(data: bytes, start: int, final: bool, read: Callable[[Parser, int], T], otherwise: T) -> T:
+    """Read the event that begins at `start`; raise Cut when more of it is needed."""
     if start >= len(data):
         raise Cut
     if data[start] != OPEN:
-        return {}
+        return otherwise
     parser = Parser(data)
     try:
-        return _event(parser, start)
+        return read(parser, start)
     except Excess:
-        return {}
+        return otherwise
     except Broken:
         following = find_start(data, start + 1, len(data))
         if following < 0 and not final:
             raise Cut from None
     parser.attempt(len(data) if following < 0 else following)
     try:
-        return _event(parser, start)
+        return read(parser, start)
     except (Broken, Excess):
-        return {}
+        return otherwise
 
 
-def _event(parser: Parser, start: int) -> dict[str, Any]:
+def _json(parser: Parser, start: int) -> bytes:
+    out: list[str] = []
+    parser.value(start, IN_LIST, out)
+    return "".join(out).encode()
+
+
+def _arguments(parser: Parser, start: int) -> dict[str, Any]:
     arguments: dict[str, Any] = {}
     i = parser.separate(start + 1, CLOSE, True)
     while parser.data[i] != CLOSE:

@@ -1,0 +1,47 @@
+"""`torchfx cut`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from torchfx.cli.streams import answer, complain, patience, shows_colour, shows_unicode, width
+from torchfx.cli.traces import trace_in
+from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
+from torchfx.profiler.present.cut_trace import cut_trace
+from torchfx.profiler.present.formats import check_format, render
+from torchfx.profiler.present.options import Options
+from torchfx.profiler.present.style import Style
+from torchfx.profiler.trace.model.cut import cut
+
+__all__ = ["run"]
+
+
+def run(trace: str, output: Path, steps: str | None, window: str | None, categories: tuple[str, ...], form: str) -> int:
+    """Write a part of a trace; return 0, 2 for misuse, 3 for what cannot be read or written."""
+    try:
+        check_format(form)
+        path = trace_in(trace, "cutting")
+        if path is None:
+            return complain(f"{trace} has the traces of several ranks: name one of them", 2)
+        names = tuple(name for text in categories for name in text.split(",") if name) or None
+        with patience(f"reading {trace}"):
+            made = cut(path, output, window=_window(window), steps=steps, categories=names)
+    except (ArgumentError, ArgumentTypeError) as error:
+        return complain(error, 2)
+    except TraceError as error:
+        return complain(error, 3)
+    except OSError as error:
+        return complain(f"cannot write {output}: {error.strerror or error}", 3)
+    answer(render(cut_trace(made), form, Options(Style(width(), shows_colour(sys.stdout), shows_unicode(sys.stdout)))))
+    return 0
+
+
+def _window(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    start, _, end = text.partition("-")
+    try:
+        return float(start), float(end)
+    except ValueError:
+        raise ArgumentError(f"--window must be START-END in microseconds, as in 1000-2500, got {text!r}") from None

@@ -1,0 +1,140 @@
+"""A part of a trace file as a file of its own, for viewers: its events as they stand there."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from torchfx.errors import ArgumentError
+from torchfx.profiler.trace.file.columns import Columns, Flags, Int64
+from torchfx.profiler.trace.file.origin import Origin
+from torchfx.profiler.trace.file.reread import read_events
+from torchfx.profiler.trace.file.scanning import scan
+from torchfx.profiler.trace.model.selection import select
+
+__all__ = ["Cut", "cut"]
+
+SCHEMA: Final = 1
+FLOW_START: Final = ord("s")
+FLOW: Final = (FLOW_START, ord("t"), ord("f"))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What was written.
+
+    Attributes:
+        file: the trace it is a part of.
+        output: the new file.
+        events: how many it has.
+        of_events: how many the trace has.
+        bytes: size of the new file.
+    """
+
+    file: str
+    output: str
+    events: int
+    of_events: int
+    bytes: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {"schema": SCHEMA, **asdict(self)}
+
+
+def cut(
+    source: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    window: tuple[float, float] | None = None,
+    steps: str | int | Iterable[int] | None = None,
+    categories: Iterable[str] | None = None,
+) -> Cut:
+    """Write a part of a trace as a Chrome trace of its own.
+
+        profiler.cut("trace.json.gz", "small.json.gz", steps="5-7")
+
+    Besides the events that `load` keeps for the same arguments, the file has all top-level keys, the names of processes
+    and threads, and the arrows that begin in the part. Events are copied as they stand, byte by byte; those of a
+    damaged file are written as they were understood. The file appears whole or not at all.
+
+    Args:
+        source: path of a trace, plain or gzip.
+        output: the new file; compressed where its name ends in .gz.
+        window, steps, categories: which part; see `torchfx.profiler.load`.
+
+    Raises:
+        TraceError: the trace cannot be read.
+        ArgumentError, ArgumentTypeError: no part is chosen, the trace has no such part, or it is the output.
+        OSError: the output cannot be written.
+    """
+    if window is None and steps is None and categories is None:
+        raise ArgumentError("one of steps, window and categories must say what to keep, got none of them")
+    target, origin = Path(output), Origin.of(source)
+    columns = scan(source)
+    path = origin.unchanged()
+    if target.exists() and target.samefile(path):
+        raise ArgumentError(f"output must be another file than the trace, got {os.fspath(output)!r}")
+    part = select(columns, window=window, steps=steps, categories=categories)
+    rows = np.flatnonzero(_arrows(columns, np.isin(columns.offset, part.columns.offset)))
+    size = _write(path, columns, rows, target)
+    return Cut(origin.name, os.fspath(output), len(rows), len(columns), size)
+
+
+def _arrows(columns: Columns, keep: Flags) -> Flags:
+    """Keep arrows whole or not at all: all points of those whose start is kept, no point of others."""
+    points = np.isin(columns.phase, FLOW)
+    if not points.any():
+        return keep
+    arrows = np.stack((columns.flow[points], columns.category[points].astype(np.int64)))
+    known, which = np.unique(arrows, axis=1, return_inverse=True)
+    which = which.reshape(-1)
+    begun = np.zeros(known.shape[1], np.bool_)
+    begun[which[(keep & (columns.phase == FLOW_START))[points]]] = True
+    found = keep.copy()
+    found[points] = begun[which]
+    return found
+
+
+def _write(source: Path, columns: Columns, rows: npt.NDArray[np.intp], target: Path) -> int:
+    """Write some events and all keys of the top level; return the size of the file."""
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as file, closing(_packed(file, target)) as packed:
+            packed.write(b"{")
+            for key, value in columns.top.items():
+                packed.write(f"{json.dumps(key)}: {value},\n".encode())
+            packed.write(b'"traceEvents": [')
+            for i, event in enumerate(_events(source, columns, rows)):
+                packed.write((b",\n" if i else b"\n") + event)
+            packed.write(b"\n]}\n")
+        size = partial.stat().st_size
+        partial.replace(target)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    return size
+
+
+def _events(source: Path, columns: Columns, rows: npt.NDArray[np.intp]) -> Iterator[bytes]:
+    after: Int64 = np.append(columns.offset[1:], columns.size)
+    found = columns.repairs
+    repaired = found.control_characters or found.invalid_utf8 or found.unescaped_quotes or found.not_numbers
+    whole = not (repaired or found.stray_commas or found.damaged_events)
+    return read_events(source, columns.offset[rows], after[rows], size=columns.size, as_they_are=whole)
+
+
+def _packed(file: BinaryIO, target: Path) -> BinaryIO:
+    """What to write to; it may be closed before `file`."""
+    if target.suffix == ".gz":
+        return cast("BinaryIO", gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6, mtime=0))
+    return file
