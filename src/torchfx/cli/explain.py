@@ -137,9 +137,9 @@ def _table(trace: LoadedTrace, choice: TableChoice) -> Document:
 
 
 def _job(folder: str, request: Request) -> Document:
-    from torchfx.profiler.analysis.job import describe_job
     from torchfx.profiler.present.job_explanation import job_explanation
     from torchfx.profiler.ranks.loading import load_job
+    from torchfx.profiler.ranks.report import describe_job
 
     if request.table is not None:
         raise ArgumentError(f"--table is about one trace, and {folder} has those of several ranks")

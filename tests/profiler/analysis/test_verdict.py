@@ -311,3 +311,15 @@ def test_a_file_cut_before_the_devices_events_is_not_taken_for_a_cpu_program(tmp
     found = describe(trace, diagnose(trace), ()).verdict
     assert found.kind == "unknown"
     assert "what the NVIDIA A100-SXM4-80GB did may have been in the part that is lost" in found.sentence
+
+
+def test_a_cold_first_step_is_said_to_be_left_out_where_nothing_can_be_told():
+    story = Story(gpu=None)
+    for i, us in enumerate((5000, 1000, 1000)):
+        story.step(i, 10_000 * i, us)
+    story.op("aten::mm", 0, 5000)
+    found = verdict(story)
+    assert found.kind == "unknown"
+    assert found.caveats == (
+        "The first step takes 5.00 ms, as cold ones do; the shares are those of the steps after it.",
+    )

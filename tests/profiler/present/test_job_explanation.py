@@ -6,10 +6,10 @@ import pytest
 from profiler.present.documents import shown
 from profiler.ranks.jobs import write_job
 from profiler.traces import Story
-from torchfx.profiler.analysis.job import JobReport, describe_job
 from torchfx.profiler.present.formats import FORMATS
 from torchfx.profiler.present.style import Style
 from torchfx.profiler.ranks.loading import load_job
+from torchfx.profiler.ranks.report import JobReport, describe_job
 from torchfx.profiler.rules.catalogue import all_rules
 from torchfx.profiler.rules.rule import rule
 
@@ -70,8 +70,8 @@ def test_ranks_without_gpus_are_not_said_to_have_some(tmp_path):
         story.write(folder / f"rank{rank}.json")
     found = describe_job(load_job(folder), ()).verdict
     assert found.kind == "compute-bound"
-    assert "GPU" not in found.sentence
-    assert "operators compute for 70% of the time" in found.sentence
+    assert "the GPU" not in found.sentence
+    assert "The processor is the limit: operators run for 70%" in found.sentence
 
 
 def test_what_takes_no_part_is_told(tmp_path):
@@ -139,3 +139,17 @@ def test_rules_that_fail_are_named_and_the_others_are_heard(tmp_path, monkeypatc
     assert report.ran == ("F3",)
     for form in FORMATS:
         assert "breaks-off-on-a-trace" in shown(report, form) or form == "sarif"
+
+
+def test_ranks_that_agree_give_the_job_their_verdict(tmp_path):
+    for rank in range(3):
+        story = Story(rank=rank)
+        for i in range(3):
+            story.step(i, 1000 * i, 1000)
+            for j in range(10):
+                story.op("aten::add", 1000 * i + 95 * j + 5, 60)
+                story.kernel("add", 1000 * i + 95 * j + 60, 5, launch_at=1000 * i + 95 * j + 40)
+        story.write(tmp_path / f"rank{rank}.json")
+    found = describe_job(load_job(tmp_path), ()).verdict
+    assert found.kind == "overhead-bound"
+    assert found.sentence.startswith("All 3 ranks are alike. On rank 1: The GPU waits for the program:")

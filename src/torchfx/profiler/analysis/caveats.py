@@ -11,7 +11,7 @@ from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import counted, duration
 
-__all__ = ["FEW_KERNELS", "caveats", "slowed_by_stacks"]
+__all__ = ["FEW_KERNELS", "caveats", "long_step", "slowed_by_stacks"]
 
 _LONG: Final = 3.0
 """A step that takes so many times as long as the others speaks for itself only."""
@@ -38,7 +38,7 @@ def caveats(trace: Trace, kind: str, slugs: frozenset[str]) -> tuple[str, ...]:
         found.append("Steps were inferred from what repeats; profiler.step() marks them.")
     if len(steps) == 1:
         found.append("One step was recorded: others may differ.")
-    found += _one_long_step(trace)
+    found += long_step(trace)
     kernels = len(trace.gpu.kernels)
     if trace.has_gpu and kernels < FEW_KERNELS:
         found.append(f"Only {counted(kernels, 'kernel')} in this recording: record a few whole steps to be sure.")
@@ -53,7 +53,7 @@ def caveats(trace: Trace, kind: str, slugs: frozenset[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _one_long_step(trace: Trace) -> list[str]:
+def long_step(trace: Trace) -> list[str]:
     """Shares of the window leave a cold first step out, or are mostly those of a step much longer than the others."""
     steps = trace.steps_found
     if len(steps) < 2:

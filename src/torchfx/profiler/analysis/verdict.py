@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from torchfx.profiler.analysis.breakdown import HOST_STALLS, Breakdown, Stretch
-from torchfx.profiler.analysis.caveats import FEW_KERNELS, caveats, slowed_by_stacks
+from torchfx.profiler.analysis.caveats import FEW_KERNELS, caveats, long_step, slowed_by_stacks
 from torchfx.profiler.analysis.processor_verdict import processor_verdict, set_up, unrecorded
 from torchfx.profiler.analysis.recording import Launches
 from torchfx.profiler.analysis.window_phrases import of_window, span_of
@@ -90,7 +90,7 @@ def verdict(trace: Trace, parts: Breakdown, launches: Launches, slugs: frozenset
             return Verdict("mixed", _one_after_other(trace, parts, gap, busy), caveats(trace, "mixed", slugs))
         reason = _set_up(parts, gap, busy, len(trace.gpu.kernels))
     if reason:
-        return _unknown(reason)
+        return _unknown(trace, reason)
     stalls = _stalls(shares)
     sure = "overhead-bound" in slugs
     kind = _kind(stalls, 1 - sum(stalls.values()) - shares.get("profiler", 0.0), sure)
@@ -100,12 +100,14 @@ def verdict(trace: Trace, parts: Breakdown, launches: Launches, slugs: frozenset
         stalls.values()
     ):
         return _unknown(
+            trace,
             f"the host wasn't recorded: for {percent(hidden)} of {span_of(parts)} the GPU has no work, and nothing "
             f"tells why; it computes for {percent(computing)}",
         )
     if kind == "overhead-bound" and computing >= 0.4 and slowed_by_stacks(trace):
         waits = sum(shares.get(name, 0.0) for name in HOST_STALLS)
         return _unknown(
+            trace,
             f"the GPU waits for the host for {percent(waits)} of {span_of(parts)}, and recording Python stacks slowed "
             f"the host down; it computes for {percent(computing)}: record once more without stacks",
         )
@@ -235,5 +237,5 @@ def _sentence(parts: Breakdown, kind: str, shares: dict[str, float], stalls: dic
     return sentences[kind]
 
 
-def _unknown(reason: str) -> Verdict:
-    return Verdict("unknown", f"Can't tell, because {reason}.", ())
+def _unknown(trace: Trace, reason: str) -> Verdict:
+    return Verdict("unknown", f"Can't tell, because {reason}.", tuple(long_step(trace)))

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from torchfx.profiler.analysis.breakdown import breakdown
+from torchfx.profiler.analysis.recording import launches_of
+from torchfx.profiler.analysis.verdict import Verdict, verdict
 from torchfx.profiler.ranks.folder import named_rank
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.trace.derived.collectives import MOST_RANKS, collectives_of
@@ -66,6 +69,7 @@ class Summary:
         step_duration, step_compute: of each step, until its device work ends.
         busy, compute, communication, exposed: unions over streams. On the CPU operators compute.
         exchanges: its collectives.
+        verdict: what limits this rank.
         findings: of the rules that look at one trace.
         failed: rules that broke off, by code: the error in a line.
         base_ns: what to add to the file's times to get nanoseconds since 1970.
@@ -89,6 +93,7 @@ class Summary:
     communication: int
     exposed: int
     exchanges: Exchanges
+    verdict: Verdict
     findings: tuple[Finding, ...]
     failed: Mapping[str, str] = field(default_factory=dict)
     base_ns: int = 0
@@ -134,6 +139,7 @@ def summary_of(trace: Trace, findings: tuple[Finding, ...], failed: Mapping[str,
         communication=within(communication),
         exposed=within(exposed),
         exchanges=_exchanges(trace, exposed),
+        verdict=verdict(trace, breakdown(trace), launches_of(trace), frozenset(finding.slug for finding in findings)),
         findings=findings,
         failed=failed,
         base_ns=trace.info.base_ns,

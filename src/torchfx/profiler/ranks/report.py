@@ -134,7 +134,7 @@ def describe_job(job: Job, findings: Sequence[Finding], ran: Sequence[str] = ())
         unreadable=tuple(UnreadableFile(name, why) for name, why in sorted(job.unreadable.items())),
         ignored=job.ignored,
         trace=JobFiles(job.folder, PurePath(job.folder).name or job.folder, events, 0.0, _left_out(job)),
-        verdict=_verdict(ranks, on_gpu=any(summary.on_gpu for summary in job.summaries)),
+        verdict=_verdict(ranks, job),
         findings=tuple(map(reported, findings)),
         muted=(),
         failed=failed_rules(job.failed),
@@ -155,11 +155,13 @@ def _left_out(job: Job) -> tuple[Repair, ...]:
     return tuple(found)
 
 
-def _verdict(ranks: Sequence[Rank], *, on_gpu: bool) -> Verdict:
+def _verdict(ranks: Sequence[Rank], job: Job) -> Verdict:
     """What limits the rank in the middle, by the time it only communicates: one slow rank makes all others wait.
 
-    All numbers are that rank's, so that they are parts of one window.
+    All numbers are that rank's, so that they are parts of one window. Where it doesn't mostly communicate, and the
+    verdict on each rank alone is the same, that is the job's.
     """
+    on_gpu = any(summary.on_gpu for summary in job.summaries)
     timed = sorted((rank for rank in ranks if rank.window_us), key=lambda rank: rank.share(rank.exposed_us))
     if not timed:
         return Verdict("unknown", "Can't tell, because no rank's trace holds events with a duration.", ())
@@ -178,6 +180,12 @@ def _verdict(ranks: Sequence[Rank], *, on_gpu: bool) -> Verdict:
     )
     if exposed >= _LARGE and exposed >= rest:
         return Verdict("communication-bound", f"The ranks wait for each other: {numbers}.", ())
+    alone = {rank: summary.verdict for rank, summary in zip(job.numbers, job.summaries, strict=True)}
+    kinds = {found.kind for found in alone.values()}
+    if len(alone) > 1 and len(kinds) == 1 and "unknown" not in kinds:
+        same = alone[middle.rank]
+        sentence = f"All {counted(len(alone), 'rank')} are alike. On rank {middle.rank}: {same.sentence}"
+        return Verdict(same.kind, sentence, same.caveats)
     limit = "GPUs" if on_gpu else "processors"
     if computing >= 0.5:
         return Verdict("compute-bound", f"The {limit} are the limit: {numbers}.", ())
