@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["PAGEABLE", "PINNED", "WAYS", "read_copy"]
+__all__ = ["PAGEABLE", "PINNED", "WAYS", "copy_direction", "read_copy"]
 
 PAGEABLE: Final = 1
 PINNED: Final = 2
@@ -40,3 +40,17 @@ def read_copy(name: str, kind: str = "", source: str = "", target: str = "") -> 
         way = WAYS.index(pair) if pair in WAYS else 0
     places = f"{name} {source} {target}".lower()
     return way, PAGEABLE if "pageable" in places else PINNED if "pinned" in places else 0
+
+
+_DIRECTION: Final = re.compile(r"(?i).*?\b([HDPA])to([HDPA])\b")
+_PLACES: Final = {"h": "host", "d": "device", "p": "peer", "a": "array"}
+
+
+def copy_direction(name: str) -> str:
+    """From where to where a copy goes, in words; "" where its name doesn't tell.
+
+    >>> copy_direction("Memcpy HtoD (Pageable -> Device)")
+    'host to device'
+    """
+    found = _DIRECTION.match(name)
+    return f"{_PLACES[found[1].lower()]} to {_PLACES[found[2].lower()]}" if found else ""
