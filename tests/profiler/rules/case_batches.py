@@ -60,6 +60,8 @@ def passes(start_us):
         story.step(number, at, 3000 + (start_us if number % 4 == 0 else 0))
         if number % 4 == 0:
             story.note("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", at + 5, 20)
+            story.op("aten::empty", at + 40, 5)
+            story.op("aten::randperm", at + start_us - 10, 5)
             at += start_us
         story.note("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", at + 50, 400)
         for k in range(20):

@@ -54,7 +54,7 @@ def test_workers_that_start_anew_are_kept_alive():
     finding = one(case_batches.workers_start_anew_for_each_pass(), "dataloader-wait")
     assert "persistent_workers=True" in finding.fix
     assert "More workers" not in finding.fix
-    assert "start of worker processes" in {item.name for item in finding.evidence}
+    assert "from the last batch of a pass to the first of the next" in {item.name for item in finding.evidence}
 
 
 def test_slow_workers_get_others():

@@ -58,13 +58,20 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
             "Give the DataLoader num_workers=4 or so and persistent_workers=True; then measure again. "
             "Worker processes take a second to start and hold copies of what the dataset holds."
         )
-    elif starts.total * 3 > lost.total:
+    elif starts.total * 2 > lost.total:
         cause = (
             "Each pass over the DataLoader ends its worker processes and starts new ones: no batch is ready until they "
             "run."
         )
         fix = "DataLoader(..., persistent_workers=True) keeps them from one pass to the next."
-        seen += (Evidence("start of worker processes", len(starts), starts.total / 1000, int(starts.starts[0]) / 1000),)
+        seen += (
+            Evidence(
+                "from the last batch of a pass to the first of the next",
+                len(starts),
+                starts.total / 1000,
+                int(starts.starts[0]) / 1000,
+            ),
+        )
     elif not events.are(DATALOADER, rows).any():
         cause = "An annotation of the program's own says so; what is inside of it isn't recorded."
         fix = "Get the next batch in another process or thread while a step runs, as DataLoader(num_workers=4) does."

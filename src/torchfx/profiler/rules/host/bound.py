@@ -11,7 +11,7 @@ from torchfx.profiler.rules.finding import SEVERITIES, Finding
 from torchfx.profiler.rules.host.launch_gaps import LONGEST_NS, callers, fewer_launches, launching
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.gaps import Cause
-from torchfx.profiler.trace.derived.launching import kernel_launches
+from torchfx.profiler.trace.derived.launching import graph_captures, kernel_launches
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns, percent
 
@@ -25,7 +25,7 @@ __all__ = ["compute_bound", "overhead_bound"]
     needs=("gpu", "idle", "order"),
 )
 def overhead_bound(
-    trace: Trace, *, share: float = 0.25, late: float = 0.8, queue: float = 1.0, kernels: int = 4
+    trace: Trace, *, share: float = 0.25, late: float = 0.8, queue: float = 1.0, kernels: int = 4, captured: float = 0.5
 ) -> Iterator[Finding]:
     """The device waits for launches: the host cannot feed it.
 
@@ -51,6 +51,8 @@ def overhead_bound(
     count = len(rows)
     short = (found.gaps.lengths <= LONGEST_NS) & (found.gaps.starts >= window.start)
     total = found.late.total
+    if window.share(trace.derived(graph_captures).clip(window.start, window.end)) >= captured:
+        return  # nothing is launched then, by design
     if (
         count < kernels
         or not length

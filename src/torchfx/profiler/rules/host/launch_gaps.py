@@ -52,7 +52,7 @@ def launching(trace: Trace) -> Launching:
     chosen = gaps.of(Cause.HOST, Cause.CALL) & (gaps.lengths <= LONGEST_NS) & (elsewhere * 2 < gaps.lengths)
     window = trace.derived(steady_device_window)
     chosen &= (gaps.starts >= window.start) & (gaps.ends <= window.end)
-    late = Intervals(gaps.starts[chosen], gaps.ends[chosen])
+    late = Intervals(gaps.starts[chosen], gaps.ends[chosen]) - trace.derived(otherwise_engaged)
     busy = trace.gpu.busy.clip(window.start, window.end).total
     queue = trace.derived(queue_at_launch)
     return Launching(

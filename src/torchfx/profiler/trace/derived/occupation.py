@@ -12,13 +12,22 @@ from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.meaning.annotations import GARBAGE_COLLECTION, LOADED_BY_WORKERS, NEXT_BATCH, STEP
 from torchfx.profiler.trace.meaning.frames import COLLECTING
 from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.operators import SAMPLING
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.tree import Tree
 
 if TYPE_CHECKING:
     from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["batch_waits", "collections", "compiling", "host_during", "otherwise_engaged", "outer_operators", "worker_starts"]
+__all__ = [
+    "batch_waits",
+    "collections",
+    "compiling",
+    "host_during",
+    "otherwise_engaged",
+    "outer_operators",
+    "worker_starts",
+]
 
 WORKERS_NS: Final = 5_000_000
 """Worker processes take tens of milliseconds to start; what takes less between two passes over the data is no start."""
@@ -43,26 +52,22 @@ def batch_waits(trace: Trace) -> Intervals:
 
 
 def worker_starts(trace: Trace) -> Intervals:
-    """When a DataLoader started its worker processes anew, for another pass over its data.
+    """When a DataLoader ended its worker processes after a pass over its data and started others for the next one.
 
-    The last call for a batch of one pass finds none left, so no step lies between it and the first of the next pass:
-    hardly an operator. What passes before that first call without any is the start of the workers, if it takes
-    `WORKERS_NS` or more.
+    From the call that finds no batch left to the end of the next one, which waits for the first batch. Between them
+    lies no step, only the operators that draw an order; and the start of processes, `WORKERS_NS` or more.
     """
     events = trace.events
     calls = events.of(LOADED_BY_WORKERS)
-    if len(calls) < 2:
-        return Intervals.union([], [])
     operators = trace.derived(outer_operators)
-    operators = operators[np.argsort(events.ts[operators], kind="stable")]
-    before = np.searchsorted(events.ts[operators], events.ts[calls])
-    between = np.diff(before)
+    operators = operators[~events.are(SAMPLING, operators)]
+    begins = np.sort(events.ts[operators])
     last, first = calls[:-1], calls[1:]
-    reach = np.concatenate(([trace.window.start], np.maximum.accumulate(events.end[operators])))
-    free = np.maximum(events.end[last], reach[before[1:]])
-    again = (between * 10 <= np.median(between)) & (np.median(between) > 0)
-    again &= (events.lane[first] == events.lane[last]) & (events.ts[first] - free >= WORKERS_NS)
-    return Intervals.union(free[again], events.ts[first[again]])
+    before = np.searchsorted(begins, events.ts[first])
+    again = (np.searchsorted(begins, events.end[last]) == before) & (events.lane[first] == events.lane[last])
+    again &= before > 0  # a loader that is tried out alone computes nothing between its batches
+    again &= events.ts[first] - events.end[last] >= WORKERS_NS
+    return Intervals.union(events.ts[last[again]], events.end[first[again]])
 
 
 def collections(trace: Trace) -> Intervals:

@@ -25,6 +25,7 @@ __all__ = [
     "NUMBER_READ",
     "ONCE_A_STEP",
     "PICK",
+    "SAMPLING",
     "SIZE_BY_VALUES",
     "TO_COPY_BACKWARD",
     "TRANSFER",
@@ -153,3 +154,10 @@ FORMATTING_STEP: Final = Meaning(
 
 MAGNITUDE: Final = Meaning(r"aten::abs$", _O)
 """Of complex numbers the square root of a sum of squares."""
+
+SAMPLING: Final = Meaning(
+    r"aten::(empty|random_|randperm|randint|rand|multinomial|item|_local_scalar_dense|detach|to|select|unbind"
+    r"|resolve_conj|resolve_neg)$",
+    _O,
+)
+"""What a DataLoader calls to draw the order of its samples, and a seed."""
