@@ -20,6 +20,7 @@ __all__ = [
     "STEP",
     "WITHOUT_FOREACH",
     "ZERO_GRAD",
+    "numberless",
     "step_number",
 ]
 
@@ -35,6 +36,11 @@ def step_number(name: str) -> int | None:
     """5 of "ProfilerStep#5"; None where the name has no number at its end."""
     found = _NUMBER.search(name)
     return int(found[1]) if found else None
+
+
+def numberless(name: str) -> str:
+    """A name with "#" in the place of each number: labels of one loop often count its rounds."""
+    return re.sub(r"\d+", "#", name)
 
 
 OPTIMIZER: Final = Meaning(r"Optimizer\.", *CALLED)

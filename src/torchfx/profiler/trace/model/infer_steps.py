@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -10,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from torchfx.profiler.trace.file.columns import ABSENT, Int32, Int64
-from torchfx.profiler.trace.meaning.annotations import DATALOADER, OPTIMIZER_STEP, PYTORCHS_OWN
+from torchfx.profiler.trace.meaning.annotations import DATALOADER, OPTIMIZER_STEP, PYTORCHS_OWN, numberless
 from torchfx.profiler.trace.meaning.frames import MODULE
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.meaning.operators import ONCE_A_STEP
@@ -27,6 +26,10 @@ MARKS: Final = ((OPTIMIZER_STEP, True), (DATALOADER, False))
 
 COVER: Final = 0.5
 """Less of the loop's thread than this between the first and the last step, and they aren't the program's steps."""
+
+COLD: Final = 10
+"""For so many steps one call outside of them may be longer than a step without being counted: a first use that sets
+something up may take longer than all steps together."""
 
 ALONE: Final = 0.8
 """An annotation that takes this much of the time from its first to its last is the step, and not a part of one."""
@@ -53,19 +56,22 @@ def infer_spans(events: Events, tree: Tree, links: Links) -> list[Span]:
     if not len(rows):
         return []
     outermost = tree.rows[tree.parent[tree.rows] < 0]
-    own = Intervals.union(events.ts[outermost], events.end[outermost])
     candidates = (
         _annotated(events, outermost),
         _between_marks(events),
         _by_modules(events),
         _by_calls(events, outermost, links, rows),
     )
-    return next((spans for spans in candidates if spans and _covers(own, spans)), [])
+    return next((spans for spans in candidates if spans and _covers(events, outermost, spans)), [])
 
 
-def _covers(active: Intervals, spans: list[Span]) -> bool:
-    """Whether the steps take most of the time in which the host did anything."""
+def _covers(events: Events, outermost: Int32, spans: list[Span]) -> bool:
+    """Whether the steps take most of the time in which the host did anything, a few cold calls left out."""
     steps = Intervals.union([span.start for span in spans], [span.end for span in spans])
+    outside = steps.overlap(events.ts[outermost], events.end[outermost]) == 0
+    cold = outermost[outside & (events.dur[outermost] > np.median([span.end - span.start for span in spans]))]
+    counted = outermost if len(cold) > len(spans) // COLD else outermost[~np.isin(outermost, cold)]
+    active = Intervals.union(events.ts[counted], events.end[counted])
     return (active & steps).total >= COVER * active.total and steps.total > 0
 
 
@@ -81,7 +87,7 @@ def _annotated(events: Events, outermost: Int32) -> list[Span]:
     lanes, which = np.unique(events.lane[rows], return_inverse=True)
     lane = int(lanes[np.bincount(which, weights=events.dur[rows]).argmax()])
     rows = rows[events.lane[rows] == lane]
-    labels = [_numberless(events.named(row)) for row in rows.tolist()]
+    labels = [numberless(events.named(row)) for row in rows.tolist()]
     often, time = Counter(labels), Counter[str]()
     for label, row in zip(labels, rows.tolist(), strict=True):
         if often[label] >= 2:
@@ -181,7 +187,3 @@ def _period(tokens: Int64) -> int:
         if np.array_equal(tokens[period:], tokens[:-period]):
             return int(period)
     return 0
-
-
-def _numberless(name: str) -> str:
-    return re.sub(r"\d+", "#", name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
@@ -12,13 +11,13 @@ import numpy.typing as npt
 
 from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.profiler.trace.file.columns import ABSENT, Argument, Columns, Flags, Int64, distinct
+from torchfx.profiler.trace.meaning.annotations import STEP, step_number
 from torchfx.profiler.trace.meaning.kinds import Kind, kinds_of
 from torchfx.profiler.trace.model.events import DAY
 from torchfx.profiler.trace.model.intervals import Intervals
 
 __all__ = ["Part", "select"]
 
-STEP: Final = re.compile(r"ProfilerStep#(\d+)$")
 METADATA: Final = ord("M")
 
 
@@ -114,7 +113,7 @@ def _during(columns: Columns, kind: npt.NDArray[np.uint8], times: Intervals) -> 
 def _in_steps(columns: Columns, kind: npt.NDArray[np.uint8], steps: str | int | Iterable[int]) -> Flags:
     """The events of the host that begin within some recorded steps, and the device work launched there."""
     rows = _steps(columns, kind)
-    numbers = np.array([int(STEP.match(columns.texts[i])[1]) for i in columns.name[rows]], np.int64)  # type: ignore[index]
+    numbers = np.array([step_number(columns.texts[i]) for i in columns.name[rows]], np.int64)
     known = sorted(set(numbers.tolist()))
     if not known:
         raise ArgumentError(
@@ -141,10 +140,10 @@ def _in_steps(columns: Columns, kind: npt.NDArray[np.uint8], steps: str | int | 
 def _step_numbers(steps: str | int | Iterable[int], known: list[int]) -> list[int]:
     form = f'steps must be "A-B", (A, B) or a list of numbers, among the recorded {known[0]} to {known[-1]}'
     if isinstance(steps, str):
-        found = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", steps)
-        if not found:
+        first, dash, last = (part.strip() for part in steps.partition("-"))
+        if not first.isdecimal() or (dash and not last.isdecimal()):
             raise ArgumentError(f"{form}; got {steps!r}")
-        numbers = list(range(int(found[1]), int(found[2] or found[1]) + 1))
+        numbers = list(range(int(first), int(last or first) + 1))
     elif isinstance(steps, int):
         numbers = [steps]
     else:
@@ -183,7 +182,7 @@ def _steps(columns: Columns, kind: npt.NDArray[np.uint8]) -> npt.NDArray[np.intp
     """Rows of recorded steps with a number."""
     named = np.zeros(len(columns.texts) + 1, np.bool_)
     for i, text in enumerate(columns.texts):
-        named[i] = text.startswith("ProfilerStep#") and STEP.match(text) is not None
+        named[i] = STEP.names(text) and step_number(text) is not None
     return np.flatnonzero((kind == Kind.ANNOTATION) & named[columns.name] & (columns.ts != ABSENT))
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from torchfx.profiler.trace.file.columns import ABSENT
+from torchfx.profiler.trace.meaning.copies import copy_direction
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.tables.grouping import Groups, us
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["copies"]
-
-_NAME: Final = re.compile(r"(?i).*?\b([HDPA])to([HDPA])\b(?:\s*\((\w+)\s*->\s*(\w+)\))?")
-_PLACES: Final = {"h": "host", "d": "device", "p": "peer", "a": "array"}
 
 
 def copies(trace: Trace) -> Table:
@@ -62,8 +59,7 @@ def _kind(trace: Trace, row: int) -> tuple[str, str]:
     """Direction and kind of host memory, from "Memcpy HtoD (Pageable -> Device)" or from the arguments."""
     text = trace.name(row)
     kinds = [trace.events.text(key, row) or "" for key in ("copy kind", "src kind", "dst kind")]
-    found = _NAME.match(text) or _NAME.match(kinds[0])
-    direction = f"{_PLACES[found[1].lower()]} to {_PLACES[found[2].lower()]}" if found else ""
+    direction = copy_direction(text) or copy_direction(kinds[0])
     places = " ".join((text, *kinds)).lower()
     memory = "pageable" if "pageable" in places else "pinned" if "pinned" in places else ""
     return direction, memory
