@@ -3,14 +3,14 @@
 import pytest
 
 from profiler.traces import Story
-from torchfx.profiler.trace.derived.steady import settled, steady_window, typical
+from torchfx.profiler.trace.derived.steady import settled, steady_window, typical, unrecorded_steps
 from torchfx.profiler.trace.model.intervals import Intervals
 
 US = 1000
 
 
-def steps(*lengths):
-    made, at = Story(gpu=None), 0
+def steps(*lengths, **top):
+    made, at = Story(gpu=None, **top), 0
     for i, us in enumerate(lengths):
         made.step(i, at, us)
         made.op("aten::mm", at, 10)
@@ -44,6 +44,18 @@ def test_what_every_step_does_is_usual():
     found = typical(trace, lost, trace.window)
     assert found.outlier is None
     assert found.share == pytest.approx(200 / 360)
+
+
+def test_steps_that_were_not_recorded_tell_what_is_usual():
+    seen = [[number, 100.5] for number in range(34)]
+    trace = steps(100, 400, torchfx_unrecorded_steps=seen)
+    lost = Intervals.union([trace.window.start + 150 * US], [trace.window.end])
+    assert unrecorded_steps(trace).tolist() == [100.5] * 34
+    assert typical(trace, lost, trace.window).outlier == trace.steps_found[1]
+    often = [[number, 400 if number % 4 == 0 else 100] for number in range(34)]
+    trace = steps(100, 400, torchfx_unrecorded_steps=often)
+    assert typical(trace, lost, trace.window).outlier is None, "every fourth is"
+    assert len(unrecorded_steps(steps(100, torchfx_unrecorded_steps="none"))) == 0
 
 
 def test_two_steps_tell_nothing():

@@ -92,8 +92,8 @@ def _cause(trace: Trace, *, house: bool) -> str:
     if trace.has_stacks:
         return "Python code outside of any operator; the frames in the evidence say which."
     return (
-        "Python computes, reads or writes files, prints, collects garbage, sleeps, or waits for threads of its own, whose "
-        "operators are recorded with profile_all_threads only; the profiler doesn't see it."
+        "Python computes, reads or writes files, prints, collects garbage, sleeps, or waits for threads of its own "
+        "(whose operators are recorded with profile_all_threads only); the profiler doesn't see it."
     )
 
 

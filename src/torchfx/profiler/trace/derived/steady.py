@@ -6,21 +6,33 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from torchfx.profiler.trace.derived.gaps import device_window
 from torchfx.profiler.trace.model.intervals import Intervals, Window
+from torchfx.profiler.trace.model.steps import main_phase
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torchfx.profiler.trace.model.steps import Step
     from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["Typical", "settled", "steady_device_window", "steady_window", "typical"]
+__all__ = ["Typical", "settled", "steady_device_window", "steady_window", "typical", "unrecorded_steps"]
 
 COLD: Final = 3.0
 """A first step so many times as long as the others (median of two or more) is a cold one."""
 
 OUTLIER: Final = 1.5
 """A step so many times as long as the median may be an outlier; see `typical`."""
+
+UNRECORDED: Final = "torchfx_unrecorded_steps"
+
+ENOUGH: Final = 10
+"""So many steps that weren't recorded tell what is usual."""
+
+RARE: Final = 0.05
+"""What fewer steps than this do isn't usual."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +43,7 @@ class Typical:
         when: the stretches to judge by, within `window`; without an outlier's where there is one.
         window: what they are a part of.
         share: 0 to 1. With an outlier that of the other steps, whose length is what `window` would have been.
-        outlier: the one step that most of the time lies in, and which is longer than the others because of it.
+        outlier: the longest step that was left out because something held it up.
     """
 
     when: Intervals
@@ -42,7 +54,7 @@ class Typical:
 
 def settled(trace: Trace) -> int:
     """From when on the program runs as it usually does, nanoseconds: after a cold first step, if there is one."""
-    steps = trace.steps_found
+    steps = main_phase(trace.steps_found)
     if len(steps) >= 3 and steps[0].duration > COLD * float(np.median([step.duration for step in steps[1:]])):
         return steps[1].start
     return trace.window.start
@@ -61,8 +73,9 @@ def steady_device_window(trace: Trace) -> Window:
 def typical(trace: Trace, when: Intervals, window: Window) -> Typical:
     """Tell what stretches of time take usually from what they took once.
 
-    One step of three that the operating system held up is no trait of the program. Where at least three steps are
-    known, one is half as long again as their median, and most of the time lies in it, the others are judged.
+    One step of three that the operating system held up is no trait of the program. A step is an outlier where it is
+    half as long again as the median and most of the time lies in it, among at least three; or where the steps that
+    weren't recorded tell that hardly any is as long. Then the others are judged.
 
     Args:
         trace: whose steps.
@@ -70,18 +83,42 @@ def typical(trace: Trace, when: Intervals, window: Window) -> Typical:
         window: a window of the trace.
     """
     inside = when.clip(window.start, window.end)
-    steps = [step for step in trace.steps_found if step.start >= window.start]
-    if len(steps) >= 3:
-        length = np.array([step.duration for step in steps])
-        spent = inside.overlap([step.start for step in steps], [step.end for step in steps])
-        worst = int(spent.argmax())
-        held_up = length[worst] > OUTLIER * np.median(length)
-        if held_up and 2 * (spent[worst] - np.median(spent)) > inside.total:
-            step = steps[worst]
-            rest = inside - Intervals.union([step.start], [step.end])
-            others = window.end - window.start - step.duration
-            return Typical(rest, window, rest.total / others if others > 0 else 0.0, step)
-    return Typical(inside, window, window.share(inside))
+    steps = [step for step in main_phase(trace.steps_found) if step.start >= window.start]
+    held_up = _held_up(trace, steps, inside)
+    if not held_up:
+        return Typical(inside, window, window.share(inside))
+    out = Intervals.union([step.start for step in held_up], [step.end for step in held_up])
+    rest = inside - out
+    others = window.end - window.start - out.clip(window.start, window.end).total
+    worst = max(held_up, key=lambda step: step.duration)
+    return Typical(rest, window, rest.total / others if others > 0 else 0.0, worst)
+
+
+def unrecorded_steps(trace: Trace) -> npt.NDArray[np.float64]:
+    """How long the steps took that `torchfx profile` saw and didn't record, microseconds; empty for other recordings.
+
+    They stand in the trace's top level under `UNRECORDED`, a list of [number of the step, microseconds].
+    """
+    told = trace.info.top.get(UNRECORDED)
+    pairs = told if isinstance(told, list) else []
+    times = [pair[1] for pair in pairs if isinstance(pair, list) and len(pair) == 2]
+    return np.array([time for time in times if isinstance(time, int | float) and time > 0], np.float64)
+
+
+def _held_up(trace: Trace, steps: Sequence[Step], inside: Intervals) -> list[Step]:
+    """The steps that are no measure of the others; never all of them."""
+    length = np.array([step.duration for step in steps])
+    seen = trace.derived(unrecorded_steps) * 1000
+    if len(seen) >= ENOUGH and len(steps):
+        limit = OUTLIER * float(np.median(seen))
+        if (seen > limit).mean() <= RARE and (length <= limit).any():
+            return [step for step in steps if step.duration > limit]
+    if len(steps) < 3:
+        return []
+    spent = inside.overlap([step.start for step in steps], [step.end for step in steps])
+    worst = int(spent.argmax())
+    once = length[worst] > OUTLIER * np.median(length) and 2 * (spent[worst] - np.median(spent)) > inside.total
+    return [steps[worst]] if once else []
 
 
 def _from(window: Window, start: int) -> Window:
