@@ -115,6 +115,7 @@ def test_steps(training):
     first, second = training.steps().rows()
     assert first == {
         "name": "ProfilerStep#3",
+        "phase": "",
         "inferred": False,
         "start_us": 0,
         "host_us": 900,

@@ -18,7 +18,7 @@ from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.meaning.overhead import BUFFERS, CODE_LOADING
 from torchfx.profiler.trace.meaning.runtime import ALLOCATION, COPY_CALL, MODULE_LOADING, WAIT_FOR_DEVICE
 from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.steps import Step
+from torchfx.profiler.trace.model.steps import Step, main_phase
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration, duration_ns, shortened
 
@@ -87,7 +87,7 @@ class Cold:
 
 
 def _cold_step(trace: Trace, ratio: float, apart: float, least_us: float) -> Cold | None:
-    steps = trace.steps_found
+    steps = main_phase(trace.steps_found)
     own = [step.duration for step in steps]
     if len(steps) < 2 or own[0] < apart * max(own[1:]):
         return None
@@ -103,7 +103,7 @@ def _cold_step(trace: Trace, ratio: float, apart: float, least_us: float) -> Col
 
 
 def _finding(trace: Trace, cold: Cold, late: tuple[Evidence, ...]) -> Finding:
-    steps = trace.steps_found
+    steps = main_phase(trace.steps_found)
     rows, times = longer_in(trace, steps[0], steps[1:])
     first, usual = duration_ns(cold.own), duration_ns(cold.rest)
     others = f"the others {usual} (median of {len(steps) - 1})" if len(steps) > 2 else f"the other one {usual}"

@@ -8,12 +8,13 @@ import numpy as np
 
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.annotations import STEP, step_number
+from torchfx.profiler.trace.meaning.serving import SERVER_STEP, phase
 from torchfx.profiler.trace.model.events import Events
 from torchfx.profiler.trace.model.infer_steps import Span, infer_spans
 from torchfx.profiler.trace.model.links import Links
 from torchfx.profiler.trace.model.tree import Tree
 
-__all__ = ["Step", "find_steps"]
+__all__ = ["Step", "find_steps", "main_phase"]
 
 
 @dataclass(frozen=True)
@@ -47,14 +48,31 @@ class Step:
         """5 of "ProfilerStep#5"."""
         return step_number(self.name)
 
+    @property
+    def phase(self) -> str:
+        """What a step of an inference server does, such as "prefill" or "decode"; "" for other steps.
+
+        Steps of different phases do different work: they are not to be compared with each other.
+        """
+        return phase(self.name)
+
+
+def main_phase(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Return the steps of the phase that takes the most time: all, unless a server announced them."""
+    times: dict[str, int] = {}
+    for step in steps:
+        times[step.phase] = times.get(step.phase, 0) + step.duration
+    main = max(times, key=lambda name: times[name], default="")
+    return tuple(step for step in steps if step.phase == main)
+
 
 def find_steps(events: Events, tree: Tree, links: Links) -> tuple[Step, ...]:
     """Return the steps in order of time; none where nothing repeats for sure."""
-    rows = events.of(STEP)
-    if len(rows):
+    announced = _distinct(events, events.of(STEP)) or _of_server(events)
+    if announced:
         spans = [
             Span(events.named(row), row, int(events.lane[row]), int(events.ts[row]), int(events.end[row]))
-            for row in _distinct(events, rows)
+            for row in announced
         ]
         return _with_device(spans, events, links, inferred=False)
     return _with_device(infer_spans(events, tree, links), events, links, inferred=True)
@@ -74,6 +92,15 @@ def _distinct(events: Events, rows: Int32) -> list[int]:
             best[key] = row
     found = sorted(best.values(), key=lambda row: (int(events.ts[row]), -int(events.dur[row])))
     return _one_after_another(events, found)
+
+
+def _of_server(events: Events) -> list[int]:
+    """The rounds of an inference server's scheduler, on the thread with the most of them."""
+    rows = events.of(SERVER_STEP)
+    if not len(rows):
+        return []
+    lane = int(np.bincount(events.lane[rows]).argmax())
+    return _one_after_another(events, rows[events.lane[rows] == lane].tolist())
 
 
 def _one_after_another(events: Events, rows: list[int]) -> list[int]:

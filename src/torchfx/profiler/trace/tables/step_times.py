@@ -22,7 +22,8 @@ def step_times(trace: Trace) -> Table:
     """The steps in order of time; no rows where nothing was announced and nothing repeats for sure.
 
     Returns:
-        `name`; `inferred`: False where the program announced the step; `start_us` from the beginning of the trace;
+        `name`; `phase`: "prefill", "decode", ... of an inference server's step, "" of others; `inferred`: False where
+        the program announced the step; `start_us` from the beginning of the trace;
         `host_us`: its duration on the host; `total_us`: the same until the device work launched in it has ended;
         `device_busy_us` and `device_idle_us`: how much of that any device had work, and had none; `launches` of
         kernels; `kernels`: how many those were; `syncs`: waits of the host for a device.
@@ -38,6 +39,7 @@ def step_times(trace: Trace) -> Table:
     return Table(
         {
             "name": [step.name for step in steps],
+            "phase": [step.phase for step in steps],
             "inferred": np.array([step.inferred for step in steps], np.bool_),
             "start_us": us(starts - trace.beginning),
             "host_us": us(ends - starts),
