@@ -15,6 +15,7 @@ __all__ = [
     "enumeration",
     "often",
     "percent",
+    "ranges",
     "safe",
     "seconds",
     "shortened",
@@ -111,6 +112,22 @@ def enumeration(words: Sequence[str]) -> str:
     """
     *first, last = words or [""]
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Return ascending numbers, those that follow each other as ranges, of many only the first.
+
+    >>> ranges([0, 1, 2, 5, 7, 8])
+    '0-2, 5, 7-8'
+    """
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and parts[-1][-1] == number - 1:
+            parts[-1].append(number)
+        else:
+            parts.append([number])
+    texts = [str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts]
+    return ", ".join(texts[:6]) + (f" and {len(numbers) - sum(map(len, parts[:6]))} more" if len(texts) > 6 else "")
 
 
 def shortened(text: str, length: int = 40) -> str:

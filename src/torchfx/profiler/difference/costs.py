@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -152,7 +151,7 @@ class _Tally:
 
     def copies(self, rows: Int32, inside: Int32) -> Costs:
         found = self.device(rows, inside)
-        kinds = tuple(re.sub(r"^Memcpy ?", "", name) or "of unknown kind" for name in found.names)
+        kinds = tuple(name.removeprefix("Memcpy").strip() or "of unknown kind" for name in found.names)
         return replace(found, names=kinds)
 
     def _spread(self, rows: Int32, inside: Int32, amounts: Int64) -> Spread:

@@ -17,7 +17,7 @@ from torchfx.profiler.trace.meaning.annotations import OPTIMIZER
 from torchfx.profiler.trace.meaning.kernels import decode
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.meaning.operators import BACKWARD
-from torchfx.profiler.trace.meaning.programs import EVERYWHERE, PRODUCTS, kin
+from torchfx.profiler.trace.meaning.programs import AUTOGRAD, EVERYWHERE, PRODUCTS, kin
 from torchfx.profiler.trace.model.intervals import Intervals
 
 __all__ = ["ENOUGH", "Likeness", "likeness_of", "trains"]
@@ -116,9 +116,7 @@ def _operators(side: Side, *, common: bool = False) -> dict[str, float]:
     return {
         names[i]: float(count[i])
         for i in np.flatnonzero(count).tolist()
-        if "::" in names[i]
-        and not names[i].startswith(("autograd::", "torch::autograd"))
-        and (common or not EVERYWHERE.names(names[i]))
+        if "::" in names[i] and not AUTOGRAD.names(names[i]) and (common or not EVERYWHERE.names(names[i]))
     }
 
 

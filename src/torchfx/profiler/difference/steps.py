@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ import numpy as np
 from torchfx.profiler.trace.derived.compiled import compiled_of
 from torchfx.profiler.trace.file.columns import Floats, Int32, Int64
 from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.programs import unnumbered
 from torchfx.profiler.trace.model.steps import Step
 from torchfx.profiler.trace.model.trace import Trace
 
@@ -116,7 +116,7 @@ def rounds_of(trace: Trace, *, whole: bool = False) -> Rounds:
     completions = np.maximum(done[1:] - np.maximum(done[:-1], begun), 1)
     return Rounds(
         name=first if len(kept) == 1 else f"{first} to {last}" if last != first else f"{len(kept)} times {first}",
-        kind=re.sub(r"[*#]*\d+$", "", first) or first,
+        kind=unnumbered(first),
         starts=starts,
         ends=ends,
         completions=completions,

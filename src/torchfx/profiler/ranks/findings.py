@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from torchfx.profiler.ranks.summary import Summary
 from torchfx.profiler.rules.finding import Finding
-from torchfx.profiler.wording import AMOUNT
+from torchfx.profiler.wording import AMOUNT, ranges
 
-__all__ = ["merged_findings", "spelled"]
+__all__ = ["merged_findings"]
 
 
 def merged_findings(summaries: Sequence[Summary], ranks: Sequence[int], without: Iterable[str] = ()) -> list[Finding]:
@@ -43,24 +43,8 @@ def merged_findings(summaries: Sequence[Summary], ranks: Sequence[int], without:
     return results
 
 
-def spelled(ranks: Sequence[int]) -> str:
-    """Ascending ranks for people.
-
-    >>> spelled([0, 1, 2, 5, 7, 8])
-    '0-2, 5, 7-8'
-    """
-    parts: list[list[int]] = []
-    for rank in ranks:
-        if parts and parts[-1][-1] == rank - 1:
-            parts[-1].append(rank)
-        else:
-            parts.append([rank])
-    texts = [str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts]
-    return ", ".join(texts[:6]) + (f" and {len(ranks) - sum(map(len, parts[:6]))} more" if len(texts) > 6 else "")
-
-
 def _places(ranks: Sequence[int], every: int, worst: int) -> str:
     if len(ranks) == 1:
         return f"rank {ranks[0]} only" if every > 1 else f"rank {ranks[0]}"
-    where = f"all {every} ranks" if len(ranks) == every else f"ranks {spelled(ranks)}"
+    where = f"all {every} ranks" if len(ranks) == every else f"ranks {ranges(ranks)}"
     return f"rank {worst}; on {where}"

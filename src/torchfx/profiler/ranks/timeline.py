@@ -36,6 +36,7 @@ LONGEST: Final = 1 << 26
 ROOM: Final = 1000
 """How far the sort indices of two ranks lie apart: no process of a rank has a higher one of its own."""
 
+_OF_PROCESSES: Final = ("process_name", "process_labels", "process_sort_index")
 _FLOWS: Final = frozenset("stf")
 _ENCODER: Final = msgspec.json.Encoder(decimal_format="number")
 
@@ -177,7 +178,7 @@ class _Rank:
             pid = self._process(event.get("pid"))
             event["pid"] = pid
             if event.get("ph") == "M":
-                if str(event.get("name", "")).startswith("process_"):
+                if event.get("name") in _OF_PROCESSES:
                     self._names[pid][event["name"]] = event.get("args") or {}
                     continue
             else:

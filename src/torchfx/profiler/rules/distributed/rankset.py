@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchfx.profiler.ranks.findings import spelled
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
+from torchfx.profiler.wording import ranges
 
 if TYPE_CHECKING:
     from torchfx.profiler.ranks.job import Job
@@ -35,7 +35,7 @@ def rank_set(job: Job) -> Iterator[Finding]:
         unread = f" Could not be read: {len(job.unreadable)}." if job.unreadable else ""
         yield _finding(
             job,
-            f"{len(missing)} of {len(wanted)} ranks have no trace here: {spelled(missing)}",
+            f"{len(missing)} of {len(wanted)} ranks have no trace here: {ranges(missing)}",
             "medium",
             [Evidence(name, note=why) for name, why in list(job.unreadable.items())[:5]],
             "The program had more ranks than the folder has traces; a missing one may be the one waited for." + unread,
@@ -94,7 +94,7 @@ def _finding(job: Job, title: str, severity: str, evident: list[Evidence], cause
 
 
 def _ranks(numbers: list[int]) -> str:
-    return f"rank{'s' if len(numbers) > 1 else ''} {spelled(numbers)}"
+    return f"rank{'s' if len(numbers) > 1 else ''} {ranges(numbers)}"
 
 
 def _steps(names: tuple[str, ...]) -> str | None:

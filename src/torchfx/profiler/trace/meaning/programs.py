@@ -9,7 +9,7 @@ from typing import Final
 
 from torchfx.profiler.trace.meaning.kinds import Kind, Meaning
 
-__all__ = ["EVERYWHERE", "PRODUCTS", "kin", "stable_name"]
+__all__ = ["AUTOGRAD", "EVERYWHERE", "PRODUCTS", "kin", "stable_name", "unnumbered"]
 
 _O: Final = Kind.OPERATOR
 
@@ -20,6 +20,9 @@ EVERYWHERE: Final = Meaning(
     _O,
 )
 """Operators that every program calls, whatever it computes."""
+
+AUTOGRAD: Final = Meaning(r"(torch::)?autograd::", _O)
+"""What autograd's engine calls around the operators of a backward pass."""
 
 PRODUCTS: Final[Mapping[str, Meaning]] = {
     "matmul": Meaning(
@@ -48,6 +51,8 @@ _CHANGING: Final = (
     (re.compile(r"^(triton_[a-z]+_fused_\w*?)_\d+$"), r"\1"),  # numbered in the order of code generation
 )
 
+_STEP_NUMBER: Final = re.compile(r"[*#]*\d+$")
+
 
 @lru_cache(maxsize=1 << 16)
 def stable_name(name: str) -> str:
@@ -59,6 +64,15 @@ def stable_name(name: str) -> str:
     for pattern, replacement in _CHANGING:
         name = pattern.sub(replacement, name)
     return name
+
+
+def unnumbered(name: str) -> str:
+    """Return a step's name without its number.
+
+    >>> unnumbered("ProfilerStep*#5"), unnumbered("train_step#12"), unnumbered("7")
+    ('ProfilerStep', 'train_step', '7')
+    """
+    return _STEP_NUMBER.sub("", name) or name
 
 
 def kin(name: str) -> str:
