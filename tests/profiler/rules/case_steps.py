@@ -28,6 +28,29 @@ def on_a_gpu():
     return steps([2000, 1000, 1010, 990, 1000], "NVIDIA H100 80GB HBM3")
 
 
+def server_steps(lengths, names):
+    """Rounds of an inference server with these names."""
+    story = steps(lengths)
+    marks = iter(names)
+    for event in story.events:
+        if event["name"].startswith("ProfilerStep#"):
+            event["name"] = next(marks)
+    return story
+
+
+@silent("first-step-cold", "step-tail")
+def prefill_takes_longer_than_decode():
+    """Steps of different phases do different work."""
+    decode = [f"step[DECODE bs={8 + i}]" for i in range(20)]
+    return server_steps([3000] + [1000] * 9 + [3000] + [1000] * 9, ["step[EXTEND bs=1]", *decode[:9]] * 2)
+
+
+@fires("first-step-cold")
+def the_first_decode_is_cold():
+    names = ["step[EXTEND bs=1]", *(f"step[DECODE bs={i}]" for i in range(8))]
+    return server_steps([3000, 4000] + [1000] * 7, names)
+
+
 @silent("first-step-cold", "step-tail", "between-steps-gap")
 def even_steps():
     return steps([1100, 1000, 1010, 990, 1000, 1005])

@@ -5,6 +5,8 @@ from itertools import pairwise
 import pytest
 
 from profiler.traces import Story
+from torchfx.profiler.trace.meaning.serving import phase
+from torchfx.profiler.trace.model.steps import main_phase
 
 
 def steps(story):
@@ -222,3 +224,81 @@ def test_a_graph_over_and_over_is_a_loop():
 
 def test_an_empty_trace_has_no_steps():
     assert steps(cpu()) == ([], False)
+
+
+# Of inference servers
+
+
+SERVERS = {
+    "SGLang": ["step[EXTEND bs=1 toks=512]", "step[DECODE bs=8]", "step[DECODE bs=9]", "step[DECODE bs=9]"],
+    "vLLM": [
+        "execute_context_1(512)_generation_0(0)",
+        *(f"execute_context_0(0)_generation_{n}({n})" for n in (8, 9, 9)),
+    ],
+    "vLLM until 2025": ["execute_new_1_cached_0", *(f"execute_new_0_cached_{n}" for n in (8, 9, 9))],
+    "TensorRT-LLM": [
+        f"[Executor] _forward_step {i}: {int(i == 0)} ctx reqs, {512 * (i == 0)} ctx tokens, {8 * (i > 0)} gen reqs"
+        for i in range(4)
+    ],
+}
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_server_announces_its_steps_and_their_phase(server):
+    story = Story()
+    for i, name in enumerate(SERVERS[server]):
+        at, us = (0, 900) if i == 0 else (900 + 100 * i, 80)
+        story.note(name, at, us)
+        story.note("forward", at + 5, us / 2)
+        story.op("aten::mm", at + 10, us / 4)
+        story.kernel("k", at + us, us / 3, launch_at=at + 20)
+    found = story.trace()
+    assert [step.name for step in found.steps_found] == SERVERS[server]
+    assert not any(step.inferred for step in found.steps_found)
+    assert [step.phase for step in found.steps_found] == ["prefill", "decode", "decode", "decode"]
+    assert [step.name for step in main_phase(found.steps_found)] == SERVERS[server][:1]
+    assert [row["phase"] for row in found.steps().rows()] == ["prefill", "decode", "decode", "decode"]
+
+
+def test_phases_of_odd_rounds():
+    names = ["step[TARGET_VERIFY bs=4]", "step[DRAFT_EXTEND_V2 bs=4]", "step[IDLE bs=0]", "step[SPLIT_PREFILL bs=1]"]
+    names += ["execute_context_2(900)_generation_7(7)", "execute_context_0(0)_generation_0(0)", "step[5]", "execute"]
+    assert [phase(name) for name in names] == [
+        "verify", "draft", "idle", "prefill", "mixed", "idle", "", ""
+    ]  # fmt: skip
+
+
+def test_steps_without_phases_are_all_of_one():
+    story = Story()
+    for i in range(3):
+        story.step(i, 100 * i, 100)
+    assert len(main_phase(story.trace().steps_found)) == 3
+    assert main_phase(()) == ()
+
+
+# Cold calls
+
+
+def optimizing(rounds, before=()):
+    """A loop of 20 us rounds with an optimizer step each, after some long calls."""
+    story, at = cpu(), 0.0
+    for i, us in enumerate(before):
+        story.op(f"aten::first_{i}", at, us)
+        at += us
+    for _ in range(rounds):
+        story.op("aten::mm", at, 12)
+        story.note("Optimizer.step#AdamW.step", at + 12, 7)
+        at += 20
+    return story
+
+
+def test_one_long_first_call_does_not_hide_forty_steps():
+    found, inferred = steps(optimizing(40, before=[995]))
+    assert (len(found), inferred) == (39, True)
+    assert found[0][0] == "between Optimizer.step#AdamW.step"
+    assert len(steps(optimizing(40, before=[995, 300, 400]))[0]) == 39
+
+
+def test_many_long_calls_are_the_program():
+    assert steps(optimizing(40, before=[400] * 5))[0] == []
+    assert steps(optimizing(9, before=[995]))[0] == []
