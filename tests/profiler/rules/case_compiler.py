@@ -307,3 +307,27 @@ def captured_once():
 def lookups_of_a_large_model():
     """55 us per lookup are usual for large modules; here they are 1% of the time."""
     return steps(lambda story, at, i: call(story, at, lookup_us=55, graph_us=3500), us=4000)
+
+
+def older(*labels, pieces=3):
+    """As PyTorch 2.0 writes it: neither regions nor lookups; `pieces` compiled functions below each label."""
+
+    def each(story, at, i):
+        for k, label in enumerate(labels):
+            start = at + 400 * k
+            story.note(label, start, 390)
+            for j in range(pieces):
+                story.op("CompiledFunction", start + 5 + 120 * j, 80)
+                story.op("aten::mul", start + 90 + 120 * j, 20)
+
+    return steps(each)
+
+
+@fires("graph-breaks")
+def an_older_trace_in_pieces():
+    return older("model_inference")
+
+
+@silent("graph-breaks")
+def an_older_trace_of_two_whole_functions():
+    return older("encoder", "decoder", pieces=1)

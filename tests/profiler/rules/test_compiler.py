@@ -66,3 +66,60 @@ def test_entries_of_threads_at_one_time_cost_no_more_than_that_time():
     story.events += [{**event, "tid": 7} for event in story.events if "Step" not in event["name"]]
     found = finding(story, "compile-overhead")
     assert found.time_us == finding(case.tiny_functions(), "compile-overhead").time_us
+
+
+def test_breaks_are_never_hidden_for_their_entries_are_short():
+    """A break costs fusion first; the entries that can be measured are 1 % of the window here."""
+
+    def each(story, at, i):
+        story.op(case.REGION.format("0/0"), at, 950)
+        story.op(case.GRAPH.format("a"), at + 1, 500)
+        story.op(case.REGION.format("1/0"), at + 510, 430)
+        story.op(case.GRAPH.format("b"), at + 512, 427)
+
+    found = finding(case.steps(each), "graph-breaks")
+    assert found.severity == "low"
+    assert "lost fusion" in found.cause
+
+
+def test_pieces_of_older_traces_are_breaks():
+    found = finding(case.an_older_trace_in_pieces(), "graph-breaks")
+    assert "runs in 3 pieces" in found.title
+    assert found.confidence == "medium"
+
+
+def entering(*before):
+    """Five steps that enter a small graph, each after so many microseconds."""
+
+    def each(story, at, i):
+        case.call(story, at, before=before[i], graph_us=20, after=10)
+
+    return case.steps(each, us=750)
+
+
+def test_what_entering_costs_is_the_median_with_its_range():
+    found = finding(entering(20, 40, 50, 60, 600), "compile-overhead")
+    assert "median 70.0 us in 5 calls" in found.title
+    assert "from 40.0 us to 620 us" in found.cause
+    assert found.severity != "high"
+    assert found.confidence == "low"
+
+
+def test_entries_that_are_alike_need_no_range():
+    found = finding(entering(400, 410, 420, 430, 440), "compile-overhead")
+    assert " to " not in found.cause
+    assert found.confidence == "medium"
+
+
+def test_lookups_that_all_find_code_are_said_to():
+    assert "All 5 lookups find compiled code" in finding(entering(400, 410, 420, 430, 440), "compile-overhead").cause
+
+
+def test_generated_code_is_said_to_lie_where_its_operator_says():
+    story = case.compiled_and_waited_for()
+    assert "fxgraph/" in finding(story, "inductor-name-legend").cause
+    launch = next(e for e in story.events if e["cat"] == "cuda_runtime")
+    story.op(
+        "triton_poi_fused_add_0", launch["ts"] - 0.5, launch["dur"] + 1, kernel_file="/tmp/torchinductor/ab/cab.py"
+    )
+    assert "/tmp/torchinductor/ab/cab.py" in finding(story, "inductor-name-legend").cause

@@ -4,6 +4,8 @@ import pytest
 
 from profiler.traces import Story
 from torchfx.profiler.trace.derived.compiled import compiled_of
+from torchfx.profiler.trace.derived.labels import own_labels
+from torchfx.profiler.trace.derived.modules import modules
 
 REGION, LOOKUP = "Torch-Compiled Region: {}", "TorchDynamo Cache Lookup"
 
@@ -125,3 +127,82 @@ def test_an_empty_trace_has_nothing_compiled():
     assert found.compilations == ()
     assert found.without_region.tolist() == []
     assert found.compiling.total == found.running.total == found.tuning.total == 0
+
+
+def two_labelled_compilations():
+    """Forward and backward of two regions, each compiled under a label of its own."""
+    story = cpu()
+    for k, label in enumerate(("resnet18 compile", "bert compile")):
+        at = 1000 * k
+        story.note(label, at, 900)
+        story.op("dynamo", at + 1, 300)
+        story.note(f"dynamo_data: compile_id={k}/0", at + 2, 1)
+        story.op("_compile.compile_inner (dynamo_timed)", at + 10, 280)
+        story.op("code_gen", at + 20, 100)
+        story.op("code_gen (dynamo_timed)", at + 21, 98)
+        story.op("compile_file (dynamo_timed)", at + 30, 60)
+        story.op(REGION.format(f"{k}/0"), at + 310, 200)
+        story.op("CompiledFunction", at + 320, 150, **{"Sequence number": k + 1})
+        story.op(f"## Call CompiledFxGraph fab{k} ##", at + 340, 100)
+        backward = "autograd::engine::evaluate_function: CompiledFunctionBackward"
+        story.op(backward, at + 600, 200, **{"Sequence number": k + 1, "Fwd thread id": 1})
+        story.op("CompiledFunctionBackward", at + 605, 190, **{"Sequence number": k + 1, "Fwd thread id": 1})
+        story.op(f"## Call CompiledFxGraph fcd{k} ##", at + 620, 100)
+    return story
+
+
+def rows_of(story, kind):
+    return [row for row in story.trace().compile() if row["kind"] == kind]
+
+
+def test_compilations_are_told_apart_by_region_and_label():
+    found = [
+        (row["id"], row["label"], row["calls"], row["host_us"])
+        for row in rows_of(two_labelled_compilations(), "compile")
+    ]
+    assert found == [("0/0", "resnet18 compile", 1, 300), ("1/0", "bert compile", 1, 300)]
+
+
+def test_stages_are_a_table_per_compilation():
+    """Announced twice, a stage counts once; what it holds is left out of its own time."""
+    found = {
+        (row["id"], row["name"]): (row["calls"], row["host_us"], row["self_us"])
+        for row in rows_of(two_labelled_compilations(), "stage")
+    }
+    assert found["0/0", "code_gen"] == (1, 100, 40)
+    assert found["1/0", "compile_file"] == (1, 60, 60)
+    assert found["1/0", "_compile.compile_inner"] == (1, 280, 180)
+
+
+def test_backward_passes_belong_to_the_region_of_their_forward_pass():
+    story = two_labelled_compilations()
+    assert [(row["id"], row["host_us"]) for row in rows_of(story, "backward")] == [("0/0", 200), ("1/0", 200)]
+    assert [(row["id"], row["code"]) for row in rows_of(story, "graph")] == [
+        ("0/0", "fxgraph/ab/fab0"),
+        ("0/0", "fxgraph/cd/fcd0"),
+        ("1/0", "fxgraph/ab/fab1"),
+        ("1/0", "fxgraph/cd/fcd1"),
+    ]
+
+
+def test_a_label_that_speaks_of_compiling_is_a_label():
+    """PyTorch's own names are known by their exact form, so the program's may contain any of their words."""
+    trace = two_labelled_compilations().trace()
+    assert {module.name for module in trace.derived(modules)} == {"resnet18 compile", "bert compile"}
+    assert {trace.name(row) for row in trace.derived(own_labels).tolist()} == {"resnet18 compile", "bert compile"}
+
+
+def test_compiled_code_of_older_versions_is_compiled_code():
+    story = cpu()
+    story.op("CompiledFunction", 0, 100)
+    assert compiled(story)
+
+
+def test_nothing_found_in_a_cache_while_something_is_compiled():
+    story = cpu()
+    story.step(1, 0, 1000)
+    story.op(LOOKUP, 10, 5)
+    story.op(REGION.format("0/0"), 20, 100)
+    assert compiled(story).found_in_cache == 1
+    story.op("x (dynamo_timed)", 200, 100)
+    assert compiled(story).found_in_cache == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
@@ -12,12 +13,25 @@ from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.compiled import compiled_of
 from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.meaning.annotations import STEP
 from torchfx.profiler.trace.meaning.compiler import RESUMED, break_place
+from torchfx.profiler.trace.meaning.frames import MODULE
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import counted, duration
 
 __all__ = ["compiled_but_eager", "graph_breaks"]
+
+
+LOST_FUSION: Final = (
+    "What that costs most is lost fusion: each piece writes its results to memory for the next one to read, and no "
+    "kernel reaches across."
+)
+WHOLE: Final = (
+    "move printing and logging out, keep values on the device instead of .item() or float(), replace an `if` on "
+    "a tensor by torch.where or torch.cond; fullgraph=True then keeps it whole."
+)
 
 
 @rule(
@@ -30,10 +44,11 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
 
     Sees: `Torch-Compiled Region: K/M` inside another region: what was broken off is entered like a function of its
     own. Where Python frames were recorded, the names of the continuations tell file and line. Compiled functions
-    called one after the other are no breaks.
+    called one after the other are no breaks. In traces without regions (PyTorch before 2.1), several `CompiledFunction`
+    in one call of the program: below one label or module, or in one step.
 
-    Costs: a lookup, guards and a prologue for every piece, no fusion across the break, and results that must go
-    through memory. The time given is that of the additional entries only; what fusion would save isn't in a trace.
+    Costs: no fusion across the break, and results that must go through memory; besides, a lookup, guards and a prologue
+    for every piece. The time given is that of the additional entries only: what fusion would save isn't in a trace.
 
     Fix: TORCH_LOGS=graph_breaks names the reason, fullgraph=True turns it into an error. Usual reasons: print or
     logging, .item() or an `if` on a tensor's value, a call into C code Dynamo doesn't know.
@@ -42,6 +57,8 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
     inner, outermost = compiled.outer >= 0, compiled.outer < 0
     inside = trace.in_steps(compiled.regions)
     nested, calls = compiled.regions[inner & inside], compiled.regions[outermost & inside]
+    if not len(compiled.regions):
+        yield from _in_pieces(trace)
     if not len(nested) or not len(calls):
         return
     events = trace.events
@@ -61,18 +78,43 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
         title=f"{counted(len(calls), 'call')} of compiled code {'enters' if len(calls) == 1 else 'enter'} "
         f"{counted(len(nested), 'further region')}: "
         "graph breaks" + (f" at {places[0][0]}" if places and len(places[0][0]) < 50 else ""),
-        severity=severity_of(share) if share >= worth else "info",
+        severity=severity_of(share) if share >= worth else "low",
         confidence="high",
         time_us=total,
         window=trace.window,
         evidence=(*broken, *evident),
         cause=f"Dynamo could not capture something and continues behind it with a new graph, "
-        f"{per_call:.2g} for each call. Entering the pieces takes {duration(total)}; nothing is fused across "
-        "a break.",
-        fix=("Look at the lines above: " if places else "TORCH_LOGS=graph_breaks names the lines: ")
-        + "move printing and logging out, keep values on the device instead of .item() or float(), replace an `if` on "
-        "a tensor by torch.where or torch.cond; fullgraph=True then keeps it whole.",
+        f"{per_call:.2g} for each call. {LOST_FUSION} Entering the pieces takes {duration(total)} of it.",
+        fix=("Look at the lines above: " if places else "TORCH_LOGS=graph_breaks names the lines: ") + WHOLE,
         linked=bool(places),
+    )
+
+
+def _in_pieces(trace: Trace) -> Iterator[Finding]:
+    """Several compiled functions in each call of the program, in traces that have no regions."""
+    events, compiled = trace.events, trace.derived(compiled_of)
+    functions = compiled.functions[trace.in_steps(compiled.functions)]
+    caller = np.zeros(len(events), np.bool_)
+    caller[events.rows(Kind.ANNOTATION)] = True
+    caller[events.of(MODULE)] = True
+    around = trace.frames.nearest(caller)[functions]
+    calls, pieces = np.unique(around[around >= 0], return_counts=True)
+    if not len(calls) or int(np.median(pieces)) < 2:
+        return
+    alike = bool(events.are(STEP, calls).all())
+    within = functions[np.isin(around, calls[pieces > 1])]
+    spent = Intervals.union(events.ts[within], events.end[within])
+    yield Finding(
+        title=f"Each of {counted(len(calls), 'call')} of compiled code runs in {int(np.median(pieces))} pieces: "
+        "graph breaks",
+        severity="low",
+        confidence="low" if alike else "medium",
+        time_us=at_stake(trace, spent).total / 1000,
+        window=trace.window,
+        evidence=evidence(trace, within),
+        cause=f"Dynamo could not capture something and continues behind it with a new graph. {LOST_FUSION}"
+        + (" Functions compiled separately and called in one step would look the same." if alike else ""),
+        fix="TORCH_LOGS=graph_breaks (before PyTorch 2.1 torch._dynamo.explain) names the lines: " + WHOLE,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
@@ -19,6 +20,10 @@ from torchfx.profiler.wording import counted, duration, percent
 __all__ = ["compile_overhead", "lookup_cost"]
 
 
+SCATTERED: Final = 3.0
+"""The longest entry over the shortest; beyond it no single figure says what entering costs."""
+
+
 @rule(
     "E5",
     "compile-overhead",
@@ -30,7 +35,8 @@ def compile_overhead(trace: Trace, *, part: float = 0.5, share: float = 0.1) -> 
 
     Sees: of the time in `TorchDynamo Cache Lookup` and `Torch-Compiled Region`, the part outside
     `## Call CompiledFxGraph` and outside operators: guards, prologue, bytecode, wrappers. Fires where that is more
-    than half, and a tenth of the window; with a GPU only while it has no work. Compilations are left out.
+    than half, and a tenth of the window; with a GPU only while it has no work. Compilations are left out. The time per
+    call is the median; calls that differ much are given with their range.
 
     Costs: some 20 to 100 microseconds per call, whatever the graph does.
 
@@ -51,19 +57,25 @@ def compile_overhead(trace: Trace, *, part: float = 0.5, share: float = 0.1) -> 
     # An entry that took far longer than the others was interrupted; it says nothing about what entering costs.
     usual = np.minimum(each, 3 * int(np.median(each)) if len(each) else 0)
     total = min(int(usual.sum()), lost.total) / 1000  # entries of several threads may overlap
-    if overhead.total <= part * whole.total or total < share * trace.window.us:
+    taken = total / trace.window.us if trace.window.us else 0.0
+    if overhead.total <= part * whole.total or not len(each) or taken < share:
         return
+    least, usual_us, most = (float(value(each)) / 1000 for value in (np.min, np.median, np.max))
+    scattered = most > SCATTERED * max(least, 0.001)
+    severity = severity_of(taken)
     gpu = ' mode="reduce-overhead" replays it as one CUDA graph where shapes are fixed.' if trace.has_gpu else ""
     yield Finding(
-        title=f"Getting into compiled code takes {percent(total / trace.window.us)} of the time: "
-        f"{duration(total / len(entries))} for each of {counted(len(entries), 'call')}",
-        severity=severity_of(total / trace.window.us),
-        confidence="medium",
+        title=f"Getting into compiled code takes {percent(taken)} of the time: "
+        f"{'median ' if len(each) > 1 else ''}{duration(usual_us)} in {counted(len(entries), 'call')}",
+        severity="medium" if scattered and severity == "high" else severity,
+        confidence="low" if scattered else "medium",
         time_us=total,
         window=trace.window,
         evidence=evidence(trace, entries, times=usual),
         cause=f"The graphs are small: {percent(overhead.total / whole.total)} of the time in compiled regions passes "
-        "outside them, in guards, prologue and wrappers.",
+        "outside them, in guards, prologue and wrappers."
+        + (f" The calls take from {duration(least)} to {duration(most)}." if scattered else "")
+        + _cached(compiled.found_in_cache),
         fix="Compile the function around it, so that more runs per entry, or compare with the uncompiled one." + gpu,
     )
 
@@ -108,6 +120,11 @@ def lookup_cost(trace: Trace, *, lookup_us: float = 50.0, share: float = 0.03) -
         "torch.compiler.set_stance(skip_guard_eval_unsafe=True) once all variants exist.",
         linked=True,
     )
+
+
+def _cached(hits: int) -> str:
+    """Say that nothing is compiled any more, where that is so."""
+    return f" All {hits:,} lookups find compiled code, so nothing of this is compilation." if hits else ""
 
 
 def _entered(trace: Trace, regions: Int32) -> Int64:

@@ -11,7 +11,9 @@ from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.compiled import compiled_of
-from torchfx.profiler.trace.meaning.compiler import EAGER_KERNEL, FUSED_KERNEL
+from torchfx.profiler.trace.derived.kernels import kernel_names
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.meaning.compiler import EAGER_KERNEL, FUSED_KERNEL, cached_graph, graph_hash
 from torchfx.profiler.trace.meaning.kernels import decode
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
@@ -81,7 +83,8 @@ def inductor_names(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     Costs: nothing; this explains.
 
     Fix: none is needed. poi is pointwise, red a reduction in a loop, per one that fits in registers, tem a template;
-    then follow the fused operators and the number in the graph. TORCH_LOGS=output_code prints the code by that name.
+    then follow the fused operators and the number in the graph. TORCH_LOGS=output_code prints the code by that name;
+    the finding says where it lies on disk.
     """
     events = trace.events
     rows = events.of(FUSED_KERNEL)
@@ -106,7 +109,25 @@ def inductor_names(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         window=trace.window,
         evidence=tuple(found),
         cause="Their names say kind, fused operators and number: poi is pointwise, red a reduction in a loop, per one "
-        "in registers, tem a template.",
+        "in registers, tem a template." + _where_code_is(trace, rows) + _cached(trace),
         fix="",
         linked=True,
     )
+
+
+def _where_code_is(trace: Trace, kernels: Int32) -> str:
+    """Where generated code lies on disk: the file that the kernel's operator names, else the graph's cache entry."""
+    events = trace.events
+    operators = trace.derived(kernel_names).operators_of(kernels)
+    operators = operators[operators >= 0]
+    file = next((text for row in operators.tolist() if (text := events.text("kernel_file", row))), "")
+    if file:
+        return f" The code of the first: {file}."
+    graphs = trace.derived(compiled_of).graphs.tolist()
+    entry = next((path for row in graphs if (path := cached_graph(graph_hash(trace.name(row))))), "")
+    return f" Their graph is kept in Inductor's cache folder, in {entry} (TORCHINDUCTOR_CACHE_DIR)." if entry else ""
+
+
+def _cached(trace: Trace) -> str:
+    hits = trace.derived(compiled_of).found_in_cache
+    return f" All {hits:,} lookups of the window find compiled code: nothing is compiled again." if hits else ""

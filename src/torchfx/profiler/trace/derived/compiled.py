@@ -7,9 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
-from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.derived.autograd import autograd
+from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.meaning.compiler import (
     COMPILE_ID,
+    COMPILED_BACKWARD,
+    COMPILED_FUNCTION,
     COMPILING,
     COMPILING_BACKWARD,
     GRAPH,
@@ -18,6 +21,7 @@ from torchfx.profiler.trace.meaning.compiler import (
     STAGE,
     TUNING,
     compile_id,
+    stage_name,
 )
 from torchfx.profiler.trace.model.events import Events
 from torchfx.profiler.trace.model.intervals import Intervals
@@ -62,6 +66,8 @@ class Compiled:
         lookups: rows of `TorchDynamo Cache Lookup`, by start.
         graphs: rows on the host of calls of compiled graphs, by start.
         stages: rows of everything that compiles, by start.
+        functions: rows of `CompiledFunction`, by start; all that PyTorch before 2.1 says of compiled code.
+        backward: rows of the nodes of compiled backward passes, by start.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -75,10 +81,15 @@ class Compiled:
         self.frame = np.array([k for k, _ in ids], np.int32)
         self.version = np.array([m for _, m in ids], np.int32)
         self.outer = _around(events, self.regions)
+        self.functions: Int32 = events.of(COMPILED_FUNCTION)
+        backward = events.of(COMPILED_BACKWARD)
+        self.backward: Int32 = backward[_around(events, backward) < 0]
+        self._trace = trace
 
     def __bool__(self) -> bool:
         """Whether anything in the trace is of torch.compile."""
-        return bool(len(self.regions) or len(self.lookups) or len(self.graphs) or len(self.stages))
+        found = (self.regions, self.lookups, self.graphs, self.stages, self.functions)
+        return any(len(rows) > 0 for rows in found)
 
     @cached_property
     def compiling(self) -> Intervals:
@@ -99,7 +110,7 @@ class Compiled:
     def compilations(self) -> tuple[Compilation, ...]:
         """The outermost stages by time, with what was compiled."""
         events = self._events
-        rows = self.stages[_around(events, self.stages) < 0]
+        rows = self.stages[self._stages_around < 0]
         backward = events.are(COMPILING_BACKWARD, rows).tolist()
         announced, entered = self._announced(rows), self._entered_after(rows)
         found = []
@@ -122,6 +133,75 @@ class Compiled:
         is_lookup = np.isin(rows, lookups)
         nowhere = is_lookup[:-1] & is_lookup[1:] & (events.lane[rows][:-1] == events.lane[rows][1:])
         return np.sort(rows[:-1][nowhere])
+
+    @cached_property
+    def found_in_cache(self) -> int:
+        """How many lookups in the window's steps led straight into a region; 0 if any led to a compilation."""
+        trace = self._trace
+        lookups = self.lookups[trace.in_steps(self.lookups)]
+        compiled = [one for one in self.compilations if trace.window.start <= one.start < trace.window.end]
+        nowhere = np.isin(lookups, self.without_region)
+        return 0 if compiled or nowhere.any() or not len(self.regions) else len(lookups)
+
+    @cached_property
+    def stage_around(self) -> dict[int, int]:
+        """The innermost stage around each stage that has one, both as rows."""
+        above = self._stages_around
+        inner = np.flatnonzero(above >= 0)
+        return dict(zip(self.stages[inner].tolist(), self.stages[above[inner]].tolist(), strict=True))
+
+    @cached_property
+    def stage_self_time(self) -> Int64:
+        """One entry per row of the trace: of a stage its time without the stages inside it, nanoseconds; else 0."""
+        found = np.zeros(len(self._events), np.int64)
+        found[self.stages] = self._events.dur[self.stages]
+        for row, above in self.stage_around.items():
+            found[above] -= int(self._events.dur[row])
+        return np.maximum(found, 0)
+
+    def stage_name(self, row: int) -> str:
+        """The name of a stage, the same whether Dynamo or the compiler announces it."""
+        return stage_name(self._events.named(row))
+
+    def stage_ids(self, rows: Int32) -> list[str]:
+        """K/M of the compilation that each stage is a part of, "" where that isn't known."""
+        known = {one.row: one.id for one in self.compilations}
+        found = []
+        for row in rows.tolist():
+            while row in self.stage_around:
+                row = self.stage_around[row]
+            found.append(known.get(row, ""))
+        return found
+
+    def region_ids(self, rows: Int32) -> list[str]:
+        """K/M of regions, "" of those without."""
+        return [self._ids[row] for row in rows.tolist()]
+
+    def ids_around(self, rows: Int32) -> list[str]:
+        """K/M of the region that each graph runs in, or whose backward pass it is; "" where there is none.
+
+        A backward pass belongs to the region in which its forward pass ran: both carry autograd's sequence number.
+        """
+        trace, events = self._trace, self._events
+        region, node = np.zeros(len(events), np.bool_), np.zeros(len(events), np.bool_)
+        region[self.regions], node[self.backward] = True, True
+        in_region, in_node = trace.calls.nearest(region), trace.calls.nearest(node)
+        pairs = trace.derived(autograd)
+        found = []
+        for row in rows.tolist():
+            forward = pairs.forward_of(int(in_node[row])) if in_node[row] >= 0 else row
+            around = int(in_region[forward]) if forward >= 0 else -1
+            found.append(self._ids.get(around, ""))
+        return found
+
+    @cached_property
+    def _ids(self) -> dict[int, str]:
+        numbers = zip(self.regions.tolist(), self.frame.tolist(), self.version.tolist(), strict=True)
+        return {row: f"{frame}/{version}" if frame >= 0 else "" for row, frame, version in numbers}
+
+    @cached_property
+    def _stages_around(self) -> Int32:
+        return _around(self._events, self.stages)
 
     def _union(self, rows: Int32) -> Intervals:
         return Intervals.union(self._events.ts[rows], self._events.end[rows])

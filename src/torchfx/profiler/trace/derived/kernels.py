@@ -46,6 +46,12 @@ class KernelNames:
         at = self._place[np.searchsorted(self.rows[self._place], np.asarray(rows, np.int32))]
         return [self.names[i] for i in self.which[at].tolist()]
 
+    def operators_of(self, rows: npt.ArrayLike) -> Int32:
+        """The operator that launched each of some kernels, or -1."""
+        at = self._place[np.searchsorted(self.rows[self._place], np.asarray(rows, np.int32))]
+        found: Int32 = self.operator[at]
+        return found
+
     @cached_property
     def _place(self) -> npt.NDArray[np.intp]:
         found: npt.NDArray[np.intp] = np.argsort(self.rows, kind="stable")

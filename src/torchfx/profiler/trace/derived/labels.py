@@ -10,11 +10,12 @@ from torchfx.profiler.trace.derived.compiled import compiled_of
 from torchfx.profiler.trace.derived.device_time import device_time
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.annotations import PYTORCHS_OWN
+from torchfx.profiler.trace.meaning.compiler import COMPILE_ID
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["Label", "labels"]
+__all__ = ["Label", "labels", "own_labels"]
 
 
 @dataclass(frozen=True)
@@ -36,14 +37,21 @@ class Label:
     device_ns: int
 
 
+def own_labels(trace: Trace) -> Int32:
+    """Rows of the annotations that the program made, not PyTorch, by start; `trace.derived(own_labels)`."""
+    events = trace.events
+    rows = events.rows(Kind.ANNOTATION)
+    rows = rows[~events.are(PYTORCHS_OWN | COMPILE_ID, rows)]
+    found: Int32 = rows[~np.isin(rows, trace.derived(compiled_of).stages)]
+    return found
+
+
 def labels(trace: Trace) -> tuple[Label, ...]:
     """Return the program's own labels, the most time first; `trace.derived(labels)` computes them once."""
     events, tree, window = trace.events, trace.calls, trace.window
-    rows = events.rows(Kind.ANNOTATION)
-    rows = rows[~events.are(PYTORCHS_OWN, rows)]
+    rows = trace.derived(own_labels)
     if not len(rows):
         return ()
-    rows = rows[~np.isin(rows, trace.derived(compiled_of).stages)]
     rows = rows[(events.ts[rows] >= window.start) & (events.ts[rows] < window.end)]
     wanted = np.zeros(len(events), np.bool_)
     wanted[rows] = True

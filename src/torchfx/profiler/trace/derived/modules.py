@@ -9,12 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from torchfx.profiler.trace.derived.autograd import autograd
-from torchfx.profiler.trace.derived.compiled import compiled_of
 from torchfx.profiler.trace.derived.device_time import device_time
+from torchfx.profiler.trace.derived.labels import own_labels
 from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.annotations import PYTORCHS_OWN
 from torchfx.profiler.trace.meaning.frames import MODULE, MODULE_PREFIX
-from torchfx.profiler.trace.meaning.kinds import Kind
 
 if TYPE_CHECKING:
     from torchfx.profiler.trace.model.trace import Trace
@@ -58,9 +56,7 @@ def modules(trace: Trace) -> tuple[Module, ...]:
     wanted = np.zeros(len(events), np.bool_)
     wanted[events.of(MODULE)] = True
     if not wanted.any():
-        labels = events.rows(Kind.ANNOTATION)
-        wanted[labels[~events.are(PYTORCHS_OWN, labels)]] = True
-        wanted[trace.derived(compiled_of).stages] = False
+        wanted[trace.derived(own_labels)] = True
     rows = tree.rows[wanted[tree.rows]]
     if not len(rows):
         return ()

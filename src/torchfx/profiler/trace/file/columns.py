@@ -47,6 +47,7 @@ ARGUMENTS: Final[dict[str, str]] = {
     "Input dims": "text",
     "Input type": "text",
     "kernel_backend": "text",
+    "kernel_file": "text",
     # Python
     "Python id": "int",
     "Python parent id": "int",

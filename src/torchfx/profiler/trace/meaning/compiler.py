@@ -31,8 +31,10 @@ __all__ = [
     "TUNING",
     "TUNING_FRAME",
     "break_place",
+    "cached_graph",
     "compile_id",
     "graph_hash",
+    "stage_name",
 ]
 
 REGION: Final = Meaning(r"Torch-Compiled Region", *CALLED)
@@ -130,3 +132,23 @@ def graph_hash(name: str) -> str:
     """The hash that names a compiled graph, and its generated code on disk; "" where the name has none."""
     found = _HASH.match(name)
     return found[1] if found else ""
+
+
+def cached_graph(key: str) -> str:
+    """Where Inductor keeps a compiled graph of a hash, below its cache folder; "" without a hash.
+
+    PyTorch's FxGraphCache: `fxgraph/` and the hash's second and third character.
+
+    >>> cached_graph("fv5udnjvbrmcs")
+    'fxgraph/v5/fv5udnjvbrmcs'
+    """
+    return f"fxgraph/{key[1:3]}/{key}" if key else ""
+
+
+def stage_name(name: str) -> str:
+    """A stage's name without what tells that Dynamo timed it: many stages are announced with and without that.
+
+    >>> stage_name("bytecode_tracing (dynamo_timed)"), stage_name("dynamo")
+    ('bytecode_tracing', 'dynamo')
+    """
+    return name.removesuffix(" (dynamo_timed)")
