@@ -17,11 +17,16 @@ def run(durations_us, cold_start, between_us=0):
     return clock.overhead()
 
 
-def test_baseline_is_every_unprofiled_step_but_the_cold_one():
+def test_baseline_is_the_steps_after_the_last_window():
     overhead = run([900, 10, 50, 15, 17, 12, 14], cold_start=True)
-    assert (overhead.baseline_us, overhead.baseline_n) == (12.0, 3)
+    assert (overhead.baseline_us, overhead.baseline_n) == (13.0, 2)
     assert (overhead.profiled_us, overhead.profiled_n) == (16.0, 2)
-    assert overhead.ratio == pytest.approx(16 / 12)
+    assert overhead.ratio == pytest.approx(16 / 13)
+
+
+def test_without_steps_after_it_those_before_but_the_cold_one_are_the_baseline():
+    overhead = run([900, 10, 50, 15, 17], cold_start=True)
+    assert (overhead.baseline_us, overhead.baseline_n) == (10.0, 1)
 
 
 def test_a_warm_first_step_counts():

@@ -124,9 +124,16 @@ class Session:
     def step(self) -> None:
         """One step has ended and the next begins."""
         if self.clock is not None and os.getpid() == self.process:
+            recorded = self.phase is not Phase.DONE
             self.clock.end()
-            self._advance()
+            if recorded:
+                self._advance()
             self.clock.begin()
+
+    def only_time(self) -> None:
+        """Nothing more is recorded; steps may end elsewhere in the program's loop from now on."""
+        if self.clock is not None:
+            self.clock.leave_out()
 
     @_contained
     def stop(self) -> None:

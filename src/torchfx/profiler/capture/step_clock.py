@@ -18,7 +18,8 @@ class Overhead:
     """Medians of wall time per step, from one step's beginning to the next, without synchronising devices.
 
     Attributes:
-        baseline_us: median of unprofiled steps, microseconds; None where there was none that counts.
+        baseline_us: median of unprofiled steps, microseconds; None where there was none that counts. They are those
+            after the last window, when nothing is looked for any more; without any, those before and between windows.
         baseline_n: how many steps that is. The program's first step is cold and left out.
         profiled_us: median of recorded steps, microseconds; None where none ended.
         profiled_n: how many steps that is.
@@ -51,26 +52,31 @@ class StepClock:
     def __init__(self, schedule: Schedule, cold_start: bool, clock: Callable[[], int] = time.perf_counter_ns) -> None:
         """Begin the first step now."""
         self.schedule = schedule
-        self.cold_start = cold_start
         self.step = 0
         self._clock = clock
         self._began = clock()
+        self._counts = not cold_start  # whether the current step is to be compared
         self._durations = {phase: array("q") for phase in Phase}
 
     def end(self) -> None:
         """The current step is over."""
         duration = self._clock() - self._began
-        if not (self.cold_start and self.step == 0):
+        if self._counts:
             self._durations[self.schedule.phase(self.step)].append(duration)
+        self._counts = True
         self.step += 1
+
+    def leave_out(self) -> None:
+        """The current step is not to be compared."""
+        self._counts = False
 
     def begin(self) -> None:
         """The next step starts now."""
         self._began = self._clock()
 
     def overhead(self) -> Overhead:
-        """Compare recorded steps with those before and after."""
-        baseline = self._durations[Phase.WAIT] + self._durations[Phase.DONE]
+        """Compare recorded steps with those after, or before, them."""
+        baseline = self._durations[Phase.DONE] or self._durations[Phase.WAIT]
         profiled = self._durations[Phase.ACTIVE]
         return Overhead(_median_us(baseline), len(baseline), _median_us(profiled), len(profiled))
 

@@ -14,21 +14,17 @@ from typing import Any
 
 from torchfx.profiler.capture.launch.importing import after_import
 
-__all__ = ["watch_calls"]
+__all__ = ["Calls"]
 
 
-def watch_calls(called: Callable[[int, str], None], ignore: Callable[[], bool]) -> list[Callable[[], None]]:
-    """Announce outermost calls; return what undoes it.
+class Calls:
+    """Announces outermost calls until `remove`.
 
     Args:
         called: is given a number that tells what was called from others, and a label.
         ignore: whether to look away just now.
     """
-    watch = _Calls(called, ignore)
-    return [watch.remove_hooks, *watch.watch_compiled()]
 
-
-class _Calls:
     def __init__(self, called: Callable[[int, str], None], ignore: Callable[[], bool]) -> None:
         from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
@@ -36,19 +32,39 @@ class _Calls:
         self._running: list[Any] = []  # what is outermost, while it runs
         begins, ends = register_module_forward_pre_hook(self._begins), register_module_forward_hook
         self._handles = [begins, ends(self._ends, always_call=True)]
+        self._only: tuple[int, Callable[[], None]] | None = None
+        self._undo = [self._remove_hooks, *self._watch_compiled()]
 
-    def remove_hooks(self) -> None:
+    def remove(self) -> None:
+        """Announce nothing more."""
+        while self._undo:
+            self._undo.pop()()
+
+    def announce_only(self, key: int, called: Callable[[], None]) -> None:
+        """From the call that runs now on, announce calls of one thing, and slow nothing else down.
+
+        Args:
+            key: its number.
+            called: takes the place of what was given at first.
+        """
+        self._only = key, called
+        self._remove_hooks()
+        module = next((running for running in self._running if id(running) == key), None)
+        if module is not None and not hasattr(module, "_orig_mod"):
+            self._undo.append(_announce_instance(module, called))
+
+    def _remove_hooks(self) -> None:
         while self._handles:
             self._handles.pop().remove()
 
-    def watch_compiled(self) -> list[Callable[[], None]]:
+    def _watch_compiled(self) -> list[Callable[[], None]]:
         import torch
 
         original = torch.compile
 
         @functools.wraps(original)
         def compiling(model: Any = None, **options: Any) -> Any:
-            self.remove_hooks()
+            self._remove_hooks()
             made = original(model, **options)
             if model is None or isinstance(made, torch.nn.Module):
                 return made  # a decorator, which comes back here; a module, whose calls are seen below
@@ -73,9 +89,14 @@ class _Calls:
 
         @functools.wraps(function)
         def run(*args: Any, **kwargs: Any) -> Any:
+            called = function if label else args[0]
+            if self._only is not None:
+                key, announce = self._only
+                if id(called) == key:
+                    announce()
+                return function(*args, **kwargs)
             if self._running or self._ignore():
                 return function(*args, **kwargs)
-            called = function if label else args[0]
             self._running.append(called)
             try:
                 self._called(id(called), label or f"forward of {type(args[0]._orig_mod).__name__}")
@@ -95,3 +116,21 @@ class _Calls:
     def _ends(self, module: Any, args: Any, result: Any) -> None:
         if self._running and self._running[0] is module:
             self._running.clear()
+
+
+def _announce_instance(module: Any, called: Callable[[], None]) -> Callable[[], None]:
+    """Announce calls of one module; return what undoes it.
+
+    Its class is changed for that: hooks would slow down the modules inside, too, and one of its own would be saved.
+    """
+    owner, inherits = type(module), "__call__" not in vars(type(module))
+    original = owner.__call__
+
+    @functools.wraps(original)
+    def run(this: Any, *args: Any, **kwargs: Any) -> Any:
+        if this is module:
+            called()
+        return original(this, *args, **kwargs)
+
+    owner.__call__ = run
+    return functools.partial(delattr, owner, "__call__") if inherits else lambda: setattr(owner, "__call__", original)

@@ -12,53 +12,104 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from torchfx.profiler.capture.launch.calls import watch_calls
+from torchfx.profiler.capture.launch.calls import Calls
 from torchfx.profiler.capture.launch.discovery import Source, StepFinder
 from torchfx.profiler.capture.launch.labels import Labels
 from torchfx.profiler.capture.open_calls import inside_pytorch
 
-__all__ = ["find_steps", "has_optimizer"]
+__all__ = ["StepWatch"]
 
 
-def find_steps(
-    wanted: Source | None, begin: Callable[[str, int], None], step: Callable[[], None], may_switch: Callable[[], bool]
-) -> list[Callable[[], None]]:
-    """Find steps in this thread; return what undoes it, to be called in turn.
+class StepWatch:
+    """Finds steps in this thread until `remove`.
 
     Args:
         wanted: the only source that matters; modules are watched only where they may.
         begin: see `StepFinder`, as for `step` and `may_switch`.
     """
-    import torch
-    from torch.optim.optimizer import register_optimizer_step_post_hook
 
-    here, process = threading.get_ident(), os.getpid()
+    def __init__(
+        self,
+        wanted: Source | None,
+        begin: Callable[[str, int], None],
+        step: Callable[[], None],
+        may_switch: Callable[[], bool],
+    ) -> None:
+        import torch
 
-    def ignored() -> bool:
-        # What a backward pass runs again (checkpoints) is no step.
-        in_backward = torch._C._current_graph_task_id() != -1
-        return threading.get_ident() != here or os.getpid() != process or in_backward
+        here, process = threading.get_ident(), os.getpid()
+        self._elsewhere: Callable[[], bool] = lambda: threading.get_ident() != here or os.getpid() != process
 
-    labels = Labels(lambda name, of_optimizer: finder.label(name, of_optimizer), ignored)
-    finder = StepFinder(
-        wanted, begin, step, may_switch, has_optimizer, open_labels=lambda: labels.open, in_operator=inside_pytorch
-    )
+        def ignored() -> bool:
+            # What a backward pass runs again (checkpoints) is no step.
+            return self._elsewhere() or torch._C._current_graph_task_id() != -1
 
-    def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not torch.compiler.is_compiling() and not ignored():
-            finder.optimizer(id(optimizer), type(optimizer).__name__)
-
-    loading, undo_data = _watch_data(finder, ignored)
-    undo = [labels.remove, register_optimizer_step_post_hook(stepped).remove, undo_data]
-    if wanted in {None, Source.FORWARD}:
-        undo += watch_calls(
-            lambda key, label: finder.forward(key, label, torch.is_grad_enabled()),
-            lambda: ignored() or bool(loading) or torch.compiler.is_compiling(),
+        self._labels = Labels(lambda name, of_optimizer: finder.label(name, of_optimizer), ignored)
+        self._finder = finder = StepFinder(
+            wanted,
+            begin,
+            step,
+            may_switch,
+            _has_optimizer,
+            open_labels=lambda: self._labels.open,
+            in_operator=inside_pytorch,
         )
-    return undo
+
+        def stepped(optimizer: Any) -> None:
+            if not torch.compiler.is_compiling() and not ignored():
+                finder.optimizer(id(optimizer), type(optimizer).__name__)
+
+        def loads(key: int) -> None:
+            if not ignored():
+                finder.data(key, torch.is_grad_enabled())
+
+        loading, self._forget_data = _watch_data(loads)
+        self._forget_optimizers = _watch_optimizers(stepped)
+        self._calls: Calls | None = None
+        if wanted in {None, Source.FORWARD}:
+            self._calls = Calls(
+                lambda key, label: finder.forward(key, label, torch.is_grad_enabled()),
+                lambda: ignored() or threading.get_ident() in loading or torch.compiler.is_compiling(),
+            )
+
+    def only_time(self, step: Callable[[], None]) -> None:
+        """Call `step` once in each further step, and slow the program down no more than that takes.
+
+        Where in a step that is may differ from where it began until now.
+        """
+        source, key = self._finder.source, self._finder.key
+
+        def called(this: int) -> None:
+            if this == key and not self._elsewhere():
+                step()
+
+        if self._calls is not None and source is Source.FORWARD:
+            self._calls.announce_only(key, lambda: called(key))
+            forget, self._calls = self._calls.remove, None
+        else:
+            forget = lambda: None  # noqa: E731
+        self.remove()
+        if source is Source.OPTIMIZER:
+            forget = _watch_optimizers(lambda optimizer: called(id(optimizer)))
+        elif source is Source.DATA:
+            _, forget = _watch_data(called)
+        self._forget_data = forget
+
+    def remove(self) -> None:
+        """Watch no more."""
+        self._labels.remove()
+        self._forget_data()
+        self._forget_optimizers()
+        self._forget_data = self._forget_optimizers = _nothing
+        if self._calls is not None:
+            self._calls.remove()
 
 
-def has_optimizer() -> bool:
+def _nothing() -> None:
+    """Be there to be called."""
+
+
+def _has_optimizer() -> bool:
     """Whether an optimizer exists anywhere in the program."""
     from torch.optim import Optimizer
 
@@ -66,9 +117,18 @@ def has_optimizer() -> bool:
     return any(issubclass(type(thing), Optimizer) for thing in gc.get_objects())
 
 
-def _watch_data(finder: StepFinder, ignored: Callable[[], bool]) -> tuple[list[int], Callable[[], None]]:
-    """Return a list that is not empty while a batch is being made, and what undoes it."""
-    import torch
+def _watch_optimizers(stepped: Callable[[Any], None]) -> Callable[[], None]:
+    """Announce steps of optimizers; return what undoes it."""
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+
+    return register_optimizer_step_post_hook(lambda optimizer, args, kwargs: stepped(optimizer)).remove
+
+
+def _watch_data(loads: Callable[[int], None]) -> tuple[list[int], Callable[[], None]]:
+    """Announce that batches are asked for, with a number that tells data sets apart.
+
+    Return a list that is not empty while a batch is being made in this thread, and what undoes it.
+    """
     from torch.utils.data.dataloader import _BaseDataLoaderIter
 
     original: Callable[[Any], Any] = _BaseDataLoaderIter.__next__
@@ -76,14 +136,15 @@ def _watch_data(finder: StepFinder, ignored: Callable[[], bool]) -> tuple[list[i
 
     @functools.wraps(original)
     def give(self: Any) -> Any:
-        if ignored() or loading:
+        here = threading.get_ident()
+        if here in loading:
             return original(self)
-        finder.data(id(self._dataset), torch.is_grad_enabled())
-        loading.append(1)
+        loads(id(self._dataset))
+        loading.append(here)
         try:
             return original(self)
         finally:
-            loading.clear()
+            loading.remove(here)
 
     setattr(_BaseDataLoaderIter, "__next__", give)  # noqa: B010  (a method is not assigned otherwise under mypy)
     return loading, lambda: setattr(_BaseDataLoaderIter, "__next__", original)

@@ -103,6 +103,8 @@ class _Launched:
         self._began = 0.0
         self._interrupted = False
         self._cut = ""  # why the recording of everything ended before the program
+        self._watch: hooks.StepWatch | None = None  # while it looks for more than time
+        self._limits: list[Callable[[], None]] = []  # what ends a recording without steps
         self._undo: list[Callable[[], None]] = []
 
     def run(self) -> None:
@@ -147,7 +149,7 @@ class _Launched:
             self.finish(ending)
 
     def _closed(self, ending: Ending) -> Capture | None:
-        for undo in self._undo:
+        for undo in (*self._undo, *self._limits):
             undo()
         if not self._torch:
             self._session.give_up("nothing was recorded: the program did not import PyTorch")
@@ -174,13 +176,14 @@ class _Launched:
         step_on = self._settings.step_on
         wanted = None if step_on in {"auto", "none"} else Source(step_on)
         if step_on != "none":
-            self._undo += hooks.find_steps(wanted, self._begin, self._session.step, self._may_switch)
+            self._watch = hooks.StepWatch(wanted, self._begin, self._step_found, self._may_switch)
+            self._undo.append(self._watch.remove)
         if wanted is None:
             self._record_everything()
             # Kernels are recorded from when the GPU is first used; looking earlier would fix which GPUs are visible.
             torch.cuda._lazy_call(self._cuda_is_used)
-            self._undo.append(after(self._settings.seconds, self._time_is_up))
-            self._undo.append(whenever_memory_grows(GROWTH, self._memory_has_grown))
+            self._limits.append(after(self._settings.seconds, self._time_is_up))
+            self._limits.append(whenever_memory_grows(GROWTH, self._memory_has_grown))
 
     def _record_everything(self) -> None:
         if self._session.clock is None and threading.current_thread() is threading.main_thread():
@@ -226,7 +229,16 @@ class _Launched:
         )
 
     def _begin(self, label: str, before: int) -> None:
+        while self._limits:
+            self._limits.pop()()
         self._session.record_steps(label, before)
+
+    def _step_found(self) -> None:
+        self._session.step()
+        if self._session.phase is Phase.DONE and self._watch is not None:
+            watch, self._watch = self._watch, None
+            self._session.only_time()
+            watch.only_time(self._session.step)
 
     def _may_switch(self) -> bool:
         return self._session.phase is Phase.WAIT
