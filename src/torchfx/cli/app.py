@@ -167,7 +167,7 @@ def gate(
 
 @app.command()
 def experiment(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="matmul-add: x @ w + b on square matrices.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="matmul-add: x @ w + b on square matrices; or peaks.")],
     size: Annotated[list[int] | None, typer.Option("--size", help="Rows of the matrices; repeatable.  [64]")] = None,
     dtype: Annotated[str, typer.Option("--dtype", help="bf16, fp16, fp32 or fp64.")] = "bf16",
     warmup: Annotated[bool, typer.Option("--warmup", help="Call it 10 times before profiling.")] = False,
@@ -184,7 +184,7 @@ def experiment(
     sweep: Annotated[str, typer.Option("--sweep", metavar="size=A..B", help="Time many sizes and draw them.")] = "",
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files.")] = Path("traces"),
     force: Annotated[bool, typer.Option("--force", "-f", help="Replace files instead of numbering them.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "text",
 ) -> None:
     """Run a small study under the profiler and read what it shows.
 
@@ -193,11 +193,14 @@ def experiment(
 
     Several sizes, and --grid, run each case in a process of its own, so that
     cold means cold.
+
+    torchfx experiment peaks measures what the devices here can do at most, as
+    the table that pyproject.toml takes.
     """
     from torchfx.cli import experiment as command
 
     request = command.Request(dtype, device, batch, warmup, compiled, mode, (wait, unrecorded, active))
-    target = command.Target(output, force, as_json)
+    target = command.Target(output, force, form)
     raise typer.Exit(command.run(name, size or [64], request, grid, sweep, target))
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import msgspec
-
-from torchfx.cli.console import err, fail, out
+from torchfx.cli.console import err
+from torchfx.cli.documents import show
+from torchfx.cli.streams import complain, say
 from torchfx.errors import ArgumentError
 from torchfx.profiler.experiment import (
     CannotRunError,
@@ -24,12 +23,16 @@ from torchfx.profiler.experiment import (
 )
 from torchfx.profiler.experiment.artefacts import free_stem, write_whole
 from torchfx.profiler.experiment.case import default_device
+from torchfx.profiler.experiment.cases import sizes_from
 from torchfx.profiler.experiment.checks import require_device
-from torchfx.profiler.experiment.drawing import draw
+from torchfx.profiler.experiment.document import peaks_document, study_document, sweep_document
+from torchfx.profiler.experiment.peaks import measure_peaks
 from torchfx.profiler.experiment.picture import paint
-from torchfx.profiler.experiment.sizes import sizes_from
+from torchfx.profiler.present.formats import check_format, render
 
 __all__ = ["Request", "Target", "run"]
+
+PEAKS = "peaks"
 
 
 @dataclass(frozen=True)
@@ -59,21 +62,33 @@ class Target:
 
     folder: Path
     force: bool
-    as_json: bool
+    form: str = "text"
 
 
 def run(name: str, sizes: Sequence[int], request: Request, every: bool, over: str, target: Target) -> int:
-    """Run an experiment's cases, or sweep it; return 0, 2 for misuse, 3 when it cannot run."""
+    """Run an experiment's cases, sweep it, or measure peaks; return 0, 2 for misuse, 3 when it cannot run."""
     try:
+        check_format(target.form)
+        if name == PEAKS:
+            return _peaks(request, every or bool(over), target)
         workload = workload_named(name)
         if over:
             return _sweep(workload, request.case(1), sizes_from(over), target)
         cases = [request.case(size) for size in sizes]
         return _study(workload, grid(cases[0], sizes) if every else cases, target)
     except ArgumentError as error:
-        return fail(error, 2)
+        return complain(error, 2)
     except CannotRunError as error:
-        return fail(error, 3)
+        return complain(error, 3)
+
+
+def _peaks(request: Request, more: bool, target: Target) -> int:
+    if more:
+        raise ArgumentError(f"--grid and --sweep are not for {PEAKS}: it has one case, each device as it is")
+    with err.status("measuring peaks") as status:
+        found = measure_peaks(request.device, progress=lambda what: status.update(f"measuring {what}"))
+    show(peaks_document(found), target.form)
+    return 0
 
 
 def _study(workload: Workload, cases: Sequence[Case], target: Target) -> int:
@@ -82,38 +97,27 @@ def _study(workload: Workload, cases: Sequence[Case], target: Target) -> int:
         following = [*cases[1:], None]
         for case, result in zip(following, run_cases(workload, cases, target.folder, target.force), strict=True):
             status.update(f"running {workload.name} {case}")
-            results.append(result.to_dict())
-            if not target.as_json:
-                out.out(f"{result}\n", highlight=False)
-    if target.as_json:
-        out.out(_json("experiment", {"experiment": workload.name, "cases": results}), highlight=False)
+            results.append(result)
+    show(study_document(results), target.form)
     return 0
 
 
 def _sweep(workload: Workload, case: Case, sizes: list[int], target: Target) -> int:
     with err.status(f"sweeping {workload.name}") as status:
         found = sweep(workload, case, sizes, progress=lambda size: status.update(f"{workload.name} at size {size}"))
-    text = _json("sweep", found.to_dict())
-    out.out(text if target.as_json else draw(found), highlight=False)
-    files = _keep(found, text, target.folder / workload.label, target.force)
-    if not target.as_json:
-        out.out(f"files: {', '.join(map(str, files))}", highlight=False)
+    show(sweep_document(found, _keep(found, target.folder / workload.label, target.force)), target.form)
     return 0
 
 
-def _keep(found: Sweep, text: str, folder: Path, force: bool) -> list[Path]:
+def _keep(found: Sweep, folder: Path, force: bool) -> list[Path]:
     """Write the numbers and the picture; without matplotlib the numbers alone."""
     case, sizes = found.case, [point.size for point in found.points]
     stem = case.stem(default_device()).removeprefix(f"{case.size}_")
     stem = free_stem(folder, f"sweep_{sizes[0]}-{sizes[-1]}_{stem}", [".json", ".png"], force)
+    text = render(sweep_document(found), "json")
     files = [write_whole(folder / f"{stem}.json", lambda path: path.write_text(text, "utf-8"))]
     try:
         files.append(write_whole(folder / f"{stem}.png", lambda path: paint(found, path)))
     except CannotRunError as error:
-        err.print(f"warning: {error}", markup=False)
+        say(f"warning: {error}")
     return files
-
-
-def _json(kind: str, data: dict[str, Any]) -> str:
-    encoded = msgspec.json.encode({"schema": 1, "kind": kind, **data})
-    return msgspec.json.format(encoded, indent=2).decode()

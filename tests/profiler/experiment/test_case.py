@@ -4,8 +4,8 @@ import pytest
 
 from torchfx.errors import ArgumentError
 from torchfx.profiler.experiment import Case, Schedule, grid, workload_named
+from torchfx.profiler.experiment.cases import sizes_from
 from torchfx.profiler.experiment.checks import require_device, require_runnable
-from torchfx.profiler.experiment.sizes import sizes_from
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_every_case_of_a_grid_has_its_own_name():
         (lambda: Schedule(active=0), "active >= 1"),
         (lambda: require_device("gpu"), "device must be one of cpu"),
         (lambda: require_device("hpu"), "device 'hpu' is not here"),
-        (lambda: workload_named("matmul"), "experiment must be one of matmul-add, got 'matmul'"),
+        (lambda: workload_named("matmul"), "experiment must be one of matmul-add, peaks, got 'matmul'"),
         (lambda: sizes_from("size=64"), "sweep must be size=LOW..HIGH"),
         (lambda: sizes_from("size=64..32"), "sweep must be size=LOW..HIGH"),
         (lambda: sizes_from("n=1..2"), "sweep must be size=LOW..HIGH"),

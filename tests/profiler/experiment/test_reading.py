@@ -1,13 +1,16 @@
 """Reading a trace, on one small enough to work out by hand: two steps on a GPU, the first of them cold."""
 
 import json
+from pathlib import Path
 
 import pytest
 
-from torchfx.profiler.experiment import Case
+from torchfx.profiler.experiment import Case, CaseResult
+from torchfx.profiler.experiment.document import study_document
+from torchfx.profiler.experiment.observations import notes, why
 from torchfx.profiler.experiment.reading import Call, Kernel, Step, read
 from torchfx.profiler.experiment.regime import regime, share_of_device
-from torchfx.profiler.experiment.report import describe, why
+from torchfx.profiler.present.formats import render
 
 
 def event(cat, name, ts, dur, tid=1, **args):
@@ -30,6 +33,11 @@ def step(number, start, dead, host, first_correlation, matmul_us):
         event("kernel", "gemm", inner + 54, matmul_us, tid=7, correlation=a),
         event("kernel", "add", inner + 74, 2, tid=7, correlation=b),
     ]
+
+
+def drawn(reading, case):
+    result = CaseResult("matmul-add", case, reading, 0.5, None, None, Path("a.json"), Path("a.txt"))
+    return render(study_document([result]), "text")
 
 
 @pytest.fixture
@@ -67,7 +75,7 @@ def test_calls_keep_their_order_and_nesting(trace):
 def test_what_the_profiler_does_is_told_apart(trace):
     reading = read(trace, "matmul_add")
     assert reading.profiler_us == (("cudaDeviceSynchronize", 1780),)
-    assert "profiler  cudaDeviceSynchronize 1.78 ms: its own" in describe(reading, Case(64), None)[-1]
+    assert "cudaDeviceSynchronize 1.78 ms: the profiler's own" in drawn(reading, Case(64))
 
 
 def test_kernels_are_summed_by_name_longest_first(trace):
@@ -83,10 +91,10 @@ def test_the_report_says_what_a_reader_would_find(trace):
     assert why(reading, share, None, None) == (
         "the host needs 40.0 us a step and the device 6.00 us, so the device works 15% of the time"
     )
-    text = "\n".join(describe(reading, Case(64, device="cuda"), None))
+    text = "\n".join(notes(reading, Case(64, device="cuda"), None))
     assert "step #2 takes 7.5 times the usual one: a warm run keeps that out of the trace" in text
     assert "228 us pass before its first operator" in text
-    assert "  calls     aten::matmul\n              aten::mm\n                cudaOccupancyMax" in text
+    assert "aten::matmul\n      aten::mm\n        cudaOccupancyMax" in drawn(reading, Case(64, device="cuda"))
 
 
 def test_a_kernel_with_one_slow_run_is_judged_by_its_median(tmp_path):
@@ -96,5 +104,5 @@ def test_a_kernel_with_one_slow_run_is_judged_by_its_median(tmp_path):
     path.write_text(json.dumps({"traceEvents": events}))
     reading = read(path, "matmul_add")
     assert regime(share_of_device(reading.host_us, reading.device_us)) == "compute-bound"
-    text = "\n".join(describe(reading, Case(4096, device="cuda", warm=True), None))
-    assert "a kernel takes 984 us on average, but 580 us usually: trust the median" in text
+    said = notes(reading, Case(4096, device="cuda", warm=True), None)
+    assert "a kernel takes 984 us on average, but 580 us usually: trust the median" in said

@@ -1,6 +1,7 @@
 """Cases run, are recorded and read back; small sizes on the CPU."""
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import msgspec
@@ -11,6 +12,7 @@ from torchfx.errors import ArgumentError
 from torchfx.profiler.experiment import (
     CannotRunError,
     Case,
+    CaseResult,
     Schedule,
     Workload,
     cases,
@@ -19,10 +21,13 @@ from torchfx.profiler.experiment import (
     worker,
     workload_named,
 )
-from torchfx.profiler.experiment.reading import read
+from torchfx.profiler.experiment.cases import disagreements
+from torchfx.profiler.experiment.document import study_document
+from torchfx.profiler.experiment.reading import Reading, Step, read
 from torchfx.profiler.experiment.recording import record, save
 from torchfx.profiler.experiment.worker import run_apart
 from torchfx.profiler.experiment.workload import prepare
+from torchfx.profiler.present.formats import render
 
 MATMUL_ADD = workload_named("matmul-add")
 
@@ -77,7 +82,7 @@ def test_a_case_in_its_own_process_comes_back_whole(tmp_path):
     assert result.trace.exists()
     assert read(result.trace, "matmul_add") == result.reading
     assert json.loads(json.dumps(result.to_dict()))["case"]["size"] == 3
-    assert str(result).startswith("matmul-add 3 x 3 fp32, cold, eager, on cpu\n  verdict   ")
+    assert str(result).startswith("matmul-add 3 x 3 fp32, cold, eager, on cpu: ")
 
 
 def test_only_several_cases_run_apart(tmp_path, monkeypatch):
@@ -126,3 +131,24 @@ def test_what_fails_when_it_runs_is_one_line(raised, expected, tmp_path):
         run_case(workload, Case(2), tmp_path)
     assert "\n" not in str(caught.value)
     assert not list(tmp_path.iterdir())
+
+
+def shown(size, warm, share, mode=None, fastest_s=1e-6):
+    case = Case(size, "bf16", "cpu", None, warm, mode)
+    steps = (Step(2, 10.0, 1.0, 0.0, 0, None),)
+    return CaseResult(
+        "matmul-add", case, Reading(steps, (), (), ()), share, fastest_s, 1e-7, Path("a.json"), Path("a.txt")
+    )
+
+
+def test_a_cold_and_a_warm_case_of_one_size_that_disagree_are_flagged():
+    results = [shown(64, False, 0.92), shown(64, True, 0.7), shown(4096, False, 0.95), shown(4096, True, 0.97)]
+    (said,) = disagreements(results)
+    assert said.startswith("size 64, eager: compute-bound cold (92% work), mixed warm (70%); the same call")
+    document = study_document(results)
+    assert "disagreement: size 64" in " ".join(render(document, "text").split())
+    assert json.loads(render(document, "json"))["disagreements"] == [said]
+
+
+def test_compiled_and_eager_may_differ():
+    assert disagreements([shown(64, False, 0.92), shown(64, False, 0.2, "default"), shown(64, True, 0.91)]) == []

@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchfx.profiler.experiment import Case, Sweep, sweep, workload_named
-from torchfx.profiler.experiment.drawing import draw, finding
+from torchfx.profiler.experiment.cases import sizes_from
+from torchfx.profiler.experiment.document import sweep_document
 from torchfx.profiler.experiment.picture import paint
 from torchfx.profiler.experiment.regime import share_over_floor
-from torchfx.profiler.experiment.sizes import sizes_from
-from torchfx.profiler.experiment.sweep import Point, crossover
+from torchfx.profiler.experiment.sweep import Point, crossover, finding
+from torchfx.profiler.present.formats import render
 
 
 def points(shares, **disturbed):
@@ -58,7 +59,10 @@ def test_a_real_sweep_is_drawn_both_ways(tmp_path):
     found = sweep(workload, Case(1, "fp32"), [2, 4], max_time_s=0.2, progress=seen.append)
     assert seen == [point.size for point in found.points] == [2, 4]
     assert found.points[1].flops_per_s == pytest.approx(144 / found.points[1].min_s)
-    assert len(draw(found).splitlines()) == 5
+    text = render(sweep_document(found), "text")
+    assert "size 2" in text
+    assert "GFLOP/s" in text
+    assert finding(found).split(";")[0] in " ".join(text.split())
     paint(found, tmp_path / "sweep.png")
     assert (tmp_path / "sweep.png").read_bytes().startswith(b"\x89PNG")
 

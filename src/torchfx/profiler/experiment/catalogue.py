@@ -18,5 +18,5 @@ def workload_named(name: str) -> Workload:
     'matmul_add'
     """
     if name not in WORKLOADS:
-        raise ArgumentError(f"experiment must be one of {', '.join(WORKLOADS)}, got {name!r}")
+        raise ArgumentError(f"experiment must be one of {', '.join([*WORKLOADS, 'peaks'])}, got {name!r}")
     return WORKLOADS[name]

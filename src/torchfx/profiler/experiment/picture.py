@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from textwrap import fill
 
-from torchfx.profiler.experiment.drawing import finding
-from torchfx.profiler.experiment.sweep import Sweep
+from torchfx.profiler.experiment.sweep import Sweep, finding
 from torchfx.profiler.experiment.workload import CannotRunError
 
 __all__ = ["paint"]

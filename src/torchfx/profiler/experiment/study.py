@@ -14,9 +14,9 @@ from torchfx.profiler.experiment.checks import require_runnable
 from torchfx.profiler.experiment.reading import Reading, read
 from torchfx.profiler.experiment.recording import record, save
 from torchfx.profiler.experiment.regime import UNDECIDED, busy, regime, share_of_device, share_over_floor
-from torchfx.profiler.experiment.report import describe, why
 from torchfx.profiler.experiment.workload import Workload, prepare, smallest
 from torchfx.profiler.timing import Measurement, measure
+from torchfx.profiler.wording import percent
 
 __all__ = ["CaseResult", "run_case"]
 
@@ -60,12 +60,8 @@ class CaseResult:
         return {**data, "regime": self.regime, "trace": str(self.trace), "table": str(self.table)}
 
     def __str__(self) -> str:
-        """Return the report."""
-        title = f"{self.experiment} {self.case}"
-        reason = why(self.reading, self.work_share, self.fastest_s, self.floor_s)
-        reason += ", or waiting: other processes took the processors" if self.disturbed else ""
-        lines = [f"  verdict   {self.regime}: {reason}", *describe(self.reading, self.case, self.fastest_s)]
-        return "\n".join([title, *lines, f"  files     {self.trace}, {self.table.name}"])
+        """Return case, verdict and files in one line; `document.study_document` tells the rest."""
+        return f"{self.experiment} {self.case}: {self.regime}, {percent(self.work_share)} work ({self.trace})"
 
     __repr__ = __str__
 

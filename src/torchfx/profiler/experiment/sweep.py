@@ -17,7 +17,7 @@ from torchfx.profiler.experiment.regime import OVERHEAD, UNDECIDED, busy, regime
 from torchfx.profiler.experiment.workload import Workload, prepare, smallest
 from torchfx.profiler.timing import measure
 
-__all__ = ["Point", "Sweep", "crossover", "sweep"]
+__all__ = ["Point", "Sweep", "crossover", "finding", "sweep"]
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,20 @@ def crossover(points: Sequence[Point]) -> float | None:
             low, high = _odds(a.work_share), _odds(b.work_share)
             return round(math.exp(math.log(a.size) + math.log(b.size / a.size) * -low / (high - low)), 6)
     return None
+
+
+def finding(found: Sweep) -> str:
+    """Return where overhead-bound turns into compute-bound, in one line; with a caution on a busy machine."""
+    caution = "; roughly, since other processes took the processors" if any(p.disturbed for p in found.points) else ""
+    return _where(found) + caution
+
+
+def _where(found: Sweep) -> str:
+    if found.crossover_size is not None:
+        return f"overhead-bound below size {found.crossover_size:.0f}; above it, more than half the time is work"
+    if found.points[-1].regime == "overhead-bound":
+        return f"overhead-bound up to size {found.points[-1].size}: more than half of every time is overhead"
+    return "more than half the time is work at every size: none is overhead-bound"
 
 
 def _point(workload: Workload, case: Case, floor_s: float, max_time_s: float) -> Point:
