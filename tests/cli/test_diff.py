@@ -138,7 +138,7 @@ def test_traces_of_several_programs_are_no_job(tmp_path):
     assert ran.returncode == 3
     assert ran.stderr == (
         "error: before holds 2 traces, and neither they nor their names say that they are ranks of one program: "
-        "name the one to read (one.json, two.json)\n"
+        f"name those to read, such as before{os.sep}one.json\n"
     )
 
 

@@ -218,7 +218,7 @@ def test_budgets_come_from_pyproject_and_named_ones_go_first(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("[tool", "is not TOML"), ("[tool.torchfx]\nbudgets = 3", "must be a table"), (None, "cannot read")],
+    [("[tool", "is not TOML"), ("[tool.torchfx]\nbudgets = 3", "must be a table"), (None, "does not exist")],
 )
 def test_unusable_pyprojects_are_explained(tmp_path, text, message):
     path = tmp_path / "pyproject.toml"
@@ -308,10 +308,10 @@ def torchfx_gate(*arguments):
         (["clean", "--format", "yaml"], 2, "--format must be one of text, json"),
         (["clean", "--name", "train"], 2, "has no [tool.torchfx.budgets.train]"),
         (["clean", "--force"], 2, "--force only serves --update"),
-        (["nowhere"], 3, "cannot read nowhere"),
+        (["nowhere"], 3, "nowhere does not exist"),
         (["."], 3, "holds no counts.json"),
         (["clean", "--baseline", "none.json"], 3, "there is no baseline none.json"),
-        (["clean", "--pyproject", "none.toml"], 3, "cannot read none.toml"),
+        (["clean", "--pyproject", "none.toml"], 3, "none.toml does not exist"),
     ],
 )
 def test_exit_status_says_what_happened(folder, arguments, status, says):

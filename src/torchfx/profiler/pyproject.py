@@ -34,6 +34,8 @@ def read_tool_table(path: Path, name: str) -> Mapping[str, Any]:
     """
     try:
         content = msgspec.toml.decode(path.read_bytes())
+    except FileNotFoundError as error:
+        raise SettingsFileError(f"{path} does not exist") from error
     except OSError as error:
         raise SettingsFileError(f"cannot read {path}: {error.strerror or error}") from error
     except msgspec.DecodeError as error:

@@ -180,7 +180,7 @@ def test_a_script_sees_what_it_would_see_under_python(profile_program, run_plain
     ("words", "complaint"),
     [
         (["--active", "0", "crash.py"], "active must be a whole number of steps >= 1, got 0"),
-        (["missing.py"], "cannot run missing.py: no such file"),
+        (["missing.py"], "missing.py does not exist"),
         (["--step-on", "1:2", "crash.py"], "step-on must be auto, optimizer, dataloader, forward, none or a function"),
     ],
 )

@@ -47,6 +47,8 @@ def read_counts_file(path: str | Path, form: type[T]) -> T:
             )
     try:
         content = msgspec.json.decode(source.read_bytes())
+    except FileNotFoundError as error:
+        raise CountsFileError(f"{source} does not exist") from error
     except OSError as error:
         raise CountsFileError(f"cannot read {source}: {error.strerror or error}") from error
     except msgspec.DecodeError as error:

@@ -89,10 +89,9 @@ def single_trace(folder: Path) -> Path | None:
         return found.traces[0]
     if found.is_job:
         return None
-    names = ", ".join(path.name for path in found.traces[:3]) + (", ..." if len(found.traces) > 3 else "")
     raise TraceError(
         f"{folder} holds {len(found.traces)} traces, and neither they nor their names say that they are ranks of one "
-        f"program: name the one to read ({names})"
+        f"program: name those to read, such as {found.traces[0]}"
     )
 
 

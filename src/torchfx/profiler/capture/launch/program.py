@@ -52,8 +52,8 @@ class Program:
             ArgumentError: there is none.
         """
         if not self.is_module and not Path(self.target).is_file():
-            what = "it is a folder" if Path(self.target).is_dir() else "no such file"
-            raise ArgumentError(f"cannot run {self.target}: {what}; modules are run with -m NAME")
+            what = "is a folder" if Path(self.target).is_dir() else "does not exist"
+            raise ArgumentError(f"{self.target} {what}; modules are run with -m NAME")
 
     def run(self, rewrite: Rewrite | None = None) -> None:
         """Run it to its end; whatever it raises comes through.
