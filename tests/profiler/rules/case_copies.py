@@ -276,3 +276,23 @@ def zeros_of_another_size():
 @silent("create-on-cpu-then-copy")
 def data_from_elsewhere():
     return made_on_host([100, 100], maker="aten::index_select", filler="aten::index_select")
+
+
+def adding_on_the_cpu(us):
+    """A product that copies its bias first, for so many microseconds of its 800."""
+    story = Story(gpu=None)
+    for i in range(4):
+        story.step(i, 1000 * i, 990)
+        story.op("aten::addmm", 1000 * i + 10, 800)
+        story.op("aten::copy_", 1000 * i + 15, us)
+    return story
+
+
+@fires("hidden-dtod-before-gemm")
+def a_bias_on_the_cpu():
+    return adding_on_the_cpu(60)
+
+
+@silent("hidden-dtod-before-gemm")
+def a_small_bias_on_the_cpu():
+    return adding_on_the_cpu(5)

@@ -111,6 +111,25 @@ def test_kernels(training):
     assert (relu["grid"], relu["block"]) == ("2, 1, 1", "32, 1, 1")
 
 
+def test_kernels_tell_registers_shared_memory_and_adapted_launches():
+    story = Story()
+    for at, registers in ((0, 32), (100, 40), (200, 40)):
+        story.call("cudaOccupancyMaxActiveBlocksPerMultiprocessor", at + 1, 1)
+        more = {"registers per thread": registers, "shared memory": 16384}
+        story.kernel("ampere_sgemm_128x64_nn", at + 20, 50, launch_at=at + 5, **more)
+        story.kernel("fill", at + 80, 5, launch_at=at + 10)
+    gemm, fill = story.trace().kernels().rows()
+    assert (gemm["registers"], gemm["shared_memory"], gemm["adapted"]) == (40, 16384, 3)
+    assert (fill["registers"], fill["shared_memory"], fill["adapted"]) == (-1, -1, 0)
+
+
+def test_kernels_are_described_by_what_their_operator_computes():
+    story = Story()
+    story.op("aten::mm", 0, 10)
+    story.kernel("fast_silu_gate_v2", 20, 50, launch_at=5)
+    assert only(story.trace().kernels())["description"] == "matrix multiplication"
+
+
 def test_steps(training):
     first, second = training.steps().rows()
     assert first == {

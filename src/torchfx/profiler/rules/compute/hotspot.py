@@ -12,6 +12,7 @@ from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.meaning.kernels import KernelName
 from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.operators import LEARNING
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
@@ -55,7 +56,7 @@ def hotspot(trace: Trace, *, share: float = 0.3, of_window: float = 0.1) -> Iter
         window=trace.window,
         evidence=shown(trace, rows),
         cause=f"{name.description[:1].upper()}{name.description[1:]}{top}.",
-        fix=_advice(name),
+        fix=_advice(name, learns=trace.events.any_of(LEARNING)),
         linked=True,  # its own name says so
     )
 
@@ -99,10 +100,11 @@ def kernel_budget(trace: Trace, *, kernels_per_step: float = 0) -> Iterator[Find
     )
 
 
-def _advice(name: KernelName) -> str:
+def _advice(name: KernelName, *, learns: bool) -> str:
     if name.operation in ("matmul", "convolution") and name.tensor_core and name.dtype in SIXTEEN_BITS:
         more = "sizes (multiples of 64)" if name.operation == "matmul" else "channels (multiples of 64), channels_last"
-        return f"It is on tensor cores in 16 bits already; check its {more}, and whether it is all needed."
+        smaller = "" if learns else " For inference, quantised weights (torchao) or a pruned model need less of it."
+        return f"It is on tensor cores in 16 bits already; check its {more}, and whether it is all needed." + smaller
     return {
         "matmul": "Check its type (16 bits on tensor cores?), its sizes (multiples of 64?), whether it is all needed.",
         "convolution": "Check its type (16 bits on tensor cores?), channels_last, and the number of channels.",

@@ -15,8 +15,9 @@ from torchfx.profiler.trace.derived.device_time import device_time
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.arithmetic import BIASED_PRODUCT
 from torchfx.profiler.trace.meaning.kernels import decode
-from torchfx.profiler.trace.meaning.tensors import CLONE, OUT_OF_PLACE
+from torchfx.profiler.trace.meaning.tensors import CLONE, COPY_TENSOR, OUT_OF_PLACE
 from torchfx.profiler.trace.model.device import streams_of
+from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration, percent, size_text
 
@@ -26,20 +27,22 @@ __all__ = ["hidden_dtod_before_gemm", "out_of_place_clone"]
 @rule(
     "C7",
     "hidden-dtod-before-gemm",
-    source="a bias seeded by a copy, as compiled matmul-add does it: 32 MB, 33 us on an A100",
-    needs={"gpu"},
+    source="a bias seeded by a copy, as compiled matmul-add does it: 32 MB, 33 us on an A100; on CPUs 1% of the window",
 )
-def hidden_dtod_before_gemm(trace: Trace, *, share: float = 0.005) -> Iterator[Finding]:
+def hidden_dtod_before_gemm(trace: Trace, *, share: float = 0.005, cpu_share: float = 0.01) -> Iterator[Finding]:
     """A copy of the bias hides in front of a matrix multiplication.
 
     Sees: a copy within the device's memory launched by `aten::addmm` (or its batched relatives), followed on the same
-    stream by the matrix multiplication of the same operator.
+    stream by the matrix multiplication of the same operator; without a GPU, `aten::copy_` within `aten::addmm`.
 
     Costs: writing and reading the whole output once more. It is expected: `addmm` computes A·B + C into a buffer that
     must hold C already. The two operators are one call of the dispatcher, not one kernel.
 
     Fix: none needed; `F.linear` with a one-dimensional bias adds it within the multiplication's epilogue.
     """
+    if not trace.has_gpu:
+        yield from _seeded_on_cpu(trace, cpu_share)
+        return
     copies = trace.derived(transfers)
     events, work = trace.events, trace.links.work
     chosen = copies.way("DtoD") & (copies.operator >= 0)
@@ -69,6 +72,31 @@ def hidden_dtod_before_gemm(trace: Trace, *, share: float = 0.005) -> Iterator[F
         "two pieces of device work in one operator.",
         fix="Expected. With a one-dimensional bias, F.linear (or addmm with beta=1 and a vector) adds it in the "
         "multiplication's epilogue instead.",
+        linked=True,
+    )
+
+
+def _seeded_on_cpu(trace: Trace, share: float) -> Iterator[Finding]:
+    events = trace.events
+    rows = events.of(COPY_TENSOR)
+    above = trace.calls.parent[rows]
+    rows = rows[(above >= 0) & events.are(BIASED_PRODUCT, np.maximum(above, 0))]
+    rows = rows[trace.in_steps(rows)]
+    spent = Intervals.union(events.ts[rows], events.end[rows]).clip(trace.window.start, trace.window.end)
+    part = trace.window.share(spent)
+    if not len(rows) or part < share:
+        return
+    yield Finding(
+        title=f"{len(rows)} matrix multiplications copy what they add first: {percent(part)} of the time",
+        severity="info",
+        confidence="high",
+        time_us=spent.total / 1000,
+        window=trace.window,
+        evidence=evidence(trace, rows),
+        cause="addmm computes A·B + C into a buffer that holds C already: one call of the dispatcher, a copy and a "
+        "product. F.linear with a bias is such an addmm.",
+        fix="Expected. Where it matters, Linear(bias=False) before a normalisation, whose own bias does the same, or "
+        "torch.compile, which may add the bias with what follows.",
         linked=True,
     )
 

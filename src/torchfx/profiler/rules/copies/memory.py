@@ -181,7 +181,10 @@ def _allocator(trace: Trace, row: int) -> str:
 def _smaller(trace: Trace) -> str:
     if trace.events.any_of(AUTOGRAD_NODE):
         return "A smaller batch with gradient accumulation, activation checkpointing, 16-bit types (autocast)."
-    return "A smaller batch, torch.inference_mode(), 16-bit weights, del of what isn't needed any more."
+    return (
+        "A smaller batch, torch.inference_mode(), 16-bit or quantised weights (torchao), a pruned model, del of what "
+        "isn't needed any more."
+    )
 
 
 def _by_transforms(trace: Trace) -> bool:

@@ -10,10 +10,12 @@ from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.launching import kernel_launches
+from torchfx.profiler.trace.derived.occupancy_queries import adapted_kernels
+from torchfx.profiler.trace.meaning.kernels import decode
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.meaning.runtime import COPY_CALL, MEMORY_CALL, QUERY, SYNCHRONIZE
 from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent
+from torchfx.profiler.wording import enumeration, percent
 
 __all__ = ["runtime_query_noise"]
 
@@ -63,7 +65,19 @@ def runtime_query_noise(
         time_us=min(asked / 1000, trace.window.us),
         window=trace.window,
         evidence=evidence(trace, rows),
-        cause="Libraries ask before they launch; the thread that watches collectives polls events.",
+        cause="Libraries ask before they launch; the thread that watches collectives polls events." + _adapted(trace),
         fix="Nothing, unless the main thread polls in a loop of your own.",
         linked=True,
     )
+
+
+def _adapted(trace: Trace) -> str:
+    """The kernels that occupancy queries precede, by their short names, the most time first."""
+    rows = trace.derived(adapted_kernels)
+    if not len(rows):
+        return ""
+    ids, which = np.unique(trace.events.name[rows], return_inverse=True)
+    spent = np.bincount(which.reshape(-1), weights=trace.events.dur[rows])
+    short = [decode(trace.events.texts[i]).short for i in ids[np.argsort(-spent, kind="stable")[:3]].tolist()]
+    more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
+    return f" Occupancy is asked for before {enumeration(short)}{more}: kernels that adapt their launch."

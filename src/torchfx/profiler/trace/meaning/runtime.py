@@ -26,6 +26,7 @@ __all__ = [
     "MEMORY_CALL",
     "MODULE_LOADING",
     "NO_WORK",
+    "OCCUPANCY_QUERY",
     "PINNING",
     "QUERY",
     "STREAM_SYNCHRONIZE",
@@ -95,6 +96,9 @@ FILL_CALL: Final = Meaning(r"(?i:.*memset)", _R)
 
 MODULE_LOADING: Final = Meaning(r"cu(Module|Library)Load|hipModuleLoad|cudaLibraryLoad", _R)
 """Code is loaded onto the device: the first call of a kernel, where loading is lazy."""
+
+OCCUPANCY_QUERY: Final = Meaning(r"(cuda|hip|cu)(Module)?Occupancy", _R)
+"""How many blocks of a kernel fit on a multiprocessor: asked by kernels that adapt their launch."""
 
 QUERY: Final = Meaning(
     r"(?i:(cuda|hip|cu)(FuncSetAttribute|FuncGetAttributes?|Occupancy\w*|GetDeviceProperties\w*|DeviceGetAttribute"

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.kernels import decode, distinct
+from torchfx.profiler.trace.derived.kernels import kernel_names
+from torchfx.profiler.trace.derived.occupancy_queries import adapted_kernels
+from torchfx.profiler.trace.file.columns import ABSENT, Int32
+from torchfx.profiler.trace.meaning.kernels import distinct
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.tables.grouping import Groups, us
 from torchfx.profiler.trace.tables.table import Table
@@ -47,19 +49,22 @@ def kernels(trace: Trace) -> Table:
     Returns:
         `name`, shortened but still one per kernel; `description` in words; `calls`; `total_us`; `share` of the time in
         which the devices were busy (kernels that ran at the same time share it, so the shares may add up to more than
-        1); `median_us`, `min_us`, `max_us`; the most frequent `grid` and `block`; `full_name` as in the file.
+        1); `median_us`, `min_us`, `max_us`; the most frequent `grid` and `block`; `registers` per thread and
+        `shared_memory` per block in bytes of most calls, -1 where not recorded; `adapted`: calls whose launch the
+        program adapted to an occupancy query right before it; `full_name` as in the file.
     """
     events = trace.events
     rows = events.rows(Kind.KERNEL)
     groups = Groups(events.name[rows])
     names = [trace.name(row) for row in rows[groups.first].tolist()]
+    adapted = np.isin(rows, trace.derived(adapted_kernels))
     short = trace.derived(short_names)
     spent, busy = events.dur[rows], trace.gpu.busy.total
     members = [rows[group] for group in groups.members()]
     return Table(
         {
             "name": [short[name] for name in names],
-            "description": [decode(name).description for name in names],
+            "description": [_described(trace, group) for group in members],
             "calls": groups.count,
             "total_us": us(groups.sum(spent)),
             "share": groups.sum(spent) / max(busy, 1),
@@ -68,6 +73,9 @@ def kernels(trace: Trace) -> Table:
             "max_us": us(groups.most(spent)),
             "grid": [_usual(trace, "grid", group) for group in members],
             "block": [_usual(trace, "block", group) for group in members],
+            "registers": [_most(trace, "registers per thread", group) for group in members],
+            "shared_memory": [_most(trace, "shared memory", group) for group in members],
+            "adapted": groups.sum(adapted),
             "full_name": names,
         }
     ).sorted("total_us")
@@ -81,3 +89,15 @@ def _usual(trace: Trace, key: str, rows: Int32) -> str:
         return ""
     value, _ = Counter(np.asarray(found).tolist()).most_common(1)[0]
     return trace.events.texts[value].strip("[] ").replace(",", ", ").replace("  ", " ")
+
+
+def _most(trace: Trace, key: str, rows: Int32) -> int:
+    """The most frequent value of a whole number, or -1."""
+    found = trace.events.integers(key, rows)
+    values, count = np.unique(found[found != ABSENT], return_counts=True)
+    return int(values[count.argmax()]) if len(values) else -1
+
+
+def _described(trace: Trace, rows: Int32) -> str:
+    """What most of these kernels compute, by the operators that launched them."""
+    return Counter(name.description for name in trace.derived(kernel_names).of(rows)).most_common(1)[0][0]
