@@ -350,3 +350,10 @@ def test_no_name_in_a_trace_steers_what_shows_it(tmp_path, capsys, form):
         shown = capsys.readouterr().out
         assert not STEERING.search(shown)
         assert "evil" in shown or form in ("sarif", "junit", "github")
+
+
+def test_no_name_in_an_error_steers_the_terminal(tmp_path):
+    ran = explain("evil\x1b[2J\x9b31m\u202e.json", folder=tmp_path)
+    assert ran.returncode == 3
+    assert not STEERING.search(ran.stderr)
+    assert "evil" in ran.stderr

@@ -6,6 +6,8 @@ from typing import Any
 
 from rich.console import Console
 
+from torchfx.profiler.wording import safe
+
 __all__ = ["err", "fail", "out"]
 
 
@@ -28,5 +30,5 @@ err = AnyText(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 def fail(error: Exception | str, status: int) -> int:
     """Print an error in one line and return the exit status."""
     err.print("[red]error:[/red] ", end="")
-    err.print(" ".join(str(error).split()), markup=False)
+    err.print(safe(" ".join(str(error).split())), markup=False)
     return status

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from torchfx.profiler.present.document import Caveat, Check, Checks, Document, Findings, Rules, Verdict
 from torchfx.profiler.present.options import Options
-from torchfx.profiler.present.phrases import cause, failed_rules
+from torchfx.profiler.present.phrases import failed_rules, finding_lines
 from torchfx.profiler.rules.finding import SEVERITIES
 from torchfx.profiler.wording import safe
 
@@ -28,7 +28,7 @@ def _lines(document: Document, serious: Sequence[str]) -> Iterator[str]:
         elif isinstance(block, Findings):
             for item in block.items:
                 if item.severity in serious:
-                    yield _command("error", cause(item), title=f"{document.title} {item.rule}")
+                    yield _command("error", finding_lines(item), title=f"{document.title} {item.rule}")
         elif isinstance(block, Rules):
             yield from (_command("warning", [sentence]) for sentence in failed_rules(block))
         elif isinstance(block, Caveat):

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 from torchfx.profiler.present.document import Check, Checks, Document, FindingItem, Findings, Rules, Verdict
 from torchfx.profiler.present.options import Options
-from torchfx.profiler.present.phrases import cause, failed_rules, place
+from torchfx.profiler.present.phrases import failed_rules, finding_lines, place
 from torchfx.profiler.rules.catalogue import all_rules
 from torchfx.profiler.rules.finding import SEVERITIES
 from torchfx.profiler.wording import safe
@@ -74,7 +74,7 @@ def _rules(
         if bad:
             titles = safe("; ".join(item.title for item in bad))
             failure = ElementTree.SubElement(case, "failure", {"message": titles, "type": "finding"})
-            failure.text = "\n\n".join("\n".join(map(safe, cause(item))) for item in bad)
+            failure.text = "\n\n".join("\n".join(map(safe, finding_lines(item))) for item in bad)
     failed = [rule for rule in block.outcomes if rule.outcome == "failed"]
     for rule, sentence in zip(failed, failed_rules(block), strict=True):
         case = _case(suite, document, f"{rule.code} {rule.slug}".strip())

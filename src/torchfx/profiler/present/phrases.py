@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchfx.profiler.present.document import Check, FindingItem, Findings, Rules
 from torchfx.profiler.wording import counted
 
-__all__ = ["cause", "failed_rules", "hidden_findings", "muted_rules", "place", "told"]
+__all__ = ["failed_rules", "finding_lines", "hidden_findings", "muted_rules", "place", "told"]
 
 _FEW = 6
 """Rules that are listed by code."""
@@ -45,7 +45,7 @@ def hidden_findings(findings: Findings, verbose: bool) -> str:
     return f"{counted(hidden, 'informational finding is', 'informational findings are')} left out." if hidden else ""
 
 
-def cause(item: FindingItem) -> list[str]:
+def finding_lines(item: FindingItem) -> list[str]:
     """Return a finding in lines, for formats that have room for a text only."""
     lines = [f"{item.title} ({item.severity})"]
     lines += [item.stake] if item.stake else []
