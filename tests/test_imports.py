@@ -150,21 +150,24 @@ print((time.perf_counter() - loaded) / (loaded - start))
 # The profiler's parts likewise: each may import those named with it, and how amounts are worded.
 PROFILER = {
     "wording": set(),
-    "pyproject": set(),
     "spelling": set(),
+    "pyproject": set(),
     "trace": set(),
+    "allocator": {"trace"},
     "device_peaks": {"pyproject", "spelling", "trace"},
+    "rules": {"ranks", "trace"},
+    "analysis": {"rules", "trace"},
+    "ranks": {"analysis", "rules", "trace"},
+    "difference": {"ranks", "rules", "trace"},
+    "present": {"allocator", "analysis", "difference", "ranks", "rules", "trace"},
     "timing": {"present", "trace"},
     "counters": {"spelling", "trace"},
     "capture": {"counters", "trace"},
     "gate": {"counters", "present", "pyproject", "spelling"},
-    "rules": {"ranks", "trace"},
-    "ranks": {"rules", "trace"},
     "loading": {"ranks", "rules", "trace"},
-    "report": {"ranks", "rules", "trace"},
-    "difference": {"ranks", "rules", "trace"},
+    "diffing": {"difference", "loading", "present", "ranks", "rules", "trace"},
     "experiment": {"device_peaks", "present", "timing", "trace"},
-    "reading_back": {"capture", "loading", "pyproject", "ranks", "report", "rules", "run_tables"},
+    "reading_back": {"analysis", "capture", "loading", "present", "pyproject", "ranks", "rules", "run_tables"},
     "run_tables": {"capture", "loading", "trace"},
     "profiling": {"capture", "reading_back", "rules"},
     "pytest_plugin": {"counters", "gate", "pyproject", "timing"},
@@ -186,8 +189,8 @@ def test_the_profilers_parts_import_one_way():
 
 
 SLOW = ("rich", "pandas", "scipy", "torch", "asyncio", "numpy.random", "numpy.testing")
-UNUSED = ("ranks.job", "ranks.reading", "report.html", "report.junit", "trace.critical", "trace.queries.sql")
-UNREAD = ("loading", "ranks.summary", "report.report", "trace.queries.kernels", "trace.scanning")  # without a trace
+UNUSED = ("ranks.reading", "ranks.report", "present.html", "present.junit", "present.sarif", "present.trace_table")
+UNREAD = ("loading", "analysis", "present.explanation", "trace.file.scanning")  # without a trace
 
 
 @pytest.mark.parametrize(("command", "argument"), [("explain", "trace.json"), ("rule", "B9")])
