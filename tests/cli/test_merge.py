@@ -26,6 +26,12 @@ def test_the_document_says_what_was_done_to_clocks(tmp_path):
     assert (tmp_path / "merged.json.gz").is_file()
 
 
+def test_clocks_that_cannot_be_compared_are_said(tmp_path):
+    write_job(tmp_path / "job", 3, collectives=0)
+    text = " ".join(torchfx("merge", "job", "-o", "merged.json", folder=tmp_path).stdout.split())
+    assert "Clocks are as they are in the files. Nothing tells how those of ranks 1-2 relate" in text
+
+
 def test_other_formats(tmp_path):
     write_job(tmp_path / "job", 2)
     found = json.loads(torchfx("merge", "job", "-o", "m.json", "--format", "json", folder=tmp_path).stdout)

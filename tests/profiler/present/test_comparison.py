@@ -5,6 +5,8 @@ import pytest
 from profiler.difference.pairs import loop, shown, traces
 from profiler.traces import Story
 from torchfx.profiler import diff
+from torchfx.profiler.present.comparison import comparison
+from torchfx.profiler.present.formats import FORMATS, render
 
 LONG = "void at::native::vectorized_elementwise_kernel<4, " + "at::native::Functor<float>, " * 12 + "int>(int, float)"
 OTHER = LONG.replace("<4, ", "<8, ")
@@ -42,3 +44,24 @@ def test_names_are_whole_for_programs():
 
 def test_nothing_to_compare_can_be_shown():
     assert shown(diff(*traces(Story(), Story())), width=60)
+
+
+HOSTILE = "aten::mm\x1b[2J\x07\x00\x9b\u202e\n|<script>"
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("verbose", [False, True])
+def test_names_cannot_steer_what_shows_them(form, verbose):
+    a, b = loop([1000] * 5, extra=[(HOSTILE, 0.1, "note")]), loop([1500] * 5, extra=[(HOSTILE + "2", 0.2, "op")])
+    drawn = shown(diff(*traces(a, b)), form, verbose=verbose)
+    assert not {"\x1b", "\x07", "\x00", "\x9b", "\u202e"} & set(drawn)
+    assert "<script>" not in drawn or form not in ("html", "junit")
+
+
+def test_a_limit_is_a_check():
+    slower = diff(*traces(loop([1000] * 5), loop([1500] * 5)))
+    assert "<failure" in render(comparison(slower, 0.1), "junit")
+    assert "<failure" not in render(comparison(slower, 0.6), "junit")
+    assert "At most 10% slower: B is 1.50x slower" in render(comparison(slower, 0.1), "text")
+    unknown = diff(*traces(loop([1000] * 2), loop([1500] * 2)))
+    assert "<error" in render(comparison(unknown, 0.1), "junit")

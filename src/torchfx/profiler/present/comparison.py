@@ -167,9 +167,9 @@ def _origin_sentences(found: Difference) -> tuple[str, ...]:
     unit = "An average step" if found.a.rounds.are_steps else "The recording"
     first = f"{unit} goes from {duration(a)} to {duration(b)} on the host ({_signed(b - a)})"
     both = bool(less and more)
-    sentences = [
-        f"{first}: {duration(-less)} less in some places, {duration(more)} more in others." if both else f"{first}."
-    ]
+    rest = abs(b - a - less - more) > 0.05 * max(-less, more)
+    sides = f": {duration(-less)} less in some places, {duration(more)} more in others" if both else ""
+    sentences = [f"{first}{sides}{', the rest where too little changes to be listed' if sides and rest else ''}."]
     path = found.main_path
     if path and path.share is not None:
         what = "is added" if path.change_us > 0 else "is saved"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchfx.profiler.present.document import Cell, Column, Document, File, Table, Text, rows_of
 from torchfx.profiler.ranks.timeline import Clock, Merged
-from torchfx.profiler.wording import counted, duration
+from torchfx.profiler.wording import counted, duration, ranges
 
 __all__ = ["merged_timeline"]
 
@@ -39,7 +39,9 @@ def _clock(clock: Clock) -> str:
 def _sentence(clocks: list[Clock]) -> str:
     moved = [clock for clock in clocks if clock.moved_us]
     alone = [clock for clock in clocks[1:] if clock.reference is None]
-    text = "Clocks are as they are in the files: shared collectives end together on them."
+    text = "Clocks are as they are in the files."
+    if len(alone) < len(clocks) - 1:
+        text = "Clocks are as they are in the files: shared collectives end together on them."
     if moved:
         spread = max(clock.spread_us for clock in moved)
         text = (
@@ -47,6 +49,6 @@ def _sentence(clocks: list[Clock]) -> str:
             f"within {duration(spread)}."
         )
     if alone:
-        names = ", ".join(str(clock.rank) for clock in alone)
-        text += f" Nothing tells how the clocks of ranks {names} relate to the first one: they share no collectives."
+        names = ranges([clock.rank for clock in alone])
+        text += f" Nothing tells how those of ranks {names} relate to the first rank's: they share no collectives."
     return text
