@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import msgspec
-import numpy as np
 
-from torchfx.profiler.trace.derived.memory import Memory, allocating_operators, memory_of
+from torchfx.profiler.trace.derived.memory import Memory, allocating_operator, memory_of
 from torchfx.profiler.trace.derived.ownership import own_line
-from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["MemoryPeak", "memory_peaks"]
@@ -21,7 +19,7 @@ class MemoryPeak(msgspec.Struct, frozen=True):
         allocated_bytes: at the peak; where `counted`, above the least that the recording shows.
         reserved_bytes: that the allocator had taken then; 0 where not recorded.
         at_us: when, in the file's own time.
-        operator, line: of the allocation that led to it; "" where they aren't known.
+        operator, line: the outermost operator around the allocation that led to it; "" where they aren't known.
     """
 
     device: str
@@ -39,8 +37,8 @@ def memory_peaks(trace: Trace) -> tuple[MemoryPeak, ...]:
 
 
 def _peak(trace: Trace, memory: Memory) -> MemoryPeak:
-    row, rows = memory.peak_row, trace.events.rows(Kind.MEMORY)
-    operator = int(trace.derived(allocating_operators)[np.flatnonzero(rows == row)[0]])
+    row = memory.peak_row
+    operator = allocating_operator(trace, row)
     return MemoryPeak(
         memory.name,
         memory.peak_allocated,

@@ -10,9 +10,8 @@ import numpy as np
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.memory import CPU, Memory, memory_of
+from torchfx.profiler.trace.derived.memory import CPU, Memory, allocating_operator, memory_of
 from torchfx.profiler.trace.meaning.annotations import OPTIMIZER
-from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent, size_text
@@ -37,6 +36,9 @@ def peak_memory(trace: Trace, *, allocated: float = 0.9, reserved: float = 0.97)
 
     Fix: a smaller batch with gradient accumulation, activation checkpointing, 16-bit types, `no_grad` where nothing is
     learnt, `del` of what isn't needed any more.
+
+    Known problems: needs `profile_memory=True`; memory of other processes on the device, and of libraries beside
+    PyTorch's allocator, isn't in a trace.
     """
     for memory in trace.derived(memory_of):
         total = _device_bytes(trace, memory)
@@ -76,6 +78,9 @@ def memory_creep(trace: Trace, *, rises: float = 3, smallest: float = 1e6) -> It
 
     Fix: something keeps tensors of past steps: a list of losses (append `loss.item()` or `loss.detach()`), a graph kept
     with `retain_graph=True`, hooks, a cache without bounds.
+
+    Known problems: a cache that fills up, such as of keys and values, grows the same way. With record_shapes=True the
+    profiler itself keeps what torch.func wraps.
     """
     steps = trace.steps_found
     if len(steps) < rises + 2 or steps[0].inferred:
@@ -133,6 +138,8 @@ def fragmentation(trace: Trace, *, share: float = 0.3, of_device: float = 0.5) -
     need before the trace, which is harmless.
 
     Fix: `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`, shapes that repeat (pad to a few sizes).
+
+    Known problems: memory kept from a larger need before the trace looks like fragmentation.
     """
     for memory in trace.derived(memory_of):
         total, taken = _device_bytes(trace, memory), memory.reserved_at_peak
@@ -168,14 +175,9 @@ def _peak(trace: Trace, memory: Memory) -> tuple[Evidence, ...]:
 
 
 def _allocator(trace: Trace, row: int) -> str:
-    """The outermost operator during which memory was allocated."""
-    events = trace.events
-    rows = events.rows(Kind.OPERATOR)
-    rows = rows[(events.lane[rows] == events.lane[row]) & (trace.calls.parent[rows] < 0)] if len(rows) else rows
-    if not len(rows):
-        rows = events.rows(Kind.OPERATOR)
-    i = int(np.searchsorted(events.ts[rows], events.ts[row], "right")) - 1
-    return trace.name(int(rows[i])) if i >= 0 and events.end[rows[i]] >= events.ts[row] else ""
+    """The outermost operator during which memory was allocated; "" where none was recorded."""
+    operator = allocating_operator(trace, row)
+    return trace.name(operator) if operator >= 0 else ""
 
 
 def _smaller(trace: Trace) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torchfx.profiler.trace.model.steps import Step
     from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["CPU", "Memory", "allocating_operators", "memory_of", "operator_bytes"]
+__all__ = ["CPU", "Memory", "allocating_operator", "allocating_operators", "memory_of", "operator_bytes"]
 
 CPU = 0
 """The device type of the host's memory; the others number GPUs of several vendors."""
@@ -143,6 +143,13 @@ def allocating_operators(trace: Trace) -> Int32:
         found[here] = around
     innermost = np.append(trace.calls.nearest(events.kind == Kind.OPERATOR), np.int32(-1))
     return innermost[found].astype(np.int32)
+
+
+def allocating_operator(trace: Trace, row: int) -> int:
+    """The outermost operator around a `[memory]` event on its thread, or -1: the innermost is mostly aten::empty."""
+    place = int(np.searchsorted(trace.events.rows(Kind.MEMORY), row))
+    innermost = int(trace.derived(allocating_operators)[place])
+    return trace.calls.outermost(innermost, Kind.OPERATOR) if innermost >= 0 else -1
 
 
 def operator_bytes(trace: Trace) -> tuple[Int64, Int64]:
