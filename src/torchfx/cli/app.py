@@ -365,6 +365,22 @@ def cut(
 
 
 @app.command()
+def memory(
+    snapshot: Annotated[str, typer.Argument(metavar="SNAPSHOT", help="From torch.cuda.memory._dump_snapshot().")],
+    form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "text",
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="All stacks.")] = False,
+) -> None:
+    """Say who holds a GPU's memory at its peak, from a snapshot of PyTorch's allocator.
+
+    The file's own code is never run. Exit status 2: misuse; 3: it cannot be read.
+    """
+    _start_at_once()
+    from torchfx.cli import memory as command
+
+    raise typer.Exit(command.run(snapshot, form, verbose))
+
+
+@app.command()
 def merge(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="With the traces of all ranks of a program.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Compressed where it ends in .gz.")],

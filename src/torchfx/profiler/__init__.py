@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from torchfx.profiler.allocator.snapshot import load_snapshot
     from torchfx.profiler.counters import count, counted
     from torchfx.profiler.diffing import diff
     from torchfx.profiler.loading import load
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from torchfx.profiler.timing import compare, measure
     from torchfx.profiler.trace.model.cut import cut
 
-__all__ = ["compare", "count", "counted", "cut", "diff", "load", "load_job", "measure", "profile"]
+__all__ = ["compare", "count", "counted", "cut", "diff", "load", "load_job", "load_snapshot", "measure", "profile"]
 
 _HOMES = {
     "compare": "timing",
@@ -34,6 +35,7 @@ _HOMES = {
     "diff": "diffing",
     "load": "loading",
     "load_job": "ranks.loading",
+    "load_snapshot": "allocator.snapshot",
     "measure": "timing",
     "profile": "profiling",
 }
