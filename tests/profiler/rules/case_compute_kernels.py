@@ -176,6 +176,16 @@ def one_step_in_five_is_twice_as_slow():
     return lengths(580, 1084, 580, 1050, 585, 580)
 
 
+@fires("same-kernel-varies")
+def one_of_three_steps_is_twice_as_slow():
+    return lengths(580, 1084, 580)
+
+
+@silent("same-kernel-varies")
+def two_steps_tell_nothing():
+    return lengths(580, 1084)
+
+
 @silent("same-kernel-varies")
 def steady():
     return lengths(580, 590, 585, 600, 581, 580)

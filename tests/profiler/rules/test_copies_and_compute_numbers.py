@@ -308,3 +308,8 @@ def test_float64_is_blamed_for_what_it_takes_and_not_for_how_often_it_is_called(
         dims = {"Input Dims": "[[16, 44100], [16, 44100]]", "Input type": f'["{long}", "{long}"]'}
         story.op("aten::sub", 1000 + 3000 * i, 2900, **dims)
     assert ("float32" in only("cpu-hotspot", story).fix) is advised
+
+
+def test_three_steps_tell_less_surely_than_five_that_kernels_vary():
+    assert only("same-kernel-varies", kernels.one_of_three_steps_is_twice_as_slow()).confidence == "low"
+    assert only("same-kernel-varies", kernels.one_step_in_five_is_twice_as_slow()).confidence == "medium"

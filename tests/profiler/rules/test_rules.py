@@ -51,5 +51,5 @@ def test_documents_itself(rule):
     assert rule.title.endswith(".")
     assert len(rule.title) <= 100
     assert rule.source
-    for heading in ("Sees:", "Costs:", "Fix:"):
+    for heading in ("Sees:", "Costs:", "Fix:", "Known problems:"):
         assert f"\n\n{heading} " in text, f"no paragraph {heading}"

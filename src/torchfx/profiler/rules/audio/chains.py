@@ -34,6 +34,8 @@ def native_dispatch_count(trace: Trace, *, share: float = 0.01) -> Iterator[Find
 
     Fix: join the filters first and pipe the signal into the chain: `chain = a | b | c`, then `wave | chain`. Such a
     chain is lowered to one call; `chain.explain(rate)` shows it.
+
+    Known problems: filters with trainable coefficients, or whose output is used in between, must stay apart.
     """
     found = [run for run in (_chain(run) for run in runs_of(trace)) if run]
     if not found:
@@ -77,6 +79,8 @@ def many_short_files(trace: Trace, *, calls: int = 8, call_us: float = 300.0, sh
 
     Fix: stack signals of equal length, or pad them to one, into a tensor (files, channels, time) and call once:
     filters take any leading dimensions.
+
+    Known problems: signals that arrive one by one, as in a stream, can't be batched.
     """
     found = [run for run in runs_of(trace) if _files(run, calls, call_us)]
     if not found:

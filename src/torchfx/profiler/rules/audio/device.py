@@ -38,6 +38,8 @@ def launches_per_section(
 
     Fix: longer chunks or more channels per call; a CUDA graph around a chunk of fixed length; or the CPU, whose native
     path takes one call for any number of sections.
+
+    Known problems: the median kernel is judged, so one long kernel among short ones changes nothing.
     """
     rows = np.array([call.row for call in trace.derived(calls_of)], np.int32)
     if not len(rows):
@@ -85,6 +87,8 @@ def gpu_not_worth_it(trace: Trace, *, copy_mb: float = 12.0, share: float = 0.1)
 
     Fix: stay on the CPU, or keep signals on the GPU for everything that is done to them. For recursive filters the GPU
     is worth its copies above a minute, four channels or a hundred taps, or so.
+
+    Known problems: what happens to the signal on the device besides filtering isn't weighed beyond its kernels.
     """
     events = trace.events
     calls = trace.derived(calls_of)
@@ -131,6 +135,8 @@ def reference_path(trace: Trace, *, operators: int = 30, share: float = 0.01) ->
     Costs: ten to a hundred times what the native library takes.
 
     Fix: `torchfx info` says why it isn't used: no C++ compiler when torchfx was installed, or TORCHFX_NATIVE=0.
+
+    Known problems: the reference path is used on purpose where gradients or exotic devices need it.
     """
     calls = trace.derived(calls_of)
     rows = np.array([call.row for call in calls], np.int32)

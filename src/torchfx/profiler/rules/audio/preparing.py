@@ -41,6 +41,8 @@ def coefficients_recomputed(trace: Trace, *, share: float = 0.01, steps: int = 3
     Costs: a design takes 0.1 to 1 millisecond, often more than the filtering.
 
     Fix: make filters and chains once, before the loop, and call them in it.
+
+    Known problems: a loop that sweeps cutoffs designs on purpose.
     """
     events = trace.events
     if events.any_of(LEARNED_FILTER):
@@ -86,6 +88,8 @@ def audio_load(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     Costs: nothing is computed while a file is decoded: 1 to 50 milliseconds per minute of audio, more for MP3.
 
     Fix: read ahead in worker processes (a DataLoader with num_workers), or decode once and keep arrays.
+
+    Known problems: readers without a known frame or operator name, such as a library of one's own, aren't seen.
     """
     rows = _on_main(trace, DECODE_AUDIO, READ_AUDIO_FRAME)
     rows = rows[trace.in_steps(rows)]

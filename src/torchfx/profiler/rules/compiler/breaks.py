@@ -52,6 +52,9 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
 
     Fix: TORCH_LOGS=graph_breaks names the reason, fullgraph=True turns it into an error. Usual reasons: print or
     logging, .item() or an `if` on a tensor's value, a call into C code Dynamo doesn't know.
+
+    Known problems: what fusion across the break would save isn't in a trace. In traces without regions, several
+    functions compiled on their own look like pieces of one.
     """
     compiled = trace.derived(compiled_of)
     inner, outermost = compiled.outer >= 0, compiled.outer < 0
@@ -133,6 +136,8 @@ def compiled_but_eager(trace: Trace, *, lookups: int = 3, share: float = 0.5) ->
 
     Fix: PyTorch stops compiling a function once it has too many variants (torch._dynamo.config.recompile_limit);
     TORCH_LOGS=recompiles names the guards that failed each time. Remove the reason rather than raise the limit.
+
+    Known problems: the trace doesn't tell the limit of recompilations from a function that was excluded on purpose.
     """
     compiled = trace.derived(compiled_of)
     events = trace.events

@@ -36,6 +36,9 @@ def compile_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]
 
     Fix: run what is to be measured a few times before the profiler starts, backward pass included, since that is
     compiled when it first runs. Between runs of the program, Inductor's cache on disk saves most of it.
+
+    Known problems: with caches on disk a compilation is short and still counts. Stages on other threads are counted
+    while they run, whoever waits for them.
     """
     first, _ = _by_kind(trace)
     lost = at_stake(trace, _union(first))
@@ -81,6 +84,8 @@ def recompiles(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator
     Fix: TORCH_LOGS=recompiles names the guard that failed: a size, a dtype, a Python value, the grad mode. Mark sizes
     that vary (torch._dynamo.mark_dynamic, or dynamic=True), keep numbers that vary out of the arguments (pass tensors),
     pad to few sizes.
+
+    Known problems: compiling for both training and evaluation, or for two dtypes, is two variants and no fault.
     """
     first, again = _by_kind(trace)
     certain = bool(again)
@@ -129,6 +134,8 @@ def autotune_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
     kernels launched meanwhile are no part of the program's work, yet appear in every table of it.
 
     Fix: warm up before measuring. The winners are remembered on disk (TORCHINDUCTOR_CACHE_DIR), so keep that folder.
+
+    Known problems: tuning of kernels that the program will run a million times is time well spent.
     """
     rows = trace.events.of(TUNING)
     if trace.has_stacks:

@@ -42,6 +42,9 @@ def compile_overhead(trace: Trace, *, part: float = 0.5, share: float = 0.1) -> 
 
     Fix: compile the larger function around this one, so that it is entered once; or do more per call. For code this
     small the uncompiled function may be faster: compare both.
+
+    Known problems: the profiler's own cost per event is a good part of entries this short; measure both variants
+    without it.
     """
     compiled = trace.derived(compiled_of)
     if not len(compiled.graphs) or not len(compiled.regions):
@@ -95,6 +98,8 @@ def lookup_cost(trace: Trace, *, lookup_us: float = 50.0, share: float = 0.03) -
 
     Fix: fewer variants (see hash-churn), smaller closures and fewer module attributes in what is compiled. With inputs
     that never vary, torch.compiler.set_stance(skip_guard_eval_unsafe=True) checks only what tells variants apart.
+
+    Known problems: the profiler lengthens short lookups; below some 50 us the figure is mostly its own.
     """
     compiled = trace.derived(compiled_of)
     rows = compiled.lookups[trace.in_steps(compiled.lookups)]

@@ -38,6 +38,8 @@ def fallback_kernels(trace: Trace, *, per_call_us: float = 50.0, share: float = 
 
     Fix: TORCH_LOGS=inductor and TORCH_LOGS=output_code show what was left as an extern or fallback call. Write it with
     operators Inductor lowers, or register a lowering or a Triton kernel for it.
+
+    Known problems: some operators are faster in PyTorch's own kernel, and Inductor leaves them to it on purpose.
     """
     compiled = trace.derived(compiled_of)
     events, links = trace.events, trace.links
@@ -85,6 +87,9 @@ def inductor_names(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     Fix: none is needed. poi is pointwise, red a reduction in a loop, per one that fits in registers, tem a template;
     then follow the fused operators and the number in the graph. TORCH_LOGS=output_code prints the code by that name;
     the finding says where it lies on disk.
+
+    Known problems: a name lists ten operators at most (torch._inductor.config.kernel_name_max_ops). The cache folder is
+    that of the machine that recorded.
     """
     events = trace.events
     rows = events.of(FUSED_KERNEL)

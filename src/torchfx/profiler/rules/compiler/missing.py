@@ -42,6 +42,8 @@ def compile_missing(
 
     Fix: torch.compile, with mode="reduce-overhead" where shapes are fixed. First remove what breaks graphs (.item(),
     printing); compiling takes a minute or so and pays off in programs that run for longer.
+
+    Known problems: the gain is an upper bound; models that break graphs often gain little.
     """
     steps, events = trace.steps_found, trace.events
     if len(steps) < 3 or len(trace.links.graph_launches) or trace.derived(compiled_of):

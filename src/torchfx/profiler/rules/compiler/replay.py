@@ -37,6 +37,8 @@ def no_cudagraph(trace: Trace, *, share: float = 0.2, kernels: int = 5) -> Itera
 
     Fix: mode="reduce-overhead" records the kernels as a CUDA graph and replays them with one launch. It wants inputs of
     fixed shapes and keeps their memory; what it can't take it skips (TORCH_LOGS=cudagraphs says why).
+
+    Known problems: inputs whose shapes change, or that live on the CPU, can't be replayed; the trace doesn't tell.
     """
     compiled = trace.derived(compiled_of)
     links, events = trace.links, trace.events
@@ -83,6 +85,9 @@ def cudagraph_re_record(trace: Trace, *, steps: int = 2) -> Iterator[Finding]:
 
     Fix: fixed shapes (pad), inputs at fixed addresses (torch._dynamo.mark_static_address), no CPU scalars and no
     mutated inputs in the captured part. TORCH_LOGS=cudagraphs,recompiles says why one was recorded again.
+
+    Known problems: graphs captured for several shapes on purpose, one after the other, look like re-recording until all
+    exist.
     """
     events = trace.events
     begin, end, made = (events.of(one) for one in (CAPTURE_BEGIN, CAPTURE_END, GRAPH_INSTANTIATE))

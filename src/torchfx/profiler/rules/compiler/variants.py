@@ -34,6 +34,8 @@ def hash_churn(trace: Trace, *, variants: int = 4, steps: int = 3) -> Iterator[F
 
     Fix: as for recompiles: mark varying sizes as dynamic, pad to fewer sizes, keep varying Python numbers out. The
     same hash in two runs means that Inductor's cache was used.
+
+    Known problems: variants made before the recording began are counted by their number only.
     """
     compiled = trace.derived(compiled_of)
     for frame in np.unique(compiled.frame[compiled.frame >= 0]).tolist():

@@ -45,6 +45,9 @@ def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     the length.
 
     Fix: `F.scaled_dot_product_attention(q, k, v)`, with `is_causal=True` instead of a mask where that is meant.
+
+    Known problems: a product, softmax and product that aren't attention look alike; a mask or bias between them may be
+    one that no fused kernel knows.
     """
     events = trace.events
     rows = events.of(ATTENTION_STAGE)
@@ -104,6 +107,8 @@ def sdpa_math_backend(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     Fix: the fused kernels want 16-bit inputs, a head dimension up to 256 that is a multiple of 8, and no mask (or one
     they know); on the CPU they take float32 as well, but no dropout.
     `with torch.nn.attention.sdpa_kernel([SDPBackend.FLASH_ATTENTION]):` warns with the reason.
+
+    Known problems: the trace holds no reason for the fall-back; what is said comes from shapes and types alone.
     """
     rows = trace.events.of(ATTENTION_IN_PARTS)
     rows = rows[trace.in_steps(rows)]

@@ -48,6 +48,9 @@ def elementwise_chain(
     leave the registers.
 
     Fix: `torch.compile` around them, or one operator that does the same (`F.layer_norm`, `F.gelu`, `torch.addcmul`).
+
+    Known problems: kernels that must stay apart, because something else reads what lies between, count too; a compiler
+    saves less then.
     """
     if trace.has_gpu:
         yield from _on_device(trace, length, share, shortest_us * 1000)

@@ -40,6 +40,9 @@ def fp64(trace: Trace, *, share: float = 0.05, cpu_share: float = 0.3, saved: fl
     time.
 
     Fix: pass float32. Usual sources are NumPy arrays, which are float64 unless told otherwise, and filter coefficients.
+
+    Known problems: some programs need double precision. Without recorded shapes the CPU's operators are not judged; of
+    kernels only those whose names tell the type.
     """
     if trace.has_gpu:
         yield from _fp64_on_device(trace, share)

@@ -34,6 +34,8 @@ def hotspot(trace: Trace, *, share: float = 0.3, of_window: float = 0.1) -> Iter
     Costs: nothing by itself; this is where work pays first, and what isn't there can't gain much.
 
     Fix: look at its operator, shapes and type: is the work needed, in this precision, in this layout, in one kernel?
+
+    Known problems: one name may stand for several shapes; a kernel that runs beside others counts in full.
     """
     kernels = trace.derived(kernels_of)
     if not kernels.total or len(kernels.names) < 2:
@@ -71,6 +73,9 @@ def kernel_budget(trace: Trace, *, kernels_per_step: float = 0) -> Iterator[Find
     Costs: a kernel more than expected is a fusion that was lost, a hidden copy, a conversion of type or layout.
 
     Fix: compare the step's kernels with what was expected, one by one.
+
+    Known problems: kernels of replayed graphs count for the step in which they were launched, copies and fills not at
+    all.
     """
     expected = int(kernels_per_step) or _declared(trace)
     steps = trace.steps_found

@@ -38,6 +38,8 @@ def layout_conversion(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     Costs: each reads and writes a whole tensor and computes nothing.
 
     Fix: `model.to(memory_format=torch.channels_last)` and the inputs likewise, once.
+
+    Known problems: libraries convert inside fused kernels as well, which no name tells.
     """
     kernels = trace.derived(kernels_of)
     chosen = kernels.that(lambda name: name.operation == "layout" and name.library != "PyTorch")
@@ -72,6 +74,9 @@ def conv_bias_before_bn(trace: Trace, *, layers: float = 1, share: float = 0.002
     Costs: one kernel that reads and writes the output, and in training the gradient of the bias.
 
     Fix: `bias=False` in the convolution; for inference fold the normalization into the weights.
+
+    Known problems: a bias that another layer reads too is needed; only batch normalisation directly behind on the same
+    thread is seen.
     """
     events = trace.events
     convolutions = events.of(CONVOLUTION)

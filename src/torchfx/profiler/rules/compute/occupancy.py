@@ -39,6 +39,9 @@ def small_grid(trace: Trace, *, blocks: float = 0.7, share: float = 0.05) -> Ite
 
     Fix: more work per call: a larger batch, several signals or files at once; for few outputs and a long sum, a split
     along the sum (split-K); or independent work on other streams.
+
+    Known problems: persistent kernels with one block per multiprocessor are fine; a kernel that runs beside others
+    leaves nothing idle.
     """
     kernels = trace.derived(kernels_of)
     per_sm = _blocks(trace, kernels.rows)
@@ -86,6 +89,8 @@ def occupancy(trace: Trace, *, below_percent: float = 25, blocks: float = 2, sha
     Costs: such kernels wait for memory, and only other threads can fill the wait.
 
     Fix: larger tensors per call; for reductions over a long dimension another shape; otherwise fusion.
+
+    Known problems: the occupancy is an estimate of the profiler's before the kernel runs.
     """
     events, kernels = trace.events, trace.derived(kernels_of)
     percentage = events.floats("est. achieved occupancy %", kernels.rows)

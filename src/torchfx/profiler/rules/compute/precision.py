@@ -41,6 +41,9 @@ def fp32_matmul_no_tc(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
 
     Fix: on V100 and T4 `torch.autocast("cuda", dtype=torch.float16)` with a `GradScaler`; from Ampere on
     `torch.set_float32_matmul_precision("high")` for TF32, or autocast with bfloat16.
+
+    Known problems: libraries choose float32 cores on purpose for tiny or odd shapes. Accuracy that needs float32 can't
+    be seen.
     """
     kernels = trace.derived(kernels_of)
     capability = _capability(trace)
@@ -93,6 +96,8 @@ def tf32_not_16bit(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     Costs: bfloat16 and float16 are twice as fast on the same tensor cores and move half the bytes.
 
     Fix: `torch.autocast("cuda", dtype=torch.bfloat16)` if the model's accuracy allows it.
+
+    Known problems: whether the model's accuracy bears 16 bits isn't in a trace.
     """
     kernels = trace.derived(kernels_of)
     chosen = kernels.that(lambda name: name.operation in PRODUCTS and name.dtype == "tf32")

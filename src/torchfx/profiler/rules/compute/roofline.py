@@ -52,6 +52,10 @@ def low_roofline(
 
     Fix: other shapes (multiples of 64, larger, contiguous), another type; for elementwise work on strided tensors one
     layout.
+
+    Known problems: shapes say what must be computed, not what was: sparsity, masks and causal attention need less, and
+    the share comes out too high. Convolutions are judged where the shape of their output is known from what follows.
+    Data-sheet peaks assume the boost clock.
     """
     kernels, peaks = trace.derived(kernels_of), used_peaks(trace)
     if peaks is None or not kernels.total or not trace.events.has("Input Dims"):
@@ -107,6 +111,9 @@ def low_mfu(trace: Trace, *, utilisation: float = 0.3, covered: float = 0.9) -> 
     Costs: this is the distance to the device's best case; 40 to 60% is good for training large models.
 
     Fix: see the other findings: what isn't a product, products that are too small, and times without any.
+
+    Known problems: operators without known shapes are left out, so the figure is a lower bound; sparsity and causal
+    attention make it too high.
     """
     kernels, peaks = trace.derived(kernels_of), used_peaks(trace)
     if peaks is None or not kernels.total or not trace.events.has("Input Dims"):

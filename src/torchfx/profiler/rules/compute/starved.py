@@ -44,6 +44,9 @@ def starved_threads(
 
     Fix: no more threads than cores: `torch.set_num_threads` (or OMP_NUM_THREADS) for each process, counting the
     DataLoader's workers, other ranks and the limit of a container, which PyTorch doesn't always see.
+
+    Known problems: slow memory, as of some virtual machines, looks like threads that wait; so does a processor at a low
+    clock.
     """
     if trace.has_gpu or len(trace.links.launches):
         return

@@ -36,6 +36,8 @@ def recompute_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
     price of the memory it saves.
 
     Fix: where memory allows it, checkpoint fewer layers, or only what is cheap to compute (selective checkpointing).
+
+    Known problems: without stacks, non-reentrant checkpointing has no name of its own in a trace.
     """
     kernels = trace.derived(kernels_of)
     launch = trace.links.of(kernels.rows)
@@ -71,6 +73,8 @@ def streams_serial(trace: Trace, *, overlap: float = 0.05, share: float = 0.1) -
 
     Fix: look at the waits between them: `wait_stream`, `wait_event`, work on the default stream, a synchronisation
     between the launches. If each needs the other's result, one stream does as well.
+
+    Known problems: streams of libraries, such as NCCL's, are left out by their kernels' names only.
     """
     events, kernels = trace.events, trace.derived(kernels_of)
     device, stream = devices_of(events, kernels.rows), streams_of(events, kernels.rows)

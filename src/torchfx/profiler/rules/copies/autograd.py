@@ -33,6 +33,8 @@ def missed_no_grad(trace: Trace, *, passes: float = 2) -> Iterator[Finding]:
     the host.
 
     Fix: `with torch.inference_mode():` (or `no_grad`) around the loop; `model.eval()` alone doesn't stop the recording.
+
+    Known problems: a forward pass whose backward pass runs outside the recorded steps looks like inference.
     """
     events = trace.events
     steps = trace.steps_found

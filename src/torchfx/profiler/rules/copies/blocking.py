@@ -39,6 +39,9 @@ def sync_copy(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     nothing.
 
     Fix: `non_blocking=True` from pinned memory; towards the host, synchronise once before the data is read.
+
+    Known problems: a wait that a library makes on purpose, such as to free its buffer, looks the same. Copies of a few
+    bytes with a wait belong to item-per-step and are left out.
     """
     copies = trace.derived(transfers)
     events = trace.events
@@ -88,6 +91,9 @@ def sync_memset(trace: Trace, *, per_step: float = 1, share: float = 0.001) -> I
 
     Fix: PyTorch itself fills asynchronously; in an extension use `cudaMemsetAsync` on PyTorch's current stream, or let
     the kernel write the zeros.
+
+    Known problems: per-thread default streams make such a fill harmless; the trace doesn't say which mode the program
+    was built with.
     """
     events = trace.events
     rows = events.of(BLOCKING_FILL)

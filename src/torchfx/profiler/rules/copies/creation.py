@@ -36,6 +36,9 @@ def create_on_cpu_then_copy(trace: Trace, *, share: float = 0.002) -> Iterator[F
     Costs: the host's time to fill it, a copy over the bus, and usually a wait for it.
 
     Fix: `torch.zeros(..., device=device)`: the device fills it itself.
+
+    Known problems: only a maker directly before the copy is seen. Values made by a generator on the host differ from
+    the device's, which may matter for reproducible runs.
     """
     copies, events, parent = trace.derived(transfers), trace.events, trace.calls.parent
     if not events.has("Input Dims"):

@@ -39,6 +39,9 @@ def hidden_dtod_before_gemm(trace: Trace, *, share: float = 0.005, cpu_share: fl
     must hold C already. The two operators are one call of the dispatcher, not one kernel.
 
     Fix: none needed; `F.linear` with a one-dimensional bias adds it within the multiplication's epilogue.
+
+    Known problems: libraries that add the bias in the product's epilogue make no copy; on the CPU a copy of another of
+    the product's inputs counts as well.
     """
     if not trace.has_gpu:
         yield from _seeded_on_cpu(trace, cpu_share)
@@ -116,6 +119,8 @@ def out_of_place_clone(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
     Costs: the tensor is read and written once more than the operation needs.
 
     Fix: the in-place variant (`masked_fill_`) where autograd doesn't need the input, or `torch.compile`.
+
+    Known problems: whether autograd needs the input, so that in-place isn't possible, isn't in a trace.
     """
     events, parent = trace.events, trace.calls.parent
     clones = events.of(CLONE)

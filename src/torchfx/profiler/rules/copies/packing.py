@@ -30,6 +30,8 @@ def many_tiny_copies(
     Costs: each has its call and its latency, several microseconds for a few bytes.
 
     Fix: pack the fields into one tensor on the host, copy that, and split it on the device.
+
+    Known problems: copies of sparse structures or of many parameters at start-up look the same; they happen once.
     """
     events, copies = trace.events, trace.derived(transfers)
     issued = events.rows(Kind.RUNTIME)

@@ -44,6 +44,9 @@ def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 
     only when the data has left, however it was asked for (`non_blocking` has no effect).
 
     Fix: `pin_memory=True` in the DataLoader and `.to(device, non_blocking=True)`; elsewhere tensors pinned once.
+
+    Known problems: memory registered with the driver by other libraries may be named pageable. Overlap is judged by
+    time alone: a copy beside a kernel that waits for it counts as free.
     """
     copies = trace.derived(transfers)
     for way, text in (("HtoD", "to the device from"), ("DtoH", "from the device into")):
@@ -89,6 +92,9 @@ def low_bandwidth(
 
     Fix: fewer and larger copies from pinned memory; look for other traffic on the bus, a slot with fewer lanes
     (`nvidia-smi -q`, "Link Width"), or memory of the other processor socket.
+
+    Known problems: the floors are for 16 lanes; laptops and some clouds have 8 or 4. NVLink to the host (GH200, GB200)
+    is far faster than either floor.
     """
     copies = trace.derived(transfers)
     known = data_sheet(trace)

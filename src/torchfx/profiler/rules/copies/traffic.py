@@ -32,6 +32,8 @@ def transfer_share(trace: Trace, *, share: float = 0.05, per_step: float = 10) -
 
     Fix: move once what doesn't change; copy the next batch on a side stream while this one is computed; send smaller
     types (uint8 pixels, int16 samples) and convert on the device.
+
+    Known problems: data that must move every step, such as a batch, can at best be hidden, not removed.
     """
     copies = trace.derived(transfers)
     for way, text in DIRECTIONS.items():
@@ -76,6 +78,9 @@ def device_ping_pong(trace: Trace, *, round_trips: float = 2, share: float = 0.0
     Costs: two copies, a wait for each, and whatever the host does in between.
 
     Fix: do on the device what happens in between; look for `.cpu()`, `.numpy()` or `.tolist()` and a `.to(device)`.
+
+    Known problems: tensors are told apart by size alone: an input and an output of equal size in one step can look like
+    a round trip.
     """
     copies = trace.derived(transfers)
     chosen = copies.way("HtoD", "DtoH") & (copies.bytes >= SMALL) & (copies.launch >= 0)

@@ -37,6 +37,9 @@ def dtod_volume(trace: Trace, *, share: float = 0.1, bytes_per_step: float = 1e9
 
     Fix: find the operator in the evidence: `contiguous` after a permutation (choose the layout once), `cat` in a loop
     (write into a tensor allocated once), `expand` or `repeat` (broadcast instead).
+
+    Known problems: kernels are known as copies by their names; a library's own copying kernels with other names are
+    missed, and a copy that is the purpose of the program counts.
     """
     events, copies, kernels = trace.events, trace.derived(transfers), trace.derived(kernels_of)
     within = copies.way("DtoD")

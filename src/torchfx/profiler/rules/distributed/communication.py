@@ -36,6 +36,9 @@ def comm_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
 
     Fix: move less: fewer rounds (gradient accumulation under no_sync), smaller types (a bf16 compression hook), more
     work per rank.
+
+    Known problems: kernels are known as communication by their names: NCCL, RCCL, oneCCL, NVSHMEM, and those of vLLM,
+    SGLang, TensorRT-LLM, FlashInfer, AITER, DeepEP. A fused kernel that computes as well counts in full.
     """
     window = trace.window
     spent = window.share(trace.gpu.communication.clip(window.start, window.end))
@@ -76,6 +79,8 @@ def exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     Costs: that time is lost on every rank. Part of it may be waiting for a slower rank, which one trace can't tell.
 
     Fix: overlap: larger or smaller buckets, prefetching, asynchronous calls; or move less.
+
+    Known problems: waiting for a slower rank counts as communication here; the traces of all ranks tell them apart.
     """
     window = trace.window
     spent = trace.gpu.communication.clip(window.start, window.end)
@@ -121,6 +126,9 @@ def small_collectives(
 
     Fix: pack tensors into one before they are exchanged: larger buckets for DDP, larger blocks for FSDP, one flat
     tensor where the program reduces tensor by tensor, one message for all tables where embeddings are exchanged.
+
+    Known problems: sizes are known where `record_param_comms` or the kernel tells them; inference servers' own kernels
+    mostly don't.
     """
     steps = trace.steps_found
     found = [c for c in trace.derived(collectives_of) if c.bytes > 0 and c.name not in {"barrier", "send", "recv"}]
@@ -164,6 +172,8 @@ def single_rank(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     computed from it are lower bounds.
 
     Fix: give the folder with the traces of all ranks: it shows who is waited for.
+
+    Known problems: a file without distributedInfo says nothing of other ranks, and this rule stays silent.
     """
     ranks = trace.info.world_size or 0
     spent = trace.gpu.communication.clip(trace.window.start, trace.window.end)

@@ -32,6 +32,8 @@ def cpu_exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
 
     Fix: fewer exchanges (gradient accumulation under no_sync), larger batches, fewer and fatter ranks with more threads
     each; the traces of all ranks in one folder show who is waited for.
+
+    Known problems: an operator that itself waits inside counts as computing.
     """
     if trace.has_gpu or len(trace.links.launches):
         return

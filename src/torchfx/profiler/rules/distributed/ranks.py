@@ -39,6 +39,8 @@ def last_rank(job: Job, *, often: float = 0.6, share: float = 0.01, sure: float 
 
     Fix: look at that rank's own trace: more work than the others have, a slower loader or host, a device that is
     throttled or shared.
+
+    Known problems: a rank that comes last because another one made it wait earlier is named nevertheless.
     """
     table = job.stragglers()
     waited = table["waited_for_us"]
@@ -90,6 +92,8 @@ def rank_imbalance(job: Job, *, spread: float = 0.1, share: float = 0.02) -> Ite
 
     Fix: give ranks equal work: sort or bucket samples by length, split by tokens rather than by samples, balance the
     stages of a pipeline. Where the work is equal, look for a slower device.
+
+    Known problems: ranks of a pipeline, or of experts, have different work by design.
     """
     compute = _computing(job)
     if len(job) < 2 or compute is None:

@@ -27,6 +27,9 @@ def rank_set(job: Job) -> Iterator[Finding]:
     Costs: who waits for whom can be told only among ranks of one run, in the steps all of them recorded.
 
     Fix: keep one folder per run, and let all ranks record the same steps.
+
+    Known problems: a rank whose file was cut short counts as recorded; steps are compared by their names, not by their
+    times.
     """
     numbers, world = job.numbers, job.world_size
     wanted = set(range(world)) if world and job.wanted is None else set(job.wanted or ())

@@ -39,6 +39,9 @@ def data_parallel(trace: Trace) -> Iterator[Finding]:
     not all devices compute.
 
     Fix: DistributedDataParallel, one process per device; torchrun starts them.
+
+    Known problems: models that can't be replicated per process, such as shared ones in notebooks, have no better
+    choice.
     """
     rows = trace.events.of(DATA_PARALLEL)
     rows = rows[trace.in_steps(rows)]
@@ -79,6 +82,8 @@ def backend(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     Costs: data is copied to host memory, reduced there or sent from there, and copied back.
 
     Fix: init_process_group("nccl"), or "cpu:gloo,cuda:nccl" to keep Gloo for tensors on the CPU.
+
+    Known problems: a second group on NCCL beside the recorded one isn't always written into the file.
     """
     used = (trace.info.backend or "").lower()
     rows = trace.events.of(HOST_COLLECTIVE)
@@ -118,6 +123,8 @@ def find_unused(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
 
     Fix: find_unused_parameters=False if every parameter gets a gradient in every step; static_graph=True if it is
     always the same ones that don't.
+
+    Known problems: models with branches do need the search, unless static_graph=True fits them.
     """
     rows = trace.events.of(SEARCH_UNUSED)
     if trace.has_stacks:
