@@ -107,6 +107,19 @@ def a_checkpoint_between_rounds():
     return story
 
 
+@silent("between-steps-gap")
+def the_thread_is_taken_off_its_processor():
+    """Stretches as long as a checkpoint's, but at other places of each step."""
+    story, at = Story(gpu=None), 0
+    for i in range(3):
+        begin = at
+        for k in range(100):
+            story.op("aten::mm" if k % 3 else "aten::add", at, 98)
+            at += 2000 if k in (11 * i + 7, 17 * i + 40) else 100
+        story.step(i, begin, at - begin)
+    return story
+
+
 @fires("between-steps-gap")
 def an_annotation_says_so():
     story = Story(gpu=None)

@@ -16,6 +16,7 @@ from torchfx.profiler.trace.derived.idle import idle_time
 from torchfx.profiler.trace.derived.launching import device_known
 from torchfx.profiler.trace.derived.occupation import collections, host_during, otherwise_engaged
 from torchfx.profiler.trace.derived.steady import steady_window, typical
+from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.meaning.annotations import DATALOADER, HOUSEKEEPING, STEP
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
@@ -46,7 +47,8 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
     in Python on whole tensors, or in the DataLoader's workers.
 
     Known problems: the profiler doesn't see what Python does without stacks. A thread that the operating system takes
-    off its processor looks the same, so a busy machine makes such gaps.
+    off its processor looks the same, so stretches count only at places where they are usual; a busy machine may make
+    some of these, too.
     """
     steps = trace.steps_found
     if not steps or trace.main_lane < 0 or not trace.derived(device_known):
@@ -109,6 +111,39 @@ def _fix(trace: Trace, *, house: bool) -> str:
     )
 
 
+def _in_place(trace: Trace, work: Int32, free: Intervals, least: int) -> Intervals:
+    """Of the stretches those of at least `least` nanoseconds that are usual at their place.
+
+    A thread that is taken off its processor stands still anywhere; what the program does, it does at one place. A place
+    is between calls of two names: a fifth of the stretches there are long, or in half of the steps the n-th is.
+    """
+    events, steps = trace.events, trace.steps_found
+    ends = np.asarray(events.end[work])
+    first, last = work[np.argsort(events.ts[work], kind="stable")], work[np.argsort(ends, kind="stable")]
+    after = np.searchsorted(events.ts[first], free.ends).clip(0, len(work) - 1)
+    before = np.searchsorted(np.sort(ends), free.starts).clip(0, len(work) - 1)
+    between = events.name[last[before]] * np.int64(len(events.texts)) + events.name[first[after]]
+    near = np.flatnonzero(np.isin(between, between[free.lengths >= least]))
+    starts, ends, between = free.starts[near], free.ends[near], between[near]
+    long_ = ends - starts >= least
+    _, place = np.unique(between, return_inverse=True)
+    in_step = place * (len(steps) + 1) + np.searchsorted([one.start for one in steps], starts, "right")
+    _, nth = np.unique(place * np.int64(len(near) + 1) + _rank(in_step), return_inverse=True)
+    often = np.bincount(place, long_) >= 0.2 * np.bincount(place)
+    regular = (np.bincount(nth, long_) >= 0.5 * len(steps)) & (np.bincount(nth) > 1)
+    kept = long_ & (often[place] | regular[nth])
+    return Intervals(starts[kept], ends[kept])
+
+
+def _rank(keys: Int64) -> Int64:
+    """How many equal keys stand before each."""
+    order = np.argsort(keys, kind="stable")
+    begins = np.flatnonzero(np.diff(keys[order], prepend=-1))
+    found = np.empty(len(keys), np.int64)
+    found[order] = np.arange(len(keys)) - np.repeat(begins, np.diff(np.append(begins, len(keys))))
+    return found
+
+
 def _elsewhere(trace: Trace, steps: Sequence[Step], least: int) -> Intervals:
     """When the main thread was in no operator, call or annotation, each stretch of at least `least` nanoseconds."""
     events, window = trace.events, trace.window
@@ -121,8 +156,7 @@ def _elsewhere(trace: Trace, steps: Sequence[Step], least: int) -> Intervals:
     active = Intervals.union(events.ts[work], events.end[work])
     free = Intervals.union([min(s.start for s in steps)], [max(s.end for s in steps)]) - active
     free = free.clip(window.start, window.end)
-    long_ = free.lengths >= least
-    found = Intervals(free.starts[long_], free.ends[long_])
+    found = _in_place(trace, work, free, least) if len(work) else free
     house = events.of(HOUSEKEEPING)
     house = house[trace.in_steps(house) | (events.lane[house] == trace.main_lane)]
     return (found | Intervals.union(events.ts[house], events.end[house])).clip(window.start, window.end)
