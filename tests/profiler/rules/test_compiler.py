@@ -88,6 +88,11 @@ def test_pieces_of_older_traces_are_breaks():
     assert found.confidence == "medium"
 
 
+def test_splits_by_buckets_are_told_from_breaks():
+    assert "one graph per bucket" in finding(case.older("DistributedDataParallel.forward"), "graph-breaks").cause
+    assert "bucket" not in finding(case.an_older_trace_in_pieces(), "graph-breaks").cause
+
+
 def entering(*before):
     """Five steps that enter a small graph, each after so many microseconds."""
 

@@ -14,6 +14,7 @@ from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.compiled import compiled_of
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.annotations import STEP
+from torchfx.profiler.trace.meaning.communication import DISTRIBUTED_DATA_PARALLEL
 from torchfx.profiler.trace.meaning.compiler import RESUMED, break_place
 from torchfx.profiler.trace.meaning.frames import MODULE
 from torchfx.profiler.trace.meaning.kinds import Kind
@@ -87,7 +88,8 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
         window=trace.window,
         evidence=(*broken, *evident),
         cause=f"Dynamo could not capture something and continues behind it with a new graph, "
-        f"{per_call:.2g} for each call. {LOST_FUSION} Entering the pieces takes {duration(total)} of it.",
+        f"{per_call:.2g} for each call. {LOST_FUSION} Entering the pieces takes {duration(total)} of it."
+        + _by_buckets(trace),
         fix=("Look at the lines above: " if places else "TORCH_LOGS=graph_breaks names the lines: ") + WHOLE,
         linked=bool(places),
     )
@@ -116,6 +118,7 @@ def _in_pieces(trace: Trace) -> Iterator[Finding]:
         window=trace.window,
         evidence=evidence(trace, within),
         cause=f"Dynamo could not capture something and continues behind it with a new graph. {LOST_FUSION}"
+        + _by_buckets(trace)
         + (" Functions compiled separately and called in one step would look the same." if alike else ""),
         fix="TORCH_LOGS=graph_breaks (before PyTorch 2.1 torch._dynamo.explain) names the lines: " + WHOLE,
     )
@@ -167,6 +170,16 @@ def compiled_but_eager(trace: Trace, *, lookups: int = 3, share: float = 0.5) ->
         fix="TORCH_LOGS=recompiles shows what varies from call to call. Pass varying Python numbers as tensors, mark "
         "varying sizes as dynamic, or split the function so that the part that varies stays outside.",
         linked=True,
+    )
+
+
+def _by_buckets(trace: Trace) -> str:
+    """Say that DistributedDataParallel has its own reason to split a graph."""
+    if not trace.events.any_of(DISTRIBUTED_DATA_PARALLEL):
+        return ""
+    return (
+        " Under DistributedDataParallel some splits are on purpose, one graph per bucket, so that gradients are reduced "
+        "during the backward pass (torch._dynamo.config.optimize_ddp)."
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, rank, stake
+from torchfx.profiler.rules.compute.kernels import Flags, caveat, kernels_of, rank, stake
 from torchfx.profiler.rules.copies.transfers import step_count, transfers
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.finding import Evidence, Finding
@@ -85,15 +85,13 @@ def _fewer(trace: Trace, operator: Int32) -> str:
     return text[0].upper() + text[1:] if not text.startswith("gradient_as") else text
 
 
-def _casts(trace: Trace, operator: Int32) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _casts(trace: Trace, operator: Int32) -> Flags:
     """Whether operators lie within a change of type or device."""
-    distinct, which = np.unique(operator, return_inverse=True)
-    found = []
-    for row in distinct.tolist():
-        around = [row, *trace.ancestors(row)] if row >= 0 else []
-        found.append(bool(trace.events.are(CHANGE_OF_TYPE, around).any()))
-    result: np.ndarray[tuple[int], np.dtype[np.bool_]] = np.array(found, np.bool_)[which.reshape(-1)]
-    return result
+    changing = np.zeros(len(trace.events), np.bool_)
+    changing[trace.events.of(CHANGE_OF_TYPE)] = True
+    around = np.append(trace.calls.nearest(changing), np.int32(-1))
+    found: Flags = around[operator] >= 0  # the last entry answers for "no operator"
+    return found
 
 
 def _by_operator(trace: Trace, rows: Int32, operator: Int32) -> tuple[Evidence, ...]:
