@@ -12,8 +12,6 @@ from pathlib import Path
 from threading import Timer
 from typing import Any, TextIO
 
-from torchfx.profiler.wording import safe
-
 __all__ = ["answer", "complain", "patience", "say", "shows_colour", "shows_unicode", "tell", "width", "write_file"]
 
 _PATIENCE_S = 1.0
@@ -33,13 +31,15 @@ def answer(text: str) -> None:
 
 def say(text: str) -> None:
     """Print a line to stderr."""
-    shown = safe(text)
+    shown = "".join(character if character.isprintable() else "?" for character in text)
     encoding = sys.stderr.encoding or "ascii"
     print(shown.encode(encoding, "replace").decode(encoding), file=sys.stderr)
 
 
 def tell(text: str) -> None:
     """Print lines to stderr, colours and all; where nobody can read them any more, it is no error."""
+    if sys.stderr is None:
+        return  # print() would take stdout in its place
     encoding = getattr(sys.stderr, "encoding", None) or "ascii"
     try:
         print(text.encode(encoding, "replace").decode(encoding), file=sys.stderr, flush=True)
@@ -53,15 +53,17 @@ def complain(error: Exception | str, status: int) -> int:
     return status
 
 
-def shows_colour(stream: TextIO) -> bool:
+def shows_colour(stream: TextIO | None) -> bool:
     """Whether to colour: a terminal, and nobody said no (NO_COLOR)."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    if stream is None or not stream.isatty():
+        return False
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def shows_unicode(stream: TextIO) -> bool:
+def shows_unicode(stream: TextIO | None) -> bool:
     """Whether the stream's encoding has the characters of a bar."""
     try:
-        "█▏·–…".encode(stream.encoding or "ascii")  # noqa: RUF001 - these are the characters
+        "█▏·–…".encode(getattr(stream, "encoding", None) or "ascii")  # noqa: RUF001 - these are the characters
     except (UnicodeEncodeError, LookupError):
         return False
     return True

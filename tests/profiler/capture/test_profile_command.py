@@ -4,6 +4,7 @@ import re
 import signal
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -169,6 +170,34 @@ def test_a_program_with_a_profiler_of_its_own_keeps_it(profile_program):
     assert not ran.folder.exists()
 
 
+ITSELF = """
+import torch
+from {module} import profile
+{start}
+for _ in range(9):
+    torch.ones(3).cos()
+    p.step()
+{end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "start", "end", "written"),
+    [
+        ("torchfx.profiler", "p = profile('own'); p.__enter__()", "p.__exit__(None, None, None)", "own"),
+        ("torch.profiler", "p = profile(); p.start()", "p.stop(); p.export_chrome_trace('own.json')", "own.json"),
+    ],
+)
+def test_a_program_that_records_itself_is_named(tmp_path, module, start, end, written):
+    (tmp_path / "itself.py").write_text(ITSELF.format(module=module, start=start, end=end))
+    command = [sys.executable, "-m", "torchfx", "profile", "--out", "run", "itself.py"]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "")
+    assert "Warning" not in ran.stderr
+    assert f"torchfx explain {tmp_path / written} reads that" in ran.stderr
+    assert (tmp_path / written).exists()
+
+
 def test_a_script_sees_what_it_would_see_under_python(profile_program, run_plainly):
     ran = profile_program(program="where_am_i.py", arguments=["a", "--active", "--", "-b"])
     plain = run_plainly("where_am_i.py", "a", "--active", "--", "-b")
@@ -180,7 +209,7 @@ def test_a_script_sees_what_it_would_see_under_python(profile_program, run_plain
     ("words", "complaint"),
     [
         (["--active", "0", "crash.py"], "active must be a whole number of steps >= 1, got 0"),
-        (["missing.py"], "missing.py does not exist"),
+        (["missing.py"], "cannot run missing.py: no such file"),
         (["--step-on", "1:2", "crash.py"], "step-on must be auto, optimizer, dataloader, forward, none or a function"),
     ],
 )
@@ -196,6 +225,35 @@ def test_a_module_runs_as_with_python_m(profile_program):
     ran = profile_program("-m", program="exit_seven")
     assert ran.status == 7
     assert ran.json("run.json")["command"] == [sys.executable, "-m", "exit_seven"]
+
+
+TELLS = "import sys, torch; torch.ones(3).cos(); print(sys.argv, __name__, '__file__' in globals(), sys.path[0])"
+
+
+@pytest.mark.parametrize(
+    ("words", "text"), [(["-c", TELLS, "a"], ""), (["-", "a"], TELLS), (["package", "a"], ""), (["package.zip"], "")]
+)
+def test_commands_stdin_folders_and_archives_run_as_with_python(tmp_path, words, text):
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__main__.py").write_text(TELLS)
+    with zipfile.ZipFile(tmp_path / "package.zip", "w") as archive:
+        archive.write(tmp_path / "package" / "__main__.py", "__main__.py")
+    profile = ["-m", "torchfx", "profile", "--out", "run"]
+    plain, ran = (
+        subprocess.run(
+            [sys.executable, *options, *words], input=text, capture_output=True, text=True, cwd=tmp_path, check=False
+        )
+        for options in ([], profile)
+    )
+    assert (ran.returncode, ran.stdout) == (plain.returncode, plain.stdout)
+    assert (tmp_path / "run" / "trace.json.gz").is_file(), ran.stderr
+
+
+def test_without_stderr_nobody_is_told(tmp_path):
+    command = f"{sys.executable} -m torchfx profile --out run -c 'import torch; torch.ones(3).cos()' 2>&-"
+    ran = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "")
+    assert (tmp_path / "run" / "report.txt").is_file()
 
 
 def test_a_function_that_is_not_there_is_told(profile_program):

@@ -49,7 +49,7 @@ def test_what_was_put_into_it_meanwhile_stays(tmp_path):
 def test_a_name_that_no_folder_can_have_gives_way_to_a_temporary_one(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     for path in ("/", tmp_path / ("a" * 252)):
-        session = Session(Path(path), Schedule(), Options(), [], Spelling("{}={}", ", "), eager_cuda=False)
+        session = Session(Path(path), Schedule(), Options(), [], Spelling("{}={}", ", "), launched=True)
         assert session.notes[0].startswith(f"cannot write {path}: ")
         assert session.folder.partial.is_dir()
         assert tmp_path in session.folder.partial.parents

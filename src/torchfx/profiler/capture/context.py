@@ -54,7 +54,7 @@ class profile:  # noqa: N801  (spelled as torch.profiler.profile is)
         """Claim the folder and begin the schedule with the first step."""
         command = [sys.executable, *sys.argv]
         self._session = Session(
-            self._path, self._schedule, self._options, command, Spelling("{}={}", ", "), eager_cuda=True
+            self._path, self._schedule, self._options, command, Spelling("{}={}", ", "), launched=False
         )
         self._session.open()
         self._session.record_steps("p.step()", before=0)

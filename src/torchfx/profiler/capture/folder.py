@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["RunFolder", "add_file", "claim", "claim_temporary", "rank_of"]
+__all__ = ["PARTIAL", "RunFolder", "add_file", "claim", "claim_temporary", "rank_of"]
 
 PARTIAL = ".partial"
 LONGEST_NAME = 50  # characters of a name that is kept where it may be what could not be written

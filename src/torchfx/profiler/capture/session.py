@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 from torchfx.profiler.capture import cuda_graphs, foreign
 from torchfx.profiler.capture.advice import Spelling
 from torchfx.profiler.capture.finish import Run, finish
-from torchfx.profiler.capture.folder import RunFolder, claim, claim_temporary, rank_of
+from torchfx.profiler.capture.folder import PARTIAL, RunFolder, claim, claim_temporary, rank_of
 from torchfx.profiler.capture.options import Options
 from torchfx.profiler.capture.recorder import Recorder, Window
 from torchfx.profiler.capture.result import TROUBLE, WHOLE_RUN, Capture
@@ -47,13 +48,14 @@ class Session:
         options: what is recorded.
         command: the command line.
         spelling: how the caller spells settings, for advice.
-        eager_cuda: record the GPU where there is one, even if the program has not used it yet. Looking for it fixes
-            which devices are visible, so a program that may still choose them must not be looked at.
+        launched: whether the program knows nothing of this. Then the GPU is recorded only when the program has used it:
+            looking for it fixes which devices are visible. And recording ends where the program records itself.
 
     Attributes:
         notes: what did not go as asked.
         stopped: true when nothing will be recorded any more.
         gave_up: true when that is for a reason that `notes` tells.
+        exported: timelines that other profilers have written.
         cut: true when a recording of everything ended before the program.
         steps_from: what marks a step.
         before: steps that passed before the schedule began.
@@ -62,7 +64,7 @@ class Session:
     """
 
     def __init__(
-        self, path: Path, schedule: Schedule, options: Options, command: list[str], spelling: Spelling, eager_cuda: bool
+        self, path: Path, schedule: Schedule, options: Options, command: list[str], spelling: Spelling, launched: bool
     ) -> None:
         """Claim the folder, so that trouble with it is known before the program runs."""
         self.schedule, self.options, self.command, self.spelling = schedule, options, tuple(command), spelling
@@ -75,7 +77,8 @@ class Session:
         self.recorder: Recorder | None = None
         self.beginning: Recorder | None = None
         self.clock: StepClock | None = None
-        self.eager_cuda = eager_cuda
+        self.launched, self.eager_cuda = launched, not launched
+        self.exported: list[Path] = []
         self._unwatch: Callable[[], None] | None = None
         self.folder = self._claim(path)
 
@@ -89,13 +92,15 @@ class Session:
         """Look for other profilers and old drivers; PyTorch is loaded from here on."""
         import torch
 
+        if not self.launched:
+            foreign.make_room()
         if foreign.is_running():
             self.give_up("another PyTorch profiler is running already and only one can; nothing is recorded here")
             return
         if cuda_graphs.needed(cuda_graphs.driver_version(), torch.version.cuda):
             cuda_graphs.apply()
             self.notes.append("old CUDA driver: CUPTI was loaded early, otherwise CUDA graphs lose kernels or crash")
-        self._unwatch = foreign.watch(self._someone_starts)
+        self._unwatch = foreign.watch(self._someone_starts, self._someone_exports, self.launched)
 
     @_contained
     def record_everything(self, options: Options) -> None:
@@ -163,6 +168,7 @@ class Session:
         if self._unwatch is not None:
             self._unwatch()
         windows, salvaged = self._windows()
+        self.notes.extend(self._exports())
         return finish(self._run(ended, windows, salvaged))
 
     def abandon(self, ended: str, why: str) -> Capture:
@@ -186,6 +192,15 @@ class Session:
             except TROUBLE as error:
                 self.notes.append(f"the beginning of the run could not be written: {error}")
         return [], False
+
+    def _exports(self) -> Iterator[str]:
+        """Where to find what the program itself recorded."""
+        runs = {
+            path.parent.with_name(path.parent.name.removesuffix(PARTIAL)) for path in self.exported if _is_ours(path)
+        }
+        for path in (*(path for path in self.exported if not _is_ours(path)), *sorted(runs)):
+            if path.exists():
+                yield f"the program recorded itself: torchfx explain {shlex.quote(str(path))} reads that"
 
     def _run(self, ended: str, windows: list[Window], salvaged: bool) -> Run:
         clock = self.clock
@@ -226,6 +241,10 @@ class Session:
             self.recorder.stop(keep=self.clock is not None)
             self.give_up("the program started a PyTorch profiler of its own and only one can run; this one made room")
 
+    def _someone_exports(self, path: Path) -> None:
+        if self.recorder is None or not self.recorder.busy:
+            self.exported.append(path)
+
     def _claim(self, path: Path) -> RunFolder:
         try:
             return claim(path, rank_of())
@@ -233,3 +252,8 @@ class Session:
             folder = claim_temporary(path.name)
             self.notes.append(f"cannot write {path}: {error.strerror or error}; everything went to {folder.final}")
             return folder
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a timeline was written into the folder of a run of torchfx's, which has another name in the end."""
+    return path.parent.name.endswith(PARTIAL)

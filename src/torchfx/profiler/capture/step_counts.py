@@ -84,8 +84,8 @@ def _apart(work: Callable[[], None]) -> str:
     if sys.platform != "linux":
         return _trouble(work)
     reads, writes = os.pipe()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        stream.flush()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Python warns of threads, which matter to none of this
         child = os.fork()

@@ -46,8 +46,8 @@ class Ending:
 
 def _finalize() -> None:
     atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        stream.flush()
 
 
 def run_to_end(program: Callable[[], None]) -> Ending:

@@ -96,7 +96,7 @@ class _Launched:
     def __init__(self, program: Program, settings: Settings, report: Callable[[Capture], None]) -> None:
         self._program, self._settings, self._report = program, settings, report
         self._session = Session(
-            settings.path, settings.schedule, settings.options, program.command, Spelling("--{} {}", " "), False
+            settings.path, settings.schedule, settings.options, program.command, Spelling("--{} {}", " "), launched=True
         )
         self._function = None if settings.step_on in STEP_SOURCES else NamedFunction.parse(settings.step_on)
         self._called = self._finished = self._found = self._torch = False
@@ -120,7 +120,7 @@ class _Launched:
     def _run(self) -> None:
         if self._function is None:
             self._program.run()
-        elif self._function.module == "__main__" and not self._program.is_module:
+        elif self._function.module == "__main__" and self._program.is_script:
             self._found = True
             self._program.run(self._function.rewrite(self._step))
         else:
