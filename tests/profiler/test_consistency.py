@@ -1,6 +1,7 @@
 """Reports on random programs: shares within the window, parts that make it up, no two sentences that disagree."""
 
 import json
+import random
 import sys
 from pathlib import Path
 
@@ -44,3 +45,23 @@ def test_the_same_trace_gets_the_same_report_in_every_format(tmp_path, recipe):
 @given(stories)
 def test_numbers_are_those_of_plain_arithmetic(tmp_path, recipe):
     assert differences(build(recipe).write(tmp_path / "trace.json")) == []
+
+
+@settings(suppress_health_check=suppressed)
+@given(stories)
+def test_a_report_depends_on_neither_the_order_of_events_nor_the_clock(tmp_path, recipe):
+    def without_places(report):
+        """Everything but where in the file, and when by its clock."""
+        if isinstance(report, dict):
+            return {
+                key: without_places(value) for key, value in report.items() if key not in ("start_us", "at_us", "bytes")
+            }
+        return [without_places(item) for item in report] if isinstance(report, list) else report
+
+    story = build(recipe)
+    plain = without_places(json.loads(explained(story, tmp_path)))
+    random.Random(0).shuffle(story.events)
+    assert without_places(json.loads(explained(story, tmp_path))) == plain
+    for event in story.events:
+        event["ts"] += 4096  # a power of two: durations are exact
+    assert without_places(json.loads(explained(story, tmp_path))) == plain

@@ -40,7 +40,8 @@ def evidence(
     found = []
     for i in np.argsort(-total, kind="stable")[:limit].tolist():
         same = np.flatnonzero(which == i)
-        row = int(chosen[same[np.argmax(spent[same])]])
+        longest = chosen[same[spent[same] == spent[same].max()]]
+        row = int(longest[np.argmin(events.ts[longest])])
         stack = () if events.kind[row] in GPU_WORK else tuple(trace.stack(row)[:_FRAMES])
         time_us, start_us = int(total[i]) / 1000, int(events.ts[row]) / 1000
         found.append(Evidence(trace.name(row), len(same), time_us, start_us, where(trace, row), stack, note))
