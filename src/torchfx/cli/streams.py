@@ -12,6 +12,8 @@ from pathlib import Path
 from threading import Timer
 from typing import Any, TextIO
 
+from torchfx.profiler.wording import safe
+
 __all__ = ["answer", "complain", "patience", "say", "shows_colour", "shows_unicode", "tell", "width", "write_file"]
 
 _PATIENCE_S = 1.0
@@ -31,7 +33,7 @@ def answer(text: str) -> None:
 
 def say(text: str) -> None:
     """Print a line to stderr."""
-    shown = "".join(character if character.isprintable() else "?" for character in text)
+    shown = safe(text)
     encoding = sys.stderr.encoding or "ascii"
     print(shown.encode(encoding, "replace").decode(encoding), file=sys.stderr)
 
