@@ -178,8 +178,8 @@ def _by_buckets(trace: Trace) -> str:
     if not trace.events.any_of(DISTRIBUTED_DATA_PARALLEL):
         return ""
     return (
-        " Under DistributedDataParallel some splits are on purpose, one graph per bucket, so that gradients are reduced "
-        "during the backward pass (torch._dynamo.config.optimize_ddp)."
+        " Under DistributedDataParallel some splits are on purpose, one graph per bucket, so that gradients are "
+        "reduced during the backward pass (torch._dynamo.config.optimize_ddp)."
     )
 
 

@@ -11,7 +11,7 @@ from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, 
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.device_time import device_time
+from torchfx.profiler.trace.derived.ownership import operators_of_work
 from torchfx.profiler.trace.derived.shapes import shapes
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.arithmetic import ADD_IN_PLACE, BATCH_NORM, CONVOLUTION
@@ -88,12 +88,10 @@ def conv_bias_before_bn(trace: Trace, *, layers: float = 1, share: float = 0.002
     added = np.array([child for row in pairs for child in _bias(trace, row)], np.int32)
     if len(pairs) < layers or not len(added):
         return
-    if trace.has_gpu:
-        time_us = int(trace.derived(device_time).total[added].sum()) / 1000
-    else:
-        time_us = Intervals.union(events.ts[added], events.end[added]).total / 1000
-    part = time_us / trace.window.us if trace.window.us else 0.0
-    if not share <= part <= 1:
+    rows = trace.links.work[np.isin(trace.derived(operators_of_work), added)] if trace.has_gpu else added
+    spent = Intervals.union(events.ts[rows], events.end[rows]).clip(trace.window.start, trace.window.end)
+    time_us, part = spent.total / 1000, trace.window.share(spent)
+    if part < share:
         return
     yield Finding(
         title=f"{len(pairs)} convolutions add a bias that batch normalization removes: {percent(part)} of the time",
