@@ -26,7 +26,9 @@ def recorded(step, times=1, **settings):
                 step()
     tree = p.profiler.kineto_results.experimental_event_tree()
     memory = settings.get("profile_memory", False)
-    return counts_from_trace([Recorded(tree, mark.since())], memory=memory, device=False, device_in_use=False)
+    return counts_from_trace(
+        [Recorded(tree, mark.since())], memory=memory, device=False, device_in_use=False, taken_in={}
+    )
 
 
 def cnn_training():
@@ -144,7 +146,7 @@ def test_without_steps_all_of_it_is_counted_and_told():
     with profile(activities=[ProfilerActivity.CPU]) as p:
         A.sin().cos()
     tree = p.profiler.kineto_results.experimental_event_tree()
-    counts = counts_from_trace([Recorded(tree, NOTHING)], memory=False, device=False, device_in_use=False)
+    counts = counts_from_trace([Recorded(tree, NOTHING)], memory=False, device=False, device_in_use=False, taken_in={})
     assert counts["operators"] == 2
     assert any("no steps were recorded" in note for note in counts.notes)
 
@@ -203,7 +205,9 @@ def on_gpu():
 
 
 def test_launches_copies_and_waits_belong_to_the_step_that_asked_for_them():
-    counts = counts_from_trace([Recorded(on_gpu(), NOTHING)], memory=False, device=True, device_in_use=True)
+    counts = counts_from_trace(
+        [Recorded(on_gpu(), NOTHING)], memory=False, device=True, device_in_use=True, taken_in={}
+    )
     assert counts.kernel_launches == 1
     assert counts.syncs == (Sync("aten::_local_scalar_dense", "train.py(7): step", 1),)
     assert counts.copies == {"DtoH": CopyTotal(1, None)}
@@ -213,7 +217,7 @@ def test_launches_copies_and_waits_belong_to_the_step_that_asked_for_them():
 
 
 def test_a_gpu_in_use_that_was_not_recorded_leaves_its_numbers_unknown():
-    counts = counts_from_trace([Recorded([], NOTHING)], memory=False, device=False, device_in_use=True)
+    counts = counts_from_trace([Recorded([], NOTHING)], memory=False, device=False, device_in_use=True, taken_in={})
     assert [counts[name] for name in ("kernel_launches", "syncs", "copies", "copies_htod", "copied_bytes")] == [
         None
     ] * 5
