@@ -13,6 +13,7 @@ from torchfx.profiler.trace.derived.occupation import outer_operators
 from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE
 from torchfx.profiler.trace.model.intervals import Intervals
+from torchfx.profiler.trace.model.steps import Step, main_phase
 from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["growing_graph"]
@@ -34,13 +35,13 @@ def growing_graph(trace: Trace, *, steps: int = 3, growth: float = 1.05, alike: 
     Known problems: a graph that is kept and never gone back through shows in the memory only: record with --memory and
     see memory-creep. Sequences that become longer from step to step are left out by their operators.
     """
-    found = trace.steps_found
+    found = main_phase(trace.steps_found)
     if len(found) < steps:
         return
     events = trace.events
     nodes, outer = events.of(AUTOGRAD_NODE), trace.derived(outer_operators)
     outer = outer[(events.lane[outer] == trace.main_lane) & ~events.are(AUTOGRAD_NODE, outer)]
-    back, forward = _per_step(trace, nodes), _per_step(trace, outer)
+    back, forward = _per_step(trace, found, nodes), _per_step(trace, found, outer)
     if not back[0] or not (np.diff(back) > 0).all() or back[-1] < growth * back[0]:
         return
     if not forward.min() or forward.max() > alike * forward.min():
@@ -50,7 +51,7 @@ def growing_graph(trace: Trace, *, steps: int = 3, growth: float = 1.05, alike: 
     more = max(int(spent[-1] - spent[0]), 0)
     share = more / max(found[-1].duration, 1)
     counts = ", ".join(f"{count:,}" for count in (back if len(back) <= 4 else (*back[:3], back[-1])))
-    last = nodes[trace.step_of(nodes) == len(found) - 1]
+    last = nodes[(events.ts[nodes] >= found[-1].start) & (events.ts[nodes] < found[-1].end)]
     yield Finding(
         title=f"The backward pass grows from step to step: {counts} nodes; the forward pass doesn't",
         severity="high" if share >= 0.2 else "medium",
@@ -66,7 +67,10 @@ def growing_graph(trace: Trace, *, steps: int = 3, growth: float = 1.05, alike: 
     )
 
 
-def _per_step(trace: Trace, rows: Int32) -> Int64:
-    which = trace.step_of(rows)
-    found: Int64 = np.bincount(which[which >= 0], minlength=len(trace.steps_found))
+def _per_step(trace: Trace, steps: tuple[Step, ...], rows: Int32) -> Int64:
+    """How many of these events begin in each step."""
+    times = np.sort(trace.events.ts[rows])
+    found: Int64 = np.searchsorted(times, [step.end for step in steps]) - np.searchsorted(
+        times, [step.start for step in steps]
+    )
     return found

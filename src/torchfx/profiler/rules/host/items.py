@@ -12,6 +12,7 @@ from torchfx.profiler.rules.host.tensor_loops import tensor_loops
 from torchfx.profiler.rules.host.tensor_texts import tensor_texts
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.launching import device_known
 from torchfx.profiler.trace.derived.steady import steady_window
 from torchfx.profiler.trace.derived.waits import host_waits
 from torchfx.profiler.trace.file.columns import Int32
@@ -76,6 +77,8 @@ def item_per_step(
         )
     loops, window = trace.derived(tensor_loops), trace.derived(steady_window)
     spent = loops.within(trace, reads=True).clip(window.start, window.end)
+    if trace.has_gpu:  # it counts for what it keeps the device waiting
+        spent = spent & trace.derived(idle_time) if trace.derived(device_known) else spent - spent
     part = window.share(spent)
     if len(free) and part >= loop:
         rounds = int(loops.rounds[loops.reads].sum())

@@ -11,8 +11,8 @@ from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.contrast import longer_in, operators_in, unhurried
-from torchfx.profiler.trace.derived.steady import settled, steady_window
-from torchfx.profiler.trace.model.steps import Step
+from torchfx.profiler.trace.derived.steady import settled, steady_window, unrecorded_steps
+from torchfx.profiler.trace.model.steps import Step, main_phase
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns
 
@@ -39,7 +39,7 @@ def step_tail(trace: Trace, *, ratio: float = 1.5, steps: int = 3, share: float 
     Known problems: on a busy machine the operating system makes such steps; the trace doesn't show other processes.
     """
     start, window = settled(trace), trace.derived(steady_window)
-    found = [step for step in trace.steps_found if step.start >= start]
+    found = [step for step in main_phase(trace.steps_found) if step.start >= start]
     found = found[1:] if len(found) > steps and start == trace.window.start else found
     if len(found) < steps:
         return
@@ -55,6 +55,10 @@ def step_tail(trace: Trace, *, ratio: float = 1.5, steps: int = 3, share: float 
     rows, times = longer_in(trace, worst, others)
     cause, fix = _why(trace, worst, others, int(times.sum()))
     alone = len(slow) == 1 and len(own) < _ENOUGH
+    unrecorded = trace.derived(unrecorded_steps)
+    as_slow = int(np.count_nonzero(unrecorded * 1000 > ratio * typical))
+    told = f" Of {len(unrecorded):,} steps that weren't recorded {as_slow:,} are as slow." if len(unrecorded) else ""
+    alone = alone and as_slow <= len(unrecorded) * 0.05
     usual, longest = duration_ns(typical), duration_ns(own.max())
     take = "takes" if len(slow) == 1 else "take"
     yield Finding(
@@ -65,7 +69,7 @@ def step_tail(trace: Trace, *, ratio: float = 1.5, steps: int = 3, share: float 
         window=window,
         evidence=evidence(trace, rows, times=times, note=f"more than usual in {worst.name}")
         or (Evidence(worst.name, 1, float(own.max()) / 1000, worst.start / 1000),),
-        cause=cause,
+        cause=cause + told,
         fix=fix,
     )
 

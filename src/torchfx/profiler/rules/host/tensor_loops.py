@@ -28,6 +28,9 @@ __all__ = ["TensorLoops", "tensor_for_loop", "tensor_loops"]
 TIMES: Final = 10
 """So many slices in a row make a loop; PyTorch's own pattern matcher used the same number."""
 
+APART_NS: Final = 2_000_000
+"""Slices further apart belong to two loops, or to something worth its calls."""
+
 LONGEST_ROUND: Final = 500
 """Operators in one round of a loop over the rows of a tensor, at most."""
 
@@ -79,7 +82,7 @@ def tensor_loops(trace: Trace) -> TensorLoops:
 
 
 def _over_slices(trace: Trace, rows: Int32) -> list[tuple[int, int, int]]:
-    """Slices of one shape, at most eight other calls apart: positions of the first and the last, and how many."""
+    """Slices of one shape, at most eight other calls and `APART_NS` apart: first and last position, how many."""
     events = trace.events
     at = np.flatnonzero(events.are(PICK, rows))
     shape = events.text_ids("Input Dims", rows[at])
@@ -87,6 +90,7 @@ def _over_slices(trace: Trace, rows: Int32) -> list[tuple[int, int, int]]:
     at, shape = at[order], shape[order]
     owner, lane = trace.calls.parent[rows[at]], events.lane[rows[at]]
     together = (np.diff(at) <= 9) & (np.diff(shape) == 0) & (np.diff(owner) == 0) & (np.diff(lane) == 0)
+    together &= np.diff(events.ts[rows[at]]) <= APART_NS
     borders = np.concatenate(([0], np.flatnonzero(~together) + 1, [len(at)]))
     return [(int(at[a]), int(at[b - 1]), int(b - a)) for a, b in pairwise(borders) if b - a >= TIMES]
 
