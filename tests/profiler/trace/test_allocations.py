@@ -55,3 +55,13 @@ def test_figures_of_devices():
     assert peaks_of("NVIDIA H100 PCIe").bandwidth == 2000
     assert peaks_of("AMD Radeon Graphics") is None
     assert np.isclose(peaks_of("NVIDIA L40S").flops("float32"), 91.6e12)
+
+
+def test_relatives_of_a_device_have_their_own_figures():
+    rates = {
+        name: peaks_of(name).flops("float16") / 1e12 for name in ("NVIDIA GB200", "NVIDIA B200", "NVIDIA H200 NVL")
+    }
+    assert rates == {"NVIDIA GB200": 2500, "NVIDIA B200": 2250, "NVIDIA H200 NVL": 835}
+    assert peaks_of("Tesla P100-PCIE-16GB").flops("float32") == 9.3e12
+    assert peaks_of("Tesla V100-PCIE-16GB").flops("float32") == 14e12
+    assert peaks_of("Tesla V100-SXM2-32GB").flops("float32") == 15.7e12

@@ -297,6 +297,20 @@ def test_modules():
     assert (row["path"], row["calls"], row["host_total_us"], row["device_total_us"]) == ("Net_0", 1, 100, 20)
 
 
+def test_the_backward_pass_counts_for_the_module_and_line_of_its_forward_pass():
+    story = Story()
+    story.frame("train.py(12): step", 0, 400, **{"Python id": 1})
+    story.frame("nn.Module: Net_0", 1, 100, **{"Python id": 2, "Python parent id": 1})
+    story.op("aten::mm", 10, 50, **{"Sequence number": 5})
+    story.kernel("k", 30, 20, launch_at=20)
+    node = {"Sequence number": 5, "Fwd thread id": 1}
+    story.op("autograd::engine::evaluate_function: MmBackward0", 200, 80, tid=200, **node)
+    story.kernel("k", 300, 40, launch_at=210, tid=200)
+    row = only(story.trace().modules())
+    assert row["line"] == "train.py(12): step"
+    assert (row["backward_host_us"], row["backward_device_us"]) == (80, 40)
+
+
 # The critical path
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from torchfx.profiler.trace.derived.autograd import autograd
 from torchfx.profiler.trace.derived.device_time import device_time
 from torchfx.profiler.trace.derived.labels import own_labels
+from torchfx.profiler.trace.derived.ownership import own_line
 from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.meaning.frames import MODULE, MODULE_PREFIX
 
@@ -29,6 +30,7 @@ class Module:
         name: such as "Linear_3": the class, and which of its instances.
         path: the modules around it and itself, joined by ".".
         depth: how many modules are around it.
+        line: the program's own line that calls it first, such as "model.py(34): forward"; "" where unknown.
         rows: its calls.
         host_ns: time in its calls.
         host_self_ns: the same without the modules it calls.
@@ -41,6 +43,7 @@ class Module:
     name: str
     path: str
     depth: int
+    line: str
     rows: Int32
     host_ns: int
     host_self_ns: int
@@ -84,6 +87,7 @@ def modules(trace: Trace) -> tuple[Module, ...]:
             events.texts[names[i]].removeprefix(MODULE_PREFIX),
             full[i],
             depth[i],
+            own_line(trace, int(rows[group[0]])),
             rows[group],
             int(host[group].sum()),
             int(np.maximum(self_host[group], 0).sum()),
