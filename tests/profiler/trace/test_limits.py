@@ -2,12 +2,14 @@
 
 import gzip
 import io
+import time
 import tracemalloc
 import zlib
 
 import pytest
 from scanners import both
 
+from profiler.traces import Story
 from torchfx.errors import TraceError
 from torchfx.profiler.trace.file import scanning
 from torchfx.profiler.trace.file.columns import ARGUMENTS
@@ -126,3 +128,23 @@ def test_a_file_of_many_distinct_names_keeps_those():
     event = b'{"ph":"X","name":"%d","ts":%d}'
     data = b"[" + b",".join(event % (i, i) for i in range(300_000)) + b"]"
     assert len(scan(io.BytesIO(gzip.compress(data, 1))).texts) == 300_000
+
+
+PATTERNS = ["x", "launch", "a<(b::", "data_", "1", "aten::", "a/", "a.py(1): ", "[(", "kernel ", "triton_", " ", "N1a"]
+
+
+def test_names_as_long_as_allowed_are_explained_in_time():
+    """Patterns that take time with the square of a name's length would need days for these."""
+    story = Story()
+    for i, piece in enumerate(PATTERNS):
+        name = piece * (LIMITS.text // len(piece))
+        story.note(name, 100 * i, 90)
+        story.op(name, 100 * i, 80)
+        story.kernel(name, 100 * i + 50, 20, launch_at=100 * i + 10, launch=name)
+        story.kernel("void " + name[:-5], 100 * i + 70, 20, launch_at=100 * i + 20)
+    began = time.process_time()
+    trace = story.trace()
+    assert len(trace.kernels()) == 2 * len(PATTERNS)
+    trace.ops()
+    trace.diagnose()
+    assert time.process_time() - began < 60

@@ -103,7 +103,7 @@ OF_A_COMPILER: Final = Meaning(
 """Signs of any compiler of models at work: torch.compile, TorchScript, TensorRT, FX."""
 
 COMPILE_ID: Final = Meaning(r".*compile_id=", *CALLED)
-_ID: Final = re.compile(r"(?:!\d+/)?(\d+)/(\d+)")
+_ID: Final = re.compile(r"(?:!\d{1,9}/)?(\d{1,9})/(\d{1,9})")
 _RESUMED: Final = re.compile(r"(.*)\(\d+\): torch_dynamo_resume_in_(.+)_at_(\d+)$")
 _HASH: Final = re.compile(r"## Call CompiledFxGraph (\S+) ##")
 

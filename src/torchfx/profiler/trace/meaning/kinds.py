@@ -12,7 +12,10 @@ import numpy.typing as npt
 
 from torchfx.profiler.trace.file.columns import Columns, distinct
 
-__all__ = ["CALLED", "GPU_WORK", "HOST", "Kind", "Meaning", "kind_of", "kinds_of"]
+__all__ = ["CALLED", "GPU_WORK", "HOST", "LONGEST_NAME", "Kind", "Meaning", "kind_of", "kinds_of"]
+
+LONGEST_NAME: Final = 4096
+"""Characters of a name that are looked at for its meaning: patterns may take time that grows with the square."""
 
 
 class Kind(IntEnum):

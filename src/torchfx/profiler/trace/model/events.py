@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torchfx.profiler.trace.file.columns import ABSENT, Argument, Columns, Int32, Int64, distinct
-from torchfx.profiler.trace.meaning.kinds import Kind, Meaning, kinds_of
+from torchfx.profiler.trace.meaning.kinds import LONGEST_NAME, Kind, Meaning, kinds_of
 from torchfx.profiler.trace.model.lanes import Lane, lanes_of
 
 __all__ = ["DAY", "Damage", "Events", "Lane", "parse_list"]
@@ -109,7 +109,7 @@ class Events:
             matches = re.compile(pattern).match
             found = np.zeros(len(self.texts) + 1, np.bool_)
             for i in self._names:
-                found[i] = matches(self.texts[i]) is not None
+                found[i] = matches(self.texts[i][:LONGEST_NAME]) is not None
             self._matches[pattern] = found
         return self._matches[pattern]
 

@@ -17,6 +17,7 @@ from torchfx.profiler.trace.meaning.kernels.name import LONGEST, OPERATIONS, Ker
 from torchfx.profiler.trace.meaning.kernels.native import native
 from torchfx.profiler.trace.meaning.kernels.tensile import tensile
 from torchfx.profiler.trace.meaning.kernels.words import by_words
+from torchfx.profiler.trace.meaning.kinds import LONGEST_NAME
 
 __all__ = ["decode", "distinct"]
 
@@ -43,7 +44,7 @@ def decode(name: str) -> KernelName:
     >>> decode("triton_poi_fused_add_relu_0").fused
     ('add', 'relu')
     """
-    text = _readable(name)
+    text = _readable(name[:LONGEST_NAME])
     for reader in _READERS:
         found = reader(text)
         if found is not None:

@@ -37,13 +37,13 @@ _STRUCTURE: Final = frozenset(
     """.split()  # noqa: SIM905 - a list of this length reads better as text
 )
 _WHAT = re.compile(
-    r"CUDAFunctor_?(?P<a>[A-Za-z]\w*)"
-    r"|(?P<k>[A-Za-z]\w*?)(?:_scalar)?_kernel(?:_cuda|_impl|_scalar)?(?![a-z])"
-    r"|(?P<b>[A-Za-z]\w*?)_cuda_kernel"
-    r"|(?P<c>[A-Za-z]\w*?)(?:CUDA)?Kernel(?:Impl)?\b"
-    r"|launch_(?P<d>[a-z]\w*?)(?:_scalar|_kernel)?\b"
-    r"|(?P<e>[A-Za-z]\w*?)_?[fF]unctor\b"
-    r"|(?P<f>[A-Z]\w*?)Ops\b"
+    r"CUDAFunctor_?(?P<a>[A-Za-z]\w{0,80})"
+    r"|(?P<k>[A-Za-z]\w{0,80}?)(?:_scalar)?_kernel(?:_cuda|_impl|_scalar)?(?![a-z])"
+    r"|(?P<b>[A-Za-z]\w{0,80}?)_cuda_kernel"
+    r"|(?P<c>[A-Za-z]\w{0,80}?)(?:CUDA)?Kernel(?:Impl)?\b"
+    r"|launch_(?P<d>[a-z]\w{0,80}?)(?:_scalar|_kernel)?\b"
+    r"|(?P<e>[A-Za-z]\w{0,80}?)_?[fF]unctor\b"
+    r"|(?P<f>[A-Z]\w{0,80}?)Ops\b"
 )
 _FUNCTORS: Final = {
     "direct_copy": "copy",
