@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 
 from torchfx.profiler.difference.costs import Side
+from torchfx.profiler.trace.derived.labels import labels
 from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.annotations import PYTORCHS_OWN
-from torchfx.profiler.trace.meaning.compiler import COMPILING
 from torchfx.profiler.trace.meaning.frames import MODULE
-from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.meaning.programs import stable_name
 from torchfx.profiler.trace.model.trace import Trace
 
@@ -46,15 +44,14 @@ class LabelTimes:
 
 
 def labels_of(trace: Trace) -> dict[str, Int32]:
-    """The rows of each label: the program's own annotations, and classes of its modules; in order of first use."""
-    events = trace.events
-    notes, modules = events.rows(Kind.ANNOTATION), events.of(MODULE)
-    notes = notes[~events.are(PYTORCHS_OWN | COMPILING, notes)]
+    """The rows of each label: the program's own annotations, the most time first, and classes of its modules."""
+    events, modules = trace.events, trace.events.of(MODULE)
     found: dict[str, list[Int32]] = {}
-    for rows, named in ((notes, stable_name), (modules, _class_of)):
-        names = events.name[rows]
-        for i in dict.fromkeys(names.tolist()):
-            found.setdefault(named(events.texts[i]) if i >= 0 else "", []).append(rows[names == i])
+    for label in trace.derived(labels):
+        found.setdefault(stable_name(label.name), []).append(label.rows)
+    names = events.name[modules]
+    for i in dict.fromkeys(names.tolist()):
+        found.setdefault(_class_of(events.texts[i]), []).append(modules[names == i])
     return {name: np.concatenate(parts) for name, parts in found.items() if name}
 
 
@@ -68,13 +65,13 @@ def labels_between(a: Side, b: Side, names: Sequence[str]) -> tuple[LabelTimes, 
     return tuple(sorted(found, key=lambda label: -max(abs(y - x) for x, y in (label.host_us, label.device_us))))
 
 
-def _times(side: Side, labels: dict[str, Int32], names: Sequence[str]) -> list[tuple[float, float, float]]:
+def _times(side: Side, rows_of: dict[str, Int32], names: Sequence[str]) -> list[tuple[float, float, float]]:
     """Calls, host's and device's time per step of each label."""
     trace, rounds, found = side.trace, side.rounds, []
     events, tree, launch = trace.events, trace.frames, trace.links.launch
     inside = (launch >= 0) & (rounds.of(events.ts[np.maximum(launch, 0)]) >= 0) if len(launch) else launch >= 0
     for name in names:
-        rows = labels[name][rounds.of(events.ts[labels[name]]) >= 0]
+        rows = rows_of[name][rounds.of(events.ts[rows_of[name]]) >= 0]
         wanted = np.zeros(len(events), np.bool_)
         wanted[rows] = True
         around = tree.nearest(wanted)
