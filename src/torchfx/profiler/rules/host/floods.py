@@ -36,7 +36,7 @@ def dispatch_flood(
     """One operator is called again and again for little work each time.
 
     Sees: an operator called 100 times per step or more (1000 times where there are no steps) by the program itself, not
-    from within another operator, each call taking less than 20 us on average. On a GPU counts the time it keeps the
+    from within another operator, each call taking less than 20 us (median). On a GPU counts the time it keeps the
     device waiting, on a CPU all of it: 10% of the window or more; below that it is mentioned, from 1%. Optimizers,
     compilation, the making of batches, texts made of tensors, loops over a tensor (tensor-for-loop) and the nodes of
     the backward pass, which follow the forward pass, are left out.
@@ -57,7 +57,8 @@ def dispatch_flood(
     names, which, counts = np.unique(events.name[rows], return_inverse=True, return_counts=True)
     enough = per_step * steps if steps else 1000
     spent = np.bincount(which, events.dur[rows].astype(np.float64))
-    often = np.flatnonzero((counts >= max(enough, per_step)) & (spent < short_us * 1000 * counts))
+    usual = _medians(events.dur[rows], which, counts)
+    often = np.flatnonzero((counts >= max(enough, per_step)) & (usual < short_us * 1000))
     same = np.isin(which, often)
     lost = _cost(trace, rows[same])
     cost = lost.overlap(*_reach(trace, rows[same]))
@@ -71,7 +72,7 @@ def dispatch_flood(
     others = f" and {len(often) - 1} other" + ("s" if len(often) > 2 else "") if len(often) > 1 else ""
     rate = f"{count / steps:,.0f} x per step" if steps else f"{count:,} x"
     waiting = "the device waits" if trace.has_gpu else "that takes"
-    each = duration_ns(spent[best] / count)
+    each = duration_ns(usual[best])
     yield Finding(
         title=f"{shortened(name, 30)}{others}: called {rate} for {each} each; {waiting} {percent(part)} of the time",
         severity=severity_of(part) if part >= share else "info",
@@ -82,6 +83,14 @@ def dispatch_flood(
         cause="The program calls it in a loop, over items, channels, sections or layers, not once for all.",
         fix=_flood_fix(trace, best_row),
     )
+
+
+def _medians(times: Int64, which: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The median of each group of times."""
+    ordered = times[np.lexsort((times, which))]
+    first = np.cumsum(counts) - counts
+    found: np.ndarray = (ordered[first + (counts - 1) // 2] + ordered[first + counts // 2]) / 2
+    return found
 
 
 def _flood_fix(trace: Trace, row: int) -> str:

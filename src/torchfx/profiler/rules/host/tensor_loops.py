@@ -28,8 +28,8 @@ __all__ = ["TensorLoops", "tensor_for_loop", "tensor_loops"]
 TIMES: Final = 10
 """So many slices in a row make a loop; PyTorch's own pattern matcher used the same number."""
 
-APART_NS: Final = 2_000_000
-"""Slices further apart belong to two loops, or to something worth its calls."""
+APART_NS: Final = 50_000_000
+"""Slices further apart belong to two loops; a thread that was taken off its processor is back before."""
 
 LONGEST_ROUND: Final = 500
 """Operators in one round of a loop over the rows of a tensor, at most."""
@@ -137,7 +137,7 @@ def tensor_for_loop(trace: Trace, *, short_us: float = 100.0, share: float = 0.0
     Sees: ten or more `aten::select`, `slice`, `index` or `unbind` calls of the program itself, of one shape, at most
     eight other calls apart; or one `unbind` of ten or more rows (`for row in batch`) and as many rounds after it. The
     time from the first to the last operator is 5% of the window or more; on a GPU only the part during which the device
-    waits. Operators of more than 100 us (mean) are work that is worth its call. Loops that only read numbers are
+    waits. Operators of more than 100 us (median) are work that is worth its call. Loops that only read numbers are
     item-per-step's, texts made of tensors tensors-to-text's.
 
     Costs: each round pays Python and dispatch for a slice of the data. In training the backward pass pays once more.
@@ -158,7 +158,7 @@ def tensor_for_loop(trace: Trace, *, short_us: float = 100.0, share: float = 0.0
     longest = int(loops.rounds[chosen].max())
     calls = loops.calls[inside.overlap(trace.events.ts[loops.calls], trace.events.end[loops.calls]) > 0]
     taken = trace.events.are(PICK, calls)
-    if (~taken).any() and float(trace.events.dur[calls[~taken]].mean()) > short_us * 1000:
+    if (~taken).any() and float(np.median(trace.events.dur[calls[~taken]])) > short_us * 1000:
         return
     yield Finding(
         title=f"A Python loop over a tensor, up to {longest:,} rounds, takes {percent(part)} of the time",
