@@ -24,6 +24,7 @@ net = Net(torch.nn.Linear(4, 4))
 print(*watched())
 """
 FORWARD = "for _ in range(20): net(torch.ones(1, 4))"
+LABELLED = "for _ in range(20):\n with record_function('forward'): net(torch.ones(1, 4))"
 DATA = "with torch.no_grad():\n for x in DataLoader(torch.ones(20, 4)): net(x)"
 TRAIN = (
     "opt = torch.optim.SGD(net.parameters(), lr=.1)\n"
@@ -31,7 +32,9 @@ TRAIN = (
 )
 
 
-@pytest.mark.parametrize(("loop", "left"), [(FORWARD, "call"), (DATA, "data"), (TRAIN, "optimizer")])
+@pytest.mark.parametrize(
+    ("loop", "left"), [(FORWARD, "call"), (LABELLED, "call"), (DATA, "data"), (TRAIN, "optimizer")]
+)
 def test_only_the_end_of_a_step_is_watched_after_the_last_window(profile_program, tmp_path, loop, left):
     (tmp_path / "program.py").write_text(PROGRAM.format(loop=loop))
     ran = profile_program(program=tmp_path / "program.py")

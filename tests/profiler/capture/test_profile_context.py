@@ -1,5 +1,6 @@
 """`with profile(...) as p:` in a program that knows of it."""
 
+import gc
 import gzip
 import json
 import warnings
@@ -157,3 +158,26 @@ def test_wrong_arguments_are_refused_at_once():
         profile(active=0)
     with pytest.raises(ArgumentTypeError, match="path must name a folder, got 3"):
         profile(3)
+
+
+def test_garbage_collections_are_recorded(tmp_path):
+    with profile(tmp_path / "run", wait=1, warmup=1, active=2) as p:
+        loop(p, 5, gc.collect)
+    assert calls(p.result, "Python GC") == 2
+    assert not [callback for callback in gc.callbacks if "torchfx" in str(callback)]
+
+
+def test_what_the_compiler_spent_is_kept(tmp_path):
+    compiled = torch.compile(lambda x: x.sin(), backend="eager")
+    with profile(tmp_path / "run", wait=1, warmup=0, active=1) as p:
+        loop(p, 3, lambda: compiled(torch.ones(2)))
+    assert "compile_inner" in (p.result.folder / "compile_times.txt").read_text()
+
+
+def test_notebooks_show_one_line(tmp_path):
+    p = profile(tmp_path / "run", wait=0, warmup=0, active=1)
+    assert repr(p) == f"<profile to {tmp_path / 'run'}: not started>"
+    with p:
+        loop(p, 2)
+    assert "1 step of 2, CPU" in repr(p)
+    assert repr(p).count("\n") == 0

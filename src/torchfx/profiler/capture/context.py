@@ -60,6 +60,11 @@ class profile:  # noqa: N801  (spelled as torch.profiler.profile is)
         self._session.record_steps("p.step()", before=0)
         return self
 
+    def __repr__(self) -> str:
+        """Return where it records to and what came of it."""
+        state = "recording" if self._session else "not started" if self.result is None else repr(self.result)
+        return f"<profile to {self._path}: {state}>"
+
     def step(self) -> None:
         """Say that one step has ended and the next begins; outside the block this does nothing."""
         if self._session is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -82,6 +84,7 @@ class Recorder:
         """Begin; without warm-up and wait, recording starts here."""
         with self._inside():
             self._profiler.start()
+        self._collections = _Collections()
         self.running = True
         self._mark_compiler(0)
 
@@ -105,6 +108,7 @@ class Recorder:
         if not self.running:
             return
         self.running = False
+        self._collections.remove()
         self._keep = keep
         self._count_step()
         self._compiled = self._mark.since() if self._mark else None
@@ -148,3 +152,28 @@ class Recorder:
             yield
         finally:
             self.busy = False
+
+
+class _Collections:
+    """Labels garbage collections in this thread until `remove`, but for the frequent ones of the youngest objects."""
+
+    def __init__(self) -> None:
+        self._thread = threading.get_ident()
+        self._label: Any = None
+        gc.callbacks.append(self._note)
+
+    def remove(self) -> None:
+        if self._note in gc.callbacks:
+            gc.callbacks.remove(self._note)
+
+    def _note(self, phase: str, info: dict[str, int]) -> None:
+        from torch.autograd.profiler import record_function
+
+        if threading.get_ident() != self._thread or not info["generation"]:
+            return
+        if phase == "start":
+            self._label = record_function("Python GC")
+            self._label.__enter__()
+        elif self._label is not None:
+            label, self._label = self._label, None
+            label.__exit__(None, None, None)

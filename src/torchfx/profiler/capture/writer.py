@@ -6,6 +6,7 @@ import gzip
 import os
 import shutil
 import socket
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,13 +44,16 @@ def write_traces(folder: Path, windows: Sequence[Window], tensorboard: bool) -> 
 
 
 def write_run(folder: Path, capture: Capture) -> None:
-    """Write the capture as data and as text, and the environment."""
+    """Write the capture as data and as text, the environment, and what the compiler says of its stages' times."""
     elsewhere = {"operators", "explanation"}
     fields = {
         name: value for name, value in msgspec.to_builtins(capture, enc_hook=str).items() if name not in elsewhere
     }
     write_json(folder / "run.json", {**fields, "directory": str(Path.cwd())})
     write_json(folder / "environment.json", describe())
+    compiler: Any = sys.modules.get("torch._dynamo.utils")
+    if compiler is not None and compiler.compilation_time_metrics:
+        (folder / "compile_times.txt").write_text(f"{compiler.compile_times()}\n", encoding="utf-8")
     (folder / "report.txt").write_text(f"{capture}\n", encoding="utf-8")
 
 

@@ -41,17 +41,24 @@ class Calls:
             self._undo.pop()()
 
     def announce_only(self, key: int, called: Callable[[], None]) -> None:
-        """From the call that runs now on, announce calls of one thing, and slow nothing else down.
+        """From now on, announce calls of one thing, and slow nothing else down.
 
         Args:
             key: its number.
             called: takes the place of what was given at first.
         """
         self._only = key, called
-        self._remove_hooks()
-        module = next((running for running in self._running if id(running) == key), None)
-        if module is not None and not hasattr(module, "_orig_mod"):
-            self._undo.append(_announce_instance(module, called))
+        for module in self._running:
+            self._announce_module(module)
+
+    def _announce_module(self, module: Any) -> None:
+        """If this is the one thing, watch it alone."""
+        assert self._only is not None
+        key, called = self._only
+        if id(module) == key:
+            self._remove_hooks()
+            if not hasattr(module, "_orig_mod"):
+                self._undo.append(_announce_instance(module, called))
 
     def _remove_hooks(self) -> None:
         while self._handles:
@@ -109,7 +116,9 @@ class Calls:
         return watched
 
     def _begins(self, module: Any, args: Any) -> None:
-        if not self._running and not self._ignore():
+        if self._only is not None:  # its step began with a label, before it was called
+            self._announce_module(module)
+        elif not self._running and not self._ignore():
             self._running.append(module)
             self._called(id(module), f"forward of {type(module).__name__}")
 

@@ -33,10 +33,11 @@ class Labels:
     def __init__(self, begins: Callable[[str, bool], None], ignore: Callable[[], bool]) -> None:
         from torch.autograd.profiler import record_function
 
-        from torchfx.profiler.trace.meaning.annotations import OPTIMIZER_STEP, PYTORCHS_OWN
+        from torchfx.profiler.trace.meaning.annotations import GARBAGE_COLLECTION, OPTIMIZER_STEP, PYTORCHS_OWN
 
         self._uses: list[tuple[Any, Label]] = []
         self._count = 0
+        not_programs = PYTORCHS_OWN | GARBAGE_COLLECTION
         owner: Any = record_function
         enter, leave = owner.__enter__, owner.__exit__
 
@@ -44,7 +45,7 @@ class Labels:
         def entering(this: Any) -> Any:
             if not ignore():
                 of_optimizer = OPTIMIZER_STEP.names(this.name)
-                of_program = not PYTORCHS_OWN.names(this.name)
+                of_program = not not_programs.names(this.name)
                 if of_optimizer or of_program:
                     begins(this.name, of_optimizer)
                 if of_program:
