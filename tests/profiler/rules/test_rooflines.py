@@ -119,7 +119,7 @@ def test_measured_peaks_take_the_data_sheets_place():
     trace = shaped("aten::mm", HALF, 1100, [[4096, 1024], [1024, 4096]]).trace()
     trace.given_peaks = Peaks(1700, 4, {"bfloat16": 250.0}, measured=True)
     [finding] = found_in(trace)
-    assert "12% of measured bfloat16 arithmetic" in finding.title
+    assert "12% of the measured peak bfloat16 arithmetic" in finding.title
     assert "Of the data sheet's peak that is 10%" in finding.cause
 
 

@@ -28,8 +28,8 @@ class Peaks:
 
     @property
     def source(self) -> str:
-        """Where the figures are from: "measured", or "data-sheet"."""
-        return "measured" if self.measured else "data-sheet"
+        """Whose figures these are, before a noun: "the measured", or "the data sheet's"."""
+        return "the measured" if self.measured else "the data sheet's"
 
     def flops(self, dtype: str) -> float:
         """Operations per second; 0 where the type isn't known."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.compute.efficiency import PRODUCTS, Group, groups
 from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown, stake
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.device_peaks import data_sheet, used_peaks
 from torchfx.profiler.trace.derived.shapes import shapes
@@ -79,14 +79,14 @@ def low_roofline(
         what = "memory bandwidth" if group.bound != "arithmetic" else f"{group.dtype} arithmetic"
         sizes = " x ".join(str(list(shape)) for shape in shapes(trace, int(group.operators[0]))[:3])
         yield Finding(
-            title=f"{shortened(group.name, 60)} reaches {percent(group.reached)} of {peaks.source} {what}, "
+            title=f"{shortened(group.name, 36)} reaches {percent(group.reached)} of {peaks.source} peak {what}, "
             f"taking {percent(group.spent / kernels.total)} of kernel time",
             severity=rank(trace, time_us),
             confidence="medium",
             time_us=time_us,
             window=trace.window,
             evidence=shown(trace, rows),
-            cause=f"Shapes {sizes} need {duration_ns(group.ideal / len(group.operators))} per call at the "
+            cause=f"Shapes {sizes} need {duration_ns(group.ideal / len(group.operators))} per call at "
             f"{peaks.source} rate and take {duration_ns(group.spent / len(group.operators))}."
             + _beside(trace, peaks, group)
             + caveat(trace),
@@ -138,7 +138,7 @@ def low_mfu(trace: Trace, *, utilisation: float = 0.3, covered: float = 0.9) -> 
         window=trace.window,
         evidence=shown(trace, rows),
         cause=f"Products take {percent(spent / kernels.total)} of the kernels' time; by their shapes they would need "
-        f"{duration_ns(ideal)} at the {peaks.source} rate.",
+        f"{duration_ns(ideal)} at {peaks.source} rate.",
         fix="Take the findings about products' types, sizes and what runs between them in order of their time.",
         linked=True,
     )
