@@ -30,6 +30,7 @@ PIECE: Final = 1 << 16
 
 UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
+PICKLE: Final = "a pickle (snapshots of the memory allocator are read by torchfx memory)"
 LOOKS: Final = (
     (b"\x89PNG", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
@@ -45,10 +46,10 @@ LOOKS: Final = (
     (b"SQLite format 3", "an SQLite database (of Nsight Systems?)"),
     (b"\x7fELF", "a program"),
     (b"\x93NUMPY", "a NumPy array"),
-    (b"\x80\x02", "a pickle"),
-    (b"\x80\x03", "a pickle"),
-    (b"\x80\x04", "a pickle"),
-    (b"\x80\x05", "a pickle"),
+    (b"\x80\x02", PICKLE),
+    (b"\x80\x03", PICKLE),
+    (b"\x80\x04", PICKLE),
+    (b"\x80\x05", PICKLE),
     (b"version https://git-lfs", "the placeholder of a file in Git LFS: git lfs pull fetches the file"),
     (b"<!doctype html", "an HTML page"),
     (b"<html", "an HTML page"),
