@@ -29,7 +29,7 @@ def test_training_with_workers_steps_with_the_optimizer(profile_program):
     run = ran.json("run.json")
     assert run["steps_from"] == "SGD.step"
     assert run["command"][1:] == ["cnn_training.py", "--steps", "11"]
-    assert run["overhead"]["baseline_n"] >= 6
+    assert run["overhead"]["baseline_n"] >= 2  # those after the recorded ones
     assert {"aten::convolution_backward", "Optimizer.step#SGD.step"} <= names(ran)
     assert {"data", "backward", "optimizer", "operators"} <= parts(ran)
     assert [row["calls"] for row in ran.json("operators.json")["operators"] if row["name"] == "aten::addmm"] == [3]

@@ -57,8 +57,15 @@ class Calls:
         key, called = self._only
         if id(module) == key:
             self._remove_hooks()
-            if not hasattr(module, "_orig_mod"):
+            if not self._is_announced(module):
                 self._undo.append(_announce_instance(module, called))
+
+    @staticmethod
+    def _is_announced(called: Any) -> bool:
+        """Whether something compiled is called, which announces itself."""
+        from torch.nn import Module
+
+        return not isinstance(called, Module) or hasattr(called, "_orig_mod")
 
     def _remove_hooks(self) -> None:
         while self._handles:
