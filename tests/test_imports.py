@@ -20,8 +20,6 @@ def module_of(path):
 
 
 FILES = {module_of(path): path for path in sorted(ROOT.rglob("*.py"))}
-HALF = {name: path for name, path in FILES.items() if name != "torchfx" and not name.startswith("torchfx.profiler")}
-"""The audio half and the command line, which sits on both."""
 
 
 def imported(path):
@@ -42,7 +40,20 @@ def imported(path):
 
 
 def part_of(module):
+    """The file or folder below the package: "core", "profiler"."""
     return module.split(".")[1] if "." in module else ""
+
+
+DEEPER = ("torchfx.profiler", "torchfx.profiler.trace")
+"""Folders that hold parts of their own."""
+
+
+def room_of(module):
+    """The same, one deeper in folders of parts: "core", "profiler.rules", "profiler.trace.model"."""
+    room = module
+    while room.rpartition(".")[0] not in {"torchfx", "", *DEEPER}:
+        room = room.rpartition(".")[0]
+    return room
 
 
 def circle(graph):
@@ -58,15 +69,24 @@ def test_circles_are_found():
     assert circle({"a": {"b", "c"}, "b": {"c"}}) is None
 
 
+def test_rooms_are_folders_of_files_that_belong_together():
+    assert room_of("torchfx.core.wave") == "torchfx.core"
+    assert room_of("torchfx.profiler.rules.host.batches") == "torchfx.profiler.rules"
+    assert room_of("torchfx.profiler.trace.model.tree") == "torchfx.profiler.trace.model"
+    assert room_of("torchfx.profiler") == "torchfx.profiler"
+
+
 def test_no_part_is_imported_by_what_it_imports():
-    parts = {}
-    for name, path in HALF.items():
-        parts.setdefault(part_of(name), set()).update(map(part_of, imported(path)))
-    assert circle({part: others - {part} for part, others in parts.items()}) is None
+    rooms = {}
+    for name, path in FILES.items():
+        if name not in {"torchfx", *DEEPER}:  # their faces name everything below them
+            rooms.setdefault(room_of(name), set()).update(map(room_of, imported(path)))
+    assert circle({room: others - {room, "torchfx"} for room, others in rooms.items()}) is None
 
 
 def test_no_file_is_imported_by_what_it_imports():
-    assert circle({name: set(imported(path)) - {"torchfx"} for name, path in HALF.items()}) is None
+    files = {name: path for name, path in FILES.items() if name not in {"torchfx", *DEEPER}}
+    assert circle({name: set(imported(path)) - {"torchfx"} for name, path in files.items()}) is None
 
 
 @pytest.mark.parametrize(
@@ -79,7 +99,7 @@ def test_no_file_is_imported_by_what_it_imports():
     ],
 )
 def test_the_lowest_parts_know_little(part, allowed):
-    found = {part_of(other) for name, path in HALF.items() if part_of(name) == part for other in imported(path)}
+    found = {part_of(other) for name, path in FILES.items() if part_of(name) == part for other in imported(path)}
     assert found - {part} <= allowed
 
 
@@ -147,50 +167,16 @@ print((time.perf_counter() - loaded) / (loaded - start))
     assert min(float(run(code, PYTHONDONTWRITEBYTECODE="")) for _ in range(4)) < 0.06  # the first may compile
 
 
-# The profiler's parts likewise: each may import those named with it, and how amounts are worded.
-PROFILER = {
-    "wording": set(),
-    "spelling": set(),
-    "pyproject": set(),
-    "trace": set(),
-    "allocator": {"trace"},
-    "device_peaks": {"pyproject", "spelling", "trace"},
-    "rules": {"ranks", "trace"},
-    "analysis": {"rules", "trace"},
-    "ranks": {"analysis", "rules", "trace"},
-    "difference": {"ranks", "rules", "trace"},
-    "present": {"allocator", "analysis", "difference", "ranks", "rules", "trace"},
-    "timing": {"present", "trace"},
-    "counters": {"spelling", "trace"},
-    "capture": {"counters", "trace"},
-    "gate": {"counters", "present", "pyproject", "spelling"},
-    "loading": {"ranks", "rules", "trace"},
-    "diffing": {"difference", "loading", "present", "ranks", "rules", "trace"},
-    "experiment": {"device_peaks", "present", "timing", "trace"},
-    "reading_back": {"analysis", "capture", "loading", "present", "pyproject", "ranks", "rules", "run_tables"},
-    "run_tables": {"capture", "loading", "trace"},
-    "profiling": {"capture", "reading_back", "rules"},
-    "pytest_plugin": {"counters", "gate", "pyproject", "timing"},
-}
-
-
-def test_the_profilers_parts_import_one_way():
-    folder = ROOT / "profiler"
-    wrong = []
-    for path in sorted(folder.rglob("*.py")):
-        own = path.relative_to(folder).parts[0].removesuffix(".py")
-        if own == "__init__":
-            continue
-        parts = {name.split(".")[2] for name in imported(path) if name.startswith("torchfx.profiler.")}
-        wrong += [
-            f"{path.relative_to(ROOT)} imports {part}" for part in sorted(parts - PROFILER[own] - {own, "wording"})
-        ]
-    assert wrong == []
-
-
 SLOW = ("rich", "pandas", "scipy", "torch", "asyncio", "numpy.random", "numpy.testing")
-UNUSED = ("ranks.reading", "ranks.report", "present.html", "present.junit", "present.sarif", "present.trace_table")
-UNREAD = ("loading", "analysis", "present.explanation", "trace.file.scanning")  # without a trace
+UNUSED = (
+    "loading.workers",
+    "report.job_report",
+    "present.html",
+    "present.junit",
+    "present.sarif",
+    "present.trace_table",
+)
+UNREAD = ("loading", "analysis", "report", "present.explanation", "trace.file.scanning")  # without a trace
 
 
 @pytest.mark.parametrize(("command", "argument"), [("explain", "trace.json"), ("rule", "B9")])

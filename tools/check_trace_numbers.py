@@ -22,7 +22,7 @@ from typing import Any
 
 from torchfx.errors import TraceError
 from torchfx.profiler import load
-from torchfx.profiler.analysis.report import describe
+from torchfx.profiler.report.trace_report import describe
 from torchfx.profiler.rules.diagnose import diagnose
 
 TOLERANCE = 1e-4

@@ -13,7 +13,7 @@ from profiler.analysis.programs import computing, training
 from profiler.present.test_renderers import STEERING
 from profiler.ranks.jobs import write_job
 from torchfx.cli.explain import Request, TableChoice, run
-from torchfx.profiler.loading import TABLES
+from torchfx.profiler.loading.trace import TABLES
 from torchfx.profiler.present.formats import FORMATS
 from torchfx.profiler.rules.catalogue import all_rules
 

@@ -101,7 +101,7 @@ class Story:
         """Read it back, as if from a file."""
         import io
 
-        from torchfx.profiler.loading import LoadedTrace
+        from torchfx.profiler.loading.trace import LoadedTrace
         from torchfx.profiler.trace.file.columns import ARGUMENTS
         from torchfx.profiler.trace.file.scanning import scan
 

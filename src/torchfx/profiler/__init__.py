@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from torchfx.profiler.allocator.snapshot import load_snapshot
     from torchfx.profiler.counters import count, counted
     from torchfx.profiler.diffing import diff
-    from torchfx.profiler.loading import load
+    from torchfx.profiler.loading.job import load_job
+    from torchfx.profiler.loading.trace import load
     from torchfx.profiler.profiling import profile
-    from torchfx.profiler.ranks.loading import load_job
     from torchfx.profiler.timing import compare, measure
     from torchfx.profiler.trace.model.cut import cut
 
@@ -33,8 +33,8 @@ _HOMES = {
     "counted": "counters",
     "cut": "trace.model.cut",
     "diff": "diffing",
-    "load": "loading",
-    "load_job": "ranks.loading",
+    "load": "loading.trace",
+    "load_job": "loading.job",
     "load_snapshot": "allocator.snapshot",
     "measure": "timing",
     "profile": "profiling",

@@ -11,12 +11,12 @@ from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.profiler.difference.compare import compare
 from torchfx.profiler.difference.difference import Difference
 from torchfx.profiler.difference.jobs import JobDifference, between_jobs, pace_setter, paired
-from torchfx.profiler.loading import load
+from torchfx.profiler.loading.job import ALONE, load_job
+from torchfx.profiler.loading.trace import load
 from torchfx.profiler.present.comparison import comparison
 from torchfx.profiler.present.formats import render
 from torchfx.profiler.ranks.folder import single_trace
 from torchfx.profiler.ranks.job import Job
-from torchfx.profiler.ranks.loading import ALONE, load_job
 from torchfx.profiler.rules.catalogue import all_rules
 from torchfx.profiler.rules.rule import Rule
 from torchfx.profiler.trace.model.trace import Trace

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from torchfx.profiler.capture import Capture
 from torchfx.profiler.capture import profile as capture_only
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.reading_back import read_back
-from torchfx.profiler.rules.finding import Finding
 
 __all__ = ["profile"]
 

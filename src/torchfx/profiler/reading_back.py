@@ -16,19 +16,19 @@ from typing import Final
 import numpy as np
 
 from torchfx.errors import TorchFXError
-from torchfx.profiler.analysis.report import Report, describe
 from torchfx.profiler.capture.folder import add_file, rank_of
 from torchfx.profiler.capture.operators import OperatorRow, table
 from torchfx.profiler.capture.result import ROWS
-from torchfx.profiler.loading import LoadedTrace, load
+from torchfx.profiler.finding import Finding
+from torchfx.profiler.loading.trace import LoadedTrace, load
 from torchfx.profiler.present.explanation import digest, explanation
 from torchfx.profiler.present.formats import render
 from torchfx.profiler.present.options import Options
 from torchfx.profiler.present.style import IN_A_FILE, PLAIN, Style
 from torchfx.profiler.pyproject import find_pyproject
 from torchfx.profiler.ranks.folder import later_windows
+from torchfx.profiler.report.trace_report import Report, describe
 from torchfx.profiler.rules.diagnose import diagnose
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.settings import chosen, settings_from
 from torchfx.profiler.run_tables import write_tables
 from torchfx.profiler.wording import counted, size_text

@@ -16,7 +16,7 @@ from torchfx.profiler.capture.folder import add_file
 from torchfx.profiler.capture.operators import OperatorRow, OperatorsFile, table
 from torchfx.profiler.capture.step_counts import FlopsFile
 from torchfx.profiler.capture.writer import SCHEMA
-from torchfx.profiler.loading import LoadedTrace
+from torchfx.profiler.loading.trace import LoadedTrace
 from torchfx.profiler.trace.derived.device_time import device_time
 from torchfx.profiler.trace.meaning.annotations import STEP
 from torchfx.profiler.trace.meaning.kinds import GPU_WORK, Kind

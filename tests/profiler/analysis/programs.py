@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from profiler.traces import Story
-from torchfx.profiler.analysis.report import describe
+from torchfx.profiler.finding import Evidence, Finding
+from torchfx.profiler.report.trace_report import describe
 from torchfx.profiler.rules.diagnose import Diagnosis
-from torchfx.profiler.rules.finding import Evidence, Finding
 
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 

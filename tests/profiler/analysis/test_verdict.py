@@ -5,8 +5,8 @@ import pytest
 from profiler.analysis.programs import LOADER, PROGRAMS, computing, on_cpu, overhead, report_on, training, waiting
 from profiler.traces import Story
 from torchfx.profiler import load
-from torchfx.profiler.analysis.report import describe
 from torchfx.profiler.analysis.verdict import KINDS
+from torchfx.profiler.report.trace_report import describe
 from torchfx.profiler.rules.diagnose import diagnose
 
 EXPECTED = {

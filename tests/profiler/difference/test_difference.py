@@ -7,10 +7,10 @@ import pytest
 from profiler.difference.pairs import OPERATORS, loop, shown, traces
 from profiler.traces import Story
 from torchfx.profiler import diff
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.catalogue import all_rules
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.annotations import NEXT_BATCH
 
 STEADY = [1000, 1010, 990, 1005, 995]
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
@@ -257,7 +257,7 @@ def test_a_finding_just_below_its_threshold_is_not_fixed():
 @rule("X7", "breaks-off-on-one-side", source="a test")
 def breaks_off(trace, *, share=0.1):
     """Finds something where there is a loader, and fails elsewhere, or when asked for less."""
-    if share < 0.1 or not len(trace.events.find("enumerate", Kind.ANNOTATION)):
+    if share < 0.1 or not trace.events.any_of(NEXT_BATCH):
         raise KeyError("Input Dims")
     yield Finding("Found", "low", "high", 100.0, trace.window, (), "", "")
 
@@ -274,7 +274,7 @@ def fails_when_asked_for_less(trace, *, share=0.1):
     """Finds something where there is a loader, and fails with another threshold."""
     if share < 0.1:
         raise KeyError("Input Dims")
-    if len(trace.events.find("enumerate", Kind.ANNOTATION)):
+    if trace.events.any_of(NEXT_BATCH):
         yield Finding("Found", "low", "high", 100.0, trace.window, (), "", "")
 
 

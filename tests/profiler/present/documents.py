@@ -32,7 +32,7 @@ from torchfx.profiler.present.formats import render
 from torchfx.profiler.present.job_explanation import job_explanation
 from torchfx.profiler.present.options import Options
 from torchfx.profiler.present.style import PLAIN
-from torchfx.profiler.ranks.report import JobReport
+from torchfx.profiler.report.job_report import JobReport
 
 
 class Answer(msgspec.Struct, frozen=True):

@@ -2,13 +2,13 @@
 
 from profiler.analysis.programs import computing, training
 from profiler.traces import Story
-from torchfx.profiler.analysis.report import describe
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.present import explanation
 from torchfx.profiler.present.formats import render
 from torchfx.profiler.present.options import Options
 from torchfx.profiler.present.style import PLAIN, Style
+from torchfx.profiler.report.trace_report import describe
 from torchfx.profiler.rules.diagnose import Diagnosis, diagnose
-from torchfx.profiler.rules.finding import Finding
 
 
 def digest(report, style=PLAIN):

@@ -9,9 +9,9 @@ import pytest
 
 from profiler.analysis.programs import PROGRAMS, hint, report_on, training, waiting
 from profiler.present.documents import shown
-from torchfx.profiler.analysis.report import FailedRule
+from torchfx.profiler.finding import Evidence
 from torchfx.profiler.present.formats import FORMATS
-from torchfx.profiler.rules.finding import Evidence
+from torchfx.profiler.report.trace_report import FailedRule
 
 EVIL = "a | `b` <script>alert(1)</script> ]]> & \x00\ud83d *c* [d](e)"
 

@@ -6,10 +6,10 @@ import pytest
 from profiler.present.documents import shown
 from profiler.ranks.jobs import write_job
 from profiler.traces import Story
+from torchfx.profiler.loading.job import load_job
 from torchfx.profiler.present.formats import FORMATS
 from torchfx.profiler.present.style import Style
-from torchfx.profiler.ranks.loading import load_job
-from torchfx.profiler.ranks.report import JobReport, describe_job
+from torchfx.profiler.report.job_report import JobReport, describe_job
 from torchfx.profiler.rules.catalogue import all_rules
 from torchfx.profiler.rules.rule import rule
 
@@ -127,7 +127,7 @@ def breaks_off_on_a_trace(trace):
 
 def test_rules_that_fail_are_named_and_the_others_are_heard(tmp_path, monkeypatch):
     rules = (*all_rules(), breaks_off, breaks_off_on_a_trace)
-    for module in ("rules.catalogue", "rules.diagnose", "analysis.report"):
+    for module in ("rules.catalogue", "rules.diagnose", "report.trace_report"):
         monkeypatch.setattr(f"torchfx.profiler.{module}.all_rules", lambda: rules)
     job = load_job(write_job(tmp_path / "job", 4, compute=[300, 300, 300, 420]), processes=1)
     report = describe_job(job, job.diagnose(), ("F3", "X6", "X9"))

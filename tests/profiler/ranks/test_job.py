@@ -12,11 +12,10 @@ import pytest
 from profiler.ranks.jobs import rank_story, write_job
 from profiler.traces import Story
 from torchfx.errors import ArgumentError, TraceError
-from torchfx.profiler.ranks import reading
+from torchfx.profiler.finding import Finding
+from torchfx.profiler.loading.job import load_job
 from torchfx.profiler.ranks.findings import merged_findings
-from torchfx.profiler.ranks.loading import load_job
 from torchfx.profiler.rules.catalogue import all_rules
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.trace.model.intervals import Window
 
 
@@ -289,7 +288,7 @@ def test_a_program_without_a_main_guard_can_read_a_job(tmp_path):
     folder = write_job(tmp_path / "job", 2)
     program = tmp_path / "program.py"
     program.write_text(
-        "import sys\nfrom torchfx.profiler.ranks.loading import load_job\n"
+        "import sys\nfrom torchfx.profiler.loading.job import load_job\n"
         f"print(len(load_job({str(folder)!r}, processes=2)), 'torch' in sys.modules)\n"
     )
     ran = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=True)

@@ -9,8 +9,8 @@ import pytest
 from profiler.ranks.jobs import rank_story, write_job
 from profiler.traces import Story
 from torchfx.errors import ArgumentError, TraceError
-from torchfx.profiler.loading import load
-from torchfx.profiler.ranks.loading import load_job
+from torchfx.profiler.loading.job import load_job
+from torchfx.profiler.loading.trace import load
 from torchfx.profiler.ranks.timeline import clocks_of, merge_ranks
 from torchfx.profiler.trace.meaning.kinds import Kind
 

@@ -8,9 +8,9 @@ import pytest
 
 from profiler.traces import Story
 from torchfx.errors import ArgumentError
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules import catalogue
 from torchfx.profiler.rules.diagnose import diagnose
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 
 

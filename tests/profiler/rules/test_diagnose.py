@@ -6,11 +6,11 @@ import pytest
 
 from profiler.traces import Story
 from torchfx.errors import ArgumentError
-from torchfx.profiler.loading import load
+from torchfx.profiler.finding import Finding
+from torchfx.profiler.loading.trace import load
 from torchfx.profiler.rules import catalogue
 from torchfx.profiler.rules.diagnose import diagnose
 from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 
 

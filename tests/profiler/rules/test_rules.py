@@ -5,9 +5,9 @@ import re
 import pytest
 
 from profiler.rules.cases import FIRES, SILENT
+from torchfx.profiler.finding import CONFIDENCES, SEVERITIES
 from torchfx.profiler.rules.catalogue import all_rules, find_rule
 from torchfx.profiler.rules.diagnose import diagnose
-from torchfx.profiler.rules.finding import CONFIDENCES, SEVERITIES
 
 RULES = all_rules()
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from torchfx.profiler.loading import LoadedTrace
+from torchfx.profiler.loading.trace import LoadedTrace
 from torchfx.profiler.trace.file.columns import ABSENT, ARGUMENTS, Argument, Columns
 
 

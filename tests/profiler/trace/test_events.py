@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from profiler.trace.model import columns
 from torchfx.profiler.trace.file.columns import ABSENT
+from torchfx.profiler.trace.meaning.kinds import HOST, Kind, Meaning
 from torchfx.profiler.trace.model.events import DAY, Damage, Events, parse_list
-from torchfx.profiler.trace.model.kinds import HOST, Kind
 
 EPOCH = 1_712_195_495_502_094_565
 
@@ -138,8 +138,8 @@ def test_arguments_by_row_under_their_newest_name():
 
 def test_find_matches_names_from_their_beginning():
     events = Events(columns([{"ts": i, "name": name} for i, name in enumerate(["aten::mm", "mm", "aten::add"])]))
-    assert events.find("aten::", Kind.OPERATOR).tolist() == [0, 2]
-    assert events.find("mm|aten::mm", Kind.OPERATOR).tolist() == [0, 1]
+    assert events.of(Meaning("aten::", Kind.OPERATOR)).tolist() == [0, 2]
+    assert events.of(Meaning("mm|aten::mm", Kind.OPERATOR)).tolist() == [0, 1]
 
 
 def test_rows_are_sorted_once():

@@ -11,7 +11,7 @@ import pytest
 from profiler.traces import Story
 from torchfx import profiler
 from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
-from torchfx.profiler.loading import load
+from torchfx.profiler.loading.trace import load
 from torchfx.profiler.trace.meaning.kinds import Kind
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from profiler.trace.model import trace
 from profiler.traces import Story
 from torchfx.errors import ArgumentError, TorchFXError
-from torchfx.profiler.loading import load
+from torchfx.profiler.loading.trace import load
 from torchfx.profiler.trace.derived.host_timeline import HostTimeline
 from torchfx.profiler.trace.derived.idle import idle_time
 from torchfx.profiler.trace.tables.sql import RELATIONS

@@ -9,7 +9,7 @@ from torchfx.profiler.trace.derived.autograd import autograd
 from torchfx.profiler.trace.derived.device_time import device_time
 from torchfx.profiler.trace.derived.idle import closing_wait, idle_time, profiler_overhead
 from torchfx.profiler.trace.derived.modules import modules
-from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.meaning.kinds import Kind
 
 
 def rows_named(found, name):

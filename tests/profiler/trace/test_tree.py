@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profiler.trace.model import columns, naive_parents
+from torchfx.profiler.trace.meaning.kinds import HOST, Kind
 from torchfx.profiler.trace.model.events import Events
-from torchfx.profiler.trace.model.kinds import HOST, Kind
 from torchfx.profiler.trace.model.tree import Tree
 
 # Multiples of 400 ns make ends that bleed by less and by more than the tolerated 1000 ns likely.

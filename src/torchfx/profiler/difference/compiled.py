@@ -8,7 +8,7 @@ import numpy as np
 
 from torchfx.profiler.difference.costs import Side
 from torchfx.profiler.difference.totals import Total
-from torchfx.profiler.rules.finding import Evidence, Finding
+from torchfx.profiler.finding import Evidence, Finding
 from torchfx.profiler.trace.derived.compiled import compiled_of
 from torchfx.profiler.trace.meaning.compiler import COMPILED_CODE, LOOKUP, graph_hash
 from torchfx.profiler.trace.meaning.kinds import Kind

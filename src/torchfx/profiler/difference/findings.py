@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from torchfx.profiler.difference.costs import Side
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.catalogue import all_rules, thresholds_by_slug
 from torchfx.profiler.rules.diagnose import Diagnosis
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.trace.meaning.programs import stable_name
 
 __all__ = ["FATES", "Fate", "fates_of"]

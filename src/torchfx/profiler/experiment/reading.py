@@ -15,7 +15,7 @@ import numpy.typing as npt
 from torchfx.profiler.trace.derived.idle import closing_wait
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.file.scanning import scan
-from torchfx.profiler.trace.model.kinds import Kind
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["Kernel", "Reading", "Step", "read"]

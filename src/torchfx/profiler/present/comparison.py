@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from torchfx.profiler.analysis.report import reported
 from torchfx.profiler.difference.call_tree import OTHER_THREADS, Origin
 from torchfx.profiler.difference.changes import STATES, Change, Changes
 from torchfx.profiler.difference.difference import Difference, Recording
@@ -32,6 +31,7 @@ from torchfx.profiler.present.document import (
     rows_of,
 )
 from torchfx.profiler.present.findings import finding_item
+from torchfx.profiler.report.trace_report import reported
 from torchfx.profiler.trace.meaning.kernels import short_name
 from torchfx.profiler.wording import counted, duration, percent, size_text
 

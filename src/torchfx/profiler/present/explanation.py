@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from torchfx.profiler.analysis.breakdown import Breakdown, Part, Spread
 from torchfx.profiler.analysis.recording import DeviceTimes, TraceFile, WindowTimes
-from torchfx.profiler.analysis.report import Report
 from torchfx.profiler.analysis.verdict import KINDS, Verdict
 from torchfx.profiler.present import document as blocks
 from torchfx.profiler.present.document import Bar, Bars, Caveat, Document, Findings, Look, Table, Text
@@ -20,6 +19,7 @@ from torchfx.profiler.present.hotspots import (
     memory_lines,
     module_table,
 )
+from torchfx.profiler.report.trace_report import Report
 from torchfx.profiler.wording import counted, duration, enumeration, percent
 
 __all__ = ["CALL_FOR_RULES", "digest", "explanation", "verdict_block"]

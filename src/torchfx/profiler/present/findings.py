@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from torchfx.profiler.analysis.report import FailedRule, FindingEvidence, MutedRule, ReportedFinding
 from torchfx.profiler.present.document import Evidence, FindingItem, RuleOutcome, Rules
+from torchfx.profiler.report.trace_report import FailedRule, FindingEvidence, MutedRule, ReportedFinding
 from torchfx.profiler.trace.meaning.kernels.name import short_name
 from torchfx.profiler.wording import counted, duration, often, percent
 

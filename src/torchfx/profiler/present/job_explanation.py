@@ -7,7 +7,7 @@ from typing import Final
 from torchfx.profiler.present.document import Caveat, Cell, Column, Document, Findings, Name, Table, rows_of
 from torchfx.profiler.present.explanation import CALL_FOR_RULES, verdict_block
 from torchfx.profiler.present.findings import finding_item, nothing_found, rule_outcomes
-from torchfx.profiler.ranks.report import Collective, JobReport, Rank
+from torchfx.profiler.report.job_report import Collective, JobReport, Rank
 from torchfx.profiler.wording import counted, duration, percent, size_text
 
 __all__ = ["job_explanation"]

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Final
 from xml.etree import ElementTree
 
+from torchfx.profiler.finding import SEVERITIES
 from torchfx.profiler.present.document import Check, Checks, Document, FindingItem, Findings, Rules, Verdict
 from torchfx.profiler.present.options import Options
 from torchfx.profiler.present.phrases import failed_rules, finding_lines, place
 from torchfx.profiler.rules.catalogue import all_rules
-from torchfx.profiler.rules.finding import SEVERITIES
 from torchfx.profiler.wording import safe
 
 __all__ = ["render"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.ranks.summary import Summary
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.wording import AMOUNT, ranges
 
 __all__ = ["merged_findings"]

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.ranks.matching import Matched, match, waited_for, waiting
 from torchfx.profiler.ranks.summary import Summary
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.trace.derived.collectives import MOST_RANKS, bus_factor
 from torchfx.profiler.trace.file.columns import Flags, Floats
 from torchfx.profiler.trace.tables.table import Table

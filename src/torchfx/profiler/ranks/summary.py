@@ -11,8 +11,8 @@ import numpy as np
 from torchfx.profiler.analysis.breakdown import breakdown
 from torchfx.profiler.analysis.recording import launches_of
 from torchfx.profiler.analysis.verdict import Verdict, verdict
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.ranks.folder import named_rank
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.trace.derived.collectives import MOST_RANKS, collectives_of
 from torchfx.profiler.trace.derived.exchanging import operators_computing
 from torchfx.profiler.trace.file.columns import Int64

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.catalogue import all_rules, in_a_line, not_loaded, thresholds_by_slug
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import Rule
 from torchfx.profiler.trace.model.trace import Trace
 

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.rules.finding import Evidence
+from torchfx.profiler.finding import Evidence
 from torchfx.profiler.trace.meaning.kinds import GPU_WORK
 from torchfx.profiler.trace.model.device import devices_of, streams_of
 from torchfx.profiler.trace.model.trace import Trace

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from torchfx.errors import ArgumentError, ArgumentTypeError
-from torchfx.profiler.rules.finding import Finding
+from torchfx.profiler.finding import Finding
 
 __all__ = ["ASPECTS", "SUBJECTS", "Rule", "rule"]
 

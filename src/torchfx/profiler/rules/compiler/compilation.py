@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from torchfx.profiler.finding import Evidence, Finding
 from torchfx.profiler.rules.compiler.shapes import changed_shape
 from torchfx.profiler.rules.compiler.stake import at_stake, step_names
 from torchfx.profiler.rules.evidence import evidence, severity_of
-from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.compiled import Compilation, compiled_of
 from torchfx.profiler.trace.meaning.compiler import TUNING, TUNING_FRAME

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.compute.kernels import Kernels, caveat, kernels_of, matters, rank, shown, stake
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.shapes import dtypes, shapes
 from torchfx.profiler.trace.file.columns import Int32

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from torchfx.profiler.finding import Evidence, Finding
 from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown, stake
 from torchfx.profiler.rules.evidence import evidence, severity_of
-from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.autograd import autograd
 from torchfx.profiler.trace.derived.shapes import dtypes, shapes

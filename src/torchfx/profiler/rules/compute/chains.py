@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.compute.kernels import Flags, caveat, kernels_of, matters, rank, shown, stake
 from torchfx.profiler.rules.evidence import evidence, severity_of
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.shapes import elements, shapes
 from torchfx.profiler.trace.file.columns import Int32, Int64

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.compute.kernels import kernels_of, shown, stake
 from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.meaning.kernels import KernelName
 from torchfx.profiler.trace.meaning.kinds import Kind

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from torchfx.profiler.finding import Evidence
 from torchfx.profiler.rules.evidence import evidence, severity_of
-from torchfx.profiler.rules.finding import Evidence
 from torchfx.profiler.trace.derived.kernels import kernel_names
 from torchfx.profiler.trace.file.columns import Flags, Int32, Int64
 from torchfx.profiler.trace.meaning.kernels import KernelName, decode

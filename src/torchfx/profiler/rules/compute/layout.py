@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown, stake
 from torchfx.profiler.rules.evidence import evidence, severity_of
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.ownership import operators_of_work
 from torchfx.profiler.trace.derived.shapes import shapes

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.compute.kernels import Kernels, caveat, kernels_of, matters, rank, shown, stake
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.model.device import devices_of
@@ -46,7 +46,7 @@ def small_grid(trace: Trace, *, blocks: float = 0.7, share: float = 0.05) -> Ite
     kernels = trace.derived(kernels_of)
     per_sm = _blocks(trace, kernels.rows)
     # A kernel that waits on purpose (torch.cuda._sleep) is no work.
-    real = kernels.that(lambda name: not name.short.startswith("spin"))
+    real = kernels.that(lambda name: not name.spins)
     small = real & (per_sm < blocks) & (per_sm > 0) & (trace.events.dur[kernels.rows] >= LONG_ENOUGH)
     chosen = small & _often(kernels, small, share)
     if not chosen.any():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown, stake
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.meaning.annotations import OPTIMIZER
 from torchfx.profiler.trace.meaning.kernels import KernelName

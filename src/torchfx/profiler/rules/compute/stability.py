@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.compute.kernels import kernels_of, rank, shown
 from torchfx.profiler.rules.evidence import evidence, severity_of
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.arithmetic import LIBRARY_CONVOLUTION

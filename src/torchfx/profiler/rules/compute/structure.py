@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.compute.kernels import Flags, kernels_of, shown, stake
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.meaning.frames import RECOMPUTING_FRAME
 from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE, CHECKPOINT_BACKWARD

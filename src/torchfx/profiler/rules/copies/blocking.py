@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.copies.pinned import SMALL, rate_text
 from torchfx.profiler.rules.copies.transfers import PAGEABLE, PINNED, step_count, transfers
 from torchfx.profiler.rules.evidence import evidence, severity_of
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import profiler_overhead
 from torchfx.profiler.trace.file.columns import Int32

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.compute.kernels import caveat, rank, stake
 from torchfx.profiler.rules.copies.transfers import transfers
 from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.device_time import device_time
 from torchfx.profiler.trace.file.columns import Int32

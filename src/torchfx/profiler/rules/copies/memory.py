@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
+from torchfx.profiler.finding import Evidence, Finding
 from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.memory import CPU, Memory, allocating_operator, memory_of
 from torchfx.profiler.trace.meaning.annotations import OPTIMIZER

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.copies.transfers import transfers
 from torchfx.profiler.rules.evidence import evidence, severity_of
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.kinds import Kind

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.copies.transfers import (
     PAGEABLE,
     Transfers,
@@ -14,7 +15,6 @@ from torchfx.profiler.rules.copies.transfers import (
     transfers,
 )
 from torchfx.profiler.rules.evidence import evidence, severity_of
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.device_peaks import data_sheet
 from torchfx.profiler.trace.file.columns import Int64

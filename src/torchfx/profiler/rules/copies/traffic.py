@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.compute.kernels import Flags
 from torchfx.profiler.rules.copies.pinned import SMALL, rate_text
 from torchfx.profiler.rules.copies.transfers import PAGEABLE, exposed, step_count, transfers
 from torchfx.profiler.rules.evidence import evidence, severity_of
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.model.trace import Trace

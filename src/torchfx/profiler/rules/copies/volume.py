@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from torchfx.profiler.finding import Evidence, Finding
 from torchfx.profiler.rules.compute.kernels import Flags, caveat, kernels_of, rank, stake
 from torchfx.profiler.rules.copies.transfers import step_count, transfers
 from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.kinds import Kind

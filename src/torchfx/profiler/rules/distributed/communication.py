@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from torchfx.profiler.finding import Evidence, Finding
 from torchfx.profiler.rules.distributed.advice import behind_clones, most_of, overlap_advice
 from torchfx.profiler.rules.evidence import evidence, severity_of
-from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.collectives import Collective, collectives_of
 from torchfx.profiler.trace.meaning.communication import DISTRIBUTED_DATA_PARALLEL, FULLY_SHARDED

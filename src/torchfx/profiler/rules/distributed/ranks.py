@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from torchfx.profiler.finding import Evidence, Finding
 from torchfx.profiler.rules.evidence import severity_of
-from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.model.intervals import Window
 from torchfx.profiler.wording import percent

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchfx.profiler.rules.finding import Evidence, Finding
+from torchfx.profiler.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.wording import ranges
 

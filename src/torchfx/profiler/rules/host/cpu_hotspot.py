@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.compute.double import in_double
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.host.cpu_time import by_shape, own_time
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.shapes import dtypes

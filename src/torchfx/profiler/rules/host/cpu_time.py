@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from torchfx.profiler.finding import Evidence
 from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.finding import Evidence
 from torchfx.profiler.trace.derived.occupation import compiling
 from torchfx.profiler.trace.derived.steady import steady_window
 from torchfx.profiler.trace.file.columns import Int32, Int64

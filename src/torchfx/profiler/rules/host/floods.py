@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.evidence import evidence, severity_of
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.host.tensor_loops import tensor_loops
 from torchfx.profiler.rules.host.tensor_texts import tensor_texts
 from torchfx.profiler.rules.rule import rule

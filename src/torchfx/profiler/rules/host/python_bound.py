@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from torchfx.profiler.finding import Evidence, Finding
 from torchfx.profiler.rules.evidence import evidence, severity_of
-from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.host.python_lines import python_lines
 from torchfx.profiler.rules.host.recurring_stretches import Recurring, recurring
 from torchfx.profiler.rules.host.tensor_loops import tensor_loops

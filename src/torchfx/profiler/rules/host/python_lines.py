@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.rules.finding import Evidence
+from torchfx.profiler.finding import Evidence
 from torchfx.profiler.trace.derived.host_timeline import HostTimeline
 from torchfx.profiler.trace.derived.ownership import stack_of
 from torchfx.profiler.trace.meaning.frames import own_frame

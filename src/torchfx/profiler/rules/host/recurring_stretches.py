@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torchfx.profiler.rules.finding import Evidence
+from torchfx.profiler.finding import Evidence
 from torchfx.profiler.trace.derived.occupation import outer_operators
 from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.model.intervals import Intervals

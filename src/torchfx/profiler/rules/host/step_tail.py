@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
+from torchfx.profiler.finding import Evidence, Finding
 from torchfx.profiler.rules.evidence import evidence, severity_of
-from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.contrast import longer_in, operators_in, unhurried
 from torchfx.profiler.trace.derived.steady import settled, steady_window, unrecorded_steps

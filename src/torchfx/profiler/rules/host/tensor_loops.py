@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.evidence import evidence, severity_of
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.host.tensor_texts import tensor_texts
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import idle_time

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.evidence import evidence, severity_of
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.host.bound import overhead_bound
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.steady import steady_window

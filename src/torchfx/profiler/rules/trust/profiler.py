@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from torchfx.profiler.finding import SEVERITIES, Evidence, Finding
 from torchfx.profiler.rules.evidence import evidence, severity_of
-from torchfx.profiler.rules.finding import SEVERITIES, Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import closing_wait
 from torchfx.profiler.trace.meaning.kinds import HOST, Kind

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.meaning.kinds import HOST
 from torchfx.profiler.trace.model.trace import Trace

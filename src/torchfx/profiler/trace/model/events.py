@@ -84,26 +84,26 @@ class Events:
 
     def of(self, meaning: Meaning) -> Int32:
         """Rows of the events that mean this, by start."""
-        return self.find(meaning.pattern, *meaning.kinds)
+        return self._find(meaning.pattern, *meaning.kinds)
 
     def are(self, meaning: Meaning, rows: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Whether each of these rows means this."""
         chosen = np.asarray(rows, np.int32)
-        found: npt.NDArray[np.bool_] = self.names_matching(meaning.pattern)[self.name[chosen]]
+        found: npt.NDArray[np.bool_] = self._names_matching(meaning.pattern)[self.name[chosen]]
         return found & np.isin(self.kind[chosen], meaning.kinds)
 
     def any_of(self, meaning: Meaning) -> bool:
         """Whether any event means this."""
         return len(self.of(meaning)) > 0
 
-    def find(self, pattern: str, *kinds: Kind) -> Int32:
+    def _find(self, pattern: str, *kinds: Kind) -> Int32:
         """Rows of these kinds whose name matches a regular expression from its beginning, by start."""
         rows = self.rows(*kinds)
-        wanted = self.names_matching(pattern)
+        wanted = self._names_matching(pattern)
         found: Int32 = rows[wanted[self.name[rows]]]
         return found
 
-    def names_matching(self, pattern: str) -> npt.NDArray[np.bool_]:
+    def _names_matching(self, pattern: str) -> npt.NDArray[np.bool_]:
         """Whether each text matches a regular expression from its beginning; one more entry for "no name"."""
         if pattern not in self._matches:
             matches = re.compile(pattern).match

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -70,7 +69,8 @@ def sql(trace: Trace, query: str) -> Table:
         raise TorchFXError("trace.sql needs DuckDB: pip install torchfx[sql]") from error
     connection = duckdb.connect(":memory:", config={"enable_external_access": "false"})
     try:
-        named = [name for name in RELATIONS if re.search(rf"\b{name}\b", query, re.IGNORECASE)]
+        words = "".join(c if c.isalnum() or c == "_" else " " for c in query.lower()).split()
+        named = [name for name in RELATIONS if name in words]
         for name in named or RELATIONS:
             _create(connection, name, RELATIONS[name](trace))
         found = connection.execute(query)

@@ -87,6 +87,11 @@ class KernelName:
     guessed: bool = False
 
     @property
+    def spins(self) -> bool:
+        """Whether it only waits, as `torch.cuda._sleep` does."""
+        return self.short.startswith("spin")
+
+    @property
     def known(self) -> bool:
         """Whether the name told what the kernel computes."""
         return self.operation != "other"

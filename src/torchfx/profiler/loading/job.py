@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Final
 
 from torchfx.errors import TraceError
+from torchfx.profiler.finding import Finding
+from torchfx.profiler.loading.workers import Thresholds, read_all
 from torchfx.profiler.ranks.findings import merged_findings
 from torchfx.profiler.ranks.folder import find_traces
 from torchfx.profiler.ranks.job import Job
-from torchfx.profiler.ranks.reading import Thresholds, read_all
 from torchfx.profiler.rules.catalogue import chosen_rules, in_a_line, thresholds_by_slug
-from torchfx.profiler.rules.finding import Finding
 
 __all__ = ["ALONE", "LoadedJob", "load_job"]
 

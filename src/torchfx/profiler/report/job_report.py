@@ -9,7 +9,10 @@ from typing import Final
 import msgspec
 
 from torchfx.profiler.analysis.repairs import Repair
-from torchfx.profiler.analysis.report import (
+from torchfx.profiler.analysis.verdict import Verdict
+from torchfx.profiler.finding import Finding
+from torchfx.profiler.ranks.job import Job
+from torchfx.profiler.report.trace_report import (
     SCHEMA,
     FailedRule,
     MutedRule,
@@ -17,9 +20,6 @@ from torchfx.profiler.analysis.report import (
     failed_rules,
     reported,
 )
-from torchfx.profiler.analysis.verdict import Verdict
-from torchfx.profiler.ranks.job import Job
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.wording import counted, percent
 
 __all__ = ["Collective", "JobFiles", "JobReport", "Rank", "Straggler", "UnreadableFile", "describe_job"]

@@ -9,7 +9,7 @@ from profiler.analysis.programs import PROGRAMS, computing, distributed, report_
 from profiler.present.documents import shown
 from profiler.traces import Story
 from torchfx.profiler.analysis.recording import DeviceTimes, Launches, devices_of, launches_of
-from torchfx.profiler.analysis.report import MutedRule, Report, describe
+from torchfx.profiler.report.trace_report import MutedRule, Report, describe
 from torchfx.profiler.rules.diagnose import Diagnosis
 
 KEYS = {

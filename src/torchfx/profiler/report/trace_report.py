@@ -29,9 +29,9 @@ from torchfx.profiler.analysis.recording import (
     window_of,
 )
 from torchfx.profiler.analysis.verdict import Verdict, verdict
+from torchfx.profiler.finding import Evidence, Finding
 from torchfx.profiler.rules.catalogue import all_rules
 from torchfx.profiler.rules.diagnose import Diagnosis
-from torchfx.profiler.rules.finding import Evidence, Finding
 from torchfx.profiler.trace.meaning.frames import own_frame
 from torchfx.profiler.trace.model.trace import Trace
 

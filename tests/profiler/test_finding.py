@@ -6,9 +6,9 @@ import pytest
 
 from profiler.traces import Story
 from torchfx.errors import ArgumentError
-from torchfx.profiler.analysis.report import describe
+from torchfx.profiler.finding import Finding
+from torchfx.profiler.report.trace_report import describe
 from torchfx.profiler.rules.diagnose import Diagnosis
-from torchfx.profiler.rules.finding import Finding
 
 
 def found(trace, **changes):

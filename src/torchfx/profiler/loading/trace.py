@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
+from torchfx.profiler.finding import Finding
 from torchfx.profiler.ranks.folder import find_traces, single_trace
 from torchfx.profiler.rules.catalogue import chosen_rules
 from torchfx.profiler.rules.diagnose import diagnose
-from torchfx.profiler.rules.finding import Finding
 from torchfx.profiler.trace.file.columns import ARGUMENTS
 from torchfx.profiler.trace.file.origin import Origin
 from torchfx.profiler.trace.file.scanning import scan
