@@ -9,7 +9,6 @@ import torchfx.profiler
 
 ROOT = Path(torchfx.profiler.__file__).parent
 READERS = ("analysis", "difference", "report", "rules", "trace/derived", "trace/model", "trace/tables")
-ENDS = {"startswith", "endswith"}
 FILES = [path for folder in READERS for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
@@ -21,10 +20,13 @@ def test_there_are_files_to_look_at(folder):
 def matchers(path):
     """Where a file compiles an expression or compares the beginning or end of a name."""
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (f"{path.name}:{node.lineno} imports re" for alias in node.names if alias.name == "re")
-        elif (isinstance(node, ast.Attribute) and node.attr in {"_find", "_names_matching"}) or (isinstance(node, ast.Attribute) and node.attr in ENDS and "name" in ast.unparse(node.value)):
-            yield f"{path.name}:{node.lineno} {ast.unparse(node)}"
+        if isinstance(node, ast.Import) and "re" in [alias.name for alias in node.names]:
+            yield f"{path.name}:{node.lineno} imports re"
+        if isinstance(node, ast.Attribute):
+            own = node.attr in {"_find", "_names_matching"}
+            ends = node.attr in {"startswith", "endswith"} and "name" in ast.unparse(node.value)
+            if own or ends:
+                yield f"{path.name}:{node.lineno} {ast.unparse(node)}"
 
 
 def test_nothing_but_meaning_matches_names():

@@ -11,17 +11,17 @@ from typing import Final
 from torchfx.cli.streams import answer, complain, patience, say, shows_colour, shows_unicode, width, write_file
 from torchfx.cli.traces import trace_in
 from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
-from torchfx.profiler.analysis.report import Report, describe
 from torchfx.profiler.device_peaks import read_device_peaks
-from torchfx.profiler.loading import TABLES, LoadedTrace, load
+from torchfx.profiler.finding import SEVERITIES
+from torchfx.profiler.loading.trace import TABLES, LoadedTrace, load
 from torchfx.profiler.present.document import Document, Findings
 from torchfx.profiler.present.explanation import explanation
 from torchfx.profiler.present.formats import check_format, render
 from torchfx.profiler.present.options import Options
 from torchfx.profiler.present.style import IN_A_FILE, Style
 from torchfx.profiler.pyproject import SettingsFileError, find_pyproject
+from torchfx.profiler.report.trace_report import Report, describe
 from torchfx.profiler.rules.diagnose import diagnose
-from torchfx.profiler.rules.finding import SEVERITIES
 from torchfx.profiler.rules.settings import Settings, chosen, settings_from
 from torchfx.profiler.trace.derived.device_peaks import device_name
 from torchfx.profiler.trace.model.trace import Trace
@@ -137,9 +137,9 @@ def _table(trace: LoadedTrace, choice: TableChoice) -> Document:
 
 
 def _job(folder: str, request: Request) -> Document:
+    from torchfx.profiler.loading.job import load_job
     from torchfx.profiler.present.job_explanation import job_explanation
-    from torchfx.profiler.ranks.loading import load_job
-    from torchfx.profiler.ranks.report import describe_job
+    from torchfx.profiler.report.job_report import describe_job
 
     if request.table is not None:
         raise ArgumentError(f"--table is about one trace, and {folder} has those of several ranks")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from torchfx.cli.streams import answer, complain, patience, shows_colour, shows_unicode, width
 from torchfx.errors import ArgumentError, TraceError
+from torchfx.profiler.loading.job import load_job
 from torchfx.profiler.present.formats import check_format, render
 from torchfx.profiler.present.merged_timeline import merged_timeline
 from torchfx.profiler.present.options import Options
 from torchfx.profiler.present.style import Style
-from torchfx.profiler.ranks.loading import load_job
 from torchfx.profiler.ranks.timeline import merge_ranks
 
 __all__ = ["run"]

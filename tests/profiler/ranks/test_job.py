@@ -336,7 +336,7 @@ def test_absurd_numbers_of_ranks_are_none(tmp_path):
 
 def test_a_process_that_dies_costs_its_file_only(tmp_path, monkeypatch):
     folder = write_job(tmp_path / "job", 3)
-    monkeypatch.setattr(reading, "_program", lambda: "import sys; sys.stdin.buffer.read(1); sys.exit(3)")
+    monkeypatch.setattr(workers, "_program", lambda: "import sys; sys.stdin.buffer.read(1); sys.exit(3)")
     with pytest.raises(TraceError, match="ended with status 3"):
         load_job(folder, processes=2)
 
