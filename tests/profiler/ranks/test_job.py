@@ -13,6 +13,7 @@ from profiler.ranks.jobs import rank_story, write_job
 from profiler.traces import Story
 from torchfx.errors import ArgumentError, TraceError
 from torchfx.profiler.finding import Finding
+from torchfx.profiler.loading import workers
 from torchfx.profiler.loading.job import load_job
 from torchfx.profiler.ranks.findings import merged_findings
 from torchfx.profiler.rules.catalogue import all_rules
