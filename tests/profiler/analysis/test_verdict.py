@@ -153,6 +153,28 @@ def test_on_a_cpu_time_decides_and_not_the_number_of_calls(parts, kind, words):
     assert words in found.sentence
 
 
+def held_up(shape, usual=5, count=19):
+    """Short operators, one of 20 of which takes most of the step."""
+    story = Story(gpu=None)
+    for i in range(3):
+        at = 1000 * i
+        story.step(i, at, 1000)
+        for k in range(count):
+            story.op("aten::mul", at + 10 * k, usual, **{"Input Dims": [[8]]})
+        story.op("aten::mul", at + 200, 800, **{"Input Dims": [[shape]]})
+    return story
+
+
+def test_short_operators_stay_short_where_one_of_them_is_held_up():
+    found = verdict(held_up(8))
+    assert found.kind == "overhead-bound"
+    assert "goes to operators of less than 10 us" in found.sentence
+
+
+def test_one_operator_may_do_little_and_much():
+    assert verdict(held_up(8_000_000)).kind == "compute-bound"
+
+
 def test_python_alone_can_be_the_limit():
     story = Story(gpu=None)
     story.step(1, 0, 1000)

@@ -105,11 +105,11 @@ def numbers_are_read_alone():
     return texts(formats=False)
 
 
-def training(nodes, calls=(20, 20, 20, 20)):
+def training(nodes, calls=(20, 20, 20, 20), first=0):
     story = Story(gpu=None)
     for i, (back, forward) in enumerate(zip(nodes, calls, strict=True)):
         at = 10_000 * i
-        story.step(i, at, 10_000)
+        story.step(first + i, at, 10_000)
         for k in range(forward):
             story.op("aten::linear", at + 50 * k, 40)
         for k in range(back):

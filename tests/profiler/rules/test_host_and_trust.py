@@ -100,6 +100,15 @@ def test_a_growing_graph_names_its_numbers():
     assert "40, 80, 120, 160 nodes" in one(case_tensor_loops.the_hidden_state_keeps_its_graph(), "growing-graph").title
 
 
+def test_a_growing_graph_costs_what_earlier_steps_left():
+    found = one(case_tensor_loops.the_hidden_state_keeps_its_graph(), "growing-graph")
+    assert found.time_us == pytest.approx((40 + 80 + 120) * 18)
+    later = case_tensor_loops.training((90, 100, 110), calls=(20, 20, 20), first=7)  # 70 nodes are of steps before
+    assert one(later, "growing-graph").time_us == pytest.approx((70 + 80 + 90) * 18, rel=0.01)
+    elsewhere = case_tensor_loops.training((90, 100, 110), calls=(20, 20, 20), first=50)
+    assert one(elsewhere, "growing-graph").time_us == pytest.approx((10 + 20) * 18, rel=0.01)
+
+
 def test_python_between_operators_is_named_by_its_lines():
     story = Story(gpu=None)
     for i in range(4):
@@ -107,8 +116,10 @@ def test_python_between_operators_is_named_by_its_lines():
         story.step(i, at, 10_000)
         story.op("aten::mm", at + 10, 1000)
         story.frame("train.py(40): main", at + 1100, 8000)
-        story.frame("json/encoder.py(180): encode", at + 1200, 7000)
+        story.frame("json/encoder.py(180): encode", at + 1200, 3000)
+        story.frame("json/encoder.py(180): encode", at + 4300, 3000)
     finding = one(story, "between-steps-gap")
+    assert finding.evidence[0].count == 4
     assert finding.evidence[0].name == "train.py(40): main"
     assert finding.evidence[0].time_us == pytest.approx(32_000, rel=0.01)
 

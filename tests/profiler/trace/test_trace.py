@@ -9,6 +9,7 @@ from torchfx.profiler.trace.derived.autograd import autograd
 from torchfx.profiler.trace.derived.device_time import device_time
 from torchfx.profiler.trace.derived.idle import closing_wait, idle_time, profiler_overhead
 from torchfx.profiler.trace.derived.modules import modules
+from torchfx.profiler.trace.derived.ownership import own_frames, own_line
 from torchfx.profiler.trace.meaning.kinds import Kind
 
 
@@ -295,3 +296,20 @@ def test_an_empty_trace_answers_everything():
     assert (found.derived(idle_time).total, found.derived(profiler_overhead).total) == (0, 0)
     assert found.derived(modules) == ()
     assert len(found.derived(autograd)) == len(found.derived(device_time).total) == 0
+
+
+def test_own_frames_are_those_of_the_stacks():
+    story = Story()
+    story.frame("train.py(3): main", 0, 100)
+    story.frame("transformers/trainer.py(9): train", 1, 60)
+    story.frame("torch/nn/modules/module.py(5): _call_impl", 2, 50)
+    story.op("aten::mm", 10, 5)
+    story.frame("transformers/trainer.py(9): train", 0, 50, tid=7)
+    story.op("aten::add", 10, 5, tid=7)
+    story.op("aten::mul", 10, 5, tid=8)
+    found = story.trace()
+    frames = own_frames(found)
+    for row in found.events.rows(Kind.OPERATOR).tolist():
+        assert (found.name(frames[row]) if frames[row] >= 0 else "") == own_line(found, row)
+    assert found.name(frames[rows_named(found, "aten::mm")[0]]) == "train.py(3): main"
+    assert found.name(frames[rows_named(found, "aten::add")[0]]) == "transformers/trainer.py(9): train"

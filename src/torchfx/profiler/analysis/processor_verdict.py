@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from torchfx.profiler.analysis.breakdown import Breakdown
 from torchfx.profiler.analysis.host_activity import calling, during
@@ -17,12 +18,13 @@ from torchfx.profiler.trace.meaning.compiler import COMPILED_CODE, COMPILING
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
+from torchfx.profiler.trace.tables.grouping import Groups
 from torchfx.profiler.wording import duration, enumeration, percent
 
 __all__ = ["processor_verdict", "set_up", "unrecorded"]
 
 _SHORT_NS: Final = 10_000
-"""An operator whose own time is less is mostly the cost of calling it."""
+"""An operator whose own time is less, usually, is mostly the cost of calling it."""
 
 _OVERHEAD: Final = 0.4
 _STALL: Final = 0.2
@@ -131,14 +133,22 @@ def _loose(trace: Trace) -> int:
 
 
 def _short(trace: Trace) -> int:
-    """The own time of operators that is mostly the cost of calling them, nanoseconds; without data and compilation."""
+    """The own time of operators that is mostly the cost of calling them, nanoseconds; without data and compilation.
+
+    Calls of one operator with tensors of the same shapes are judged together, by their median: on a busy machine some
+    are held up for milliseconds. Without shapes each is judged alone, since one name may do little and much.
+    """
     events, window = trace.events, trace.derived(steady_window)
     rows = events.rows(Kind.OPERATOR)
     rows = rows[(events.ts[rows] >= window.start) & (events.ts[rows] < window.end)]
     rows = rows[~events.are(COMPILED_CODE | COMPILING, rows)]
     rows = rows[_elsewhere(trace).overlap(events.ts[rows], np.asarray(events.end[rows])) == 0]
     own = trace.calls.self_time[rows]
-    return int(own[own < _SHORT_NS].sum())
+    usual: npt.NDArray[Any] = own
+    if len(rows) and events.has("Input Dims"):
+        alike = Groups(events.name[rows], events.text_ids("Input Dims", rows))
+        usual = alike.median(own)[alike.which]
+    return int(own[usual < _SHORT_NS].sum())
 
 
 def _elsewhere(trace: Trace) -> Intervals:

@@ -20,6 +20,7 @@ from torchfx.profiler.trace.meaning.audio import TORCHFX_OPERATOR
 from torchfx.profiler.trace.meaning.operators import BACKWARD, LOCAL_SCALAR, NUMBER_READ, VIEW
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
+from torchfx.profiler.trace.tables.grouping import Groups
 from torchfx.profiler.wording import duration_ns, percent, shortened
 
 __all__ = ["dispatch_flood"]
@@ -54,10 +55,10 @@ def dispatch_flood(
         return
     events, window = trace.events, trace.derived(steady_window)
     steps = len(trace.steps_found)
-    names, which, counts = np.unique(events.name[rows], return_inverse=True, return_counts=True)
+    calls = Groups(events.name[rows])
+    which, counts = calls.which, calls.count
     enough = per_step * steps if steps else 1000
-    spent = np.bincount(which, events.dur[rows].astype(np.float64))
-    usual = _medians(events.dur[rows], which, counts)
+    spent, usual = calls.sum(events.dur[rows]), calls.median(events.dur[rows])
     often = np.flatnonzero((counts >= max(enough, per_step)) & (usual < short_us * 1000))
     same = np.isin(which, often)
     lost = _cost(trace, rows[same])
@@ -67,8 +68,8 @@ def dispatch_flood(
     if not len(often) or part < least:
         return
     best = int(often[spent[often].argmax()])
-    name, count = events.texts[int(names[best])], int(counts[best])
-    best_row = int(rows[np.argmax(which == best)])
+    best_row, count = int(rows[calls.first[best]]), int(counts[best])
+    name = trace.name(best_row)
     others = f" and {len(often) - 1} other" + ("s" if len(often) > 2 else "") if len(often) > 1 else ""
     rate = f"{count / steps:,.0f} x per step" if steps else f"{count:,} x"
     waiting = "the device waits" if trace.has_gpu else "that takes"
@@ -83,14 +84,6 @@ def dispatch_flood(
         cause="The program calls it in a loop, over items, channels, sections or layers, not once for all.",
         fix=_flood_fix(trace, best_row),
     )
-
-
-def _medians(times: Int64, which: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """The median of each group of times."""
-    ordered = times[np.lexsort((times, which))]
-    first = np.cumsum(counts) - counts
-    found: np.ndarray = (ordered[first + (counts - 1) // 2] + ordered[first + counts // 2]) / 2
-    return found
 
 
 def _flood_fix(trace: Trace, row: int) -> str:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
 from torchfx.profiler.finding import Evidence
 from torchfx.profiler.trace.derived.host_timeline import HostTimeline
-from torchfx.profiler.trace.derived.ownership import stack_of
-from torchfx.profiler.trace.meaning.frames import own_frame
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.derived.ownership import own_frames
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["python_lines"]
-
-_FRAMES: Final = 5000
-"""So many of the frames with the most time are looked at."""
 
 
 def python_lines(trace: Trace, when: Intervals, limit: int = 3) -> tuple[Evidence, ...]:
@@ -29,27 +22,21 @@ def python_lines(trace: Trace, when: Intervals, limit: int = 3) -> tuple[Evidenc
         return ()
     events = trace.events
     _, rows, starts, ends = HostTimeline.of(events, trace.frames, trace.main_lane).pieces(when.starts, when.ends)
-    known = (rows >= 0) & (ends > starts)
-    frames, which = np.unique(rows[known], return_inverse=True)
-    spent = np.bincount(which, (ends - starts)[known].astype(np.float64), minlength=len(frames))
-    first = np.full(len(frames), np.iinfo(np.int64).max)
-    np.minimum.at(first, which, starts[known])
-    lines: dict[str, list[int]] = {}
-    for i in np.argsort(-spent, kind="stable")[:_FRAMES].tolist():
-        row = int(frames[i])
-        itself = [trace.name(row)] if events.kind[row] == Kind.PYTHON else []
-        line = own_frame([*itself, *stack_of(trace, row)])
-        if line:
-            lines.setdefault(line, []).append(i)
-    found = [
-        Evidence(
-            line,
-            len(chosen),
-            float(spent[chosen].sum()) / 1000,
-            int(first[chosen].min()) / 1000,
-            trace.lane(int(frames[chosen[0]])).label,
-            note="Python between operators",
+    own = np.where((rows >= 0) & (ends > starts), trace.derived(own_frames)[rows], -1)
+    rows, starts, ends = own[own >= 0], starts[own >= 0], ends[own >= 0]
+    names, which = np.unique(events.name[rows], return_inverse=True)
+    spent = np.bincount(which, (ends - starts).astype(np.float64), minlength=len(names))
+    found = []
+    for i in np.argsort(-spent, kind="stable")[:limit].tolist():
+        mine = which == i
+        found.append(
+            Evidence(
+                events.texts[names[i]],
+                len(np.unique(rows[mine])),
+                float(spent[i]) / 1000,
+                int(starts[mine].min()) / 1000,
+                trace.lane(int(rows[mine][0])).label,
+                note="Python between operators",
+            )
         )
-        for line, chosen in lines.items()
-    ]
-    return tuple(sorted(found, key=lambda item: -(item.time_us or 0.0))[:limit])
+    return tuple(found)

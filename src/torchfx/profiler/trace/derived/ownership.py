@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.frames import own_frame
+from torchfx.profiler.trace.meaning.frames import code_of, own_frame
 from torchfx.profiler.trace.meaning.kinds import GPU_WORK, Kind
 from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["launching_operators", "operators_of_work", "own_line", "stack_of"]
+__all__ = ["launching_operators", "operators_of_work", "own_frames", "own_line", "stack_of"]
 
 
 def operators_of_work(trace: Trace) -> Int32:
@@ -38,6 +38,23 @@ def stack_of(trace: Trace, row: int) -> list[str]:
     if trace.events.kind[row] in GPU_WORK:
         row = int(trace.links.of(np.array([row], np.int32))[0])
     return trace.stack(row) if row >= 0 else []
+
+
+def own_frames(trace: Trace) -> Int32:
+    """For every row, the innermost frame of the program's own code around it or itself, else a framework's; else -1.
+
+    `own_frame` of all stacks at once.
+    """
+    events, rows = trace.events, trace.events.rows(Kind.PYTHON)
+    names, which = np.unique(events.name[rows], return_inverse=True)
+    code = np.array([code_of(events.texts[name]) if name >= 0 else "" for name in names.tolist()], np.str_)
+    found = np.full(len(events), -1, np.int32)
+    for whose in ("framework", "program"):
+        wanted = np.zeros(len(events), np.bool_)
+        wanted[rows] = (code == whose)[which]
+        around = trace.frames.nearest(wanted)
+        found = np.where(around >= 0, around, found)
+    return found
 
 
 def own_line(trace: Trace, row: int) -> str:

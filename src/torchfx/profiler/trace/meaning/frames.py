@@ -21,6 +21,7 @@ __all__ = [
     "PROFILER",
     "RECOMPUTING_FRAME",
     "SINGLE_TENSOR_UPDATE",
+    "code_of",
     "own_frame",
     "short_frame",
 ]
@@ -83,12 +84,24 @@ def own_frame(stack: Sequence[str]) -> str:
     """
     second = ""
     for frame in stack:
-        found = _FRAME.match(frame)
-        if found and not _LIBRARIES.match(found["file"]) and not _standard(found["file"]):
-            if not _FRAMEWORKS.match(found["file"]):
-                return frame
+        whose = code_of(frame)
+        if whose == "program":
+            return frame
+        if whose:
             second = second or frame
     return second
+
+
+def code_of(frame: str) -> str:
+    """Return whose code a frame is: "program", "framework" (calls PyTorch for the program), or "" for all else.
+
+    >>> code_of("train.py(34): step"), code_of("transformers/trainer.py(9): train"), code_of("torch/hub.py(1): f")
+    ('program', 'framework', '')
+    """
+    found = _FRAME.match(frame)
+    if not found or _LIBRARIES.match(found["file"]) or _standard(found["file"]):
+        return ""
+    return "framework" if _FRAMEWORKS.match(found["file"]) else "program"
 
 
 def short_frame(name: str) -> str:
