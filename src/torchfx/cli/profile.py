@@ -17,13 +17,16 @@ from torchfx.profiler.capture.operators import read_rows
 from torchfx.profiler.capture.options import Options
 from torchfx.profiler.capture.result import Capture
 from torchfx.profiler.capture.schedule import Schedule
+from torchfx.profiler.capture.whole_run import Limits
 
-__all__ = ["Options", "run"]
+__all__ = ["Limits", "Options", "run"]
+
+DEFAULTS = Limits()
 
 
 def run(
     words: list[str], module: bool, out: Path | None, schedule: tuple[int, int, int, int], options: Options,
-    step_on: str, seconds: float,
+    step_on: str, seconds: float, limits: Limits = DEFAULTS,
 ) -> int:  # fmt: skip
     """Run the program and report on stderr, since stdout is the program's; return the program's exit status."""
     if not words:
@@ -32,7 +35,8 @@ def run(
     reader = Reader()
     _make_import_fresh()
     try:
-        settings = Settings(out or Path("traces") / program.name, Schedule(*schedule), options, step_on, seconds)
+        folder, most = out or Path("traces") / program.name, replace(limits, seconds=seconds)
+        settings = Settings(folder, Schedule(*schedule), options, step_on, most)
         ending = launch(program, settings, lambda capture: _report(capture, reader))
     except ArgumentError as error:
         return complain(error, 2)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from torchfx.profiler.loading import load
+from torchfx.profiler import load, load_job
 
 PROGRAMS = Path(__file__).parent.parent / "programs"
 
@@ -294,7 +294,7 @@ def test_ranks_of_torchrun_share_a_folder_that_can_be_explained(tmp_path):
     assert f"torchfx explain {tmp_path / 'run'} compares the ranks." in ran.stderr
     assert f"rank 1: {tmp_path / 'run' / 'rank1'}" in ran.stderr
     assert ran.stderr.count("Where the time goes") == 1
-    job = load(tmp_path / "run")
+    job = load_job(tmp_path / "run")
     assert (job.numbers, job.world_size, job.unreadable) == ((0, 1), 2, {})
     assert len(job.collectives())
 
@@ -303,9 +303,9 @@ def run_with_limits(tmp_path, growth, many, program):
     """Profile a program with other limits on what is recorded without steps; return what was said of it."""
     (tmp_path / "program.py").write_text(program)
     code = (
-        "from torchfx.profiler.capture.launch import run; from torchfx.cli import main; import sys\n"
-        f"run.GROWTH, run.MANY = {growth}, {many}\n"
-        "sys.argv = ['torchfx', 'profile', '--out', 'run', 'program.py']; main()"
+        "from torchfx.cli.profile import Limits, Options, Path, run\n"
+        f"limits = Limits(growth={growth}, many={many})\n"
+        "run(['program.py'], False, Path('run'), (3, 1, 3, 1), Options(), 'auto', 10, limits)\n"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert (ran.returncode, ran.stdout) == (0, "done\n")

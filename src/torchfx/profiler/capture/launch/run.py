@@ -5,34 +5,28 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from torchfx.errors import ArgumentError
 from torchfx.profiler.capture.advice import Spelling
 from torchfx.profiler.capture.launch import hooks
 from torchfx.profiler.capture.launch.discovery import Source
 from torchfx.profiler.capture.launch.ending import Ending, on_termination, run_to_end
 from torchfx.profiler.capture.launch.importing import after_import
-from torchfx.profiler.capture.launch.later import after, whenever_memory_grows
 from torchfx.profiler.capture.launch.named import NamedFunction
 from torchfx.profiler.capture.launch.program import Program
-from torchfx.profiler.capture.open_calls import inside_pytorch
 from torchfx.profiler.capture.options import Options
 from torchfx.profiler.capture.result import Capture
 from torchfx.profiler.capture.schedule import Phase, Schedule
 from torchfx.profiler.capture.session import Session
+from torchfx.profiler.capture.whole_run import Limits, WholeRun
 
 __all__ = ["STEP_SOURCES", "Settings", "launch"]
 
 STEP_SOURCES = ("auto", *(source.value for source in Source), "none")
 QUIET = "99"  # Kineto prints a line for every start and stop into the program's stderr below this level
-GROWTH = 64 << 20  # bytes of heap after which to look how much was recorded; an operator takes 1060 while it is
-MANY = 50_000  # events of a window; ending it takes 20 us each, while the program waits
-MOST = 200_000  # events of all windows
 
 
 @dataclass(frozen=True)
@@ -44,23 +38,21 @@ class Settings:
         schedule: which steps.
         options: what.
         step_on: one of `STEP_SOURCES`, or a function as MODULE:NAME.
-        seconds: how much of a run without steps is recorded, in seconds.
+        limits: how much of a run without steps is recorded.
     """
 
     path: Path
     schedule: Schedule
     options: Options
     step_on: str
-    seconds: float
+    limits: Limits
 
     def __post_init__(self) -> None:
         """Check what has no class of its own.
 
         Raises:
-            ArgumentError: step_on is no source, or seconds not positive.
+            ArgumentError: step_on is no source.
         """
-        if not self.seconds > 0:
-            raise ArgumentError(f"seconds must be > 0, got {self.seconds}")
         if self.step_on not in STEP_SOURCES:
             NamedFunction.parse(self.step_on)
 
@@ -100,11 +92,11 @@ class _Launched:
         )
         self._function = None if settings.step_on in STEP_SOURCES else NamedFunction.parse(settings.step_on)
         self._called = self._finished = self._found = self._torch = False
-        self._began = 0.0
         self._interrupted = False
-        self._cut = ""  # why the recording of everything ended before the program
+        found = "" if settings.step_on == "none" else "no steps were found, so "
+        remedy = "--step-on MODULE:NAME makes each call of a function a step"
+        self._whole = WholeRun(self._session, settings.limits, found, "--seconds records more", remedy)
         self._watch: hooks.StepWatch | None = None  # while it looks for more than time
-        self._limits: list[Callable[[], None]] = []  # what ends a recording without steps
         self._undo: list[Callable[[], None]] = []
 
     def run(self) -> None:
@@ -149,16 +141,15 @@ class _Launched:
             self.finish(ending)
 
     def _closed(self, ending: Ending) -> Capture | None:
-        for undo in (*self._undo, *self._limits):
+        self._whole.end()
+        for undo in self._undo:
             undo()
         if not self._torch:
             self._session.give_up("nothing was recorded: the program did not import PyTorch")
         elif self._function is not None and not self._called:
             why = "was never called" if self._found else "was not found"
             self._session.give_up(f"nothing was recorded: the function {self._function} {why}")
-        elif self._cut and self._session.clock is None:
-            self._session.notes.append(self._cut)
-            self._session.cut = True
+        self._whole.tell()
         return self._session.close(ending.text)
 
     def _torch_is_loaded(self, torch: ModuleType) -> None:
@@ -182,55 +173,18 @@ class _Launched:
             self._record_everything()
             # Kernels are recorded from when the GPU is first used; looking earlier would fix which GPUs are visible.
             torch.cuda._lazy_call(self._cuda_is_used)
-            self._limits.append(after(self._settings.seconds, self._time_is_up))
-            self._limits.append(whenever_memory_grows(GROWTH, self._memory_has_grown))
 
     def _record_everything(self) -> None:
         if self._session.clock is None and threading.current_thread() is threading.main_thread():
             options = self._settings.options
-            self._session.record_everything(options if self._settings.step_on == "none" else options.light())
-            self._began = time.perf_counter()
+            self._whole.record(options if self._settings.step_on == "none" else options.light())
 
     def _cuda_is_used(self) -> None:
         self._session.eager_cuda = True
         self._record_everything()
 
-    def _time_is_up(self) -> None:
-        if self._records_everything():
-            recorded_s = time.perf_counter() - self._began
-            self._session.stop()
-            self._was_cut(recorded_s, "", "--seconds records more, ")
-
-    def _memory_has_grown(self) -> None:
-        """Stop when it is events that fill the heap; else record on, in a window of its own.
-
-        PyTorch does not tell how many events it has while it records. A program in a tight loop would fill the memory
-        within seconds, and take minutes to read back.
-        """
-        # Not inside a call that is being recorded: it must not outlive its recording while the next one runs.
-        if self._records_everything() and not inside_pytorch():
-            recorded_s = time.perf_counter() - self._began
-            self._session.stop()
-            events = self._session.count_events()
-            if events[-1:] >= [MANY] or sum(events) >= MOST:
-                self._was_cut(recorded_s, f": {sum(events)} events, as many as can be read in reasonable time", "")
-            else:
-                self._session.record_on()
-
-    def _records_everything(self) -> bool:
-        recorder = self._session.recorder
-        return self._session.clock is None and recorder is not None and recorder.running and not self._finished
-
-    def _was_cut(self, recorded_s: float, why: str, remedy: str) -> None:
-        found = "" if self._settings.step_on == "none" else "no steps were found, so "
-        self._cut = (
-            f"{found}only {recorded_s:.3g} s of the run were recorded{why}; "
-            f"{remedy}--step-on MODULE:NAME makes each call of a function a step"
-        )
-
     def _begin(self, label: str, before: int) -> None:
-        while self._limits:
-            self._limits.pop()()
+        self._whole.end()
         self._session.record_steps(label, before)
 
     def _step_found(self) -> None:

@@ -6,7 +6,7 @@ import time
 import pytest
 import torch
 
-from torchfx.profiler.capture.launch import later
+from torchfx.profiler.capture import main_thread
 
 
 def wait_for(happened, seconds=10):
@@ -16,11 +16,13 @@ def wait_for(happened, seconds=10):
     return happened()
 
 
-def test_growth_is_told_in_the_main_thread_each_time(monkeypatch):
-    monkeypatch.setattr(later, "LOOK_EVERY_S", 0.001)
+def test_growth_is_told_in_the_main_thread_each_time():
     used, told = [100], []
-    cancel = later.whenever_memory_grows(
-        10, lambda: told.append((used[0], threading.current_thread() is threading.main_thread())), lambda: used[0]
+    cancel = main_thread.whenever_memory_grows(
+        10,
+        lambda: told.append((used[0], threading.current_thread() is threading.main_thread())),
+        lambda: used[0],
+        0.001,
     )
     used[0] = 109
     assert not wait_for(lambda: told, 0.05)
@@ -38,17 +40,17 @@ def test_growth_is_told_in_the_main_thread_each_time(monkeypatch):
     assert told == [(110, True), (90, True)]
 
 
-@pytest.mark.skipif(later._heap_bytes() is None, reason="needs glibc 2.33")
+@pytest.mark.skipif(main_thread._heap_bytes() is None, reason="needs glibc 2.33")
 def test_the_heap_is_what_small_blocks_take():
-    before = later._heap_bytes()
+    before = main_thread._heap_bytes()
     kept = [bytes(1000) for _ in range(20_000)]
-    assert later._heap_bytes() - before > 15e6
+    assert main_thread._heap_bytes() - before > 15e6
     large = torch.zeros(50_000_000, dtype=torch.uint8)  # in a mapping of its own
-    assert later._heap_bytes() - before < 45e6
+    assert main_thread._heap_bytes() - before < 45e6
     del kept, large
 
 
 def test_where_the_system_does_not_tell_nothing_is_watched():
     threads = threading.active_count()
-    later.whenever_memory_grows(1, lambda: None, lambda: None)()
+    main_thread.whenever_memory_grows(1, lambda: None, lambda: None)()
     assert threading.active_count() == threads

@@ -8,8 +8,6 @@ from collections.abc import Callable
 
 __all__ = ["after", "whenever_memory_grows"]
 
-LOOK_EVERY_S = 0.1
-
 _PendingCall = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
 
@@ -28,7 +26,7 @@ def after(seconds: float, act: Callable[[], None]) -> Callable[[], None]:
 
 
 def whenever_memory_grows(
-    by: int, act: Callable[[], None], used: Callable[[], int | None] | None = None
+    by: int, act: Callable[[], None], used: Callable[[], int | None] | None = None, every_s: float = 0.1
 ) -> Callable[[], None]:
     """Call `act` likewise each time this process's heap has grown by so many bytes; return what cancels that.
 
@@ -36,6 +34,7 @@ def whenever_memory_grows(
         by: bytes, counted from now; then four times as many from where it was when `act` was called, and so on.
         act: is called in the main thread.
         used: returns the bytes in use; tests pass their own. Where None is returned, nothing is watched.
+        every_s: how often to look, in seconds.
     """
     used = used or _heap_bytes
     start = used()
@@ -43,7 +42,7 @@ def whenever_memory_grows(
     called = _pending(act)
 
     def watch(base: int, by: int) -> None:
-        while not cancelled.wait(LOOK_EVERY_S):
+        while not cancelled.wait(every_s):
             now = used() or 0
             base = min(base, now)
             if now - base >= by:
@@ -55,12 +54,18 @@ def whenever_memory_grows(
     return cancelled.set
 
 
+_announced: list[Callable[[object], int]] = []
+"""Every call that was ever asked for: the interpreter may still make one that has been cancelled."""
+
+
 def _pending(act: Callable[[], None]) -> Callable[[object], int]:
     def pending(_: object) -> int:
         act()
         return 0
 
-    return _PendingCall(pending)
+    call = _PendingCall(pending)
+    _announced.append(call)
+    return call
 
 
 class _Heap(ctypes.Structure):
