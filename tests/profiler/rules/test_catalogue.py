@@ -79,7 +79,7 @@ def test_two_rules_of_one_name_are_an_error(offered):
 def test_families_names_and_codes_choose_rules():
     assert {code[0] for code in catalogue.matching(("b",))} == {"B"}
     assert catalogue.matching(("dataloader-wait", "C1")) == {"B9", "C1"}
-    with pytest.raises(ArgumentError, match="got 'nothing'"):
+    with pytest.raises(ArgumentError, match="no rule or family is called 'nothing'"):
         catalogue.matching(("nothing",))
 
 

@@ -23,7 +23,7 @@ def losing(lost, of=100):
         if k < lost:
             story.call("cudaLaunchKernel", 100 * k + 20)
         else:
-            story.kernel("add", 100 * k + 50, 5, launch_at=100 * k + 20)
+            story.kernel("add", 100 * k + 50, 5, launch_at=100 * k + 46)
     return story.trace()
 
 
@@ -54,7 +54,7 @@ def test_recorded_stacks_make_waiting_for_launches_doubtful():
         story.step(1, 0, 10_000)
         for k in range(100):
             story.op("aten::add", 100 * k, 60)
-            story.kernel("add", 100 * k + 50, 60, launch_at=100 * k + 20)
+            story.kernel("add", 100 * k + 50, 60, launch_at=100 * k + 46)
         if stacks:
             story.frame("train.py(3): main", 0, 10_000)
         (one,) = [finding for finding in diagnose(story.trace()).findings if finding.slug == "overhead-bound"]
