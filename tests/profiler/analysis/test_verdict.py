@@ -3,6 +3,7 @@
 import pytest
 
 from profiler.analysis.programs import LOADER, PROGRAMS, computing, on_cpu, overhead, report_on, training, waiting
+from profiler.rules.case_launches import stands_still_once
 from profiler.traces import Story
 from torchfx.profiler import load
 from torchfx.profiler.analysis.verdict import KINDS
@@ -109,6 +110,16 @@ def test_work_that_does_not_begin_is_not_the_hosts():
     story.step(7, 4000, 1000)
     found = {part.name: part.time_us for part in report_on(story).breakdown.parts}
     assert found["queued"] == 4900 - 4103
+
+
+@pytest.mark.parametrize(("every", "kind"), [(33, "unknown"), (60, "overhead-bound")])
+def test_a_stretch_that_happened_once_is_either_set_up_or_a_late_launch(every, kind):
+    trace = stands_still_once(1200, every).trace()
+    diagnosis = diagnose(trace)
+    found = describe(trace, diagnosis, ()).verdict
+    assert found.kind == kind
+    assert ("overhead-bound" in {finding.slug for finding in diagnosis.findings}) == (kind == "overhead-bound")
+    assert "one stretch" in found.sentence
 
 
 def test_small_operators_on_a_cpu_are_overhead():

@@ -147,3 +147,27 @@ def the_first_launch_is_late():
     for k in range(12):
         story.kernel("gemm", 2812 + 20 * k, 20, launch_at=2795 + 2 * k, launch_us=1)
     return story
+
+
+def stands_still_once(us, every):
+    """Three steps of ten short kernels; before one of them the host does something else."""
+    story, at = Story(), 0
+    for i in range(3):
+        begin = at
+        for k in range(10):
+            at += us if (i, k) == (1, 5) else 0
+            story.op("aten::add", at, 30)
+            story.kernel("add", at + 26, 30, launch_at=at + 20)
+            at += every
+        story.step(i, begin, at - begin)
+    return story
+
+
+@silent("overhead-bound")
+def one_stretch_of_a_busy_device():
+    return stands_still_once(1200, every=33)
+
+
+@fires("overhead-bound")
+def one_stretch_among_late_launches():
+    return stands_still_once(1200, every=60)

@@ -12,7 +12,7 @@ from torchfx.profiler.analysis.processor_verdict import processor_verdict, set_u
 from torchfx.profiler.analysis.recording import Launches
 from torchfx.profiler.analysis.window_phrases import of_window, span_of
 from torchfx.profiler.trace.derived.occupation import host_during
-from torchfx.profiler.trace.derived.steady import steady_window
+from torchfx.profiler.trace.derived.steady import decides, steady_window
 from torchfx.profiler.trace.meaning.frames import short_frame
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import counted, duration, enumeration, percent, shortened
@@ -83,8 +83,8 @@ def verdict(trace: Trace, parts: Breakdown, launches: Launches, slugs: frozenset
         kind, sentence = processor_verdict(trace, parts)
         return Verdict(kind, sentence, caveats(trace, kind, slugs))
     shares = {part.name: part.share for part in parts.parts}
-    gap = None if reason else _one_gap(parts)
-    if gap:
+    gap, sure = _one_gap(parts), "overhead-bound" in slugs
+    if gap and not reason and not sure:
         busy = _busy_without(trace, parts, gap)
         if parts.steps == 1 and not trace.steps_found[0].inferred and busy >= _BUSY:
             return Verdict("mixed", _one_after_other(trace, parts, gap, busy), caveats(trace, "mixed", slugs))
@@ -92,7 +92,6 @@ def verdict(trace: Trace, parts: Breakdown, launches: Launches, slugs: frozenset
     if reason:
         return _unknown(trace, reason)
     stalls = _stalls(shares)
-    sure = "overhead-bound" in slugs
     kind = _kind(stalls, 1 - sum(stalls.values()) - shares.get("profiler", 0.0), sure)
     computing = shares.get("computing", 0.0)
     hidden = shares.get("unknown", 0.0)
@@ -111,7 +110,7 @@ def verdict(trace: Trace, parts: Breakdown, launches: Launches, slugs: frozenset
             f"the GPU waits for the host for {percent(waits)} of {span_of(parts)}, and recording Python stacks slowed "
             f"the host down; it computes for {percent(computing)}: record once more without stacks",
         )
-    sentence = _sentence(parts, kind, shares, stalls)
+    sentence = _sentence(parts, kind, shares, stalls, gap)
     return Verdict(kind, sentence, caveats(trace, kind, slugs))
 
 
@@ -148,7 +147,7 @@ def _one_gap(parts: Breakdown) -> Stretch | None:
     """The longest gap if it decides what the window's shares are, else None."""
     gap = parts.longest_gap
     idle = sum(part.time_us for part in parts.parts if part.name in HOST_STALLS)
-    return gap if gap and gap.duration_us >= max(0.5 * idle, 0.3 * parts.window_us) else None
+    return gap if gap and decides(gap.duration_us, idle, parts.window_us) else None
 
 
 def _busy_without(trace: Trace, parts: Breakdown, gap: Stretch) -> float:
@@ -210,10 +209,13 @@ def _kind(stalls: dict[str, float], computing: float, overhead: bool) -> str:
     return max(reached, key=lambda kind: reached[kind]) if reached else "compute-bound"
 
 
-def _sentence(parts: Breakdown, kind: str, shares: dict[str, float], stalls: dict[str, float]) -> str:
+def _sentence(
+    parts: Breakdown, kind: str, shares: dict[str, float], stalls: dict[str, float], gap: Stretch | None
+) -> str:
     share = stalls.get(kind, 0.0)
     amount = f"for {percent(share)} of {span_of(parts)} ({of_window(parts, share)})"
     computing = shares.get("computing", 0.0)
+    one = f", {duration(gap.duration_us)} of it in one stretch," if gap else ","
     own = f"it computes for {percent(computing)}"
     if kind == "compute-bound":
         waits = stalls["overhead-bound"]
@@ -227,7 +229,7 @@ def _sentence(parts: Breakdown, kind: str, shares: dict[str, float], stalls: dic
         named = [f"{_WAITS[one]} for {percent(stalls[one])}" for one in order]
         return f"No single limit: of {span_of(parts)} ({of_window(parts, 1.0)}), the GPU {enumeration(named)}; {own}."
     sentences = {
-        "overhead-bound": f"The GPU waits for the program: {amount} it has no work, because the host is still busy "
+        "overhead-bound": f"The GPU waits for the program: {amount} it has no work{one} because the host is still busy "
         f"preparing it; {own}.",
         "input-bound": f"The GPU waits for data: {amount} it has no work, because the next batch isn't ready; {own}.",
         "communication-bound": f"The GPU waits for other GPUs: {amount} it only communicates; {own}.",

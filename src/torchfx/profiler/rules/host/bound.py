@@ -12,6 +12,7 @@ from torchfx.profiler.rules.host.launch_gaps import LONGEST_NS, callers, fewer_l
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.gaps import Cause
 from torchfx.profiler.trace.derived.launching import graph_captures, kernel_launches
+from torchfx.profiler.trace.derived.steady import decides
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns, percent
 
@@ -31,7 +32,8 @@ def overhead_bound(
 
     Sees: gaps of up to 2 ms whose next launch was issued after the device had run dry. They make up 25% of the window
     or more and 80% of all gaps of that length, and launches find at most one other in the queue. Waiting for batches,
-    for the device, for the compiler, captures of graphs, single long gaps, and a cold first step are left out.
+    for the device, for the compiler, captures of graphs, single long gaps (also a shorter one that is half of them all
+    and 30% of the window), and a cold first step are left out.
 
     Costs: each operator costs the host some 5 to 50 us before its kernel starts, however short the kernel. When kernels
     take less, the device's speed doesn't matter.
@@ -49,15 +51,18 @@ def overhead_bound(
     rows = trace.gpu.kernels
     rows = rows[(trace.events.ts[rows] >= window.start) & (trace.events.ts[rows] < window.end)]
     count = len(rows)
-    short = (found.gaps.lengths <= LONGEST_NS) & (found.gaps.starts >= window.start)
-    total = found.late.total
+    lengths = found.gaps.lengths
+    short = (lengths <= LONGEST_NS) & (found.gaps.starts >= window.start)
+    total, once = found.late.total, int(found.late.lengths.max(initial=0))
+    once = once if decides(once, total, length) else 0
+    total -= once
     if window.share(trace.derived(graph_captures).clip(window.start, window.end)) >= captured:
         return  # nothing is launched then, by design
     if (
         count < kernels
         or not length
-        or total < share * length
-        or total < late * int(found.gaps.lengths[short & ~found.gaps.of(Cause.PROFILER, Cause.END, Cause.SWITCH)].sum())
+        or total < share * (length - once)
+        or total + once < late * int(lengths[short & ~found.gaps.of(Cause.PROFILER, Cause.END, Cause.SWITCH)].sum())
         or found.queue > queue
     ):
         return

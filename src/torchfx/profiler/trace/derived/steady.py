@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torchfx.profiler.trace.model.steps import Step
     from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["Typical", "settled", "steady_device_window", "steady_window", "typical", "unrecorded_steps"]
+__all__ = ["Typical", "decides", "settled", "steady_device_window", "steady_window", "typical", "unrecorded_steps"]
 
 COLD: Final = 3.0
 """A first step so many times as long as the others (median of two or more) is a cold one."""
@@ -92,6 +92,17 @@ def typical(trace: Trace, when: Intervals, window: Window) -> Typical:
     others = window.end - window.start - out.clip(window.start, window.end).total
     worst = max(held_up, key=lambda step: step.duration)
     return Typical(rest, window, rest.total / others if others > 0 else 0.0, worst)
+
+
+def decides(longest: float, idle: float, window: float) -> bool:
+    """Whether a single stretch decides how much of a window is idle: then its shares tell little about the program.
+
+    Args:
+        longest: the longest idle stretch, in the unit of the others.
+        idle: all idle time like it.
+        window: what it is a part of.
+    """
+    return longest > 0 and longest >= max(0.5 * idle, 0.3 * window)
 
 
 def unrecorded_steps(trace: Trace) -> npt.NDArray[np.float64]:
