@@ -275,10 +275,10 @@ def test_files_named_like_options_of_nothing_exist(tmp_path):
 
 def test_several_traces_are_explained_one_after_another(tmp_path, slow):
     quick = computing().write(tmp_path / "quick.json")
-    ran = explain(slow, quick, folder=tmp_path)
+    ran = explain(slow.name, quick.name, folder=tmp_path)
     assert ran.returncode == 0
-    assert ran.stdout.startswith(f"{slow}\n")
-    assert ran.stdout.index("INPUT-BOUND") < ran.stdout.index(f"\n{quick}\n") < ran.stdout.index("COMPUTE-BOUND")
+    assert ran.stdout.startswith(f"{slow.name}\n")
+    assert ran.stdout.index("INPUT-BOUND") < ran.stdout.index(f"\n{quick.name}\n") < ran.stdout.index("COMPUTE-BOUND")
     reports = json.loads(explain(slow, quick, "--format", "json", folder=tmp_path).stdout)["reports"]
     assert [report["verdict"]["kind"] for report in reports] == ["input-bound", "compute-bound"]
     assert explain(slow, quick, "--fail-on", "high", folder=tmp_path).returncode == 1

@@ -28,7 +28,7 @@ def test_what_is_written_reads_back(pyproject):
     path = pyproject("\n\n".join(peaks_as_toml(name, peaks) for name, peaks in devices.items()))
     read = read_device_peaks(path)
     assert read == {**devices, "NVIDIA H100 80GB HBM3": Peaks(2950.0, 5, {"float32": 51.2, "bfloat16": 690.0}, True)}
-    assert peaks_for("h100 80gb hbm3", read).source == "measured"
+    assert peaks_for("h100 80gb hbm3", read).source == "the measured"
 
 
 def test_a_file_without_the_table_has_none(pyproject):
