@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeGuard
 
 import numpy as np
 
@@ -18,6 +18,11 @@ _LONG: Final = 3.0
 
 FEW_KERNELS: Final = 10
 """Fewer are hardly a program."""
+
+PROCESSOR_TIME: Final = "torchfx_processor_time"
+
+_BUSY: Final = 0.1
+"""Share of a recording from which waiting for a processor may turn a verdict: most of them decide by 20 to 50 %."""
 
 _STACKS: Final = 0.3
 """Share of Python frames among the events from which recording them slows the host noticeably."""
@@ -39,6 +44,7 @@ def caveats(trace: Trace, kind: str, slugs: frozenset[str]) -> tuple[str, ...]:
     if len(steps) == 1:
         found.append("One step was recorded: others may differ.")
     found += long_step(trace)
+    found += _busy_machine(trace)
     kernels = len(trace.gpu.kernels)
     if trace.has_gpu and kernels < FEW_KERNELS:
         found.append(f"Only {counted(kernels, 'kernel')} in this recording: record a few whole steps to be sure.")
@@ -51,6 +57,24 @@ def caveats(trace: Trace, kind: str, slugs: frozenset[str]) -> tuple[str, ...]:
     if "dropped-kernels" in slugs:
         found.append("Some GPU work is missing from this file.")
     return tuple(found)
+
+
+def _busy_machine(trace: Trace) -> list[str]:
+    """What `torchfx profile` notes of the machine: time that other programs took from the recorded thread."""
+    told = trace.info.top.get(PROCESSOR_TIME)
+    noted = told if isinstance(told, dict) else {}
+    wall, waited, load, cores = (noted.get(name) for name in ("wall_us", "waited_us", "load", "cores"))
+    if not (_is_number(wall) and _is_number(waited)) or waited < _BUSY * wall:
+        return []
+    loaded = f" (load average {load:.1f} on {counted(cores, 'core')})" if _is_number(load) and cores else ""
+    return [
+        f"The machine was busy{loaded}: for {min(waited / wall, 1):.0%} of this recording the program waited for a "
+        "processor. That lengthens what the host does and may turn the verdict: record again on an idle machine."
+    ]
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and value > 0
 
 
 def long_step(trace: Trace) -> list[str]:
