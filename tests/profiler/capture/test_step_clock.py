@@ -7,6 +7,10 @@ from torchfx.profiler.capture.step_clock import StepClock
 
 
 def run(durations_us, cold_start, between_us=0):
+    return run_clock(durations_us, cold_start, between_us).overhead()
+
+
+def run_clock(durations_us, cold_start, between_us=0):
     now = 0
     clock = StepClock(Schedule(wait=2, warmup=1, active=2), cold_start, clock=lambda: now)
     for duration in durations_us:
@@ -14,7 +18,7 @@ def run(durations_us, cold_start, between_us=0):
         clock.end()
         now += between_us * 1000
         clock.begin()
-    return clock.overhead()
+    return clock
 
 
 def test_baseline_is_the_steps_after_the_last_window():
@@ -41,3 +45,39 @@ def test_without_a_warm_unprofiled_step_the_cost_is_unknown():
     overhead = run([900], cold_start=True)
     assert overhead.baseline_us is None
     assert overhead.ratio is None
+
+
+BEFORE = [900, 10, 50, 15, 17]
+
+
+def test_recorded_steps_are_compared_with_their_neighbours():
+    overhead = run([*BEFORE, *[12] * 10, *[99] * 50], cold_start=True)
+    assert (overhead.baseline_us, overhead.baseline_n) == (12.0, 10)
+
+
+@pytest.mark.parametrize(("change", "said"), [(2, "steps become longer"), (-2, "steps become shorter")])
+def test_steps_that_change_while_the_program_runs_are_no_baseline(change, said):
+    overhead = run([*BEFORE, *(40 + change * number for number in range(10))], cold_start=True)
+    assert overhead.ratio is None
+    assert overhead.unlike.startswith(said)
+
+
+@pytest.mark.parametrize("steps", [[40, 43, 39, 41, 44, 38, 42, 40, 45, 39], [40, 41, 42] * 4, list(range(200, 210))])
+def test_steps_that_only_scatter_or_hardly_change_are_a_baseline(steps):
+    assert run([*BEFORE, *steps], cold_start=True).ratio is not None
+
+
+def test_steps_in_which_something_was_compiled_are_compared_with_none():
+    overhead = run_clock([*BEFORE, 12, 14], cold_start=True).overhead(compiled=True)
+    assert overhead.ratio is None
+    assert "compiled" in overhead.unlike
+
+
+def test_unrecorded_steps_are_told_with_their_numbers_but_for_the_cold_one():
+    clock = run_clock([*BEFORE, 12, 14], cold_start=True)
+    assert clock.unrecorded() == [(1, 10.0), (5, 12.0), (6, 14.0)]
+
+
+def test_of_many_unrecorded_steps_the_first_are_told():
+    numbers = [number for number, _ in run_clock([10] * 3000, cold_start=False).unrecorded()]
+    assert numbers == [0, 1, *range(5, 1003)]

@@ -11,8 +11,12 @@ from typer.testing import CliRunner
 
 from torchfx.cli.app import app
 from torchfx.profiler import profile
-from torchfx.profiler.capture import ProfileWarning
-from torchfx.profiler.counters import Counts, from_trace
+from torchfx.profiler.capture.options import Options
+from torchfx.profiler.capture.processor_time import ProcessorMark
+from torchfx.profiler.capture.recorder import Window
+from torchfx.profiler.capture.step_counts import write_counts
+from torchfx.profiler.counters import Counts
+from torchfx.profiler.counters.compiler import CompilerMark
 
 
 def gate(*arguments):
@@ -79,26 +83,34 @@ def test_each_window_counts_what_was_compiled_in_it_once(tmp_path):
     assert Counts.load(p.result.folder).compilations == 1
 
 
-def test_trouble_with_counting_costs_only_the_counts(tmp_path, monkeypatch):
-    def fail(*_, **__):
-        raise RuntimeError("no tree")
+class Unreadable:
+    """Results of PyTorch's that cannot be read."""
 
-    monkeypatch.setattr(from_trace, "counts_from_trace", fail)
-    p = profile(tmp_path / "run", wait=0, warmup=0, active=1)
-    with pytest.warns(ProfileWarning, match="there is no counts.json for `torchfx gate`: RuntimeError: no tree"):
-        loop(p, 1)
-    assert not (p.result.folder / "counts.json").exists()
-    assert (p.result.folder / "trace.json.gz").exists()
+    def __init__(self, why):
+        self.experimental_event_tree = why
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is forked")
-def test_a_crash_while_pytorchs_results_are_read_costs_only_the_counts(tmp_path, monkeypatch):
-    def crash(*_, **__):
-        os.kill(os.getpid(), signal.SIGSEGV)
+def fail():
+    raise RuntimeError("no tree")
 
-    monkeypatch.setattr(from_trace, "counts_from_trace", crash)
-    p = profile(tmp_path / "run", wait=0, warmup=0, active=1)
-    with pytest.warns(ProfileWarning, match="there is no counts.json for `torchfx gate`: its process died of SIGSEGV"):
-        loop(p, 1)
-    assert [row.calls for row in p.result.operators if row.name == "aten::cos"] == [1]
-    assert (p.result.folder / "trace.json.gz").exists()
+
+def crash():
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+@pytest.mark.parametrize(
+    ("why", "told"),
+    [
+        (fail, "RuntimeError: no tree"),
+        pytest.param(
+            crash,
+            "its process died of SIGSEGV",
+            marks=pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is forked"),
+        ),
+    ],
+)
+def test_trouble_with_pytorchs_results_costs_only_the_counts(tmp_path, why, told):
+    window = Window(tmp_path / "window-1.json", Unreadable(why), 1, CompilerMark().since(), ProcessorMark().since())
+    notes = write_counts(tmp_path, [window], Options(), device=False)
+    assert notes == [f"there is no counts.json for `torchfx gate`: {told}"]
+    assert not list(tmp_path.iterdir())

@@ -24,14 +24,22 @@ SCHEMA = 1
 GZIP_LEVEL = 4  # traces shrink 11 times at 4 and 12 times at 9, which takes five times as long
 
 
-def write_traces(folder: Path, windows: Sequence[Window], tensorboard: bool) -> None:
+def write_traces(
+    folder: Path, windows: Sequence[Window], tensorboard: bool, unrecorded: Sequence[tuple[int, float]]
+) -> None:
     """Compress each window's timeline: `trace.json.gz`, `trace-2.json.gz`, ...
+
+    Two values of ours come first in it: `torchfx_unrecorded_steps`, pairs of a step's number and its microseconds, and
+    `torchfx_processor_time`, see `ProcessorTime`.
 
     For TensorBoard the same bytes appear under the names its handler gives, `HOST_PID.NANOSECONDS.pt.trace.json.gz`.
     """
     for number, window in enumerate(windows, 1):
         target = folder / ("trace.json.gz" if number == 1 else f"trace-{number}.json.gz")
         with window.trace.open("rb") as plain, gzip.open(target, "wb", compresslevel=GZIP_LEVEL) as packed:
+            plain.seek(plain.read(64).index(b"{") + 1)  # PyTorch begins with an empty line
+            told = {"torchfx_unrecorded_steps": unrecorded, "torchfx_processor_time": window.spent}
+            packed.write(msgspec.json.encode(told)[:-1] + b",")
             shutil.copyfileobj(plain, packed, 1 << 20)
         window.trace.unlink()
         if tensorboard:

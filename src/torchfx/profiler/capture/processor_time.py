@@ -1,0 +1,59 @@
+"""What a thread's time went to: its own work, waiting for a processor that others used, or neither."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["ProcessorMark", "ProcessorTime"]
+
+SCHEDSTAT = Path("/proc/thread-self/schedstat")  # of the thread that reads it
+
+
+@dataclass(frozen=True)
+class ProcessorTime:
+    """A stretch of one thread's time, and how busy the machine was at its end.
+
+    Attributes:
+        wall_us: how long it was, microseconds.
+        cpu_us: how long of that the thread ran.
+        waited_us: how long it could have run and no processor was free; None where the system does not tell.
+        load: the load average of the last minute, this program's part included; None where there is none.
+        cores: how many processors the program may use.
+    """
+
+    wall_us: float
+    cpu_us: float
+    waited_us: float | None
+    load: float | None
+    cores: int
+
+
+class ProcessorMark:
+    """Remembers where the clocks of this thread stand."""
+
+    def __init__(self) -> None:
+        """Read them."""
+        self._wall_ns, self._cpu_ns, self._waited_ns = time.perf_counter_ns(), time.thread_time_ns(), _waited_ns()
+
+    def since(self) -> ProcessorTime:
+        """Return what they have counted; to be called in the same thread."""
+        waited = _waited_ns()
+        known = waited is not None and self._waited_ns is not None
+        return ProcessorTime(
+            wall_us=(time.perf_counter_ns() - self._wall_ns) / 1000,
+            cpu_us=(time.thread_time_ns() - self._cpu_ns) / 1000,
+            waited_us=(waited - self._waited_ns) / 1000 if known else None,  # type: ignore[operator]
+            load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+            cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        )
+
+
+def _waited_ns() -> int | None:
+    """How long this thread has stood in a run queue; None without Linux's statistics of its scheduler."""
+    try:
+        return int(SCHEDSTAT.read_bytes().split()[1])
+    except (OSError, IndexError, ValueError):
+        return None
