@@ -16,9 +16,11 @@ __all__ = ["profile"]
 class profile(capture_only):  # noqa: N801  (spelled as torch.profiler.profile is)
     """Record some steps of a loop with `torch.profiler`, and write a folder that says what is slow and why.
 
-    The first steps run unprofiled, as do those after the last window: their time is the baseline that the profiler's
-    own cost is reported against. Nothing that goes wrong with profiling stops the program; it is told as a
-    `ProfileWarning` at the end of the block.
+    Without any `p.step()` the whole block is recorded as one window, as far as that can be read in reasonable time.
+    With steps, the first ones run unprofiled, as do those after the last window: their time is the baseline that the
+    profiler's own cost is reported against; only the very first step is recorded and thrown away, until it is known
+    that there are steps. Nothing that goes wrong with profiling stops the program; it is told as a `ProfileWarning` at
+    the end of the block.
 
     Args:
         path: the folder to write; if something is in it, `path-2`, `path-3`, ... Under torchrun each rank writes
@@ -26,7 +28,7 @@ class profile(capture_only):  # noqa: N801  (spelled as torch.profiler.profile i
         wait: steps that run unprofiled before each window, >= 0.
         warmup: steps under the profiler that are dropped, >= 0.
         active: steps recorded, >= 1.
-        repeat: number of windows, >= 1.
+        repeat: number of windows, >= 0. 0 is no end: windows are recorded until they hold 200,000 events.
         shapes: record the sizes of the operators' inputs.
         memory: record every allocation; adds `memory.json`.
         stacks: record Python stacks; adds a table by stack and folded stacks, and makes steps much longer.
@@ -35,14 +37,19 @@ class profile(capture_only):  # noqa: N801  (spelled as torch.profiler.profile i
         cuda: record the GPU; None records it where there is one.
         sync_events: record when the CPU waits for the GPU, and streams for each other.
         tensorboard: also write what TensorBoard's profiler plugin reads, into `tensorboard/`.
+        activities: what to record in place of what `cuda` says: some of "cpu", "cuda" and "xpu", or members of
+            `torch.profiler.ProfilerActivity`. What is not there is told.
+        on_trace_ready: is called at the end of each window with the `torch.profiler.profile`, as PyTorch does:
+            `torch.profiler.tensorboard_trace_handler("logs")`, `lambda p: print(p.key_averages().table())`.
+        seconds: how long a block without steps is recorded at most, > 0.
 
     Attributes:
         result: the `Capture` after the block; `print(p.result)` shows it, findings included.
         findings: what the rules found in the first window, the most time at stake first; () where it was not read.
 
     Raises:
-        ArgumentError: a step count out of its range.
-        ArgumentTypeError: a path that is none.
+        ArgumentError: a step count, a time or an activity out of its range; both `activities` and `cuda`.
+        ArgumentTypeError: a path, a list or a callable that is none.
 
     >>> import tempfile, torch
     >>> folder = tempfile.mkdtemp()

@@ -18,7 +18,7 @@ from torchfx.profiler.capture.options import Options
 from torchfx.profiler.capture.recorder import Recorder
 
 for _ in range(5):
-    first = Recorder(Options().light(), False, None, Path(sys.argv[1]))
+    first = Recorder(Options().light(), ("cpu",), None, Path(sys.argv[1]))
     first.start()
     torch.ones(2) + 1
     labels = [record_function(str(number)) for number in range(200)]
@@ -26,7 +26,7 @@ for _ in range(5):
         label.__enter__()
     first.stop(keep=False)
     others = [b"x" * 64 for _ in range(20_000)]  # takes the memory that the first recording has freed
-    second = Recorder(Options().light(), False, None, Path(sys.argv[1]))
+    second = Recorder(Options().light(), ("cpu",), None, Path(sys.argv[1]))
     second.start()
     for label in labels:
         label.__exit__(None, None, None)

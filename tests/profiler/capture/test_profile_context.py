@@ -3,6 +3,8 @@
 import gc
 import gzip
 import json
+import threading
+import time
 import warnings
 from dataclasses import replace
 
@@ -11,7 +13,7 @@ import torch
 
 from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.profiler import profile
-from torchfx.profiler.capture import ProfileWarning
+from torchfx.profiler.capture import ProfileWarning, session
 
 
 def loop(p, steps, work=lambda: torch.ones(8).cos()):
@@ -70,8 +72,100 @@ def test_the_program_is_told_when_it_ends_before_recording_begins(tmp_path):
         p,
     ):
         loop(p, 2)
+    assert "the beginning of the run" in repr(p)
+    assert calls(p.result, "aten::cos") == 1
+
+
+def test_without_steps_the_whole_block_is_one_window(tmp_path):
+    with profile(tmp_path / "run", stacks=True) as p:
+        torch.ones(8).cos()
+    assert "the whole run as one window without steps" in repr(p)
+    assert calls(p.result, "aten::cos") == 1
+    assert p.result.problems == ()
+    assert (p.result.folder / "operators_by_stack.json").is_file()
+    assert (p.result.folder / "findings.json").is_file()
+
+
+@pytest.mark.parametrize("warmup", [0, 1])
+def test_without_steps_nothing_is_left_out_where_nothing_was_to_be_waited_for(tmp_path, warmup):
+    with profile(tmp_path / "run", wait=0, warmup=warmup) as p:
+        torch.ones(8).cos()
+    assert "the whole run as one window without steps" in repr(p)
+    assert calls(p.result, "aten::cos") == 1
+
+
+def test_a_long_block_without_steps_is_recorded_for_a_while(tmp_path):
+    p = profile(tmp_path / "run", seconds=0.05)
+
+    def turn():
+        end = time.monotonic() + 0.5
+        torch.ones(8).cos()
+        while time.monotonic() < end:
+            pass
+        torch.ones(8).sin()
+
+    with pytest.warns(ProfileWarning, match=r"p.step\(\) was not called, so only .* seconds=N records more"), p:
+        turn()
+    assert (calls(p.result, "aten::cos"), calls(p.result, "aten::sin")) == (1, 0)
+
+
+def test_outside_the_main_thread_steps_are_recorded(tmp_path):
+    captures = []
+
+    def work():
+        with profile(tmp_path / "run", wait=1, warmup=0, active=1) as p:
+            loop(p, 3)
+        captures.append(p.result)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert [calls(capture, "aten::cos") for capture in captures] == [1]
+
+
+def test_windows_without_end_are_bounded_by_their_events(tmp_path, monkeypatch):
+    with profile(tmp_path / "all", wait=1, warmup=0, active=1, repeat=0) as p:
+        loop(p, 7)
+    assert (p.result.windows, p.result.problems) == (3, ())
+    monkeypatch.setattr(session, "MOST", 1)
+    p = profile(tmp_path / "first", wait=0, warmup=0, active=1, repeat=0)
+    with pytest.warns(ProfileWarning, match="recording ended after 1 window: .* as many as can be read"), p:
+        loop(p, 7)
+    assert (p.result.windows, p.result.steps_seen, p.result.overhead.profiled_n) == (1, 7, 0)  # the first one is cold
+
+
+def test_each_window_is_handed_over(tmp_path):
+    tables = []
+    with profile(
+        tmp_path / "run", wait=0, warmup=1, active=2, repeat=2, on_trace_ready=lambda p: tables.append(p.key_averages())
+    ) as p:
+        loop(p, 6)
+    assert [[row.count for row in table if row.key == "aten::cos"] for table in tables] == [[2], [2]]
+    assert calls(p.result, "aten::cos") == 4
+
+
+def test_the_handler_of_tensorboard_is_taken(tmp_path):
+    handler = torch.profiler.tensorboard_trace_handler(str(tmp_path / "logs"))
+    with profile(tmp_path / "run", wait=0, warmup=0, active=1, on_trace_ready=handler) as p:
+        loop(p, 1)
+    assert len(list((tmp_path / "logs").glob("*.pt.trace.json"))) == 1
+    assert p.result.problems == ()
+
+
+@pytest.mark.parametrize("activities", [["cpu"], [torch.profiler.ProfilerActivity.CPU]])
+def test_activities_are_named_or_those_of_torch(tmp_path, activities):
+    with profile(tmp_path / "run", wait=0, warmup=0, active=1, activities=activities) as p:
+        loop(p, 1)
+    assert calls(p.result, "aten::cos") == 1
+    assert p.result.options.activities == ("cpu",)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
+def test_a_gpu_alone_that_is_not_there_is_told(tmp_path):
+    p = profile(tmp_path / "run", wait=0, warmup=0, active=1, activities=["cuda"])
+    with pytest.warns(ProfileWarning, match="nothing was recorded: only cuda was asked for and was not there"), p:
+        loop(p, 2)
     assert p.result.folder is None
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_short_last_window_is_kept_and_told(tmp_path):
@@ -158,6 +252,16 @@ def test_wrong_arguments_are_refused_at_once():
         profile(active=0)
     with pytest.raises(ArgumentTypeError, match="path must name a folder, got 3"):
         profile(3)
+    with pytest.raises(ArgumentError, match=r"activities must be some of cpu, cuda, xpu, got \['gpu'\]"):
+        profile(activities=["gpu"])
+    with pytest.raises(ArgumentTypeError, match="activities must be a list of cpu, cuda, xpu, got 'cpu'"):
+        profile(activities="cpu")
+    with pytest.raises(ArgumentError, match="cuda must be None then, got True"):
+        profile(activities=["cpu"], cuda=True)
+    with pytest.raises(ArgumentTypeError, match="on_trace_ready must be callable, got 'logs'"):
+        profile(on_trace_ready="logs")
+    with pytest.raises(ArgumentError, match="seconds must be > 0, got 0"):
+        profile(seconds=0)
 
 
 def test_garbage_collections_are_recorded(tmp_path):

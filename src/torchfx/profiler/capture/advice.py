@@ -54,7 +54,7 @@ def about_steps(schedule: Schedule, steps: Steps, spelling: Spelling) -> Iterato
     >>> next(about_steps(Schedule(3, 1, 3), Steps(0, 2, 0, False), Spelling("{}={}", ", ")))
     'nothing was recorded: ... 2 steps and recording begins after 4 (...); ... wait=0, warmup=0, active=2'
     """
-    if steps.ended >= schedule.length:
+    if steps.ended >= schedule.length or (steps.windows and not schedule.repeat):
         return
     seen, needed = steps.before + steps.ended, steps.before + schedule.length
     if steps.windows == 0:

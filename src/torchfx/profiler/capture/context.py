@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import warnings
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
-from torchfx.errors import ArgumentTypeError
+from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.profiler.capture.advice import Spelling
-from torchfx.profiler.capture.options import Options
+from torchfx.profiler.capture.options import Options, activities_of
 from torchfx.profiler.capture.result import Capture, ProfileWarning
 from torchfx.profiler.capture.schedule import Schedule
 from torchfx.profiler.capture.session import Session
+from torchfx.profiler.capture.whole_run import SECONDS, Limits, WholeRun
 
 __all__ = ["profile"]
 
@@ -40,24 +44,44 @@ class profile:  # noqa: N801  (spelled as torch.profiler.profile is)
         cuda: bool | None = None,
         sync_events: bool = True,
         tensorboard: bool = False,
+        activities: Iterable[Any] | None = None,
+        on_trace_ready: Callable[[Any], Any] | None = None,
+        seconds: float = SECONDS,
     ) -> None:
         """Check and keep the settings; nothing is claimed or recorded yet."""
         if not isinstance(path, (str, os.PathLike)):
             raise ArgumentTypeError(f"path must name a folder, got {path!r}")
+        if on_trace_ready is not None and not callable(on_trace_ready):
+            raise ArgumentTypeError(f"on_trace_ready must be callable, got {on_trace_ready!r}")
+        if activities is not None and cuda is not None:
+            raise ArgumentError(f"activities say whether the GPU is recorded: cuda must be None then, got {cuda!r}")
+        recorded = activities_of(activities) if activities is not None else ()
         self.result: Capture | None = None
         self._path = Path(path)
         self._schedule = Schedule(wait, warmup, active, repeat)
-        self._options = Options(shapes, memory, stacks, flops, modules, cuda, sync_events, tensorboard)
+        self._options = Options(shapes, memory, stacks, flops, modules, cuda, sync_events, tensorboard, recorded)
+        self._limits = Limits(seconds)
+        self._ready = on_trace_ready
         self._session: Session | None = None
+        self._whole: WholeRun | None = None  # until the first step ends
 
     def __enter__(self) -> profile:
         """Claim the folder and begin the schedule with the first step."""
         command = [sys.executable, *sys.argv]
         self._session = Session(
-            self._path, self._schedule, self._options, command, Spelling("{}={}", ", "), launched=False
-        )
+            self._path, self._schedule, self._options, command, Spelling("{}={}", ", "), launched=False,
+            ready=self._ready,
+        )  # fmt: skip
         self._session.open()
-        self._session.record_steps("p.step()", before=0)
+        # A recording that has no end yet is limited by calls in the main thread.
+        if self._schedule.first_recorded and threading.current_thread() is threading.main_thread():
+            remedy = "p.step() at the end of each turn of the program's loop makes steps"
+            self._whole = WholeRun(
+                self._session, self._limits, "p.step() was not called, so ", "seconds=N records more", remedy
+            )
+            self._whole.record(self._options)
+        else:
+            self._session.record_steps("p.step()", before=0)
         return self
 
     def __repr__(self) -> str:
@@ -67,7 +91,11 @@ class profile:  # noqa: N801  (spelled as torch.profiler.profile is)
 
     def step(self) -> None:
         """Say that one step has ended and the next begins; outside the block this does nothing."""
-        if self._session is not None:
+        whole, self._whole = self._whole, None
+        if self._session is not None and whole is not None:
+            whole.end()
+            self._session.record_steps("p.step()", before=0, passed=1)
+        elif self._session is not None:
             self._session.step()
 
     def __exit__(
@@ -77,6 +105,11 @@ class profile:  # noqa: N801  (spelled as torch.profiler.profile is)
         session, self._session = self._session, None
         if session is None:
             return
+        whole, self._whole = self._whole, None
+        if whole is not None:
+            whole.end()
+            whole.tell()
+        session.without_steps()
         capture = session.close("finished" if kind is None else kind.__name__)
         if capture is not None:
             self.result = self._finish(capture)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torchfx.profiler.capture import advice, writer
 from torchfx.profiler.capture.advice import Spelling
@@ -14,6 +14,7 @@ from torchfx.profiler.capture.result import TROUBLE, WHOLE_RUN, Capture
 from torchfx.profiler.capture.schedule import Schedule
 from torchfx.profiler.capture.step_clock import Overhead
 from torchfx.profiler.capture.step_counts import write_counts
+from torchfx.profiler.wording import counted
 
 __all__ = ["Run", "finish"]
 
@@ -35,10 +36,12 @@ class Run:
         salvaged: whether that is the beginning of the run, since no window with steps began.
         cut: whether a recording of everything ended before the program.
         options: what was recorded.
-        cuda: whether the GPU was recorded.
+        activities: of which devices.
         overhead: what recording cost; None where there was no schedule.
+        unrecorded: number and microseconds of the steps that ran unprofiled.
         notes: what did not go as asked.
         gave_up: whether recording ended for a reason that is among them.
+        launched: whether the program knows nothing of this.
     """
 
     folder: RunFolder
@@ -53,10 +56,17 @@ class Run:
     salvaged: bool
     cut: bool
     options: Options
-    cuda: bool
+    activities: tuple[str, ...]
     overhead: Overhead | None
+    unrecorded: Sequence[tuple[int, float]]
     notes: tuple[str, ...]
     gave_up: bool
+    launched: bool
+
+    @property
+    def cuda(self) -> bool:
+        """Whether a GPU was recorded."""
+        return bool({*self.activities} - {"cpu"})
 
 
 def finish(run: Run) -> Capture:
@@ -72,14 +82,13 @@ def finish(run: Run) -> Capture:
         lies = f"what there is lies in {partial}" if partial.is_dir() else "the program has removed the folder"
         return _capture(run, [], [f"not everything could be written, {lies}: {error}"])
     run.folder.discard()
-    return _capture(run, [], [])
+    return _capture(replace(run, salvaged=False), [], [])
 
 
 def _write(run: Run) -> Capture:
     folder = run.folder.partial
-    options = run.options.light() if run.salvaged else run.options
-    writer.write_traces(folder, run.windows, options.tensorboard)
-    notes = write_counts(folder, run.windows, options, run.cuda)
+    writer.write_traces(folder, run.windows, run.options.tensorboard, run.unrecorded)
+    notes = write_counts(folder, run.windows, run.options, run.cuda)
     capture = _capture(run, run.windows, notes)
     writer.write_run(folder, capture)
     run.folder.publish()
@@ -111,10 +120,14 @@ def _problems(run: Run, windows: Sequence[Window], told: bool) -> Iterator[str]:
         count = 0 if run.salvaged else len(windows)
         steps = advice.Steps(run.before, run.steps, count, run.salvaged)
         yield from advice.about_steps(run.schedule, steps, run.spelling)
+        if run.launched and run.before and not run.schedule.wait:
+            yield (
+                f"{counted(run.before, 'step')} had passed before steps were found, the first call and what it "
+                "compiles among them; --step-on MODULE:NAME records a function from its first call, --step-on none "
+                "everything"
+            )
     elif run.steps_from == WHOLE_RUN and not windows and not run.notes and not told:
-        yield (
-            "nothing was recorded: no PyTorch operator ran in the main thread; child processes are not seen, profile "
-            "those of torchrun with: torchrun ... -m torchfx profile SCRIPT"
-        )
-    if run.options.cuda and not run.cuda:
+        ranks = "; child processes are not seen, profile those of torchrun with: torchrun ... -m torchfx profile SCRIPT"
+        yield f"nothing was recorded: no PyTorch operator ran in the main thread{ranks if run.launched else ''}"
+    if run.options.device_asked and not run.cuda and run.activities:
         yield "the GPU was asked for and PyTorch has none here; only the CPU was recorded"

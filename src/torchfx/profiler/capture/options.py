@@ -2,10 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
-__all__ = ["Options"]
+from torchfx.errors import ArgumentError, ArgumentTypeError
+
+__all__ = ["ACTIVITIES", "Options", "activities_of"]
+
+ACTIVITIES: Final = ("cpu", "cuda", "xpu")
+
+
+def activities_of(values: Iterable[Any]) -> tuple[str, ...]:
+    """Return the names of what is to be recorded, of `ACTIVITIES`, from names or `torch.profiler.ProfilerActivity`.
+
+    Raises:
+        ArgumentError: there is none, or one of another name.
+        ArgumentTypeError: that is no list.
+
+    >>> activities_of(["CUDA", "cpu"])
+    ('cpu', 'cuda')
+    """
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ArgumentTypeError(f"activities must be a list of {', '.join(ACTIVITIES)}, got {values!r}")
+    given = list(values)
+    names = {(value if isinstance(value, str) else str(getattr(value, "name", value))).lower() for value in given}
+    if not names or not names <= {*ACTIVITIES}:
+        raise ArgumentError(f"activities must be some of {', '.join(ACTIVITIES)}, got {given!r}")
+    return tuple(name for name in ACTIVITIES if name in names)
 
 
 @dataclass(frozen=True)
@@ -21,6 +45,7 @@ class Options:
         cuda: record the GPU; None records it where there is one.
         sync_events: record when the CPU waits for the GPU, and streams for each other.
         tensorboard: also write what TensorBoard's profiler plugin reads.
+        activities: what is recorded, of `ACTIVITIES`, in place of what `cuda` says; () leaves it to that.
     """
 
     shapes: bool = True
@@ -31,20 +56,34 @@ class Options:
     cuda: bool | None = None
     sync_events: bool = True
     tensorboard: bool = False
+    activities: tuple[str, ...] = ()
+
+    @property
+    def device_asked(self) -> bool:
+        """Whether a GPU was asked for by name."""
+        return bool(self.cuda) or bool({*self.activities} - {"cpu"})
+
+    def wants(self, activity: str) -> bool:
+        """Whether to record an activity where it is possible."""
+        if self.activities:
+            return activity in self.activities
+        return activity == "cpu" or self.cuda is not False
 
     def light(self) -> Options:
         """The same without what would be too much for a whole run."""
         return replace(self, memory=False, stacks=False, modules=False)
 
-    def for_torch(self, cuda: bool) -> dict[str, Any]:
-        """Arguments for `torch.profiler.profile`."""
+    def for_torch(self, activities: tuple[str, ...]) -> dict[str, Any]:
+        """Arguments for `torch.profiler.profile`, which records these activities."""
         from torch._C._profiler import _ExperimentalConfig
         from torch.profiler import ProfilerActivity
 
         # Without verbose, events carry no stacks even where stacks were recorded.
-        config = _ExperimentalConfig(verbose=self.stacks, enable_cuda_sync_events=cuda and self.sync_events)
+        config = _ExperimentalConfig(
+            verbose=self.stacks, enable_cuda_sync_events="cuda" in activities and self.sync_events
+        )
         return {
-            "activities": [ProfilerActivity.CPU, ProfilerActivity.CUDA] if cuda else [ProfilerActivity.CPU],
+            "activities": [getattr(ProfilerActivity, name.upper()) for name in activities],
             "record_shapes": self.shapes,
             "profile_memory": self.memory,
             "with_stack": self.stacks,

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import gzip
+import shutil
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +15,7 @@ from typing import Any
 
 from torchfx.profiler.capture.open_calls import detach_labels
 from torchfx.profiler.capture.options import Options
+from torchfx.profiler.capture.processor_time import ProcessorMark, ProcessorTime
 from torchfx.profiler.capture.schedule import Phase, Schedule
 from torchfx.profiler.counters.compiler import Compiled, CompilerMark
 
@@ -27,12 +31,14 @@ class Window:
         results: PyTorch's own `_ProfilerResult`.
         steps: how many steps it holds, the one in which it was stopped included.
         compiled: what `torch.compile` did meanwhile.
+        spent: what the recording thread's time went to meanwhile.
     """
 
     trace: Path
     results: Any
     steps: int
     compiled: Compiled
+    spent: ProcessorTime
 
     @property
     def size(self) -> int:
@@ -44,39 +50,42 @@ class Recorder:
     """Records the windows of a schedule, or everything between `start` and `stop`.
 
     Args:
-        options: what to record.
-        cuda: whether to record the GPU.
+        options: what to record besides names and times.
+        activities: of which devices, such as ("cpu", "cuda").
         schedule: which steps; None records everything as one window.
         folder: where timelines are exported to.
+        passed: steps of the schedule that have passed already.
+        ready: is called with the `torch.profiler.profile` at the end of each window that is kept.
 
     Attributes:
         windows: what was recorded so far.
         busy: true while this recorder itself is inside the profiler, to tell its calls from other people's.
     """
 
-    def __init__(self, options: Options, cuda: bool, schedule: Schedule | None, folder: Path) -> None:
+    def __init__(
+        self, options: Options, activities: tuple[str, ...], schedule: Schedule | None, folder: Path, passed: int = 0,
+        ready: Callable[[Any], None] | None = None,
+    ) -> None:  # fmt: skip
         """Make the profiler; `start` starts it."""
-        from torch.profiler import profile
-
         self.windows: list[Window] = []
         self.busy = False
         self.running = False
-        self._options, self._cuda = options, cuda
-        self._schedule = schedule
+        self.options, self._activities = options, activities
+        self._schedule, self._passed, self._ready = schedule, passed, ready
         self._folder = folder
         self._keep = True
         self._steps = 0  # of the window that is open
-        self._mark: CompilerMark | None = None
-        self._compiled: Compiled | None = None
-        self._profiler: Any = profile(
+        self._began: _Beginning | None = None  # of the window that is open
+        self._meanwhile: tuple[Compiled, ProcessorTime] | None = None  # from there to its end
+        self._profiler: Any = _profile_without_inductor()(
             schedule=self._action if schedule else None,
             on_trace_ready=self._save,
-            **options.for_torch(cuda),
+            **options.for_torch(activities),
         )
 
     def successor(self) -> Recorder:
         """Return a recorder of the same, which keeps the windows of this one and adds to them."""
-        after = Recorder(self._options, self._cuda, self._schedule, self._folder)
+        after = Recorder(self.options, self._activities, self._schedule, self._folder, ready=self._ready)
         after.windows = self.windows
         return after
 
@@ -84,17 +93,21 @@ class Recorder:
         """Begin; without warm-up and wait, recording starts here."""
         with self._inside():
             self._profiler.start()
+            for _ in range(self._passed):
+                self._profiler.step()
         self._collections = _Collections()
         self.running = True
-        self._mark_compiler(0)
+        self._mark_beginning(self._passed)
 
     def step(self) -> None:
         """One step is over, the next begins."""
         if self.running:
             self._count_step()
+            if self._schedule is not None and self._schedule.ends_window(self._profiler.step_num):
+                self._mark_end()
             with self._inside():
                 self._profiler.step()
-            self._mark_compiler(self._profiler.step_num)
+            self._mark_beginning(self._profiler.step_num)
 
     def salvage(self) -> list[Window]:
         """The windows, and what was stopped without being kept; for when nothing better came."""
@@ -111,7 +124,7 @@ class Recorder:
         self._collections.remove()
         self._keep = keep
         self._count_step()
-        self._compiled = self._mark.since() if self._mark else None
+        self._mark_end()
         with self._inside():
             self._profiler.stop()
 
@@ -119,6 +132,8 @@ class Recorder:
         from torch.profiler import ProfilerAction
 
         assert self._schedule is not None
+        if step < self._passed:
+            return ProfilerAction.NONE
         if self._schedule.ends_window(step):
             return ProfilerAction.RECORD_AND_SAVE
         names = {Phase.WAIT: "NONE", Phase.DONE: "NONE", Phase.WARMUP: "WARMUP", Phase.ACTIVE: "RECORD"}
@@ -128,11 +143,15 @@ class Recorder:
         if self._schedule is not None and self._schedule.phase(self._profiler.step_num) is Phase.ACTIVE:
             self._steps += 1
 
-    def _mark_compiler(self, step: int) -> None:
-        """Remember where the compiler's records stand, when a window begins."""
+    def _mark_beginning(self, step: int) -> None:
+        """Remember where the compiler's records and the clocks stand, when a window begins."""
         recorded = self._schedule is None or self._schedule.phase(step) is Phase.ACTIVE
-        if recorded and self._mark is None:
-            self._mark = CompilerMark()
+        if recorded and self._began is None:
+            self._began = _Beginning()
+
+    def _mark_end(self) -> None:
+        """The same when it ends, before PyTorch takes its time to end it."""
+        self._meanwhile = (self._began or _Beginning()).since()
 
     def _save(self, profiler: Any) -> None:
         detach_labels()
@@ -140,9 +159,13 @@ class Recorder:
             # Compressed only when the program has ended: its next steps should not wait for that.
             path = self._folder / f"window-{len(self.windows) + 1}.json"
             profiler.export_chrome_trace(str(path))
-            compiled = self._compiled or (self._mark or CompilerMark()).since()
-            self.windows.append(Window(path, profiler.profiler.kineto_results, self._steps, compiled))
-            self._mark, self._steps = None, 0
+            compiled, spent = self._meanwhile or _Beginning().since()
+            self.windows.append(Window(path, profiler.profiler.kineto_results, self._steps, compiled, spent))
+            self._began = self._meanwhile = None
+            self._steps = 0
+            if self._ready is not None:
+                self._ready(profiler)
+            profiler.saved = None
             profiler.profiler = None  # the next window gets its own; else PyTorch warns that these events go
 
     @contextmanager
@@ -152,6 +175,49 @@ class Recorder:
             yield
         finally:
             self.busy = False
+
+
+def _profile_without_inductor() -> Any:
+    """Return `torch.profiler.profile`, but it does not import the compiler to ask whether that uses CUDA graphs.
+
+    That takes 2 s, and who has not imported the compiler has not switched its graphs on.
+    """
+    import torch
+    from torch.profiler import profile
+
+    class Profile(profile):
+        saved: Path | None = None
+        """The timeline of this window; PyTorch writes it only once."""
+
+        def export_chrome_trace(self, path: str, *args: Any, **kwargs: Any) -> Any:
+            if self.saved is None:
+                self.saved = Path(path)
+                return super().export_chrome_trace(path, *args, **kwargs)
+            opened = gzip.open if path.endswith(".gz") else open
+            with self.saved.open("rb") as plain, opened(path, "wb") as copy:
+                shutil.copyfileobj(plain, copy, 1 << 20)
+            return None
+
+        def prepare_trace(self) -> None:
+            names: set[str] = getattr(torch, "_lazy_modules", set())
+            hidden = names & {"_inductor"} if "torch._inductor" not in sys.modules else set()
+            names -= hidden
+            try:
+                super().prepare_trace()
+            finally:
+                names |= hidden
+
+    return Profile
+
+
+class _Beginning:
+    """Of a window."""
+
+    def __init__(self) -> None:
+        self._compiler, self._processor = CompilerMark(), ProcessorMark()
+
+    def since(self) -> tuple[Compiled, ProcessorTime]:
+        return self._compiler.since(), self._processor.since()
 
 
 class _Collections:

@@ -91,7 +91,8 @@ def _head(capture: Capture) -> Iterator[str]:
 def _recorded(capture: Capture) -> str:
     if not capture.windows:
         return "nothing"
-    devices = "CPU and GPU" if capture.cuda else "CPU"
+    asked = capture.options.activities
+    devices = "CPU" if not capture.cuda else "GPU" if asked and "cpu" not in asked else "CPU and GPU"
     if capture.schedule is None:
         parts = "as one window" if capture.windows <= 1 else f"in {capture.windows} windows"
         what = "the beginning of the run" if capture.cut else "the whole run"
@@ -114,8 +115,10 @@ def _overhead(overhead: Overhead) -> str:
     if overhead.profiled_us is None:
         return "its cost is not known: no recorded step ended"
     profiled = f"{duration(overhead.profiled_us)} recorded (median of {overhead.profiled_n})"
-    if overhead.baseline_us is None or overhead.ratio is None:
+    if overhead.baseline_us is None:
         return f"{profiled}; its cost is not known: no step but the first ran without it"
     baseline = f"{duration(overhead.baseline_us)} without (median of {overhead.baseline_n})"
+    if overhead.ratio is None:
+        return f"{profiled}, {baseline}; its cost is not known: {overhead.unlike}"
     cost = f"{overhead.ratio - 1:+.0%} per step" if overhead.ratio > 1 else "no cost seen"
     return f"{cost}: {profiled}, {baseline}"

@@ -31,7 +31,7 @@ class Schedule:
         wait: steps before each window that run unprofiled, >= 0.
         warmup: steps before each window that run under the profiler and are dropped, >= 0.
         active: steps recorded in each window, >= 1.
-        repeat: number of windows, >= 1.
+        repeat: number of windows, >= 0; 0 is no end.
 
     Raises:
         ArgumentError: one of them is not a whole number in its range.
@@ -47,7 +47,7 @@ class Schedule:
 
     def __post_init__(self) -> None:
         """Check the four numbers."""
-        for name, least in (("wait", 0), ("warmup", 0), ("active", 1), ("repeat", 1)):
+        for name, least in (("wait", 0), ("warmup", 0), ("active", 1), ("repeat", 0)):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise ArgumentError(f"{name} must be a whole number of steps >= {least}, got {value!r}")
@@ -59,8 +59,8 @@ class Schedule:
 
     @property
     def length(self) -> int:
-        """Steps the program has to run for every window to be whole."""
-        return self.cycle * self.repeat
+        """Steps the program has to run for every window to be whole; without an end, for one."""
+        return self.cycle * max(self.repeat, 1)
 
     @property
     def first_recorded(self) -> int:
@@ -69,7 +69,7 @@ class Schedule:
 
     def phase(self, step: int) -> Phase:
         """What happens in the step with this number, counted from 0."""
-        if step >= self.length:
+        if self.repeat and step >= self.length:
             return Phase.DONE
         place = step % self.cycle
         if place < self.wait:
@@ -78,9 +78,11 @@ class Schedule:
 
     def ends_window(self, step: int) -> bool:
         """Whether this step is the last one of a window."""
-        return step < self.length and step % self.cycle == self.cycle - 1
+        return (not self.repeat or step < self.length) and step % self.cycle == self.cycle - 1
 
     def __str__(self) -> str:
         """Return it as it stands in reports."""
         text = f"wait {self.wait}, warmup {self.warmup}, active {self.active}"
-        return text if self.repeat == 1 else f"{text}, repeat {self.repeat}"
+        if self.repeat == 1:
+            return text
+        return f"{text}, repeat {self.repeat}" if self.repeat else f"{text}, again and again"

@@ -6,6 +6,7 @@ import functools
 import os
 import shlex
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,13 +14,16 @@ from torchfx.profiler.capture import cuda_graphs, foreign
 from torchfx.profiler.capture.advice import Spelling
 from torchfx.profiler.capture.finish import Run, finish
 from torchfx.profiler.capture.folder import PARTIAL, RunFolder, claim, claim_temporary, rank_of
-from torchfx.profiler.capture.options import Options
+from torchfx.profiler.capture.options import ACTIVITIES, Options
 from torchfx.profiler.capture.recorder import Recorder, Window
 from torchfx.profiler.capture.result import TROUBLE, WHOLE_RUN, Capture
 from torchfx.profiler.capture.schedule import Phase, Schedule
 from torchfx.profiler.capture.step_clock import StepClock
+from torchfx.profiler.wording import counted
 
-__all__ = ["Session"]
+__all__ = ["MOST", "Session"]
+
+MOST = 200_000  # events of all windows
 
 F = TypeVar("F", bound=Callable[..., None])
 
@@ -50,6 +54,7 @@ class Session:
         spelling: how the caller spells settings, for advice.
         launched: whether the program knows nothing of this. Then the GPU is recorded only when the program has used it:
             looking for it fixes which devices are visible. And recording ends where the program records itself.
+        ready: is called with the `torch.profiler.profile` at the end of each window.
 
     Attributes:
         notes: what did not go as asked.
@@ -64,15 +69,17 @@ class Session:
     """
 
     def __init__(
-        self, path: Path, schedule: Schedule, options: Options, command: list[str], spelling: Spelling, launched: bool
-    ) -> None:
+        self, path: Path, schedule: Schedule, options: Options, command: list[str], spelling: Spelling, launched: bool,
+        ready: Callable[[Any], None] | None = None,
+    ) -> None:  # fmt: skip
         """Claim the folder, so that trouble with it is known before the program runs."""
         self.schedule, self.options, self.command, self.spelling = schedule, options, tuple(command), spelling
         self.notes: list[str] = []
         self.stopped = self.gave_up = self.cut = False
         self.steps_from = WHOLE_RUN
         self.before = 0
-        self.cuda = False
+        self.activities: tuple[str, ...] = ()
+        self.ready = ready
         self.process = os.getpid()
         self.recorder: Recorder | None = None
         self.beginning: Recorder | None = None
@@ -115,16 +122,23 @@ class Session:
             self.recorder.start()
 
     @_contained
-    def record_steps(self, steps_from: str, before: int) -> None:
-        """Begin the schedule; its first step starts now.
+    def record_steps(self, steps_from: str, before: int, passed: int = 0) -> None:
+        """Begin the schedule; its first step starts now, or the one after those that have passed.
 
         Args:
             steps_from: what marks a step, for the report.
-            before: how many steps the program has made already. Its first one is no fair baseline.
+            before: how many steps the program has made before the schedule. Its first one is no fair baseline.
+            passed: how many steps of the schedule have passed.
         """
         self.steps_from, self.before = steps_from, before
-        self._start(self.options, self.schedule)
-        self.clock = StepClock(self.schedule, cold_start=before == 0)
+        self._start(self.options, self.schedule, passed)
+        self.clock = StepClock(self.schedule, cold_start=before + passed == 0)
+        self.clock.step = passed
+
+    def without_steps(self) -> None:
+        """Nothing marked a step: what is recorded is one window of everything."""
+        if self.clock is not None and not self.clock.step:
+            self.clock, self.steps_from = None, WHOLE_RUN
 
     def step(self) -> None:
         """One step has ended and the next begins."""
@@ -142,9 +156,10 @@ class Session:
 
     @_contained
     def stop(self) -> None:
-        """End the window that is open; `close` does the rest."""
+        """End the window that is open; `close` does the rest. Of windows without end only whole ones count."""
         if self.recorder is not None:
-            self.recorder.stop()
+            endless = self.clock is not None and not self.schedule.repeat
+            self.recorder.stop(keep=not endless or not self.recorder.windows)
 
     def count_events(self) -> list[int]:
         """How many events were recorded in each window that is closed."""
@@ -204,34 +219,56 @@ class Session:
 
     def _run(self, ended: str, windows: list[Window], salvaged: bool) -> Run:
         clock = self.clock
+        options = self.beginning.options if salvaged and self.beginning else self.options
         return Run(
             self.folder, self.command, self.spelling, ended, self.steps_from, self.before,
-            clock.step if clock else None, self.schedule, tuple(windows), salvaged, self.cut, self.options, self.cuda,
-            clock.overhead() if clock else None, tuple(self.notes), self.gave_up,
+            clock.step if clock else None, self.schedule, tuple(windows), salvaged, self.cut, options,
+            self.activities, clock.overhead(any(window.compiled.frames for window in windows)) if clock else None,
+            clock.unrecorded() if clock else (), tuple(self.notes), self.gave_up, self.launched,
         )  # fmt: skip
 
     @_contained
     def _advance(self) -> None:
         if self.recorder is not None:
+            windows = len(self.recorder.windows)
             self.recorder.step()
             if self.recorder.windows:
                 self.beginning = None
+            if not self.schedule.repeat and len(self.recorder.windows) > windows:
+                self._bound()
 
-    def _start(self, options: Options, schedule: Schedule | None) -> None:
+    def _bound(self) -> None:
+        """End a schedule that has no end when there is as much as can be read in reasonable time."""
+        events = self.count_events()
+        if self.recorder is not None and self.clock is not None and sum(events) >= MOST:
+            self.recorder.stop(keep=False)
+            self.clock.schedule = self.schedule = replace(self.schedule, repeat=len(events))
+            self.notes.append(
+                f"recording ended after {counted(len(events), 'window')}: {sum(events)} events, as many as can be read "
+                "in reasonable time"
+            )
+
+    def _start(self, options: Options, schedule: Schedule | None, passed: int = 0) -> None:
         if self.recorder is not None:
             self.recorder.stop(keep=False)
             if self.clock is None:
                 self.beginning = self.recorder
-        self.cuda = self._wants_cuda()
-        self.recorder = Recorder(options, self.cuda, schedule, self.folder.partial)
-        self.recorder.start()
+        self.recorder = None
+        self.activities = tuple(filter(self._can_record, ACTIVITIES))
+        if self.activities:
+            self.recorder = Recorder(options, self.activities, schedule, self.folder.partial, passed, self.ready)
+            self.recorder.start()
+        elif schedule is not None or not self.launched:
+            self.give_up(f"nothing was recorded: only {', '.join(options.activities)} was asked for and was not there")
 
-    def _wants_cuda(self) -> bool:
+    def _can_record(self, activity: str) -> bool:
         import torch
 
-        if self.options.cuda is False or not (self.eager_cuda or torch.cuda.is_initialized()):
-            return False
-        return torch.cuda.is_available()
+        if not self.options.wants(activity) or activity == "cpu":
+            return self.options.wants(activity)
+        if activity == "xpu":
+            return torch.xpu.is_available()
+        return (self.eager_cuda or torch.cuda.is_initialized()) and torch.cuda.is_available()
 
     def _someone_starts(self) -> None:
         """Make room for a profiler of the program's own: it is part of what the program does."""

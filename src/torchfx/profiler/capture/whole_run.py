@@ -10,7 +10,7 @@ from torchfx.errors import ArgumentError
 from torchfx.profiler.capture.main_thread import after, whenever_memory_grows
 from torchfx.profiler.capture.open_calls import inside_pytorch
 from torchfx.profiler.capture.options import Options
-from torchfx.profiler.capture.session import Session
+from torchfx.profiler.capture.session import MOST, Session
 
 __all__ = ["SECONDS", "Limits", "WholeRun"]
 
@@ -31,7 +31,7 @@ class Limits:
     seconds: float = SECONDS
     growth: int = 64 << 20
     many: int = 50_000
-    most: int = 200_000
+    most: int = MOST
 
     def __post_init__(self) -> None:
         """Check what users give.
