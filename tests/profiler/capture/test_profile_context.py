@@ -232,6 +232,20 @@ def test_a_missing_gpu_is_told_and_the_cpu_recorded(tmp_path):
     assert calls(p.result, "aten::cos") == 1
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
+@pytest.mark.filterwarnings("ignore:CUDA is not available")
+def test_a_gpu_that_ran_nothing_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(session.Session, "_can_record", lambda self, activity: activity != "xpu")
+    with profile(tmp_path / "run", wait=0, warmup=0, active=1) as p:
+        loop(p, 1)
+    assert "the GPU was recorded and ran nothing" in " ".join(p.result.hints)
+    assert p.result.cuda
+    monkeypatch.undo()
+    with profile(tmp_path / "cpu", wait=0, warmup=0, active=1) as p:
+        loop(p, 1)
+    assert p.result.hints == ()
+
+
 def test_an_unwritable_folder_is_told_and_the_capture_goes_elsewhere(tmp_path):
     (tmp_path / "file").write_text("")
     p = profile(tmp_path / "file" / "run", wait=0, warmup=0, active=1)

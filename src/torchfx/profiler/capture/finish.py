@@ -111,8 +111,17 @@ def _capture(run: Run, windows: Sequence[Window], notes: Sequence[str]) -> Captu
         overhead=run.overhead,
         operators=(),
         problems=(*run.notes, *notes, *_problems(run, windows, bool(notes))),
-        hints=tuple(advice.about_cost(run.overhead, run.options)),
+        hints=tuple(_hints(run, windows)),
     )
+
+
+def _hints(run: Run, windows: Sequence[Window]) -> Iterator[str]:
+    yield from advice.about_cost(run.overhead, run.options)
+    if windows and run.cuda and not any(window.on_device for window in windows):
+        yield (
+            "the GPU was recorded and ran nothing: either the program did not use it, or CUPTI was refused (another "
+            "profiler, missing permission; KINETO_LOG_LEVEL=1 says which)"
+        )
 
 
 def _problems(run: Run, windows: Sequence[Window], told: bool) -> Iterator[str]:

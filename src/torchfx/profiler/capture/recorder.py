@@ -45,6 +45,13 @@ class Window:
         """How many events PyTorch keeps."""
         return len(self.results.events())
 
+    @property
+    def on_device(self) -> bool:
+        """Whether any work of a device was recorded."""
+        from torch._C._autograd import DeviceType
+
+        return any(event.device_type() != DeviceType.CPU for event in self.results.events())
+
 
 class Recorder:
     """Records the windows of a schedule, or everything between `start` and `stop`.

@@ -92,7 +92,8 @@ def cpu_only(trace: Trace) -> Iterator[Finding]:
 
     Fix: none, unless the program was meant to use a GPU: then the model or its inputs never reached it.
 
-    Known problems: a program that was recorded without its device's calls and without its work looks the same.
+    Known problems: a program that was recorded without its device's calls and without its work looks the same; where
+    the machine has a GPU, the finding says so.
     """
     if trace.has_gpu or len(trace.links.launches) or trace.events.any_of(LAUNCH_OR_ENQUEUE):
         return
@@ -102,8 +103,11 @@ def cpu_only(trace: Trace) -> Iterator[Finding]:
         fix = "Let the profiled part of the program run at least one step: with a schedule, call step() often enough."
     elif names:
         title = f"The program ran on the CPU, though the machine has {names[0]}"[:118]
-        cause = "Nothing was launched on the GPU."
-        fix = "If the GPU was meant: move the model and every input there with .to('cuda')."
+        cause = "The recording holds no launch and no work of the GPU: nothing ran there, or its recording was refused."
+        fix = (
+            "If the GPU was meant: move the model and every input there with .to('cuda'). If it ran there: record its "
+            "activity (ProfilerActivity.CUDA) and end other profilers; KINETO_LOG_LEVEL=1 says what refused it."
+        )
     else:
         title, cause = "The program ran on the CPU", "No GPU is listed and nothing was launched on one."
         fix = ""
