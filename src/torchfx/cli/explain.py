@@ -13,7 +13,7 @@ from torchfx.cli.traces import trace_in
 from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
 from torchfx.profiler.device_peaks import read_device_peaks
 from torchfx.profiler.finding import SEVERITIES
-from torchfx.profiler.loading.trace import TABLES, LoadedTrace, load
+from torchfx.profiler.loading.read import read_trace
 from torchfx.profiler.present.document import Document, Findings
 from torchfx.profiler.present.explanation import explanation
 from torchfx.profiler.present.formats import check_format, render
@@ -86,7 +86,7 @@ def _document(trace: str, request: Request, *, alone: bool) -> Document:
         if path is None:
             return _job(trace, request)
         if request.table is not None:
-            return _table(load(path, steps=request.steps), request.table)
+            return _table(path, request.steps, request.table)
         return explanation(_report(path, _name(trace, path, alone), request))
 
 
@@ -100,7 +100,7 @@ def _name(given: str, path: str, alone: bool) -> str:
 def _report(path: str, name: str, request: Request) -> Report:
     settings = _settings(request)
     rules = chosen(settings)
-    loaded = load(path, steps=request.steps)
+    loaded = read_trace(path, Trace, steps=request.steps)
     loaded.given_peaks = _peaks(loaded, request.device)
     diagnosis = diagnose(loaded, rules=rules, thresholds=settings.thresholds)
     asked = tuple(rule.code for rule in rules if rule.on == "trace")
@@ -120,9 +120,11 @@ def _peaks(trace: Trace, device: str | None) -> Peaks | None:
     return found
 
 
-def _table(trace: LoadedTrace, choice: TableChoice) -> Document:
+def _table(path: str, steps: str | None, choice: TableChoice) -> Document:
+    from torchfx.profiler.loading.trace import TABLES, load
     from torchfx.profiler.present.trace_table import trace_table
 
+    trace = load(path, steps=steps)
     if choice.name not in TABLES:
         raise ArgumentError(f"--table must be one of {', '.join(TABLES)}, got {choice.name!r}")
     if choice.by_shape or choice.by_stack:

@@ -1,23 +1,16 @@
-"""Load a trace for reading: `torchfx.profiler.load`."""
+"""A trace with its tables: `torchfx.profiler.load`."""
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.ranks.folder import find_traces, single_trace
+from torchfx.profiler.loading.read import read_trace
 from torchfx.profiler.rules.catalogue import chosen_rules
 from torchfx.profiler.rules.diagnose import diagnose
-from torchfx.profiler.trace.file.columns import ARGUMENTS
-from torchfx.profiler.trace.file.origin import Origin
-from torchfx.profiler.trace.file.scanning import scan
 from torchfx.profiler.trace.file.source import Source
-from torchfx.profiler.trace.model.selection import select as select_events
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.trace.tables.arguments import arguments
 from torchfx.profiler.trace.tables.collectives import collectives
@@ -41,8 +34,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["TABLES", "LoadedTrace", "load"]
-
-KINDS: Final = ("int", "float", "text")
 
 TABLES: Final = (
     *("ops", "kernels", "modules", "labels", "copies", "launches", "memory", "steps", "idle", "compile", "overlap"),
@@ -129,31 +120,4 @@ def load(
         TraceError: it cannot be read, is no trace, or is a folder with several.
         ArgumentError, ArgumentTypeError: a value makes no sense, or the trace has no such step or category.
     """
-    if isinstance(source, str | os.PathLike) and os.fspath(source) != "-" and Path(source).is_dir():
-        trace = single_trace(Path(source))
-        if trace is None:
-            one = find_traces(Path(source)).traces[0]
-            raise TraceError(
-                f"{source} holds the traces of several ranks: load_job reads them all, load one such as {one}"
-            )
-        source = trace
-    origin = Origin.of(source)
-    everything = scan(source, {**_extra(columns), **ARGUMENTS})
-    part = select_events(everything, window=window, steps=steps, categories=categories)
-    del everything
-    return LoadedTrace(origin.name, part.columns, origin, beginning=part.beginning, part=part.window)
-
-
-def _extra(columns: Mapping[str, str] | Iterable[str] | None) -> dict[str, str]:
-    """Arguments to keep beside the usual ones, and as what."""
-    if columns is None:
-        return {}
-    if isinstance(columns, str):
-        columns = (columns,)
-    found = dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns, "text")
-    for name, kind in found.items():
-        if not isinstance(name, str):
-            raise ArgumentTypeError(f"columns must name arguments of events, such as 'priority'; got {name!r}")
-        if kind not in KINDS:
-            raise ArgumentError(f"columns[{name!r}] must be one of 'int', 'float', 'text', got {kind!r}")
-    return found
+    return read_trace(source, LoadedTrace, window=window, steps=steps, categories=categories, columns=columns)
