@@ -13,7 +13,7 @@ def main():
     encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
     head = nn.Linear(256, 1000)
     modules = nn.ModuleList([embed, encoder, head])
-    optimizer = torch.optim.AdamW(modules.parameters(), lr=3e-4)
+    optimizer = torch.optim.AdamW(modules.parameters(), lr=3e-4, fused=True)
     tokens = torch.randint(0, 1000, (32, 129))
     for step in range(16):
         batch = tokens[step % 8 * 4 : step % 8 * 4 + 4]
