@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from torchfx.profiler.counters.operators import COPIES, is_native
@@ -69,9 +70,14 @@ def _inside(call: Any, place: _Place, children: list[Any]) -> _Place:
         return place._replace(called=True)
     if not is_operator(call):
         hidden = COMPILING.names(call.name)
-        return place._replace(hidden=hidden, called=place.called or hidden or AUTOGRAD_NODE.names(call.name))
+        return place._replace(hidden=hidden, called=place.called or hidden or _is_autograd(call.name))
     recipe = is_recipe(call.name, getattr(call, "overload_name", ""), _names_called(children))
     return place._replace(operator="" if recipe else call.name, called=True)
+
+
+@lru_cache(maxsize=4096)  # asked for each call
+def _is_autograd(name: str) -> bool:
+    return AUTOGRAD_NODE.names(name)
 
 
 def _names_called(children: Iterable[Any]) -> Iterator[str]:
@@ -87,7 +93,7 @@ def _names_called(children: Iterable[Any]) -> Iterator[str]:
 
 def _facts_of_operator(call: Any, place: _Place, inside: _Place) -> Iterator[Fact]:
     at = call.start_time_ns
-    if AUTOGRAD_NODE.names(call.name):
+    if _is_autograd(call.name):
         yield Fact("backward", "", 1, at)
     if not place.called and is_operator(call):
         yield Fact("dispatches", "", 1, at)

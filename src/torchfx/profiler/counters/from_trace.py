@@ -124,13 +124,15 @@ def _steps(tree: Iterable[Any]) -> Iterator[Any]:
         call = pending.pop()
         if call.tag.name == "TorchOp" and STEP.names(call.name):
             yield call
-        pending.extend(call.children)
+        elif not call.name.startswith("aten::"):  # no step begins inside an operator, and most events lie there
+            pending.extend(call.children)
 
 
 def _compiler(windows: Sequence[Recorded]) -> dict[str, Any]:
     """What was compiled in all windows, and the breaks in code compiled earlier, each once."""
     frames = [frame for window in windows for frame in window.compiled.frames]
-    regions = sorted({region for window in windows for region in nested_regions(window.tree)})
+    compiled = windows if known_compilations() else ()  # else there are no regions
+    regions = sorted({region for window in compiled for region in nested_regions(window.tree)})
     met = [found for window in windows for found in window.compiled.graph_breaks]
     return {
         "compilations": len(frames),
