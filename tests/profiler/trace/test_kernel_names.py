@@ -180,3 +180,22 @@ def test_no_text_is_too_strange():
             assert kernel.short
             assert len(kernel.short) <= LONGEST
             assert kernel.operation in OPERATIONS
+
+
+@pytest.mark.parametrize(
+    ("name", "casts", "streams"),
+    [
+        (
+            AT + "unrolled_elementwise_kernel<at::native::bfloat16_copy_kernel_cuda(at::TensorIteratorBase&)>()",
+            True,
+            False,
+        ),
+        (AT + "vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>()", False, False),
+        ("void gemv2T_kernel_val<int, int, float, float, float, float, 128, 16, 4, 4, false>()", False, True),
+        ("void cublasLt::epilogue::impl::globalKernel<8, 32, float, float, float>()", False, True),
+        ("volta_sgemm_64x64_nt", False, False),
+    ],
+)
+def test_casts_and_products_limited_by_memory_are_known(name, casts, streams):
+    kernel = decode(name)
+    assert (kernel.casts, kernel.streams_a_matrix) == (casts, streams)

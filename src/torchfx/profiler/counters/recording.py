@@ -17,7 +17,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from torchfx.profiler.trace.meaning.compiler import COMPILING, REGION, compile_id
-from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE
+from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE, DISPATCHED
 from torchfx.profiler.trace.meaning.runtime import ANY_CALL, LAUNCH
 
 __all__ = [
@@ -164,8 +164,7 @@ def is_launch(name: str) -> bool:
 
 def is_operator(call: Any) -> bool:
     """Return whether a call is one of an operator, not a range that the program or PyTorch named."""
-    annotation = "USER_SCOPE" in str(getattr(call.extra_fields, "scope", ""))
-    return "::" in call.name and " " not in call.name and not annotation and not call.name.startswith("torch::autograd")
+    return DISPATCHED.names(call.name) and "USER_SCOPE" not in str(getattr(call.extra_fields, "scope", ""))
 
 
 def _is_not_pythons(call: Any) -> bool:

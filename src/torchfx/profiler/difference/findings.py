@@ -9,7 +9,7 @@ from typing import Any, Final
 from torchfx.profiler.difference.costs import Side
 from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.catalogue import all_rules, thresholds_by_slug
-from torchfx.profiler.rules.diagnose import Diagnosis
+from torchfx.profiler.rules.diagnose import Diagnosis, look
 from torchfx.profiler.trace.meaning.programs import stable_name
 
 __all__ = ["FATES", "Fate", "fates_of"]
@@ -71,12 +71,14 @@ def fates_of(
     given = thresholds_by_slug(thresholds)
     found = []
     for first, second in _matched(*(diagnosis.findings for diagnosis in diagnoses)):
-        below = ""
-        if first and not second and (second := _nearly(first, b, diagnoses[1], given)):
-            below = "on B below the rule's threshold"
-        elif second and not first and (first := _nearly(second, a, diagnoses[0], given)):
-            below = "on A below the rule's threshold"
-        fate = _fate(first, second, (a, b), diagnoses, step_us, max(noise, 0.1))
+        below = error = ""
+        if first and not second:
+            second, error = _nearly(first, b, diagnoses[1], given)
+            below = "on B below the rule's threshold" if second else ""
+        elif second and not first:
+            first, error = _nearly(second, a, diagnoses[0], given)
+            below = "on A below the rule's threshold" if first else ""
+        fate = _fate(first, second, (a, b), diagnoses, step_us, max(noise, 0.1), error)
         found.append(replace(fate, note=below or fate.note))
     order = {state: i for i, state in enumerate(FATES)}
     return tuple(sorted(found, key=lambda fate: (order[fate.state], -max(fate.us), fate.finding.code)))
@@ -89,6 +91,7 @@ def _fate(
     diagnoses: tuple[Diagnosis, ...],
     step_us: float,
     noise: float,
+    error: str,
 ) -> Fate:
     us = _per_step(first, sides[0]), _per_step(second, sides[1])
     if first and second:
@@ -98,7 +101,7 @@ def _fate(
     one = second or first
     assert one is not None
     other = diagnoses[0 if second else 1]
-    reason = other.muted.get(one.code, "") or other.failed.get(one.code, "")
+    reason = other.muted.get(one.code, "") or other.failed.get(one.code, "") or error
     if reason:
         return Fate("unknown", one, us, f"could not be looked for on {'A' if second else 'B'}: {reason}")
     return Fate("new" if second else "fixed", one, us)
@@ -106,28 +109,26 @@ def _fate(
 
 def _nearly(
     finding: Finding, side: Side, diagnosis: Diagnosis, given: Mapping[str, Mapping[str, Any]]
-) -> Finding | None:
+) -> tuple[Finding | None, str]:
     """The same on the side that doesn't have it, if only its share of the time is a little too small there.
 
     Without this a finding just above a threshold on one side and just below on the other would count as fixed.
+
+    Returns:
+        It, or None; and the error of a rule that can't look with a lower threshold, or "".
     """
     known = {rule.code: rule for rule in all_rules()}.get(finding.code)
     if known is None or known.mutes or known.on != "trace" or finding.code in {*diagnosis.muted, *diagnosis.failed}:
-        return None
+        return None, ""
     own = given.get(known.slug, {})
     lower = {name: own.get(name, value) * NEARLY for name, value in known.thresholds.items() if name in SHARES}
     if not lower or max(lower.values()) > 0.25:  # from one half on it is the state of a program, not a symptom
-        return None
-    looking = known.check(side.trace, {**own, **lower})
-    try:
-        there = list(looking)
-    except Exception:  # noqa: BLE001
-        # A rule that fails with a lower threshold only (rules come from plugins too) has found nothing there.
-        return None
+        return None, ""
+    there, error = look(known, side.trace, {**own, **lower})
     same = [item for item in there if _subject(item) == _subject(finding)]
     if not same and not any(item.code == finding.code for item in diagnosis.findings):
         same = there
-    return same[0] if same else None
+    return same[0] if same else None, error
 
 
 def _matched(a: tuple[Finding, ...], b: tuple[Finding, ...]) -> list[tuple[Finding | None, Finding | None]]:

@@ -11,7 +11,7 @@ from torchfx.profiler.rules.catalogue import all_rules, in_a_line, not_loaded, t
 from torchfx.profiler.rules.rule import Rule
 from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["Diagnosis", "diagnose"]
+__all__ = ["Diagnosis", "diagnose", "look"]
 
 
 @dataclass(frozen=True)
@@ -68,16 +68,32 @@ def diagnose(
     return Diagnosis(tuple(sorted(findings, key=_weight)), muted, failed)
 
 
-def _found(rule: Rule, trace: Trace, given: Mapping[str, Mapping[str, Any]], failed: dict[str, str]) -> list[Finding]:
-    """What a rule finds; nothing, and a line in `failed`, where it raises."""
-    looking = rule.check(trace, given.get(rule.slug))
+def look(rule: Rule, trace: Trace, thresholds: Mapping[str, Any] | None) -> tuple[list[Finding], str]:
+    """Return what a rule finds and ""; where it raises, nothing and the error in a line.
+
+    Args:
+        rule, trace: what looks at what.
+        thresholds: the rule's, where they aren't its own.
+
+    Raises:
+        ArgumentError: a threshold has no such name.
+        ArgumentTypeError: a threshold isn't a number.
+    """
+    looking = rule.check(trace, thresholds)
     try:
-        return list(looking)
+        return list(looking), ""
     except Exception as error:  # noqa: BLE001
         # Whatever it is: rules come from plugins too, and no trace is so odd that the hundred others have to be silent.
         # The user learns that it failed, from every view of the report.
-        failed[rule.code] = in_a_line(error)
-        return []
+        return [], in_a_line(error)
+
+
+def _found(rule: Rule, trace: Trace, given: Mapping[str, Mapping[str, Any]], failed: dict[str, str]) -> list[Finding]:
+    """What a rule finds; where it breaks off, `failed` is told."""
+    found, error = look(rule, trace, given.get(rule.slug))
+    if error:
+        failed[rule.code] = error
+    return found
 
 
 def _weight(finding: Finding) -> tuple[bool, float, str]:

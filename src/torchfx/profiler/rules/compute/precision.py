@@ -20,8 +20,8 @@ PRODUCTS = ("matmul", "convolution")
 
 def _without_units(name: KernelName) -> bool:
     """A product in float32 that tensor cores could compute; a matrix times a vector is limited by memory."""
-    vector = "gemv" in name.short or "gemmk1" in name.short or "epilogue" in name.description
-    return name.operation in PRODUCTS and name.dtype == "float32" and name.tensor_core is False and not vector
+    product = name.operation in PRODUCTS and not name.streams_a_matrix
+    return product and name.dtype == "float32" and name.tensor_core is False
 
 
 @rule(

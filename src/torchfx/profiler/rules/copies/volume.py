@@ -43,9 +43,7 @@ def dtod_volume(trace: Trace, *, share: float = 0.1, bytes_per_step: float = 1e9
     """
     events, copies, kernels = trace.events, trace.derived(transfers), trace.derived(kernels_of)
     within = copies.way("DtoD")
-    copying = kernels.that(
-        lambda name: name.operation == "copy" and not (name.library == "PyTorch" and "cast" in name.short)
-    )
+    copying = kernels.that(lambda name: name.operation == "copy" and not name.casts)
     copying &= ~_casts(trace, kernels.operator)
     rows = np.concatenate((copies.rows[within], kernels.rows[copying])).astype(np.int32)
     operator = np.concatenate((copies.operator[within], kernels.operator[copying]))

@@ -13,6 +13,7 @@ __all__ = [
     "CHECKPOINT_BACKWARD",
     "COPY",
     "COPY_OR_CONVERSION",
+    "DISPATCHED",
     "FOREACH_OR_FUSED",
     "FORMATTING_BEGINS",
     "FORMATTING_STEP",
@@ -39,6 +40,9 @@ _O: Final = Kind.OPERATOR
 
 AUTOGRAD_NODE: Final = Meaning(r"autograd::engine::evaluate_function", *CALLED)
 """The engine runs one node of the backward pass."""
+
+DISPATCHED: Final = Meaning(r"(?!torch::autograd)[^ ]*::[^ ]*$", _O)
+"""An operator as the dispatcher knows it, "namespace::name", not a node of the backward pass."""
 
 ACCUMULATE_GRADIENT: Final = Meaning(r"autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", *CALLED)
 """The node that adds to a parameter's gradient."""

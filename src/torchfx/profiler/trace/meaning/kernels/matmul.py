@@ -46,7 +46,7 @@ _OTHERS: Final = (
     (r".*gemm[kK]1|.*gemmSN|.*gemm_kernel2x|.*gemmBatched", "matmul", "small matrix multiplication"),
     (r".*dot_kernel|.*reduce_1Block_kernel", "reduction", "dot product"),
     (r".*(trsm|triangular_solve|getrf|getrs|potrf|syrk|herk)", "matmul", "linear algebra"),
-    (r"cublasLt::epilogue::|epilogue::impl::globalKernel", "matmul", "epilogue of a matrix multiplication"),
+    (r"(void )?cublasLt::epilogue::|.*epilogue::impl::globalKernel", "matmul", "epilogue of a matrix multiplication"),
     (r".*scal_kernel.*cublas|.*axpy_kernel", "elementwise", "scaling of vectors"),
 )
 _COMPILED: Final = tuple((re.compile(pattern), operation, text) for pattern, operation, text in _OTHERS)

@@ -92,6 +92,20 @@ class KernelName:
         return self.short.startswith("spin")
 
     @property
+    def casts(self) -> bool:
+        """Whether it is PyTorch's copy into another type."""
+        return self.operation == "copy" and self.library == "PyTorch" and "cast" in self.short
+
+    @property
+    def streams_a_matrix(self) -> bool:
+        """Whether it belongs to a matrix product and uses each number once: a product with a vector, or an epilogue.
+
+        Memory limits it then, and tensor cores would gain nothing.
+        """
+        vector = "gemv" in self.short or "gemmk1" in self.short
+        return self.operation == "matmul" and (vector or "epilogue" in self.description)
+
+    @property
     def known(self) -> bool:
         """Whether the name told what the kernel computes."""
         return self.operation != "other"
