@@ -61,6 +61,16 @@ def test_each_window_has_findings_of_its_own(run):
     assert "(findings-2.json)" in explanation.text
 
 
+def test_the_text_has_any_format(run):
+    write(run / "trace-2.json.gz", computing())
+    (run / "run.json").write_text('{"problems": ["the last window is short"], "hints": []}')
+    page = read_back(run, run, form="markdown").text
+    assert "the last window is short" in page
+    kinds = [report["verdict"]["kind"] for report in json.loads(read_back(run, run, form="json").text)["reports"]]
+    assert kinds == ["input-bound", "compute-bound"]
+    assert read_back(run, run, form="github").text.count("\n::")
+
+
 def test_settings_are_those_where_the_program_was_started(run, tmp_path):
     (tmp_path / "pyproject.toml").write_text('[tool.torchfx.rules]\nignore = ["B9"]\n')
     read_back(run, tmp_path)

@@ -217,7 +217,7 @@ def profile(
     wait: Annotated[int, typer.Option("--wait", help="Steps left unprofiled before each window.")] = 3,
     warmup: Annotated[int, typer.Option("--warmup", help="Steps profiled and dropped.")] = 1,
     active: Annotated[int, typer.Option("--active", help="Steps recorded.")] = 3,
-    repeat: Annotated[int, typer.Option("--repeat", help="Windows.")] = 1,
+    repeat: Annotated[int, typer.Option("--repeat", help="Windows; 0 is no end.")] = 1,
     step_on: Annotated[
         str, typer.Option("--step-on", help="auto, optimizer, dataloader, forward, none, or MODULE:FUNCTION.")
     ] = "auto",
@@ -232,8 +232,12 @@ def profile(
     cuda: Annotated[
         bool | None, typer.Option("--cuda/--no-cuda", help="The GPU.", show_default="where the program uses it")
     ] = None,
+    activities: Annotated[
+        str, typer.Option("--activities", metavar="LIST", help="Of cpu,cuda,xpu: only these, in place of --cuda.")
+    ] = "",
     sync_events: Annotated[bool, typer.Option(help="Waits for the GPU and between its streams.")] = True,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write TensorBoard's files.")] = False,
+    form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "text",
 ) -> None:
     """Run a PyTorch program under the profiler, without changing it, and say what is slow and what to do about it.
 
@@ -247,7 +251,7 @@ def profile(
 
     recorded = command.Options(shapes, memory, stacks, flops, modules, cuda, sync_events, tensorboard)
     schedule = (wait, warmup, active, repeat)
-    raise typer.Exit(command.run(words, module, out, schedule, recorded, step_on, seconds))
+    raise typer.Exit(command.run(words, module, out, schedule, recorded, step_on, seconds, activities, form))
 
 
 @app.command()

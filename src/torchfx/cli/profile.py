@@ -14,10 +14,11 @@ from torchfx.profiler.capture.folder import rank_of
 from torchfx.profiler.capture.launch import Program, Settings, launch
 from torchfx.profiler.capture.launch.importing import after_import
 from torchfx.profiler.capture.operators import read_rows
-from torchfx.profiler.capture.options import Options
+from torchfx.profiler.capture.options import Options, activities_of
 from torchfx.profiler.capture.result import Capture
 from torchfx.profiler.capture.schedule import Schedule
 from torchfx.profiler.capture.whole_run import Limits
+from torchfx.profiler.present.formats import check_format
 
 __all__ = ["Limits", "Options", "run"]
 
@@ -26,7 +27,7 @@ DEFAULTS = Limits()
 
 def run(
     words: list[str], module: bool, out: Path | None, schedule: tuple[int, int, int, int], options: Options,
-    step_on: str, seconds: float, limits: Limits = DEFAULTS,
+    step_on: str, seconds: float, activities: str = "", form: str = "text", limits: Limits = DEFAULTS,
 ) -> int:  # fmt: skip
     """Run the program and report on stderr, since stdout is the program's; return the program's exit status."""
     if not words:
@@ -35,9 +36,12 @@ def run(
     reader = Reader()
     _make_import_fresh()
     try:
+        check_format(form)
+        if activities:
+            options = replace(options, activities=activities_of(activities.split(",")))
         folder, most = out or Path("traces") / program.name, replace(limits, seconds=seconds)
         settings = Settings(folder, Schedule(*schedule), options, step_on, most)
-        ending = launch(program, settings, lambda capture: _report(capture, reader))
+        ending = launch(program, settings, lambda capture: _report(capture, reader, form))
     except ArgumentError as error:
         return complain(error, 2)
     ending.follow()
@@ -60,9 +64,15 @@ def _bind_submodules(package: ModuleType) -> None:
             setattr(package, child, module)
 
 
-def _report(capture: Capture, reader: Reader) -> None:
-    """Have the traces read, and print the screen of text; of many ranks, the others than the first in a line."""
+def _report(capture: Capture, reader: Reader, form: str) -> None:
+    """Have the traces read, and print the screen of text; of many ranks, the others than the first in a line.
+
+    In other formats it is the document of the traces alone, where there is one.
+    """
     if capture.folder is not None:
-        explanation = reader.explain(capture.folder)
+        explanation = reader.explain(capture.folder, form)
+        if form != "text" and not rank_of():
+            tell(explanation)
+            return
         capture = replace(capture, operators=read_rows(capture.folder), explanation=explanation)
     tell(f"\n{capture}" if not rank_of() else f"rank {rank_of()}: {capture.folder or '; '.join(capture.problems)}")

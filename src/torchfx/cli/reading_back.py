@@ -30,9 +30,9 @@ class Reader:
         default_factory=lambda: (width(), shows_colour(sys.stderr), shows_unicode(sys.stderr))
     )
 
-    def explain(self, folder: Path) -> str:
-        """Return what the traces in a folder say, or why they were not read."""
-        request = json.dumps([str(folder), str(self.directory), *self.style])
+    def explain(self, folder: Path, form: str = "text") -> str:
+        """Return what the traces in a folder say, in one of `present.formats.FORMATS`, or why they were not read."""
+        request = json.dumps([str(folder), str(self.directory), form, *self.style])
         code = f"import sys; sys.path[:] = {list(self.path)!r}; from {__name__} import main; main()"
         try:
             ran = subprocess.run(
@@ -55,6 +55,6 @@ def main() -> None:
     from torchfx.profiler.present.style import Style
     from torchfx.profiler.reading_back import read_back
 
-    folder, directory, *style = json.loads(sys.argv[1])
-    explanation = read_back(Path(folder), Path(directory), Style(*style))
+    folder, directory, form, *style = json.loads(sys.argv[1])
+    explanation = read_back(Path(folder), Path(directory), Style(*style), form)
     sys.stdout.buffer.write(explanation.text.encode())

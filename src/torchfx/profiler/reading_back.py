@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from torchfx.errors import TorchFXError
@@ -21,6 +22,7 @@ from torchfx.profiler.capture.operators import OperatorRow, table
 from torchfx.profiler.capture.result import ROWS
 from torchfx.profiler.finding import Finding
 from torchfx.profiler.loading.trace import LoadedTrace, load
+from torchfx.profiler.present.document import Caveat, Document
 from torchfx.profiler.present.explanation import digest, explanation
 from torchfx.profiler.present.formats import render
 from torchfx.profiler.present.options import Options
@@ -55,7 +57,14 @@ class _Window:
     findings: tuple[Finding, ...]
 
 
-def read_back(folder: Path, directory: Path, style: Style = PLAIN) -> Explanation:
+class _Notes(msgspec.Struct, frozen=True):
+    """Of `run.json`."""
+
+    problems: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+
+
+def read_back(folder: Path, directory: Path, style: Style = PLAIN, form: str = "text") -> Explanation:
     """Read the traces of a run: write its tables and `findings.json` (`findings-2.json`...), complete `report.txt`.
 
     Nothing is raised, whatever goes wrong: the program has run and its folder is whole. The text tells it.
@@ -64,6 +73,8 @@ def read_back(folder: Path, directory: Path, style: Style = PLAIN) -> Explanatio
         folder: of the run.
         directory: where the program was started: settings of rules are looked for there and above.
         style: of the text.
+        form: of the text, one of `present.formats.FORMATS`. In other formats than "text" it is a document for each
+            window that was read, with what the recording noted, and nothing else.
     """
     command = f"torchfx explain {shlex.quote(str(folder))}"
     try:
@@ -73,6 +84,10 @@ def read_back(folder: Path, directory: Path, style: Style = PLAIN) -> Explanatio
         said = (folder / "report.txt").read_text(encoding="utf-8")
         head = f"{said}\n{table(operators, ROWS)}\n"
         add_file(folder / "report.txt", f"{head}\n{render(explanation(windows[0].report), options=Options(IN_A_FILE))}")
+        if form != "text":
+            documents = [_noted(digest(window.report), folder) for window in windows]
+            text = render(documents, form, Options(style)).rstrip("\n")
+            return Explanation(text, windows[0].findings, operators)
         short = render(digest(windows[0].report), options=Options(style)).rstrip("\n")
         parts = [short, *_others(windows, unread, style), _pointers(folder, command)]
         return Explanation("\n\n".join(parts), windows[0].findings, operators)
@@ -112,6 +127,14 @@ def _read(folder: Path, directory: Path) -> tuple[list[_Window], tuple[OperatorR
         found.append(_Window(file, report, diagnosis.findings))
         traces.append(trace)
     return found, write_tables(folder, traces), unread
+
+
+def _noted(document: Document, folder: Path) -> Document:
+    """A document with what did not go as asked while it was recorded."""
+    kept = folder / "run.json"
+    run = msgspec.json.decode(kept.read_bytes(), type=_Notes) if kept.is_file() else _Notes()
+    notes = (Caveat("Note", note) for note in (*run.problems, *run.hints))
+    return msgspec.structs.replace(document, blocks=(*notes, *document.blocks))
 
 
 def _others(windows: Sequence[_Window], unread: int, style: Style) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """`torchfx profile` runs programs as python does, finds their steps, and leaves their stdout and status alone."""
 
+import json
 import re
 import signal
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from torchfx.profiler import load, load_job
+from torchfx.profiler import load_job
 
 PROGRAMS = Path(__file__).parent.parent / "programs"
 
@@ -211,6 +212,9 @@ def test_a_script_sees_what_it_would_see_under_python(profile_program, run_plain
         (["--active", "0", "crash.py"], "active must be a whole number of steps >= 1, got 0"),
         (["missing.py"], "cannot run missing.py: no such file"),
         (["--step-on", "1:2", "crash.py"], "step-on must be auto, optimizer, dataloader, forward, none or a function"),
+        (["--format", "xml", "crash.py"], "--format must be one of text, json, markdown"),
+        (["--activities", "gpu", "crash.py"], "activities must be some of cpu, cuda, xpu, got"),
+        (["--activities", "cpu", "--cuda", "crash.py"], "cuda must be None then, got True"),
     ],
 )
 def test_misuse_is_refused_before_the_program_runs(profile_program, words, complaint):
@@ -219,6 +223,23 @@ def test_misuse_is_refused_before_the_program_runs(profile_program, words, compl
     assert (ran.status, ran.out) == (2, "")
     assert complaint in " ".join(ran.report.split())
     assert not ran.folder.exists()
+
+
+def test_the_end_comes_in_every_format(profile_program):
+    ran = profile_program("--format", "json", "--repeat", 0, "--active", 5, program="no_steps.py")
+    report = json.loads(ran.report)
+    assert (report["schema"], report["verdict"]["kind"]) == (1, ran.json("findings.json")["verdict"]["kind"])
+
+
+def test_activities_are_chosen(profile_program):
+    ran = profile_program("--activities", "cpu", program="no_steps.py")
+    assert ran.json("run.json")["options"]["activities"] == ["cpu"]
+    assert "aten::mm" in names(ran)
+
+
+def test_steps_that_were_missed_at_wait_0_are_told(profile_program):
+    ran = profile_program("--wait", 0, "--warmup", 0, "--active", 1, program="cnn_training.py")
+    assert re.search(r"steps? had passed before steps were found, the first call and what it compiles", ran.report)
 
 
 def test_a_module_runs_as_with_python_m(profile_program):
@@ -305,7 +326,7 @@ def run_with_limits(tmp_path, growth, many, program):
     code = (
         "from torchfx.cli.profile import Limits, Options, Path, run\n"
         f"limits = Limits(growth={growth}, many={many})\n"
-        "run(['program.py'], False, Path('run'), (3, 1, 3, 1), Options(), 'auto', 10, limits)\n"
+        "run(['program.py'], False, Path('run'), (3, 1, 3, 1), Options(), 'auto', 10, limits=limits)\n"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert (ran.returncode, ran.stdout) == (0, "done\n")

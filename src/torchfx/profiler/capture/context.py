@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from torchfx.errors import ArgumentError, ArgumentTypeError
+from torchfx.errors import ArgumentTypeError
 from torchfx.profiler.capture.advice import Spelling
 from torchfx.profiler.capture.options import Options, activities_of
 from torchfx.profiler.capture.result import Capture, ProfileWarning
@@ -53,8 +53,6 @@ class profile:  # noqa: N801  (spelled as torch.profiler.profile is)
             raise ArgumentTypeError(f"path must name a folder, got {path!r}")
         if on_trace_ready is not None and not callable(on_trace_ready):
             raise ArgumentTypeError(f"on_trace_ready must be callable, got {on_trace_ready!r}")
-        if activities is not None and cuda is not None:
-            raise ArgumentError(f"activities say whether the GPU is recorded: cuda must be None then, got {cuda!r}")
         recorded = activities_of(activities) if activities is not None else ()
         self.result: Capture | None = None
         self._path = Path(path)

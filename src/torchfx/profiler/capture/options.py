@@ -58,6 +58,15 @@ class Options:
     tensorboard: bool = False
     activities: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Check what contradicts itself.
+
+        Raises:
+            ArgumentError: both `activities` and `cuda` say what is recorded.
+        """
+        if self.activities and self.cuda is not None:
+            raise ArgumentError(f"activities say whether the GPU is recorded: cuda must be None then, got {self.cuda}")
+
     @property
     def device_asked(self) -> bool:
         """Whether a GPU was asked for by name."""
