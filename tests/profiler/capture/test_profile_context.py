@@ -243,7 +243,7 @@ def test_a_gpu_that_ran_nothing_is_told(tmp_path, monkeypatch):
     monkeypatch.undo()
     with profile(tmp_path / "cpu", wait=0, warmup=0, active=1) as p:
         loop(p, 1)
-    assert p.result.hints == ()
+    assert not any("the GPU was recorded" in hint for hint in p.result.hints)
 
 
 def test_an_unwritable_folder_is_told_and_the_capture_goes_elsewhere(tmp_path):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from torchfx.profiler.capture.options import Options
+from torchfx.profiler.capture.processor_time import ProcessorTime
 from torchfx.profiler.capture.schedule import Schedule
 from torchfx.profiler.capture.step_clock import Overhead
 from torchfx.profiler.wording import counted
 
-__all__ = ["Spelling", "Steps", "about_cost", "about_steps"]
+__all__ = ["Spelling", "Steps", "about_cost", "about_machine", "about_steps"]
 
+BUSY = 0.1  # share of a recording that waits for a processor, from which its times say little
 HEAVY = 1.5  # recorded steps longer than this times the unprofiled ones say little about times on the CPU
 
 
@@ -83,3 +85,18 @@ def about_cost(overhead: Overhead | None, options: Options) -> Iterator[str]:
     costly = [name for name in ("stacks", "memory", "modules", "shapes") if getattr(options, name)]
     remedy = f"record without {' and '.join(costly)} for truer times" if costly else "trust shares more than times"
     yield f"recording made steps {ratio:.1f} times as long, so times on the CPU are inflated; {remedy}"
+
+
+def about_machine(spent: Iterable[ProcessorTime]) -> Iterator[str]:
+    """Warn of times that other programs made; `spent` is that of each window.
+
+    >>> list(about_machine([ProcessorTime(wall_us=100, cpu_us=70, waited_us=30, load=6.2, cores=2)]))
+    ['the machine was busy: the program waited 30% of the recording for a processor; ...']
+    """
+    told = [(one.waited_us, one.wall_us) for one in spent if one.waited_us is not None]
+    waited, wall = sum(waited for waited, _ in told), sum(wall for _, wall in told)
+    if waited > BUSY * wall:
+        yield (
+            f"the machine was busy: the program waited {waited / wall:.0%} of the recording for a processor; "
+            "record again when it is idle"
+        )
