@@ -114,7 +114,7 @@ def reported_numbers(path: Path) -> dict[str, float]:
     """Return the same numbers as the report has them; devices must not overlap for times to be comparable."""
     trace = load(path)
     report = describe(trace, diagnose(trace, rules=()), ())
-    found = {"events": report.trace.events}
+    found: dict[str, float] = {"events": report.trace.events}
     for name in (
         "span",
         "busy",

@@ -3,6 +3,8 @@
 import gc
 import gzip
 import json
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -299,3 +301,16 @@ def test_notebooks_show_one_line(tmp_path):
         loop(p, 2)
     assert "1 step of 2, CPU" in repr(p)
     assert repr(p).count("\n") == 0
+
+
+def test_a_garbage_collection_imports_nothing_while_it_is_labelled(tmp_path):
+    code = (
+        "import gc, sys, torch\n"
+        "from torchfx import profiler\n"
+        f"with profiler.profile({str(tmp_path / 'run')!r}, wait=0, warmup=0, active=1):\n"
+        "    before = set(sys.modules)\n"
+        "    gc.collect()\n"
+        "    print(set(sys.modules) - before)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "set()\n"

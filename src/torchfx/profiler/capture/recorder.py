@@ -98,11 +98,13 @@ class Recorder:
 
     def start(self) -> None:
         """Begin; without warm-up and wait, recording starts here."""
+        collections = _Collections()
         with self._inside():
             self._profiler.start()
             for _ in range(self._passed):
                 self._profiler.step()
-        self._collections = _Collections()
+        collections.watch()
+        self._collections = collections
         self.running = True
         self._mark_beginning(self._passed)
 
@@ -228,11 +230,22 @@ class _Beginning:
 
 
 class _Collections:
-    """Labels garbage collections in this thread until `remove`, but for the frequent ones of the youngest objects."""
+    """Labels garbage collections in this thread, but for the frequent ones of the youngest objects.
+
+    A collection may begin while the program looks through `sys.modules`, so a label must import nothing: the first one
+    does (PyTorch 2.13), and is made here.
+    """
 
     def __init__(self) -> None:
+        from torch.autograd.profiler import record_function
+
         self._thread = threading.get_ident()
+        self._record_function = record_function
         self._label: Any = None
+        with record_function("Python GC"):
+            pass
+
+    def watch(self) -> None:
         gc.callbacks.append(self._note)
 
     def remove(self) -> None:
@@ -240,12 +253,10 @@ class _Collections:
             gc.callbacks.remove(self._note)
 
     def _note(self, phase: str, info: dict[str, int]) -> None:
-        from torch.autograd.profiler import record_function
-
         if threading.get_ident() != self._thread or not info["generation"]:
             return
         if phase == "start":
-            self._label = record_function("Python GC")
+            self._label = self._record_function("Python GC")
             self._label.__enter__()
         elif self._label is not None:
             label, self._label = self._label, None
