@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parent
 MANY = os.environ.get("TORCHFX_CASES") == "many"
 BUSY = os.environ.get("TORCHFX_BUSY") == "1"
 RECORDINGS = 3
-FEW = ("doubles", "without_no_grad")
+FEW = ("without_no_grad",)
 """What no noise can hide: other tests run at the same time."""
 
 JUSTIFIED = {}

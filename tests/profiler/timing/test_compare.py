@@ -56,7 +56,7 @@ def test_short_functions_of_similar_length_run_equally_often():
         return clock.now_s
 
     functions = {name: clock.taking([s], name) for name, s in (("a", 1e-6), ("b", 1.3e-6), ("c", 1e-2), ("d", 9e-5))}
-    found = compare(functions, clock=read, cpu_times=lambda: None, max_time_s=1.0)
+    found = compare(functions, clock=read, cpu_times=lambda: None, max_time_s=1.0, min_runs=3, max_runs=3)
     assert [m.calls_per_run for m in found.measurements] == [500, 500, 1, 109]  # d: 10 ms a run
 
 
