@@ -17,6 +17,13 @@ settings.register_profile("many", max_examples=100, deadline=None, derandomize=T
 settings.load_profile(os.environ.get("TORCHFX_CASES", "few"))
 
 
+def pytest_collection_modifyitems(items):
+    if os.environ.get("TORCHFX_CASES") != "many":
+        for item in items:
+            if "many" in item.keywords:
+                item.add_marker(pytest.mark.skip(reason="TORCHFX_CASES=many runs it, as .ci/run does"))
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)

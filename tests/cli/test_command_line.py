@@ -67,7 +67,7 @@ def test_effects_lists_names_and_defaults(tmp_path):
     assert "normalize:peak=1.0" in ran.stdout
 
 
-@pytest.mark.parametrize("matplotlib", [True, False])
+@pytest.mark.parametrize("matplotlib", [pytest.param(True, marks=pytest.mark.many), False])
 def test_demo_runs_twice(tmp_path, matplotlib):
     environment = {}
     if not matplotlib:  # a module of that name that cannot be found stands in the way

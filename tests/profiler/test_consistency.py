@@ -16,6 +16,9 @@ from torchfx.profiler.present.formats import FORMATS
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 from check_trace_numbers import differences
 
+CASES = min(settings().max_examples, 25)
+"""Each is a whole explanation, or several."""
+
 suppressed = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
 
 
@@ -26,14 +29,14 @@ def explained(story, folder, form="json"):
     return ran.stdout
 
 
-@settings(suppress_health_check=suppressed)
+@settings(max_examples=CASES, suppress_health_check=suppressed)
 @given(stories)
 def test_no_report_contradicts_itself(tmp_path, recipe):
     found = contradictions(json.loads(explained(build(recipe), tmp_path)))
     assert not found, "\n".join(found)
 
 
-@settings(suppress_health_check=suppressed)
+@settings(max_examples=CASES, suppress_health_check=suppressed)
 @given(stories)
 def test_the_same_trace_gets_the_same_report_in_every_format(tmp_path, recipe):
     story = build(recipe)
@@ -41,13 +44,13 @@ def test_the_same_trace_gets_the_same_report_in_every_format(tmp_path, recipe):
         assert explained(story, tmp_path, form) == explained(story, tmp_path, form)
 
 
-@settings(suppress_health_check=suppressed)
+@settings(max_examples=CASES, suppress_health_check=suppressed)
 @given(stories)
 def test_numbers_are_those_of_plain_arithmetic(tmp_path, recipe):
     assert differences(build(recipe).write(tmp_path / "trace.json")) == []
 
 
-@settings(suppress_health_check=suppressed)
+@settings(max_examples=CASES, suppress_health_check=suppressed)
 @given(stories)
 def test_a_report_depends_on_neither_the_order_of_events_nor_the_clock(tmp_path, recipe):
     def without_places(report):

@@ -33,7 +33,13 @@ TRAIN = (
 
 
 @pytest.mark.parametrize(
-    ("loop", "left"), [(FORWARD, "call"), (LABELLED, "call"), (DATA, "data"), (TRAIN, "optimizer")]
+    ("loop", "left"),
+    [
+        (FORWARD, "call"),
+        pytest.param(LABELLED, "call", marks=pytest.mark.many),
+        pytest.param(DATA, "data", marks=pytest.mark.many),
+        pytest.param(TRAIN, "optimizer", marks=pytest.mark.many),
+    ],
 )
 def test_only_the_end_of_a_step_is_watched_after_the_last_window(profile_program, tmp_path, loop, left):
     (tmp_path / "program.py").write_text(PROGRAM.format(loop=loop))

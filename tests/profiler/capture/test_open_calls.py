@@ -149,7 +149,9 @@ for _ in range(20):
     ("program", "call", "steps_from"),
     [
         (REENTRANT, "CheckpointFunction", "SGD.step"),
-        (REENTRANT.replace("optimizer.", "pass  # "), "CheckpointFunction", "whole run"),
+        pytest.param(
+            REENTRANT.replace("optimizer.", "pass  # "), "CheckpointFunction", "whole run", marks=pytest.mark.many
+        ),
     ],
 )
 def test_no_step_begins_or_ends_inside_a_call(profile_program, tmp_path, program, call, steps_from):

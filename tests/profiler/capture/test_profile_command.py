@@ -57,7 +57,7 @@ def test_inference_steps_with_the_outermost_forward(profile_program):
     assert ran.json("run.json")["steps_from"] == "forward of TransformerEncoder"
 
 
-@pytest.mark.parametrize("words", [[], ["--step-on", "__main__:step"]])
+@pytest.mark.parametrize("words", [[], pytest.param(["--step-on", "__main__:step"], marks=pytest.mark.many)])
 def test_a_compiled_function_runs_as_it_does_without(profile_program, words):
     ran = profile_program(*words, program="graph_break.py")
     assert (ran.status, ran.out) == (0, "1 graph break\n")
@@ -252,7 +252,13 @@ TELLS = "import sys, torch; torch.ones(3).cos(); print(sys.argv, __name__, '__fi
 
 
 @pytest.mark.parametrize(
-    ("words", "text"), [(["-c", TELLS, "a"], ""), (["-", "a"], TELLS), (["package", "a"], ""), (["package.zip"], "")]
+    ("words", "text"),
+    [
+        (["-c", TELLS, "a"], ""),
+        pytest.param(["-", "a"], TELLS, marks=pytest.mark.many),
+        pytest.param(["package", "a"], "", marks=pytest.mark.many),
+        pytest.param(["package.zip"], "", marks=pytest.mark.many),
+    ],
 )
 def test_commands_stdin_folders_and_archives_run_as_with_python(tmp_path, words, text):
     (tmp_path / "package").mkdir()

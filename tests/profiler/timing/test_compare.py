@@ -48,6 +48,7 @@ def test_the_place_in_a_round_makes_no_winner():
     assert winners == [None] * 50
 
 
+@pytest.mark.many
 def test_short_functions_of_similar_length_run_equally_often():
     clock = MockClock()
 
