@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-from torchfx.cli.streams import answer, complain, patience, shows_colour, shows_unicode, width
+from torchfx.cli.documents import show
+from torchfx.cli.streams import complain, patience
 from torchfx.cli.traces import trace_in
 from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
 from torchfx.profiler.present.cut_trace import cut_trace
-from torchfx.profiler.present.formats import check_format, render
-from torchfx.profiler.present.options import Options
-from torchfx.profiler.present.style import Style
+from torchfx.profiler.present.formats import check_format
 from torchfx.profiler.trace.model.cut import cut
 
 __all__ = ["run"]
@@ -33,7 +31,7 @@ def run(trace: str, output: Path, steps: str | None, window: str | None, categor
         return complain(error, 3)
     except OSError as error:
         return complain(f"cannot write {output}: {error.strerror or error}", 3)
-    answer(render(cut_trace(made), form, Options(Style(width(), shows_colour(sys.stdout), shows_unicode(sys.stdout)))))
+    show(cut_trace(made), form)
     return 0
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchfx.cli.streams import answer, complain, patience, shows_colour, shows_unicode, width, write_file
+from torchfx.cli.documents import terminal_style
+from torchfx.cli.streams import answer, complain, patience, write_file
 from torchfx.cli.traces import trace_in
 from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
 from torchfx.profiler.difference.difference import Difference
@@ -79,9 +79,7 @@ def _difference(a: str, b: str) -> Difference | JobDifference:
 
 
 def _style(request: Request) -> Style:
-    if request.output is not None:
-        return IN_A_FILE
-    return Style(width(), shows_colour(sys.stdout), shows_unicode(sys.stdout))
+    return terminal_style() if request.output is None else IN_A_FILE
 
 
 def _status(found: Difference | JobDifference, percent: float) -> int:

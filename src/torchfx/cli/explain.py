@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from torchfx.cli.streams import answer, complain, patience, say, shows_colour, shows_unicode, width, write_file
+from torchfx.cli.documents import terminal_style
+from torchfx.cli.streams import answer, complain, patience, say, write_file
 from torchfx.cli.traces import trace_in
 from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
 from torchfx.profiler.device_peaks import read_device_peaks
@@ -159,18 +159,11 @@ def _job(folder: str, request: Request) -> Document:
 def _settings(request: Request) -> Settings:
     """What the command line says goes before what the file says; both lists of what to ignore count."""
     kept = settings_from(find_pyproject(Path.cwd()))
-    select = _split(request.select) or kept.select
-    return Settings(select, (*kept.ignore, *_split(request.ignore)), kept.thresholds)
-
-
-def _split(labels: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(label.strip() for text in labels for label in text.split(",") if label.strip())
+    return Settings(request.select or kept.select, (*kept.ignore, *request.ignore), kept.thresholds)
 
 
 def _style(request: Request) -> Style:
-    if request.output is not None:
-        return IN_A_FILE
-    return Style(width(), shows_colour(sys.stdout), shows_unicode(sys.stdout))
+    return terminal_style() if request.output is None else IN_A_FILE
 
 
 def _status(documents: Sequence[Document], fail_on: str | None) -> int:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
-from torchfx.cli.streams import answer, complain, patience, shows_colour, shows_unicode, width
+from torchfx.cli.documents import show
+from torchfx.cli.streams import complain, patience
 from torchfx.errors import ArgumentError, TraceError
 from torchfx.profiler.allocator.snapshot import load_snapshot
-from torchfx.profiler.present.formats import check_format, render
+from torchfx.profiler.present.formats import check_format
 from torchfx.profiler.present.memory_snapshot import memory_snapshot
-from torchfx.profiler.present.options import Options
-from torchfx.profiler.present.style import Style
 
 __all__ = ["run"]
 
@@ -25,6 +22,5 @@ def run(snapshot: str, form: str, verbose: bool) -> int:
         return complain(error, 2)
     except TraceError as error:
         return complain(error, 3)
-    style = Style(width(), shows_colour(sys.stdout), shows_unicode(sys.stdout))
-    answer(render(document, form, Options(style, verbose)))
+    show(document, form, verbose=verbose)
     return 0

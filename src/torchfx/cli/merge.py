@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-from torchfx.cli.streams import answer, complain, patience, shows_colour, shows_unicode, width
+from torchfx.cli.documents import show
+from torchfx.cli.streams import complain, patience
 from torchfx.errors import ArgumentError, TraceError
 from torchfx.profiler.loading.job import load_job
-from torchfx.profiler.present.formats import check_format, render
+from torchfx.profiler.present.formats import check_format
 from torchfx.profiler.present.merged_timeline import merged_timeline
-from torchfx.profiler.present.options import Options
-from torchfx.profiler.present.style import Style
 from torchfx.profiler.ranks.timeline import merge_ranks
 
 __all__ = ["run"]
@@ -31,5 +29,5 @@ def run(folder: str, output: Path, form: str) -> int:
         return complain(error, 3)
     except OSError as error:
         return complain(f"cannot write {output}: {error.strerror or error}", 3)
-    answer(render(document, form, Options(Style(width(), shows_colour(sys.stdout), shows_unicode(sys.stdout)))))
+    show(document, form)
     return 0

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
-from torchfx.cli.streams import answer, complain, shows_colour, shows_unicode, width
+from torchfx.cli.documents import show
+from torchfx.cli.streams import complain
 from torchfx.errors import ArgumentError
-from torchfx.profiler.present.formats import check_format, render
-from torchfx.profiler.present.options import Options
+from torchfx.profiler.present.formats import check_format
 from torchfx.profiler.present.rule_pages import rule_list, rule_page
-from torchfx.profiler.present.style import Style
 from torchfx.profiler.rules.catalogue import all_rules, find_rule
 
 __all__ = ["run"]
@@ -22,5 +19,5 @@ def run(label: str | None, form: str) -> int:
         document = rule_list(all_rules()) if label is None else rule_page(find_rule(label))
     except ArgumentError as error:
         return complain(error, 2)
-    answer(render(document, form, Options(Style(width(), shows_colour(sys.stdout), shows_unicode(sys.stdout)))))
+    show(document, form)
     return 0

@@ -26,7 +26,7 @@ from torchfx.profiler.trace.tables.memory import memory
 from torchfx.profiler.trace.tables.module_times import module_times
 from torchfx.profiler.trace.tables.ops import ops
 from torchfx.profiler.trace.tables.overlap import overlap
-from torchfx.profiler.trace.tables.sql import sql
+from torchfx.profiler.trace.tables.sql import RELATIONS, sql
 from torchfx.profiler.trace.tables.stacks import stacks
 from torchfx.profiler.trace.tables.step_times import step_times
 
@@ -35,10 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TABLES", "LoadedTrace", "load"]
 
-TABLES: Final = (
-    *("ops", "kernels", "modules", "labels", "copies", "launches", "memory", "steps", "idle", "compile", "overlap"),
-    *("critical_path", "collectives", "stacks"),
-)
+TABLES: Final = tuple(name for name in RELATIONS if name != "events")
 """Methods of `LoadedTrace` that answer with a table and need no argument."""
 
 

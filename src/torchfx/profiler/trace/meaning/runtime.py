@@ -27,7 +27,6 @@ __all__ = [
     "MODULE_LOADING",
     "NO_WORK",
     "OCCUPANCY_QUERY",
-    "PINNING",
     "QUERY",
     "STREAM_SYNCHRONIZE",
     "STREAM_WAIT",
@@ -89,7 +88,6 @@ ALLOCATOR_CALL: Final = Meaning(r"(cuda|hip)(Malloc|Free)$|cuMem(Create|Map|Unma
 """What PyTorch's caching allocator calls when its cache has no fitting block."""
 
 DEVICE_FREE: Final = Meaning(r"(cuda|hip)Free$", _R)
-PINNING: Final = Meaning(r"(cuda|hip)(HostAlloc|HostMalloc|HostRegister|MallocHost)|cuMem(HostAlloc|HostRegister)", _R)
 
 COPY_CALL: Final = Meaning(r"(?i:.*memcpy)", _R)
 FILL_CALL: Final = Meaning(r"(?i:.*memset)", _R)

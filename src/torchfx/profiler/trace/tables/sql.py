@@ -14,6 +14,7 @@ from torchfx.profiler.trace.tables.critical_path import critical_path
 from torchfx.profiler.trace.tables.event_table import event_table
 from torchfx.profiler.trace.tables.idle import idle_table
 from torchfx.profiler.trace.tables.kernels import kernels
+from torchfx.profiler.trace.tables.label_times import label_times
 from torchfx.profiler.trace.tables.launches import launches
 from torchfx.profiler.trace.tables.memory import memory
 from torchfx.profiler.trace.tables.module_times import module_times
@@ -34,12 +35,13 @@ RELATIONS: Final[dict[str, Callable[[Trace], Table]]] = {
     "events": event_table,
     "ops": ops,
     "kernels": kernels,
+    "modules": module_times,
+    "labels": label_times,
+    "copies": copies,
+    "launches": launches,
+    "memory": memory,
     "steps": step_times,
     "idle": idle_table,
-    "launches": launches,
-    "copies": copies,
-    "memory": memory,
-    "modules": module_times,
     "compile": compilation,
     "overlap": overlap,
     "critical_path": critical_path,
@@ -55,9 +57,10 @@ def sql(trace: Trace, query: str) -> Table:
         trace.sql("select name, calls from kernels where median_us < 10 order by calls desc")
 
     Args:
-        query: names any of the relations events, ops, kernels, steps, idle, launches, copies, memory, modules, compile,
-            overlap, critical_path, collectives, stacks; their columns are those of the methods of the same name,
-            of `events` those of `trace.to_table()`. A query that names none, such as "show tables", sees them all.
+        query: names any of the relations events, ops, kernels, steps, idle, launches, copies, memory, modules, labels,
+            compile, overlap, critical_path, collectives, stacks; their columns are those of the methods of the
+            same name, of `events` those of `trace.to_table()`. A query that names none, such as
+            "show tables", sees them all.
 
     Raises:
         ArgumentError: DuckDB doesn't understand the query.
