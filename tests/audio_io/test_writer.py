@@ -48,7 +48,17 @@ def test_blocks_make_the_same_bytes_as_save(tmp_path, suffix, encoding, dtype):
         for block in ys.split([1, 0, 7, 1024, 4096, 3872], dim=1):
             writer.write(block)
         assert writer.frames == 9000
-    assert (tmp_path / f"blocks.{suffix}").read_bytes() == (tmp_path / f"whole.{suffix}").read_bytes()
+    assert contents(tmp_path / f"blocks.{suffix}") == contents(tmp_path / f"whole.{suffix}")
+
+
+def contents(path):
+    """The file's bytes, without the time of writing, which libsndfile puts into the PEAK chunk of float WAVE files."""
+    data = bytearray(path.read_bytes())
+    peak = data.find(b"PEAK", 0, 128)
+    if peak >= 0:
+        time_at = peak + 12  # after the chunk's name, size and version
+        data[time_at : time_at + 4] = bytes(4)
+    return bytes(data)
 
 
 def test_samples_may_have_any_layout(tmp_path):
