@@ -41,6 +41,7 @@ __all__ = [
     "choice",
     "count",
     "decibels",
+    "denominator",
     "flag",
     "frequencies",
     "frequency",
@@ -50,6 +51,7 @@ __all__ = [
     "number",
     "pass_zero",
     "sample_rate",
+    "sections",
     "taps",
     "window",
 ]
@@ -524,6 +526,55 @@ class Taps(Declaration):
         return "finite real numbers, (..., n >= 1)"
 
 
+class Denominator(Taps):
+    """The coefficients (..., n) of a polynomial a0 + a1/z + ... whose roots lie inside the unit circle."""
+
+    def draw(self, random: Random, rate: float) -> list[float]:
+        """Return a product of one or two stable polynomials of second order."""
+        a = stable_polynomial(random)
+        for _ in range(random.randint(0, 1)):
+            factor = stable_polynomial(random)
+            a = [sum(a[j] * factor[i - j] for j in range(3) if 0 <= i - j < 3) for i in range(5)]
+        return a
+
+
+class Sections(Taps):
+    """Second-order sections (..., n, 6): rows b0 b1 b2 a0 a1 a2."""
+
+    def check(self, value: Any, rate: float | None) -> Tensor:
+        """Return the tensor given, if it is one that is learned, or float64 values."""
+        from torchfx.tensors import sections
+
+        return sections(self.name, value)
+
+    def parse(self, text: str) -> Any:
+        """Return the rows that a list of 6, 12, ... numbers in brackets holds."""
+        numbers = super().parse(text)
+        return [numbers[i : i + 6] for i in range(0, len(numbers), 6)]
+
+    def show(self, value: Any) -> str:
+        """Return the number of sections."""
+        *leading, count, _ = value.shape
+        text = f"{count} section" + ("" if count == 1 else "s")
+        return f"{tuple(leading)} x {text}" if leading else text
+
+    def draw(self, random: Random, rate: float) -> Any:
+        """Return a few stable sections."""
+        return [
+            [random.uniform(-1, 1) for _ in range(3)] + stable_polynomial(random) for _ in range(random.randint(1, 4))
+        ]
+
+    def range_text(self) -> str:
+        """Return the shape."""
+        return "finite real numbers, (..., n >= 1, 6)"
+
+
+def stable_polynomial(random: Random) -> list[float]:
+    """Return 1, a1, a2 of a random section whose poles keep a distance from the unit circle."""
+    a2 = random.uniform(-0.9, 0.9)
+    return [1.0, random.uniform(-0.95, 0.95) * (1 + a2), a2]
+
+
 class PassZero(Declaration):
     """Whether 0 Hz passes: True or False, or SciPy's names for the four types of band."""
 
@@ -671,6 +722,16 @@ def sample_rate(*, default: None = None) -> Any:
 def taps(*, doc: str = "") -> Any:
     """Declare the taps of a finite impulse response."""
     return Taps(REQUIRED, doc)
+
+
+def denominator(*, doc: str = "") -> Any:
+    """Declare the denominator of a transfer function."""
+    return Denominator(REQUIRED, doc)
+
+
+def sections(*, doc: str = "") -> Any:
+    """Declare second-order sections."""
+    return Sections(REQUIRED, doc)
 
 
 def pass_zero(*, default: Any = REQUIRED, doc: str = "") -> Any:

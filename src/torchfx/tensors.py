@@ -10,10 +10,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from torchfx._ops.checks import check_stable
 from torchfx._ops.observers import dual_level_active, is_wrapped, modes_active
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["check_signal", "coefficients", "is_readable", "no_device", "on_device"]
+__all__ = ["check_signal", "coefficients", "is_readable", "no_device", "on_device", "sections"]
 
 HALVES = (torch.float16, torch.bfloat16)
 
@@ -67,6 +68,18 @@ def coefficients(name: str, values: Sequence[Any] | npt.NDArray[Any] | Tensor) -
     if not bool(torch.isfinite(found).all()):
         raise ArgumentError(f"{name} must hold finite numbers, got NaN or infinity")
     return found if found.requires_grad else found.detach().to(torch.float64, copy=True)
+
+
+def sections(name: str, values: Sequence[Any] | npt.NDArray[Any] | Tensor) -> Tensor:
+    """Return second-order sections (..., n, 6) likewise; each must be stable."""
+    found = coefficients(name, values)
+    if found.dim() < 2 or found.shape[-1] != 6 or found.shape[-2] == 0:
+        raise ArgumentError(
+            f"{name} must have the shape (..., sections >= 1, 6), rows b0 b1 b2 a0 a1 a2, got {tuple(found.shape)}"
+        )
+    if is_readable(found):
+        check_stable(found)
+    return found
 
 
 def _from_array(name: str, values: Any) -> Tensor:

@@ -213,8 +213,8 @@ def test_errors_in_chains_name_the_module(wave):
 def test_what_a_class_lacks_is_said_when_it_is_built():
     with pytest.raises(ArgumentTypeError, match=r"Filter is abstract: a subclass must define lti\(rate\), step"):
         fx.filter.Filter()
-    with pytest.raises(ArgumentTypeError, match="IIR is abstract: a subclass must define design"):
-        fx.filter.IIR(fs=1000)
+    with pytest.raises(ArgumentTypeError, match="RecursiveFilter is abstract: a subclass must define design"):
+        fx.filter.RecursiveFilter(fs=1000)
     with pytest.raises(ArgumentTypeError, match="Both defines forward beside lti: write one"):
         type("Both", (Processor,), {"forward": lambda self, x: x, "lti": lambda self, rate: LTI()})
 

@@ -41,9 +41,9 @@ KINDS = {"lti": "lti", "step": "causal", "measure": "measured", "forward": "whol
 @dataclass_transform(
     eq_default=False,
     field_specifiers=(
-        parameters.choice, parameters.count, parameters.decibels, parameters.flag, parameters.frequencies,
-        parameters.frequency, parameters.level, parameters.milliseconds, parameters.number, parameters.pass_zero,
-        parameters.sample_rate, parameters.taps, parameters.window,
+        parameters.choice, parameters.count, parameters.decibels, parameters.denominator, parameters.flag,
+        parameters.frequencies, parameters.frequency, parameters.level, parameters.milliseconds, parameters.number,
+        parameters.pass_zero, parameters.sample_rate, parameters.sections, parameters.taps, parameters.window,
     ),
 )  # fmt: skip
 class Processor(nn.Module):

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from torchfx._ops.operator import library
+from torchfx.tensors import is_readable
 
 __all__ = ["design_operator"]
 
@@ -24,19 +25,22 @@ def design_operator(
 ) -> Callable[[Callable[..., Coefficients]], Callable[..., Tensor]]:
     """Turn a design that returns an array into a function that returns a tensor, and register it in `torchfx_ext`.
 
-    While `torch.compile` or `torch.export` trace, the operator is called; otherwise the design itself.
+    While `torch.compile` or `torch.export` trace, and for tensors that cannot be read, the operator is called;
+    otherwise the design itself.
 
     Args:
-        schema: the operator's name, arguments (numbers and texts only) and result.
+        schema: the operator's name, arguments and result.
         shape: the result's shape, from the design's own arguments.
     """
 
     def register(design: Callable[..., Coefficients]) -> Callable[..., Tensor]:
         def fresh(*args: Any) -> Tensor:
-            return torch.tensor(design(*args))  # a copy: an operator's results must not share memory
+            device = next((arg.device for arg in args if isinstance(arg, Tensor)), None)
+            return torch.tensor(design(*args), device=device)  # a copy: an operator's results must not share memory
 
         def fake(*args: Any) -> Tensor:
-            return torch.empty(shape(*args), dtype=torch.float64)
+            device = next((arg.device for arg in args if isinstance(arg, Tensor)), "cpu")
+            return torch.empty(shape(*args), dtype=torch.float64, device=device)
 
         name = schema.partition("(")[0]
         library.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
@@ -45,7 +49,10 @@ def design_operator(
         operator = getattr(torch.ops.torchfx_ext, name).default
 
         def traceable(*args: Any) -> Tensor:
-            found: Tensor = operator(*args) if torch.compiler.is_compiling() else torch.from_numpy(design(*args))
+            unread = any(isinstance(arg, Tensor) and not is_readable(arg) for arg in args)
+            found: Tensor = (
+                operator(*args) if unread or torch.compiler.is_compiling() else torch.from_numpy(design(*args))
+            )
             return found
 
         return traceable

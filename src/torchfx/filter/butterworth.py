@@ -8,13 +8,13 @@ from torch import Tensor
 
 from torchfx.design import butterworth
 from torchfx.design.iir import MOST_ORDER, BandType
-from torchfx.filter.iir import IIR
+from torchfx.filter.recursive import RecursiveFilter
 from torchfx.parameters import Value, count, frequency, sample_rate
 
 __all__ = ["HiButterworth", "LoButterworth"]
 
 
-class Butterworth(IIR):
+class Butterworth(RecursiveFilter):
     """A Butterworth filter; subclasses say which side passes."""
 
     cutoff: Value = frequency(doc="-3 dB frequency; an `nn.Parameter` is learned")

@@ -8,13 +8,13 @@ from torch import Tensor
 
 from torchfx.design import chebyshev1
 from torchfx.design.iir import MOST_ORDER, MOST_RIPPLE, BandType
-from torchfx.filter.iir import IIR
+from torchfx.filter.recursive import RecursiveFilter
 from torchfx.parameters import Value, count, frequency, number, sample_rate
 
 __all__ = ["HiChebyshev1", "LoChebyshev1"]
 
 
-class Chebyshev1(IIR):
+class Chebyshev1(RecursiveFilter):
     """A Chebyshev type I filter; subclasses say which side passes."""
 
     cutoff: Value = frequency(doc="where the response last leaves the ripple band; an `nn.Parameter` is learned")

@@ -1,4 +1,4 @@
-"""Recursive filters: whoever gives second-order sections is one."""
+"""Recursive filters: whoever designs second-order sections is one."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from torchfx.filter.filter import Filter
 from torchfx.plan import LTI
 from torchfx.plan.lti import convolve
 
-__all__ = ["IIR"]
+__all__ = ["RecursiveFilter", "transfer_function"]
 
 
-class IIR(Filter):
+class RecursiveFilter(Filter):
     """A recursive (infinite impulse response) filter, run as a cascade of second-order sections in float64.
 
-    A subclass declares its parameters and writes `design`.
+    A subclass declares its parameters and writes `design`. For coefficients of your own there are `SOS` and `IIR`.
     """
 
     @abstractmethod
@@ -37,19 +37,20 @@ class IIR(Filter):
     @property
     def b(self) -> Tensor:
         """Numerator of the whole transfer function, float64, (..., order + 1): to read; filtering runs the sections."""
-        return self._transfer()[0]
+        return transfer_function(self.sos)[0]
 
     @property
     def a(self) -> Tensor:
         """Denominator of the whole transfer function, likewise."""
-        return self._transfer()[1]
+        return transfer_function(self.sos)[1]
 
-    def _transfer(self) -> tuple[Tensor, Tensor]:
-        sos = self.sos
-        b, a = sos.new_ones(1), sos.new_ones(1)
-        for row in sos.unbind(-2):
-            b, a = convolve(b, row[..., :3]), convolve(a, row[..., 3:])
-        # A section of first order ends both polynomials in a zero that is none of the filter's coefficients.
-        either = ((b != 0) | (a != 0)).reshape(-1, b.shape[-1]).any(0)
-        used = int(torch.nonzero(either).max()) + 1
-        return b[..., :used], a[..., :used]
+
+def transfer_function(sos: Tensor) -> tuple[Tensor, Tensor]:
+    """Return numerator and denominator, (..., order + 1) each, of sections (..., sections, 6)."""
+    b, a = sos.new_ones(1), sos.new_ones(1)
+    for row in sos.unbind(-2):
+        b, a = convolve(b, row[..., :3]), convolve(a, row[..., 3:])
+    # A section of first order ends both polynomials in a zero that is none of the filter's coefficients.
+    either = ((b != 0) | (a != 0)).reshape(-1, b.shape[-1]).any(0)
+    used = int(torch.nonzero(either).max()) + 1
+    return b[..., :used], a[..., :used]
