@@ -44,8 +44,8 @@ def test_each_fix_removes_its_finding(traces):
 
 
 def test_the_steps_get_shorter(traces):
-    medians = {stage: sorted(step.duration for step in trace.steps_found)[2] for stage, trace in traces.items()}
-    assert medians["double"] < medians["frames"] < medians["data"] < medians["as it was"]
+    shortest = {stage: min(step.duration for step in trace.steps_found) for stage, trace in traces.items()}
+    assert shortest["double"] < shortest["frames"] < shortest["data"] < shortest["as it was"]
 
 
 def test_the_diff_tells_what_was_fixed(traces):

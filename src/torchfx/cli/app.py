@@ -216,7 +216,9 @@ def profile(
     ] = None,
     wait: Annotated[int, typer.Option("--wait", help="Steps left unprofiled before each window.")] = 3,
     warmup: Annotated[int, typer.Option("--warmup", help="Steps profiled and dropped.")] = 1,
-    active: Annotated[int, typer.Option("--active", help="Steps recorded.")] = 3,
+    active: Annotated[
+        int | None, typer.Option("--active", help="Steps recorded; else 3, and more until their median is known.")
+    ] = None,
     repeat: Annotated[int, typer.Option("--repeat", help="Windows; 0 is no end.")] = 1,
     step_on: Annotated[
         str, typer.Option("--step-on", help="auto, optimizer, dataloader, forward, none, or MODULE:FUNCTION.")
@@ -226,7 +228,9 @@ def profile(
     ] = 10,
     shapes: Annotated[bool, typer.Option(help="Sizes of the operators' inputs.")] = True,
     memory: Annotated[bool, typer.Option("--memory", help="Allocations and releases.")] = False,
-    stacks: Annotated[bool, typer.Option("--stacks", help="Python stacks; slow.")] = False,
+    stacks: Annotated[
+        bool | None, typer.Option("--stacks/--no-stacks", help="Python stacks; else where they cost under 5 %.")
+    ] = None,
     flops: Annotated[bool, typer.Option("--flops", help="Estimated floating point operations.")] = False,
     modules: Annotated[bool, typer.Option("--modules", help="Module hierarchy of TorchScript.")] = False,
     cuda: Annotated[

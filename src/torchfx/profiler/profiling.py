@@ -27,11 +27,13 @@ class profile(capture_only):  # noqa: N801  (spelled as torch.profiler.profile i
             `path/rank0` and so on. It appears when it is complete; `findings.json` follows a moment later.
         wait: steps that run unprofiled before each window, >= 0.
         warmup: steps under the profiler that are dropped, >= 0.
-        active: steps recorded, >= 1.
+        active: steps recorded, >= 1. None records 3 and then more until their median is known (its interval is less
+            than 5 % wide), they take 2 s, or they are 20; in several windows, or several processes, just 3.
         repeat: number of windows, >= 0. 0 is no end: windows are recorded until they hold 200,000 events.
         shapes: record the sizes of the operators' inputs.
         memory: record every allocation; adds `memory.json`.
-        stacks: record Python stacks; adds a table by stack and folded stacks, and makes steps much longer.
+        stacks: record Python stacks; adds a table by stack and folded stacks. None records them where a step makes so
+            few calls that they make it less than 5 % longer, as counted in the last step before warm-up.
         flops: estimate floating point operations.
         modules: record the module hierarchy where TorchScript knows it.
         cuda: record the GPU; None records it where there is one.

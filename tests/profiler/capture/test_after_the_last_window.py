@@ -43,7 +43,7 @@ TRAIN = (
 )
 def test_only_the_end_of_a_step_is_watched_after_the_last_window(profile_program, tmp_path, loop, left):
     (tmp_path / "program.py").write_text(PROGRAM.format(loop=loop))
-    ran = profile_program(program=tmp_path / "program.py")
+    ran = profile_program("--active", "3", program=tmp_path / "program.py")
     assert ran.out == f"{left}\n"
     run = ran.json("run.json")
     assert run["steps_seen"] >= 18

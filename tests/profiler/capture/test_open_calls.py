@@ -185,7 +185,7 @@ for _ in range(12):
 
 def test_labels_around_a_forward_pass_lie_in_their_step(profile_program, tmp_path):
     (tmp_path / "labelled.py").write_text(LABELLED)
-    ran = profile_program(program=tmp_path / "labelled.py")
+    ran = profile_program("--active", "3", program=tmp_path / "labelled.py")
     assert ran.json("run.json")["steps_from"] == "forward of Linear"
     events = [event for event in ran.trace()["traceEvents"] if event.get("cat") == "user_annotation"]
     labels = [event for event in events if event["name"] == "model_inference"]

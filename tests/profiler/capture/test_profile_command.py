@@ -24,7 +24,7 @@ def parts(ran):
 
 
 def test_training_with_workers_steps_with_the_optimizer(profile_program):
-    ran = profile_program("--flops", program="cnn_training.py", arguments=["--steps", 11])
+    ran = profile_program("--active", "3", "--flops", program="cnn_training.py", arguments=["--steps", 11])
     assert (ran.status, ran.out) == (0, "trained 11 batches\n")
     assert ran.steps() == [4, 5, 6]
     run = ran.json("run.json")
@@ -40,7 +40,9 @@ def test_training_with_workers_steps_with_the_optimizer(profile_program):
 
 
 def test_no_optimizer_range_sticks_out_of_its_step(profile_program):
-    ran = profile_program(program="cnn_training.py", arguments=["--steps", 20, "--workers", 0, "--accumulate", 2])
+    ran = profile_program(
+        "--active", "3", program="cnn_training.py", arguments=["--steps", 20, "--workers", 0, "--accumulate", 2]
+    )
     events = [event for event in ran.trace()["traceEvents"] if event.get("cat") == "user_annotation"]
     steps = [(e["ts"], e["ts"] + e["dur"]) for e in events if e["name"].startswith("ProfilerStep#")]
     optimizers = [(e["ts"], e["ts"] + e["dur"]) for e in events if e["name"].startswith("Optimizer.step#")]
@@ -59,7 +61,7 @@ def test_inference_steps_with_the_outermost_forward(profile_program):
 
 @pytest.mark.parametrize("words", [[], pytest.param(["--step-on", "__main__:step"], marks=pytest.mark.many)])
 def test_a_compiled_function_runs_as_it_does_without(profile_program, words):
-    ran = profile_program(*words, program="graph_break.py")
+    ran = profile_program("--active", "3", *words, program="graph_break.py")
     assert (ran.status, ran.out) == (0, "1 graph break\n")
     assert ran.steps() == [4, 5, 6]
     calls = {row["name"]: row["calls"] for row in ran.json("operators.json")["operators"]}
@@ -72,7 +74,7 @@ def test_a_compiled_function_runs_as_it_does_without(profile_program, words):
 
 
 def test_a_compiled_module_is_compiled_as_often_as_without(profile_program, run_plainly):
-    ran = profile_program(program="recompiles.py")
+    ran = profile_program("--active", "3", program="recompiles.py")
     plain = run_plainly("recompiles.py")
     assert (ran.status, ran.out) == (plain.returncode, plain.stdout)
     assert "Warning" not in ran.report
@@ -103,7 +105,7 @@ def test_no_hook_stands_in_a_traceback(profile_program, run_plainly):
 
 
 def test_exit_is_the_programs(profile_program):
-    ran = profile_program(program="exit_seven.py")
+    ran = profile_program("--active", "3", program="exit_seven.py")
     assert (ran.status, ran.json("run.json")["ended"]) == (7, "exit 7")
     assert ran.steps() == [4, 5, 6]
 

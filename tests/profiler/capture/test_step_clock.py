@@ -81,3 +81,25 @@ def test_unrecorded_steps_are_told_with_their_numbers_but_for_the_cold_one():
 def test_of_many_unrecorded_steps_the_first_are_told():
     numbers = [number for number, _ in run_clock([10] * 3000, cold_start=False).unrecorded()]
     assert numbers == [0, 1, *range(5, 1003)]
+
+
+@pytest.mark.parametrize(
+    ("recorded_us", "settled"),
+    [
+        ([100], False),
+        ([100, 103, 104], True),
+        ([100, 103, 106], False),  # 5.8 % of the median
+        ([100, 160, 101, 100, 99, 102, 98, 100, 101, 100], True),  # one step of ten says nothing of the median
+        ([100, 160] * 5, False),
+        ([100, 160] * 10, True),  # as many as are recorded
+        ([900_000, 1_200_000], True),  # 2.1 s
+    ],
+)
+def test_steps_are_enough_when_their_median_is_known(recorded_us, settled):
+    now = 0
+    clock = StepClock(Schedule(wait=0, warmup=0, active=30), cold_start=False, clock=lambda: now)
+    for duration in recorded_us:
+        now += duration * 1000
+        clock.end()
+        clock.begin()
+    assert clock.is_settled() is settled

@@ -22,7 +22,7 @@ def test_unrecorded_steps_and_the_threads_time_stand_in_the_trace(profile_progra
     for name in ("trace.json.gz", "trace-2.json.gz"):
         told = ran.trace(name)
         steps = dict(told["torchfx_unrecorded_steps"])
-        first = [0, 1, 2, 7, 8, 9]  # before the two windows
+        first = [0, 1, 7, 8, 9]  # before the two windows; in step 2 calls were counted
         assert list(steps)[: len(first)] == first
         assert min(list(steps)[len(first) :]) >= 14
         assert min(steps.values()) > 2000

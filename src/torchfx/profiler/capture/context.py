@@ -34,11 +34,11 @@ class profile:  # noqa: N801  (spelled as torch.profiler.profile is)
         *,
         wait: int = 3,
         warmup: int = 1,
-        active: int = 3,
+        active: int | None = None,
         repeat: int = 1,
         shapes: bool = True,
         memory: bool = False,
-        stacks: bool = False,
+        stacks: bool | None = None,
         flops: bool = False,
         modules: bool = False,
         cuda: bool | None = None,
@@ -56,7 +56,7 @@ class profile:  # noqa: N801  (spelled as torch.profiler.profile is)
         recorded = activities_of(activities) if activities is not None else ()
         self.result: Capture | None = None
         self._path = Path(path)
-        self._schedule = Schedule(wait, warmup, active, repeat)
+        self._schedule = Schedule.of(wait, warmup, active, repeat)
         self._options = Options(shapes, memory, stacks, flops, modules, cuda, sync_events, tensorboard, recorded)
         self._limits = Limits(seconds)
         self._ready = on_trace_ready

@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,7 @@ class Recorder:
         ready: is called with the `torch.profiler.profile` at the end of each window that is kept.
 
     Attributes:
+        schedule: as given; a longer one may take its place while its window is open.
         windows: what was recorded so far.
         busy: true while this recorder itself is inside the profiler, to tell its calls from other people's.
     """
@@ -78,21 +79,28 @@ class Recorder:
         self.busy = False
         self.running = False
         self.options, self._activities = options, activities
-        self._schedule, self._passed, self._ready = schedule, passed, ready
+        self.schedule, self._passed, self._ready = schedule, passed, ready
         self._folder = folder
         self._keep = True
         self._steps = 0  # of the window that is open
         self._began: _Beginning | None = None  # of the window that is open
         self._meanwhile: tuple[Compiled, ProcessorTime] | None = None  # from there to its end
         self._profiler: Any = _profile_without_inductor()(
-            schedule=self._action if schedule else None,
+            schedule=self._action if schedule else None,  # asked anew for each step
             on_trace_ready=self._save,
             **options.for_torch(activities),
         )
 
+    def add_stacks(self) -> None:
+        """Record stacks too, in windows that have not begun to warm up."""
+        self.options = replace(self.options, stacks=True)
+        settings = self.options.for_torch(self._activities)
+        for name in ("with_stack", "experimental_config"):
+            setattr(self._profiler, name, settings[name])
+
     def successor(self) -> Recorder:
         """Return a recorder of the same, which keeps the windows of this one and adds to them."""
-        after = Recorder(self.options, self._activities, self._schedule, self._folder, ready=self._ready)
+        after = Recorder(self.options, self._activities, self.schedule, self._folder, ready=self._ready)
         after.windows = self.windows
         return after
 
@@ -110,9 +118,12 @@ class Recorder:
 
     def step(self) -> None:
         """One step is over, the next begins."""
+        ends = self.schedule is not None and self.schedule.ends_window(self._profiler.step_num)
+        if ends and self.schedule is not None and self.schedule.grows:
+            self.stop()
         if self.running:
             self._count_step()
-            if self._schedule is not None and self._schedule.ends_window(self._profiler.step_num):
+            if ends:
                 self._mark_end()
             with self._inside():
                 self._profiler.step()
@@ -120,7 +131,7 @@ class Recorder:
 
     def salvage(self) -> list[Window]:
         """The windows, and what was stopped without being kept; for when nothing better came."""
-        if self._profiler.profiler is not None and self._schedule is None:
+        if self._profiler.profiler is not None and self.schedule is None:
             self._keep = True
             self._save(self._profiler)
         return self.windows
@@ -140,21 +151,21 @@ class Recorder:
     def _action(self, step: int) -> Any:
         from torch.profiler import ProfilerAction
 
-        assert self._schedule is not None
+        assert self.schedule is not None
         if step < self._passed:
             return ProfilerAction.NONE
-        if self._schedule.ends_window(step):
+        if self.schedule.ends_window(step) and not self.schedule.grows:
             return ProfilerAction.RECORD_AND_SAVE
         names = {Phase.WAIT: "NONE", Phase.DONE: "NONE", Phase.WARMUP: "WARMUP", Phase.ACTIVE: "RECORD"}
-        return ProfilerAction[names[self._schedule.phase(step)]]
+        return ProfilerAction[names[self.schedule.phase(step)]]
 
     def _count_step(self) -> None:
-        if self._schedule is not None and self._schedule.phase(self._profiler.step_num) is Phase.ACTIVE:
+        if self.schedule is not None and self.schedule.phase(self._profiler.step_num) is Phase.ACTIVE:
             self._steps += 1
 
     def _mark_beginning(self, step: int) -> None:
         """Remember where the compiler's records and the clocks stand, when a window begins."""
-        recorded = self._schedule is None or self._schedule.phase(step) is Phase.ACTIVE
+        recorded = self.schedule is None or self.schedule.phase(step) is Phase.ACTIVE
         if recorded and self._began is None:
             self._began = _Beginning()
 

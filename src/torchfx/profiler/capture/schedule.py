@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from torchfx.errors import ArgumentError
 
-__all__ = ["Phase", "Schedule"]
+__all__ = ["ACTIVE", "Phase", "Schedule"]
+
+ACTIVE = 3  # steps recorded, at least
 
 
 class Phase(Enum):
@@ -27,11 +29,14 @@ class Schedule:
     profiler's own cost is measured against. Warm-up steps run with the profiler on and are thrown away, because the
     first step under a profiler pays for its buffers.
 
+    A window that grows is recorded on, step by step, until their median is known (`StepClock.is_settled`).
+
     Args:
         wait: steps before each window that run unprofiled, >= 0.
         warmup: steps before each window that run under the profiler and are dropped, >= 0.
         active: steps recorded in each window, >= 1.
         repeat: number of windows, >= 0; 0 is no end.
+        grows: whether the window grows; only a single one does.
 
     Raises:
         ArgumentError: one of them is not a whole number in its range.
@@ -42,8 +47,14 @@ class Schedule:
 
     wait: int = 3
     warmup: int = 1
-    active: int = 3
+    active: int = ACTIVE
     repeat: int = 1
+    grows: bool = False
+
+    @classmethod
+    def of(cls, wait: int, warmup: int, active: int | None, repeat: int) -> Schedule:
+        """Return a schedule; without a number of steps to record, a single window grows."""
+        return cls(wait, warmup, ACTIVE if active is None else active, repeat, active is None and repeat == 1)
 
     def __post_init__(self) -> None:
         """Check the four numbers."""
@@ -67,6 +78,10 @@ class Schedule:
         """Steps that pass before the first one is recorded."""
         return self.wait + self.warmup
 
+    def grown(self) -> Schedule:
+        """Return it with a window that is longer by a step."""
+        return replace(self, active=self.active + 1)
+
     def phase(self, step: int) -> Phase:
         """What happens in the step with this number, counted from 0."""
         if self.repeat and step >= self.length:
@@ -82,7 +97,7 @@ class Schedule:
 
     def __str__(self) -> str:
         """Return it as it stands in reports."""
-        text = f"wait {self.wait}, warmup {self.warmup}, active {self.active}"
+        text = f"wait {self.wait}, warmup {self.warmup}, active {self.active}{' or more' if self.grows else ''}"
         if self.repeat == 1:
             return text
         return f"{text}, repeat {self.repeat}" if self.repeat else f"{text}, again and again"

@@ -15,9 +15,10 @@ from torchfx.profiler.capture.advice import Spelling
 from torchfx.profiler.capture.finish import Run, finish
 from torchfx.profiler.capture.folder import PARTIAL, RunFolder, claim, claim_temporary, rank_of
 from torchfx.profiler.capture.options import ACTIVITIES, Options
+from torchfx.profiler.capture.python_calls import PythonCalls, worth_recording
 from torchfx.profiler.capture.recorder import Recorder, Window
 from torchfx.profiler.capture.result import TROUBLE, WHOLE_RUN, Capture
-from torchfx.profiler.capture.schedule import Phase, Schedule
+from torchfx.profiler.capture.schedule import ACTIVE, Phase, Schedule
 from torchfx.profiler.capture.step_clock import StepClock
 from torchfx.profiler.wording import counted
 
@@ -73,7 +74,9 @@ class Session:
         ready: Callable[[Any], None] | None = None,
     ) -> None:  # fmt: skip
         """Claim the folder, so that trouble with it is known before the program runs."""
-        self.schedule, self.options, self.command, self.spelling = schedule, options, tuple(command), spelling
+        # Ranks are compared step by step, so all record as many.
+        self.schedule = replace(schedule, grows=schedule.grows and rank_of() is None)
+        self.options, self.command, self.spelling = options, tuple(command), spelling
         self.notes: list[str] = []
         self.stopped = self.gave_up = self.cut = False
         self.steps_from = WHOLE_RUN
@@ -87,6 +90,7 @@ class Session:
         self.launched, self.eager_cuda = launched, not launched
         self.exported: list[Path] = []
         self._unwatch: Callable[[], None] | None = None
+        self._calls: PythonCalls | None = None  # while they are counted
         self.folder = self._claim(path)
 
     @property
@@ -145,8 +149,10 @@ class Session:
         if self.clock is not None and os.getpid() == self.process:
             recorded = self.phase is not Phase.DONE
             self.clock.end()
+            self._decide_on_stacks(self._counted_calls())
             if recorded:
                 self._advance()
+            self._count_calls()
             self.clock.begin()
 
     def only_time(self) -> None:
@@ -178,6 +184,7 @@ class Session:
         """
         if os.getpid() != self.process:
             return None
+        self._counted_calls()
         self.stop()
         self.stopped = True
         if self._unwatch is not None:
@@ -219,17 +226,38 @@ class Session:
 
     def _run(self, ended: str, windows: list[Window], salvaged: bool) -> Run:
         clock = self.clock
+        schedule = replace(self.schedule, active=ACTIVE) if self.schedule.grows else self.schedule
         options = self.beginning.options if salvaged and self.beginning else self.options
         return Run(
             self.folder, self.command, self.spelling, ended, self.steps_from, self.before,
-            clock.step if clock else None, self.schedule, tuple(windows), salvaged, self.cut, options,
+            clock.step if clock else None, schedule, tuple(windows), salvaged, self.cut, options,
             self.activities, clock.overhead(any(window.compiled.frames for window in windows)) if clock else None,
             clock.unrecorded() if clock else (), tuple(self.notes), self.gave_up, self.launched,
         )  # fmt: skip
 
+    def _count_calls(self) -> None:
+        """Count the calls of the last step that runs unprofiled, unless there is none to compare others with."""
+        clock, last = self.clock, self.schedule.wait - 1
+        if self.options.stacks is None and clock is not None and clock.step == last > 0 and not self.stopped:
+            self._calls = PythonCalls()
+            clock.leave_out()
+
+    def _counted_calls(self) -> int | None:
+        counting, self._calls = self._calls, None
+        return counting.end() if counting is not None else None
+
+    @_contained
+    def _decide_on_stacks(self, calls: int | None) -> None:
+        if self.clock is not None and self.recorder is not None and worth_recording(calls, self.clock.unprofiled_us()):
+            self.recorder.add_stacks()
+            self.options = self.recorder.options
+
     @_contained
     def _advance(self) -> None:
-        if self.recorder is not None:
+        if self.recorder is not None and self.clock is not None:
+            ended = self.clock.step - 1
+            if self.schedule.grows and self.schedule.ends_window(ended) and not self.clock.is_settled():
+                self.schedule = self.clock.schedule = self.recorder.schedule = self.schedule.grown()
             windows = len(self.recorder.windows)
             self.recorder.step()
             if self.recorder.windows:

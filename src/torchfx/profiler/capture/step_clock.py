@@ -15,6 +15,10 @@ __all__ = ["Overhead", "StepClock"]
 NEAR = 10  # unprofiled steps beside the recorded ones that these are compared with
 KEPT = 1000  # unprofiled steps that are told one by one
 CHANGE = 0.1  # steps whose later half differs by this share of the median are no baseline if they are ordered, too
+SETTLED = 0.05  # share of the median that its interval may be wide
+LONG_NS = 2_000_000_000  # of recorded steps, together; no more are recorded then
+MOST = 20  # recorded steps of a window that grows
+DEVIATIONS = 1.64  # of a normal variable, on either side of its mean: 90 % lie between
 ORDERED = 0.7  # Kendall's tau; 0.5 % of random orders of NEAR steps reach it
 
 
@@ -88,6 +92,23 @@ class StepClock:
     def begin(self) -> None:
         """The next step starts now."""
         self._began = self._clock()
+
+    def is_settled(self) -> bool:
+        """Return whether the recorded steps are enough to tell their median, or as many as are worth their time.
+
+        The interval is the one between two of the ordered durations that holds the median in about 90 % of cases, or
+        between the first and the last where there are few.
+        """
+        durations = sorted(self._seen[Phase.ACTIVE].nanoseconds)
+        count = len(durations)
+        if count >= MOST or sum(durations) >= LONG_NS:
+            return True
+        outside = max(0, int((count - DEVIATIONS * count**0.5) / 2))
+        return count > 1 and durations[-1 - outside] - durations[outside] <= SETTLED * median(durations)
+
+    def unprofiled_us(self) -> float | None:
+        """Return the median of the steps that ran before the first window, but for the first and those left out."""
+        return _median_us(self._seen[Phase.WAIT].nanoseconds)
 
     def overhead(self, compiled: bool = False) -> Overhead:
         """Compare recorded steps with those after, or before, them.
