@@ -121,6 +121,32 @@ TORCHFX_API int32_t torchfx_fir_backward_taps(
     int64_t channels, int64_t samples,
     double* grad_taps, int64_t n_taps, int64_t tap_rows, int64_t tap_repeat, int32_t threads);
 
+// An all-pole recursion: y[t] = x[t] - a[1] y[t-1] - ... - a[order] y[t-order].
+//   x_repeat    as in torchfx_fir_forward
+//   a           (a_rows, samples if per_sample else 1, order) of a_dtype: channel c has row c / a_repeat % a_rows, and
+//               every row has a channel. Coefficients that serve all samples must be finite.
+//   state_in    (channels, order): the outputs before the first, latest first; NULL for rest
+//   state_out   the same after the last, or NULL
+// From a NaN or an infinity on, all of a channel's output is NaN, unless all coefficients are zero. Subnormal numbers are
+// treated as in torchfx_sos_forward.
+TORCHFX_API int32_t torchfx_allpole_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
+    int32_t a_dtype, const void* a, int64_t order, int32_t per_sample, int64_t a_rows, int64_t a_repeat,
+    const double* state_in, double* state_out, int32_t threads);
+
+// Its gradients; each of grad_x, grad_a and grad_state_in may be NULL.
+//   y               the output of the forward call
+//   grad_state_out  gradient of the forward call's state_out, or NULL for zeros
+//   grad_x          (channels, samples), unit time stride: one row per output channel, whatever x_repeat was
+//   grad_a          (channels, samples if per_sample else 1, order) of a_dtype, one row per channel whatever a_rows is
+TORCHFX_API int32_t torchfx_allpole_backward(
+    int32_t dtype, const void* grad_y, int64_t grad_y_channel_stride, int64_t grad_y_time_stride,
+    const void* y, int64_t y_channel_stride, int64_t y_time_stride, int64_t channels, int64_t samples,
+    int32_t a_dtype, const void* a, int64_t order, int32_t per_sample, int64_t a_rows, int64_t a_repeat,
+    const double* state_in, const double* grad_state_out,
+    void* grad_x, int64_t grad_x_channel_stride, void* grad_a, double* grad_state_in, int32_t threads);
+
 // A program runs several steps over a block in one call, tile by tile, so that what passes between them stays in a cache.
 // It is an array of 64-bit integers, addresses for pointers, doubles by their bits:
 //
@@ -173,6 +199,8 @@ TORCHFX_API int32_t torchfx_program_run(
     declare(fir_forward)              \
     declare(fir_backward_x)           \
     declare(fir_backward_taps)        \
+    declare(allpole_forward)          \
+    declare(allpole_backward)         \
     declare(program_run)              \
     declare(advise_huge_pages)
 

@@ -33,6 +33,7 @@ class Gradient:
             differentiated again, by the operators of the same folder. None: `backward`.
         keeps: arguments -> whether `first` is going to use what `recording` keeps.
         recording: the operator with the same arguments that returns the same results and then what it keeps.
+        keeps_results: whether `first` is given the results as what is kept; without `keeps` and `recording`.
     """
 
     backward: Callable[..., Tensors]
@@ -40,6 +41,7 @@ class Gradient:
     first: Callable[..., Tensors] | None = None
     keeps: Callable[[Sequence[Any]], bool] | None = None
     recording: str = ""
+    keeps_results: bool = False
 
 
 class ByDispatcher(Mapping[str, Callable[..., Any]]):
@@ -107,7 +109,7 @@ def differentiable(
         kept = output[count:] if keep else ()
         ctx.mark_non_differentiable(*kept)
         given = [arguments[i] for i in tensors]
-        ctx.save_for_backward(*given, *kept)
+        ctx.save_for_backward(*given, *(output if gradient.keeps_results else kept))
         ctx.save_for_forward(*given)
         ctx.others = [None if i in tensors else value for i, value in enumerate(arguments)]
         ctx.kept = len(kept)

@@ -12,7 +12,7 @@ from torchfx.native_library import load
 
 __all__ = ["Call", "call", "instruction_set", "library", "why_missing"]
 
-library, why_missing = load("torchfx_dsp", abi_version=6)  # csrc/torchfx_dsp.h
+library, why_missing = load("torchfx_dsp", abi_version=7)  # csrc/torchfx_dsp.h
 
 CALLS: Final = {
     "sos_forward": 17,
@@ -21,6 +21,8 @@ CALLS: Final = {
     "fir_forward": 16,
     "fir_backward_x": 15,
     "fir_backward_taps": 16,
+    "allpole_forward": 18,
+    "allpole_backward": 22,
     "program_run": 11,
     "advise_huge_pages": 2,
 }

@@ -1,0 +1,45 @@
+"""The all-pole filter in plain PyTorch: the recurrence as one would write it on paper."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from torchfx._ops.allpole import gradient
+from torchfx._ops.checks import check_finite
+
+
+def allpole_forward(x: Tensor, a: Tensor, past: Tensor | None, y: Tensor, after: Tensor) -> None:
+    """Run the filter on any device that has float64."""
+    if a.shape[-2] == 1:
+        check_finite("a", a)
+    history = torch.zeros_like(after) if past is None else past
+    rows = a.double().unbind(-2)
+    outputs = []
+    for t, sample in enumerate(x.double().expand(y.shape).unbind(-1)):
+        found = sample - (rows[t if len(rows) > 1 else 0] * history).sum(-1)
+        history = torch.cat([found[..., None], history[..., :-1]], dim=-1)
+        outputs.append(found)
+    if outputs:
+        y.copy_(torch.stack(outputs, dim=-1))
+    after.copy_(history)
+
+
+def allpole_backward(
+    grad_y: Tensor,
+    grad_after: Tensor | None,
+    y: Tensor,
+    x: Tensor,
+    a: Tensor,
+    past: Tensor | None,
+    need_x: bool,
+    need_a: bool,
+    need_past: bool,
+    *results: Tensor,
+) -> None:
+    """Run the definition of the gradients."""
+    forward = torch.ops.torchfx_ext.allpole_forward.default
+    found = gradient.backward(forward, (x, a, past), (grad_y, grad_after))
+    for result, value, need in zip(results, found, (need_x, need_a, need_past), strict=True):
+        if need:
+            result.copy_(value)
