@@ -45,18 +45,23 @@ __all__ = [
     "flag",
     "frequencies",
     "frequency",
+    "gain_decibels",
     "level",
     "milliseconds",
     "named",
     "number",
     "pass_zero",
+    "per_band",
+    "quality",
     "sample_rate",
     "sections",
+    "shelf_slope",
     "taps",
     "window",
 ]
 
 REQUIRED: Any = inspect.Parameter.empty
+SQRT_HALF = math.sqrt(0.5)
 DECIBELS = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*(db)?\s*", re.IGNORECASE)
 NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([a-zA-Z%]*)")
 WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
@@ -162,7 +167,9 @@ class Number(Declaration):
         return f"{text} {self.unit}".rstrip()
 
     def check(self, value: Any, rate: float | None) -> Any:
-        """Return a float, or the tensor given."""
+        """Return a float, or the tensor given; None where that is the default."""
+        if value is None and self.default is None:
+            return None
         if isinstance(value, str) and self.reads_text:
             value = self.parse(value)
         if is_tensor(value):
@@ -192,13 +199,17 @@ class Number(Declaration):
             return value
         if value.dim() == 0 and not value.requires_grad:
             return self.check(float(value), rate)
-        for each in value.detach().reshape(-1).tolist():
-            if not (math.isfinite(each) and self.inside(each, rate)):
-                raise ArgumentError(f"{self.name} must lie in {self.bounds_text(rate)}, got {number_text(each)}")
+        values = value.detach().reshape(-1)
+        extremes = [each.item() for each in values.aminmax()] if len(values) else []  # NaN where there is one
+        if not all(math.isfinite(each) and self.inside(each, rate) for each in extremes):
+            bad = next(each for each in values.tolist() if not (math.isfinite(each) and self.inside(each, rate)))
+            raise ArgumentError(f"{self.name} must lie in {self.bounds_text(rate)}, got {number_text(bad)}")
         return value
 
     def parse(self, text: str) -> Any:
         """Return the number a text means."""
+        if self.default is None and text.strip().lower() == "none":
+            return None
         found = NUMBER.fullmatch(text.strip())
         factor = found and self.units().get(found[2].lower())
         if not found or factor is None:
@@ -217,11 +228,13 @@ class Number(Declaration):
         return "None" if value is None else number_text(value)
 
     def shown(self, value: Any) -> bool:
-        """Return True: a number is always shown."""
-        return True
+        """Return True: a number is always shown, unless it was left out."""
+        return value is not None
 
-    def draw(self, random: Random, rate: float) -> float:
-        """Return a random number from the range meant for it."""
+    def draw(self, random: Random, rate: float) -> float | None:
+        """Return a random number from the range meant for it; None where that is the default."""
+        if self.default is None:
+            return None
         low, high = self.drawn_range(rate)
         if self.logarithmic:
             return math.exp(random.uniform(math.log(low), math.log(high)))
@@ -575,6 +588,56 @@ def stable_polynomial(random: Random) -> list[float]:
     return [1.0, random.uniform(-0.95, 0.95) * (1 + a2), a2]
 
 
+class PerBand(Declaration):
+    """One value for all bands, or one for each: a sequence, or a tensor (..., bands)."""
+
+    DRAWN = 3  # bands; the same number from every declaration, so that those of a class fit each other
+
+    def __init__(self, each: Declaration) -> None:
+        self.each = each  # before the name, which is its own
+        super().__init__(each.default, each.doc)
+        self.per_second = each.per_second
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = self.each.name = name
+
+    def check(self, value: Any, rate: float | None) -> Any:
+        """Return one checked value, a tuple of them, or the tensor given."""
+        if not is_tensor(value) and getattr(value, "ndim", 0) > 0:
+            value = value.tolist()
+        if not isinstance(value, (list, tuple)):
+            return self.each.check(value, rate)
+        if not value:
+            raise ArgumentError(f"{self.name} must hold a value for each band, got none")
+        if any(is_tensor(each) for each in value):
+            raise ArgumentTypeError(f"{self.name} must be numbers or one tensor (..., bands), got a list of tensors")
+        return tuple(self.each.check(each, rate) for each in value)
+
+    def parse(self, text: str) -> Any:
+        """Return one value, or those of a list in brackets."""
+        if not text.strip().startswith("["):
+            return self.each.parse(text)
+        return [self.each.parse(part) for part in text.strip()[1:-1].split(",")]
+
+    def show(self, value: Any) -> str:
+        """Return one value, or values in brackets."""
+        if isinstance(value, tuple):
+            return f"[{', '.join(map(self.each.show, value))}]"
+        return self.each.show(value)
+
+    def shown(self, value: Any) -> bool:
+        """Return whether one value is shown; several always are."""
+        return isinstance(value, tuple) or self.each.shown(value)
+
+    def draw(self, random: Random, rate: float) -> Any:
+        """Return a random value for each of a few bands."""
+        return [self.each.draw(random, rate) for _ in range(self.DRAWN)]
+
+    def range_text(self) -> str:
+        """Return the range of each."""
+        return f"{self.each.range_text()}; one value, one for each band, or a tensor (..., bands)"
+
+
 class PassZero(Declaration):
     """Whether 0 Hz passes: True or False, or SciPy's names for the four types of band."""
 
@@ -659,6 +722,26 @@ def frequency(*, default: Any = REQUIRED, doc: str = "") -> Any:
 def frequencies(*, default: Any = REQUIRED, doc: str = "") -> Any:
     """Declare one frequency in Hz or several in ascending order, in (0, fs/2), that cannot be learned."""
     return Frequencies(default, doc, unit="Hz", open_low=True, open_high=True, logarithmic=True, learnable=False)
+
+
+def per_band(each: Any) -> Any:
+    """Declare what another declaration says, once for all bands or once for each."""
+    return PerBand(each)
+
+
+def quality(*, default: float = SQRT_HALF, doc: str = "quality factor") -> Any:
+    """Declare a quality factor Q; 0.7071, the default, is a Butterworth filter's."""
+    return Number(default, doc, 1e-3, 1e6, draws=(0.3, 8.0), logarithmic=True)
+
+
+def shelf_slope() -> Any:
+    """Declare a shelf's slope S, or None where the quality factor says how steep it is."""
+    return Number(None, "slope S in the place of q; 1 is the steepest that stays monotonic", 0.0, 1.0, open_low=True)
+
+
+def gain_decibels(*, doc: str = "gain") -> Any:
+    """Declare the gain of an equaliser's band in decibels, in [-200, 200]."""
+    return Decibels(0.0, doc, -200.0, 200.0, "dB", draws=(-18.0, 18.0))
 
 
 def milliseconds(

@@ -13,7 +13,7 @@ LEARNED = [
     (entry.name.lower(), each.name)
     for entry in available().values()
     for each in entry.declarations
-    if isinstance(each, Number) and each.learnable
+    if isinstance(each, Number) and each.learnable and each.default is not None
 ]
 """Parameters that may be learned, of every processor."""
 

@@ -34,5 +34,6 @@ def all_pole_sections(a: Tensor) -> Coefficients:
     from scipy.signal import zpk2sos
 
     rows = a.detach().reshape(-1, a.shape[-1]).cpu().double().numpy()
-    found = [zpk2sos([], np.roots(row), 1.0) for row in rows]
+    no_zeros = np.empty(0)
+    found = [zpk2sos(no_zeros, np.roots(row).astype(np.complex128), 1.0) for row in rows]
     return np.array(found, np.float64).reshape(_shape(a))

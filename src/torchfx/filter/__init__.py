@@ -1,5 +1,19 @@
 """Filters, all `nn.Module`s."""
 
+from torchfx.filter.biquad import (
+    AllPass,
+    BiquadBPF,
+    BiquadBPFPeak,
+    BiquadHPF,
+    BiquadLPF,
+    HiShelving,
+    LoShelving,
+    Notch,
+    ParametricEQ,
+    Peaking,
+)
+from torchfx.filter.biquad import BiquadAllPass as BiquadAllPass
+from torchfx.filter.biquad import BiquadNotch as BiquadNotch
 from torchfx.filter.butterworth import HiButterworth, LoButterworth
 from torchfx.filter.chebyshev1 import HiChebyshev1, LoChebyshev1
 from torchfx.filter.coefficients import IIR, SOS
@@ -11,11 +25,21 @@ __all__ = [
     "FIR",
     "IIR",
     "SOS",
+    "AllPass",
+    "BiquadBPF",
+    "BiquadBPFPeak",
+    "BiquadHPF",
+    "BiquadLPF",
     "DesignableFIR",
     "Filter",
     "HiButterworth",
     "HiChebyshev1",
+    "HiShelving",
     "LoButterworth",
     "LoChebyshev1",
+    "LoShelving",
+    "Notch",
+    "ParametricEQ",
+    "Peaking",
     "RecursiveFilter",
 ]
