@@ -256,6 +256,29 @@ def test_an_unwritable_folder_is_told_and_the_capture_goes_elsewhere(tmp_path):
     assert (p.result.folder / "trace.json.gz").is_file()
 
 
+def test_a_step_inside_an_operator_ends_after_it(tmp_path):
+    class Stepping(torch.autograd.Function):
+        @staticmethod
+        def forward(context, x):
+            p.step()
+            return x * 2
+
+        @staticmethod
+        def backward(context, gradient):
+            p.step()
+            return gradient
+
+    with (
+        pytest.warns(ProfileWarning, match="12 steps ended inside an operator"),
+        profile(tmp_path / "run", wait=1, warmup=1, active=2) as p,
+    ):
+        for _ in range(6):
+            Stepping.apply(torch.ones(4, requires_grad=True)).sum().backward()
+            p.step()
+    assert p.result.steps_recorded == 2
+    assert calls(p.result, "Stepping") == 2
+
+
 def test_steps_outside_the_block_do_nothing(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

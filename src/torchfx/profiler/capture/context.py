@@ -89,12 +89,12 @@ class profile:  # noqa: N801  (spelled as torch.profiler.profile is)
 
     def step(self) -> None:
         """Say that one step has ended and the next begins; outside the block this does nothing."""
-        whole, self._whole = self._whole, None
-        if self._session is not None and whole is not None:
-            whole.end()
-            self._session.record_steps("p.step()", before=0, passed=1)
-        elif self._session is not None:
+        if self._session is not None and self._whole is None:
             self._session.step()
+        elif self._session is not None and self._whole is not None and self._session.may_step():
+            self._whole.end()
+            self._whole = None
+            self._session.record_steps("p.step()", before=0, passed=1)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

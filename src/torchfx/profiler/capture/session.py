@@ -14,6 +14,7 @@ from torchfx.profiler.capture import cuda_graphs, foreign
 from torchfx.profiler.capture.advice import Spelling
 from torchfx.profiler.capture.finish import Run, finish
 from torchfx.profiler.capture.folder import PARTIAL, RunFolder, claim, claim_temporary, rank_of
+from torchfx.profiler.capture.open_calls import inside_pytorch
 from torchfx.profiler.capture.options import ACTIVITIES, Options
 from torchfx.profiler.capture.python_calls import PythonCalls, worth_recording
 from torchfx.profiler.capture.recorder import Recorder, Window
@@ -65,6 +66,7 @@ class Session:
         cut: true when a recording of everything ended before the program.
         steps_from: what marks a step.
         before: steps that passed before the schedule began.
+        inside: steps that could not end where they did.
         recorder: what records now.
         beginning: what recorded before steps were found, until there is a window with steps.
     """
@@ -80,7 +82,7 @@ class Session:
         self.notes: list[str] = []
         self.stopped = self.gave_up = self.cut = False
         self.steps_from = WHOLE_RUN
-        self.before = 0
+        self.before = self.inside = 0
         self.activities: tuple[str, ...] = ()
         self.ready = ready
         self.process = os.getpid()
@@ -144,10 +146,18 @@ class Session:
         if self.clock is not None and not self.clock.step:
             self.clock, self.steps_from = None, WHOLE_RUN
 
+    def may_step(self) -> bool:
+        """Return whether a step can end here: not while an operator or a backward pass is open, see `open_calls`."""
+        inside = inside_pytorch()
+        self.inside += inside
+        return not inside
+
     def step(self) -> None:
-        """One step has ended and the next begins."""
+        """One step has ended and the next begins, where it may."""
         if self.clock is not None and os.getpid() == self.process:
             recorded = self.phase is not Phase.DONE
+            if (recorded or self.inside) and not self.may_step():
+                return
             self.clock.end()
             self._decide_on_stacks(self._counted_calls())
             if recorded:
@@ -191,6 +201,11 @@ class Session:
             self._unwatch()
         windows, salvaged = self._windows()
         self.notes.extend(self._exports())
+        if self.inside:
+            self.notes.append(
+                f"{counted(self.inside, 'step')} ended inside an operator, a backward pass or compiled code, where no "
+                "recording can end; such steps count as part of the next one"
+            )
         return finish(self._run(ended, windows, salvaged))
 
     def abandon(self, ended: str, why: str) -> Capture:
