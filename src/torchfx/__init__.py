@@ -15,7 +15,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 if _TYPE_CHECKING:
-    from torchfx import effect, filter, parameters, realtime
+    from torchfx import effect, filter, functional, parameters, realtime
     from torchfx.core.context import Memoryless, WithContext
     from torchfx.core.processor import FilterChain, Parallel, Processor
     from torchfx.core.wave import Wave
@@ -49,6 +49,7 @@ __all__ = [
     "WithContext",
     "effect",
     "filter",
+    "functional",
     "parameters",
     "realtime",
     "sample_rate",
@@ -56,7 +57,7 @@ __all__ = [
 ]
 
 _MODULES = ("core.wave", "core.processor", "core.context", "plan", "rate", "suggest", "errors")
-_PACKAGES = ("effect", "filter", "parameters", "realtime")
+_PACKAGES = ("effect", "filter", "functional", "parameters", "realtime")
 
 
 def __getattr__(name: str) -> object:

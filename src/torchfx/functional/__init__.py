@@ -1,0 +1,20 @@
+"""Filtering as functions, with SciPy's names and arguments: differentiable, on any device, any leading dimensions.
+
+`torchfx.functional.torchaudio` has the same under torchaudio's names and arguments.
+"""
+
+from torchfx.functional import torchaudio
+from torchfx.functional.filtering import biquad, fftconvolve, lfilter, sosfilt
+from torchfx.functional.zero_phase import filtfilt, lfilter_zi, sosfilt_zi, sosfiltfilt
+
+__all__ = [
+    "biquad",
+    "fftconvolve",
+    "filtfilt",
+    "lfilter",
+    "lfilter_zi",
+    "sosfilt",
+    "sosfilt_zi",
+    "sosfiltfilt",
+    "torchaudio",
+]
