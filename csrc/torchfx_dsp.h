@@ -147,6 +147,35 @@ TORCHFX_API int32_t torchfx_allpole_backward(
     const double* state_in, const double* grad_state_out,
     void* grad_x, int64_t grad_x_channel_stride, void* grad_a, double* grad_state_in, int32_t threads);
 
+// A linear system of 1 to 4 states whose matrices may change from sample to sample:
+// [s'; y] = M [s; x] with M = [[A, B], [C, D]], y being the output before the state moves on.
+//   systems    (rows, times, states + 1, states + 1): each matrix holds for samples / times samples, a whole number;
+//              channel c has row c / repeat % rows, and every row has a channel. Constant systems must be finite.
+//   state_in   (channels, states), or NULL for rest; state_out the same, or NULL
+TORCHFX_API int32_t torchfx_state_space_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
+    const double* systems, int64_t states, int64_t times, int64_t rows, int64_t repeat,
+    const double* state_in, double* state_out, int32_t threads);
+
+// Its gradients. Each result may be NULL; those are one row per channel, whatever x_repeat and rows are:
+//   grad_x (channels, samples), grad_systems (channels, times, states + 1, states + 1), grad_state_in (channels, states)
+TORCHFX_API int32_t torchfx_state_space_backward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    const void* grad_y, int64_t grad_y_channel_stride, int64_t grad_y_time_stride, int64_t channels, int64_t samples,
+    const double* systems, int64_t states, int64_t times, int64_t rows, int64_t repeat,
+    const double* state_in, const double* grad_state_out,
+    void* grad_x, int64_t grad_x_channel_stride, double* grad_systems, double* grad_state_in, int32_t threads);
+
+// The same system in a loop with a saturating amplifier: its input is tanh(drive (x - feedback y)) / drive, with y of the
+// same instant, or x - feedback y where drive is 0.
+//   feedback, drive   (channels,); feedback times M's last element must not be negative
+TORCHFX_API int32_t torchfx_saturated_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
+    const double* systems, int64_t states, int64_t times, int64_t rows, int64_t repeat,
+    const double* feedback, const double* drive, const double* state_in, double* state_out, int32_t threads);
+
 // A program runs several steps over a block in one call, tile by tile, so that what passes between them stays in a cache.
 // It is an array of 64-bit integers, addresses for pointers, doubles by their bits:
 //
@@ -201,6 +230,9 @@ TORCHFX_API int32_t torchfx_program_run(
     declare(fir_backward_taps)        \
     declare(allpole_forward)          \
     declare(allpole_backward)         \
+    declare(state_space_forward)      \
+    declare(state_space_backward)     \
+    declare(saturated_forward)        \
     declare(program_run)              \
     declare(advise_huge_pages)
 

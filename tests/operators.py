@@ -1,10 +1,12 @@
 """One backend of an operator at a time, past whatever chooses between them."""
 
 from importlib import import_module
+from pkgutil import iter_modules
 
 import pytest
 import torch
 
+from torchfx import _ops
 from torchfx._ops import native
 
 
@@ -15,8 +17,13 @@ def backend(name, file):
         name: the operator, "sos_forward".
         file: "cpu", "triton", "reference" or "composite".
     """
-    folder = f"torchfx._ops.{name.partition('_')[0]}"
-    [operator] = [found for found in import_module(f"{folder}.schema").OPERATORS if found.name == name]
+    [(folder, operator)] = [
+        (f"torchfx._ops.{package.name}", found)
+        for package in iter_modules(_ops.__path__)
+        if package.ispkg
+        for found in import_module(f"torchfx._ops.{package.name}.schema").OPERATORS
+        if found.name == name
+    ]
     defaults = {argument.name: argument.default_value for argument in torch._C.parse_schema(operator.schema).arguments}
 
     def run(*arguments):

@@ -12,7 +12,7 @@ from torchfx.native_library import load
 
 __all__ = ["Call", "call", "instruction_set", "library", "why_missing"]
 
-library, why_missing = load("torchfx_dsp", abi_version=7)  # csrc/torchfx_dsp.h
+library, why_missing = load("torchfx_dsp", abi_version=8)  # csrc/torchfx_dsp.h
 
 CALLS: Final = {
     "sos_forward": 17,
@@ -23,6 +23,9 @@ CALLS: Final = {
     "fir_backward_taps": 16,
     "allpole_forward": 18,
     "allpole_backward": 22,
+    "state_space_forward": 17,
+    "state_space_backward": 22,
+    "saturated_forward": 19,
     "program_run": 11,
     "advise_huge_pages": 2,
 }

@@ -1,0 +1,55 @@
+// Linear systems of few states whose matrices may change from sample to sample, on doubles, in place:
+//
+//     [s'; y] = M [s; x],    M = [[A, B], [C, D]], (states + 1) x (states + 1) in C order
+#ifndef TORCHFX_STATE_SPACE_KERNELS_H
+#define TORCHFX_STATE_SPACE_KERNELS_H
+
+#include <stdint.h>
+
+#include "support/dispatch.h"
+
+namespace torchfx {
+
+constexpr int most_states = 4;
+
+// Samples of one channel that lie side by side, and their matrices: one for all (step 0), or one for each.
+struct StateSpaceRun {
+    const double* m;
+    int64_t step;
+    double* state;    // (states,), on return the one after
+    double* samples;  // in: x, out: y
+    int64_t count;
+};
+
+struct StateSpaceGradient {
+    const double* m;
+    int64_t step;
+    const double* states;  // (count, states): the states before each sample
+    const double* x;
+    double* adjoint;  // (states,): gradient of the state after the last sample; on return of the one before the first
+    double* samples;  // in: gradients of y, out: of x
+    int64_t count;
+    double* grad_m;  // like m with the same step, or NULL; added to
+};
+
+// u = tanh(drive * (x - feedback * y)) / drive drives the system in the place of x, y being the system's own output at
+// the same instant.
+struct SaturatedRun {
+    StateSpaceRun run;
+    double feedback, drive;
+};
+
+// Tables are indexed by the number of states; 0 is empty.
+struct StateSpaceKernels {
+    void (*run[most_states + 1])(const StateSpaceRun&);
+    // The same, and the states before each sample; the samples stay what they are.
+    void (*trace[most_states + 1])(const StateSpaceRun&, double* states);
+    void (*backward[most_states + 1])(const StateSpaceGradient&);
+    void (*saturated[most_states + 1])(const SaturatedRun&);
+};
+
+TORCHFX_DECLARE_KERNELS(StateSpaceKernels, state_space_kernels)
+
+}  // namespace torchfx
+
+#endif

@@ -1,0 +1,90 @@
+"""The state-space operators on the CPU: csrc/state_space."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from torchfx._ops import native
+from torchfx._ops.checks import check_finite
+from torchfx._ops.memory import address, coefficient_rows, packed, raise_for, signal_rows
+
+why_missing = native.why_missing
+
+
+def state_space_forward(x: Tensor, system: Tensor, state: Tensor | None, y: Tensor, after: Tensor) -> None:
+    """Run the system."""
+    _run("state_space_forward", x, system, (), state, y, after)
+
+
+def saturated_forward(
+    x: Tensor, system: Tensor, feedback: Tensor, drive: Tensor, state: Tensor | None, y: Tensor, after: Tensor
+) -> None:
+    """Run the system with its saturating amplifier."""
+    per_channel = tuple(packed(values.expand(y.shape[:-1])) for values in (feedback, drive))
+    _run("saturated_forward", x, system, per_channel, state, y, after)
+
+
+def _run(
+    name: str, x: Tensor, system: Tensor, more: tuple[Tensor, ...], state: Tensor | None, y: Tensor, after: Tensor
+) -> None:
+    if y.numel() == 0:
+        after.zero_() if state is None else after.copy_(state)
+        return
+    *leading, time = y.shape
+    signal, row_stride, time_stride, repeat = signal_rows(x, leading)
+    matrices, rows, system_repeat = coefficient_rows(system, 3, leading)
+    state = None if state is None else packed(state)
+    pack, run = native.call[name]
+    status = run(pack(
+        x.dtype is torch.float64,
+        signal.data_ptr(), row_stride, time_stride, repeat, y.data_ptr(), time, y.numel() // time, time,
+        matrices.data_ptr(), system.shape[-1] - 1, system.shape[-3], rows, system_repeat,
+        *(values.data_ptr() for values in more), address(state), after.data_ptr(), torch.get_num_threads(),
+    ))  # fmt: skip
+    if status:
+        check_finite("system", system)
+        raise_for(status, name)
+
+
+def state_space_backward(
+    grad_y: Tensor,
+    grad_after: Tensor | None,
+    x: Tensor,
+    system: Tensor,
+    state: Tensor | None,
+    need_x: bool,
+    need_system: bool,
+    need_state: bool,
+    grad_x: Tensor,
+    grad_system: Tensor,
+    grad_state: Tensor,
+) -> None:
+    """Run the adjoint; sums over what signal and systems were broadcast to are taken here."""
+    if grad_y.numel() == 0:
+        grad_x.zero_(), grad_system.zero_()
+        if need_state:
+            grad_state.zero_() if grad_after is None else grad_state.copy_(grad_after)
+        return
+    *leading, time = grad_y.shape
+    signal, row_stride, time_stride, repeat = signal_rows(x, leading)
+    grad, grad_row_stride, grad_time_stride, _ = signal_rows(grad_y, leading)
+    matrices, rows, system_repeat = coefficient_rows(system, 3, leading)
+    by_x = grad_x if not need_x or grad_x.shape == grad_y.shape else grad_x.new_empty(grad_y.shape)
+    own = (*leading, *system.shape[-3:])
+    by_system = grad_system if not need_system or grad_system.shape == own else grad_system.new_empty(own)
+    state, grad_after = (None if tensor is None else packed(tensor) for tensor in (state, grad_after))
+    pack, run = native.call["state_space_backward"]
+    status = run(pack(
+        x.dtype is torch.float64, signal.data_ptr(), row_stride, time_stride, repeat,
+        grad.data_ptr(), grad_row_stride, grad_time_stride, grad_y.numel() // time, time,
+        matrices.data_ptr(), system.shape[-1] - 1, system.shape[-3], rows, system_repeat,
+        address(state), address(grad_after), address(by_x) if need_x else 0, time,
+        address(by_system) if need_system else 0, address(grad_state) if need_state else 0, torch.get_num_threads(),
+    ))  # fmt: skip
+    if status:
+        raise_for(status, "state_space_backward")
+    if by_x is not grad_x:
+        grad_x.copy_(by_x.sum_to_size(grad_x.shape))
+    if by_system is not grad_system:
+        grad_system.copy_(by_system.sum_to_size(grad_system.shape))
