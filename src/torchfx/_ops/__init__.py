@@ -18,12 +18,15 @@ from torchfx._ops.operator import Row, register
 
 __all__ = [
     "PARALLEL_SCAN_THRESHOLD",
+    "allpole_forward",
     "biquad_forward",
     "fir_forward",
     "lti_forward",
     "operators",
     "parallel_iir_forward",
     "rows",
+    "saturated_forward",
+    "state_space_forward",
 ]
 
 operators: Final[dict[str, Callable[..., Any]]] = {}
@@ -41,6 +44,8 @@ PARALLEL_SCAN_THRESHOLD = 1024
 
 _sos_forward, _biquad_forward = operators["sos_forward"], operators["biquad_forward"]
 _fir_forward, _lti_forward = operators["fir_forward"], operators["lti_forward"]
+_allpole_forward, _state_space_forward = operators["allpole_forward"], operators["state_space_forward"]
+_saturated_forward = operators["saturated_forward"]
 
 
 def parallel_iir_forward(
@@ -143,4 +148,60 @@ def lti_forward(
     found: tuple[Tensor, Tensor, Tensor] = _lti_forward(
         x, taps, sos, taps_state, state, PARALLEL_SCAN_THRESHOLD if threshold is None else threshold
     )
+    return found
+
+
+def allpole_forward(x: Tensor, a: Tensor, past: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Run y[t] = x[t] - a[1] y[t-1] - ... - a[order] y[t-order], with coefficients that may change at every sample.
+
+    Args:
+        x: float32 or float64, (..., time).
+        a: float32 or float64, (..., 1, order) for all samples, or (..., time, order), a row for each.
+        past: float64, (..., order), the outputs before the first, latest first (not SciPy's zi); None starts from rest.
+
+    Returns:
+        The output like x, and the last outputs like `past`.
+
+    Raises:
+        ArgumentError: a wrong shape or device, a constant coefficient that is NaN or infinite.
+        ArgumentTypeError: a wrong dtype.
+    """
+    found: tuple[Tensor, Tensor] = _allpole_forward(x, a, past)
+    return found
+
+
+def state_space_forward(x: Tensor, system: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Run [s'; y] = M [s; x], a linear system of 1 to 4 states that may change at every sample.
+
+    Args:
+        x: float32 or float64, (..., time).
+        system: float64, (..., times, n + 1, n + 1), each matrix M = [[A, B], [C, D]] for time / times samples.
+        state: float64, (..., n); None starts from rest.
+
+    Returns:
+        The output like x, and the state after it like `state`.
+
+    Raises:
+        ArgumentError: a wrong shape or device, a constant system that is not finite, a number of matrices that does not
+            divide the signal evenly.
+        ArgumentTypeError: a wrong dtype.
+    """
+    found: tuple[Tensor, Tensor] = _state_space_forward(x, system, state)
+    return found
+
+
+def saturated_forward(
+    x: Tensor, system: Tensor, feedback: Tensor, drive: Tensor, state: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Run a system whose input is tanh(drive (x - feedback y)) / drive, with its output y of the same instant.
+
+    Args:
+        x, system, state: as in `state_space_forward`.
+        feedback, drive: float64, (...), one value for each channel. Where drive is 0 the input is x - feedback y.
+            feedback times M's last element must not be negative, or the loop may have several solutions.
+
+    Returns:
+        The output like x, and the state after it like `state`.
+    """
+    found: tuple[Tensor, Tensor] = _saturated_forward(x, system, feedback, drive, state)
     return found

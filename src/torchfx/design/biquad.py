@@ -19,7 +19,10 @@ from torchfx.checks import number_text, sample_rate
 from torchfx.errors import ArgumentError
 from torchfx.parameters import Declaration, Value, choice, frequency, gain_decibels, named, quality, shelf_slope
 
-__all__ = ["BIQUADS", "BiquadType", "band_count", "biquad", "checked", "parametric_eq", "second_order", "section"]
+__all__ = [
+    "BIQUADS", "BiquadType", "band_count", "biquad", "checked", "parametric_eq", "prewarped", "second_order", "section",
+    "stacked",
+]  # fmt: skip
 
 BiquadType = Literal[
     "lowpass", "highpass", "bandpass", "bandpass_peak", "notch", "allpass", "peaking", "lowshelf", "highshelf"
@@ -141,8 +144,7 @@ def second_order(numerator: Polynomial, denominator: Polynomial, cutoff: Value, 
     s = (1 - 1/z) / (1 + 1/z) / t, t = tan(pi cutoff / fs), multiplied out by (t (1 + 1/z))^2. The cookbook's formulas
     are these, times cos^2(pi cutoff / fs); they lose digits of low cutoffs in 1 - cos(w).
     """
-    angle = math.pi * cutoff / fs
-    t = angle.tan() if isinstance(angle, Tensor) else math.tan(angle)
+    t = prewarped(cutoff, fs)
     tt = t * t
     (b0, b1, b2), (a0, a1, a2) = (
         (p2 + p1 * t + p0 * tt, 2 * (p0 * tt - p2), p2 - p1 * t + p0 * tt) for p2, p1, p0 in (numerator, denominator)
@@ -156,13 +158,24 @@ def checked(declaration: Declaration, value: Value, rate: float) -> Any:
     return found.double() if isinstance(found, Tensor) else found
 
 
+def prewarped(cutoff: Value, fs: float) -> Any:
+    """Return tan(pi cutoff / fs), the analogue frequency that the bilinear transform moves to the cutoff."""
+    angle = math.pi * cutoff / fs
+    return angle.tan() if isinstance(angle, Tensor) else math.tan(angle)
+
+
 def section(row: Row) -> Tensor:
     """Return a row as a section, float64, (..., 1, 6); tensors in it broadcast."""
-    like = next((each for each in row if isinstance(each, Tensor)), None)
+    return stacked(row).unsqueeze(-2)
+
+
+def stacked(values: Sequence[Value]) -> Tensor:
+    """Return values as float64 (..., n); tensors among them broadcast."""
+    like = next((each for each in values if isinstance(each, Tensor)), None)
     if like is None:
-        return torch.tensor([row], dtype=torch.float64, device="cpu")
-    given = [each if isinstance(each, Tensor) else like.new_tensor(each, dtype=torch.float64) for each in row]
-    return torch.stack(torch.broadcast_tensors(*given), dim=-1).unsqueeze(-2)
+        return torch.tensor(values, dtype=torch.float64, device="cpu")
+    given = [each if isinstance(each, Tensor) else like.new_tensor(each, dtype=torch.float64) for each in values]
+    return torch.stack(torch.broadcast_tensors(*given), dim=-1)
 
 
 def _row(cutoff: Value, q: Value, gain_db: Value, fs: float, btype: BiquadType, slope: Value | None = None) -> Row:

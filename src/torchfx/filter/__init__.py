@@ -19,7 +19,9 @@ from torchfx.filter.chebyshev1 import HiChebyshev1, LoChebyshev1
 from torchfx.filter.coefficients import IIR, SOS
 from torchfx.filter.filter import Filter
 from torchfx.filter.fir import FIR, DesignableFIR
+from torchfx.filter.ladder import Ladder
 from torchfx.filter.recursive import RecursiveFilter
+from torchfx.filter.state_variable import StateVariable
 
 __all__ = [
     "FIR",
@@ -35,6 +37,7 @@ __all__ = [
     "HiButterworth",
     "HiChebyshev1",
     "HiShelving",
+    "Ladder",
     "LoButterworth",
     "LoChebyshev1",
     "LoShelving",
@@ -42,4 +45,5 @@ __all__ = [
     "ParametricEQ",
     "Peaking",
     "RecursiveFilter",
+    "StateVariable",
 ]

@@ -5,9 +5,11 @@
 
 from torchfx.functional import torchaudio
 from torchfx.functional.filtering import biquad, fftconvolve, lfilter, sosfilt
+from torchfx.functional.time_varying import allpole, time_varying_sosfilt
 from torchfx.functional.zero_phase import filtfilt, lfilter_zi, sosfilt_zi, sosfiltfilt
 
 __all__ = [
+    "allpole",
     "biquad",
     "fftconvolve",
     "filtfilt",
@@ -16,5 +18,6 @@ __all__ = [
     "sosfilt",
     "sosfilt_zi",
     "sosfiltfilt",
+    "time_varying_sosfilt",
     "torchaudio",
 ]

@@ -1,7 +1,7 @@
 """Schemas and checks of the state-space operators.
 
-A system is a matrix M = [[A, B], [C, D]] of n + 1 rows and columns, and steps [s'; y] = M [s; x] from the state s and the
-sample x to the next state and the output. Systems are float64 (..., times, n + 1, n + 1): each matrix serves
+A system is a matrix M = [[A, B], [C, D]] of n + 1 rows and columns, and steps [s'; y] = M [s; x] from the state s and
+the sample x to the next state and the output. Systems are float64 (..., times, n + 1, n + 1): each matrix serves
 time / times samples, a whole number, so 1 is a constant system and `time` one for each sample. Leading dimensions
 broadcast with the signal's. States are float64 (..., n).
 """
@@ -93,15 +93,13 @@ def _check_system(system: Tensor, x: Tensor) -> None:
 
 
 def _shapes(x: Tensor, system: Tensor, state: Tensor | None, own: dict[str, Sequence[int]]) -> Shapes:
-    leading: Sequence[int] = x.shape[:-1]
-    for name, shape in own.items():
-        try:
-            leading = torch.broadcast_shapes(leading, shape)
-        except RuntimeError:
-            raise ArgumentError(
-                f"{name}'s leading dimensions must broadcast with the signal's {tuple(x.shape[:-1])}, "
-                f"got {tuple(shape)}"
-            ) from None
+    try:
+        leading = torch.broadcast_shapes(x.shape[:-1], *own.values())
+    except RuntimeError:
+        got = ", ".join(f"{tuple(shape)} of {name}" for name, shape in own.items())
+        raise ArgumentError(
+            f"leading dimensions must broadcast with the signal's {tuple(x.shape[:-1])}, got {got}"
+        ) from None
     shape = (*leading, system.shape[-1] - 1)
     if state is not None:
         check_state(state, shape, x)

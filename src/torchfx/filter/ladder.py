@@ -1,0 +1,91 @@
+"""The transistor ladder: four one-pole low-passes in a feedback loop that saturates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torchfx import _ops
+from torchfx.core.processor import Processor
+from torchfx.design.biquad import second_order, section
+from torchfx.design.state_space import ladder
+from torchfx.errors import ArgumentError
+from torchfx.parameters import Value, frequency, number, sample_rate
+from torchfx.plan import LTI, State
+
+__all__ = ["Ladder"]
+
+HALF_POWER = 0.5**0.5
+
+
+class Ladder(Processor):
+    """Ladder low-pass of 24 dB per octave with resonance and saturation, after R. Moog's.
+
+    Four one-pole low-passes in a row, whose output is fed back to the input, where a tanh limits what comes in. The
+    loop is solved within each sample (trapezoidal integrators, no delay in the feedback), so cutoff and resonance are
+    those of the circuit. As in the circuit, the gain at 0 Hz falls to 1 / (1 + 4 resonance). Without drive the filter
+    is linear, and chains fuse it.
+
+    Source: V. Zavalishin, The Art of VA Filter Design, 2012, chapter 5 (the saturator after the feedback).
+
+    Examples:
+        >>> import torch
+        >>> Ladder(800, resonance=0.9)
+        Ladder(cutoff=800, resonance=0.9, drive=1)
+        >>> settled = Ladder(800, resonance=0.5, drive=0, fs=48_000)(torch.ones(1, 48_000))
+        >>> round(float(settled[0, -1]), 6)  # 1 / (1 + 4 * 0.5)
+        0.333333
+    """
+
+    cutoff: Value = frequency(doc="where the resonance lies")
+    resonance: Value = number(default=0.5, low=0.0, high=1.0, doc="1 sings by itself, which it can only do with drive")
+    drive: Value = number(
+        default=1.0, low=0.0, high=1000.0, draws=(0.1, 4.0), doc="how early the saturation sets in; 0 is linear"
+    )
+    fs: float | None = sample_rate(default=None)
+
+    def check_parameters(self) -> None:
+        """Raise where the linear ladder would not be stable."""
+        numbers = not isinstance(self.drive, Tensor) and not isinstance(self.resonance, Tensor)
+        if numbers and self.drive == 0 and self.resonance >= 1:
+            raise ArgumentError(f"resonance must stay below 1 where drive is 0, got {self.resonance:g}")
+
+    def lti(self, rate: Any) -> LTI | None:
+        """Return the filter as two sections where it is linear.
+
+        The loop 1 / ((s + 1)^4 + 4 resonance) has its poles at -1 + (4 resonance)^(1/4) e^(j pi (2m + 1) / 4). With a
+        learned resonance, whose fourth root has no derivative at 0, `step` runs.
+        """
+        if isinstance(self.drive, Tensor) or self.drive != 0 or isinstance(self.resonance, Tensor):
+            return None
+        radius: float = (4 * self.resonance) ** 0.25
+        rows = []
+        for real in (HALF_POWER * radius, -HALF_POWER * radius):
+            denominator = (1.0, 2 - 2 * real, 1 - 2 * real + radius**2)
+            rows.append(section(second_order((0.0, 0.0, 1.0), denominator, self.cutoff, rate)))
+        return LTI(sos=torch.cat(rows, dim=-2))
+
+    def init_state(
+        self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
+    ) -> State:
+        """Return the four integrators at rest."""
+        return (torch.zeros(*self.output_shape(tuple(shape)), 4, dtype=torch.float64, device=device),)
+
+    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the output's leading dimensions: those of signal and parameters, broadcast."""
+        own = [value.shape for value in (self.cutoff, self.resonance, self.drive) if isinstance(value, Tensor)]
+        return tuple(torch.broadcast_shapes(shape, *own))
+
+    def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
+        """Process a block."""
+        system = ladder(self.cutoff, rate).unsqueeze(-3).to(x.device)
+        feedback, drive = (
+            value.to(x.device, torch.float64)
+            if isinstance(value, Tensor)
+            else torch.tensor(float(value), dtype=torch.float64, device=x.device)
+            for value in (4 * self.resonance, self.drive)
+        )
+        y, after = _ops.saturated_forward(x, system, feedback, drive, state[0])
+        return y, (after,)

@@ -1,0 +1,99 @@
+"""The ladder: SciPy's bilinear transform where it is linear, its circuit's equations where it saturates."""
+
+import numpy as np
+import pytest
+import torch
+from scipy import signal
+
+from oracle import deviation
+from torchfx.errors import ArgumentError
+from torchfx.filter import Ladder
+from torchfx.plan import CausalStep
+
+FS = 48_000
+
+
+def loop(x, cutoff, resonance, drive):
+    """Four trapezoidal one-poles after u = tanh(drive (x - k y)) / drive, solved by bisection for every sample."""
+    share = np.tan(np.pi * cutoff / FS)
+    share /= 1 + share
+
+    def stages(s, u):
+        states, v = [], u
+        for each in s:
+            change = share * (v - each)
+            v = each + change
+            states.append(each + 2 * change)
+        return states, v
+
+    s, y = [0.0] * 4, []
+    for sample in x:
+        low, high = -1e3, 1e3
+        for _ in range(80):
+            u = (low + high) / 2
+            wanted = np.tanh(drive * (sample - 4 * resonance * stages(s, u)[1])) / drive
+            low, high = (u, high) if wanted > u else (low, u)
+        s, v = stages(s, u)
+        y.append(v)
+    return np.array(y)
+
+
+@pytest.mark.parametrize("cutoff", [20.0, 1000.0, 20_000.0])
+@pytest.mark.parametrize("resonance", [0.0, 0.25, 0.95])
+def test_without_drive_it_is_the_bilinear_transform(rng, cutoff, resonance):
+    edge = 2 * FS * np.tan(np.pi * cutoff / FS)
+    analogue = np.poly([-edge] * 4)
+    analogue[-1] += 4 * resonance * edge**4
+    zeros, poles, gain = signal.bilinear_zpk([], np.roots(analogue), edge**4, FS)
+    x = rng.standard_normal((2, 4000))
+    expected = signal.sosfilt(signal.zpk2sos(zeros, poles, gain), x)
+    module = Ladder(cutoff, resonance, 0, fs=FS)
+    assert deviation(module(torch.from_numpy(x)), expected) < 1e-9  # the roots of a fourfold pole lose digits
+    by_steps = CausalStep(module, FS, "").run(torch.from_numpy(x))
+    assert deviation(by_steps, module(torch.from_numpy(x)).numpy()) < 1e-11
+
+
+@pytest.mark.parametrize(
+    ("cutoff", "resonance", "drive"), [(100.0, 0.3, 1.0), (3000.0, 1.0, 4.0), (15_000.0, 0.8, 0.2)]
+)
+def test_with_drive_it_solves_its_equations(rng, cutoff, resonance, drive):
+    x = 5 * rng.standard_normal(300)
+    y = Ladder(cutoff, resonance, drive, fs=FS)(torch.from_numpy(x))
+    assert deviation(y, loop(x, cutoff, resonance, drive)) < 1e-11
+    y32 = Ladder(cutoff, resonance, drive, fs=FS)(torch.from_numpy(x).float())
+    assert deviation(y32, loop(x.astype(np.float32).astype(np.float64), cutoff, resonance, drive)) < 2e-7
+
+
+def test_at_full_resonance_it_sings_at_its_cutoff():
+    x = torch.zeros(FS, dtype=torch.float64)
+    x[0] = 1.0
+    y = Ladder(1000, resonance=1.0, drive=1.0, fs=FS)(x)
+    tail = y[FS // 2 :]
+    spectrum = torch.fft.rfft(tail * torch.hann_window(len(tail), dtype=torch.float64)).abs()
+    assert abs(int(spectrum.argmax()) * FS / len(tail) - 1000) <= 2
+    assert 1e-3 < float(tail.abs().max()) < 2
+
+
+def test_it_bounds_what_saturates(rng):
+    x = torch.from_numpy(1e6 * rng.standard_normal((17, 1025)))
+    y = Ladder(500, resonance=0.9, drive=2.0, fs=FS)(x)
+    assert float(y.abs().max()) <= 0.5  # the amplifier gives 1 / drive at most, and the poles have no gain
+
+
+def test_one_value_per_example(rng):
+    x = torch.from_numpy(rng.standard_normal((3, 2, 100)))
+    cutoff, drive = torch.tensor([[300.0], [900.0], [5000.0]]), torch.tensor([[0.0], [1.0], [3.0]])
+    y = Ladder(cutoff, 0.5, drive, fs=FS)(x)
+    for i in range(3):
+        alone = Ladder(float(cutoff[i]), 0.5, float(drive[i]), fs=FS)(x[i])
+        assert deviation(y[i], alone.numpy()) < 1e-12
+
+
+def test_a_linear_ladder_that_would_sing_is_refused():
+    with pytest.raises(ArgumentError, match="resonance must stay below 1 where drive is 0, got 1"):
+        Ladder(1000, resonance=1.0, drive=0)
+    module = Ladder(1000, resonance=1.0)
+    with pytest.raises(ArgumentError, match="resonance must stay below 1"):
+        module.drive = 0
+    with pytest.raises(ArgumentError, match=r"resonance must lie in \[0, 1\], got 1.5"):
+        Ladder(1000, resonance=1.5)
