@@ -114,7 +114,7 @@ def test_gradients_of_modulations(rng):
     [
         ({"cutoff": torch.full((50,), 24_000.0)}, r"cutoff must lie in \(0, fs/2\) = \(0, 24000\) Hz, got 24000"),
         ({"cutoff": torch.tensor([100.0, float("nan")])}, r"cutoff must lie in .* got nan"),
-        ({"q": 0.0}, r"q must lie in \[0.001, 1e\+06\], got 0"),
+        ({"q": 0.0}, r"q must lie in \[0.001, .*\], got 0"),
         ({"cutoff": torch.full((7,), 100.0)}, "divide the signal evenly: got 7 for 50 samples"),
         ({"cutoff": torch.full((3, 50), 100.0)}, r"must broadcast with the signal's \(2,\), got \(3,\) of system"),
         (
@@ -130,5 +130,5 @@ def test_bad_modulations_raise(given, message):
 
 
 def test_a_gain_where_there_is_none_raises():
-    with pytest.raises(ArgumentError, match="gain_db must be 0 where mode is notch: .* got 3"):
+    with pytest.raises(ArgumentError, match=r"gain_db must be 0 where mode is notch: .* got 3"):
         StateVariable(1000, mode="notch", gain_db=3.0)

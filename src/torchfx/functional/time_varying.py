@@ -44,11 +44,10 @@ def time_varying_sosfilt(sos: Tensor, x: Tensor, zi: Tensor | None = None) -> Te
     """Filter a signal through second-order sections whose coefficients change along it.
 
     Sections are of the transposed direct form II, as in SciPy's `sosfilt`: a sample is filtered by its own row of
-    coefficients, with the state that the rows before it left. So the result is that of `sosfilt` called for each stretch
-    of equal coefficients with the state of the stretch before. The state is float64, and so is what passes between
-    sections. Stability is not checked: sections that are stable each may not be as a sequence. Fast sweeps of resonant
-    filters are in better hands with `torchfx.filter.StateVariable.modulated`, whose state does not depend on the
-    coefficients.
+    coefficients, with the state that the rows before it left. So the result is that of `sosfilt` called for each
+    stretch of equal coefficients with the state of the stretch before. The state is float64, and so is what passes
+    between sections. Stability is not checked: sections that are stable each may not be as a sequence. For fast sweeps
+    of resonant filters take `torchfx.filter.StateVariable.modulated`, whose state does not depend on the coefficients.
 
     Args:
         sos: float64, (..., times, sections, 6), rows b0 b1 b2 a0 a1 a2. Each serves time / times samples in a row, a
