@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 if _TYPE_CHECKING:
     from torchfx import effect, filter, functional, parameters, realtime
     from torchfx.core.context import Memoryless, WithContext
+    from torchfx.core.learning import learn
     from torchfx.core.processor import FilterChain, Parallel, Processor
     from torchfx.core.wave import Wave
     from torchfx.errors import (
@@ -50,13 +51,14 @@ __all__ = [
     "effect",
     "filter",
     "functional",
+    "learn",
     "parameters",
     "realtime",
     "sample_rate",
     "suggest_device",
 ]
 
-_MODULES = ("core.wave", "core.processor", "core.context", "plan", "rate", "suggest", "errors")
+_MODULES = ("core.wave", "core.processor", "core.context", "core.learning", "plan", "rate", "suggest", "errors")
 _PACKAGES = ("effect", "filter", "functional", "parameters", "realtime")
 
 

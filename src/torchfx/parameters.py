@@ -80,6 +80,11 @@ class Declaration:
     name = ""
     per_second = False
 
+    @property
+    def number(self) -> Number | None:
+        """What is declared of a number, where the value is one or several."""
+        return None
+
     def __init__(self, default: Any = REQUIRED, doc: str = "") -> None:
         self.default = default
         self.doc = doc
@@ -137,6 +142,11 @@ class Number(Declaration):
     """
 
     reads_text = False
+
+    @property
+    def number(self) -> Number:
+        """Itself."""
+        return self
 
     def __init__(
         self,
@@ -591,6 +601,11 @@ def stable_polynomial(random: Random) -> list[float]:
 class PerBand(Declaration):
     """One value for all bands, or one for each: a sequence, or a tensor (..., bands)."""
 
+    @property
+    def number(self) -> Number | None:
+        """What is declared of each."""
+        return self.each.number
+
     DRAWN = 3  # bands; the same number from every declaration, so that those of a class fit each other
 
     def __init__(self, each: Declaration) -> None:
@@ -859,11 +874,11 @@ def is_tensor(value: object) -> bool:
 
 
 def tensor_text(value: Tensor) -> str:
-    """Return a tensor of one value as that value, others by their shape."""
+    """Return a tensor of one value as that value, to six digits, others by their shape."""
     from torchfx.tensors import is_readable
 
     if value.numel() == 1 and is_readable(value):
-        return number_text(float(value.detach()))
+        return number_text(float(f"{float(value.detach()):.6g}"))
     return "?" if value.dim() == 0 else f"<{'x'.join(map(str, value.shape))}>"
 
 

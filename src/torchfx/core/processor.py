@@ -180,7 +180,7 @@ class Processor(nn.Module):
     def __delattr__(self, name: str) -> None:
         """Delete an attribute that is no parameter, or a tensor that PyTorch's parametrizations replace."""
         if name in self.declarations and not isinstance(getattr(self, name), Tensor):
-            raise ArgumentError(f"{name} is a parameter of {type(self).__name__} and cannot be deleted")
+            raise ArgumentError(f"{name} is a parameter of {self._get_name()} and cannot be deleted")
         super().__delattr__(name)
         changes.note()
 
@@ -188,9 +188,9 @@ class Processor(nn.Module):
         """Raise where an attribute that is no parameter was surely meant to be one."""
         close = difflib.get_close_matches(name, self.declarations, n=1, cutoff=0.8)
         if close and not hasattr(type(self), name):
-            raise ArgumentError(f"{type(self).__name__} has no parameter {name!r}; did you mean {close[0]!r}?")
+            raise ArgumentError(f"{self._get_name()} has no parameter {name!r}; did you mean {close[0]!r}?")
         if name == "fs" and value is not None and not self.written_constructor:
-            raise ArgumentError(f"{type(self).__name__} does not depend on a sample rate, got fs={value}")
+            raise ArgumentError(f"{self._get_name()} does not depend on a sample rate, got fs={value}")
 
     def _assign(self, name: str, value: Any) -> None:
         before = {each: getattr(self, each) for each in self.declarations if hasattr(self, each)}
@@ -215,13 +215,18 @@ class Processor(nn.Module):
         else:
             self.__dict__[name] = value
 
+    def _get_name(self) -> str:
+        """Return the class's name, without what PyTorch's parametrizations put before it."""
+        cls = type(self)
+        return (cls.__bases__[0] if "parametrizations" in self._modules else cls).__name__
+
     def extra_repr(self) -> str:
         """Return the parameters as text."""
         parts = []
         for name, declaration in self.declarations.items():
             value = getattr(self, name)
             if declaration.shown(value):
-                alone = name == type(self).__name__.lower()
+                alone = name == self._get_name().lower()
                 parts.append(declaration.show(value) if alone else f"{name}={declaration.show(value)}")
         return ", ".join(parts)
 
@@ -305,7 +310,7 @@ class Processor(nn.Module):
             return rate
         if self.fs is None and not torch.compiler.is_dynamo_compiling():
             rate = followed_rate(self, rate)
-        return resolve_rate(self.fs, rate, type(self).__name__)
+        return resolve_rate(self.fs, rate, self._get_name())
 
     @property
     def device(self) -> torch.device | None:
@@ -314,7 +319,7 @@ class Processor(nn.Module):
 
     def _streaming(self, rate: float | None) -> Plan:
         if self.kind == "whole":
-            raise StreamError(f"{type(self).__name__} needs the whole signal")
+            raise StreamError(f"{self._get_name()} needs the whole signal")
         return plan_of(self, rate)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:

@@ -697,7 +697,7 @@ def rate_ratio(before: float | None, after: float | None) -> float:
 
 def shown(module: Any) -> str:
     """Return a module's class and parameters, as its repr does for a module without children."""
-    return f"{type(module).__name__}({module.extra_repr()})"
+    return f"{module._get_name()}({module.extra_repr()})"
 
 
 def plural(count: int, noun: str) -> str:

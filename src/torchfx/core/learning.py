@@ -1,0 +1,171 @@
+"""Parameters that are learned within their range: a network's optimiser moves a free number, never the cutoff itself.
+
+A cutoff in Hz is no number to take steps in: from 50 to 51 Hz is a long way, from 5000 to 5001 Hz is none, and one step
+too far is no frequency at all. `learn` puts a function between the two, PyTorch's way
+(`torch.nn.utils.parametrize`): the optimiser sees a free number, the filter a value in its range.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import parametrize
+
+from torchfx.checks import number_text
+from torchfx.core.processor import Processor
+from torchfx.errors import ArgumentError, ArgumentTypeError
+from torchfx.parameters import Number
+
+__all__ = ["learn"]
+
+P = TypeVar("P", bound=Processor)
+
+
+def learn(processor: P, *names: str, **ranges: tuple[float, float]) -> P:
+    """Make parameters of a processor learnable within a range, and return the processor.
+
+    An optimiser gets one free number for each value (float64, starting where the value is now). A sigmoid maps it into
+    the range: by ratio for frequencies, times and quality factors, so that a step means as much at 50 Hz as at 5 kHz,
+    by difference for decibels and the rest. No step leaves the range. Reading the parameter gives its value; assigning
+    a value sets the free number; `torch.nn.utils.parametrize.remove_parametrizations` undoes it.
+
+    Args:
+        processor: a filter or effect. It is changed in place.
+        names: parameters that get their usual range: frequencies 20 Hz to 0.45 fs, others what random values are drawn
+            from, widened to twice as far as the present value lies where that is outside. Without names and ranges, all
+            that can be learned.
+        ranges: parameters with the range they get, (low, high) in their unit.
+
+    Raises:
+        ArgumentError: a parameter that is not there, cannot be learned or is learned already; a range outside of what
+            the parameter allows or that does not hold its present value; a frequency's range is needed and the filter
+            has no `fs`.
+
+    Examples:
+        >>> import torch, torchfx as fx
+        >>> peak = fx.learn(fx.filter.Peaking(3000, q=1.0, gain_db=0.0, fs=48_000), "gain_db", cutoff=(100, 10_000))
+        >>> optimizer = torch.optim.Adam(peak.parameters(), lr=0.05)
+        >>> x = torch.randn(1, 4800, generator=torch.Generator().manual_seed(0))
+        >>> target = fx.filter.Peaking(1000, q=1.0, gain_db=-6.0, fs=48_000)(x)
+        >>> for _ in range(100):
+        ...     optimizer.zero_grad()
+        ...     (peak(x) - target).square().mean().backward()
+        ...     optimizer.step()
+        >>> abs(peak.cutoff.item() - 1000) < 10, abs(peak.gain_db.item() + 6) < 0.1
+        (True, True)
+    """
+    if not isinstance(processor, Processor):
+        raise ArgumentTypeError(f"processor must be a filter or an effect, got {type(processor).__name__}")
+    learnable = {
+        name: declaration.number
+        for name, declaration in processor.declarations.items()
+        if declaration.number is not None and declaration.number.learnable
+    }
+    wanted = dict.fromkeys(names) | ranges
+    if not wanted:
+        wanted = {name: None for name in learnable if getattr(processor, name) is not None}
+        if not wanted:
+            raise ArgumentError(f"{processor._get_name()} has no number to learn")
+    found = {name: _range(processor, name, learnable, bounds) for name, bounds in wanted.items()}
+    for name, mapping in found.items():
+        value = torch.as_tensor(getattr(processor, name)).detach().double()
+        processor._keep(name, nn.Parameter(value))
+        parametrize.register_parametrization(processor, name, mapping)
+    return processor
+
+
+class InRange(nn.Module):
+    """Maps a free number to a value in (low, high): low at minus infinity, high at infinity.
+
+    Args:
+        name: the parameter's, for messages.
+        low, high: the range.
+        logarithmic: whether equal steps are equal ratios.
+    """
+
+    def __init__(self, name: str, low: float, high: float, logarithmic: bool) -> None:
+        """Keep the range."""
+        super().__init__()
+        self.name, self.low, self.high, self.logarithmic = name, low, high, logarithmic
+
+    def forward(self, free: Tensor) -> Tensor:
+        """Return the value."""
+        share = torch.sigmoid(free.double())
+        if self.logarithmic:
+            return self.low * torch.exp(math.log(self.high / self.low) * share)
+        return self.low + (self.high - self.low) * share
+
+    def right_inverse(self, value: Tensor | float) -> Tensor:
+        """Return the free number of a value."""
+        value = torch.as_tensor(value).double()
+        self.check(value)
+        if self.logarithmic:
+            return torch.logit(torch.log(value / self.low) / math.log(self.high / self.low))
+        return torch.logit((value - self.low) / (self.high - self.low))
+
+    def check(self, value: Tensor) -> None:
+        """Raise unless the value lies in the range."""
+        outside = value[(value <= self.low) | (value >= self.high)]
+        if len(outside):
+            raise ArgumentError(
+                f"{self.name} must lie in ({number_text(self.low)}, {number_text(self.high)}), the range it is learned "
+                f"in, got {number_text(float(outside[0]))}"
+            )
+
+    def extra_repr(self) -> str:
+        """Return the range."""
+        scale = "by ratio" if self.logarithmic else "by difference"
+        return f"{number_text(self.low)} to {number_text(self.high)}, {scale}"
+
+
+def _range(
+    processor: Processor, name: str, learnable: dict[str, Number], bounds: tuple[float, float] | None
+) -> InRange:
+    kind = processor._get_name()
+    declaration = learnable.get(name)
+    if declaration is None:
+        raise ArgumentError(f"{kind} can learn {', '.join(learnable) or 'nothing'}, got {name!r}")
+    if parametrize.is_parametrized(processor, name):
+        raise ArgumentError(f"{name} of {kind} is learned already")
+    if getattr(processor, name) is None:
+        raise ArgumentError(f"{name} of {kind} is None: set it to a number first")
+    value = torch.as_tensor(getattr(processor, name)).detach().double()
+    low, high = _usual(declaration, processor, value) if bounds is None else _given(declaration, processor, bounds)
+    found = InRange(name, low, high, declaration.logarithmic)
+    found.check(value)
+    return found
+
+
+def _given(declaration: Number, processor: Processor, bounds: tuple[float, float]) -> tuple[float, float]:
+    name = declaration.name
+    try:
+        low, high = (float(declaration.check(bound, processor.fs)) for bound in bounds)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, ArgumentError):
+            raise
+        raise ArgumentError(f"the range of {name} must be a pair (low, high), got {bounds!r}") from error
+    if not low < high:
+        raise ArgumentError(f"the range of {name} must ascend, got ({number_text(low)}, {number_text(high)})")
+    if declaration.logarithmic and not low > 0:
+        raise ArgumentError(f"the range of {name} must begin above 0, got {number_text(low)}")
+    return low, high
+
+
+def _usual(declaration: Number, processor: Processor, value: Tensor) -> tuple[float, float]:
+    if declaration.per_second and processor.fs is None:
+        raise ArgumentError(
+            f"{declaration.name} needs a range while {processor._get_name()} has no fs: "
+            f"learn(..., {declaration.name}=(low, high))"
+        )
+    low, high = declaration.drawn_range(processor.fs)  # type: ignore[arg-type]
+    least, most = declaration.bounds(processor.fs)
+    first, last = float(value.min()), float(value.max())
+    if declaration.logarithmic:
+        low, high = (first / 2 if first <= low else low), (last * 2 if last >= high else high)
+    else:
+        span = high - low
+        low, high = (first - span / 2 if first <= low else low), (last + span / 2 if last >= high else high)
+    return max(low, least), min(high, most)
