@@ -729,9 +729,9 @@ def number(
     return Number(default, doc, low, high, unit, open_low, open_high, draws, learnable=learnable)
 
 
-def frequency(*, default: Any = REQUIRED, doc: str = "") -> Any:
+def frequency(*, default: Any = REQUIRED, doc: str = "", learnable: bool = True) -> Any:
     """Declare a frequency in Hz, in (0, fs/2)."""
-    return Frequency(default, doc, unit="Hz", open_low=True, open_high=True, logarithmic=True)
+    return Frequency(default, doc, unit="Hz", open_low=True, open_high=True, logarithmic=True, learnable=learnable)
 
 
 def frequencies(*, default: Any = REQUIRED, doc: str = "") -> Any:

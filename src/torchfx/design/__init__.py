@@ -1,7 +1,20 @@
 """Physical parameters to float64 coefficients: pure functions, no modules, no state."""
 
 from torchfx.design.biquad import BiquadType, biquad, parametric_eq
+from torchfx.design.first_order import dc_blocker, one_pole
 from torchfx.design.firwin import fir_taps
 from torchfx.design.iir import butterworth, chebyshev1
+from torchfx.design.weighting import riaa, weighting
 
-__all__ = ["BiquadType", "biquad", "butterworth", "chebyshev1", "fir_taps", "parametric_eq"]
+__all__ = [
+    "BiquadType",
+    "biquad",
+    "butterworth",
+    "chebyshev1",
+    "dc_blocker",
+    "fir_taps",
+    "one_pole",
+    "parametric_eq",
+    "riaa",
+    "weighting",
+]

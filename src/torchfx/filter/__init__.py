@@ -17,21 +17,28 @@ from torchfx.filter.biquad import BiquadNotch as BiquadNotch
 from torchfx.filter.butterworth import HiButterworth, LoButterworth
 from torchfx.filter.chebyshev1 import HiChebyshev1, LoChebyshev1
 from torchfx.filter.coefficients import IIR, SOS
+from torchfx.filter.comb import Comb
 from torchfx.filter.filter import Filter
 from torchfx.filter.fir import FIR, DesignableFIR
+from torchfx.filter.first_order import DCBlocker, Deemphasis, OnePole, Preemphasis
 from torchfx.filter.ladder import Ladder
 from torchfx.filter.recursive import RecursiveFilter
 from torchfx.filter.state_variable import StateVariable
+from torchfx.filter.weighting import RIAA, Weighting
 
 __all__ = [
     "FIR",
     "IIR",
+    "RIAA",
     "SOS",
     "AllPass",
     "BiquadBPF",
     "BiquadBPFPeak",
     "BiquadHPF",
     "BiquadLPF",
+    "Comb",
+    "DCBlocker",
+    "Deemphasis",
     "DesignableFIR",
     "Filter",
     "HiButterworth",
@@ -42,8 +49,11 @@ __all__ = [
     "LoChebyshev1",
     "LoShelving",
     "Notch",
+    "OnePole",
     "ParametricEQ",
     "Peaking",
+    "Preemphasis",
     "RecursiveFilter",
     "StateVariable",
+    "Weighting",
 ]

@@ -206,6 +206,6 @@ def _direct(b: Tensor, a: Tensor, x: Tensor, zi: Tensor | None) -> tuple[Tensor,
     """
     order = b.shape[-1] - 1
     between, after = _ops.fir_forward(x.double(), b, zi)
-    y, _ = _ops.operators["allpole_forward"](between, a[..., None, 1:], None)
+    y, _ = _ops.allpole_forward(between, a[..., None, 1:])
     _, fed_back = _ops.fir_forward(y[..., -order:], a, None)
     return y.to(x.dtype), after - fed_back

@@ -1,0 +1,91 @@
+"""Comb filters: a notch or a peak at every multiple of one frequency."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from torchfx import _ops
+from torchfx.core.processor import Processor
+from torchfx.design.biquad import checked, section
+from torchfx.parameters import Value, choice, frequency, number, sample_rate
+from torchfx.plan import State
+
+__all__ = ["Comb"]
+
+
+class Comb(Processor):
+    """Take out, or keep, a frequency and all its harmonics, 0 Hz too.
+
+        y[n] = b (x[n] -+ x[n-N]) + a y[n-N],   N = fs / cutoff rounded to a whole number of samples
+
+    Equals `scipy.signal.iircomb(cutoff, q, "notch", fs)` and `iircomb(cutoff, q, "peak", fs, pass_zero=True)`, which
+    refuse frequencies that do not divide the sample rate; here the nearest that does is taken.
+
+    Examples:
+        >>> import math, torch
+        >>> n = torch.arange(48_000, dtype=torch.float64)
+        >>> hum = torch.sin(2 * math.pi * 50 / 48_000 * n) + 0.3 * torch.sin(2 * math.pi * 150 / 48_000 * n)
+        >>> bool(Comb(50, q=10, fs=48_000)(hum)[-4800:].abs().max() < 1e-5)
+        True
+    """
+
+    cutoff: float = frequency(doc="the fundamental", learnable=False)
+    q: Value = number(
+        default=30.0, low=1.0, open_low=True, high=1e6, draws=(1.5, 50.0), doc="cutoff / bandwidth of a notch or peak"
+    )
+    ftype: Literal["notch", "peak"] = choice(("notch", "peak"), default="notch")
+    fs: float | None = sample_rate(default=None)
+
+    def init_state(
+        self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
+    ) -> State:
+        """Return what the last N samples still add to the next N: nothing."""
+        return (torch.zeros(*self.output_shape(shape), self._period(rate), dtype=torch.float64, device=device),)
+
+    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the output's leading dimensions for a signal with these."""
+        own = self.q.shape if isinstance(self.q, Tensor) else ()
+        return tuple(torch.broadcast_shapes(tuple(shape), own))
+
+    def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
+        """Filter the next block.
+
+        The N interleaved signals of every N-th sample are independent of each other, and each goes through a filter of
+        first order: as many whole periods as there are in one operator call, the rest by hand.
+        """
+        (line,) = state
+        period = line.shape[-1]
+        sos = self._section(rate).to(x.device)
+        x = x.expand(*line.shape[:-1], x.shape[-1])
+        whole = x.shape[-1] // period * period
+        parts = []
+        if whole:
+            phases = x[..., :whole].unflatten(-1, (-1, period)).transpose(-1, -2)
+            before = torch.stack([line, torch.zeros_like(line)], dim=-1)[None]
+            rows = sos.unsqueeze(-3) if sos.dim() > 2 else sos
+            y, after = _ops.parallel_iir_forward(phases, rows, before)
+            line = after[0, ..., 0]
+            parts.append(y.transpose(-1, -2).flatten(-2))
+        if whole < x.shape[-1] or not whole:
+            b0, b1, a1 = sos[..., 0, 0, None], sos[..., 0, 1, None], sos[..., 0, 4, None]
+            rest = x[..., whole:].double()
+            y = b0 * rest + line[..., : rest.shape[-1]]
+            line = torch.cat([line[..., rest.shape[-1] :], b1 * rest - a1 * y], dim=-1)
+            parts.append(y.to(x.dtype))
+        return torch.cat(parts, dim=-1), (line,)
+
+    def _period(self, rate: float) -> int:
+        return round(rate / self.cutoff)
+
+    def _section(self, rate: float) -> Tensor:
+        """Return the filter of each interleaved signal (S. J. Orfanidis, Introduction to Signal Processing, 1996)."""
+        angle = math.pi / 2 / checked(self.declarations["q"], self.q, rate)
+        beta = angle.tan() if isinstance(angle, Tensor) else math.tan(angle)
+        pole = (1 - beta) / (1 + beta)
+        if self.ftype == "notch":
+            return section((1 / (1 + beta), -1 / (1 + beta), 0.0, 1.0, -pole, 0.0))
+        return section((beta / (1 + beta), beta / (1 + beta), 0.0, 1.0, -pole, 0.0))
