@@ -34,6 +34,7 @@ else:
     Value = Any
 
 __all__ = [
+    "BUTTERWORTH_Q",
     "Declaration",
     "Level",
     "PassZero",
@@ -61,7 +62,7 @@ __all__ = [
 ]
 
 REQUIRED: Any = inspect.Parameter.empty
-SQRT_HALF = math.sqrt(0.5)
+BUTTERWORTH_Q = math.sqrt(0.5)
 DECIBELS = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*(db)?\s*", re.IGNORECASE)
 NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([a-zA-Z%]*)")
 WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
@@ -608,9 +609,9 @@ class PerBand(Declaration):
 
     DRAWN = 3  # bands; the same number from every declaration, so that those of a class fit each other
 
-    def __init__(self, each: Declaration) -> None:
-        self.each = each  # before the name, which is its own
-        super().__init__(each.default, each.doc)
+    def __init__(self, each: Declaration, default: Any = REQUIRED) -> None:
+        super().__init__(default, each.doc)
+        self.each = each
         self.per_second = each.per_second
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -739,24 +740,24 @@ def frequencies(*, default: Any = REQUIRED, doc: str = "") -> Any:
     return Frequencies(default, doc, unit="Hz", open_low=True, open_high=True, logarithmic=True, learnable=False)
 
 
-def per_band(each: Any) -> Any:
+def per_band(each: Any, *, default: Any = REQUIRED) -> Any:
     """Declare what another declaration says, once for all bands or once for each."""
-    return PerBand(each)
+    return PerBand(each, default)
 
 
-def quality(*, default: float = SQRT_HALF, doc: str = "quality factor") -> Any:
-    """Declare a quality factor Q; 0.7071, the default, is a Butterworth filter's."""
+def quality(*, default: Any = REQUIRED, doc: str = "quality factor") -> Any:
+    """Declare a quality factor Q; `BUTTERWORTH_Q`, 0.7071, is the usual default."""
     return Number(default, doc, 1e-3, 1e6, draws=(0.3, 8.0), logarithmic=True)
 
 
-def shelf_slope() -> Any:
+def shelf_slope(*, default: None = None) -> Any:
     """Declare a shelf's slope S, or None where the quality factor says how steep it is."""
-    return Number(None, "slope S in the place of q; 1 is the steepest that stays monotonic", 0.0, 1.0, open_low=True)
+    return Number(default, "slope S in the place of q; 1 is the steepest that stays monotonic", 0.0, 1.0, open_low=True)
 
 
-def gain_decibels(*, doc: str = "gain") -> Any:
+def gain_decibels(*, default: Any = REQUIRED, doc: str = "gain") -> Any:
     """Declare the gain of an equaliser's band in decibels, in [-200, 200]."""
-    return Decibels(0.0, doc, -200.0, 200.0, "dB", draws=(-18.0, 18.0))
+    return Decibels(default, doc, -200.0, 200.0, "dB", draws=(-18.0, 18.0))
 
 
 def milliseconds(

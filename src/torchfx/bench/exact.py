@@ -25,7 +25,7 @@ def exact_blocks(chain: Chain, x: npt.NDArray[np.float32]) -> Iterator[Block]:
     sos, taps = chain.sos(), chain.taps()
     for channel, signal in enumerate(x):
         if sos is not None:
-            yield from _recursive(sos, signal, channel)
+            yield from _recursive(sos[channel] if sos.ndim == 3 else sos, signal, channel)
         elif taps is not None:
             yield from _finite(taps, signal, channel)
 

@@ -17,6 +17,7 @@ import torch
 from torchfx.bench import calls, chains, operators, signals
 from torchfx.bench.chains import Chain
 from torchfx.bench.contenders import scipy_signal, torchfx_library
+from torchfx.bench.equalizers import Equalizers, equalized, sosfilt_per_item, trained
 from torchfx.bench.exact import BOUND, deviation
 from torchfx.bench.inside import alternate, compare
 from torchfx.bench.report import TargetRow
@@ -44,6 +45,7 @@ THREADS = 2
 DEEP = Chain(chains.IIR.filters * 3)
 ONE_FIR = Chain(chains.FIR.filters[:1])
 ONE_IIR = Chain(chains.IIR.filters[:1])
+EQUALIZERS = Equalizers()
 BLOCK_S = 64 / chains.FS
 LEAST_S = 1e-9  # what remains at least of a time from which another one is subtracted
 
@@ -160,6 +162,18 @@ CLAIMS = (
         # Each row's taps are transformed too: in short rows that is up to half as much as the signal.
         for name, chain, short in (("IIR", chains.IIR, 1.3), ("one FIR", ONE_FIR, 1.6), ("five FIRs", chains.FIR, 1.6))
         for rows, samples, target in ((16, 1024, short), (64, 1024, short), (16, 44_100, 1.3))
+    ),
+    Claim(f"{EQUALIZERS}, 1 s, over a loop of sosfilt", EQUALIZERS, 512, 1, sosfilt_per_item, 15, ours=equalized),
+    Claim(
+        f"{EQUALIZERS}, 1 s, with gradients of all parameters, cost in forward passes",
+        EQUALIZERS,
+        512,
+        1,
+        equalized,
+        4,
+        "<=",
+        trained,
+        alternate,
     ),
 )
 

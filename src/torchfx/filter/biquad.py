@@ -12,7 +12,17 @@ from torch import Tensor
 
 from torchfx.design.biquad import BIQUADS, BiquadType, band_count, biquad, parametric_eq
 from torchfx.filter.recursive import RecursiveFilter
-from torchfx.parameters import Value, choice, frequency, gain_decibels, per_band, quality, sample_rate, shelf_slope
+from torchfx.parameters import (
+    BUTTERWORTH_Q,
+    Value,
+    choice,
+    frequency,
+    gain_decibels,
+    per_band,
+    quality,
+    sample_rate,
+    shelf_slope,
+)
 
 __all__ = [
     "AllPass", "BiquadBPF", "BiquadBPFPeak", "BiquadHPF", "BiquadLPF", "HiShelving", "LoShelving", "Notch",
@@ -24,7 +34,7 @@ class Resonant(RecursiveFilter):
     """A biquad without a gain of its own; subclasses say which."""
 
     cutoff: Value = frequency(doc="corner or centre frequency")
-    q: Value = quality()
+    q: Value = quality(default=BUTTERWORTH_Q)
     fs: float | None = sample_rate(default=None)
 
     btype: ClassVar[BiquadType]
@@ -125,8 +135,8 @@ class Peaking(RecursiveFilter):
     """
 
     cutoff: Value = frequency(doc="centre frequency")
-    q: Value = quality()
-    gain_db: Value = gain_decibels(doc="gain at the centre")
+    q: Value = quality(default=BUTTERWORTH_Q)
+    gain_db: Value = gain_decibels(default=0.0, doc="gain at the centre")
     fs: float | None = sample_rate(default=None)
 
     def design(self, rate: Any) -> Tensor:
@@ -138,9 +148,9 @@ class Shelving(RecursiveFilter):
     """A shelf; subclasses say on which side."""
 
     cutoff: Value = frequency(doc="the midpoint, where half of the gain in dB is reached")
-    q: Value = quality()
-    gain_db: Value = gain_decibels(doc="gain of the shelf")
-    slope: Value | None = shelf_slope()
+    q: Value = quality(default=BUTTERWORTH_Q)
+    gain_db: Value = gain_decibels(default=0.0, doc="gain of the shelf")
+    slope: Value | None = shelf_slope(default=None)
     fs: float | None = sample_rate(default=None)
 
     btype: ClassVar[BiquadType]
@@ -195,9 +205,9 @@ class ParametricEQ(RecursiveFilter):
     """
 
     cutoff: Value | Sequence[float] = per_band(frequency(doc="centre or midpoint"))
-    q: Value | Sequence[float] = per_band(quality())
-    gain_db: Value | Sequence[float] = per_band(gain_decibels())
-    btype: BiquadType | Sequence[BiquadType] = per_band(choice(BIQUADS, default="peaking", doc="what a band is"))
+    q: Value | Sequence[float] = per_band(quality(), default=BUTTERWORTH_Q)
+    gain_db: Value | Sequence[float] = per_band(gain_decibels(), default=0.0)
+    btype: BiquadType | Sequence[BiquadType] = per_band(choice(BIQUADS, doc="what a band is"), default="peaking")
     fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:

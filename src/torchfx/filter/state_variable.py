@@ -11,7 +11,7 @@ from torchfx.design.biquad import BIQUADS, BiquadType, biquad
 from torchfx.design.state_space import state_variable
 from torchfx.errors import ArgumentError
 from torchfx.filter.recursive import RecursiveFilter
-from torchfx.parameters import Value, choice, frequency, gain_decibels, quality, sample_rate
+from torchfx.parameters import BUTTERWORTH_Q, Value, choice, frequency, gain_decibels, quality, sample_rate
 from torchfx.rate import ambient_rate
 from torchfx.tensors import check_signal
 
@@ -44,9 +44,9 @@ class StateVariable(RecursiveFilter):
     """
 
     cutoff: Value = frequency(doc="corner or centre frequency, or a shelf's midpoint")
-    q: Value = quality()
+    q: Value = quality(default=BUTTERWORTH_Q)
     mode: BiquadType = choice(BIQUADS, default="lowpass", doc="what the filter is")
-    gain_db: Value = gain_decibels(doc="gain of a peak or shelf")
+    gain_db: Value = gain_decibels(default=0.0, doc="gain of a peak or shelf")
     fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:
