@@ -176,6 +176,20 @@ TORCHFX_API int32_t torchfx_saturated_forward(
     const double* systems, int64_t states, int64_t times, int64_t rows, int64_t repeat,
     const double* feedback, const double* drive, const double* state_in, double* state_out, int32_t threads);
 
+// Another sample rate: x is a signal of `samples` samples a channel, zero outside of them, and
+//
+//   y[m] = sum over k < n_taps of taps[p][k] x[q - k], with q * up + p = m * down + origin, 0 <= p < up
+//
+//   taps    (up, n_taps): the phases of a low-pass at `up` times x's rate
+//   length  outputs of each channel
+//   origin  of any sign: where output 0 lies, in steps of x's sampling interval over `up`
+// y must not overlap x. A NaN or an infinity in x reaches the outputs whose windows it lies in, and may reach three
+// outputs before and after them. With double samples, subnormal numbers may count as zero.
+TORCHFX_API int32_t torchfx_resample_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t samples,
+    void* y, int64_t y_channel_stride, int64_t channels, int64_t length,
+    const double* taps, int64_t up, int64_t n_taps, int64_t down, int64_t origin, int32_t threads);
+
 // A program runs several steps over a block in one call, tile by tile, so that what passes between them stays in a cache.
 // It is an array of 64-bit integers, addresses for pointers, doubles by their bits:
 //
@@ -233,6 +247,7 @@ TORCHFX_API int32_t torchfx_program_run(
     declare(state_space_forward)      \
     declare(state_space_backward)     \
     declare(saturated_forward)        \
+    declare(resample_forward)         \
     declare(program_run)              \
     declare(advise_huge_pages)
 

@@ -51,6 +51,7 @@ __all__ = [
     "milliseconds",
     "named",
     "number",
+    "output_rate",
     "pass_zero",
     "per_band",
     "quality",
@@ -486,6 +487,29 @@ class SampleRate(Declaration):
         return "None" if value is None else number_text(value)
 
 
+class OutputRate(SampleRate):
+    """The sample rate that a processor gives its output."""
+
+    def check(self, value: Any, rate: float | None) -> float:
+        """Return the rate in Hz."""
+        found = finite_number(self.name, value, "Hz")
+        if found <= 0:
+            raise ArgumentError(f"{self.name} must lie in (0, inf) Hz, got {number_text(found)}")
+        return int(found) if found.is_integer() else found
+
+    def shown(self, value: Any) -> bool:
+        """Return True: a rate asked for is always shown."""
+        return True
+
+    def draw(self, random: Random, rate: float) -> int:
+        """Return one of the rates in use."""
+        return random.choice((16_000, 22_050, 44_100, 48_000, 96_000))
+
+    def range_text(self) -> str:
+        """Return the unit."""
+        return "in Hz"
+
+
 class Frequencies(Frequency):
     """One frequency, or several in ascending order."""
 
@@ -816,6 +840,11 @@ def choice(names: Sequence[str], *, default: Any = REQUIRED, doc: str = "") -> A
 def sample_rate(*, default: None = None) -> Any:
     """Declare the sample rate of a processor that depends on it; type checkers want `default=None` written out."""
     return SampleRate(default, "sample rate in Hz, or None to follow the signal's")
+
+
+def output_rate(*, default: Any = REQUIRED, doc: str = "") -> Any:
+    """Declare the sample rate (Hz) that a processor gives its output."""
+    return OutputRate(default, doc)
 
 
 def taps(*, doc: str = "") -> Any:

@@ -5,6 +5,7 @@ It is a context variable, so threads and asynchronous tasks each see their own; 
 
 from __future__ import annotations
 
+import math
 from contextvars import ContextVar, Token
 from types import TracebackType
 from weakref import WeakKeyDictionary
@@ -16,7 +17,15 @@ from torchfx.checks import number_text
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.errors import SampleRateError
 
-__all__ = ["ambient", "ambient_rate", "followed_rate", "resolve_rate", "sample_rate"]
+__all__ = [
+    "ambient",
+    "ambient_rate",
+    "followed_rate",
+    "rate_ratio",
+    "resampled_length",
+    "resolve_rate",
+    "sample_rate",
+]
 
 ambient: ContextVar[float | None] = ContextVar("torchfx_sample_rate", default=None)
 
@@ -54,6 +63,21 @@ class sample_rate:  # noqa: N801  (used like a function)
     ) -> None:
         """Set the rate that was there before."""
         ambient.reset(self._tokens.pop())
+
+
+def rate_ratio(before: float | None, after: float | None) -> tuple[int, int]:
+    """Return after/before in lowest terms; (1, 1) where one is not known."""
+    if before == after or before is None or after is None:
+        return 1, 1
+    (above, below), (other_above, other_below) = after.as_integer_ratio(), before.as_integer_ratio()
+    up, down = above * other_below, below * other_above
+    common = math.gcd(up, down)
+    return up // common, down // common
+
+
+def resampled_length(count: int, up: int, down: int) -> int:
+    """Return how many samples `count` become at up/down times their rate: ceil(count up / down)."""
+    return -(-count * up // down)
 
 
 _followed: WeakKeyDictionary[nn.Module, set[float]] = WeakKeyDictionary()

@@ -1,5 +1,7 @@
 """Every public processor, found by itself, with parameters drawn from its declarations."""
 
+import math
+from fractions import Fraction
 from random import Random
 
 import torch
@@ -33,7 +35,7 @@ def smooth(seed):
 
 COMPOSED = {
     "chain": lambda seed: fx.FilterChain(
-        *(drawn(entry, seed) for entry in available().values() if entry.name != "Normalize")
+        *(drawn(entry, seed) for entry in available().values() if entry.name not in {"Normalize", "Resample"})
     ),
     "chain with modules": lambda seed: drawn(available()["lobutterworth"], seed) | nn.Tanh() | fx.effect.Gain(0.5),
     "sum": lambda seed: drawn(available()["hibutterworth"], seed) + (drawn(available()["fir"], seed) | nn.Tanh()),
@@ -62,6 +64,15 @@ STREAMING = [name for name in CASES if name != "normalize"]
 
 def noise(*shape, seed=0, dtype=torch.float32):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def samples(module, count):
+    """Return how many samples a processor makes of so many at FS."""
+    return math.ceil(count * Fraction(rate_behind(module)) / FS)
+
+
+def rate_behind(module):
+    return module.output_rate(FS) if isinstance(module, fx.Processor) else FS
 
 
 def as_type(module, dtype):

@@ -24,6 +24,7 @@ __all__ = [
     "lti_forward",
     "operators",
     "parallel_iir_forward",
+    "resample_forward",
     "rows",
     "saturated_forward",
     "state_space_forward",
@@ -46,6 +47,7 @@ _sos_forward, _biquad_forward = operators["sos_forward"], operators["biquad_forw
 _fir_forward, _lti_forward = operators["fir_forward"], operators["lti_forward"]
 _allpole_forward, _state_space_forward = operators["allpole_forward"], operators["state_space_forward"]
 _saturated_forward = operators["saturated_forward"]
+_resample_forward = operators["resample_forward"]
 
 
 def parallel_iir_forward(
@@ -204,4 +206,30 @@ def saturated_forward(
         The output like x, and the state after it like `state`.
     """
     found: tuple[Tensor, Tensor] = _saturated_forward(x, system, feedback, drive, state)
+    return found
+
+
+def resample_forward(
+    x: Tensor, taps: Tensor, down: int, origin: int, length: int, out: Sequence[Tensor] | None = None
+) -> Tensor:
+    """Change the sample rate by up/down: y[m] = sum over k of taps[p, k] x[q - k] with q up + p = m down + origin.
+
+    Args:
+        x: float32 or float64, (..., time); zero outside of it.
+        taps: float64, (up, n): the phases of a low-pass at `up` times x's rate.
+        down: >= 1, without a divisor in common with up.
+        origin: where output 0 lies, in sampling intervals of x over `up`; of any sign.
+        length: how many outputs.
+        out: a tensor to write into, instead of a new one, in a sequence.
+
+    Returns:
+        Like x, (..., length).
+
+    Examples:
+        >>> import torch
+        >>> hold = torch.ones(2, 1, dtype=torch.float64)
+        >>> resample_forward(torch.tensor([1.0, 2.0]), hold, 1, 0, 4)
+        tensor([1., 1., 2., 2.])
+    """
+    found: Tensor = _resample_forward(x, taps, down, origin, length, out=out)
     return found

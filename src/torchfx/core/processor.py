@@ -43,8 +43,9 @@ KINDS = {"lti": "lti", "step": "causal", "measure": "measured", "forward": "whol
     field_specifiers=(
         parameters.choice, parameters.count, parameters.decibels, parameters.denominator, parameters.flag,
         parameters.frequencies, parameters.frequency, parameters.gain_decibels, parameters.level,
-        parameters.milliseconds, parameters.number, parameters.pass_zero, parameters.per_band, parameters.quality,
-        parameters.sample_rate, parameters.sections, parameters.shelf_slope, parameters.taps, parameters.window,
+        parameters.milliseconds, parameters.number, parameters.output_rate, parameters.pass_zero, parameters.per_band,
+        parameters.quality, parameters.sample_rate, parameters.sections, parameters.shelf_slope, parameters.taps,
+        parameters.window,
     ),
 )  # fmt: skip
 class Processor(nn.Module):
@@ -274,12 +275,16 @@ class Processor(nn.Module):
         """Take a block of a first pass over the whole signal into account, for processors that need one."""
         return state
 
+    def whole(self, x: Tensor, rate: Any) -> Tensor | None:
+        """Return the aligned result for a whole signal where one call computes it; None: `step` from rest does."""
+        return None
+
     def latency_samples(self, rate: Any) -> int:
         """Return by how many output samples `step` lags behind its input; whole signals are aligned."""
         return plan_of(self, rate).latency if self.kind in {"chain", "parallel"} else 0
 
     def output_rate(self, rate: Any) -> Any:
-        """Return the output's sample rate (Hz) for an input of this rate."""
+        """Return the output's sample rate (Hz) for an input of this rate; n samples become ceil(n output / rate)."""
         return plan_of(self, rate).output_rate if self.kind in {"chain", "parallel"} else rate
 
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:

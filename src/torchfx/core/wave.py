@@ -15,6 +15,7 @@ from torchfx import audio_io
 from torchfx.checks import number_text, whole_number
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.core.processor import Processor
+from torchfx.core.resample import Resample
 from torchfx.errors import ArgumentError, ArgumentTypeError, SampleRateError
 from torchfx.plan import plan_to_run
 from torchfx.rate import ambient, resolve_rate, sample_rate
@@ -164,16 +165,8 @@ class Wave:
         return self._with(_returned(getattr(f, "__name__", type(f).__name__), y))
 
     def resample(self, fs: float) -> Wave:
-        """Return the wave at another sample rate (Hz), by soxr at its high quality; gradients don't flow through."""
-        import soxr
-
-        rate = checked_rate(fs)
-        if rate == self.fs:
-            return self._with(self.ys)
-        frames = soxr.resample(self.ys.detach().cpu().T.numpy(), self.fs, rate)
-        wave = self._with(torch.from_numpy(np.ascontiguousarray(frames.T)).to(self.device))
-        wave.fs = rate
-        return wave
+        """Return the wave at another sample rate (Hz); see `torchfx.filter.Resample`."""
+        return self | Resample(checked_rate(fs))
 
     def save(
         self,

@@ -1,5 +1,6 @@
 """Filters, all `nn.Module`s."""
 
+from torchfx.core.resample import Resample
 from torchfx.filter.biquad import (
     AllPass,
     BiquadBPF,
@@ -54,6 +55,7 @@ __all__ = [
     "Peaking",
     "Preemphasis",
     "RecursiveFilter",
+    "Resample",
     "StateVariable",
     "Weighting",
 ]

@@ -17,7 +17,8 @@ from torch import nn
 
 from torchfx.errors import ArgumentError, SampleRateError, TorchFXError
 from torchfx.plan.lti import LTI, cascade
-from torchfx.plan.steps import CausalStep, LateStep, LTIStep, ModuleStep, ParallelStep, Plan, Step, rate_ratio, shown
+from torchfx.plan.steps import CausalStep, LateStep, LTIStep, ModuleStep, ParallelStep, Plan, Step, shown
+from torchfx.rate import rate_ratio, resampled_length
 
 __all__ = ["children", "has_hooks", "kind_of", "lower", "parts_of", "runs_children"]
 
@@ -35,6 +36,7 @@ def lower(module: nn.Module, rate: float | None, called: bool = True) -> Plan:
     if rate is None:
         rate = _common_rate(parts)
     first, steps, run = rate, [], Run()
+    latency, keeps_rate = 0, True
     for i, leaf in enumerate(leaves):
         name = "" if leaf is module else f"{type(leaf).__name__} ({_ordinal(i + 1)} of {len(leaves)})"
         own = leaf is module and called
@@ -50,12 +52,13 @@ def lower(module: nn.Module, rate: float | None, called: bool = True) -> Plan:
         except TorchFXError as error:
             raise (type(error)(f"{name}: {error}") if name else error) from error.__cause__
         after = step.output_rate(rate)
-        steps.append(LateStep(step, rate_ratio(rate, after)) if step.latency else step)
+        ratio = rate_ratio(rate, after)
+        steps.append(LateStep(step, ratio) if step.latency else step)
+        latency, keeps_rate = resampled_length(latency, *ratio) + step.latency, keeps_rate and ratio == (1, 1)
         rate = after
     steps += run.end()
-    latency = sum(step.latency for step in steps)
     refusal = next((step.refusal for step in steps if step.refusal), "")
-    return Plan(first, tuple(steps), len(parts), _common_device(parts), rate, latency, refusal)
+    return Plan(first, tuple(steps), len(parts), _common_device(parts), rate, latency, refusal, keeps_rate)
 
 
 def parts_of(module: nn.Module, called: bool = True) -> list[nn.Module]:
@@ -145,7 +148,14 @@ def _step(leaf: nn.Module, kind: str | None, rate: float | None, name: str, hook
         reason = f"{name or shown(leaf)} has hooks or a replaced forward, which a stream cannot call"
         return ModuleStep(leaf, rate, name, reason)
     if kind == "parallel":
-        return ParallelStep([lower(branch, rate, called=False) for branch in children(leaf)])
+        plans = [lower(branch, rate, called=False) for branch in children(leaf)]
+        for plan in plans:
+            if not plan.keeps_rate:
+                raise ArgumentError(
+                    f"the branches of a sum must keep the sample rate, got one that ends at {plan.output_rate:g} Hz "
+                    f"for {rate or 0:g} Hz; resample before or behind the sum"
+                )
+        return ParallelStep(plans)
     if kind in {"lti", "causal", "measured"}:
         return CausalStep(processor, processor.rate_for(rate), name)
     return ModuleStep(leaf, rate, name, f"{name or shown(leaf)} needs the whole signal" if kind == "whole" else "")

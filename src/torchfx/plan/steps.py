@@ -19,7 +19,7 @@ from torchfx._ops.observers import is_wrapped, transforms_active
 from torchfx.errors import ArgumentError, StreamError
 from torchfx.plan.handover import sections_state
 from torchfx.plan.lti import LTI
-from torchfx.rate import sample_rate
+from torchfx.rate import rate_ratio, resampled_length, sample_rate
 
 if TYPE_CHECKING:
     from torchfx._ops.program import Program
@@ -35,7 +35,6 @@ __all__ = [
     "Step",
     "lasting",
     "plural",
-    "rate_ratio",
     "shown",
 ]
 
@@ -59,6 +58,7 @@ class Causal(Protocol):
     ) -> State: ...
     def step(self, x: Tensor, state: State, rate: float | None) -> tuple[Tensor, State]: ...
     def measure(self, x: Tensor, state: State, rate: float | None) -> State: ...
+    def whole(self, x: Tensor, rate: float | None) -> Tensor | None: ...
     def latency_samples(self, rate: float | None) -> int: ...
     def output_rate(self, rate: float | None) -> float | None: ...
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]: ...
@@ -292,14 +292,17 @@ class CausalStep(Step):
         """Process a whole signal (..., time) from rest, aligned with its input."""
         module, rate, time = self.module, self.rate, x.shape[-1]
         shape = tuple(x.shape[:-1])
+        found = module.whole(x, rate)
+        if found is not None:
+            return found
         state = module.init_state(shape, rate, x.dtype, x.device)
         if self.measures:
             state = module.measure(x, state, rate)
         y, state = module.step(x, state, rate)
-        later, ratio = self.latency, rate_ratio(rate, module.output_rate(rate))
+        later, (up, down) = self.latency, rate_ratio(rate, module.output_rate(rate))
         if later:
-            tail, _ = module.step(x.new_zeros(*shape, -int(-later // ratio)), state, rate)
-            y = torch.cat([y, tail], dim=-1)[..., later : later + round(time * ratio)]
+            tail, _ = module.step(x.new_zeros(*shape, resampled_length(later, down, up)), state, rate)
+            y = torch.cat([y, tail], dim=-1)[..., later : later + resampled_length(time, up, down)]
         return y
 
     def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
@@ -321,8 +324,9 @@ class CausalStep(Step):
         return self._size
 
     def signature(self) -> tuple[object, ...]:
-        """Return the processor's class and place."""
-        return (*super().signature(), type(self.module))
+        """Return the processor's class and place, and the sizes of its state."""
+        state = self.init_state((1,), torch.float32, torch.device("cpu"))
+        return (*super().signature(), type(self.module), *(tuple(value.shape) for value in state))
 
     def leading(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the output's leading dimensions."""
@@ -480,7 +484,7 @@ class LateStep(Step):
     The last tensor of the state counts the samples received and given.
     """
 
-    def __init__(self, step: Step, ratio: float) -> None:
+    def __init__(self, step: Step, ratio: tuple[int, int]) -> None:
         self.inner, self.ratio, self.latency = step, ratio, step.latency
         self.name, self.refusal, self.measures, self.settling = step.name, step.refusal, step.measures, step.settling
 
@@ -508,7 +512,7 @@ class LateStep(Step):
         """
         received, given = state[-1].tolist()
         y, _ = self.inner.step(silence, state[:-1])
-        return y[..., max(0, self.latency - given) : self.latency + round(received * self.ratio) - given]
+        return y[..., max(0, self.latency - given) : self.latency + resampled_length(received, *self.ratio) - given]
 
     def measure(self, x: Tensor, state: State) -> State:
         """Take a block of the first pass into account."""
@@ -555,8 +559,9 @@ class Plan:
         modules: how many modules the steps stand for.
         device: where the filters were moved to, or None: coefficients go where the signal is.
         output_rate: the output's sample rate, Hz.
-        latency: by how many samples a block's output lags behind its input.
+        latency: by how many samples of its own a block's output lags behind its input.
         refusal: why the plan cannot run in a stream; "" if it can.
+        keeps_rate: whether all steps do.
     """
 
     fs: float | None
@@ -566,6 +571,7 @@ class Plan:
     output_rate: float | None
     latency: int
     refusal: str
+    keeps_rate: bool = True
 
     def run(self, x: Tensor) -> Tensor:
         """Process a whole signal (..., time), float32 or float64, from rest; latencies are compensated."""
@@ -603,9 +609,9 @@ class Plan:
 
         Args:
             y: what the steps made of the block.
-            time: the block's length. Where the plan changes the sample rate, nothing is filled in.
+            time: the block's length. Where a step changes the sample rate, nothing is filled in.
         """
-        missing = time - y.shape[-1] if self.latency and self.output_rate == self.fs else 0
+        missing = time - y.shape[-1] if self.latency and self.keeps_rate else 0
         return torch.nn.functional.pad(y, (missing, 0)) if missing > 0 else y
 
     def leading(self, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -688,11 +694,6 @@ def lasting(*made_of: object) -> AbstractContextManager[object]:
         outside: AbstractContextManager[object] = torch._C._DisableFuncTorch()
         return outside
     return torch.inference_mode(False) if torch.is_inference_mode_enabled() else nullcontext()
-
-
-def rate_ratio(before: float | None, after: float | None) -> float:
-    """Return how many output samples an input sample makes; 1 where the rates are not known."""
-    return 1.0 if before is None or after is None else after / before
 
 
 def shown(module: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -13,6 +12,7 @@ from torchfx._ops.operator import is_direct
 from torchfx._ops.program import Program
 from torchfx.errors import ArgumentError
 from torchfx.plan import LateStep, State, Step
+from torchfx.rate import resampled_length
 
 __all__ = ["Runner"]
 
@@ -94,7 +94,7 @@ class Runner:
         """Yield what is left once the signal has ended: each late step's last samples, through the steps behind it."""
         for i, step in enumerate(self.steps):
             if isinstance(step, LateStep):
-                silence = self._like.new_zeros(*self._shapes[i], math.ceil(step.latency / step.ratio))
+                silence = self._like.new_zeros(*self._shapes[i], resampled_length(step.latency, *reversed(step.ratio)))
                 with torch.no_grad():
                     y = step.finish(silence, tuple(self._state[self._slices[i]]))
                 yield self.process(y, i + 1)

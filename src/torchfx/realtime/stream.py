@@ -81,7 +81,8 @@ class Stream:
                 are signals side by side. All blocks have one type and device, and all dimensions but time in common.
 
         Returns:
-            As many samples, `latency_samples` late. The last ones come from `flush`.
+            As many samples, `latency_samples` late. The last ones come from `flush`. Where the processor changes the
+            sample rate, the samples that are complete: the first one is the result's first.
         """
         runner = self._runner
         if runner is None or (block.shape[:-1], block.dtype, block.device) != self._blocks:
@@ -178,6 +179,11 @@ class Stream:
         frozen = self._frozen()
         self._followed = plan
         state, waiting = None, sum(step.settling for step in frozen.steps)
+        if frozen.signature() != before.signature() and not (frozen.keeps_rate and before.keeps_rate):
+            raise StreamError(
+                "a stream that changes the sample rate cannot take modules, rates or qualities that changed: reset() "
+                "begins anew with them"
+            )
         if frozen.signature() == before.signature():
             if _equal(frozen, before):
                 return
@@ -213,7 +219,9 @@ class _Fade:
         self.left -= x.shape[-1]
         runners = zip(self.plans, (self.old, self.new), strict=True)
         old, new = (plan.filled(runner.process(x), x.shape[-1]) for plan, runner in runners)
-        along = torch.arange(done + 1, done + 1 + x.shape[-1], dtype=new.dtype, device=new.device) / self.length
+        count = new.shape[-1]  # as many as of the block, or at another rate
+        along = torch.linspace(done, done + x.shape[-1], count + 1, dtype=new.dtype, device=new.device)[1:]
+        along /= self.length
         return torch.lerp(old.expand_as(new), new, along.clamp(min=0))
 
 
