@@ -215,7 +215,9 @@ def test_unreadable_files_are_one_line_and_status_3(folder, torchfx, name, conte
         (["talk.wav", "talk.wav", "-e", "gain:1"], "exists already"),
         (["talk.wav", "talk.wav", "out.wav", "-e", "gain:1"], "OUT must be a folder for 2 inputs"),
         (["talk.wav", "talk.wav", "out/", "-e", "gain:1"], "the inputs' names must differ, got 2 named talk.wav"),
-        (["talk.wav", "out.wav"], "--effect"),
+        (["talk.wav", "out.wav"], "process needs --effect, --rate or both"),
+        (["talk.wav", "out.wav", "--rate", "fast"], "rate must be a number"),
+        (["talk.wav", "out.wav", "--rate", "1"], "rate must lie in [62.5, 4096000] Hz for a signal of 16000 Hz"),
     ],
 )
 def test_misuse_is_status_2(folder, torchfx, talk, arguments, message):
@@ -223,6 +225,12 @@ def test_misuse_is_status_2(folder, torchfx, talk, arguments, message):
     assert (status, out) == (2, "")
     assert message in err
     assert [path.name for path in folder.iterdir()] == ["talk.wav"]
+
+
+def test_a_rate_is_the_output_s(torchfx, talk):
+    assert torchfx("talk.wav", "out.wav", "-e", "lobutterworth:1kHz", "--rate", "44.1kHz")[0] == 0
+    with audio_io.Reader("out.wav") as reader:
+        assert (reader.fs, reader.frames) == (44_100, 44_100)
 
 
 # --- signals ----------------------------------------------------------------------------------------------------------

@@ -46,21 +46,24 @@ def options(
 def process(
     paths: Annotated[list[str], typer.Argument(metavar="IN... OUT", help="Audio files, then a file or folder.")],
     effect: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option("--effect", "-e", metavar="NAME:PARAMETERS", help="A filter or effect; repeat for a chain."),
-    ],
+    ] = None,
+    rate: Annotated[
+        str | None, typer.Option("--rate", "-r", metavar="HZ", help="Sample rate of the output, behind all effects.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", "-f", help="Overwrite existing outputs.")] = False,
     allow_nan: Annotated[bool, typer.Option("--allow-nan", help="Exit 0 even if samples are NaN or infinite.")] = False,
 ) -> None:
     """Run audio files through a chain of filters and effects.
 
     Parameters go by position or name, frequencies may carry Hz or kHz:
-    torchfx process in.wav out.flac -e hibutterworth:80,order=4 -e gain:-3dB
+    torchfx process in.wav out.flac -e hibutterworth:80,order=4 -e gain:-3dB --rate 48kHz
     Several inputs go into a folder; so does one if OUT ends in / or has no suffix.
     """
     from torchfx.cli import process as command
 
-    raise typer.Exit(command.run(paths, effect, force, allow_nan))
+    raise typer.Exit(command.run(paths, effect or [], force, allow_nan, rate))
 
 
 @app.command()

@@ -18,13 +18,16 @@ from torchfx.processing import Outcome, plan_outputs, process_files
 __all__ = ["run"]
 
 
-def run(paths: list[str], effects: list[str], force: bool, allow_nan: bool) -> int:
+def run(paths: list[str], effects: list[str], force: bool, allow_nan: bool, rate: str | None = None) -> int:
     """Process the files; return 0, 1 when some failed or hold NaNs, 2 for misuse, 3 when none could be read."""
     if len(paths) < 2:
         return fail(f"process needs one or more inputs and an output, got {len(paths)} path", 2)
+    if not effects and rate is None:
+        return fail("process needs --effect, --rate or both", 2)
     *sources, output = paths
+    last = [] if rate is None else [f"resample:{rate}"]
     try:
-        chain = FilterChain(*(spec.build(text) for text in effects))
+        chain = FilterChain(*(spec.build(text) for text in [*effects, *last]))
         jobs = plan_outputs([Path(source) for source in sources], output)
     except (ArgumentError, TypeError) as error:
         return fail(error, 2)
