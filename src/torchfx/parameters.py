@@ -513,6 +513,17 @@ class OutputRate(SampleRate):
 class Frequencies(Frequency):
     """One frequency, or several in ascending order."""
 
+    def __init__(self, default: Any = REQUIRED, doc: str = "", drawn: int = 1) -> None:
+        super().__init__(default, doc, unit="Hz", open_low=True, open_high=True, logarithmic=True, learnable=False)
+        self.drawn = drawn
+
+    def draw(self, random: Random, rate: float) -> Any:
+        """Return a random frequency, or several that lie well apart."""
+        if self.drawn == 1:
+            return super().draw(random, rate)
+        slot = 0.45 * rate / self.drawn
+        return [slot * (i + random.uniform(0.3, 0.7)) for i in range(self.drawn)]
+
     def check(self, value: Any, rate: float | None) -> Any:
         """Return a float, or a tuple of floats."""
         many = hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0 and not getattr(value, "requires_grad", False)
@@ -759,9 +770,12 @@ def frequency(*, default: Any = REQUIRED, doc: str = "", learnable: bool = True)
     return Frequency(default, doc, unit="Hz", open_low=True, open_high=True, logarithmic=True, learnable=learnable)
 
 
-def frequencies(*, default: Any = REQUIRED, doc: str = "") -> Any:
-    """Declare one frequency in Hz or several in ascending order, in (0, fs/2), that cannot be learned."""
-    return Frequencies(default, doc, unit="Hz", open_low=True, open_high=True, logarithmic=True, learnable=False)
+def frequencies(*, default: Any = REQUIRED, doc: str = "", drawn: int = 1) -> Any:
+    """Declare one frequency in Hz or several in ascending order, in (0, fs/2), that cannot be learned.
+
+    `drawn` is how many there are at random.
+    """
+    return Frequencies(default, doc, drawn)
 
 
 def per_band(each: Any, *, default: Any = REQUIRED) -> Any:
@@ -874,7 +888,7 @@ def window(*, default: Any = REQUIRED, doc: str = "") -> Any:
 
 def named(name: str, declaration: Any) -> Declaration:
     """Return a declaration for a function's argument."""
-    declaration.name = name
+    declaration.__set_name__(object, name)
     found: Declaration = declaration
     return found
 

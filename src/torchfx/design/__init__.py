@@ -1,8 +1,15 @@
 """Physical parameters to float64 coefficients: pure functions, no modules, no state."""
 
 from torchfx.design.biquad import BiquadType, biquad, parametric_eq
+from torchfx.design.fir_bands import (
+    frequency_sampled_taps,
+    hilbert_taps,
+    least_squares_taps,
+    remez_taps,
+    savitzky_golay_taps,
+)
 from torchfx.design.first_order import dc_blocker, one_pole
-from torchfx.design.firwin import fir_taps
+from torchfx.design.firwin import fir_taps, kaiser_taps, minimum_phase_taps
 from torchfx.design.iir import butterworth, chebyshev1
 from torchfx.design.weighting import riaa, weighting
 
@@ -13,8 +20,15 @@ __all__ = [
     "chebyshev1",
     "dc_blocker",
     "fir_taps",
+    "frequency_sampled_taps",
+    "hilbert_taps",
+    "kaiser_taps",
+    "least_squares_taps",
+    "minimum_phase_taps",
     "one_pole",
     "parametric_eq",
+    "remez_taps",
     "riaa",
+    "savitzky_golay_taps",
     "weighting",
 ]

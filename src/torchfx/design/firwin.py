@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -19,10 +20,11 @@ from torchfx.parameters import window as a_window
 if TYPE_CHECKING:
     from torchfx.design.operator import Coefficients
 
-__all__ = ["Window", "fir_taps"]
+__all__ = ["Window", "fir_taps", "kaiser_taps", "minimum_phase_taps"]
 
 Window = str | tuple[str, float]
 CACHED = 256
+MOST_TAPS = 1_000_000
 
 
 CUTOFF = named("cutoff", frequencies())
@@ -50,6 +52,56 @@ def fir_taps(
     Returns:
         float64, (num_taps,), as `scipy.signal.firwin`. Shared: don't write to it.
     """
+    return _firwin(*_checked(cutoff, num_taps, fs, window, pass_zero))
+
+
+def kaiser_taps(
+    cutoff: float | Sequence[float], transition: float, attenuation_db: float, fs: float, pass_zero: bool | str = True
+) -> Tensor:
+    """Design a linear-phase FIR filter with the shortest Kaiser window that keeps a specification.
+
+    Args:
+        cutoff, fs, pass_zero: as those of `fir_taps`.
+        transition: width of the transition between pass band and stop band, around the cutoff, Hz.
+        attenuation_db: of the stop band, dB >= 8; the ripple of the pass band is as small.
+
+    Returns:
+        float64, (n,), n odd, as `scipy.signal.firwin` with the window of `scipy.signal.kaiserord`. Shared.
+    """
+    # J. F. Kaiser, Nonrecursive digital filter design using the I0-sinh window function, 1974.
+    count = (attenuation_db - 7.95) / 2.285 / (math.pi * transition / (0.5 * fs)) + 1
+    if not count <= MOST_TAPS:
+        raise ArgumentError(
+            f"transition must be wider than {transition * count / MOST_TAPS:.3g} Hz for {attenuation_db:g} dB at "
+            f"{fs:g} Hz, got {transition:g}"
+        )
+    if attenuation_db > 50:
+        beta = 0.1102 * (attenuation_db - 8.7)
+    else:
+        beta = 0.5842 * max(attenuation_db - 21, 0.0) ** 0.4 + 0.07886 * max(attenuation_db - 21, 0.0)
+    return fir_taps(cutoff, math.ceil(count) | 1, fs, ("kaiser", beta), pass_zero)
+
+
+def minimum_phase_taps(
+    cutoff: float | Sequence[float],
+    num_taps: int,
+    fs: float,
+    window: Window = "hamming",
+    pass_zero: bool | str = True,
+) -> Tensor:
+    """Design the filter of minimum phase, and so of least delay, whose magnitude is that of `fir_taps`.
+
+    Returns:
+        float64, (num_taps,), as `scipy.signal.minimum_phase` makes them of the linear-phase filter convolved with
+        itself (it takes the root of the magnitude). Shared: don't write to it.
+    """
+    return _minimum_phase(*_checked(cutoff, num_taps, fs, window, pass_zero))
+
+
+def _checked(
+    cutoff: float | Sequence[float], num_taps: int, fs: float, window: Window, pass_zero: bool | str
+) -> tuple[tuple[float, ...], int, float, str, float | None, bool]:
+    """Return the arguments as the operators take them."""
     checked = CUTOFF.check(cutoff, sample_rate(fs))
     edges = checked if isinstance(checked, tuple) else (checked,)
     num_taps, band = NUM_TAPS.check(num_taps, fs), PASS_ZERO.check(pass_zero, fs)
@@ -62,7 +114,7 @@ def fir_taps(
         raise ArgumentError(f"num_taps must be odd for a filter that passes fs/2, got {num_taps}")
     found = WINDOW.check(window, fs)
     name, parameter = (found, None) if isinstance(found, str) else found
-    return _firwin(edges, num_taps, float(fs), name, parameter, passes_zero)
+    return edges, num_taps, float(fs), name, parameter, passes_zero
 
 
 @design_operator(
@@ -73,6 +125,29 @@ def _firwin(
     edges: Sequence[float], num_taps: int, fs: float, window: str, parameter: float | None, pass_zero: bool
 ) -> Coefficients:
     return _remembered(tuple(edges), num_taps, fs, window if parameter is None else (window, parameter), pass_zero)
+
+
+@design_operator(
+    "minimum_phase_taps(float[] edges, int num_taps, float fs, str window, float? parameter, bool pass_zero) -> Tensor",
+    shape=lambda edges, num_taps, *_: (num_taps,),
+)
+def _minimum_phase(
+    edges: Sequence[float], num_taps: int, fs: float, window: str, parameter: float | None, pass_zero: bool
+) -> Coefficients:
+    found = window if parameter is None else (window, parameter)
+    return _remembered_minimum(tuple(edges), num_taps, fs, found, pass_zero)
+
+
+@lru_cache(CACHED)
+def _remembered_minimum(
+    edges: tuple[float, ...], num_taps: int, fs: float, window: Window, pass_zero: bool
+) -> Coefficients:
+    from scipy import signal
+
+    taps = _remembered(edges, num_taps, fs, window, pass_zero)
+    if num_taps < 2:
+        return taps
+    return np.ascontiguousarray(signal.minimum_phase(np.convolve(taps, taps), "homomorphic"), np.float64)
 
 
 @lru_cache(CACHED)

@@ -21,9 +21,13 @@ from torchfx.filter.coefficients import IIR, SOS
 from torchfx.filter.comb import Comb
 from torchfx.filter.filter import Filter
 from torchfx.filter.fir import FIR, DesignableFIR
+from torchfx.filter.fir_bands import FrequencySampledFIR, Kaiser, LeastSquaresFIR, MinimumPhaseFIR, Remez
 from torchfx.filter.first_order import DCBlocker, Deemphasis, OnePole, Preemphasis
+from torchfx.filter.fractional_delay import FractionalDelay
+from torchfx.filter.hilbert import Hilbert
 from torchfx.filter.ladder import Ladder
 from torchfx.filter.recursive import RecursiveFilter
+from torchfx.filter.savitzky_golay import SavitzkyGolay
 from torchfx.filter.state_variable import StateVariable
 from torchfx.filter.weighting import RIAA, Weighting
 
@@ -42,20 +46,28 @@ __all__ = [
     "Deemphasis",
     "DesignableFIR",
     "Filter",
+    "FractionalDelay",
+    "FrequencySampledFIR",
     "HiButterworth",
     "HiChebyshev1",
     "HiShelving",
+    "Hilbert",
+    "Kaiser",
     "Ladder",
+    "LeastSquaresFIR",
     "LoButterworth",
     "LoChebyshev1",
     "LoShelving",
+    "MinimumPhaseFIR",
     "Notch",
     "OnePole",
     "ParametricEQ",
     "Peaking",
     "Preemphasis",
     "RecursiveFilter",
+    "Remez",
     "Resample",
+    "SavitzkyGolay",
     "StateVariable",
     "Weighting",
 ]

@@ -40,6 +40,15 @@ class FiniteResponse(Filter):
         return torch.ones(1, dtype=torch.float64, device=self.device or "cpu")
 
 
+class DesignedResponse(FiniteResponse):
+    """A finite response whose taps are designed."""
+
+    @property
+    def b(self) -> Tensor:
+        """The taps, float64, (..., n)."""
+        return self.design(self._own_rate()).to(self.device or "cpu").clone()
+
+
 class FIR(FiniteResponse):
     """A finite impulse response with given taps.
 
@@ -68,7 +77,7 @@ class FIR(FiniteResponse):
         return self.declarations["b"].show(self.taps)
 
 
-class DesignableFIR(FiniteResponse):
+class DesignableFIR(DesignedResponse):
     """A linear-phase FIR filter designed by the window method; its delay is (num_taps - 1) / 2 samples.
 
     Equals `scipy.signal.firwin(num_taps, cutoff, window=window, pass_zero=pass_zero, fs=fs)`.
@@ -92,8 +101,3 @@ class DesignableFIR(FiniteResponse):
     def design(self, rate: Any) -> Tensor:
         """Return the taps at a sample rate (Hz)."""
         return fir_taps(self.cutoff, self.num_taps, rate, self.window, self.pass_zero)
-
-    @property
-    def b(self) -> Tensor:
-        """The taps, float64, (n,)."""
-        return self.design(self._own_rate()).to(self.device or "cpu").clone()

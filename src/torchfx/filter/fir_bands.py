@@ -1,0 +1,143 @@
+"""Finite impulse responses by specification: pass bands, stop bands, and what lies between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor
+
+from torchfx.design.fir_bands import frequency_sampled_taps, least_squares_taps, remez_taps
+from torchfx.design.firwin import Window, kaiser_taps, minimum_phase_taps
+from torchfx.filter.fir import DesignableFIR, DesignedResponse
+from torchfx.parameters import count, frequencies, number, pass_zero, per_band, sample_rate, window
+
+__all__ = ["FrequencySampledFIR", "Kaiser", "LeastSquaresFIR", "MinimumPhaseFIR", "Remez"]
+
+
+class MinimumPhaseFIR(DesignableFIR):
+    """The filter of least delay with the magnitude of a `DesignableFIR`: its energy comes first.
+
+    Equals `scipy.signal.minimum_phase(np.convolve(b, b))` for b from `scipy.signal.firwin`.
+
+    Examples:
+        >>> b = MinimumPhaseFIR(1000, num_taps=101, fs=44_100).b
+        >>> b.shape, int(b.abs().argmax()) < 50
+        (torch.Size([101]), True)
+    """
+
+    def design(self, rate: Any) -> Tensor:
+        """Return the taps at a sample rate (Hz)."""
+        return minimum_phase_taps(self.cutoff, self.num_taps, rate, self.window, self.pass_zero)
+
+
+class Kaiser(DesignedResponse):
+    """A linear-phase FIR filter by specification, as short as a Kaiser window allows; its delay is (n - 1) / 2 samples.
+
+    Equals `scipy.signal.firwin` with the number of taps, made odd, and the window of `scipy.signal.kaiserord`.
+
+    Examples:
+        >>> Kaiser(1000, transition=200, attenuation_db=80, fs=44_100).b.shape
+        torch.Size([1109])
+    """
+
+    cutoff: float | Sequence[float] = frequencies(doc="middles of the transitions, -6 dB")
+    transition: float = number(
+        default=500.0, doc="width of the transitions", low=0.0, open_low=True, unit="Hz", draws=(300.0, 5000.0),
+        learnable=False,
+    )  # fmt: skip
+    attenuation_db: float = number(
+        default=80.0, doc="of the stop band", low=8.0, unit="dB", draws=(20.0, 120.0), learnable=False
+    )
+    fs: float | None = sample_rate(default=None)
+    pass_zero: bool | str = pass_zero(default=True, doc="whether 0 Hz passes (lowpass, bandstop) or not")
+
+    def check_parameters(self) -> None:
+        """Raise where cutoffs and type of band don't fit each other, or the filter would be too long."""
+        self.design(self.fs or 4 * _highest(self.cutoff))
+
+    def design(self, rate: Any) -> Tensor:
+        """Return the taps at a sample rate (Hz)."""
+        return kaiser_taps(self.cutoff, self.transition, self.attenuation_db, rate, self.pass_zero)
+
+
+class FrequencySampledFIR(DesignedResponse):
+    """A linear-phase FIR filter whose gain follows straight lines between given points.
+
+    Equals `scipy.signal.firwin2(num_taps, [0, *frequencies, fs / 2], gains, window=window, fs=fs)`.
+
+    Examples:
+        >>> FrequencySampledFIR([1000, 4000], gains=[1, 1, 0.25, 0], num_taps=64, fs=44_100).b.shape
+        torch.Size([64])
+    """
+
+    frequencies: float | Sequence[float] = frequencies(doc="where the gain is given, beside 0 Hz and fs/2")
+    gains: Sequence[float] = per_band(
+        number(doc="linear, at 0 Hz, at each frequency and at fs/2", low=0.0, draws=(0.0, 1.0), learnable=False)
+    )
+    num_taps: int = count(default=101, doc="odd unless the last gain is 0", draws=(3, 200))
+    fs: float | None = sample_rate(default=None)
+    window: Window = window(default="hamming")
+
+    def check_parameters(self) -> None:
+        """Raise where gains, frequencies and length don't fit each other."""
+        self.design(self.fs or 4 * _highest(self.frequencies))
+
+    def design(self, rate: Any) -> Tensor:
+        """Return the taps at a sample rate (Hz)."""
+        return frequency_sampled_taps(self.frequencies, self.gains, self.num_taps, rate, self.window)
+
+
+class Bands(DesignedResponse):
+    """Bands of constant gain with transitions between them; subclasses say which error is least."""
+
+    edges: Sequence[float] = frequencies(doc="where each transition begins and ends", drawn=4)
+    gains: Sequence[float] = per_band(
+        number(doc="linear, of each band from 0 Hz to fs/2", low=0.0, draws=(0.0, 1.0), learnable=False)
+    )
+    num_taps: int = count(default=101, doc="odd where fs/2 passes", draws=(21, 120))
+    weights: float | Sequence[float] = per_band(
+        number(
+            default=1.0, doc="how much a band's error counts", low=0.0, open_low=True, draws=(1.0, 10.0),
+            learnable=False,
+        )
+    )  # fmt: skip
+    fs: float | None = sample_rate(default=None)
+
+    def check_parameters(self) -> None:
+        """Raise where edges, gains, weights and length don't fit each other."""
+        self.design(self.fs or 4 * _highest(self.edges))
+
+
+class LeastSquaresFIR(Bands):
+    """The linear-phase FIR filter with the least squared error; its delay is (num_taps - 1) / 2 samples.
+
+    Equals `scipy.signal.firls(num_taps, [0, *edges, fs / 2], ..., weight=weights, fs=fs)`.
+
+    Examples:
+        >>> LeastSquaresFIR([3000, 4000], gains=[1, 0], fs=16_000).b.shape  # low-pass
+        torch.Size([101])
+    """
+
+    def design(self, rate: Any) -> Tensor:
+        """Return the taps at a sample rate (Hz)."""
+        return least_squares_taps(self.edges, self.gains, self.num_taps, rate, self.weights)
+
+
+class Remez(Bands):
+    """The linear-phase FIR filter with the least largest error (Parks-McClellan): its ripple is even.
+
+    Equals `scipy.signal.remez(num_taps, [0, *edges, fs / 2], gains, weight=weights, fs=fs)`.
+
+    Examples:
+        >>> Remez([3000, 4000], gains=[1, 0], weights=[1, 10], fs=16_000).b.shape
+        torch.Size([101])
+    """
+
+    def design(self, rate: Any) -> Tensor:
+        """Return the taps at a sample rate (Hz)."""
+        return remez_taps(self.edges, self.gains, self.num_taps, rate, self.weights)
+
+
+def _highest(frequencies: float | Sequence[float]) -> float:
+    return frequencies[-1] if isinstance(frequencies, Sequence) else frequencies
