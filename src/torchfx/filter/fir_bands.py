@@ -97,11 +97,9 @@ class Bands(DesignedResponse):
     )
     num_taps: int = count(default=101, doc="odd where fs/2 passes", draws=(21, 120))
     weights: float | Sequence[float] = per_band(
-        number(
-            default=1.0, doc="how much a band's error counts", low=0.0, open_low=True, draws=(1.0, 10.0),
-            learnable=False,
-        )
-    )  # fmt: skip
+        number(doc="how much a band's error counts", low=0.0, open_low=True, draws=(1.0, 10.0), learnable=False),
+        default=1.0,
+    )
     fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:
