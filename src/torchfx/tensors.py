@@ -14,7 +14,7 @@ from torchfx._ops.checks import check_stable
 from torchfx._ops.observers import dual_level_active, is_wrapped, modes_active
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["check_signal", "coefficients", "is_readable", "no_device", "on_device", "sections"]
+__all__ = ["broadcast_shapes", "check_signal", "coefficients", "is_readable", "no_device", "on_device", "sections"]
 
 HALVES = (torch.float16, torch.bfloat16)
 
@@ -68,6 +68,15 @@ def coefficients(name: str, values: Sequence[Any] | npt.NDArray[Any] | Tensor) -
     if not bool(torch.isfinite(found).all()):
         raise ArgumentError(f"{name} must hold finite numbers, got NaN or infinity")
     return found if found.requires_grad else found.detach().to(torch.float64, copy=True)
+
+
+def broadcast_shapes(**shapes: Sequence[int]) -> tuple[int, ...]:
+    """Return what shapes broadcast to, or raise naming them."""
+    try:
+        return tuple(torch.broadcast_shapes(*map(tuple, shapes.values())))
+    except RuntimeError:
+        told = ", ".join(f"{tuple(shape)} of {name}" for name, shape in shapes.items())
+        raise ArgumentError(f"leading dimensions must broadcast with each other, got {told}") from None
 
 
 def sections(name: str, values: Sequence[Any] | npt.NDArray[Any] | Tensor) -> Tensor:

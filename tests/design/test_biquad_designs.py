@@ -170,6 +170,16 @@ def test_an_equaliser_is_its_bands_in_a_row():
             ArgumentError,
             "one value or one for each band, got 2 of cutoff, 3 of q",
         ),
+        (
+            lambda: biquad(torch.ones(2), torch.ones(3), 0, FS, "notch"),
+            ArgumentError,
+            r"leading dimensions must broadcast with each other, got \(2,\) of cutoff, \(3,\) of q",
+        ),
+        (
+            lambda: parametric_eq(torch.ones(2, 4), torch.ones(3, 4), 0, FS),
+            ArgumentError,
+            r"got \(2, 4\) of cutoff, \(3, 4\) of q",
+        ),
         (lambda: parametric_eq(100, [], 0, FS), ArgumentError, "one for each band, got 0 of q"),
         (lambda: parametric_eq([100, 200], 1, 0, FS, ["notch"] * 3), ArgumentError, "got 2 of cutoff, 3 of btype"),
         (lambda: parametric_eq([100, 0], 1, 0, FS), ArgumentError, "cutoff must lie in .* got 0"),

@@ -99,7 +99,7 @@ def test_a_changed_denominator_is_heard():
         (
             lambda: IIR(torch.ones(2, 3), torch.tensor([[1.0, 0.5]] * 3))(torch.zeros(10)),
             ArgumentError,
-            r"b and a must have leading dimensions that broadcast, got \(2,\) and \(3,\)",
+            r"leading dimensions must broadcast with each other, got \(2,\) of b, \(3,\) of a",
         ),
     ],
 )

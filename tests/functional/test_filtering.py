@@ -11,7 +11,7 @@ from torchfx import functional as F
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
 FILTERS = {
-    "gain": ([0.5], [2.0]),
+    "gain": (0.5, [2.0]),
     "taps": ([0.5, -0.25, 0.125, 1.0], [2.0]),
     "first": ([0.25], [1.0, -0.75]),
     "second": ([1.0, 0.3, 0.2], [2.0, -1.6, 0.7]),
@@ -30,13 +30,13 @@ def test_lfilter_is_scipys(rng, name):
         x = rng.standard_normal(shape)
         expected = signal.lfilter(b, a, x)
         assert deviation(F.lfilter(b, a, torch.from_numpy(x)), expected) < 1e-12
-        assert deviation(F.lfilter(list(b), a, torch.from_numpy(x).float()), signal.lfilter(b, a, np.float32(x))) < 2e-7
+        assert deviation(F.lfilter(b, a, torch.from_numpy(x).float()), signal.lfilter(b, a, np.float32(x))) < 2e-7
 
 
 @pytest.mark.parametrize("name", FILTERS)
 def test_lfilters_state_is_scipys(rng, name):
     b, a = FILTERS[name]
-    x, order = rng.standard_normal((3, 2, 50)), max(len(b), len(a)) - 1
+    x, order = rng.standard_normal((3, 2, 50)), max(np.size(b), len(a)) - 1
     before = rng.standard_normal((3, 2, order))
     expected, expected_after = signal.lfilter(b, a, x, zi=before)
     state, parts = torch.from_numpy(before), []
@@ -45,7 +45,7 @@ def test_lfilters_state_is_scipys(rng, name):
         parts.append(y)
     assert np.allclose(torch.cat(parts, -1), expected, rtol=1e-10, atol=1e-12)
     assert np.allclose(state, expected_after, rtol=1e-10, atol=1e-12)
-    turned, after = F.lfilter(b, a, torch.from_numpy(x).mT, axis=1, zi=torch.from_numpy(before).mT)
+    turned, after = F.lfilter(b, a, torch.from_numpy(x).mT, axis=1, zi=before.swapaxes(1, 2))
     assert np.allclose(turned.mT, expected, rtol=1e-10, atol=1e-12)
     assert np.allclose(after.mT, expected_after, rtol=1e-10, atol=1e-12)
 
@@ -137,6 +137,13 @@ X = torch.zeros(2, 10)
         (lambda: F.lfilter([1], [0, 1], X), ArgumentError, r"a must not begin with zero, got a\[0\] = 0"),
         (lambda: F.lfilter([], [1], X), ArgumentError, r"b must have the shape \(..., n >= 1\), got \(0,\)"),
         (lambda: F.lfilter(torch.ones(0), [1], X), ArgumentError, r"b must have the shape \(..., n >= 1\), got \(0,\)"),
+        (
+            lambda: F.lfilter(torch.ones(3, 2), torch.ones(4, 2), X),
+            ArgumentError,
+            r"leading dimensions must broadcast with each other, got \(3,\) of b, \(4,\) of a",
+        ),
+        (lambda: F.lfilter(torch.ones(3, 2), [1], X), ArgumentError, r"got \(2,\) of x, \(3,\) of b, \(\) of a"),
+        (lambda: F.fftconvolve(X, torch.ones(3, 2)), ArgumentError, r"got \(2,\) of x, \(3,\) of y"),
         (lambda: F.lfilter("b", [1], X), ArgumentTypeError, "b must hold real numbers"),
         (lambda: F.lfilter([float("nan")], [1, 0.5], X), ArgumentError, "b must hold finite numbers"),
         (
@@ -148,16 +155,16 @@ X = torch.zeros(2, 10)
         (
             lambda: F.lfilter([1], [1, 0.5], X, zi=torch.zeros(2, 2)),
             ArgumentError,
-            r"zi must be max\(len\(a\), len\(b\)\) - 1 = 1 long, got the shape \(2, 2\)",
+            r"zi must have the shape \(2, 1\), got \(2, 2\)",
         ),
         (lambda: F.lfilter([1], [1, 0.5], X.numpy()), ArgumentTypeError, "x must be a tensor"),
         (lambda: F.lfilter([1], [1, 0.5], X.int()), ArgumentTypeError, "x must be float32 or float64"),
         (lambda: F.sosfilt([[1, 0, 0, 1, 0]], X), ArgumentError, r"sos must have the shape .*, 6\), got \(1, 5\)"),
         (lambda: F.sosfilt([[1, 0, 0, 1, -2, 1]], X), ArgumentError, "section 0 is unstable"),
         (
-            lambda: F.sosfilt([[1, 0, 0, 1, 0, 0]], X, zi=torch.zeros(2, 2)),
+            lambda: F.sosfilt([[1, 0, 0, 1, 0, 0]], X, zi=np.zeros((2, 3))),
             ArgumentError,
-            r"state must have the shape \(1, 2, 2\) \(SciPy's zi\), got \(2, 2\)",
+            r"zi must have the shape \(1, 2, 2\), got \(2, 3\)",
         ),
         (
             lambda: F.fftconvolve(X, X, "circular"),

@@ -18,6 +18,7 @@ from torch import Tensor
 from torchfx.checks import number_text, sample_rate
 from torchfx.errors import ArgumentError
 from torchfx.parameters import Declaration, Value, choice, frequency, gain_decibels, named, quality, shelf_slope
+from torchfx.tensors import broadcast_shapes
 
 __all__ = [
     "BIQUADS", "BiquadType", "band_count", "biquad", "checked", "parametric_eq", "prewarped", "second_order", "section",
@@ -110,6 +111,7 @@ def parametric_eq(
         columns = [_for_each(bands, value) for value in (*values, btype)]
         return torch.cat([biquad(f, d, g, fs, each) for f, d, g, each in zip(*columns, strict=True)])
     device = next(value.device for value in values if isinstance(value, Tensor))
+    _check_shapes(cutoff=cutoff, q=q, gain_db=gain_db)
     tensors = [torch.as_tensor(value, dtype=torch.float64, device=device) for value in values]
     cutoffs, qs, gains, _ = torch.broadcast_tensors(*tensors, torch.empty(bands, device=device))
     if isinstance(btype, str):
@@ -152,6 +154,13 @@ def second_order(numerator: Polynomial, denominator: Polynomial, cutoff: Value, 
     return b0 / a0, b1 / a0, b2 / a0, 1.0, a1 / a0, a2 / a0
 
 
+def _check_shapes(**values: Value | Sequence[float]) -> None:
+    """Raise where tensors don't broadcast."""
+    shapes = {name: value.shape for name, value in values.items() if isinstance(value, Tensor)}
+    if len(shapes) > 1:
+        broadcast_shapes(**shapes)
+
+
 def checked(declaration: Declaration, value: Value, rate: float) -> Any:
     """Return a value in its range: a float, or a float64 tensor."""
     found = declaration.check(value, rate)
@@ -181,8 +190,9 @@ def stacked(values: Sequence[Value]) -> Tensor:
 def _row(cutoff: Value, q: Value, gain_db: Value, fs: float, btype: BiquadType, slope: Value | None = None) -> Row:
     rate = sample_rate(fs)
     btype = BTYPE.check(btype, rate)
-    f = checked(CUTOFF, cutoff, rate)
-    root, damping = 10 ** (checked(GAIN_DB, gain_db, rate) / 80), 1 / checked(Q, q, rate)
+    f, q, gain_db = checked(CUTOFF, cutoff, rate), checked(Q, q, rate), checked(GAIN_DB, gain_db, rate)
+    _check_shapes(cutoff=f, q=q, gain_db=gain_db)
+    root, damping = 10 ** (gain_db / 80), 1 / q
     if slope is not None and btype in SHELVES:
         damping = ((root**2 + root**-2) * (1 / checked(SLOPE, slope, rate) - 1) + 2) ** 0.5
     row = second_order(*PROTOTYPES[btype](damping, root), f, rate)

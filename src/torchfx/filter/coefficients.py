@@ -13,7 +13,7 @@ from torchfx.filter.filter import Filter
 from torchfx.filter.recursive import transfer_function
 from torchfx.parameters import denominator, sections, taps
 from torchfx.plan import LTI
-from torchfx.tensors import is_readable
+from torchfx.tensors import broadcast_shapes, is_readable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,13 +106,7 @@ class IIR(Filter):
         """Raise where the filter is unstable, or would have to learn poles of a high order."""
         a: Any = self.a
         b: Any = self.b
-        try:
-            torch.broadcast_shapes(b.shape[:-1], a.shape[:-1])
-        except RuntimeError:
-            raise ArgumentError(
-                f"b and a must have leading dimensions that broadcast, "
-                f"got {tuple(b.shape[:-1])} and {tuple(a.shape[:-1])}"
-            ) from None
+        broadcast_shapes(b=b.shape[:-1], a=a.shape[:-1])
         if a.requires_grad and a.shape[-1] > 3:
             raise ArgumentError(
                 f"a can be learned up to order 2, got order {a.shape[-1] - 1}; learn the sections of SOS instead"

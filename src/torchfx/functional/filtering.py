@@ -11,7 +11,7 @@ from torch.nn.functional import pad
 
 from torchfx import _ops
 from torchfx.errors import ArgumentError
-from torchfx.tensors import check_signal, coefficients, is_readable
+from torchfx.tensors import broadcast_shapes, check_signal, coefficients, is_readable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["biquad", "checked_axis", "fftconvolve", "lfilter", "placed", "polynomials", "sosfilt"]
 
 
-def lfilter(b: Coefficients, a: Coefficients, x: Tensor, axis: int = -1, zi: Tensor | None = None) -> Any:
+def lfilter(b: Coefficients, a: Coefficients, x: Tensor, axis: int = -1, zi: Coefficients | None = None) -> Any:
     """Filter a signal with the transfer function (b0 + b1/z + ...) / (a0 + a1/z + ...), like `scipy.signal.lfilter`.
 
     Filters up to order 2 run as a second-order section, others as the recursion itself; both in float64. Filters of
@@ -52,7 +52,8 @@ def lfilter(b: Coefficients, a: Coefficients, x: Tensor, axis: int = -1, zi: Ten
     b, a = polynomials(b, a, x)
     x = x.movedim(axis, -1)
     order = b.shape[-1] - 1
-    state = None if zi is None else _state(zi.movedim(axis, -1), (order,), (b, a), x)
+    leading = broadcast_shapes(x=x.shape[:-1], b=b.shape[:-1], a=a.shape[:-1])
+    state = None if zi is None else _state(zi, axis, (), leading, order, x)
     if order > 2 or not _is_stable(a):
         y, after = _direct(b, a, x, state)
     else:
@@ -63,7 +64,7 @@ def lfilter(b: Coefficients, a: Coefficients, x: Tensor, axis: int = -1, zi: Ten
     return y if zi is None else (y, after[..., :order].movedim(-1, axis))
 
 
-def sosfilt(sos: Coefficients, x: Tensor, axis: int = -1, zi: Tensor | None = None) -> Any:
+def sosfilt(sos: Coefficients, x: Tensor, axis: int = -1, zi: Coefficients | None = None) -> Any:
     """Filter a signal through second-order sections, like `scipy.signal.sosfilt`: one operator call at any depth.
 
     Args:
@@ -90,11 +91,9 @@ def sosfilt(sos: Coefficients, x: Tensor, axis: int = -1, zi: Tensor | None = No
     x = x.movedim(axis, -1)
     if zi is None:
         return _ops.parallel_iir_forward(x, rows)[0].movedim(-1, axis)
-    state = zi.movedim(axis, -1)
-    leading = torch.broadcast_shapes(x.shape[:-1], rows.shape[:-2])
-    if state.shape[:1] + state.shape[-1:] == (rows.shape[-2], 2):  # else the operator says what it should be
-        state = state.expand(rows.shape[-2], *leading, 2)
-    y, after = _ops.parallel_iir_forward(x, rows, state.to(x.device, torch.float64))
+    leading = broadcast_shapes(x=x.shape[:-1], sos=rows.shape[:-2])
+    state = _state(zi, axis, (rows.shape[-2],), leading, 2, x)
+    y, after = _ops.parallel_iir_forward(x, rows, state)
     return y.movedim(-1, axis), after.movedim(-1, axis)
 
 
@@ -148,6 +147,7 @@ def fftconvolve(x: Tensor, y: Tensor, mode: str = "full") -> Tensor:
     if mode not in ("full", "same", "valid"):
         raise ArgumentError(f"mode must be one of full, same, valid, got {mode!r}")
     signal, taps = (x, y) if n >= m else (y, x)
+    broadcast_shapes(x=x.shape[:-1], y=y.shape[:-1])
     dtype = torch.promote_types(x.dtype, y.dtype)
     whole = _ops.fir_forward(pad(signal.to(dtype), (0, taps.shape[-1] - 1)), taps.double())[0]
     if mode == "full":
@@ -158,7 +158,8 @@ def fftconvolve(x: Tensor, y: Tensor, mode: str = "full") -> Tensor:
 
 def placed(name: str, values: Coefficients, x: Tensor) -> Tensor:
     """Return coefficients as a float64 tensor where the signal is, with their gradient."""
-    found = values if isinstance(values, Tensor) and values.is_floating_point() else coefficients(name, values)
+    given = [values] if isinstance(values, (int, float)) else values
+    found = given if isinstance(given, Tensor) and given.is_floating_point() else coefficients(name, given)
     return found.to(x.device, torch.float64)
 
 
@@ -171,6 +172,7 @@ def polynomials(b: Coefficients, a: Coefficients, x: Tensor) -> tuple[Tensor, Te
     if is_readable(a) and not bool(a[..., 0].all()):
         raise ArgumentError("a must not begin with zero, got a[0] = 0")
     size = max(b.shape[-1], a.shape[-1])
+    broadcast_shapes(b=b.shape[:-1], a=a.shape[:-1])
     first = a[..., :1]
     return pad(b, (0, size - b.shape[-1])) / first, pad(a, (0, size - a.shape[-1])) / first
 
@@ -182,12 +184,14 @@ def checked_axis(axis: int, x: Tensor) -> int:
     return axis - x.dim() if axis >= 0 else axis
 
 
-def _state(zi: Tensor, size: tuple[int, ...], coefficients: Sequence[Tensor], x: Tensor) -> Tensor:
-    """Return a state (..., size) with the output's leading dimensions."""
-    leading = torch.broadcast_shapes(x.shape[:-1], *(each.shape[:-1] for each in coefficients))
-    if zi.shape[-1:] != size:
-        raise ArgumentError(f"zi must be max(len(a), len(b)) - 1 = {size[0]} long, got the shape {tuple(zi.shape)}")
-    return zi.to(x.device, torch.float64).expand(*leading, *size)
+def _state(zi: Any, axis: int, sections: tuple[int, ...], leading: tuple[int, ...], size: int, x: Tensor) -> Tensor:
+    """Return a state (sections, ..., size) where the signal is, with the output's leading dimensions."""
+    state = torch.as_tensor(zi, dtype=torch.float64, device=x.device)
+    try:
+        return state.movedim(axis, -1).expand(*sections, *leading, size)
+    except (RuntimeError, IndexError):
+        wanted = torch.empty(*sections, *leading, size, device="meta").movedim(-1, axis)
+        raise ArgumentError(f"zi must have the shape {tuple(wanted.shape)}, got {tuple(state.shape)}") from None
 
 
 def _is_stable(a: Tensor) -> bool:
