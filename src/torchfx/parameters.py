@@ -16,6 +16,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
+import os
 import re
 from collections.abc import Sequence
 from numbers import Real
@@ -47,6 +48,7 @@ __all__ = [
     "frequencies",
     "frequency",
     "gain_decibels",
+    "impulse_response",
     "level",
     "milliseconds",
     "named",
@@ -689,6 +691,26 @@ class PerBand(Declaration):
         return f"{self.each.range_text()}; one value, one for each band, or a tensor (..., bands)"
 
 
+class ImpulseResponse(Taps):
+    """An impulse response: coefficients, or the path of an audio file, which is kept as text."""
+
+    def check(self, value: Any, rate: float | None) -> Any:
+        """Return the path, or a tensor as `Taps` do."""
+        return os.fspath(value) if isinstance(value, (str, os.PathLike)) else super().check(value, rate)
+
+    def parse(self, text: str) -> Any:
+        """Return a path, or the numbers of a list in brackets."""
+        return super().parse(text) if text.strip().startswith("[") else text.strip()
+
+    def show(self, value: Any) -> str:
+        """Return the path, or the number of taps."""
+        return repr(value) if isinstance(value, str) else super().show(value)
+
+    def range_text(self) -> str:
+        """Return the shapes."""
+        return "a path, or finite real numbers (n,), (channels, n) or (2, 2, n)"
+
+
 class PassZero(Declaration):
     """Whether 0 Hz passes: True or False, or SciPy's names for the four types of band."""
 
@@ -722,6 +744,10 @@ class WindowName(Declaration):
         if not (isinstance(value, (tuple, list)) and len(value) == 2 and isinstance(value[0], str)):
             raise ArgumentTypeError(f"{self.name} must be a name or a pair (name, parameter), got {value!r}")
         return str(value[0]), finite_number(f"{self.name}'s parameter", value[1])
+
+    def shown(self, value: Any) -> bool:
+        """Return whether it is another window than the default."""
+        return bool(value != self.default)
 
     def parse(self, text: str) -> str:
         """Return the name."""
@@ -859,6 +885,11 @@ def sample_rate(*, default: None = None) -> Any:
 def output_rate(*, default: Any = REQUIRED, doc: str = "") -> Any:
     """Declare the sample rate (Hz) that a processor gives its output."""
     return OutputRate(default, doc)
+
+
+def impulse_response(*, doc: str = "") -> Any:
+    """Declare an impulse response: coefficients, or the path of an audio file."""
+    return ImpulseResponse(REQUIRED, doc)
 
 
 def taps(*, doc: str = "") -> Any:

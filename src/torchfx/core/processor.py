@@ -42,10 +42,10 @@ KINDS = {"lti": "lti", "step": "causal", "measure": "measured", "forward": "whol
     eq_default=False,
     field_specifiers=(
         parameters.choice, parameters.count, parameters.decibels, parameters.denominator, parameters.flag,
-        parameters.frequencies, parameters.frequency, parameters.gain_decibels, parameters.level,
-        parameters.milliseconds, parameters.number, parameters.output_rate, parameters.pass_zero, parameters.per_band,
-        parameters.quality, parameters.sample_rate, parameters.sections, parameters.shelf_slope, parameters.taps,
-        parameters.window,
+        parameters.frequencies, parameters.frequency, parameters.gain_decibels, parameters.impulse_response,
+        parameters.level, parameters.milliseconds, parameters.number, parameters.output_rate, parameters.pass_zero,
+        parameters.per_band, parameters.quality, parameters.sample_rate, parameters.sections, parameters.shelf_slope,
+        parameters.taps, parameters.window,
     ),
 )  # fmt: skip
 class Processor(nn.Module):

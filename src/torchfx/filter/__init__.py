@@ -19,6 +19,7 @@ from torchfx.filter.butterworth import HiButterworth, LoButterworth
 from torchfx.filter.chebyshev1 import HiChebyshev1, LoChebyshev1
 from torchfx.filter.coefficients import IIR, SOS
 from torchfx.filter.comb import Comb
+from torchfx.filter.convolution import Convolution
 from torchfx.filter.filter import Filter
 from torchfx.filter.fir import FIR, DesignableFIR
 from torchfx.filter.fir_bands import FrequencySampledFIR, Kaiser, LeastSquaresFIR, MinimumPhaseFIR, Remez
@@ -42,6 +43,7 @@ __all__ = [
     "BiquadHPF",
     "BiquadLPF",
     "Comb",
+    "Convolution",
     "DCBlocker",
     "Deemphasis",
     "DesignableFIR",

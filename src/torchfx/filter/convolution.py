@@ -1,0 +1,135 @@
+"""Convolution with recorded or given impulse responses: rooms, cabinets, microphones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from torchfx import _ops, audio_io
+from torchfx.core.resample import Resample
+from torchfx.errors import ArgumentError, SampleRateError
+from torchfx.filter.filter import Filter
+from torchfx.parameters import Value, impulse_response, number
+from torchfx.plan import LTI, State
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Response = Sequence[float] | npt.NDArray[np.floating[Any]] | Tensor | str | os.PathLike[str]
+
+__all__ = ["Convolution"]
+
+CACHED = 8  # files of seconds are megabytes
+
+
+class Convolution(Filter):
+    """Convolves with an impulse response of any length, without latency, whole signals and streams alike.
+
+    One response serves all channels; one for each has the shape (channels, n). Four make true stereo, (2, 2, n):
+    `ir[o, i]` leads from input i to output o. An audio file of four channels has them in the order left to left, right
+    to left, left to right, right to right. The output is as long as the input: append silence to hear the end ring out.
+
+    Args:
+        ir: a tensor or array (n,), (channels, n) or (2, 2, n) at the signal's sample rate, or the path of an audio
+            file, which is resampled to it. A tensor that requires a gradient is learned.
+        mix: from 0, the signal alone, to 1, the convolution alone.
+
+    Raises:
+        ArgumentError: a shape other than these, mix out of range.
+        AudioFileError: the file cannot be read.
+
+    Examples:
+        >>> import torch
+        >>> echo = Convolution([0.0, 0.0, 0.5], mix=0.5)
+        >>> echo(torch.tensor([1.0, 0.0, 0.0, 0.0]))
+        tensor([0.5000, 0.0000, 0.2500, 0.0000])
+    """
+
+    ir: Response = impulse_response()
+    mix: Value = number(default=1.0, low=0.0, high=1.0)
+
+    def check_parameters(self) -> None:
+        """Raise where the response has another shape than one of the three, or its file cannot be read."""
+        if isinstance(self.ir, str):
+            with audio_io.Reader(self.ir):
+                return
+        shape = tuple(self._given().shape)
+        if len(shape) > 3 or (len(shape) == 3 and shape[:2] != (2, 2)):
+            raise ArgumentError(f"ir must have the shape (n,), (channels, n) or (2, 2, n), got {shape}")
+
+    def _given(self) -> Tensor:
+        return self.ir  # type: ignore[return-value]
+
+    def response(self, rate: float | None) -> Tensor:
+        """Return the impulse response at a sample rate (Hz): float64, of one of the shapes."""
+        if not isinstance(self.ir, str):
+            return self._given().double()
+        if rate is None:
+            raise SampleRateError(
+                f"the sample rate of what {self.ir} is convolved with is not known: pipe a Wave into it, or call it "
+                f"inside `with torchfx.sample_rate(fs):`"
+            )
+        return _read(self.ir, Path(self.ir).stat().st_mtime_ns, rate)
+
+    def lti(self, rate: Any) -> LTI | None:
+        """Return the response as taps, where each output channel has one input channel."""
+        response = self.response(rate)
+        return None if response.dim() == 3 else LTI(taps=self._mixed(response))
+
+    def whole(self, x: Tensor, rate: Any) -> Tensor:
+        """Return true stereo of a whole signal (..., 2, time)."""
+        return _stereo(x, self._mixed(self.response(rate)), None)[0]
+
+    def init_state(
+        self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
+    ) -> State:
+        """Return the state of rest: what past input still adds to the coming outputs."""
+        response = self.response(rate)
+        if response.dim() < 3:
+            return self._streaming(rate).init_state(tuple(shape), dtype, torch.device(device))
+        return (torch.zeros(*shape[:-1], 2, 2, response.shape[-1] - 1, dtype=torch.float64, device=device),)
+
+    def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
+        """Convolve the next block."""
+        response = self.response(rate)
+        if response.dim() < 3:
+            return self._streaming(rate).step(x, state)
+        y, after = _stereo(x, self._mixed(response), state[0])
+        return y, (after,)
+
+    def _mixed(self, response: Tensor) -> Tensor:
+        """Return a response with the signal's own part in it."""
+        if not isinstance(self.mix, Tensor) and self.mix == 1:
+            return response
+        stereo = response.dim() == 3
+        dry = torch.zeros(response.shape[-1], dtype=torch.float64, device=response.device)
+        dry[0] = 1
+        if stereo:
+            dry = torch.eye(2, dtype=torch.float64, device=response.device)[..., None] * dry
+        mix = self.mix.double()[..., None] if isinstance(self.mix, Tensor) else self.mix
+        if isinstance(mix, Tensor) and stereo:
+            mix = mix[..., None]
+        return response * mix + dry * (1 - mix)
+
+
+@lru_cache(CACHED)
+def _read(path: str, changed_ns: int, rate: float) -> Tensor:
+    """Return a file's response at a sample rate (Hz); shared, and read again when the file has changed."""
+    samples, fs = audio_io.load(path)
+    # Samples of a response stand for an integral: at twice the rate there are twice as many, half as large.
+    taps = Resample(rate, fs=fs)(samples.double()) * (fs / rate)
+    return taps[0] if len(taps) == 1 else taps.reshape(2, 2, -1) if len(taps) == 4 else taps
+
+
+def _stereo(x: Tensor, taps: Tensor, state: Tensor | None) -> tuple[Tensor, Tensor]:
+    if x.dim() < 2 or x.shape[-2] != 2:
+        raise ArgumentError(f"x must have two channels, shape (..., 2, time), for a (2, 2, n) ir, got {tuple(x.shape)}")
+    y, after = _ops.fir_forward(x[..., None, :, :], taps.to(x.device), state)
+    return y.sum(-2), after
