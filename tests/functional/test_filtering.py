@@ -50,7 +50,7 @@ def test_lfilters_state_is_scipys(rng, name):
     assert np.allclose(after.mT, expected_after, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("order", [1, 2, 3, 5])
+@pytest.mark.parametrize("order", [1, 2, 3, pytest.param(5, marks=pytest.mark.many)])
 def test_lfilter_is_differentiable_in_everything(order):
     b, a = signal.butter(order, 0.4)
     values = [np.array(b), np.array(a) * 2, np.random.default_rng(0).standard_normal((2, 4)), np.ones((2, order))]
