@@ -67,6 +67,28 @@ def process(
 
 
 @app.command()
+def response(
+    effect: Annotated[
+        list[str],
+        typer.Option("--effect", "-e", metavar="NAME:PARAMETERS", help="A filter or effect; repeat for a chain."),
+    ],
+    rate: Annotated[float, typer.Option("--rate", "-r", help="Sample rate, Hz.")] = 48_000,
+    png: Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Write a picture, too.")] = None,
+    form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "text",
+) -> None:
+    """Draw what a chain of filters does to each frequency, and say it in words.
+
+    torchfx response -e lobutterworth:1kHz,4 --rate 48000
+
+    Exit status 2: misuse, or an effect that is not linear and time-invariant; 3:
+    the picture cannot be written.
+    """
+    from torchfx.cli import response as command
+
+    raise typer.Exit(command.run(effect, rate, png, form))
+
+
+@app.command()
 def effects() -> None:
     """List the filters and effects with their parameters and defaults."""
     from torchfx.cli import effects as command

@@ -25,6 +25,7 @@ from typing_extensions import dataclass_transform
 from torchfx import parameters
 from torchfx._ops import rows
 from torchfx.checks import sample_rate as checked_rate
+from torchfx.core.responses import Responses
 from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError, TorchFXError
 from torchfx.parameters import Declaration, documented, signature
 from torchfx.plan import LTI, CausalStep, Plan, State, WatchedModules, changes, has_hooks, plan_of
@@ -48,7 +49,7 @@ KINDS = {"lti": "lti", "step": "causal", "measure": "measured", "forward": "whol
         parameters.taps, parameters.window,
     ),
 )  # fmt: skip
-class Processor(nn.Module):
+class Processor(Responses):
     """A signal processor: `module(x)` maps a tensor (..., time) to a tensor (..., time) and keeps nothing of it.
 
     `a | b` runs one after the other, `a + b` side by side and adds the results.

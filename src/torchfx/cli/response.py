@@ -1,0 +1,50 @@
+"""`torchfx response`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from torchfx import spec
+from torchfx.checks import sample_rate
+from torchfx.cli.documents import show, terminal_style
+from torchfx.cli.streams import complain
+from torchfx.core.processor import FilterChain
+from torchfx.errors import ArgumentError, TorchFXError
+from torchfx.profiler.present.document import Code, Document, Text
+from torchfx.profiler.present.formats import check_format
+from torchfx.response import Characteristics, as_text, characteristics, describe
+
+__all__ = ["Answer", "run"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What `--format json` prints."""
+
+    schema: int
+    effects: list[str]
+    fs: float
+    filters: list[Characteristics]
+
+
+def run(effects: list[str], rate: float, png: Path | None, form: str) -> int:
+    """Draw and describe a chain; return 0, 2 for misuse, or 3 where the picture cannot be written."""
+    try:
+        check_format(form)
+        plan = FilterChain(*(spec.build(text) for text in effects)).plan(sample_rate(rate))
+        style = terminal_style()
+        drawing = as_text(plan, min(max(style.width - 4, 40), 100), unicode=style.unicode)
+        data = Answer(1, effects, float(rate), characteristics(plan))
+        blocks = Code(tuple(drawing.splitlines())), *(Text(line) for line in describe(plan).splitlines())
+    except (ArgumentError, TypeError) as error:
+        return complain(error, 2)
+    if png is not None:
+        from torchfx.response import plot
+
+        try:
+            plot(plan, " | ".join(effects)).savefig(png, dpi=110, format="png")
+        except (TorchFXError, OSError) as error:
+            return complain(f"cannot write {png}: {getattr(error, 'strerror', None) or error}", 3)
+    show(Document(f"{' | '.join(effects)} at {rate:g} Hz", blocks, data, command="response"), form)
+    return 0
