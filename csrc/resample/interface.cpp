@@ -7,6 +7,7 @@
 #include <atomic>
 #include <new>
 
+#include "fir/convolution.h"
 #include "fir/taps.h"
 #include "resample/kernels.h"
 #include "support/pool.h"
@@ -143,6 +144,46 @@ private:
     const int64_t run_;       // groups that share a tile of inputs
 };
 
+// Where up and down are small, each phase is an ordinary finite response of which every `down`-th result is kept, and
+// transforms compute all of them in less time. Nanoseconds on one core, 11/2026: AVX-512, 188 to 805 taps.
+bool pays_by_transform(const Job& job) {
+    if (job.length / job.up < 4 * job.n_taps) return false;
+    const double direct = 0.0375 * static_cast<double>(job.n_taps) + 1.9, transform = 3.6 * static_cast<double>(job.down);
+    return transform < direct;
+}
+
+template <class Sample>
+void keep(const double* results, int64_t down, int64_t count, Sample* y, int64_t up) {
+    for (int64_t i = 0; i < count; ++i) y[i * up] = static_cast<Sample>(results[i * down]);
+}
+
+void run_by_transform(const Job& job) {
+    // Results of a phase at a time: many transforms, and little enough for a second-level cache.
+    const int64_t per_phase = std::max<int64_t>(1, std::max<int64_t>(1 << 15, 8 * job.n_taps) / job.down);
+    const int64_t run = per_phase * job.up, runs = rounded_up(job.length, run);
+    const int64_t bytes = job.dtype == TORCHFX_F32 ? 4 : 8;
+    Workspaces workspaces(job.threads, per_phase * job.down);
+    parallel_for_or_throw(job.channels * runs, job.threads, [&](int64_t task) {
+        const Workspaces::Lease space(workspaces);
+        const int64_t c = task / runs, first = task % runs * run, end = std::min(job.length, first + run);
+        FirConvolution phase = {};
+        phase.channels = phase.signal_repeat = 1;
+        phase.signal = {static_cast<const char*>(job.x) + c * job.x_channel_stride * bytes, job.dtype,
+                        job.x_time_stride, job.samples, nullptr, 0};
+        phase.threads = 1;
+        char* const y = static_cast<char*>(job.y) + c * job.y_channel_stride * bytes;
+        for (int64_t m = first; m < std::min(end, first + job.up); ++m) {
+            const int64_t place = m * job.down + job.origin, count = rounded_up(end - m, job.up);
+            phase.origin = floor_division(place, job.up);
+            phase.filters = {job.taps + (place - phase.origin * job.up) * job.n_taps, job.n_taps, 0, {1, 1}};
+            phase.output = {space.data(), TORCHFX_F64, (count - 1) * job.down + 1, nullptr, 0};
+            convolve(phase);
+            if (job.dtype == TORCHFX_F32) keep(space.data(), job.down, count, reinterpret_cast<float*>(y) + m, job.up);
+            else keep(space.data(), job.down, count, reinterpret_cast<double*>(y) + m, job.up);
+        }
+    });
+}
+
 bool valid(const Job& job) {
     return (job.dtype == TORCHFX_F32 || job.dtype == TORCHFX_F64) && job.x && job.y && job.taps && job.channels >= 1 &&
            job.samples >= 1 && job.length >= 1 && job.up >= 1 && job.n_taps >= 1 && job.down >= 1 && job.threads >= 1;
@@ -162,7 +203,10 @@ extern "C" int32_t torchfx_resample_forward(int32_t dtype, const void* x, int64_
     if (!valid(job)) return TORCHFX_BAD_ARGUMENT;
     const FlushSubnormals flush(dtype == TORCHFX_F64);
     try {
-        return Resampler(job).run();
+        if (!pays_by_transform(job)) return Resampler(job).run();
+        if (const int32_t status = check_taps(taps, n_taps, {up, 1}, up)) return status;
+        run_by_transform(job);
+        return TORCHFX_OK;
     } catch (const std::bad_alloc&) {
         return TORCHFX_NO_MEMORY;
     }
