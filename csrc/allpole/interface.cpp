@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "allpole/kernels.h"
+#include "allpole/lane_kernels.h"
 #include "support/pool.h"
 #include "support/rows.h"
 #include "support/subnormals.h"
@@ -93,28 +94,113 @@ struct Signal {
     Sample* of(int64_t channel) const { return data ? data + channel / repeat * channel_stride : nullptr; }
 };
 
-template <class Sample, class Coefficient>
-void forward_channel(const Coefficients<Coefficient>& coefficients, const AllpoleKernels& kernels,
-                     const Signal<const Sample>& x, Sample* y, int64_t channel, int64_t samples, const double* state_in,
-                     double* state_out) {
-    const int64_t order = coefficients.order;
-    const Coefficient* a = coefficients.of(channel, samples);
-    std::vector<double> memory(static_cast<size_t>(order + tile_samples), 0.0);
-    double* const tile = memory.data() + order;
-    if (state_in) std::reverse_copy(state_in + channel * order, state_in + (channel + 1) * order, memory.data());
-    const Prepared prepared(a, coefficients.per_sample ? 0 : order, kernels.lanes);
-    const Sample* from = x.of(channel);
-    for (int64_t start = 0; start < samples; start += tile_samples) {
-        const int64_t count = std::min(tile_samples, samples - start);
-        for (int64_t i = 0; i < count; ++i) tile[i] = from[(start + i) * x.time_stride];
-        if (coefficients.per_sample) singly(kernels, a + start * order, order, tile, count);
-        else prepared.run(kernels, tile, count);
-        for (int64_t i = 0; i < count; ++i) y[start + i] = static_cast<Sample>(tile[i]);
-        std::copy(tile + count - order, tile + count, memory.data());
-        flush_tiny(memory.data(), order);
+// Channels of a call, one in each lane; lanes that are left over do what the first one does.
+struct LaneGroup {
+    int64_t first, channels;
+    int lanes;
+
+    int64_t channel(int lane) const { return first + lane < channels ? first + lane : first; }
+
+    // From (channels, order), or zeros for NULL, to (order, lanes).
+    void load(const double* states, int64_t order, double* vectors) const {
+        for (int lane = 0; lane < lanes; ++lane)
+            for (int64_t k = 0; k < order; ++k)
+                vectors[k * lanes + lane] = states ? states[channel(lane) * order + k] : 0;
     }
-    if (state_out) std::reverse_copy(memory.data(), memory.data() + order, state_out + channel * order);
+
+    // Calls body(channel, its own values of (order, lanes), which it may change).
+    template <class Body>
+    void for_each(int64_t order, double* vectors, Body&& body) const {
+        double own[most_lane_order];
+        for (int lane = 0; lane < lanes && first + lane < channels; ++lane) {
+            for (int64_t k = 0; k < order; ++k) own[k] = vectors[k * lanes + lane];
+            body(first + lane, own);
+            for (int64_t k = 0; k < order; ++k) vectors[k * lanes + lane] = own[k];
+        }
+        for (int lane = static_cast<int>(std::max<int64_t>(0, channels - first)); lane < lanes; ++lane)
+            for (int64_t k = 0; k < order; ++k) vectors[k * lanes + lane] = vectors[k * lanes];
+    }
+};
+
+// Runs call.lanes for groups of channels where lanes pay, call.channel for each channel otherwise.
+template <class Call>
+void run(const Call& call, int64_t channels, bool strided, int threads) {
+    const AllpoleKernels& kernels = TORCHFX_KERNELS(allpole_kernels);
+    const AllpoleLaneKernels& lane_kernels = TORCHFX_KERNELS(allpole_lane_kernels);
+    const int lanes = lane_kernels.lanes;
+    const int wanted = threads_for(channels, call.samples, threads);
+    if (call.coefficients.per_sample && call.order() <= most_lane_order && lanes >= most_lane_order && !strided &&
+        2 * channels >= lanes) {
+        parallel_for_or_throw((channels + lanes - 1) / lanes, wanted, [&](int64_t i) {
+            call.lanes(kernels, lane_kernels, {i * lanes, channels, lanes});
+        });
+        return;
+    }
+    parallel_for_or_throw(channels, wanted, [&](int64_t c) { call.channel(kernels, c); });
 }
+
+template <class Sample, class Coefficient>
+struct Forward {
+    Coefficients<Coefficient> coefficients;
+    Signal<const Sample> x;
+    Signal<Sample> y;
+    int64_t samples;
+    const double* state_in;
+    double* state_out;
+
+    int64_t order() const { return coefficients.order; }
+
+    void channel(const AllpoleKernels& kernels, int64_t c) const {
+        std::vector<double> past(static_cast<size_t>(order()), 0.0);
+        if (state_in) std::copy_n(state_in + c * order(), order(), past.data());
+        stretch(kernels, c, 0, past.data());
+        if (state_out) std::copy_n(past.data(), order(), state_out + c * order());
+    }
+
+    // The samples from `start` on; `past` are the outputs before and then the last ones, latest first.
+    void stretch(const AllpoleKernels& kernels, int64_t c, int64_t start, double* past) const {
+        std::vector<double> memory(static_cast<size_t>(order() + std::min(tile_samples, samples - start)));
+        double* const tile = memory.data() + order();
+        std::reverse_copy(past, past + order(), memory.data());
+        const Coefficient* a = coefficients.of(c, samples);
+        const Prepared prepared(a, coefficients.per_sample ? 0 : order(), kernels.lanes);
+        const Sample* from = x.of(c);
+        for (; start < samples; start += tile_samples) {
+            const int64_t count = std::min(tile_samples, samples - start);
+            for (int64_t i = 0; i < count; ++i) tile[i] = from[(start + i) * x.time_stride];
+            if (coefficients.per_sample) singly(kernels, a + start * order(), order(), tile, count);
+            else prepared.run(kernels, tile, count);
+            for (int64_t i = 0; i < count; ++i) y.of(c)[start + i] = static_cast<Sample>(tile[i]);
+            std::copy(tile + count - order(), tile + count, memory.data());
+            flush_tiny(memory.data(), order());
+        }
+        std::reverse_copy(memory.data(), memory.data() + order(), past);
+    }
+
+    // A group of channels, one in each lane; the samples that fill no vector follow one by one.
+    void lanes(const AllpoleKernels& kernels, const AllpoleLaneKernels& lane_kernels, const LaneGroup& group) const {
+        const int64_t whole = samples / group.lanes * group.lanes;
+        double past[most_lane_order * most_lanes];
+        group.load(state_in, order(), past);
+        AllpoleLanes<Sample, Coefficient> call;
+        call.past = past;
+        for (int64_t start = 0; start < whole; start += tile_samples) {
+            call.count = std::min(tile_samples, whole - start);
+            for (int lane = 0; lane < group.lanes; ++lane) {
+                const int64_t c = group.channel(lane);
+                call.x[lane] = x.of(c) + start;
+                call.a[lane] = coefficients.of(c, samples) + start * order();
+                call.y[lane] = y.of(c) + start;
+            }
+            lane_kernels.of(Sample{}, Coefficient{}).forward[order()](call);
+            flush_tiny(past, order() * group.lanes);
+        }
+        group.for_each(order(), past, [&](int64_t c, double* own) {
+            if (whole < samples) stretch(kernels, c, whole, own);
+            if (state_out) std::copy_n(own, order(), state_out + c * order());
+        });
+    }
+};
 
 template <class Sample, class Coefficient>
 struct Backward {
@@ -132,7 +218,7 @@ struct Backward {
     void channel(const AllpoleKernels& kernels, int64_t c) const {
         std::vector<double> pending(static_cast<size_t>(order()), 0.0);
         if (grad_state_out) std::copy_n(grad_state_out + c * order(), order(), pending.data());
-        if (coefficients.per_sample) per_sample(kernels, c, pending.data());
+        if (coefficients.per_sample) per_sample(kernels, c, 0, samples, pending.data());
         else constant(kernels, c, pending.data());
         if (grad_state_in) std::copy_n(pending.data(), order(), grad_state_in + c * order());
     }
@@ -145,12 +231,13 @@ struct Backward {
         for (; i < count; ++i) to[i] = from[(start + i) * y.time_stride];
     }
 
-    void per_sample(const AllpoleKernels& kernels, int64_t c, double* pending) const {
+    // Samples first ... end - 1.
+    void per_sample(const AllpoleKernels& kernels, int64_t c, int64_t first, int64_t end, double* pending) const {
         std::vector<double> memory(static_cast<size_t>(2 * tile_samples + order()));
         double *const tile = memory.data(), *const outputs = tile + tile_samples;
         const Sample* grad = grad_y.of(c);
-        for (int64_t end = samples; end > 0;) {
-            const int64_t start = (end - 1) / tile_samples * tile_samples, count = end - start;
+        while (end > first) {
+            const int64_t start = std::max(first, end - tile_samples), count = end - start;
             for (int64_t i = 0; i < count; ++i) tile[i] = grad[(start + i) * grad_y.time_stride];
             if (grad_a) load_outputs(c, start - order(), count + order(), outputs);
             Coefficient* grad_rows = grad_a ? grad_a + (c * samples + start) * order() : nullptr;
@@ -163,10 +250,45 @@ struct Backward {
         }
     }
 
+    // A group of channels, one in each lane; those at the end that fill no vector come before, those at the beginning,
+    // where the outputs before are the state, after.
+    void lanes(const AllpoleKernels& kernels, const AllpoleLaneKernels& lane_kernels, const LaneGroup& group) const {
+        const int64_t whole = samples / group.lanes * group.lanes, head = std::min<int64_t>(group.lanes, whole);
+        double pending[most_lane_order * most_lanes];
+        group.load(grad_state_out, order(), pending);
+        if (whole < samples)
+            group.for_each(order(), pending,
+                           [&](int64_t c, double* own) { per_sample(kernels, c, whole, samples, own); });
+        AllpoleLanesGradient<Sample, Coefficient> call;
+        call.pending = pending;
+        call.want_x = grad_x.data != nullptr;
+        call.want_a = grad_a != nullptr;
+        for (int64_t end = whole; end > head;) {
+            const int64_t start = std::max(head, end - tile_samples);
+            call.count = end - start;
+            for (int lane = 0; lane < group.lanes; ++lane) {
+                const int64_t c = group.channel(lane);
+                call.grad_y[lane] = grad_y.of(c) + start;
+                call.a[lane] = coefficients.of(c, samples) + start * order();
+                call.y[lane] = y.of(c) + start;
+                call.grad_x[lane] = call.want_x ? grad_x.of(c) + start : nullptr;
+                call.grad_a[lane] = call.want_a ? grad_a + (c * samples + start) * order() : nullptr;
+            }
+            lane_kernels.of(Sample{}, Coefficient{}).backward[order()](call);
+            flush_tiny(pending, order() * group.lanes);
+            end = start;
+        }
+        group.for_each(order(), pending, [&](int64_t c, double* own) {
+            per_sample(kernels, c, 0, head, own);
+            if (grad_state_in) std::copy_n(own, order(), grad_state_in + c * order());
+        });
+    }
+
     // Backwards in time the recursion is the same: each tile is turned round and run with nothing before it.
     void constant(const AllpoleKernels& kernels, int64_t c, double* pending) const {
         const Prepared prepared(coefficients.of(c, samples), order(), kernels.lanes);
-        std::vector<double> memory(static_cast<size_t>(2 * (tile_samples + order()))), sums(static_cast<size_t>(order()));
+        std::vector<double> memory(static_cast<size_t>(2 * (tile_samples + order())));
+        std::vector<double> sums(static_cast<size_t>(order()));
         double *const tile = memory.data() + order(), *const outputs = tile + tile_samples;
         const Sample* grad = grad_y.of(c);
         for (int64_t end = samples; end > 0;) {
@@ -186,7 +308,8 @@ struct Backward {
             end = start;
         }
         if (!grad_a) return;
-        for (int64_t k = 0; k < order(); ++k) grad_a[c * order() + k] = static_cast<Coefficient>(sums[static_cast<size_t>(k)]);
+        for (int64_t k = 0; k < order(); ++k)
+            grad_a[c * order() + k] = static_cast<Coefficient>(sums[static_cast<size_t>(k)]);
     }
 
     // What the samples before a tile get from it, and from those after it that it did not reach.
@@ -238,12 +361,12 @@ extern "C" int32_t torchfx_allpole_forward(
         const Coefficients<Coefficient> coefficients = {static_cast<const Coefficient*>(a), order, per_sample != 0,
                                                         rows};
         if (!coefficients.finite()) return TORCHFX_NOT_FINITE;
-        const AllpoleKernels& kernels = TORCHFX_KERNELS(allpole_kernels);
-        const Signal<const Sample> signal = {static_cast<const Sample*>(x), x_channel_stride, x_time_stride, x_repeat};
-        parallel_for_or_throw(channels, threads_for(channels, samples, threads), [&](int64_t c) {
-            forward_channel(coefficients, kernels, signal, static_cast<Sample*>(y) + c * y_channel_stride, c, samples,
-                            state_in, state_out);
-        });
+        const Forward<Sample, Coefficient> call = {
+            coefficients,
+            {static_cast<const Sample*>(x), x_channel_stride, x_time_stride, x_repeat},
+            {static_cast<Sample*>(y), y_channel_stride, 1, 1},
+            samples, state_in, state_out};
+        run(call, channels, x_time_stride != 1, threads);
         return TORCHFX_OK;
     });
 }
@@ -271,9 +394,7 @@ extern "C" int32_t torchfx_allpole_backward(
             samples, state_in, grad_state_out,
             {static_cast<Sample*>(grad_x), grad_x_channel_stride, 1, 1},
             static_cast<Coefficient*>(grad_a), grad_state_in};
-        const AllpoleKernels& kernels = TORCHFX_KERNELS(allpole_kernels);
-        parallel_for_or_throw(channels, threads_for(channels, samples, threads),
-                              [&](int64_t c) { call.channel(kernels, c); });
+        run(call, channels, grad_y_time_stride != 1 || y_time_stride != 1, threads);
         return TORCHFX_OK;
     });
 }

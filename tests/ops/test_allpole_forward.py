@@ -127,6 +127,27 @@ def test_nan_spreads_to_what_follows_in_its_channel_only(rng, form, per_sample):
     assert not y[1, 133:].isfinite().any()
 
 
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("channels", [4, 9, 17])
+@pytest.mark.parametrize(("dtype", "a_dtype"), [(torch.float32, torch.float64), (torch.float64, torch.float32)])
+def test_many_channels_equal_each_alone(rng, order, channels, dtype, a_dtype):
+    """Channels in lanes: whole vectors of samples, and some that are left over; lanes without a channel."""
+    for time in (3, 8, 2061):
+        x, a, past = given(rng, (channels,), (channels,), time, order, dtype=dtype)
+        a, grad_y, grad_after = a.to(a_dtype), x.flip(0), past.flip(0)
+        y, after = allpole(x, a, past)
+        grads = torch.ops.torchfx_ext.allpole_backward(grad_y, grad_after, y, x, a, past, True, True, True)
+        for c in range(channels):
+            expected, last = allpole(x[c], a[c], past[c])
+            assert deviation(y[c], expected.numpy()) < bound(dtype)
+            assert deviation(after[c], last.numpy()) < 1e-12
+            alone = torch.ops.torchfx_ext.allpole_backward(
+                grad_y[c], grad_after[c], y[c], x[c], a[c], past[c], True, True, True
+            )
+            for found, one in zip(grads, alone, strict=True):
+                assert deviation(found[c], one.numpy()) < bound(found.dtype)
+
+
 # --- gradients ----------------------------------------------------------------------------------------------
 
 
