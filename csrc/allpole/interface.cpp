@@ -8,6 +8,7 @@
 #include "allpole/lane_kernels.h"
 #include "support/pool.h"
 #include "support/rows.h"
+#include "support/signal.h"
 #include "support/subnormals.h"
 #include "torchfx_dsp.h"
 
@@ -76,23 +77,9 @@ void backward(const AllpoleKernels& k, const AllpoleGradient<double>& of, double
     k.backward_f64(of, samples, count);
 }
 
-// Outputs that decay would end among the subnormal numbers.
-void flush_tiny(double* values, int64_t count) {
-    for (int64_t i = 0; i < count; ++i)
-        if (std::fabs(values[i]) < 1e-300) values[i] = 0;
-}
-
 int threads_for(int64_t channels, int64_t samples, int threads) {
     return static_cast<int>(std::clamp<int64_t>(channels * samples / samples_per_thread, 1, threads));
 }
-
-template <class Sample>
-struct Signal {
-    Sample* data;
-    int64_t channel_stride, time_stride, repeat;
-
-    Sample* of(int64_t channel) const { return data ? data + channel / repeat * channel_stride : nullptr; }
-};
 
 // Channels of a call, one in each lane; lanes that are left over do what the first one does.
 struct LaneGroup {
@@ -164,13 +151,12 @@ struct Forward {
         std::reverse_copy(past, past + order(), memory.data());
         const Coefficient* a = coefficients.of(c, samples);
         const Prepared prepared(a, coefficients.per_sample ? 0 : order(), kernels.lanes);
-        const Sample* from = x.of(c);
         for (; start < samples; start += tile_samples) {
             const int64_t count = std::min(tile_samples, samples - start);
-            for (int64_t i = 0; i < count; ++i) tile[i] = from[(start + i) * x.time_stride];
+            x.load(c, start, count, tile);
             if (coefficients.per_sample) singly(kernels, a + start * order(), order(), tile, count);
             else prepared.run(kernels, tile, count);
-            for (int64_t i = 0; i < count; ++i) y.of(c)[start + i] = static_cast<Sample>(tile[i]);
+            y.store(c, start, count, tile);
             std::copy(tile + count - order(), tile + count, memory.data());
             flush_tiny(memory.data(), order());
         }
@@ -227,24 +213,21 @@ struct Backward {
     void load_outputs(int64_t c, int64_t start, int64_t count, double* to) const {
         int64_t i = 0;
         for (; i < count && start + i < 0; ++i) to[i] = state_in ? state_in[c * order() - 1 - (start + i)] : 0;
-        const Sample* from = y.of(c);
-        for (; i < count; ++i) to[i] = from[(start + i) * y.time_stride];
+        y.load(c, start + i, count - i, to + i);
     }
 
     // Samples first ... end - 1.
     void per_sample(const AllpoleKernels& kernels, int64_t c, int64_t first, int64_t end, double* pending) const {
         std::vector<double> memory(static_cast<size_t>(2 * tile_samples + order()));
         double *const tile = memory.data(), *const outputs = tile + tile_samples;
-        const Sample* grad = grad_y.of(c);
         while (end > first) {
             const int64_t start = std::max(first, end - tile_samples), count = end - start;
-            for (int64_t i = 0; i < count; ++i) tile[i] = grad[(start + i) * grad_y.time_stride];
+            grad_y.load(c, start, count, tile);
             if (grad_a) load_outputs(c, start - order(), count + order(), outputs);
             Coefficient* grad_rows = grad_a ? grad_a + (c * samples + start) * order() : nullptr;
             backward(kernels, {coefficients.of(c, samples) + start * order(), order(), outputs, pending, grad_rows},
                      tile, count);
-            if (grad_x.data)
-                for (int64_t i = 0; i < count; ++i) grad_x.of(c)[start + i] = static_cast<Sample>(tile[i]);
+            if (grad_x.data) grad_x.store(c, start, count, tile);
             flush_tiny(pending, order());
             end = start;
         }
@@ -290,10 +273,10 @@ struct Backward {
         std::vector<double> memory(static_cast<size_t>(2 * (tile_samples + order())));
         std::vector<double> sums(static_cast<size_t>(order()));
         double *const tile = memory.data() + order(), *const outputs = tile + tile_samples;
-        const Sample* grad = grad_y.of(c);
         for (int64_t end = samples; end > 0;) {
             const int64_t start = (end - 1) / tile_samples * tile_samples, count = end - start;
-            for (int64_t i = 0; i < count; ++i) tile[i] = grad[(end - 1 - i) * grad_y.time_stride];
+            grad_y.load(c, start, count, tile);
+            std::reverse(tile, tile + count);
             for (int64_t i = 0; i < std::min(count, order()); ++i) tile[i] += pending[i];
             prepared.run(kernels, tile, count);
             carry(prepared.a(), tile, count, pending);
@@ -303,8 +286,8 @@ struct Backward {
                 std::reverse(outputs, outputs + count + order());
                 kernels.correlate(tile, outputs, count, sums.data(), order());
             }
-            if (grad_x.data)
-                for (int64_t i = 0; i < count; ++i) grad_x.of(c)[end - 1 - i] = static_cast<Sample>(tile[i]);
+            std::reverse(tile, tile + count);
+            if (grad_x.data) grad_x.store(c, start, count, tile);
             end = start;
         }
         if (!grad_a) return;

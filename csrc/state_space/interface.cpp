@@ -7,6 +7,7 @@
 #include "state_space/kernels.h"
 #include "support/pool.h"
 #include "support/rows.h"
+#include "support/signal.h"
 #include "support/subnormals.h"
 #include "torchfx_dsp.h"
 
@@ -54,32 +55,11 @@ void for_stretches_backwards(const Systems& systems, int64_t start, int64_t coun
     }
 }
 
-// States that decay would end among the subnormal numbers.
-void flush_tiny(double* values, int64_t count) {
-    for (int64_t i = 0; i < count; ++i)
-        if (std::fabs(values[i]) < 1e-300) values[i] = 0;
-}
-
 template <class Body>
 void for_channels(int64_t channels, int64_t samples, int threads, Body&& body) {
     const int wanted = static_cast<int>(std::clamp<int64_t>(channels * samples / samples_per_thread, 1, threads));
     parallel_for_or_throw(channels, wanted, body);
 }
-
-template <class Sample>
-struct Signal {
-    Sample* data;
-    int64_t channel_stride, time_stride, repeat;
-
-    void load(int64_t channel, int64_t start, int64_t count, double* to) const {
-        const Sample* from = data + channel / repeat * channel_stride + start * time_stride;
-        for (int64_t i = 0; i < count; ++i) to[i] = from[i * time_stride];
-    }
-    void store(int64_t channel, int64_t start, int64_t count, const double* from) const {
-        Sample* to = data + channel * channel_stride + start;
-        for (int64_t i = 0; i < count; ++i) to[i] = static_cast<Sample>(from[i]);
-    }
-};
 
 void load_state(const double* from, int64_t channel, int64_t states, double* to) {
     for (int64_t i = 0; i < states; ++i) to[i] = from ? from[channel * states + i] : 0;

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from torchfx import _ops
-from torchfx.bench import calls, chains, equalizers, inside, operators, signals, targets, threshold
+from torchfx.bench import calls, chains, equalizers, inside, operators, signals, targets, threshold, time_varying
 from torchfx.bench.contenders import scipy_signal
 from torchfx.bench.exact import deviation
 from torchfx.bench.targets import Claim
@@ -109,7 +109,7 @@ def test_every_promise_is_among_the_claims():
     assert all(claim.target == 1.3 for claim in own if claim.chain is chains.IIR or claim.seconds == 1)
     assert (512, 1, 2, ">=", 15) in promised
     assert (512, 1, 2, "<=", 4) in promised
-    assert len(promised) == 42
+    assert len(promised) == 43
 
 
 @pytest.mark.parametrize("work", [equalizers.equalized, equalizers.trained])
@@ -120,6 +120,22 @@ def test_a_batch_of_equalizers_is_what_a_loop_over_items_gives(work):
     assert row.passed
     assert row.deviation < 2e-7
     assert str(chain) == "5 peaking filters for each of 3 stereo items at 44100 Hz"
+
+
+def test_a_changing_resonance_is_compared_with_its_recurrence():
+    other, ours = time_varying.torchfx_training, time_varying.torchfx_training
+    claim = Claim("a claim", chains.IIR, 3, 0.02, other, 1e-6, threads=1, ours=ours, off=time_varying.deviation)
+    assert targets.measure(claim, rounds=2).passed
+    x = signals.noise(3, 500)
+    y = ours({}, x)().numpy()
+    assert time_varying.deviation(chains.IIR, x, y) < 2e-7
+    assert time_varying.deviation(chains.IIR, x, np.roll(y, 1)) > 0.1
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_what_is_not_installed_is_left_out(installed, monkeypatch):
+    monkeypatch.setattr(targets, "find_spec", lambda name: installed or None)
+    assert ("over torchlpc" in " ".join(claim.text for claim in targets.possible())) is installed
 
 
 @pytest.mark.parametrize("chain", [chains.IIR, chains.FIR])

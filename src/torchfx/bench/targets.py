@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from torchfx.bench import calls, chains, operators, signals
+from torchfx.bench import calls, chains, operators, signals, time_varying
 from torchfx.bench.chains import Chain
 from torchfx.bench.contenders import scipy_signal, torchfx_library
 from torchfx.bench.equalizers import Equalizers, equalized, sosfilt_per_item, trained
@@ -23,7 +24,7 @@ from torchfx.bench.inside import alternate, compare
 from torchfx.bench.report import TargetRow
 from torchfx.bench.timing import ratio, spread
 
-__all__ = ["CLAIMS", "NOTES", "Claim", "measure", "run"]
+__all__ = ["CLAIMS", "NOTES", "Claim", "measure", "possible", "run"]
 
 NOTES = (
     "speed-ups: `wave | chain`, output allocated in the call, against SciPy on the same float32 array, its output "
@@ -37,6 +38,8 @@ NOTES = (
     "gradients: forward plus backward, for signal and coefficients at once, over the forward pass alone where nothing "
     "requires a gradient; outputs and gradients allocated in the call; single calls in turn, since a forward pass "
     "repeated on its own would find its signal in the cache, and one in training doesn't",
+    "resonance that changes at every sample: forward plus backward, for signal and coefficients, all float32, compared "
+    "with torchlpc where that is installed; the result is compared with the recurrence in float64",
     "lfilter is called once per filter, sosfilt once with all sections, oaconvolve once with all taps convolved "
     "beforehand",
 )
@@ -57,6 +60,11 @@ GRADIENTS = ((1, 60, 3.5), (2, 60, 3.5), (8, 60, 3.5), (12, 60, 3.5), (1, 5, 5),
 Prepare = Callable[[dict[str, Any], npt.NDArray[np.float32]], Callable[[], Any]]
 
 
+def off_chain(chain: Chain, x: npt.NDArray[np.float32], y: npt.NDArray[Any]) -> float:
+    """Return how far a result is from the chain's own, in float64."""
+    return deviation(chain, x, lambda channel, start, stop: y[channel, start:stop])
+
+
 @dataclass(frozen=True)
 class Claim:
     """One promised ratio.
@@ -71,6 +79,8 @@ class Claim:
         timed: measures both.
         threads: PyTorch's threads.
         beyond: makes work whose time is subtracted from both; None subtracts nothing.
+        off: how far this library's result may be from the truth, (chain, x, result) -> deviation.
+        needs: what must be installed; the claim is left out where it is not.
     """
 
     text: str
@@ -84,6 +94,8 @@ class Claim:
     timed: Callable[[Mapping[str, Callable[[], Any]], int, int], dict[str, list[float]]] = compare
     threads: int = THREADS
     beyond: Prepare | None = None
+    off: Callable[[Chain, npt.NDArray[np.float32], npt.NDArray[Any]], float] = off_chain
+    needs: tuple[str, ...] = ()
 
 
 def doubled(job: dict[str, Any], x: npt.NDArray[np.float32]) -> Callable[[], Any]:
@@ -121,6 +133,17 @@ CLAIMS = (
         )
         for name, chain in (("IIR", chains.IIR), ("five FIRs", chains.FIR))
         for channels, seconds, target in GRADIENTS
+    ),
+    Claim(
+        "changing resonance with gradients, 16 x 1 s, over torchlpc",
+        chains.IIR,
+        16,
+        1,
+        time_varying.torchlpc_training,
+        20,
+        ours=time_varying.torchfx_training,
+        off=time_varying.deviation,
+        needs=("torchlpc",),
     ),
     Claim(
         "Stream.process, 2 x 64, cost in torch.mul", chains.IIR, 2, BLOCK_S, calls.multiply, 4, "<=", calls.stream_call
@@ -178,7 +201,12 @@ CLAIMS = (
 )
 
 
-def run(rounds: int, claims: tuple[Claim, ...] = CLAIMS) -> Iterator[TargetRow]:
+def possible() -> tuple[Claim, ...]:
+    """Return the claims that can be measured with what is installed."""
+    return tuple(claim for claim in CLAIMS if all(map(find_spec, claim.needs)))
+
+
+def run(rounds: int, claims: tuple[Claim, ...]) -> Iterator[TargetRow]:
     """Measure claim by claim."""
     for claim in claims:
         yield measure(claim, rounds)
@@ -190,7 +218,7 @@ def measure(claim: Claim, rounds: int) -> TargetRow:
     job = claim.chain.job()
     ours = claim.ours(job, x)
     y = np.asarray(ours())
-    off = deviation(claim.chain, x, lambda channel, start, stop: y[channel, start:stop])
+    off = claim.off(claim.chain, x, y)
     works = {"ours": ours, "other": claim.other(job, x)}
     if claim.beyond is not None:
         works["beyond"] = claim.beyond(job, x)

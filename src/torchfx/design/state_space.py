@@ -80,4 +80,5 @@ def ladder(cutoff: Value, fs: float) -> Tensor:
 
 
 def _matrix(rows: Sequence[Sequence[Value]]) -> Tensor:
-    return stacked([value for row in rows for value in row]).unflatten(-1, (len(rows), len(rows)))
+    values = stacked([value for row in rows for value in row])
+    return values.reshape(*values.shape[:-1], len(rows), len(rows))

@@ -97,9 +97,9 @@ class StateVariable(RecursiveFilter):
         x = check_signal(x, self._half)
         rate = self.rate_for(ambient_rate())
         assert rate is not None
-        given = {"cutoff": cutoff, "q": q, "gain_db": gain_db}
-        values = [_along_time(getattr(self, name)) if value is None else value for name, value in given.items()]
-        system = state_variable(*values, rate, self.mode).to(x.device)
+        given = ((cutoff, self.cutoff), (q, self.q), (gain_db, self.gain_db))
+        f, d, g = (_along_time(own) if value is None else value for value, own in given)
+        system = state_variable(f, d, g, rate, self.mode).to(x.device)
         return _ops.state_space_forward(x, system if system.dim() > 2 else system[None], state)
 
 

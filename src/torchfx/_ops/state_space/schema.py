@@ -8,7 +8,7 @@ broadcast with the signal's. States are float64 (..., n).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -92,7 +92,7 @@ def _check_system(system: Tensor, x: Tensor) -> None:
         )
 
 
-def _shapes(x: Tensor, system: Tensor, state: Tensor | None, own: dict[str, Sequence[int]]) -> Shapes:
+def _shapes(x: Tensor, system: Tensor, state: Tensor | None, own: Mapping[str, Sequence[int]]) -> Shapes:
     try:
         leading = torch.broadcast_shapes(x.shape[:-1], *own.values())
     except RuntimeError:

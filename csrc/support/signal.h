@@ -1,0 +1,39 @@
+// Samples in memory, and tiles of them as doubles.
+#ifndef TORCHFX_SUPPORT_SIGNAL_H
+#define TORCHFX_SUPPORT_SIGNAL_H
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace torchfx {
+
+// Channel c has row c / repeat.
+template <class Sample>
+struct Signal {
+    Sample* data;
+    int64_t channel_stride, time_stride, repeat;
+
+    Sample* of(int64_t channel) const { return data + channel / repeat * channel_stride; }
+
+    void load(int64_t channel, int64_t start, int64_t count, double* to) const {
+        const Sample* from = of(channel) + start * time_stride;
+        if (time_stride == 1) std::copy_n(from, count, to);
+        else
+            for (int64_t i = 0; i < count; ++i) to[i] = from[i * time_stride];
+    }
+    // Of unit time stride.
+    void store(int64_t channel, int64_t start, int64_t count, const double* from) const {
+        std::transform(from, from + count, of(channel) + start, [](double v) { return static_cast<Sample>(v); });
+    }
+};
+
+// A state that decays would end among the subnormal numbers, which some processors handle a hundred times slower.
+inline void flush_tiny(double* state, int64_t count) {
+    for (int64_t i = 0; i < count; ++i)
+        if (std::fabs(state[i]) < 1e-300) state[i] = 0;
+}
+
+}  // namespace torchfx
+
+#endif
