@@ -130,7 +130,9 @@ def _described(module: str, name: str) -> tuple[str, tuple[Declaration, ...]] | 
                 if statement.name == "__init__":
                     raise _Unclear(name)
             elif isinstance(statement, ast.Assign):
-                given |= {target.id for target in statement.targets if isinstance(target, ast.Name)}
+                names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
+                given |= names
+                found = {key: declaration for key, declaration in found.items() if key not in names}
             elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
                 target = statement.target.id
                 if ast.unparse(statement.annotation).startswith("ClassVar"):

@@ -459,6 +459,10 @@ class Choice(Declaration):
         """Return the text."""
         return text.strip()
 
+    def shown(self, value: Any) -> bool:
+        """Return whether a module's text mentions this value."""
+        return bool(value != self.default)
+
     def draw(self, random: Random, rate: float) -> str:
         """Return one of the names."""
         return random.choice(self.names)
@@ -515,8 +519,8 @@ class OutputRate(SampleRate):
 class Frequencies(Frequency):
     """One frequency, or several in ascending order."""
 
-    def __init__(self, default: Any = REQUIRED, doc: str = "", drawn: int = 1) -> None:
-        super().__init__(default, doc, unit="Hz", open_low=True, open_high=True, logarithmic=True, learnable=False)
+    def __init__(self, default: Any = REQUIRED, doc: str = "", drawn: int = 1, learnable: bool = False) -> None:
+        super().__init__(default, doc, unit="Hz", open_low=True, open_high=True, logarithmic=True, learnable=learnable)
         self.drawn = drawn
 
     def draw(self, random: Random, rate: float) -> Any:
@@ -528,8 +532,8 @@ class Frequencies(Frequency):
 
     def check(self, value: Any, rate: float | None) -> Any:
         """Return a float, or a tuple of floats."""
-        many = hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0 and not getattr(value, "requires_grad", False)
-        given = value.tolist() if many else value
+        kept = is_tensor(value) and (self.learnable or value.requires_grad)
+        given = value.tolist() if hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0 and not kept else value
         if isinstance(given, str) or not isinstance(given, Sequence):
             return super().check(given, rate)
         edges = tuple(super(Frequencies, self).check(edge, rate) for edge in given)
@@ -796,12 +800,12 @@ def frequency(*, default: Any = REQUIRED, doc: str = "", learnable: bool = True)
     return Frequency(default, doc, unit="Hz", open_low=True, open_high=True, logarithmic=True, learnable=learnable)
 
 
-def frequencies(*, default: Any = REQUIRED, doc: str = "", drawn: int = 1) -> Any:
-    """Declare one frequency in Hz or several in ascending order, in (0, fs/2), that cannot be learned.
+def frequencies(*, default: Any = REQUIRED, doc: str = "", drawn: int = 1, learnable: bool = False) -> Any:
+    """Declare one frequency in Hz or several in ascending order, in (0, fs/2); learned, they are one tensor.
 
     `drawn` is how many there are at random.
     """
-    return Frequencies(default, doc, drawn)
+    return Frequencies(default, doc, drawn, learnable)
 
 
 def per_band(each: Any, *, default: Any = REQUIRED) -> Any:

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
-from processors.cases import CASES, as_type, drawn, noise
+from processors.cases import CASES, as_type, drawn, is_special, noise
 from torchfx.catalogue import available
 from torchfx.parameters import Number
 
@@ -12,6 +12,7 @@ NAMES = list(CASES)
 LEARNED = [
     (entry.name.lower(), each.name)
     for entry in available().values()
+    if not is_special(entry)
     for each in entry.declarations
     if isinstance(each, Number) and each.learnable and each.default is not None
 ]

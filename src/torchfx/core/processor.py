@@ -63,7 +63,8 @@ class Processor(Responses):
       into account, and the state it leaves is the one that `step` starts with;
     - `forward(x)`, for what needs the whole signal at once.
 
-    The rest is derived: whole signals, streams, batches, gradients, repr, the command line.
+    The rest is derived: whole signals, streams, batches, gradients, repr, the command line. A subclass that assigns a
+    value to a parameter of its base (`btype = "lowpass"`) fixes it.
 
     Examples:
         A filter, with a parameter that depends on the sample rate:
@@ -137,7 +138,8 @@ class Processor(Responses):
         declared = {name: value for name, value in own.items() if isinstance(value, Declaration)}
         for name in declared:
             delattr(cls, name)  # the instance's own value is found first, and mistakes are errors
-        cls.declarations = {**cls.declarations, **declared}
+        inherited = {name: each for name, each in cls.declarations.items() if not _fixed(own.get(name))}
+        cls.declarations = {**inherited, **declared}
         cls.__signature__ = _signature(cls)  # type: ignore[attr-defined]
         if own.get("__doc__"):
             cls.__doc__ = documented(cls.__doc__ or "", list(cls.declarations.values()))
@@ -382,6 +384,11 @@ class Processor(Responses):
     def __radd__(self, other: object) -> Parallel:
         """Join side by side with a plain `nn.Module` on the left."""
         return Parallel(other, self) if isinstance(other, nn.Module) else NotImplemented
+
+
+def _fixed(value: Any) -> bool:
+    """Return whether a class gives a parameter of its base a value, so that it is none any more."""
+    return value is not None and not isinstance(value, (property, Declaration))
 
 
 def _noted(handle: Any) -> Any:

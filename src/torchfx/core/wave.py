@@ -279,8 +279,9 @@ def _as_samples(ys: ArrayLike) -> Tensor:
     if ys.ndim == 1:
         ys = ys[None]
     if ys.ndim != 2 or ys.numel() == 0:
+        hint = "; call a bank of filters on wave.ys, under torchfx.sample_rate(wave.fs)" if ys.ndim > 2 else ""
         raise ArgumentError(
-            f"ys must have the shape (channels, time) or (time,) and hold samples, got {tuple(ys.shape)}"
+            f"ys must have the shape (channels, time) or (time,) and hold samples, got {tuple(ys.shape)}{hint}"
         )
     channels, time = ys.shape
     if channels > MOST_CHANNELS and channels > 8 * time:

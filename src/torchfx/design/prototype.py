@@ -1,79 +1,159 @@
-"""From an analogue prototype to second-order sections in PyTorch, for cutoffs given as tensors.
-
-The numbers are SciPy's; gradients flow, and many cutoffs are placed at once. Each section of the prototype is moved to
-the cutoff, s -> s/W for a low-pass and s -> W/s for a high-pass, and through the bilinear transform
-s = (1 - 1/z) / (1 + 1/z), where W = tan(pi cutoff / fs) lands the cutoff where it belongs (Oppenheim and Schafer,
-Discrete-Time Signal Processing, chapter 7).
-"""
+"""Analogue prototypes: the poles and zeros of a filter whose edge lies at 1 rad/s."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
 
-import torch
-from torch import Tensor
+import numpy as np
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-__all__ = ["place_cutoff"]
+__all__ = ["FAMILIES", "Pair", "Prototype", "prototype"]
 
 
-def place_cutoff(cutoff: Tensor, fs: float, highpass: bool, poles: npt.NDArray[np.complex128], gain: float) -> Tensor:
-    """Return the sections SciPy designs as a differentiable function of the cutoff.
+class Pair(NamedTuple):
+    """Two conjugate poles of an analogue filter, and the zeros that belong to them.
 
-    Args:
-        cutoff: Hz, (...).
-        fs: sample rate, Hz.
-        highpass: whether the high side passes.
-        poles: the prototype's poles for a cutoff of 1 rad/s, (order,); all its zeros lie at infinity.
-        gain: the passband's gain where the prototype has 0 rad/s.
-
-    Returns:
-        float64, (..., sections, 6). As in SciPy's, poles come closer to the unit circle from section to section, one
-        of first order comes first, and the whole gain is in the first section.
+    Attributes:
+        re, im: the pole in the upper half plane, rad/s.
+        zero: the square of the zeros' frequency, (rad/s)^2; None for zeros at infinity.
+        factor: of the numerator s^2 + zero, or of the numerator 1, so that the gain is 1 where the filter passes: at 0
+            in a low-pass, at infinity in a high-pass.
     """
-    edge = torch.tan(math.pi * cutoff.double() / fs)
-    kept = sorted((pole for pole in poles if pole.imag >= 0), key=lambda pole: (abs(pole.imag) > 0, pole.real))
-    denominators, total = [], torch.full_like(edge, gain)
-    for pole in kept:
-        numerator, denominator = _section(complex(pole), edge, highpass)
-        total = total * numerator / denominator[..., 0]
-        denominators.append(denominator / denominator[..., :1])
-    zeros = _zeros(denominators, -1.0 if highpass else 1.0, odd=len(poles) % 2 == 1)
-    rows = [torch.cat([each.expand_as(row), row], dim=-1) for each, row in zip(zeros, denominators, strict=True)]
-    rows[0] = torch.cat([rows[0][..., :3] * total[..., None], rows[0][..., 3:]], dim=-1)
-    return torch.stack(rows, dim=-2)
+
+    re: float
+    im: float
+    zero: float | None
+    factor: float
+
+    def inverted(self) -> Pair:
+        """Return the pair with 1/s in the place of s: a low-pass becomes a high-pass."""
+        square = self.re**2 + self.im**2
+        return Pair(self.re / square, self.im / square, 0.0 if self.zero is None else 1 / self.zero, 1.0)
 
 
-def _zeros(denominators: list[Tensor], side: float, odd: bool) -> list[Tensor]:
-    """Return the numerators: two zeros at -side each, but for one zero less where the order is odd.
+class Prototype(NamedTuple):
+    """An analogue low-pass or high-pass with its edge at 1 rad/s.
 
-    SciPy gives poles the zeros nearest to them, from the last section on, and counts a zero at 0 among them where the
-    order is odd: the first section whose poles are nearer to 0 than to -side has it.
+    Attributes:
+        pairs: conjugate poles, those nearest to the imaginary axis last.
+        pole: the distance of a real pole from 0, rad/s; None in filters of even order.
+        gain: the gain at 0 of a low-pass, at infinity of a high-pass.
     """
-    like = denominators[0]
-    double, single = like.new_tensor((1.0, 2 * side, 1.0)), like.new_tensor((1.0, side, 0.0))
-    if not odd:
-        return [double for _ in denominators]
-    given = torch.zeros_like(like[..., :1], dtype=torch.bool)
+
+    pairs: tuple[Pair, ...]
+    pole: float | None
+    gain: float
+
+    def inverted(self) -> Prototype:
+        """Return the high-pass of a low-pass."""
+        return Prototype(
+            tuple(pair.inverted() for pair in self.pairs), None if self.pole is None else 1 / self.pole, self.gain
+        )
+
+
+def butterworth(order: int) -> Prototype:
+    """Return the maximally flat prototype; all poles have the distance 1 (S. Butterworth, 1930)."""
+    return Prototype(_pairs((-math.sin(a), math.cos(a), None) for a in _angles(order)), _odd(order, 1.0), 1.0)
+
+
+def chebyshev1(order: int, ripple: float) -> Prototype:
+    """Return the prototype with `ripple` dB in the passband: poles on an ellipse (R. W. Daniels, 1974, chapter 3)."""
+    across, along = _ellipse(order, _ripple(ripple))
+    poles = ((-across * math.sin(a), along * math.cos(a), None) for a in _angles(order))
+    return Prototype(_pairs(poles), _odd(order, across), _trough(order, ripple))
+
+
+def chebyshev2(order: int, attenuation: float) -> Prototype:
+    """Return the prototype with at least `attenuation` dB beyond its edge: 1/s in a Chebyshev I high-pass."""
+    across, along = _ellipse(order, 1 / _ripple(attenuation))
+    poles = (complex(-across * math.sin(a), -along * math.cos(a)) for a in _angles(order))
+    inverse = ((1 / pole, a) for pole, a in zip(poles, _angles(order), strict=True))
+    return Prototype(_pairs((p.real, p.imag, math.cos(a) ** -2) for p, a in inverse), _odd(order, 1 / across), 1.0)
+
+
+def elliptic(order: int, ripple: float, attenuation: float) -> Prototype:
+    """Return the prototype with ripple in both bands; SciPy solves for its poles and zeros."""
+    from scipy.signal import ellipap
+
+    zeros, poles, _ = ellipap(order, ripple, attenuation)
+    # The pole next to the edge is the one nearest to the imaginary axis, and the lowest zero is next to it.
+    found = _known(poles, sorted((float(zero.imag) ** 2 for zero in zeros if zero.imag > 0), reverse=True))
+    return Prototype(found.pairs, found.pole, _trough(order, ripple))
+
+
+def bessel(order: int, norm: Literal["phase", "delay", "mag"]) -> Prototype:
+    """Return the prototype of maximally flat group delay; SciPy solves for its poles."""
+    from scipy.signal import besselap
+
+    return _known(besselap(order, norm)[1], [None] * (order // 2))
+
+
+FAMILIES: dict[str, Callable[..., Prototype]] = {
+    "butterworth": butterworth,
+    "chebyshev1": chebyshev1,
+    "chebyshev2": chebyshev2,
+    "elliptic": elliptic,
+    "bessel_phase": lambda order: bessel(order, "phase"),
+    "bessel_delay": lambda order: bessel(order, "delay"),
+    "bessel_mag": lambda order: bessel(order, "mag"),
+}
+"""Makers of low-pass prototypes, from the order and the family's other parameters (dB)."""
+
+
+def prototype(family: str, order: int, parameters: tuple[float, ...], inverted: bool) -> Prototype:
+    """Return a family's low-pass, or its high-pass."""
+    return _remembered(family, order, parameters, inverted)
+
+
+# As `torch.compiler.assume_constant_result` does, which imports the compiler: traced programs call SciPy beforehand.
+prototype._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
+@lru_cache(256)
+def _remembered(family: str, order: int, parameters: tuple[float, ...], inverted: bool) -> Prototype:
+    low = FAMILIES[family](order, *parameters)
+    return low.inverted() if inverted else low
+
+
+def _angles(order: int) -> list[float]:
+    """Return the poles' angles from the imaginary axis, the smallest last; those of the upper half plane alone."""
+    return [math.pi * (2 * k - 1) / (2 * order) for k in range(order // 2, 0, -1)]
+
+
+def _ellipse(order: int, ripple: float) -> tuple[float, float]:
+    """Return the half axes of the ellipse on which the poles of a Chebyshev filter lie."""
+    stretch = math.asinh(1 / ripple) / order
+    return math.sinh(stretch), math.cosh(stretch)
+
+
+def _ripple(db: float) -> float:
+    """Return e of 1 / (1 + e^2), the power that is `db` below 1."""
+    return math.sqrt(math.expm1(db * math.log(10) / 10))
+
+
+def _trough(order: int, ripple: float) -> float:
+    """Return the gain at 0 Hz: even orders start in a trough of the ripple."""
+    return 1.0 if order % 2 else 10 ** (-ripple / 20)
+
+
+def _odd(order: int, pole: float) -> float | None:
+    return pole if order % 2 else None
+
+
+def _pairs(values: Iterable[tuple[float, float, float | None]]) -> tuple[Pair, ...]:
     found = []
-    for row in reversed(denominators[1:]):
-        nearer = (side * row[..., 1:2] < 1) & ~given
-        given = given | nearer
-        found.append(torch.where(nearer, single, double))
-    return [torch.where(given, double, single), *reversed(found)]
+    for re, im, zero in values:
+        square = re**2 + im**2
+        found.append(Pair(re, im, zero, square if zero is None else square / zero))
+    return tuple(found)
 
 
-def _section(pole: complex, edge: Tensor, highpass: bool) -> tuple[Tensor, Tensor]:
-    """Return the factor before the zeros (1 +- 1/z)^n, and the denominator in powers of 1/z, (..., 3)."""
-    one = torch.ones_like(edge)
-    if pole.imag == 0:
-        c = -pole.real
-        d1, d0 = (c * one, edge) if highpass else (one, c * edge)
-        return d1 if highpass else d0, torch.stack([d0 + d1, d0 - d1, 0 * one], dim=-1)
-    c1, c0 = -2 * pole.real, abs(pole) ** 2
-    d2, d1, d0 = (c0 * one, c1 * edge, edge**2) if highpass else (one, c1 * edge, c0 * edge**2)
-    return d2 if highpass else d0, torch.stack([d2 + d1 + d0, 2 * (d0 - d2), d2 - d1 + d0], dim=-1)
+def _known(poles: Any, zeros: Iterable[float | None]) -> Prototype:
+    """Return the prototype of poles that SciPy found, and of zeros in the order of the pairs."""
+    found = [complex(pole) for pole in np.ravel(poles)]
+    upper = sorted((pole for pole in found if pole.imag > 0), key=lambda pole: pole.imag)
+    real = [-pole.real for pole in found if pole.imag == 0]
+    pairs = _pairs((pole.real, pole.imag, zero) for pole, zero in zip(upper, zeros, strict=True))
+    return Prototype(pairs, real[0] if real else None, 1.0)

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any
 
 from torch import Tensor
 
 from torchfx.design import butterworth
-from torchfx.design.iir import MOST_ORDER, BandType
-from torchfx.filter.recursive import RecursiveFilter
-from torchfx.parameters import Value, count, frequency, sample_rate
+from torchfx.design.iir import BAND_TYPES, MOST_ORDER, BandType
+from torchfx.filter.classical import ClassicalFilter
+from torchfx.parameters import choice, count, sample_rate
 
-__all__ = ["HiButterworth", "LoButterworth"]
+__all__ = ["Butterworth", "HiButterworth", "LoButterworth"]
 
 
-class Butterworth(RecursiveFilter):
-    """A Butterworth filter; subclasses say which side passes."""
+class Butterworth(ClassicalFilter):
+    """Butterworth filter of any band.
 
-    cutoff: Value = frequency(doc="-3 dB frequency; an `nn.Parameter` is learned")
+    Its response is that of `scipy.signal.butter(order, cutoff, btype, fs=fs)`.
+
+    Examples:
+        >>> Butterworth((300, 3400), order=4, btype="bandpass", fs=48_000).sos.shape
+        torch.Size([4, 6])
+    """
+
     order: int = count(default=2, high=MOST_ORDER, doc="slope in units of 6 dB per octave")
     fs: float | None = sample_rate(default=None)
+    btype: BandType = choice(BAND_TYPES, default="lowpass", doc="what passes")
 
-    btype: ClassVar[BandType]
+    order_function = "buttord"
 
-    def design(self, rate: float) -> Tensor:
+    def design(self, rate: Any) -> Tensor:
         """Return the sections at a sample rate (Hz)."""
         return butterworth(self.cutoff, self.order, rate, self.btype)
 

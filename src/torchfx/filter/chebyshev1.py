@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any
 
 from torch import Tensor
 
 from torchfx.design import chebyshev1
-from torchfx.design.iir import MOST_ORDER, MOST_RIPPLE, BandType
-from torchfx.filter.recursive import RecursiveFilter
-from torchfx.parameters import Value, count, frequency, number, sample_rate
+from torchfx.design.iir import BAND_TYPES, MOST_ORDER, MOST_RIPPLE, BandType, Cutoff
+from torchfx.filter.classical import ClassicalFilter
+from torchfx.parameters import choice, count, frequencies, number, sample_rate
 
-__all__ = ["HiChebyshev1", "LoChebyshev1"]
+__all__ = ["Chebyshev1", "HiChebyshev1", "LoChebyshev1"]
 
 
-class Chebyshev1(RecursiveFilter):
-    """A Chebyshev type I filter; subclasses say which side passes."""
+class Chebyshev1(ClassicalFilter):
+    """Chebyshev type I filter of any band.
 
-    cutoff: Value = frequency(doc="where the response last leaves the ripple band; an `nn.Parameter` is learned")
+    Its response is that of `scipy.signal.cheby1(order, ripple, cutoff, btype, fs=fs)`.
+
+    Examples:
+        >>> Chebyshev1((300, 3400), order=3, ripple=1, btype="bandpass", fs=48_000).sos.shape
+        torch.Size([3, 6])
+    """
+
+    cutoff: Cutoff = frequencies(
+        doc="where the response last leaves the ripple band, or the two edges of a band; a tensor (...), (..., 2) for "
+        "a band, is learned",
+        learnable=True,
+    )
     order: int = count(default=2, high=MOST_ORDER)
     ripple: float = number(
         default=0.5, doc="peak-to-peak ripple of the passband", low=0.0, open_low=True, high=MOST_RIPPLE, unit="dB",
         draws=(0.05, 3.0), learnable=False,
     )  # fmt: skip
     fs: float | None = sample_rate(default=None)
+    btype: BandType = choice(BAND_TYPES, default="lowpass", doc="what passes")
 
-    btype: ClassVar[BandType]
+    order_function = "cheb1ord"
 
-    def design(self, rate: float) -> Tensor:
+    def design(self, rate: Any) -> Tensor:
         """Return the sections at a sample rate (Hz)."""
         return chebyshev1(self.cutoff, self.order, self.ripple, rate, self.btype)
 

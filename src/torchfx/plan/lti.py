@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -24,6 +24,8 @@ class LTI:
         sos: float64 (..., sections, 6), rows b0 b1 b2 a0 a1 a2, or None for no recursive part.
         taps: float64 (..., n), or None for no finite impulse response.
         delay: in samples, >= 0.
+        added_dimensions: how many dimensions the output has more than the signal, before time: 1 for a bank of filters,
+            whose bands are the last leading dimension of gain, taps and sections.
 
     Examples:
         >>> LTI(gain=0.5, sos=torch.zeros(3, 6))
@@ -34,24 +36,31 @@ class LTI:
     sos: Tensor | None = None
     taps: Tensor | None = None
     delay: int = 0
+    added_dimensions: int = 0
+
+    def spread(self, x: Tensor) -> Tensor:
+        """Return a signal (..., time) with the dimensions that the output has more."""
+        for _ in range(self.added_dimensions):
+            x = x.unsqueeze(-2)
+        return x
 
     def folded(self) -> LTI:
         """Return the same system with the gain multiplied into its first section or its taps, where it has any."""
         if isinstance(self.gain, float) and self.gain == 1.0:
             return self
         if self.sos is not None:
-            return LTI(1.0, _scaled(self.sos, self.gain), self.taps, self.delay)
+            return replace(self, gain=1.0, sos=_scaled(self.sos, self.gain))
         if self.taps is not None:
             gain = self.gain
             taps = self.taps * (gain.to(self.taps)[..., None] if isinstance(gain, Tensor) else gain)
-            return LTI(1.0, None, taps, self.delay)
+            return replace(self, gain=1.0, taps=taps)
         return self
 
     def to(self, device: torch.device) -> LTI:
         """Return the system with its tensors on a device."""
         gain = self.gain.to(device) if isinstance(self.gain, Tensor) else self.gain
         sos, taps = (None if values is None else values.to(device) for values in (self.sos, self.taps))
-        return LTI(gain, sos, taps, self.delay)
+        return replace(self, gain=gain, sos=sos, taps=taps)
 
     def tensors(self) -> list[Tensor]:
         """Return the tensors it holds."""
@@ -59,7 +68,7 @@ class LTI:
 
     def equals(self, other: LTI) -> bool:
         """Return whether another system has the same coefficients."""
-        if self.delay != other.delay:
+        if (self.delay, self.added_dimensions) != (other.delay, other.added_dimensions):
             return False
         for a, b in zip((self.gain, self.sos, self.taps), (other.gain, other.sos, other.taps), strict=True):
             tensors = isinstance(a, Tensor) + isinstance(b, Tensor)
@@ -71,7 +80,7 @@ class LTI:
         """Return the output's leading dimensions for a signal with these."""
         cores = ((self.gain, 0), (self.sos, 2), (self.taps, 1))
         own = [values.shape[: values.dim() - core] for values, core in cores if isinstance(values, Tensor)]
-        return tuple(torch.broadcast_shapes(tuple(shape), *own))
+        return tuple(torch.broadcast_shapes((*shape, *(1,) * self.added_dimensions), *own))
 
     def __repr__(self) -> str:
         """Return the parts as text."""
@@ -93,8 +102,15 @@ def cascade(systems: Sequence[LTI]) -> LTI:
     """Return the systems in a row as one: gains multiply, delays add, sections line up, taps convolve.
 
     The order of linear time-invariant systems does not change their result, so recursive parts may move past
-    finite ones.
+    finite ones. What comes before a bank has no dimension of bands yet: it is the same in all of them.
     """
+    added = sum(system.added_dimensions for system in systems)
+    if added:
+        later = added
+        systems = list(systems)
+        for i, system in enumerate(systems):
+            later -= system.added_dimensions
+            systems[i] = _with_dimensions(system, later)
     gain: float | Tensor = 1.0
     for system in systems:
         gain = gain * system.gain
@@ -103,7 +119,8 @@ def cascade(systems: Sequence[LTI]) -> LTI:
         if system.taps is not None:
             taps = system.taps if taps is None else convolve(taps, system.taps)
     sections = [system.sos for system in systems if system.sos is not None]
-    return LTI(gain, _lined_up(sections) if sections else None, taps, sum(system.delay for system in systems))
+    delay = sum(system.delay for system in systems)
+    return LTI(gain, _lined_up(sections) if sections else None, taps, delay, added)
 
 
 def convolve(a: Tensor, b: Tensor) -> Tensor:
@@ -122,6 +139,16 @@ def convolve(a: Tensor, b: Tensor) -> Tensor:
     a, b = (taps.expand(*leading, taps.shape[-1]).reshape(1, rows, taps.shape[-1]) for taps in (a, b))
     filters = b.flip(-1).transpose(0, 1)
     return torch.nn.functional.conv1d(a, filters, padding=b.shape[-1] - 1, groups=rows).reshape(*leading, size)
+
+
+def _with_dimensions(system: LTI, count: int) -> LTI:
+    """Return a system whose tensors have so many dimensions of size 1 more, behind those of the signal."""
+    gain, sos, taps = system.gain, system.sos, system.taps
+    for _ in range(count):
+        gain = gain.unsqueeze(-1) if isinstance(gain, Tensor) else gain
+        sos = None if sos is None else sos.unsqueeze(-3)
+        taps = None if taps is None else taps.unsqueeze(-2)
+    return LTI(gain, sos, taps, system.delay)
 
 
 def _lined_up(sections: Sequence[Tensor]) -> Tensor:

@@ -74,6 +74,7 @@ class Step(ABC):
         refusal: why the step cannot run in a stream; "" if it can.
         measures: whether a first pass over the whole signal gives the state a stream starts with.
         settling: how many samples after a start from rest the output lacks what came before.
+        added_dimensions: how many leading dimensions the output has more than the input.
     """
 
     name = ""
@@ -81,6 +82,7 @@ class Step(ABC):
     refusal = ""
     measures = False
     settling = 0
+    added_dimensions = 0
 
     @abstractmethod
     def run(self, x: Tensor) -> Tensor:
@@ -149,6 +151,7 @@ class LTIStep(Step):
         self.system = system
         self.members = tuple(members)
         self.settling = system.delay + (0 if system.taps is None else system.taps.shape[-1] - 1)
+        self.added_dimensions = system.added_dimensions
         self._placed: dict[torch.device, LTI] = {}
 
     def on(self, device: torch.device) -> LTI:
@@ -164,6 +167,7 @@ class LTIStep(Step):
         system = self._placed.get(x.device) or self.on(x.device)
         if system.delay:
             x = torch.nn.functional.pad(x, (system.delay, 0))[..., : x.shape[-1]]
+        x = system.spread(x)
         if system.sos is not None:
             if system.taps is not None:
                 return _ops.lti_forward(x, system.taps, system.sos)[0]
@@ -193,6 +197,7 @@ class LTIStep(Step):
             both = torch.cat([rest.pop(0), x], dim=-1)
             x, line = both[..., : x.shape[-1]], both[..., x.shape[-1] :]
             after.append(line)
+        x = system.spread(x)
         if system.taps is not None and system.sos is not None:
             x, *found = _ops.lti_forward(x, system.taps, system.sos, *rest)
             after += found
@@ -393,6 +398,10 @@ class ParallelStep(Step):
         self.latency = max(plan.latency for plan in self.plans)
         self.settling = max(sum(step.settling for step in plan.steps) for plan in self.plans)
         self.refusal = next((plan.refusal for plan in self.plans if plan.refusal), "")
+        dimensions = {sum(step.added_dimensions for step in plan.steps) for plan in self.plans}
+        if len(dimensions) > 1:
+            raise ArgumentError("the branches of a sum must all give bands, (..., bands, time), or none of them")
+        self.added_dimensions = dimensions.pop()
 
     def run(self, x: Tensor) -> Tensor:
         """Process a whole signal (..., time) in every branch and return the sum."""
@@ -487,6 +496,7 @@ class LateStep(Step):
     def __init__(self, step: Step, ratio: tuple[int, int]) -> None:
         self.inner, self.ratio, self.latency = step, ratio, step.latency
         self.name, self.refusal, self.measures, self.settling = step.name, step.refusal, step.measures, step.settling
+        self.added_dimensions = step.added_dimensions
 
     def run(self, x: Tensor) -> Tensor:
         """Process a whole signal (..., time) from rest, aligned with its input."""

@@ -100,7 +100,9 @@ def process_file(
         if encoding is None and bits_per_sample is None:
             encoding = audio_io.kept_encoding(target, reader.info, format)
         fs = plan.output_rate or reader.fs
-        (channels,) = plan.leading((reader.channels,))
+        channels, *bands = plan.leading((reader.channels,))
+        if bands:
+            raise StreamError("the processor gives bands, (channels, bands, time), which a file has no place for")
         tags = audio_io.kept_tags(target, reader.tags, format)
         work = _Work(plan, reader, block, progress)
         with audio_io.Writer(target, fs, channels, format, encoding, bits_per_sample, tags) as writer:

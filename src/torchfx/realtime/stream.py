@@ -175,8 +175,12 @@ class Stream:
         if plan.refusal:
             raise StreamError(plan.refusal)
         assert self._runner is not None
+        assert self._blocks is not None
         before, old = self._plan, self._runner
         frozen = self._frozen()
+        was, is_now = (each.leading(tuple(self._blocks[0])) for each in (before, frozen))
+        if len(was) != len(is_now) or any(a not in {1, b} for a, b in zip(was, is_now, strict=True)):
+            raise StreamError(f"a running stream's output cannot change its shape, from {was} to {is_now}")
         self._followed = plan
         state, waiting = None, sum(step.settling for step in frozen.steps)
         if frozen.signature() != before.signature() and not (frozen.keeps_rate and before.keeps_rate):
