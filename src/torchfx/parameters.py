@@ -115,7 +115,7 @@ class Declaration:
 
     def shown(self, value: Any) -> bool:
         """Return whether a module's text mentions this value."""
-        return value is not self.default
+        return value is not self.default and not (isinstance(value, str) and value == self.default)
 
     def draw(self, random: Random, rate: float) -> Any:
         """Return a random value in range, for a processor that runs at this sample rate (Hz)."""
@@ -458,10 +458,6 @@ class Choice(Declaration):
     def parse(self, text: str) -> str:
         """Return the text."""
         return text.strip()
-
-    def shown(self, value: Any) -> bool:
-        """Return whether a module's text mentions this value."""
-        return bool(value != self.default)
 
     def draw(self, random: Random, rate: float) -> str:
         """Return one of the names."""
