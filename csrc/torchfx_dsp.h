@@ -183,7 +183,7 @@ TORCHFX_API int32_t torchfx_saturated_forward(
 //   taps    (up, n_taps): the phases of a low-pass at `up` times x's rate
 //   length  outputs of each channel
 //   origin  of any sign: where output 0 lies, in steps of x's sampling interval over `up`
-// y must not overlap x. A NaN or an infinity in x reaches the outputs whose windows it lies in, and may reach three
+// y must not overlap x. A NaN or an infinity in x reaches the outputs whose windows it lies in, and may reach five
 // outputs before and after them. With double samples, subnormal numbers may count as zero.
 TORCHFX_API int32_t torchfx_resample_forward(
     int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t samples,

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torchfx.bench.chains import Chain
+from torchfx.bench.resampling import Resampling
 
 __all__ = ["BOUND", "deviation", "exact_blocks"]
 
@@ -61,7 +62,8 @@ def deviation(chain: Chain, x: npt.NDArray[np.float32], result: Callable[[int, i
         0 for no difference, infinity for a result that is not finite or has the wrong length.
     """
     largest, peak = 0.0, 0.0
-    for channel, start, exact in exact_blocks(chain, x):
+    blocks = chain.exact_blocks(x) if isinstance(chain, Resampling) else exact_blocks(chain, x)
+    for channel, start, exact in blocks:
         found = result(channel, start, start + len(exact))
         if found.shape != exact.shape or not np.isfinite(found).all():
             return float("inf")

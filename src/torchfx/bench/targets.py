@@ -22,6 +22,7 @@ from torchfx.bench.equalizers import Equalizers, equalized, sosfilt_per_item, tr
 from torchfx.bench.exact import BOUND, deviation
 from torchfx.bench.inside import alternate, compare
 from torchfx.bench.report import TargetRow
+from torchfx.bench.resampling import Resampling, resampled, soxr_hq, windowed_sinc
 from torchfx.bench.timing import ratio, spread
 
 __all__ = ["CLAIMS", "NOTES", "Claim", "measure", "possible", "run"]
@@ -197,6 +198,11 @@ CLAIMS = (
         "<=",
         trained,
         alternate,
+    ),
+    *(
+        Claim(f"Resample, {work}, 2 channels 30 s, over {name}", work, 2, 30, other, target, ours=resampled)
+        for work, sinc in ((Resampling(fs=44_100, rate=48_000), 2), (Resampling(fs=48_000, rate=16_000), 5))
+        for name, other, target in (("soxr HQ", soxr_hq, 1), ("a windowed sinc by conv1d", windowed_sinc, sinc))
     ),
 )
 
