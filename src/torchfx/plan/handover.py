@@ -16,10 +16,16 @@ design may put its whole gain into the first one): states are scaled with them.
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 __all__ = ["sections_state"]
+
+Array = npt.NDArray[Any]
 
 SMALLEST = 1e-9
 """Below this determinant (of a matrix scaled to its largest element) a section does not show its state, such as where a
@@ -29,58 +35,59 @@ zero cancels a pole. It stays as it is then."""
 def sections_state(before: Tensor, after: Tensor, state: Tensor) -> Tensor:
     """Return the state with which new sections go on where old ones stopped.
 
+    In NumPy: a live signal waits for it, and PyTorch takes several times as long for so few numbers.
+
     Args:
         before, after: float64 (..., sections, 6).
         state: of the old ones, (sections, ..., 2), SciPy's zi.
     """
-    before, after = (sos.expand(*state.shape[1:-1], *sos.shape[-2:]) for sos in (before, after))
-    s1, s2 = state.unbind(-1)
-    direct = torch.stack([s1, s2 - _columns(before)[4] * s1], dim=-1)  # O_s s
-    old, new = _observability(before), _observability(after)
-    shown, matrix = _solved(old, direct)
-    shown = shown * (_levels(after) / _levels(before))[..., None]
-    outputs = (new @ shown[..., None])[..., 0]
-    first = outputs[..., 0]
-    second = outputs[..., 1] + _columns(after)[4] * first
-    found = torch.stack([first, second], dim=-1)
-    return torch.where(matrix[..., None], found, state)
+    values = state.detach().cpu().numpy()
+    with np.errstate(all="ignore"):
+        old, new = (_columns(sos.detach().cpu().numpy(), values.ndim - 2) for sos in (before, after))
+        s1, s2 = values[..., 0], values[..., 1]
+        shown, solvable = _solved(_observability(old), s1, s2 - old[4] * s1)  # O_s s on the right
+        level = _levels(new) / _levels(old)
+        (a, b), (c, d) = _observability(new)
+        first, second = (a * shown[0] + b * shown[1]) * level, (c * shown[0] + d * shown[1]) * level
+        found = np.stack(np.broadcast_arrays(first, second + new[4] * first), axis=-1)
+    return torch.from_numpy(np.where(solvable[..., None], found, values)).to(state.device)
 
 
-def _levels(sos: Tensor) -> Tensor:
-    """Return the gain up to each section, (sections, ...): that of a section is the larger one of 0 Hz and fs/2."""
-    b0, b1, b2, _, a1, a2 = _columns(sos)
-    gains = torch.maximum(((b0 + b1 + b2) / (1 + a1 + a2)).abs(), ((b0 - b1 + b2) / (1 - a1 + a2)).abs())
-    gains = torch.where(gains > 0, gains, 1.0)
-    return torch.cat([torch.ones_like(gains[:1]), gains[:-1].cumprod(0)])
-
-
-def _columns(sos: Tensor) -> list[Tensor]:
+def _columns(sos: Array, leading: int) -> list[Array]:
     """Return b0, b1, b2, a0, a1, a2, divided by a0: each (sections, ...), as states lie."""
-    rows = (sos / sos[..., 3:4]).movedim(-2, 0)
-    return list(rows.unbind(-1))
+    rows = np.moveaxis(sos / sos[..., 3:4], -2, 0)
+    rows = rows.reshape(len(rows), *(1,) * (leading + 2 - rows.ndim), *rows.shape[1:])
+    return [rows[..., i] for i in range(6)]
 
 
-def _observability(sos: Tensor) -> Tensor:
-    """Return [C; C A] of the sections as state-variable filters, (sections, ..., 2, 2)."""
-    b0, b1, b2, _, a1, a2 = _columns(sos)
+def _levels(columns: list[Array]) -> Array:
+    """Return the gain up to each section, (sections, ...): that of a section is the larger one of 0 Hz and fs/2."""
+    b0, b1, b2, _, a1, a2 = columns
+    gains = np.maximum(abs((b0 + b1 + b2) / (1 + a1 + a2)), abs((b0 - b1 + b2) / (1 - a1 + a2)))
+    gains = np.where(gains > 0, gains, 1.0)
+    return np.concatenate([np.ones_like(gains[:1]), gains[:-1].cumprod(0)])
+
+
+def _observability(columns: list[Array]) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Return [C; C A] of the sections as state-variable filters: rows of values (sections, ...)."""
+    b0, b1, b2, _, a1, a2 = columns
     al, ga, be = 1 - a1 + a2, 2 * (1 - a2), 1 + a1 + a2
-    g, k = torch.sqrt(be / al), ga / torch.sqrt(al * be)
+    g, k = np.sqrt(be / al), ga / np.sqrt(al * be)
     high, band, low = (b0 - b1 + b2) / al, 2 * (b0 - b2) / (al * g), (b0 + b1 + b2) / be
     m1, m2 = band - k * high, low - high
     c1 = 1 / (1 + g * (g + k))
     c2 = g * c1
     c3 = g * c2
-    row = torch.stack([m1 * c1 + m2 * c2, m2 * (1 - c3) - m1 * c2], dim=-1)
-    step = torch.stack([torch.stack([2 * c1 - 1, -2 * c2], dim=-1), torch.stack([2 * c2, 1 - 2 * c3], dim=-1)], dim=-2)
-    return torch.stack([row, (row[..., None, :] @ step)[..., 0, :]], dim=-2)
+    first, second = m1 * c1 + m2 * c2, m2 * (1 - c3) - m1 * c2
+    return (first, second), (first * (2 * c1 - 1) + second * 2 * c2, second * (1 - 2 * c3) - first * 2 * c2)
 
 
-def _solved(matrix: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+def _solved(matrix: tuple[tuple[Array, Array], tuple[Array, Array]], first: Array, second: Array) -> Any:
     """Return the solution of 2 x 2 systems, and where there is one."""
-    (a, b), (c, d) = (row.unbind(-1) for row in matrix.unbind(-2))
+    (a, b), (c, d) = matrix
     determinant = a * d - b * c
-    solvable = determinant.abs() > SMALLEST * matrix.abs().amax((-2, -1)) ** 2
-    safe = torch.where(solvable, determinant, 1.0)
-    first, second = right.unbind(-1)
-    solution = torch.stack([(d * first - b * second) / safe, (a * second - c * first) / safe], dim=-1)
-    return solution, solvable.expand(first.shape)
+    largest = np.maximum(np.maximum(abs(a), abs(b)), np.maximum(abs(c), abs(d)))
+    solvable = abs(determinant) > SMALLEST * largest**2
+    safe = np.where(solvable, determinant, 1.0)
+    solution = (d * first - b * second) / safe, (a * second - c * first) / safe
+    return solution, np.broadcast_to(solvable, first.shape)
