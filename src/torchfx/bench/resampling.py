@@ -36,9 +36,9 @@ class Resampling(Chain):
         common = math.gcd(self.rate, self.fs)
         up, down = self.rate // common, self.fs // common
         taps = resampling_taps(up, down, "HQ").numpy().T.reshape(-1)[: 2 * resampling_reach(up, down, "HQ") + 1]
+        window: Any = taps / up  # `resample_poly` multiplies it by `up` and knows nothing else of it
         for channel, samples in enumerate(x):
-            # `resample_poly` multiplies the window it is given by `up` and knows nothing else of it.
-            yield channel, 0, signal.resample_poly(samples.astype(np.float64), up, down, window=taps / up)
+            yield channel, 0, signal.resample_poly(samples.astype(np.float64), up, down, window=window)
 
     def job(self, device: str = "cpu", channels: int = 1) -> dict[str, Any]:
         """Return what the works below want to know."""

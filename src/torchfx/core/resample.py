@@ -32,13 +32,13 @@ class Ratio(NamedTuple):
     Attributes:
         up, down: the ratio in lowest terms.
         reach: how far the low-pass reaches to each side, in sampling intervals over `up`.
-        count: taps of each of its phases.
+        n_taps: of each of its phases.
     """
 
     up: int
     down: int
     reach: int
-    count: int
+    n_taps: int
 
     @property
     def latency(self) -> int:
@@ -48,7 +48,7 @@ class Ratio(NamedTuple):
     @property
     def past(self) -> int:
         """Inputs before a block that its outputs depend on."""
-        return resampled_length(self.count * self.up - 1 + self.latency * self.down - self.reach, 1, self.up)
+        return resampled_length(self.n_taps * self.up - 1 + self.latency * self.down - self.reach, 1, self.up)
 
 
 class Resample(Processor):

@@ -67,7 +67,7 @@ class Convolution(Filter):
     def _given(self) -> Tensor:
         return self.ir  # type: ignore[return-value]
 
-    def response(self, rate: float | None) -> Tensor:
+    def taps_at(self, rate: float | None) -> Tensor:
         """Return the impulse response at a sample rate (Hz): float64, of one of the shapes."""
         if not isinstance(self.ir, str):
             return self._given().double()
@@ -80,25 +80,25 @@ class Convolution(Filter):
 
     def lti(self, rate: Any) -> LTI | None:
         """Return the response as taps, where each output channel has one input channel."""
-        response = self.response(rate)
+        response = self.taps_at(rate)
         return None if response.dim() == 3 else LTI(taps=self._mixed(response))
 
     def whole(self, x: Tensor, rate: Any) -> Tensor:
         """Return true stereo of a whole signal (..., 2, time)."""
-        return _stereo(x, self._mixed(self.response(rate)), None)[0]
+        return _stereo(x, self._mixed(self.taps_at(rate)), None)[0]
 
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
         """Return the state of rest: what past input still adds to the coming outputs."""
-        response = self.response(rate)
+        response = self.taps_at(rate)
         if response.dim() < 3:
             return self._streaming(rate).init_state(tuple(shape), dtype, torch.device(device))
         return (torch.zeros(*shape[:-1], 2, 2, response.shape[-1] - 1, dtype=torch.float64, device=device),)
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Convolve the next block."""
-        response = self.response(rate)
+        response = self.taps_at(rate)
         if response.dim() < 3:
             return self._streaming(rate).step(x, state)
         y, after = _stereo(x, self._mixed(response), state[0])
@@ -123,6 +123,7 @@ class Convolution(Filter):
 def _read(path: str, changed_ns: int, rate: float) -> Tensor:
     """Return a file's response at a sample rate (Hz); shared, and read again when the file has changed."""
     samples, fs = audio_io.load(path)
+    taps: Tensor
     # Samples of a response stand for an integral: at twice the rate there are twice as many, half as large.
     taps = Resample(rate, fs=fs)(samples.double()) * (fs / rate)
     return taps[0] if len(taps) == 1 else taps.reshape(2, 2, -1) if len(taps) == 4 else taps
