@@ -40,12 +40,12 @@ def test_it_is_upfirdn(run, up, down, generator):
 def test_native_equals_the_reference(up, down, dtype, generator):
     """Many and few channels and samples, first outputs before the signal, in it and behind it."""
     own, reference = backend("resample_forward", "cpu"), backend("resample_forward", "reference")
-    for count, channels, time, origin in (
-        (1, 1, 1, 0), (5, 17, 17, -5), (64, 2, 1025, up * 32), (33, 3, 3000, 1234), (700, 1, 50, 12),
-        (64, 2, 30_000, up * 32),
-    ):  # fmt: skip
+    cases = [(1, 1, 1, 0), (5, 17, 17, -5), (64, 2, 1025, up * 32), (33, 3, 3000, 1234), (700, 1, 50, 12)]
+    if up < 10:
+        cases.append((64, 1, 9000, up * 32))  # by transforms
+    for count, channels, time, origin in cases:
         phases, x = taps(up, count, generator), torch.randn(channels, time, generator=generator).to(dtype)
-        arguments = (phases, down, origin, min(math.ceil(time * up / down), 20_000))
+        arguments = (phases, down, origin, min(math.ceil(time * up / down), 20_000 if up < 10 else 700))
         for signal in (x, x.T.contiguous().T, torch.cat([x, x], -1)[:, ::2], x[:, time // 2 :]):
             assert deviation(own(signal, *arguments)[0], reference(signal, *arguments)[0]) < BOUNDS[dtype]
 
