@@ -26,7 +26,8 @@ from torchfx.filter import (
     ParametricEQ,
     Peaking,
 )
-from torchfx.response import as_text, characteristics
+from torchfx.response.characteristics import characteristics
+from torchfx.response.picture import as_text
 
 FS = 48_000
 

@@ -13,7 +13,8 @@ from torchfx.core.processor import FilterChain
 from torchfx.errors import ArgumentError, TorchFXError
 from torchfx.profiler.present.document import Code, Document, Text
 from torchfx.profiler.present.formats import check_format
-from torchfx.response import Characteristics, as_text, characteristics, describe
+from torchfx.response.characteristics import Characteristics, characteristics, describe
+from torchfx.response.picture import as_text, plot
 
 __all__ = ["Answer", "run"]
 
@@ -40,8 +41,6 @@ def run(effects: list[str], rate: float, png: Path | None, form: str) -> int:
     except (ArgumentError, TypeError) as error:
         return complain(error, 2)
     if png is not None:
-        from torchfx.response import plot
-
         try:
             plot(plan, " | ".join(effects)).savefig(png, dpi=110, format="png")
         except (TorchFXError, OSError) as error:

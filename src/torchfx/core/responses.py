@@ -94,7 +94,9 @@ class Responses(nn.Module):
             Group delay ... Stable: largest pole radius 0.951237, 0.049 inside the unit circle; it decays by 60 dB in
             2.88 ms.
         """
-        return response.describe(self._seen(fs))
+        from torchfx.response.characteristics import describe  # not before it is asked for, like the pictures
+
+        return describe(self._seen(fs))
 
     def plot(self, fs: float | None = None) -> Any:
         """Draw magnitude and group delay over frequency; return the `matplotlib` figure.
@@ -102,13 +104,17 @@ class Responses(nn.Module):
         Raises:
             TorchFXError: matplotlib is not installed (`pip install torchfx[plot]`).
         """
-        return response.plot(self._seen(fs), repr(self))
+        from torchfx.response.picture import plot
+
+        return plot(self._seen(fs), repr(self))
 
     def _repr_html_(self) -> str | None:
         """Return a picture for notebooks, or None, which leaves the text, where there is none to draw."""
+        from torchfx.response.picture import as_png
+
         rate = getattr(self, "fs", None) or ambient_rate() or SHOWN_RATE
         try:
-            picture = response.as_png(self._seen(rate))
+            picture = as_png(self._seen(rate))
         except TorchFXError:
             return None
         return f'<pre>{escape(repr(self))}</pre><img src="data:image/png;base64,{picture}">'

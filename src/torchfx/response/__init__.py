@@ -1,21 +1,8 @@
-"""Looking at linear time-invariant plans: responses, delays, poles and zeros, in numbers, words and pictures."""
+"""Looking at linear time-invariant plans: responses, delays, poles and zeros.
 
-from torchfx.response.characteristics import Characteristics, characteristics, decibels, describe
-from torchfx.response.picture import as_png, as_text, plot
+`torchfx.response.characteristics` says them in words, `torchfx.response.picture` draws them.
+"""
+
 from torchfx.response.systems import group_delay, impulse_response, poles, response, step_response, zeros
 
-__all__ = [
-    "Characteristics",
-    "as_png",
-    "as_text",
-    "characteristics",
-    "decibels",
-    "describe",
-    "group_delay",
-    "impulse_response",
-    "plot",
-    "poles",
-    "response",
-    "step_response",
-    "zeros",
-]
+__all__ = ["group_delay", "impulse_response", "poles", "response", "step_response", "zeros"]
