@@ -1,6 +1,14 @@
 """Filters, all `nn.Module`s."""
 
 from torchfx.core.resample import Resample
+from torchfx.filter.band_banks import (
+    BandpassBank,
+    ERBFilterBank,
+    GammatoneBank,
+    LogFilterBank,
+    MelFilterBank,
+    OctaveBank,
+)
 from torchfx.filter.bank import Bank
 from torchfx.filter.bessel import Bessel, HiBessel, LoBessel
 from torchfx.filter.biquad import (
@@ -43,6 +51,7 @@ __all__ = [
     "RIAA",
     "SOS",
     "AllPass",
+    "BandpassBank",
     "Bank",
     "Bessel",
     "BiquadBPF",
@@ -58,10 +67,12 @@ __all__ = [
     "DCBlocker",
     "Deemphasis",
     "DesignableFIR",
+    "ERBFilterBank",
     "Elliptic",
     "Filter",
     "FractionalDelay",
     "FrequencySampledFIR",
+    "GammatoneBank",
     "HiBessel",
     "HiButterworth",
     "HiChebyshev1",
@@ -81,8 +92,11 @@ __all__ = [
     "LoElliptic",
     "LoLinkwitzRiley",
     "LoShelving",
+    "LogFilterBank",
+    "MelFilterBank",
     "MinimumPhaseFIR",
     "Notch",
+    "OctaveBank",
     "OnePole",
     "ParametricEQ",
     "Peaking",

@@ -1,0 +1,193 @@
+"""Banks of band-pass filters: on scales of frequency, in fractional octaves, and as the ear has them."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torchfx.checks import number_text
+from torchfx.design import butterworth
+from torchfx.design.bands import SCALES, Scale, check_range, gammatone, octave_bands, spaced
+from torchfx.errors import ArgumentError
+from torchfx.filter.bank import Bank
+from torchfx.parameters import choice, count, frequency, sample_rate
+
+__all__ = ["BandpassBank", "ERBFilterBank", "GammatoneBank", "LogFilterBank", "MelFilterBank", "OctaveBank"]
+
+
+def _bandpasses(edges: list[tuple[float, float]], order: int, rate: Any) -> Tensor:
+    """Return Butterworth band-passes, (bands, order, 6)."""
+    _check_highest(edges[-1][1], rate)
+    return torch.stack([butterworth(pair, order, rate, "bandpass") for pair in edges])
+
+
+def _check_highest(edge: float, rate: float) -> None:
+    if edge >= rate / 2:
+        raise ArgumentError(
+            f"f_max must leave the highest band below fs/2 = {number_text(rate / 2)} Hz, got an edge at {edge:.6g} Hz"
+        )
+
+
+class BandpassBank(Bank):
+    """Butterworth band-passes side by side, at equal distances on a scale: (..., time) becomes (..., bands, time).
+
+    The bands meet at their -3 dB edges. `LogFilterBank`, `MelFilterBank` and `ERBFilterBank` fix the scale.
+
+    Examples:
+        >>> import torch
+        >>> bank = BandpassBank(num_bands=6, f_min=125, f_max=8000, scale="log", fs=48_000)
+        >>> bank(torch.randn(2, 1000)).shape
+        torch.Size([2, 6, 1000])
+        >>> bank.edges
+        [125.0, 250.0, 500.0, 1000.0, 2000.0, 4000.0, 8000.0]
+    """
+
+    num_bands: int = count(default=10, doc="how many bands", draws=(1, 5))
+    f_min: float = frequency(default=20.0, doc="lower edge of the lowest band", learnable=False)
+    f_max: float = frequency(default=20_000.0, doc="upper edge of the highest band", learnable=False)
+    order: int = count(default=3, high=24, doc="slope in units of 6 dB per octave", draws=(1, 3))
+    fs: float | None = sample_rate(default=None)
+    scale: Scale = choice(SCALES, default="log", doc="on which the bands are equally wide")
+
+    @property
+    def bands(self) -> int:
+        """How many bands there are."""
+        return self.num_bands
+
+    @property
+    def edges(self) -> list[float]:
+        """The edges between the bands, Hz, and the outer ones: one more than bands."""
+        return spaced(self.f_min, self.f_max, self.num_bands + 1, self.scale)
+
+    def check_parameters(self) -> None:
+        """Raise where the range is empty."""
+        check_range(self.f_min, self.f_max)
+
+    def design(self, rate: Any) -> Tensor:
+        """Return the sections at a sample rate (Hz), (bands, order, 6)."""
+        edges = self.edges
+        return _bandpasses(list(itertools.pairwise(edges)), self.order, rate)
+
+
+class LogFilterBank(BandpassBank):
+    """Band-passes of equal width in octaves.
+
+    Examples:
+        >>> LogFilterBank(10, fs=48_000).bands
+        10
+    """
+
+    scale = "log"
+
+
+class MelFilterBank(BandpassBank):
+    """Band-passes of equal width on the mel scale (HTK's formula).
+
+    Examples:
+        >>> MelFilterBank(40, f_max=8000, fs=16_000.5).sos.shape
+        torch.Size([40, 3, 6])
+    """
+
+    scale = "mel"
+
+
+class ERBFilterBank(BandpassBank):
+    """Band-passes of equal width in equivalent rectangular bandwidths (Glasberg and Moore, 1990).
+
+    Examples:
+        >>> ERBFilterBank(32, f_min=50, f_max=8000, fs=48_000).bands
+        32
+    """
+
+    scale = "erb"
+
+
+class OctaveBank(Bank):
+    """Octave and fractional-octave bands of IEC 61260-1:2014, base 10: (..., time) becomes (..., bands, time).
+
+    Midbands and edges are exact. Butterworth filters of order 3, the default, keep to the acceptance limits of class 1
+    of the standard, as far as their bands end below 0.47 fs.
+
+    Examples:
+        >>> import torch
+        >>> bank = OctaveBank(fraction=1, f_min=125, f_max=8000, fs=48_000)
+        >>> [round(f, 1) for f in bank.midbands]
+        [125.9, 251.2, 501.2, 1000.0, 1995.3, 3981.1, 7943.3]
+        >>> levels = bank(torch.randn(48_000)).square().mean(-1).log10() * 10  # dB in each band
+        >>> levels.shape
+        torch.Size([7])
+    """
+
+    fraction: int = count(
+        default=3, high=48, doc="bands in an octave: 1 for octaves, 3 for third octaves", draws=(1, 2)
+    )
+    f_min: float = frequency(default=25.0, doc="about the lowest midband", learnable=False)
+    f_max: float = frequency(default=16_000.0, doc="about the highest midband", learnable=False)
+    order: int = count(default=3, high=24, doc="slope in units of 6 dB per octave", draws=(1, 3))
+    fs: float | None = sample_rate(default=None)
+
+    @property
+    def bands(self) -> int:
+        """How many bands there are."""
+        return len(self.midbands)
+
+    @property
+    def midbands(self) -> list[float]:
+        """The exact mid-band frequencies, Hz."""
+        return octave_bands(self.fraction, self.f_min, self.f_max)[0]
+
+    @property
+    def edges(self) -> list[tuple[float, float]]:
+        """The lower and upper -3 dB edge of each band, Hz."""
+        return octave_bands(self.fraction, self.f_min, self.f_max)[1]
+
+    def check_parameters(self) -> None:
+        """Raise where the range is empty."""
+        check_range(self.f_min, self.f_max)
+        if self.fs is not None:
+            _check_highest(self.edges[-1][1], self.fs)
+
+    def design(self, rate: Any) -> Tensor:
+        """Return the sections at a sample rate (Hz), (bands, order, 6)."""
+        return _bandpasses(self.edges, self.order, rate)
+
+
+class GammatoneBank(Bank):
+    """Gammatone filters of fourth order, an auditory filter bank: (..., time) becomes (..., bands, time).
+
+    Centres lie at equal distances in equivalent rectangular bandwidths; the gain at each is 1.
+
+    Source: M. Slaney, Apple technical report 35, 1993; bandwidths of Glasberg and Moore, 1990.
+
+    Examples:
+        >>> import torch
+        >>> bank = GammatoneBank(num_bands=32, f_min=50, f_max=8000, fs=48_000)
+        >>> bank(torch.randn(2, 1000)).shape
+        torch.Size([2, 32, 1000])
+    """
+
+    num_bands: int = count(default=32, low=2, doc="how many bands", draws=(2, 5))
+    f_min: float = frequency(default=50.0, doc="centre of the lowest band", learnable=False)
+    f_max: float = frequency(default=16_000.0, doc="centre of the highest band", learnable=False)
+    fs: float | None = sample_rate(default=None)
+
+    @property
+    def bands(self) -> int:
+        """How many bands there are."""
+        return self.num_bands
+
+    @property
+    def centres(self) -> list[float]:
+        """The centre frequencies, Hz."""
+        return spaced(self.f_min, self.f_max, self.num_bands, "erb")
+
+    def check_parameters(self) -> None:
+        """Raise where the range is empty."""
+        check_range(self.f_min, self.f_max)
+
+    def design(self, rate: Any) -> Tensor:
+        """Return the sections at a sample rate (Hz), (bands, 4, 6)."""
+        return torch.stack([gammatone(centre, rate) for centre in self.centres])
