@@ -80,6 +80,7 @@ def poles(plan: Plan) -> Tensor:
     """
     found = [torch.zeros(0, dtype=torch.complex128, device=_device(plan))]
     for step in map(_linear, plan.steps):
+        found = [_with_bands(each, step) for each in found]
         if isinstance(step, ParallelStep):
             found += [poles(branch) for branch in step.plans]
         elif step.system.sos is not None:
@@ -100,6 +101,7 @@ def zeros(plan: Plan) -> Tensor:
     for step in map(_linear, plan.steps):
         if isinstance(step, ParallelStep):
             raise ArgumentTypeError("zeros are found for filters one after the other, got a sum of branches")
+        found = [_with_bands(each, step) for each in found]
         if step.system.sos is not None:
             found.append(_roots(step.system.sos[..., :3]))
         if step.system.taps is not None:
@@ -182,8 +184,15 @@ def _response(plan: Plan, circle: Circle) -> Tensor:
             found = sum((_response(branch, circle) for branch in step.plans), torch.zeros_like(circle.d))
         else:
             found = _system_response(step.system, circle)
-        total = total * found
+        total = _with_bands(total, step) * found
     return total
+
+
+def _with_bands(values: Tensor, step: Any) -> Tensor:
+    """Return what is known of earlier steps, with the dimensions of bands that a step adds."""
+    for _ in range(step.added_dimensions):
+        values = values.unsqueeze(-2)
+    return values
 
 
 def _system_response(system: LTI, circle: Circle) -> Tensor:
@@ -210,7 +219,7 @@ def _delay(plan: Plan, circle: Circle) -> Tensor:
             found = torch.where(zero, torch.nan, moment / torch.where(zero, 1.0, h))
         else:
             found = _system_delay(step.system, circle)
-        total = total + found
+        total = _with_bands(total, step) + found
     return total
 
 
