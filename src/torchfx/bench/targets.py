@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from torchfx.bench import calls, chains, operators, signals, time_varying
+from torchfx.bench import calls, chains, octave_bank, operators, signals, time_varying
 from torchfx.bench.chains import Chain
 from torchfx.bench.contenders import scipy_signal, torchfx_library
 from torchfx.bench.equalizers import Equalizers, equalized, sosfilt_per_item, trained
@@ -50,6 +50,7 @@ DEEP = Chain(chains.IIR.filters * 3)
 ONE_FIR = Chain(chains.FIR.filters[:1])
 ONE_IIR = Chain(chains.IIR.filters[:1])
 EQUALIZERS = Equalizers()
+OCTAVE_BANDS = octave_bank.OctaveBands()
 BLOCK_S = 64 / chains.FS
 LEAST_S = 1e-9  # what remains at least of a time from which another one is subtracted
 
@@ -186,6 +187,16 @@ CLAIMS = (
         # Each row's taps are transformed too: in short rows that is up to half as much as the signal.
         for name, chain, short in (("IIR", chains.IIR, 1.3), ("one FIR", ONE_FIR, 1.6), ("five FIRs", chains.FIR, 1.6))
         for rows, samples, target in ((16, 1024, short), (64, 1024, short), (16, 44_100, 1.3))
+    ),
+    Claim(
+        f"{OCTAVE_BANDS}, mono 60 s, over a loop of sosfilt",
+        OCTAVE_BANDS,
+        1,
+        60,
+        octave_bank.sosfilt_per_band,
+        10,
+        ours=octave_bank.banked,
+        off=octave_bank.deviation,
     ),
     Claim(f"{EQUALIZERS}, 1 s, over a loop of sosfilt", EQUALIZERS, 512, 1, sosfilt_per_item, 15, ours=equalized),
     Claim(
