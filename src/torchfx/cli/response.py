@@ -11,7 +11,7 @@ from torchfx.cli.documents import show, terminal_style
 from torchfx.cli.streams import complain
 from torchfx.core.processor import FilterChain
 from torchfx.errors import ArgumentError, TorchFXError
-from torchfx.profiler.present.document import Code, Document, Text
+from torchfx.profiler.present.document import Block, Code, Document, Text
 from torchfx.profiler.present.formats import check_format
 from torchfx.response.characteristics import Characteristics, characteristics, describe
 from torchfx.response.picture import as_text, plot
@@ -37,7 +37,7 @@ def run(effects: list[str], rate: float, png: Path | None, form: str) -> int:
         style = terminal_style()
         drawing = as_text(plan, min(max(style.width - 4, 40), 100), unicode=style.unicode)
         data = Answer(1, effects, float(rate), characteristics(plan))
-        blocks = Code(tuple(drawing.splitlines())), *(Text(line) for line in describe(plan).splitlines())
+        blocks: list[Block] = [Code(tuple(drawing.splitlines())), *map(Text, describe(plan).splitlines())]
     except (ArgumentError, TypeError) as error:
         return complain(error, 2)
     if png is not None:
@@ -45,5 +45,5 @@ def run(effects: list[str], rate: float, png: Path | None, form: str) -> int:
             plot(plan, " | ".join(effects)).savefig(png, dpi=110, format="png")
         except (TorchFXError, OSError) as error:
             return complain(f"cannot write {png}: {getattr(error, 'strerror', None) or error}", 3)
-    show(Document(f"{' | '.join(effects)} at {rate:g} Hz", blocks, data, command="response"), form)
+    show(Document(f"{' | '.join(effects)} at {rate:g} Hz", tuple(blocks), data, command="response"), form)
     return 0
