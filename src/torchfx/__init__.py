@@ -59,7 +59,8 @@ __all__ = [
 ]
 
 _MODULES = ("core.wave", "core.processor", "core.context", "core.learning", "plan", "rate", "suggest", "errors")
-_PACKAGES = ("effect", "filter", "functional", "parameters", "realtime")
+_PACKAGES = ("effect", "filter")
+_ALONE = ("functional", "parameters", "realtime")  # loaded when they are asked for; none registers an operator
 
 
 def __getattr__(name: str) -> object:
@@ -67,8 +68,8 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version
 
         return version("torchfx")
-    if name == "parameters":  # needs no PyTorch
-        return _import_module("torchfx.parameters")
+    if name in _ALONE:
+        return _import_module(f"torchfx.{name}")
     if name not in __all__:
         raise AttributeError(f"module 'torchfx' has no attribute {name!r}")
     _load_all()
@@ -80,12 +81,12 @@ def __dir__() -> list[str]:
 
 
 def _load_all() -> None:
-    """Bind every public name; the modules load each other, so one of them is as slow as all."""
+    """Bind the public names; the modules load each other, so one of them is as slow as all."""
     found = {}
     for module in _MODULES:
         found.update(vars(_import_module(f"torchfx.{module}")))
     found.update({name: _import_module(f"torchfx.{name}") for name in _PACKAGES})
-    globals().update({name: found[name] for name in __all__})
+    globals().update({name: found[name] for name in __all__ if name not in _ALONE})
 
 
 if "torch" in _sys.modules:

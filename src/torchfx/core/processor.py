@@ -419,11 +419,13 @@ def _signature(cls: type[Processor]) -> inspect.Signature:
 
 def _missing(cls: type[Processor]) -> tuple[str, ...]:
     """Return what a class has to define before it can be built."""
-    abstract = [name for name in dir(cls) if getattr(getattr(cls, name, None), "__isabstractmethod__", False)]
+    own = [vars(base) for base in cls.__mro__ if base not in nn.Module.__mro__]
+    declared = {name for base in own for name, value in base.items() if getattr(value, "__isabstractmethod__", False)}
+    abstract = sorted(name for name in declared if getattr(getattr(cls, name), "__isabstractmethod__", False))
     constants = [
         name
-        for base in cls.__mro__
-        for name, annotation in vars(base).get("__annotations__", {}).items()
+        for base in own
+        for name, annotation in base.get("__annotations__", {}).items()
         if str(annotation).startswith("ClassVar") and not hasattr(cls, name)
     ]
     if not cls.kind:
