@@ -43,6 +43,7 @@ def around(cutoff, q):
     return [warped(cutoff, root - 0.5 / q), warped(cutoff, root + 0.5 / q)]
 
 
+ELLIPTIC = SOS(signal.ellip(4, 0.5, 40, [300, 3400], "bandpass", fs=FS, output="sos"))
 RESONANT = math.sqrt(1 - 0.5 / 900 + math.sqrt((1 - 0.5 / 900) ** 2 + 1))  # |1 - t^2 + jt/30|^2 = 2
 
 
@@ -54,6 +55,8 @@ RESONANT = math.sqrt(1 - 0.5 / 900 + math.sqrt((1 - 0.5 / 900) ** 2 + 1))  # |1 
         (HiButterworth(80), "high-pass", [80], 0),
         (HiButterworth(80) | LoButterworth(12_000) | fx.effect.Gain("-6dB"), "band-pass", [80, 12_000], -6),
         (SOS(signal.butter(4, [300, 3400], "bandstop", fs=FS, output="sos")), "band-stop", [300, 3400], 0),
+        (ELLIPTIC, "band-pass", [283.1, 3595], 0),  # its ends are level, 40 dB below
+        (Peaking(1000, 2, 30.0), "peak", around(1000, 2), 30),  # so are these, 30 dB below
         (Notch(50, q=30), "band-stop", around(50, 30), 0),
         (BiquadLPF(1000, q=30.0), "low-pass", [warped(1000, RESONANT)], 0),
         (BiquadBPF(1000, q=4.0), "band-pass", around(1000, 4), 12.04),

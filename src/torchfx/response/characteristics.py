@@ -255,7 +255,8 @@ def _kind(curve: Curve, delays: Array) -> tuple[str, float, float | None, float 
     if top - bottom < EVEN_DB:
         return "gain" if np.ptp(delays) < EVEN_DB else "all-pass", top, None, None
     inside = top > max(first, last) + HALF_POWER_DB  # the highest gain is at neither end
-    low, high = (_stopped(gain, near, top, inside) for gain, near in ((first, gains[1]), (last, gains[-2])))
+    peak = int(gains.argmax())
+    low, high = _stopped(gains[: peak + 1], inside), _stopped(gains[peak:][::-1], inside)
     # Where an end passes, a peak above it that is more than ripple is a resonance.
     ends = [gain for gain, stopped in ((first, low), (last, high)) if not stopped]
     reference = max(ends) if inside and ends else top
@@ -280,11 +281,16 @@ def _kind(curve: Curve, delays: Array) -> tuple[str, float, float | None, float 
     return "equaliser", top, None, None
 
 
-def _stopped(gain: float, near: float, top: float, inside: bool) -> bool:
-    """Return whether an end of the response is stopped; far below a peak inside, a level one may still be passed."""
-    if gain > top - STOPPED_DB:
+def _stopped(gains: Array, inside: bool) -> bool:
+    """Return whether the end of a response is stopped that begins these gains; they go on to the highest.
+
+    Far below a peak inside, a level end may still be passed; not where zeros make gaps that are deeper still.
+    """
+    end, top = float(gains[0]), float(gains[-1])
+    if end > top - STOPPED_DB:
         return False
-    return not inside or abs(gain - near) > EVEN_DB or gain < top - FAR_STOPPED_DB
+    level = abs(end - gains[1]) < EVEN_DB and end > top - FAR_STOPPED_DB and gains.min() > end - FAR_STOPPED_DB
+    return not (inside and level)
 
 
 def _ripple(
