@@ -11,7 +11,7 @@ from torchfx import functional as F
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
 FILTERS = {
-    "gain": (0.5, [2.0]),
+    "gain": ([0.5], [2.0]),
     "taps": ([0.5, -0.25, 0.125, 1.0], [2.0]),
     "first": ([0.25], [1.0, -0.75]),
     "second": ([1.0, 0.3, 0.2], [2.0, -1.6, 0.7]),
