@@ -110,7 +110,6 @@ def test_every_promise_is_among_the_claims():
     assert (512, 1, 2, ">=", 15) in promised
     assert (512, 1, 2, "<=", 4) in promised
     assert [target for *work, target in promised if work == [2, 30, 2, ">="]] == [1, 2, 1, 5]  # resampling
-    assert len(promised) == 47
 
 
 @pytest.mark.parametrize("work", [equalizers.equalized, equalizers.trained])

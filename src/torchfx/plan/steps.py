@@ -167,7 +167,8 @@ class LTIStep(Step):
         system = self._placed.get(x.device) or self.on(x.device)
         if system.delay:
             x = torch.nn.functional.pad(x, (system.delay, 0))[..., : x.shape[-1]]
-        x = system.spread(x)
+        if system.added_dimensions:
+            x = system.spread(x)
         if system.sos is not None:
             if system.taps is not None:
                 return _ops.lti_forward(x, system.taps, system.sos)[0]
