@@ -41,9 +41,9 @@ def test_steps_that_vary_are_recorded_until_their_median_is_known(recorded):
 
 
 @pytest.mark.many
-def test_a_number_asked_for_is_kept_to(recorded):
-    assert recorded("--active", "4", time=UNSTEADY).steps() == [4, 5, 6, 7]
-    assert recorded("--repeat", "2", time=UNSTEADY).steps() == [4, 5, 6]
+@pytest.mark.parametrize(("options", "steps"), [(("--active", "4"), [4, 5, 6, 7]), (("--repeat", "2"), [4, 5, 6])])
+def test_a_number_asked_for_is_kept_to(recorded, options, steps):
+    assert recorded(*options, time=UNSTEADY).steps() == steps
 
 
 def test_a_program_that_ends_in_a_window_that_grows_is_no_news(recorded):
