@@ -12,7 +12,19 @@ from torch import Tensor
 from torchfx._ops import native
 from torchfx.errors import TorchFXError
 
-__all__ = ["Rows", "Signal", "address", "coefficient_rows", "empty", "packed", "raise_for", "signal_rows"]
+__all__ = [
+    "Rows",
+    "Signal",
+    "add_up",
+    "address",
+    "coefficient_rows",
+    "empty",
+    "packed",
+    "pass_on",
+    "raise_for",
+    "signal_rows",
+    "unsummed",
+]
 
 HUGE = 4 << 20
 """Bytes from which on a fresh result is asked to lie in huge pages: touching 4 KiB pages for the first time costs more
@@ -105,6 +117,22 @@ def coefficient_rows(coefficients: Tensor, core: int, leading: Sequence[int]) ->
         return Rows(packed(coefficients), math.prod(own), max(1, math.prod(leading[last + 1 :])))
     full = coefficients.expand(*leading, *coefficients.shape[coefficients.dim() - core :])
     return Rows(packed(full), math.prod(leading), 1)
+
+
+def pass_on(before: Tensor | None, after: Tensor) -> None:
+    """Write a state, None for rest, into the one after a signal without samples; likewise backwards."""
+    after.zero_() if before is None else after.copy_(before)
+
+
+def unsummed(gradient: Tensor, shape: Sequence[int]) -> Tensor:
+    """Return where to write a gradient before `add_up`: room of its own where the operand was broadcast to a shape."""
+    return gradient if gradient.shape == torch.Size(shape) else gradient.new_empty(shape)
+
+
+def add_up(found: Tensor, gradient: Tensor) -> None:
+    """Sum over what the operand was broadcast to, into its gradient."""
+    if found is not gradient:
+        gradient.copy_(found.sum_to_size(gradient.shape))
 
 
 def raise_for(status: int, function: str) -> None:

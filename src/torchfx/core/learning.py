@@ -71,8 +71,7 @@ def learn(processor: P, *names: str, **ranges: tuple[float, float]) -> P:
             raise ArgumentError(f"{processor._get_name()} has no number to learn")
     found = {name: _range(processor, name, learnable, bounds) for name, bounds in wanted.items()}
     for name, mapping in found.items():
-        value = torch.as_tensor(getattr(processor, name)).detach().double()
-        processor._keep(name, nn.Parameter(value))
+        processor._keep(name, nn.Parameter(_present(processor, name)))
         parametrize.register_parametrization(processor, name, mapping)
     return processor
 
@@ -132,11 +131,16 @@ def _range(
         raise ArgumentError(f"{name} of {kind} is learned already")
     if getattr(processor, name) is None:
         raise ArgumentError(f"{name} of {kind} is None: set it to a number first")
-    value = torch.as_tensor(getattr(processor, name)).detach().double()
+    value = _present(processor, name)
     low, high = _usual(declaration, processor, value) if bounds is None else _given(declaration, processor, bounds)
     found = InRange(name, low, high, declaration.logarithmic)
     found.check(value)
     return found
+
+
+def _present(processor: Processor, name: str) -> Tensor:
+    """Return the values a parameter has now: float64, one or one for each example or band."""
+    return torch.as_tensor(getattr(processor, name)).detach().double()
 
 
 def _given(declaration: Number, processor: Processor, bounds: tuple[float, float]) -> tuple[float, float]:

@@ -198,7 +198,8 @@ class LTIStep(Step):
             both = torch.cat([rest.pop(0), x], dim=-1)
             x, line = both[..., : x.shape[-1]], both[..., x.shape[-1] :]
             after.append(line)
-        x = system.spread(x)
+        if system.added_dimensions:
+            x = system.spread(x)
         if system.taps is not None and system.sos is not None:
             x, *found = _ops.lti_forward(x, system.taps, system.sos, *rest)
             after += found

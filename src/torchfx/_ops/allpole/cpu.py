@@ -7,7 +7,7 @@ from torch import Tensor
 
 from torchfx._ops import native
 from torchfx._ops.checks import check_finite
-from torchfx._ops.memory import address, coefficient_rows, packed, raise_for, signal_rows
+from torchfx._ops.memory import add_up, address, coefficient_rows, packed, pass_on, raise_for, signal_rows, unsummed
 
 why_missing = native.why_missing
 
@@ -15,7 +15,7 @@ why_missing = native.why_missing
 def allpole_forward(x: Tensor, a: Tensor, past: Tensor | None, y: Tensor, after: Tensor) -> None:
     """Run the filter."""
     if y.numel() == 0:
-        after.zero_() if past is None else after.copy_(past)
+        pass_on(past, after)
         return
     *leading, time = y.shape
     signal, row_stride, time_stride, repeat = signal_rows(x, leading)
@@ -51,15 +51,14 @@ def allpole_backward(
     if grad_y.numel() == 0:
         grad_x.zero_(), grad_a.zero_()
         if need_past:
-            grad_past.zero_() if grad_after is None else grad_past.copy_(grad_after)
+            pass_on(grad_after, grad_past)
         return
     *leading, time = grad_y.shape
     grad, grad_row_stride, grad_time_stride, _ = signal_rows(grad_y, leading)
     outputs, row_stride, time_stride, _ = signal_rows(y, leading)
     weights, rows, a_repeat = coefficient_rows(a, 2, leading)
-    by_x = grad_x if not need_x or grad_x.shape == grad_y.shape else grad_x.new_empty(grad_y.shape)
-    own = (*leading, *a.shape[-2:])
-    by_a = grad_a if not need_a or grad_a.shape == own else grad_a.new_empty(own)
+    by_x = unsummed(grad_x, grad_y.shape) if need_x else grad_x
+    by_a = unsummed(grad_a, (*leading, *a.shape[-2:])) if need_a else grad_a
     past, grad_after = (None if tensor is None else packed(tensor) for tensor in (past, grad_after))
     pack, run = native.call["allpole_backward"]
     status = run(pack(
@@ -71,7 +70,5 @@ def allpole_backward(
     ))  # fmt: skip
     if status:
         raise_for(status, "allpole_backward")
-    if by_x is not grad_x:
-        grad_x.copy_(by_x.sum_to_size(grad_x.shape))
-    if by_a is not grad_a:
-        grad_a.copy_(by_a.sum_to_size(grad_a.shape))
+    add_up(by_x, grad_x)
+    add_up(by_a, grad_a)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from torchfx._ops import native
 from torchfx._ops.checks import check_finite
-from torchfx._ops.memory import address, coefficient_rows, packed, raise_for, signal_rows
+from torchfx._ops.memory import add_up, address, coefficient_rows, packed, pass_on, raise_for, signal_rows, unsummed
 
 why_missing = native.why_missing
 
@@ -15,7 +15,7 @@ why_missing = native.why_missing
 def fir_forward(x: Tensor, taps: Tensor, state: Tensor | None, y: Tensor, after: Tensor) -> None:
     """Run the response."""
     if y.numel() == 0:
-        after.zero_() if state is None else after.copy_(state)
+        pass_on(state, after)
         return
     *leading, time = y.shape
     signal, row_stride, time_stride, repeat = signal_rows(x, leading)
@@ -59,7 +59,7 @@ def fir_backward(
     double, channels, count = x.dtype is torch.float64, grad_y.numel() // time, weights.shape[-1]
     threads = torch.get_num_threads()
     if need_x:
-        by_x = grad_x if grad_x.shape == grad_y.shape else grad_x.new_empty(grad_y.shape)
+        by_x = unsummed(grad_x, grad_y.shape)
         pack, run = native.call["fir_backward_x"]
         status = run(pack(
             double, grad.data_ptr(), grad_row_stride, grad_time_stride, grad_after.data_ptr(), channels, time,
@@ -67,8 +67,7 @@ def fir_backward(
         ))  # fmt: skip
         if status:
             raise_for(status, "fir_backward_x")
-        if by_x is not grad_x:
-            grad_x.copy_(by_x.sum_to_size(grad_x.shape))
+        add_up(by_x, grad_x)
     if need_taps:
         by_row = grad_taps if rows * count == taps.numel() else grad_taps.new_empty(*leading, count)
         pack, run = native.call["fir_backward_taps"]
@@ -79,8 +78,7 @@ def fir_backward(
         ))  # fmt: skip
         if status:
             raise_for(status, "fir_backward_taps")
-        if by_row is not grad_taps:
-            grad_taps.copy_(by_row.sum_to_size(grad_taps.shape))
+        add_up(by_row, grad_taps)
     if need_state:
         # A state only adds to the first outputs: its gradient is theirs.
         reach = count - 1

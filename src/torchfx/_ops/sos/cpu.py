@@ -7,7 +7,7 @@ from torch import Tensor
 
 from torchfx._ops import native
 from torchfx._ops.checks import check_stable
-from torchfx._ops.memory import address, coefficient_rows, packed, raise_for, signal_rows
+from torchfx._ops.memory import add_up, address, coefficient_rows, packed, pass_on, raise_for, signal_rows, unsummed
 
 why_missing = native.why_missing
 
@@ -29,7 +29,7 @@ def sos_forward(
     """
     time = y.shape[-1]
     if y.numel() == 0:
-        after.zero_() if state is None else after.copy_(state)
+        pass_on(state, after)
         return
     if x.is_contiguous() and x.shape == y.shape:
         signal, row_stride, time_stride, repeat = x, time, 1, 1
@@ -84,13 +84,13 @@ def sos_backward(
     if grad_y.numel() == 0:
         grad_x.zero_(), grad_sos.zero_()
         if need_state:
-            grad_state.zero_() if grad_after is None else grad_state.copy_(grad_after)
+            pass_on(grad_after, grad_state)
         return
     *leading, time = grad_y.shape
     signal, row_stride, time_stride, repeat = signal_rows(x, leading)
     grad, grad_row_stride, grad_time_stride, _ = signal_rows(grad_y, leading)
     sections, rows, sos_repeat = coefficient_rows(sos, 2, leading)
-    by_x = grad_x if not need_x or grad_x.shape == grad_y.shape else grad_x.new_empty(grad_y.shape)
+    by_x = unsummed(grad_x, grad_y.shape) if need_x else grad_x
     count = sections.shape[-2]
     by_row = grad_sos if not need_sos or rows * count * 6 == sos.numel() else grad_sos.new_empty(*leading, count, 6)
     state, grad_after, checkpoints = (
@@ -107,7 +107,5 @@ def sos_backward(
     ))  # fmt: skip
     if status:
         raise_for(status, "sos_backward")
-    if by_x is not grad_x:
-        grad_x.copy_(by_x.sum_to_size(grad_x.shape))
-    if by_row is not grad_sos:
-        grad_sos.copy_(by_row.sum_to_size(grad_sos.shape))
+    add_up(by_x, grad_x)
+    add_up(by_row, grad_sos)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from torchfx._ops import native
 from torchfx._ops.checks import check_finite
-from torchfx._ops.memory import address, coefficient_rows, packed, raise_for, signal_rows
+from torchfx._ops.memory import add_up, address, coefficient_rows, packed, pass_on, raise_for, signal_rows, unsummed
 
 why_missing = native.why_missing
 
@@ -29,7 +29,7 @@ def _run(
     name: str, x: Tensor, system: Tensor, more: tuple[Tensor, ...], state: Tensor | None, y: Tensor, after: Tensor
 ) -> None:
     if y.numel() == 0:
-        after.zero_() if state is None else after.copy_(state)
+        pass_on(state, after)
         return
     *leading, time = y.shape
     signal, row_stride, time_stride, repeat = signal_rows(x, leading)
@@ -64,15 +64,14 @@ def state_space_backward(
     if grad_y.numel() == 0:
         grad_x.zero_(), grad_system.zero_()
         if need_state:
-            grad_state.zero_() if grad_after is None else grad_state.copy_(grad_after)
+            pass_on(grad_after, grad_state)
         return
     *leading, time = grad_y.shape
     signal, row_stride, time_stride, repeat = signal_rows(x, leading)
     grad, grad_row_stride, grad_time_stride, _ = signal_rows(grad_y, leading)
     matrices, rows, system_repeat = coefficient_rows(system, 3, leading)
-    by_x = grad_x if not need_x or grad_x.shape == grad_y.shape else grad_x.new_empty(grad_y.shape)
-    own = (*leading, *system.shape[-3:])
-    by_system = grad_system if not need_system or grad_system.shape == own else grad_system.new_empty(own)
+    by_x = unsummed(grad_x, grad_y.shape) if need_x else grad_x
+    by_system = unsummed(grad_system, (*leading, *system.shape[-3:])) if need_system else grad_system
     state, grad_after = (None if tensor is None else packed(tensor) for tensor in (state, grad_after))
     pack, run = native.call["state_space_backward"]
     status = run(pack(
@@ -84,7 +83,5 @@ def state_space_backward(
     ))  # fmt: skip
     if status:
         raise_for(status, "state_space_backward")
-    if by_x is not grad_x:
-        grad_x.copy_(by_x.sum_to_size(grad_x.shape))
-    if by_system is not grad_system:
-        grad_system.copy_(by_system.sum_to_size(grad_system.shape))
+    add_up(by_x, grad_x)
+    add_up(by_system, grad_system)
