@@ -17,6 +17,7 @@ from torchfx.errors import ArgumentError, SampleRateError
 from torchfx.filter.filter import Filter
 from torchfx.parameters import Value, impulse_response, number
 from torchfx.plan import LTI, State
+from torchfx.rate import sample_rate
 
 if TYPE_CHECKING:
     import numpy as np
@@ -128,7 +129,8 @@ def _read(path: str, changed_ns: int, rate: float) -> Tensor:
     samples, fs = audio_io.load(path)
     taps: Tensor
     # Samples of a response stand for an integral: at twice the rate there are twice as many, half as large.
-    taps = Resample(rate, fs=fs)(samples.double()) * (fs / rate)
+    with sample_rate(fs):  # the file's own, while that of the signal holds around it
+        taps = Resample(rate)(samples.double()) * (fs / rate)
     return taps[0] if len(taps) == 1 else taps.reshape(2, 2, -1) if len(taps) == 4 else taps
 
 
