@@ -51,12 +51,11 @@ def test_a_file_is_resampled_to_the_signal_and_keeps_its_gain(tmp_path, rng):
         module = Convolution(tmp_path / "ir.wav")
         assert torch.allclose((fx.Wave(x, FS) | module).ys, Convolution(shaped)(x), atol=1e-12)
     audio_io.save(tmp_path / "one.wav", torch.hann_window(2000)[None], 2 * FS, encoding="FLOAT")
+    piped = fx.Wave(x, FS) | Convolution(tmp_path / "one.wav")  # reads the file, at this wave's rate
     at_half_the_rate = Convolution(tmp_path / "one.wav").taps_at(FS)
+    assert torch.allclose(piped.ys, Convolution(at_half_the_rate)(x), atol=1e-12)
     assert float(at_half_the_rate.sum()) == pytest.approx(1000, rel=1e-4)  # the gain at 0 Hz
     assert at_half_the_rate.shape == (1000,)
-    assert torch.allclose(
-        (fx.Wave(x, FS) | Convolution(tmp_path / "one.wav")).ys, Convolution(at_half_the_rate)(x), atol=1e-12
-    )
     assert repr(spec.build(f"convolution:{tmp_path / 'one.wav'},mix=0.25")).endswith("one.wav', mix=0.25)")
 
 
