@@ -83,10 +83,28 @@ def _findings(report):
             yield f"{finding['code']}: {finding['time_us']} us at stake in a window of {window} us"
         for text in (finding["title"], finding["cause"], *(item["note"] for item in finding["evidence"])):
             yield from (f"{finding['code']}: {text}" for share in _shares(text) if share > 1)
+        yield from _stretches(finding)
     slugs = [finding["slug"] for finding in report["findings"]]
     denied = {one["slug"] for one in (*report["muted"], *report["failed"])} & set(slugs)
     yield from (f"{slug} was not asked, and found something" for slug in sorted(denied))
     yield from (f"{one['code']} failed: {one['error']}" for one in report["failed"])
+
+
+def _stretches(finding):
+    """A finding's stretches are apart, lie in its window, and hold the time at stake; its evidence says how often."""
+    window, stretches = finding["window"], finding["stretches"]
+    edge, total = window["start_us"], sum(one["duration_us"] for one in stretches)
+    for one in stretches:
+        if one["start_us"] < edge - 0.002:
+            yield f"{finding['code']}: a stretch at {one['start_us']} us begins before {edge} us"
+        edge = one["start_us"] + one["duration_us"]
+    if stretches and edge > window["start_us"] + window["duration_us"] + 0.002:
+        yield f"{finding['code']}: a stretch ends at {edge} us, after the window"
+    if finding["stretches_count"] == len(stretches) and finding["time_us"] > total + 0.01:
+        yield f"{finding['code']}: {finding['time_us']} us at stake, in stretches of {total} us"
+    for item in finding["evidence"]:
+        if item["starts_us"] and len(item["starts_us"]) != min(item["count"], 1000):
+            yield f"{finding['code']}: {item['count']} times {item['name']}, {len(item['starts_us'])} listed"
 
 
 def _verdict(report):

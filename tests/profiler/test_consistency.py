@@ -16,6 +16,8 @@ from torchfx.profiler.present.formats import FORMATS
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 from check_trace_numbers import differences
 
+PLACES = ("start_us", "at_us", "starts_us", "step_starts_us", "bytes")
+
 CASES = min(settings().max_examples, 25)
 """Each is a whole explanation, or several."""
 
@@ -56,9 +58,7 @@ def test_a_report_depends_on_neither_the_order_of_events_nor_the_clock(tmp_path,
     def without_places(report):
         """Everything but where in the file, and when by its clock."""
         if isinstance(report, dict):
-            return {
-                key: without_places(value) for key, value in report.items() if key not in ("start_us", "at_us", "bytes")
-            }
+            return {key: without_places(value) for key, value in report.items() if key not in PLACES}
         return [without_places(item) for item in report] if isinstance(report, list) else report
 
     story = build(recipe)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
+import numpy as np
+
 from torchfx.errors import ArgumentError
-from torchfx.profiler.trace.model.intervals import Window
+from torchfx.profiler.trace.file.columns import Int32
+from torchfx.profiler.trace.model.intervals import Intervals, Window
 
 __all__ = ["CONFIDENCES", "SEVERITIES", "Evidence", "Finding"]
 
@@ -14,6 +17,8 @@ SEVERITIES: Final = ("info", "low", "medium", "high")
 """info: worth knowing; low: below 5% of the window; medium: from 5%; high: from 20%, or the result is wrong."""
 
 CONFIDENCES: Final = ("low", "medium", "high")
+
+_NO_ROWS: Final = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,7 @@ class Evidence:
         where: its thread or stream.
         stack: Python frames around it, innermost first.
         note: what else is to see, such as "115.6 MB at 10.1 GB/s".
+        rows: all of them, as rows of `trace.events`; none where it rests on no events, such as on a count of a job's.
     """
 
     name: str
@@ -37,6 +43,7 @@ class Evidence:
     where: str = ""
     stack: tuple[str, ...] = ()
     note: str = ""
+    rows: Int32 = field(default_factory=lambda: _NO_ROWS, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,8 @@ class Finding:
         cause: why, in a sentence or two.
         linked: True where ids in the trace tie cause and symptom; False where the cause is inferred.
         fix: what to do, fitted to what the program does already.
+        stretches: when the time at stake is spent, within the window. A rule that leaves it out means the times of its
+            evidence's rows; whoever runs the rule fills that in.
         code, slug, source: of the rule; filled in by whoever runs it.
     """
 
@@ -65,6 +74,7 @@ class Finding:
     cause: str
     fix: str
     linked: bool = False
+    stretches: Intervals | None = field(default=None, compare=False, repr=False)
     code: str = ""
     slug: str = ""
     source: str = ""

@@ -23,7 +23,7 @@ from torchfx.profiler.trace.model.intervals import Intervals, Window
 from torchfx.profiler.trace.model.steps import Step
 from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["HOST_STALLS", "Breakdown", "Part", "Spread", "Stretch", "breakdown"]
+__all__ = ["HOST_STALLS", "Breakdown", "Part", "Spread", "Stretch", "breakdown", "longest_of", "parts_of"]
 
 HOST_STALLS: Final = ("allocation", "waiting", "dispatch", "wrapper", "python")
 """Parts in which a device waits for the host's program."""
@@ -49,7 +49,8 @@ class Part(msgspec.Struct, frozen=True):
         group: "gpu" and what it does, "idle" and what the host does meanwhile, or "host".
         label: what it is, for people.
         time_us, share: of the window.
-        per_step: its time in each step; None for fewer than two steps.
+        per_step: its time in each step, summed up; None for fewer than two steps.
+        steps_us: its time in each of the steps, in the order of `Breakdown.step_starts_us`.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Part(msgspec.Struct, frozen=True):
     time_us: float
     share: float
     per_step: Spread | None
+    steps_us: tuple[float, ...] = ()
 
 
 class Stretch(msgspec.Struct, frozen=True):
@@ -76,6 +78,7 @@ class Breakdown(msgspec.Struct, frozen=True):
         window_us: its length.
         steps: how many steps are in it.
         step: the time of a whole step on the host; None for fewer than two steps.
+        step_starts_us: when each of the steps begins, in the file's own time.
         longest_gap: of the time a device waits for the host's program, or without one no operator runs.
     """
 
@@ -86,6 +89,7 @@ class Breakdown(msgspec.Struct, frozen=True):
     parts: tuple[Part, ...]
     step: Spread | None
     longest_gap: Stretch | None
+    step_starts_us: tuple[float, ...] = ()
 
     def share(self, *names: str) -> float:
         """The share of the window of some parts together."""
@@ -94,15 +98,8 @@ class Breakdown(msgspec.Struct, frozen=True):
 
 def breakdown(trace: Trace) -> Breakdown:
     """Split the window by what the device did, or on a machine without one by what the program did."""
-    window = trace.derived(steady_window)
+    window, found = trace.derived(steady_window), trace.derived(parts_of)
     steps = [step for step in trace.steps_found if step.start >= window.start]
-    rest = Intervals.union([window.start], [window.end])
-    found: Parts = []
-    for name, label, when in _device_parts(trace) if trace.has_gpu else _host_parts(trace):
-        part = rest & when
-        rest = rest - part
-        found.append((name, label, part))
-    found.append(_remainder(trace, rest))
     return Breakdown(
         "gpu" if trace.has_gpu else "host",
         window.name,
@@ -111,7 +108,28 @@ def breakdown(trace: Trace) -> Breakdown:
         tuple(_part(trace.has_gpu, window, steps, *item) for item in found if item[2].total),
         _spread(np.array([step.duration for step in steps], np.int64)),
         _longest_gap(found, HOST_STALLS if trace.has_gpu else ("python",)),
+        tuple(step.start / 1000 for step in steps),
     )
+
+
+def parts_of(trace: Trace) -> Parts:
+    """When each part of the window took place; `trace.derived(parts_of)` splits it once."""
+    window = trace.derived(steady_window)
+    rest = Intervals.union([window.start], [window.end])
+    found: Parts = []
+    for name, label, when in _device_parts(trace) if trace.has_gpu else _host_parts(trace):
+        part = rest & when
+        rest = rest - part
+        found.append((name, label, part))
+    found.append(_remainder(trace, rest))
+    return found
+
+
+def longest_of(when: Intervals, limit: int) -> tuple[Stretch, ...]:
+    """Return the longest stretches, in order of time."""
+    chosen = np.sort(np.argsort(-when.lengths, kind="stable")[:limit])
+    starts, lengths = when.starts[chosen] / 1000, when.lengths[chosen] / 1000
+    return tuple(map(Stretch, starts.tolist(), lengths.tolist()))
 
 
 def _device_parts(trace: Trace) -> Parts:
@@ -159,12 +177,13 @@ def _remainder(trace: Trace, rest: Intervals) -> tuple[str, str, Intervals]:
 def _closing(trace: Trace) -> Intervals:
     """The profiler's wait at its end, during which the program does nothing any more."""
     rows = [trace.derived(closing_wait)] if trace.derived(closing_wait) >= 0 else []
-    return Intervals.union(trace.events.ts[rows], trace.events.end[rows])
+    return trace.events.times_of(rows)
 
 
 def _part(has_gpu: bool, window: Window, steps: Sequence[Step], name: str, label: str, when: Intervals) -> Part:
     per_step = when.overlap([step.start for step in steps], [step.end for step in steps])
-    return Part(name, _group(has_gpu, name), label, when.total / 1000, window.share(when), _spread(per_step))
+    spread, times = _spread(per_step), tuple((per_step / 1000).tolist())
+    return Part(name, _group(has_gpu, name), label, when.total / 1000, window.share(when), spread, times)
 
 
 def _group(has_gpu: bool, name: str) -> str:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 import numpy as np
 
+from torchfx.profiler.analysis.breakdown import Stretch, longest_of
 from torchfx.profiler.trace.derived.critical import Segments, critical_segments
 from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.model.device import devices_of, streams_of
+from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.trace.tables.kernels import labels
 
 __all__ = ["PathPart", "critical_parts"]
+
+RUNS: Final = 1000
+"""Of a part at most so many are listed."""
 
 
 class PathPart(msgspec.Struct, frozen=True):
@@ -23,6 +30,7 @@ class PathPart(msgspec.Struct, frozen=True):
         time_us, share: of the window; all parts add up to it.
         runs: stretches without another lane or kind between; pieces: events in them.
         mostly: the event that takes the most of it, and mostly_us its time.
+        longest: the longest runs, in order of time.
     """
 
     where: str
@@ -33,6 +41,7 @@ class PathPart(msgspec.Struct, frozen=True):
     pieces: int
     mostly: str
     mostly_us: float
+    longest: tuple[Stretch, ...] = ()
 
 
 def critical_parts(trace: Trace) -> tuple[PathPart, ...]:
@@ -61,6 +70,7 @@ def critical_parts(trace: Trace) -> tuple[PathPart, ...]:
                 len(mine),
                 labels(trace, np.array([most], np.int32))[0],
                 float(sums.max()) / 1000,
+                longest_of(Intervals.union(found.starts[mine], found.ends[mine]), RUNS),
             )
         )
     return tuple(sorted(parts, key=lambda part: -part.time_us))

@@ -67,7 +67,12 @@ def costs_of_compiling(a: Side, b: Side, totals: Sequence[Total]) -> Finding | N
         time_us=after - before,
         window=window,
         evidence=(
-            Evidence("TorchDynamo Cache Lookup", len(lookups), float(compiled.trace.events.dur[lookups].sum()) / 1000),
+            Evidence(
+                "TorchDynamo Cache Lookup",
+                len(lookups),
+                float(compiled.trace.events.dur[lookups].sum()) / 1000,
+                rows=lookups,
+            ),
         )
         if len(lookups)
         else (),

@@ -98,7 +98,7 @@ def _steps(side: Side) -> dict[str, Floats]:
     waits = events.of(WAIT_FOR_DEVICE)
     waits = waits[waits != trace.derived(closing_wait)]
     found["waits for the device"] = _count(side, waits)
-    blocked = Intervals.union(events.ts[waits], events.end[waits])
+    blocked = events.times_of(waits)
     found["time waiting for the device"] = blocked.overlap(rounds.starts, rounds.ends).astype(np.float64) / 1000
     if not trace.has_gpu:
         return found

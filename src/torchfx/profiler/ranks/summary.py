@@ -152,7 +152,7 @@ def _parts(trace: Trace) -> tuple[Intervals, Intervals, Intervals]:
         return trace.gpu.busy, trace.gpu.compute, trace.gpu.communication
     events, compute = trace.events, trace.derived(operators_computing)
     found = np.array([c.row for c in trace.derived(collectives_of)], np.int32)
-    communication = Intervals.union(events.ts[found], events.end[found])
+    communication = events.times_of(found)
     return compute | communication, compute, communication
 
 

@@ -1,1 +1,1 @@
-"""Everything there is to say of a trace or a job: schema 1 of the JSON, and the source of every view."""
+"""Everything there is to say of a trace or a job: what the JSON holds, and the source of every view."""

@@ -1,13 +1,15 @@
-"""The report on a trace: schema 1 of `torchfx explain --format json`, and the source of every view of it."""
+"""The report on a trace: what `torchfx explain --format json` prints, and the source of every view of it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
+import numpy as np
 
-from torchfx.profiler.analysis.breakdown import Breakdown, breakdown
+from torchfx.errors import ArgumentError
+from torchfx.profiler.analysis.breakdown import Breakdown, Stretch, breakdown, longest_of
 from torchfx.profiler.analysis.critical_path import PathPart, critical_parts
 from torchfx.profiler.analysis.hotspots import (
     LabelTime,
@@ -32,11 +34,14 @@ from torchfx.profiler.analysis.verdict import Verdict, verdict
 from torchfx.profiler.finding import Evidence, Finding
 from torchfx.profiler.rules.catalogue import all_rules
 from torchfx.profiler.rules.diagnose import Diagnosis
+from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.frames import own_frame
+from torchfx.profiler.trace.model.events import Events
 from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = [
     "SCHEMA",
+    "SCHEMAS",
     "FailedRule",
     "FindingEvidence",
     "FindingWindow",
@@ -45,10 +50,21 @@ __all__ = [
     "ReportedFinding",
     "describe",
     "failed_rules",
+    "in_schema",
     "reported",
 ]
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
+"""Of the JSON; docs/report-schema.md describes it."""
+
+SCHEMAS: Final = (1, 2)
+"""Those that can be printed."""
+
+_ADDED: Final = frozenset({"stretches", "stretches_count", "starts_us", "step_starts_us", "steps_us", "longest"})
+"""Names that schema 2 brought."""
+
+LISTED: Final = 1000
+"""Of a finding's stretches and of an evidence's events at most so many are listed, the longest ones."""
 
 
 class FindingWindow(msgspec.Struct, frozen=True):
@@ -60,7 +76,10 @@ class FindingWindow(msgspec.Struct, frozen=True):
 
 
 class FindingEvidence(msgspec.Struct, frozen=True):
-    """`torchfx.profiler.rules.finding.Evidence`, with the line of the program's own code ("" where it isn't known)."""
+    """`torchfx.profiler.finding.Evidence`, with the line of the program's own code ("" where it isn't known).
+
+    `starts_us`: when its events begin, the longest 1,000 of them in order of time.
+    """
 
     name: str
     count: int
@@ -70,10 +89,14 @@ class FindingEvidence(msgspec.Struct, frozen=True):
     stack: tuple[str, ...]
     note: str
     own_code: str
+    starts_us: tuple[float, ...] = ()
 
 
 class ReportedFinding(msgspec.Struct, frozen=True):
-    """`torchfx.profiler.rules.finding.Finding`; `cause_is` is "linked" by ids in the trace, or "inferred"."""
+    """`torchfx.profiler.finding.Finding`; `cause_is` is "linked" by ids in the trace, or "inferred".
+
+    `stretches` are the longest 1,000 of `stretches_count`, in order of time.
+    """
 
     code: str
     slug: str
@@ -87,6 +110,8 @@ class ReportedFinding(msgspec.Struct, frozen=True):
     cause_is: str
     fix: str
     source: str
+    stretches_count: int = 0
+    stretches: tuple[Stretch, ...] = ()
 
 
 class MutedRule(msgspec.Struct, frozen=True):
@@ -157,7 +182,7 @@ def describe(
         operator_times(trace),
         label_times(trace),
         memory_peaks(trace),
-        tuple(reported(finding) for finding in diagnosis.findings),
+        tuple(reported(finding, trace.events) for finding in diagnosis.findings),
         tuple(MutedRule(code, _slug(code), why) for code, why in diagnosis.muted.items()),
         failed_rules(diagnosis.failed),
         tuple(code for code in ran if code not in diagnosis.muted and code not in diagnosis.failed),
@@ -175,9 +200,9 @@ def _slug(code: str) -> str:
     return next((rule.slug for rule in all_rules() if rule.code == code), "")
 
 
-def reported(finding: Finding) -> ReportedFinding:
-    """Return a finding as the report has it."""
-    window = finding.window
+def reported(finding: Finding, events: Events | None = None) -> ReportedFinding:
+    """Return a finding as the report has it; `events`: those of its trace, None where it is on a job."""
+    window, when = finding.window, finding.stretches
     return ReportedFinding(
         finding.code,
         finding.slug,
@@ -186,15 +211,43 @@ def reported(finding: Finding) -> ReportedFinding:
         finding.confidence,
         round(finding.time_us, 3),
         FindingWindow(window.name, window.start / 1000, window.us),
-        tuple(_evidence(item) for item in finding.evidence),
+        tuple(_evidence(item, events) for item in finding.evidence),
         finding.cause,
         "linked" if finding.linked else "inferred",
         finding.fix,
         finding.source,
+        0 if when is None else len(when),
+        () if when is None else longest_of(when, LISTED),
     )
 
 
-def _evidence(item: Evidence) -> FindingEvidence:
+def _evidence(item: Evidence, events: Events | None) -> FindingEvidence:
     time_us = None if item.time_us is None else round(item.time_us, 3)
     own = own_frame(item.stack)
-    return FindingEvidence(item.name, item.count, time_us, item.start_us, item.where, item.stack, item.note, own)
+    starts = () if events is None else _starts(item.rows, events)
+    return FindingEvidence(
+        item.name, item.count, time_us, item.start_us, item.where, item.stack, item.note, own, starts
+    )
+
+
+def _starts(rows: Int32, events: Events) -> tuple[float, ...]:
+    """When the longest of some rows begin, in order of time."""
+    chosen = rows[np.argsort(-events.dur[rows], kind="stable")[:LISTED]]
+    return tuple((np.sort(events.ts[chosen]) / 1000).tolist())
+
+
+def in_schema(report: msgspec.Struct, schema: int) -> object:
+    """Return a report, on a trace or on a job, as the JSON of an older schema has it: without what came later.
+
+    Raises:
+        ArgumentError: there is no such schema.
+    """
+    if schema not in SCHEMAS:
+        raise ArgumentError(f"--schema must be one of {', '.join(map(str, SCHEMAS))}, got {schema}")
+    return report if schema == SCHEMA else {**_without(msgspec.to_builtins(report), _ADDED), "schema": schema}
+
+
+def _without(value: Any, names: frozenset[str]) -> Any:
+    if isinstance(value, dict):
+        return {name: _without(item, names) for name, item in value.items() if name not in names}
+    return [_without(item, names) for item in value] if isinstance(value, list | tuple) else value

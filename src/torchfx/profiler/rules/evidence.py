@@ -44,7 +44,8 @@ def evidence(
         row = int(longest[np.argmin(events.ts[longest])])
         stack = () if events.kind[row] in GPU_WORK else tuple(trace.stack(row)[:_FRAMES])
         time_us, start_us = int(total[i]) / 1000, int(events.ts[row]) / 1000
-        found.append(Evidence(trace.name(row), len(same), time_us, start_us, where(trace, row), stack, note))
+        all_of_it = chosen[same]
+        found.append(Evidence(trace.name(row), len(same), time_us, start_us, where(trace, row), stack, note, all_of_it))
     return tuple(found)
 
 

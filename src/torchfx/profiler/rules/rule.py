@@ -7,8 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import numpy as np
+
 from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.profiler.finding import Finding
+from torchfx.profiler.trace.model.events import Events
+from torchfx.profiler.trace.model.intervals import Intervals
 
 __all__ = ["ASPECTS", "SUBJECTS", "Rule", "rule"]
 
@@ -80,7 +84,10 @@ class Rule:
 
     def _findings(self, subject: Any, thresholds: Mapping[str, Any]) -> Iterator[Finding]:
         for finding in self.function(subject, **thresholds):
-            yield replace(finding, code=self.code, slug=self.slug, source=self.source)
+            when = finding.stretches
+            if when is None and self.on == "trace":
+                when = _times_of(finding, subject.events)
+            yield replace(finding, code=self.code, slug=self.slug, source=self.source, stretches=when)
 
     def checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return thresholds.
@@ -97,6 +104,12 @@ class Rule:
             if isinstance(value, bool) != isinstance(known[name], bool) or not isinstance(value, int | float):
                 raise ArgumentTypeError(f"threshold {name} of {self.slug} must be a number, got {value!r}")
         return dict(given)
+
+
+def _times_of(finding: Finding, events: Events) -> Intervals:
+    """When the rows of a finding's evidence take place, within its window."""
+    rows = np.concatenate([np.empty(0, np.int32), *(item.rows for item in finding.evidence)])
+    return events.times_of(rows).clip(finding.window.start, finding.window.end)
 
 
 def rule(

@@ -54,6 +54,7 @@ def native_dispatch_count(trace: Trace, *, share: float = 0.01) -> Iterator[Find
         severity=severity_of(trace.window.share(lost)),
         confidence="medium",
         time_us=total,
+        stretches=lost,
         window=trace.window,
         evidence=evidence(trace, rows),
         cause=f"The filters are applied one by one; all but the longest of each row take {duration_ns(lost.total)}, "
@@ -103,6 +104,7 @@ def many_short_files(trace: Trace, *, calls: int = 8, call_us: float = 300.0, sh
         severity=severity_of(trace.window.share(between)),
         confidence="medium",
         time_us=total,
+        stretches=between,
         window=trace.window,
         evidence=evidence(trace, rows),
         cause="Each filter of each signal is a call of its own; getting there takes a good part of the time.",

@@ -62,6 +62,7 @@ def launches_per_section(
         severity=severity_of(trace.window.share(lost)),
         confidence="medium",
         time_us=total,
+        stretches=lost,
         window=trace.window,
         evidence=evidence(trace, rows, times=lost.overlap(start, end)),
         cause="Every section and block is launched by itself, and the signal is too short to keep the device busy.",
@@ -99,7 +100,7 @@ def gpu_not_worth_it(trace: Trace, *, copy_mb: float = 12.0, share: float = 0.1)
     copies, sizes = moved.rows[across], moved.bytes[across]
     if not len(copies) or (sizes == 0).any() or int(sizes.max()) >= 1e6 * copy_mb:
         return
-    spent = Intervals.union(events.ts[copies], events.end[copies])
+    spent = events.times_of(copies)
     computing = trace.gpu.compute.clip(trace.window.start, trace.window.end)
     lost = spent - computing
     total = lost.total / 1000
@@ -113,6 +114,7 @@ def gpu_not_worth_it(trace: Trace, *, copy_mb: float = 12.0, share: float = 0.1)
         severity=severity_of(trace.window.share(lost)),
         confidence="medium",
         time_us=total,
+        stretches=lost,
         window=trace.window,
         evidence=(*evidence(trace, copies), *evidence(trace, rows, limit=2)),
         cause="The signals are short: the way to the device and back costs more than the work on it.",
@@ -144,10 +146,10 @@ def reference_path(trace: Trace, *, operators: int = 30, share: float = 0.01) ->
         return
     events, tree = trace.events, trace.calls
     made = trace.links.launches
-    inside = Intervals.union(events.ts[rows], events.end[rows])
+    inside = events.times_of(rows)
     on_device = bool((inside.overlap(events.ts[made], events.end[made]) > 0).any()) if len(made) else False
     slow = rows[tree.sizes[rows] >= operators]
-    spent = Intervals.union(events.ts[slow], events.end[slow]).clip(trace.window.start, trace.window.end)
+    spent = events.times_of(slow).clip(trace.window.start, trace.window.end)
     total = spent.total / 1000
     if on_device or not total or trace.window.share(spent) < share:
         return
@@ -157,6 +159,7 @@ def reference_path(trace: Trace, *, operators: int = 30, share: float = 0.01) ->
         severity=severity_of(trace.window.share(spent)),
         confidence="high",
         time_us=total,
+        stretches=spent,
         window=trace.window,
         evidence=evidence(trace, slow),
         cause=f"Inside a call there are {int(np.median(tree.sizes[slow]))} operators; the native path has a few.",

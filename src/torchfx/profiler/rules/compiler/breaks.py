@@ -66,11 +66,11 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
     if not len(nested) or not len(calls):
         return
     events = trace.events
-    pieces = Intervals.union(events.ts[nested], events.end[nested])
+    pieces = events.times_of(nested)
     lookups = compiled.lookups
     # The lookup before a piece belongs to it: it lies in the region around, like the piece itself.
     within = compiled.running.overlap(events.ts[lookups], events.end[lookups]) > 0
-    pieces = pieces | Intervals.union(events.ts[lookups[within]], events.end[lookups[within]])
+    pieces = pieces | events.times_of(lookups[within])
     lost = at_stake(trace, pieces & trace.derived(entry_overhead))
     total = lost.total / 1000
     share = trace.window.share(lost)
@@ -85,6 +85,7 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
         severity=severity_of(share) if share >= worth else "low",
         confidence="high",
         time_us=total,
+        stretches=lost,
         window=trace.window,
         evidence=(*broken, *evident),
         cause=f"Dynamo could not capture something and continues behind it with a new graph, "
@@ -108,13 +109,14 @@ def _in_pieces(trace: Trace) -> Iterator[Finding]:
         return
     alike = bool(events.are(STEP, calls).all())
     within = functions[np.isin(around, calls[pieces > 1])]
-    spent = Intervals.union(events.ts[within], events.end[within])
+    lost = at_stake(trace, events.times_of(within))
     yield Finding(
         title=f"Each of {counted(len(calls), 'call')} of compiled code runs in {int(np.median(pieces))} pieces: "
         "graph breaks",
         severity="low",
         confidence="low" if alike else "medium",
-        time_us=at_stake(trace, spent).total / 1000,
+        time_us=lost.total / 1000,
+        stretches=lost,
         window=trace.window,
         evidence=evidence(trace, within),
         cause=f"Dynamo could not capture something and continues behind it with a new graph. {LOST_FUSION}"
@@ -156,13 +158,14 @@ def compiled_but_eager(trace: Trace, *, lookups: int = 3, share: float = 0.5) ->
     steps = trace.steps_found
     spent = Intervals.union([s.start for s in steps], [s.end for s in steps])
     spent = spent if steps else Intervals.union([trace.window.start], [trace.window.end])
-    total = at_stake(trace, spent & Intervals.union(*_follows(trace, nowhere))).total / 1000
+    lost = at_stake(trace, spent & Intervals.union(*_follows(trace, nowhere)))
     yield Finding(
         title=f"{len(nowhere)} of {counted(len(every), 'entry', 'entries')} to compiled code find none that fits and "
         "run uncompiled",
         severity="medium",
         confidence="medium",
-        time_us=min(total, trace.window.us),
+        time_us=min(lost.total / 1000, trace.window.us),
+        stretches=lost,
         window=trace.window,
         evidence=evidence(trace, nowhere),
         cause="No variant's guards hold, and PyTorch doesn't make another one: it has met the limit of recompilations, "

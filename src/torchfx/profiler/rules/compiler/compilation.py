@@ -59,6 +59,7 @@ def compile_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]
         severity=severity_of(trace.window.share(lost)),
         confidence="high",
         time_us=total,
+        stretches=lost,
         window=trace.window,
         evidence=_evidence(trace, inside, lost),
         cause="Functions run for the first time in this window, so they are compiled in it.",
@@ -110,6 +111,7 @@ def recompiles(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator
         severity="low" if once else severity_of(trace.window.share(lost)),
         confidence="high" if certain else "low",
         time_us=total,
+        stretches=lost,
         window=trace.window,
         evidence=_evidence(trace, again, lost),
         cause=(changed or "A guard of the compiled code failed: its inputs or what it depends on differ.")
@@ -152,6 +154,7 @@ def autotune_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
         severity=severity_of(trace.window.share(spent)),
         confidence="high",
         time_us=total,
+        stretches=spent,
         window=trace.window,
         evidence=evidence(trace, rows, times=spent.overlap(start, end)),
         cause="Kernels are tuned when they first run; that happened in this window.",

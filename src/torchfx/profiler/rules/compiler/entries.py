@@ -50,7 +50,7 @@ def compile_overhead(trace: Trace, *, part: float = 0.5, share: float = 0.1) -> 
     if not len(compiled.graphs) or not len(compiled.regions):
         return
     events = trace.events
-    lookups = Intervals.union(events.ts[compiled.lookups], events.end[compiled.lookups])
+    lookups = events.times_of(compiled.lookups)
     whole = ((compiled.running | lookups) - compiled.compiling).clip(trace.window.start, trace.window.end)
     overhead = trace.derived(entry_overhead).clip(trace.window.start, trace.window.end)
     lost = at_stake(trace, overhead)
@@ -118,6 +118,7 @@ def lookup_cost(trace: Trace, *, lookup_us: float = 50.0, share: float = 0.03) -
         severity=severity_of(trace.window.share(lost)),
         confidence="high",
         time_us=total,
+        stretches=lost,
         window=trace.window,
         evidence=evidence(trace, rows, times=lost.overlap(start, end)),
         cause="Each call checks the guards of the compiled code: sizes, types, attributes, globals." + many,

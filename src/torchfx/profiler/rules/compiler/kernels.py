@@ -15,7 +15,6 @@ from torchfx.profiler.trace.derived.kernels import kernel_names
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.compiler import EAGER_KERNEL, FUSED_KERNEL, cached_graph, graph_hash
 from torchfx.profiler.trace.meaning.kernels import decode
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import counted, duration, percent
 
@@ -51,11 +50,11 @@ def fallback_kernels(trace: Trace, *, per_call_us: float = 50.0, share: float = 
     inside = np.zeros(len(eager), np.bool_)
     for lane in np.unique(events.lane[compiled.graphs]).tolist():
         graphs = compiled.graphs[events.lane[compiled.graphs] == lane]
-        calls = Intervals.union(events.ts[graphs], events.end[graphs])
+        calls = events.times_of(graphs)
         covered = calls.overlap(events.ts[launch], events.end[launch]) > 0
         inside |= (launch >= 0) & (events.lane[launch] == lane) & covered
     eager = eager[inside]
-    spent = Intervals.union(events.ts[eager], events.end[eager]).clip(trace.window.start, trace.window.end)
+    spent = events.times_of(eager).clip(trace.window.start, trace.window.end)
     total, busy = spent.total / 1000, trace.gpu.busy.clip(trace.window.start, trace.window.end).total / 1000
     if not total or total < share * busy or total < per_call_us * len(compiled.graphs):
         return
@@ -65,6 +64,7 @@ def fallback_kernels(trace: Trace, *, per_call_us: float = 50.0, share: float = 
         severity=severity_of(trace.window.share(spent)),
         confidence="medium",
         time_us=total,
+        stretches=spent,
         window=trace.window,
         evidence=evidence(trace, eager),
         cause="Inductor has no lowering for these operators, or leaves them to PyTorch on purpose, and fuses nothing "
@@ -94,7 +94,8 @@ def inductor_names(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     events = trace.events
     rows = events.of(FUSED_KERNEL)
     busy = trace.gpu.busy.clip(trace.window.start, trace.window.end).total
-    total = Intervals.union(events.ts[rows], events.end[rows]).clip(trace.window.start, trace.window.end).total
+    spent = events.times_of(rows).clip(trace.window.start, trace.window.end)
+    total = spent.total
     if not busy or total < share * busy:
         return
     found = []
@@ -111,6 +112,7 @@ def inductor_names(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         severity="info",
         confidence="high",
         time_us=total / 1000,
+        stretches=spent,
         window=trace.window,
         evidence=tuple(found),
         cause="Their names say kind, fused operators and number: poi is pointwise, red a reduction in a loop, per one "

@@ -15,7 +15,6 @@ from torchfx.profiler.trace.meaning.annotations import DATALOADER
 from torchfx.profiler.trace.meaning.compiler import OF_A_COMPILER
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.meaning.runtime import MEMORY_CALL, WAIT_FOR_DEVICE
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration, duration_ns, percent
 
@@ -58,8 +57,8 @@ def compile_missing(
         return
     operators = events.rows(Kind.OPERATOR)
     waiting = events.of(WAIT_FOR_DEVICE | MEMORY_CALL | DATALOADER)
-    inside = Intervals.union(events.ts[operators], events.end[operators])
-    lost = (trace.derived(idle_time) & inside) - Intervals.union(events.ts[waiting], events.end[waiting])
+    inside = events.times_of(operators)
+    lost = (trace.derived(idle_time) & inside) - events.times_of(waiting)
     total = lost.total / 1000
     if trace.window.share(lost) < share:
         return
@@ -70,6 +69,7 @@ def compile_missing(
         severity="low",
         confidence="medium",
         time_us=total,
+        stretches=lost,
         window=trace.window,
         evidence=evidence(trace, outermost, times=lost.overlap(events.ts[outermost], events.end[outermost])),
         cause=f"Half of the kernels take less than {duration_ns(float(np.median(events.dur[rows])))}, which is "

@@ -44,7 +44,7 @@ def no_cudagraph(trace: Trace, *, share: float = 0.2, kernels: int = 5) -> Itera
     links, events = trace.links, trace.events
     if len(links.graph_launches) or not (len(compiled.regions) or len(compiled.graphs)):
         return
-    graphs = Intervals.union(events.ts[compiled.graphs], events.end[compiled.graphs])
+    graphs = events.times_of(compiled.graphs)
     inside = (compiled.running | graphs) - compiled.compiling
     lost = inside & trace.derived(idle_time)
     total = lost.total / 1000
@@ -60,6 +60,7 @@ def no_cudagraph(trace: Trace, *, share: float = 0.2, kernels: int = 5) -> Itera
         severity=severity_of(trace.window.share(lost)),
         confidence="medium",
         time_us=total,
+        stretches=lost,
         window=trace.window,
         evidence=evidence(trace, launches, times=lost.overlap(events.ts[launches], events.end[launches])),
         cause=f"The host makes {len(launches) / calls:,.0f} launches per entry, and the device is through with most "
@@ -110,6 +111,7 @@ def cudagraph_re_record(trace: Trace, *, steps: int = 2) -> Iterator[Finding]:
         severity=severity_of(trace.window.share(lost)),
         confidence="high",
         time_us=total,
+        stretches=lost,
         window=trace.window,
         evidence=evidence(trace, late),
         cause="What a graph was recorded for no longer holds: a shape, an address, or the place of its memory changed.",

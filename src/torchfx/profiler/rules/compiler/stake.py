@@ -23,9 +23,9 @@ def entry_overhead(trace: Trace) -> Intervals:
     events = trace.events
     rows = events.rows(Kind.OPERATOR, Kind.RUNTIME)
     working = rows[~events.are(ENTERING, rows)]
-    work = Intervals.union(events.ts[working], events.end[working])
-    graphs = Intervals.union(events.ts[compiled.graphs], events.end[compiled.graphs])
-    lookups = Intervals.union(events.ts[compiled.lookups], events.end[compiled.lookups])
+    work = events.times_of(working)
+    graphs = events.times_of(compiled.graphs)
+    lookups = events.times_of(compiled.lookups)
     return (compiled.running | lookups) - work - graphs - compiled.compiling
 
 

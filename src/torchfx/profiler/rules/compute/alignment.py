@@ -47,7 +47,8 @@ def misaligned_dims(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     if part < share:
         return
     rows = kernels.rows[chosen]
-    time_us = stake(trace, rows)
+    when = stake(trace, rows)
+    time_us = when.total / 1000
     if not matters(trace, time_us, 0.005):
         return
     odd = _dimensions(trace, kernels.operator[chosen])
@@ -57,6 +58,7 @@ def misaligned_dims(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         severity=rank(trace, time_us),
         confidence="high" if by_name.any() else "medium",
         time_us=time_us,
+        stretches=when,
         window=trace.window,
         evidence=shown(trace, rows),
         cause=(f"Dimensions that aren't multiples of 8: {sizes}." if sizes else "The kernels load unaligned rows.")

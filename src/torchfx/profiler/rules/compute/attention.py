@@ -66,7 +66,8 @@ def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     spans = [span for span in spans if trace.in_steps(np.array(span[:1], np.int32))[0]]
     if not spans:
         return
-    time_us, part, found = _cost(trace, [(a, c) for a, _, c in spans])
+    when, part, found = _cost(trace, [(a, c) for a, _, c in spans])
+    time_us = when.total / 1000
     if part < share or not matters(trace, time_us, 0.005):
         return
     native = bool(events.are(NATIVE_ATTENTION, [*trace.ancestors(spans[0][1])]).any())
@@ -76,6 +77,7 @@ def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
         severity=rank(trace, time_us) if trace.has_gpu else severity_of(part),
         confidence="high",
         time_us=time_us,
+        stretches=when,
         window=trace.window,
         evidence=found,
         cause="Products and softmax are separate operators, so the matrix of weights goes to memory and back."
@@ -114,7 +116,8 @@ def sdpa_math_backend(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     rows = rows[trace.in_steps(rows)]
     if not len(rows):
         return
-    time_us, part, found = _cost(trace, [(row, row) for row in rows.tolist()])
+    when, part, found = _cost(trace, [(row, row) for row in rows.tolist()])
+    time_us = when.total / 1000
     if part < share or not matters(trace, time_us, 0.005):
         return
     reasons = _reasons(trace, rows)
@@ -124,6 +127,7 @@ def sdpa_math_backend(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
         severity=rank(trace, time_us) if trace.has_gpu else severity_of(part),
         confidence="high",
         time_us=time_us,
+        stretches=when,
         window=trace.window,
         evidence=(*evidence(trace, rows, limit=2), *found[:3]) if trace.has_gpu else found,
         cause=(" ".join(reasons) or "No fused kernel accepted the inputs; the trace doesn't tell why.")
@@ -140,7 +144,7 @@ def sdpa_math_backend(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     )
 
 
-def _cost(trace: Trace, spans: list[tuple[int, int]]) -> tuple[float, float, tuple[Evidence, ...]]:
+def _cost(trace: Trace, spans: list[tuple[int, int]]) -> tuple[Intervals, float, tuple[Evidence, ...]]:
     """Time, share and evidence of what happens from the start of one operator to the end of another, and of what that
     becomes in the backward pass."""
     events = trace.events
@@ -148,11 +152,11 @@ def _cost(trace: Trace, spans: list[tuple[int, int]]) -> tuple[float, float, tup
     within = Intervals.union(starts, ends)
     nodes = _backward(trace, within, events.lane[[a for a, _ in spans]])
     lanes = np.append(events.lane[[a for a, _ in spans]], events.lane[nodes])
-    within = within | Intervals.union(events.ts[nodes], events.end[nodes])
+    within = within | events.times_of(nodes)
     if not trace.has_gpu:
         rows = np.array(sorted({row for span in spans for row in span} | {*nodes.tolist()}), np.int32)
         inside = within.clip(trace.window.start, trace.window.end)
-        return inside.total / 1000, trace.window.share(inside), evidence(trace, rows)
+        return inside, trace.window.share(inside), evidence(trace, rows)
     kernels = trace.derived(kernels_of)
     launch = trace.links.of(kernels.rows)
     chosen = launch >= 0

@@ -19,7 +19,6 @@ from torchfx.profiler.trace.meaning.kernels import MEMORY_BOUND, KernelName
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.meaning.operators import ACCUMULATE_GRADIENT
 from torchfx.profiler.trace.model.device import devices_of, streams_of
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
@@ -74,7 +73,8 @@ def _on_device(trace: Trace, length: float, share: float, shortest: float) -> It
     at, spent = order[inside], kernels.spent[order][inside]
     saved = int(spent.sum()) - _longest(run[inside], spent)
     part = saved / kernels.total if kernels.total else 0.0
-    time_us = min(saved / 1000, stake(trace, kernels.rows[at]))  # chains of several streams may run at once
+    when = stake(trace, kernels.rows[at])
+    time_us = min(saved / 1000, when.total / 1000)  # chains of several streams may run at once
     if part < share or not matters(trace, time_us):
         return
     count = len(np.unique(run[inside]))
@@ -86,6 +86,7 @@ def _on_device(trace: Trace, length: float, share: float, shortest: float) -> It
         severity=rank(trace, time_us),
         confidence="medium",
         time_us=time_us,
+        stretches=when,
         window=trace.window,
         evidence=shown(trace, rows),
         cause="Each kernel reads its inputs from memory and writes its result back, for a few operations per element."
@@ -113,7 +114,7 @@ def _on_cpu(trace: Trace, length: float, share: float, elements_at_least: float)
     if not inside.any():
         return
     spent = events.dur[rows][inside]
-    covered = Intervals.union(events.ts[rows[inside]], events.end[rows[inside]])
+    covered = events.times_of(rows[inside])
     covered = covered.clip(trace.window.start, trace.window.end)
     saved = min(int(spent.sum()) - _longest(run[inside], spent), covered.total)
     part = trace.window.share(covered) * saved / max(covered.total, 1)
@@ -141,7 +142,7 @@ def _updates(trace: Trace, launch: Int32) -> Flags:
     """Whether launches lie within an optimizer's step or the accumulation of a gradient."""
     events = trace.events
     rows = events.of(UPDATING)
-    steps = Intervals.union(events.ts[rows], events.end[rows])
+    steps = events.times_of(rows)
     if not len(steps):
         return np.zeros(len(launch), np.bool_)
     time = events.ts[np.maximum(launch, 0)]

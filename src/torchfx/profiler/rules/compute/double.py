@@ -18,7 +18,6 @@ from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.audio import TORCHFX_OPERATOR
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.events import parse_list
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
@@ -57,7 +56,8 @@ def _fp64_on_device(trace: Trace, share: float) -> Iterator[Finding]:
     if part < share:
         return
     rows = kernels.rows[chosen]
-    time_us = stake(trace, rows)
+    when = stake(trace, rows)
+    time_us = when.total / 1000
     if not matters(trace, time_us):
         return
     known = used_peaks(trace)
@@ -68,6 +68,7 @@ def _fp64_on_device(trace: Trace, share: float) -> Iterator[Finding]:
         severity=rank(trace, time_us),
         confidence="high",
         time_us=time_us,
+        stretches=when,
         window=trace.window,
         evidence=shown(trace, rows),
         cause="Inputs are double, often because they come from NumPy." + rate + caveat(trace),
@@ -84,7 +85,7 @@ def _fp64_on_cpu(trace: Trace, share: float, least: float, short_us: float = 5.0
     chosen = in_double(trace, rows) & (spent >= short_us * 1000)
     total = int(spent.sum())
     part = float(spent[chosen].sum()) / total if total else 0.0
-    busy = Intervals.union(events.ts[rows[chosen]], events.end[rows[chosen]]).clip(trace.window.start, trace.window.end)
+    busy = events.times_of(rows[chosen]).clip(trace.window.start, trace.window.end)
     saved = min(busy.total, int(spent[chosen].sum())) / 2000
     if part < share or saved < least * trace.window.us or not saved:
         return

@@ -43,7 +43,8 @@ def hotspot(trace: Trace, *, share: float = 0.3, of_window: float = 0.1) -> Iter
     spent = np.bincount(kernels.which, weights=kernels.spent, minlength=len(kernels.names))
     i = int(spent.argmax())
     name, rows = kernels.names[i], kernels.rows[kernels.which == i]
-    part, time_us = float(spent[i]) / kernels.total, stake(trace, rows)
+    when = stake(trace, rows)
+    part, time_us = float(spent[i]) / kernels.total, when.total / 1000
     if part < share or time_us < of_window * trace.window.us:
         return
     operators = kernels.operator[(kernels.which == i) & (kernels.operator >= 0)]
@@ -55,6 +56,7 @@ def hotspot(trace: Trace, *, share: float = 0.3, of_window: float = 0.1) -> Iter
         severity="info",
         confidence="high",
         time_us=time_us,
+        stretches=when,
         window=trace.window,
         evidence=shown(trace, rows),
         cause=f"{name.description[:1].upper()}{name.description[1:]}{top}.",
@@ -89,12 +91,13 @@ def kernel_budget(trace: Trace, *, kernels_per_step: float = 0) -> Iterator[Find
     if not len(wrong):
         return
     chosen = rows[np.isin(step, wrong)]
-    usual = int(np.median(count[wrong]))
+    usual, when = int(np.median(count[wrong])), stake(trace, chosen)
     yield Finding(
         title=f"{len(wrong)} of {len(steps)} steps launch {usual} kernels instead of {expected}",
         severity="medium",
         confidence="high",
-        time_us=stake(trace, chosen),
+        time_us=when.total / 1000,
+        stretches=when,
         window=trace.window,
         evidence=evidence(trace, chosen, limit=10)
         or evidence(trace, [step.row for step in steps if step.row >= 0], limit=10),

@@ -72,11 +72,9 @@ def in_window(trace: Trace, rows: Int32) -> Flags:
     return found
 
 
-def stake(trace: Trace, rows: npt.ArrayLike) -> float:
-    """How long at least one of the rows ran within the window, microseconds."""
-    events, chosen = trace.events, np.asarray(rows, np.int32)
-    union = Intervals.union(events.ts[chosen], events.end[chosen])
-    return union.clip(trace.window.start, trace.window.end).total / 1000
+def stake(trace: Trace, rows: npt.ArrayLike) -> Intervals:
+    """When at least one of the rows ran within the window."""
+    return trace.events.times_of(rows).clip(trace.window.start, trace.window.end)
 
 
 def matters(trace: Trace, time_us: float, share: float = 0.01) -> bool:

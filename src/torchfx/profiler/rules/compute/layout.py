@@ -16,7 +16,6 @@ from torchfx.profiler.trace.derived.shapes import shapes
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.arithmetic import ADD_IN_PLACE, BATCH_NORM, CONVOLUTION
 from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
@@ -47,7 +46,8 @@ def layout_conversion(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     if part < share:
         return
     rows = kernels.rows[chosen]
-    time_us = stake(trace, rows)
+    when = stake(trace, rows)
+    time_us = when.total / 1000
     if not matters(trace, time_us):
         return
     yield Finding(
@@ -55,6 +55,7 @@ def layout_conversion(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
         severity=rank(trace, time_us),
         confidence="high",
         time_us=time_us,
+        stretches=when,
         window=trace.window,
         evidence=shown(trace, rows),
         cause="The convolutions' kernels want channels last, the tensors have channels first." + caveat(trace),
@@ -89,7 +90,7 @@ def conv_bias_before_bn(trace: Trace, *, layers: float = 1, share: float = 0.002
     if len(pairs) < layers or not len(added):
         return
     rows = trace.links.work[np.isin(trace.derived(operators_of_work), added)] if trace.has_gpu else added
-    spent = Intervals.union(events.ts[rows], events.end[rows]).clip(trace.window.start, trace.window.end)
+    spent = events.times_of(rows).clip(trace.window.start, trace.window.end)
     time_us, part = spent.total / 1000, trace.window.share(spent)
     if part < share:
         return
@@ -98,6 +99,7 @@ def conv_bias_before_bn(trace: Trace, *, layers: float = 1, share: float = 0.002
         severity=severity_of(part),
         confidence="high",
         time_us=time_us,
+        stretches=spent,
         window=trace.window,
         evidence=evidence(trace, np.array(pairs, np.int32)),
         cause="Batch normalization subtracts the mean, and with it any constant added before.",

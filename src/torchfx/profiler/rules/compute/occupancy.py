@@ -53,7 +53,8 @@ def small_grid(trace: Trace, *, blocks: float = 0.7, share: float = 0.05) -> Ite
         return
     rows = kernels.rows[chosen]
     unused = float((kernels.spent[chosen] * (1 - per_sm[chosen])).sum()) / 1000
-    time_us = min(unused, stake(trace, rows))
+    when = stake(trace, rows)
+    time_us = min(unused, when.total / 1000)
     if not matters(trace, time_us):
         return
     worst = float(np.average(per_sm[chosen], weights=np.maximum(kernels.spent[chosen], 1)))
@@ -63,6 +64,7 @@ def small_grid(trace: Trace, *, blocks: float = 0.7, share: float = 0.05) -> Ite
         severity=rank(trace, time_us),
         confidence="medium",
         time_us=time_us,
+        stretches=when,
         window=trace.window,
         evidence=shown(trace, rows),
         cause="The problem is cut into fewer blocks than the device could run at once." + caveat(trace),
@@ -102,7 +104,8 @@ def occupancy(trace: Trace, *, below_percent: float = 25, blocks: float = 2, sha
     if not chosen.any():
         return
     rows = kernels.rows[chosen]
-    time_us = stake(trace, rows)
+    when = stake(trace, rows)
+    time_us = when.total / 1000
     if not matters(trace, time_us):
         return
     yield Finding(
@@ -111,6 +114,7 @@ def occupancy(trace: Trace, *, below_percent: float = 25, blocks: float = 2, sha
         severity="low" if rank(trace, time_us) != "info" else "info",
         confidence="low",
         time_us=time_us,
+        stretches=when,
         window=trace.window,
         evidence=shown(trace, rows),
         cause="Their grids have hardly more blocks than the device has multiprocessors, so few threads wait for memory "

@@ -52,7 +52,8 @@ def fp32_matmul_no_tc(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     if capability < (7, 0) or trace.info.vendor == "amd" or part < share:
         return
     rows = kernels.rows[chosen]
-    time_us = stake(trace, rows)
+    when = stake(trace, rows)
+    time_us = when.total / 1000
     if not matters(trace, time_us):
         return
     trains = trace.events.any_of(AUTOGRAD_NODE | OPTIMIZER)
@@ -74,6 +75,7 @@ def fp32_matmul_no_tc(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
         severity=rank(trace, time_us),
         confidence="high",
         time_us=time_us,
+        stretches=when,
         window=trace.window,
         evidence=shown(trace, rows),
         cause=cause + caveat(trace),
@@ -105,7 +107,8 @@ def tf32_not_16bit(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     if part < share or _capability(trace) < (8, 0):
         return
     rows = kernels.rows[chosen]
-    time_us = stake(trace, rows)
+    when = stake(trace, rows)
+    time_us = when.total / 1000
     if not matters(trace, time_us):
         return
     yield Finding(
@@ -113,6 +116,7 @@ def tf32_not_16bit(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
         severity=rank(trace, time_us),
         confidence="medium",
         time_us=time_us,
+        stretches=when,
         window=trace.window,
         evidence=shown(trace, rows),
         cause="Inputs are float32 and the program allows TF32; 16-bit inputs would need half the time and traffic."

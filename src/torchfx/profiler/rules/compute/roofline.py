@@ -73,7 +73,8 @@ def low_roofline(
     slow.sort(key=lambda group: group.ideal - group.spent)
     for group in slow[:SHOWN]:
         rows = kernels.rows[np.isin(kernels.operator, group.operators)]
-        time_us = min((group.spent - group.ideal / REACHABLE) / 1000, stake(trace, rows))
+        when = stake(trace, rows)
+        time_us = min((group.spent - group.ideal / REACHABLE) / 1000, when.total / 1000)
         if not matters(trace, time_us):
             continue
         what = "memory bandwidth" if group.bound != "arithmetic" else f"{group.dtype} arithmetic"
@@ -84,6 +85,7 @@ def low_roofline(
             severity=rank(trace, time_us),
             confidence="medium",
             time_us=time_us,
+            stretches=when,
             window=trace.window,
             evidence=shown(trace, rows),
             cause=f"Shapes {sizes} need {duration_ns(group.ideal / len(group.operators))} per call at "
@@ -130,11 +132,13 @@ def low_mfu(trace: Trace, *, utilisation: float = 0.3, covered: float = 0.9) -> 
     if used >= utilisation:
         return
     rows = kernels.rows[product]
+    when = stake(trace, rows)
     yield Finding(
         title=f"Products use {percent(used)} of what the device could compute in the window",
         severity="info",
         confidence="medium",
-        time_us=max(stake(trace, rows) - ideal / 1000 / max(len(trace.gpus), 1), 0.0),
+        time_us=max(when.total / 1000 - ideal / 1000 / max(len(trace.gpus), 1), 0.0),
+        stretches=when,
         window=trace.window,
         evidence=shown(trace, rows),
         cause=f"Products take {percent(spent / kernels.total)} of the kernels' time; by their shapes they would need "

@@ -14,7 +14,6 @@ from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.arithmetic import LIBRARY_CONVOLUTION
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
@@ -100,7 +99,7 @@ def cudnn_benchmark(trace: Trace, *, algorithms: float = 3, share: float = 0.005
     rows = np.array(sorted(row for row, count in tried.items() if count >= algorithms), np.int32)
     if not len(rows):
         return
-    spans = Intervals.union(trace.events.ts[rows], trace.events.end[rows])
+    spans = trace.events.times_of(rows)
     spans = spans.clip(trace.window.start, trace.window.end)
     time_us, part = spans.total / 1000, trace.window.share(spans)
     if part < share:
@@ -110,6 +109,7 @@ def cudnn_benchmark(trace: Trace, *, algorithms: float = 3, share: float = 0.005
         severity=severity_of(part),
         confidence="medium",
         time_us=time_us,
+        stretches=spans,
         window=trace.window,
         evidence=evidence(trace, rows),
         cause="torch.backends.cudnn.benchmark is on and these shapes are new to it.",

@@ -15,7 +15,6 @@ from torchfx.profiler.trace.derived.shapes import DTYPES, WIDTH, elements
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.arithmetic import MEMORY_SPEED
 from torchfx.profiler.trace.model.events import parse_list
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
@@ -62,7 +61,7 @@ def starved_threads(
         return
     excess = np.maximum(spent[slow] - (size[slow] / usual_gb_s).astype(np.int64), 0)
     rows, size, spent = rows[slow], size[slow], spent[slow]
-    whole = Intervals.union(events.ts[rows], events.end[rows]).clip(trace.window.start, trace.window.end)
+    whole = events.times_of(rows).clip(trace.window.start, trace.window.end)
     time_us = min(int(excess.sum()), whole.total) / 1000
     part = time_us / trace.window.us if trace.window.us else 0.0
     if part < share:

@@ -13,7 +13,6 @@ from torchfx.profiler.trace.meaning.frames import RECOMPUTING_FRAME
 from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE, CHECKPOINT_BACKWARD
 from torchfx.profiler.trace.meaning.runtime import STREAM_WAIT
 from torchfx.profiler.trace.model.device import devices_of, streams_of
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
@@ -48,11 +47,13 @@ def recompute_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
     if part < share:
         return
     rows = kernels.rows[chosen]
+    when = stake(trace, rows)
     yield Finding(
         title=f"{percent(part)} of the kernels' time computes activations a second time",
         severity="info",
         confidence="high",
-        time_us=stake(trace, rows),
+        time_us=when.total / 1000,
+        stretches=when,
         window=trace.window,
         evidence=shown(trace, rows),
         cause="Activation checkpointing keeps less and computes it again in the backward pass.",
@@ -83,10 +84,10 @@ def streams_serial(trace: Trace, *, overlap: float = 0.05, share: float = 0.1) -
         used = [kernels.rows[own & (stream == number)] for number in np.unique(stream[own]).tolist()]
         if len(used) < 2:
             continue
-        used.sort(key=lambda rows: stake(trace, rows), reverse=True)
+        used.sort(key=lambda rows: stake(trace, rows).total, reverse=True)
         first, others = used[0], np.concatenate(used[1:])
-        busy = Intervals.union(events.ts[first], events.end[first])
-        aside = Intervals.union(events.ts[others], events.end[others]).clip(trace.window.start, trace.window.end)
+        busy = events.times_of(first)
+        aside = events.times_of(others).clip(trace.window.start, trace.window.end)
         both = (busy & aside).total
         if trace.window.share(aside) < share or aside.total < 0.1 * busy.total or both > overlap * aside.total:
             continue
@@ -115,7 +116,7 @@ def _inside_frames(trace: Trace, launch: np.ndarray[tuple[int], np.dtype[np.int3
     at = np.maximum(launch, 0)
     for lane in np.unique(events.lane[frames]).tolist():
         own = frames[events.lane[frames] == lane]
-        spans = Intervals.union(events.ts[own], events.end[own])
+        spans = events.times_of(own)
         if not len(spans):
             continue
         i = np.searchsorted(spans.starts, events.ts[at], "right") - 1

@@ -15,7 +15,6 @@ from torchfx.profiler.trace.derived.idle import profiler_overhead
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.runtime import BLOCKING_COPY, BLOCKING_FILL, STREAM_SYNCHRONIZE
 from torchfx.profiler.trace.meaning.tensors import COPY_TENSOR
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
@@ -54,7 +53,7 @@ def sync_copy(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     waits = _waits_beside(trace, copies.launch[linked & large & (copies.host == PINNED) & ~by_name])
     rows = np.concatenate((calls, waits)).astype(np.int32)
     rows = np.unique(rows[trace.in_steps(rows)])
-    union = Intervals.union(events.ts[rows], events.end[rows]).clip(trace.window.start, trace.window.end)
+    union = events.times_of(rows).clip(trace.window.start, trace.window.end)
     waited = union - (trace.gpu.compute | trace.gpu.communication) - trace.derived(profiler_overhead)
     lost, part = waited.total / 1000, trace.window.share(waited)
     if not len(rows) or part < share:
@@ -65,6 +64,7 @@ def sync_copy(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
         severity=severity_of(part),
         confidence="medium",
         time_us=lost,
+        stretches=waited,
         window=trace.window,
         evidence=evidence(trace, rows, note=rate_text(copies, chosen)),
         cause="The copy was asked for without non_blocking=True, so the call returns when the data has arrived.",
@@ -98,7 +98,7 @@ def sync_memset(trace: Trace, *, per_step: float = 1, share: float = 0.001) -> I
     events = trace.events
     rows = events.of(BLOCKING_FILL)
     rows = rows[trace.in_steps(rows)]
-    spent = Intervals.union(events.ts[rows], events.end[rows]).clip(trace.window.start, trace.window.end)
+    spent = events.times_of(rows).clip(trace.window.start, trace.window.end)
     total, part = spent.total / 1000, trace.window.share(spent)
     if len(rows) < max(per_step * step_count(trace), 1) or part < share:
         return
@@ -107,6 +107,7 @@ def sync_memset(trace: Trace, *, per_step: float = 1, share: float = 0.001) -> I
         severity=severity_of(part),
         confidence="medium",
         time_us=total,
+        stretches=spent,
         window=trace.window,
         evidence=evidence(trace, rows),
         cause="A library or extension fills memory with a call that isn't asynchronous.",

@@ -15,7 +15,6 @@ from torchfx.profiler.trace.derived.shapes import elements, shapes
 from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.meaning.tensors import MAKE_TENSOR, MOVE_TENSOR
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["create_on_cpu_then_copy"]
@@ -64,7 +63,7 @@ def create_on_cpu_then_copy(trace: Trace, *, share: float = 0.002) -> Iterator[F
     if not pairs:
         return
     rows = np.array(pairs, np.int32).reshape(-1)
-    spent = Intervals.union(events.ts[rows], events.end[rows]).clip(trace.window.start, trace.window.end)
+    spent = events.times_of(rows).clip(trace.window.start, trace.window.end)
     time_us, part = spent.total / 1000, trace.window.share(spent)
     if part < share:
         return
@@ -74,6 +73,7 @@ def create_on_cpu_then_copy(trace: Trace, *, share: float = 0.002) -> Iterator[F
         severity=severity_of(part),
         confidence="medium",
         time_us=time_us,
+        stretches=spent,
         window=trace.window,
         evidence=evidence(trace, rows),
         cause="The tensor is made without device=, so the host fills it and the copy follows.",

@@ -17,7 +17,6 @@ from torchfx.profiler.trace.meaning.arithmetic import BIASED_PRODUCT
 from torchfx.profiler.trace.meaning.kernels import decode
 from torchfx.profiler.trace.meaning.tensors import CLONE, COPY_TENSOR, OUT_OF_PLACE
 from torchfx.profiler.trace.model.device import streams_of
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration, percent, size_text
 
@@ -60,7 +59,8 @@ def hidden_dtod_before_gemm(trace: Trace, *, share: float = 0.005, cpu_share: fl
     good = (after >= 0) & (operator[after] == operator[at])
     good[good] = [decode(trace.name(int(row))).operation == "matmul" for row in work[after[good]]]
     rows = copies.rows[chosen][good]
-    time_us = stake(trace, rows)
+    when = stake(trace, rows)
+    time_us = when.total / 1000
     if not len(rows) or time_us < share * trace.gpu.busy.clip(trace.window.start, trace.window.end).total / 1000:
         return
     size = int(copies.bytes[chosen][good].sum())
@@ -69,6 +69,7 @@ def hidden_dtod_before_gemm(trace: Trace, *, share: float = 0.005, cpu_share: fl
         severity="info",
         confidence="high",
         time_us=time_us,
+        stretches=when,
         window=trace.window,
         evidence=evidence(trace, rows, note=size_text(size) if size else ""),
         cause="addmm adds its product to a buffer that must hold the added matrix already, so that is copied first: "
@@ -85,7 +86,7 @@ def _seeded_on_cpu(trace: Trace, share: float) -> Iterator[Finding]:
     above = trace.calls.parent[rows]
     rows = rows[(above >= 0) & events.are(BIASED_PRODUCT, np.maximum(above, 0))]
     rows = rows[trace.in_steps(rows)]
-    spent = Intervals.union(events.ts[rows], events.end[rows]).clip(trace.window.start, trace.window.end)
+    spent = events.times_of(rows).clip(trace.window.start, trace.window.end)
     part = trace.window.share(spent)
     if not len(rows) or part < share:
         return
@@ -94,6 +95,7 @@ def _seeded_on_cpu(trace: Trace, share: float) -> Iterator[Finding]:
         severity="info",
         confidence="high",
         time_us=spent.total / 1000,
+        stretches=spent,
         window=trace.window,
         evidence=evidence(trace, rows),
         cause="addmm computes A·B + C into a buffer that holds C already: one call of the dispatcher, a copy and a "
@@ -127,7 +129,8 @@ def out_of_place_clone(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
     above = parent[clones]
     clones = clones[(above >= 0) & events.are(OUT_OF_PLACE, np.maximum(above, 0))]
     rows = _launched_in(trace, clones)
-    time_us = stake(trace, rows)
+    when = stake(trace, rows)
+    time_us = when.total / 1000
     if not len(rows) or time_us < share * trace.window.us:
         return
     names = sorted({trace.name(int(row)).removeprefix("aten::") for row in parent[clones]})
@@ -136,6 +139,7 @@ def out_of_place_clone(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
         severity=rank(trace, time_us),
         confidence="high",
         time_us=time_us,
+        stretches=when,
         window=trace.window,
         evidence=evidence(
             trace, parent[clones], times=trace.derived(device_time).total[clones], note="device time of the copy"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -112,6 +113,7 @@ def memory_creep(trace: Trace, *, rises: float = 3, smallest: float = 1e6) -> It
                     (),
                     "largest from "
                     + (", ".join(dict.fromkeys(_allocator(trace, int(row)) for row in kept)) or "unknown"),
+                    rows,
                 ),
             ),
             cause="Tensors of past steps stay referenced: a list of losses with their graphs, retain_graph=True, "
@@ -169,9 +171,7 @@ def _peak(trace: Trace, memory: Memory) -> tuple[Evidence, ...]:
     row = memory.peak_row
     asked = _allocator(trace, row)
     note = f"the peak, {size_text(memory.peak_allocated)} allocated, reached in {asked or 'an unknown operator'}"
-    return tuple(
-        Evidence(e.name, e.count, None, e.start_us, memory.name, e.stack, note) for e in evidence(trace, [row])
-    )
+    return tuple(replace(item, time_us=None, where=memory.name, note=note) for item in evidence(trace, [row]))
 
 
 def _allocator(trace: Trace, row: int) -> str:

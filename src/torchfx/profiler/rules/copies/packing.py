@@ -63,6 +63,7 @@ def many_tiny_copies(
         severity=severity_of(part),
         confidence="medium",
         time_us=lost,
+        stretches=alone,
         window=trace.window,
         evidence=evidence(trace, np.concatenate(found)),
         cause="Each field of a structure is copied by itself; the call costs more than the bytes.",

@@ -65,6 +65,7 @@ def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 
             severity=severity_of(part),
             confidence="high",
             time_us=alone.total / 1000,
+            stretches=alone,
             window=trace.window,
             evidence=evidence(trace, rows, note=rate_text(copies, chosen)),
             cause="The host's side of the copy is ordinary, pageable memory: the driver copies it through a buffer of "

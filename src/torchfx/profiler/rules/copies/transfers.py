@@ -75,7 +75,7 @@ def exposed(trace: Trace, rows: Int32) -> Intervals:
     for gpu in trace.gpus:
         own = rows[device == gpu.device]
         if len(own):
-            found = found | (Intervals.union(events.ts[own], events.end[own]) - (gpu.compute | gpu.communication))
+            found = found | (events.times_of(own) - (gpu.compute | gpu.communication))
     return found.clip(trace.window.start, trace.window.end)
 
 

@@ -47,7 +47,8 @@ def dtod_volume(trace: Trace, *, share: float = 0.1, bytes_per_step: float = 1e9
     copying &= ~_casts(trace, kernels.operator)
     rows = np.concatenate((copies.rows[within], kernels.rows[copying])).astype(np.int32)
     operator = np.concatenate((copies.operator[within], kernels.operator[copying]))
-    time_us = stake(trace, rows)
+    when = stake(trace, rows)
+    time_us = when.total / 1000
     per_step = int(copies.bytes[within].sum()) / step_count(trace)
     part = time_us / trace.window.us if trace.window.us else 0.0
     if part < share and not (per_step >= bytes_per_step and part >= share / 5):
@@ -58,6 +59,7 @@ def dtod_volume(trace: Trace, *, share: float = 0.1, bytes_per_step: float = 1e9
         severity=rank(trace, time_us),
         confidence="high",
         time_us=time_us,
+        stretches=when,
         window=trace.window,
         evidence=_by_operator(trace, rows, operator) or evidence(trace, rows),
         cause=f"{'The operators in the evidence' if (operator >= 0).any() else 'These kernels and copies'} write out "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -53,6 +54,7 @@ def comm_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
         severity="info",
         confidence="high",
         time_us=alone.total / 1000,
+        stretches=alone,
         window=window,
         evidence=_by_kind(trace),
         cause="Every step exchanges data between the ranks; the time includes waiting for ranks that come later.",
@@ -99,6 +101,7 @@ def exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         severity=severity_of(part),
         confidence="high",
         time_us=total,
+        stretches=alone,
         window=window,
         evidence=_by_kind(trace, times=alone.overlap(start, end)),
         cause="Nothing else is ready to run while these exchanges take place; a part may be waiting for a rank that "
@@ -149,6 +152,7 @@ def small_collectives(
         severity=severity_of(part),
         confidence="high",
         time_us=lost.total / 1000,
+        stretches=lost,
         window=trace.window,
         evidence=_by_kind(trace, small),
         cause="Messages this small take a collective's latency and little else." + behind,
@@ -186,6 +190,7 @@ def single_rank(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         severity="info",
         confidence="high",
         time_us=spent.total / 1000,
+        stretches=spent,
         window=trace.window,
         evidence=_by_kind(trace),
         cause="A collective ends on all ranks together and begins on each when that one arrives.",
@@ -210,7 +215,7 @@ def _by_kind(
         note = f"median size {size_text(float(np.median(sizes)))}" if sizes else ""
         first = evidence(trace, rows[same], times=spent[same], limit=1)[0]
         us, n = int(spent[same].sum()) / 1000, int(same.sum())
-        items.append(Evidence(name, n, us, first.start_us, first.where, first.stack, note))
+        items.append(replace(first, name=name, count=n, time_us=us, note=note, rows=rows[same]))
     return tuple(sorted(items, key=lambda item: -(item.time_us or 0)))[:5]
 
 

@@ -50,6 +50,7 @@ def cpu_exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         severity=severity_of(part),
         confidence="high",
         time_us=alone.total / 1000,
+        stretches=alone,
         window=trace.window,
         evidence=evidence(trace, rows, times=spent),
         # The same words whether this rank's trace is read alone or with the others.

@@ -10,7 +10,6 @@ from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.meaning.runtime import ALLOCATOR_CALL, DEVICE_FREE
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
@@ -41,7 +40,7 @@ def allocator_thrash(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     steady = steps[1:]
     touched = len(np.unique(which[which >= 1]))
     length = sum(step.duration for step in steady)
-    spent = Intervals.union(events.ts[rows], events.end[rows]).total
+    spent = events.times_of(rows).total
     if touched * 2 < len(steady) or touched < min(2, len(steady)) or not length or spent < share * length:
         return
     if events.are(DEVICE_FREE, rows).any():

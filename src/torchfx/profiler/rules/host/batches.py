@@ -97,6 +97,7 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         severity=severity_of(part),
         confidence="high",
         time_us=lost.total / 1000,
+        stretches=lost,
         window=window,
         evidence=seen,
         cause=cause,
@@ -126,7 +127,7 @@ def dataloader_single_process(trace: Trace, *, share: float = 0.005) -> Iterator
     single = trace.events.are(LOADED_IN_PROCESS, rows)
     rows, waited = rows[single], waited[single]
     window = trace.derived(steady_window)
-    lost = Intervals.union(trace.events.ts[rows], trace.events.end[rows]).clip(window.start, window.end)
+    lost = trace.events.times_of(rows).clip(window.start, window.end)
     lost = lost & trace.derived(idle_time) if trace.has_gpu else lost
     part = window.share(lost)
     if not share <= part < dataloader_wait.thresholds["share"]:
@@ -136,6 +137,7 @@ def dataloader_single_process(trace: Trace, *, share: float = 0.005) -> Iterator
         severity="info",
         confidence="high",
         time_us=lost.total / 1000,
+        stretches=lost,
         window=window,
         evidence=evidence(trace, rows, times=waited),
         cause="num_workers=0: each batch is made between two steps, in the loop's own process.",

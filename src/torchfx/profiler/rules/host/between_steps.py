@@ -75,6 +75,7 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
         severity=severity_of(usual.share),
         confidence="medium",
         time_us=lost.total / 1000,
+        stretches=lost,
         window=usual.window,
         evidence=(
             *python_lines(trace, lost),
@@ -153,10 +154,10 @@ def _elsewhere(trace: Trace, steps: Sequence[Step], least: int) -> Intervals:
     # Annotations count by what is inside them, unless nothing is: then they say what is done, which is no riddle.
     hollow = (events.kind[rows] == Kind.ANNOTATION) & (trace.calls.sizes[rows] > 0)
     work = rows[~step & ~inferred & ~hollow]
-    active = Intervals.union(events.ts[work], events.end[work])
+    active = events.times_of(work)
     free = Intervals.union([min(s.start for s in steps)], [max(s.end for s in steps)]) - active
     free = free.clip(window.start, window.end)
     found = _in_place(trace, work, free, least) if len(work) else free
     house = events.of(HOUSEKEEPING)
     house = house[trace.in_steps(house) | (events.lane[house] == trace.main_lane)]
-    return (found | Intervals.union(events.ts[house], events.end[house])).clip(window.start, window.end)
+    return (found | events.times_of(house)).clip(window.start, window.end)

@@ -75,6 +75,7 @@ def overhead_bound(
         severity=min(severity_of(waits), "medium" if doubtful else "high", key=SEVERITIES.index),
         confidence="low" if doubtful else "high" if busy < 0.5 else "medium",
         time_us=total / 1000,
+        stretches=found.late,
         window=window,
         evidence=evidence(trace, rows, times=times, note="host time while the device waits"),
         cause=(
@@ -121,6 +122,7 @@ def compute_bound(trace: Trace, *, share: float = 0.9, queue: float = 2.0, other
         severity="info",
         confidence="high",
         time_us=found.busy_ns / 1000,
+        stretches=trace.gpu.busy.clip(window.start, window.end),
         window=window,
         evidence=evidence(trace, trace.gpu.kernels),
         cause=f"Compute-bound: a launch finds {found.queue:.0f} others waiting (median)."

@@ -18,7 +18,6 @@ from torchfx.profiler.trace.derived.steady import steady_window
 from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.meaning.operators import COPY_OR_CONVERSION, MOVE, TO_COPY_BACKWARD
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
@@ -57,7 +56,7 @@ def cpu_copies(
     copies = _asked_for(trace, rows) & (own >= least_us * 1000)
     spent = int(own[copies].sum())
     chosen, times = rows[copies], own[copies]
-    taken = Intervals.union(trace.events.ts[chosen], trace.events.end[chosen]).clip(window.start, window.end)
+    taken = trace.events.times_of(chosen).clip(window.start, window.end)
     part = min(window.share(taken), spent / 1000 / window.us if window.us else 0.0)
     if not total or spent < share * total or part < of_window:
         return

@@ -113,6 +113,7 @@ def _finding(trace: Trace, cold: Cold, late: tuple[Evidence, ...]) -> Finding:
         severity=min(severity_of(cold.excess / 1000 / trace.window.us), "medium", key=SEVERITIES.index),
         confidence="low" if not cold.alike else "high" if cold.own >= 3 * cold.rest else "medium",
         time_us=min(cold.excess / 1000, trace.window.us),
+        stretches=Intervals.union([steps[0].start], [steps[0].end]),
         window=trace.window,
         evidence=(*late, *evidence(trace, rows, times=times, note="longer than in the other steps"))
         or evidence(trace, [steps[0].row] if steps[0].row >= 0 else [])
@@ -170,7 +171,7 @@ def _set_up(trace: Trace, step: Step) -> int:
     """How long a step spends on set-up: launches of a millisecond, allocation, loading, compilation."""
     events = trace.events
     rows = np.concatenate((_long_calls(trace), events.rows(Kind.OVERHEAD)))
-    times = Intervals.union(events.ts[rows], events.end[rows]) | trace.derived(compiling)
+    times = events.times_of(rows) | trace.derived(compiling)
     return times.clip(step.start, step.end).total
 
 
@@ -179,7 +180,7 @@ def _why_cold(trace: Trace, step: Step) -> str:
     events = trace.events
 
     def within(rows: Int32) -> int:
-        return Intervals.union(events.ts[rows], events.end[rows]).clip(step.start, step.end).total
+        return events.times_of(rows).clip(step.start, step.end).total
 
     excess = max(step.duration, 1)
     reasons = {

@@ -79,6 +79,7 @@ def dispatch_flood(
         severity=severity_of(part) if part >= share else "info",
         confidence="medium",
         time_us=lost.total / 1000,
+        stretches=lost,
         window=window,
         evidence=evidence(trace, rows[same], times=cost),
         cause="The program calls it in a loop, over items, channels, sections or layers, not once for all.",
@@ -100,7 +101,7 @@ def _own_calls(trace: Trace) -> Int32:
     events, rows = trace.events, trace.derived(outer_operators)
     rows = rows[trace.in_steps(rows) & ~events.are(BACKWARD | VIEW | NUMBER_READ | LOCAL_SCALAR, rows)]
     notes = events.of(OPTIMIZER)
-    left_out = Intervals.union(events.ts[notes], events.end[notes]) | trace.derived(otherwise_engaged)
+    left_out = events.times_of(notes) | trace.derived(otherwise_engaged)
     left_out = left_out | trace.derived(tensor_loops).spans | trace.derived(tensor_texts).spans
     found: Int32 = rows[left_out.overlap(events.ts[rows], events.end[rows]) == 0]
     return found

@@ -41,11 +41,11 @@ def gc_pause(trace: Trace, *, least_us: float = 1000.0, share: float = 0.01) -> 
     rows = rows[trace.in_steps(rows)]
     rows = rows[trace.derived(compiling).overlap(events.ts[rows], events.end[rows]) * 2 <= events.dur[rows]]
     window = trace.derived(steady_window)
-    paused = Intervals.union(events.ts[rows], events.end[rows]).clip(window.start, window.end)
+    paused = events.times_of(rows).clip(window.start, window.end)
     part = window.share(paused)
     if not len(rows) or paused.total < least_us * 1000 or part < share:
         return
-    called = (Intervals.union(events.ts[frames], events.end[frames]) & paused).total * 2 > paused.total
+    called = (events.times_of(frames) & paused).total * 2 > paused.total
     regular = not trace.has_stacks and not called and _one_in_each_step(trace, paused)
     if called:
         cause, fix = "The program calls gc.collect().", "Take gc.collect() out of the step; collect once per epoch."
@@ -60,6 +60,7 @@ def gc_pause(trace: Trace, *, least_us: float = 1000.0, share: float = 0.01) -> 
         severity=severity_of(part),
         confidence="high",
         time_us=paused.total / 1000,
+        stretches=paused,
         window=window,
         evidence=evidence(trace, rows),
         cause=cause,

@@ -12,7 +12,6 @@ from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.occupation import outer_operators
 from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.steps import Step, main_phase
 from torchfx.profiler.trace.model.trace import Trace
 
@@ -47,7 +46,7 @@ def growing_graph(trace: Trace, *, steps: int = 3, growth: float = 1.05, alike: 
         return
     if not forward.min() or forward.max() > alike * forward.min():
         return
-    busy = Intervals.union(events.ts[nodes], events.end[nodes])
+    busy = events.times_of(nodes)
     spent = busy.overlap([step.start for step in found], [step.end for step in found])
     more = int((spent * _left_over(found, back) / back).sum())
     counts = ", ".join(f"{count:,}" for count in (back if len(back) <= 4 else (*back[:3], back[-1])))

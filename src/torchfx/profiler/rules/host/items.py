@@ -60,12 +60,13 @@ def item_per_step(
     if len(waiting) > per_step * steps:
         found = trace.derived(host_waits)
         chosen = np.isin(found.rows, waits)
-        stall = (Intervals.union(found.starts[chosen], found.ends[chosen]) & trace.derived(idle_time)).total
+        stall = Intervals.union(found.starts[chosen], found.ends[chosen]) & trace.derived(idle_time)
         yield Finding(
             title=f"{len(waiting) / shown:,.0f} numbers{per} are read out of tensors; each waits for the device",
             severity="low",
             confidence="high",
-            time_us=stall / 1000,
+            time_us=stall.total / 1000,
+            stretches=stall,
             window=trace.window,
             evidence=evidence(trace, waiting),
             cause=(
@@ -87,6 +88,7 @@ def item_per_step(
             severity=severity_of(part),
             confidence="high",
             time_us=spent.total / 1000,
+            stretches=spent,
             window=window,
             evidence=evidence(trace, free),
             cause="Python goes over a tensor's elements one by one; each is read by operators of its own.",
@@ -95,7 +97,7 @@ def item_per_step(
             linked=True,
         )
     elif len(free) > on_cpu * steps:
-        taken = Intervals.union(trace.events.ts[free], trace.events.end[free])
+        taken = trace.events.times_of(free)
         yield Finding(
             title=f"{len(free) / shown:,.0f} numbers{per} are read out of tensors on the CPU, without waiting",
             severity="info",

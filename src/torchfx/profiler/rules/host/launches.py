@@ -14,7 +14,6 @@ from torchfx.profiler.trace.derived.idle import idle_time
 from torchfx.profiler.trace.derived.launching import kernel_launches, launch_queues
 from torchfx.profiler.trace.derived.occupation import otherwise_engaged
 from torchfx.profiler.trace.derived.steady import steady_device_window
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns
 
@@ -52,7 +51,7 @@ def launch_outliers(trace: Trace, *, long_us: float = 50.0, share: float = 0.01)
     idle = trace.derived(idle_time) - trace.derived(otherwise_engaged)
     lost = idle.overlap(events.ts[rows], events.end[rows])
     rows, lost = rows[lost > 0], lost[lost > 0]
-    waited = (idle & Intervals.union(events.ts[rows], events.end[rows])).clip(window.start, window.end)
+    waited = (idle & events.times_of(rows)).clip(window.start, window.end)
     part = window.share(waited)
     if not len(rows) or part < share:
         return
@@ -70,6 +69,7 @@ def launch_outliers(trace: Trace, *, long_us: float = 50.0, share: float = 0.01)
         severity="low" if once else severity_of(part),
         confidence="medium",
         time_us=waited.total / 1000,
+        stretches=waited,
         window=window,
         evidence=(*evidence(trace, rows, times=lost, limit=3), *evidence(trace, kernels, limit=2, note="launched so")),
         cause=cause,

@@ -51,7 +51,7 @@ def optimizer_for_loop(
     rows = rows[trace.in_steps(rows) & ~events.are(WITHOUT_FOREACH, rows)]
     if not len(rows):
         return
-    spans = Intervals.union(events.ts[rows], events.end[rows])
+    spans = events.times_of(rows)
     operators = trace.derived(outer_operators)  # what an operator calls itself is a part of it
     inside = operators[spans.overlap(events.ts[operators], events.end[operators]) > 0]
     frames = events.of(SINGLE_TENSOR_UPDATE)
@@ -82,6 +82,7 @@ def optimizer_for_loop(
         severity=severity_of(part),
         confidence="high" if loop else "medium",
         time_us=spent.total / 1000,
+        stretches=spent,
         window=window,
         evidence=evidence(trace, rows, note="on the host")
         + (evidence(trace, work, limit=3) if on_device else evidence(trace, inside, limit=3)),
@@ -131,7 +132,7 @@ def zero_grad_memset(trace: Trace, *, per_step: int = 1) -> Iterator[Finding]:
     notes = notes[trace.in_steps(notes)]
     if not len(notes):
         return
-    spans = Intervals.union(events.ts[notes], events.end[notes])
+    spans = events.times_of(notes)
     rows = events.of(ZERO_FILL)
     rows = rows[spans.overlap(events.ts[rows], events.end[rows]) > 0]
     if not len(rows) or len(rows) < per_step * len(notes):
@@ -139,7 +140,7 @@ def zero_grad_memset(trace: Trace, *, per_step: int = 1) -> Iterator[Finding]:
     calls = events.rows(Kind.RUNTIME)
     calls = calls[spans.overlap(events.ts[calls], events.end[calls]) > 0]
     work = trace.links.put_by(calls)
-    busy = Intervals.union(events.ts[work], events.end[work])
+    busy = events.times_of(work)
     window = trace.derived(steady_window)
     spent = (busy | (spans & trace.derived(idle_time))) if trace.has_gpu else spans
     spent = spent.clip(window.start, window.end)
@@ -148,6 +149,7 @@ def zero_grad_memset(trace: Trace, *, per_step: int = 1) -> Iterator[Finding]:
         severity=severity_of(window.share(spent)),
         confidence="high",
         time_us=spent.total / 1000,
+        stretches=spent,
         window=window,
         evidence=evidence(trace, rows, limit=3),
         cause="set_to_none=False: the gradients are kept and filled with zeros.",

@@ -86,7 +86,7 @@ def _between(trace: Trace, outer: Int32) -> Intervals:
     calls = calls[events.lane[calls] == trace.main_lane]
     others = events.rows(Kind.OPERATOR)  # other threads (backward): then the main one waits
     rows = np.concatenate((outer, calls, others, events.of(COMPILED_CODE)))
-    return Intervals.union(events.ts[rows], events.end[rows]).gaps()
+    return events.times_of(rows).gaps()
 
 
 def _lost(trace: Trace, gaps: Intervals) -> Intervals:
@@ -107,6 +107,7 @@ def _in_between(trace: Trace, usual: Typical, share: float, outer: Int32) -> Fin
         severity=severity_of(share),
         confidence="medium",
         time_us=lost.total / 1000,
+        stretches=lost,
         window=usual.window,
         evidence=(
             *python_lines(trace, lost),
@@ -139,6 +140,7 @@ def _in_stretches(
         severity=severity_of(share),
         confidence="medium",
         time_us=usual.when.total / 1000,
+        stretches=usual.when,
         window=usual.window,
         evidence=(*python_lines(trace, long_), *frames, *back.evidence(trace, long_)),
         cause="In long stretches without operators Python computes, reads or writes files, or waits for threads of its "

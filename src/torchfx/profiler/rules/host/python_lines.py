@@ -37,6 +37,7 @@ def python_lines(trace: Trace, when: Intervals, limit: int = 3) -> tuple[Evidenc
                 int(starts[mine].min()) / 1000,
                 trace.lane(int(rows[mine][0])).label,
                 note="Python between operators",
+                rows=np.unique(rows[mine]).astype(np.int32),
             )
         )
     return tuple(found)

@@ -109,6 +109,7 @@ def stalled_queue(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
         severity="info" if first * 2 > stalls.total else severity_of(part),
         confidence="medium",
         time_us=stalls.total / 1000,
+        stretches=stalls,
         window=window,
         evidence=(*evidence(trace, work, times=lengths, note="idle time before it"), *evidence(trace, waits, limit=1)),
         cause=cause,

@@ -12,6 +12,7 @@ from torchfx.profiler.rules.host.bound import overhead_bound
 from torchfx.profiler.rules.host.launch_gaps import fewer_launches, launching
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns
 
@@ -56,6 +57,7 @@ def short_kernels(trace: Trace, *, share: float = 0.5, short_us: float = 10.0) -
         severity=severity_of(total / max(window.end - window.start, 1)),
         confidence="high",
         time_us=total / 1000,
+        stretches=Intervals(found.gaps.starts[waits], found.gaps.ends[waits]),
         window=window,
         evidence=evidence(trace, work[small], note="short kernels"),
         cause=f"The device waits {duration_ns(total)} before kernels that take "

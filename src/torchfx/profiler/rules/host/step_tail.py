@@ -12,6 +12,7 @@ from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.contrast import longer_in, operators_in, unhurried
 from torchfx.profiler.trace.derived.steady import settled, steady_window, unrecorded_steps
+from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.steps import Step, main_phase
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns
@@ -66,6 +67,7 @@ def step_tail(trace: Trace, *, ratio: float = 1.5, steps: int = 3, share: float 
         severity="info" if alone else severity_of(excess / (window.end - window.start)),
         confidence="low" if alone else "high" if len(own) >= 20 else "medium",
         time_us=min(excess / 1000, window.us),
+        stretches=Intervals.union([found[i].start for i in slow], [found[i].end for i in slow]),
         window=window,
         evidence=evidence(trace, rows, times=times, note=f"more than usual in {worst.name}")
         or (Evidence(worst.name, 1, float(own.max()) / 1000, worst.start / 1000),),

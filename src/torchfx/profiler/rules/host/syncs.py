@@ -127,6 +127,7 @@ def _finding(trace: Trace, waits: Waits, chosen: np.ndarray, stall: Intervals, r
         severity=severity_of(part),
         confidence="high",
         time_us=stall.total / 1000,
+        stretches=stall,
         window=window,
         evidence=seen,
         cause=cause,

@@ -165,6 +165,7 @@ def tensor_for_loop(trace: Trace, *, short_us: float = 100.0, share: float = 0.0
         severity=severity_of(part),
         confidence="medium",
         time_us=lost.total / 1000,
+        stretches=lost,
         window=window,
         evidence=(*evidence(trace, calls[taken], limit=2), *evidence(trace, calls[~taken], limit=3)),
         cause="The loop takes one slice after another out of a tensor and calls operators on each.",

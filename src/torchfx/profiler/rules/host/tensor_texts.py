@@ -51,7 +51,7 @@ def tensor_texts(trace: Trace) -> TensorTexts:
     rows = trace.derived(outer_operators)
     rows = rows[(events.lane[rows] == trace.main_lane) & trace.in_steps(rows)]
     frames = events.of(FORMATTING)
-    spans = Intervals.union(events.ts[frames], events.end[frames])
+    spans = events.times_of(frames)
     if not trace.has_stacks and len(rows) >= len(FORMATTING_BEGINS):
         begins = np.ones(len(rows) - len(FORMATTING_BEGINS) + 1, np.bool_)
         for i, meaning in enumerate(FORMATTING_BEGINS):
@@ -96,6 +96,7 @@ def tensors_to_text(trace: Trace, *, share: float = 0.02) -> Iterator[Finding]:
         severity=severity_of(usual.share),
         confidence="high" if trace.has_stacks else "medium",
         time_us=usual.when.total / 1000,
+        stretches=usual.when,
         window=usual.window,
         evidence=evidence(trace, found.rows),
         cause="A tensor is printed, logged or put into a string"

@@ -68,6 +68,7 @@ def graph_replay_unrecorded(trace: Trace, *, share: float = 0.05) -> Iterator[Fi
         severity="high",
         confidence="high" if len(empty) else "medium",
         time_us=hidden.total / 1000,
+        stretches=hidden,
         window=trace.window,
         evidence=evidence(trace, rows, limit=3),
         cause=cause,
@@ -117,6 +118,7 @@ def graph_capture(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
         severity="info",
         confidence="high",
         time_us=when.total / 1000,
+        stretches=when,
         window=window,
         evidence=evidence(trace, rows)
         or (Evidence("capture", len(when), when.total / 1000, int(when.starts[0]) / 1000),),

@@ -66,6 +66,7 @@ def one_giant_gap(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
         severity=severity_of(part) if within else "info",
         confidence="high",
         time_us=when.total / 1000,
+        stretches=when,
         window=window,
         evidence=evidence(trace, rows, times=times)
         or (Evidence("nothing recorded on the host", 1, when.total / 1000, start / 1000),),
@@ -129,6 +130,7 @@ def idle_definition(trace: Trace, *, points: float = 10.0) -> Iterator[Finding]:
         time_us=max(0, first - window.start + window.end - last) / 1000
         if first >= window.start and last <= window.end
         else 0.0,
+        stretches=Intervals.union([window.start, last], [first, window.end]),
         window=window,
         evidence=(
             Evidence(window.name, 1, window.us, window.start / 1000, note="the steps"),

@@ -78,7 +78,7 @@ def buffer_request(trace: Trace, *, share: float = 0.002) -> Iterator[Finding]:
     events, window = trace.events, trace.window
     free = Intervals.union([window.start], [window.end]) - trace.gpu.busy
     rows = events.of(BUFFERS)
-    when = free & Intervals.union(events.ts[rows], events.end[rows])
+    when = free & events.times_of(rows)
     lost = when.overlap(events.ts[rows], events.end[rows])
     rows, lost, total = rows[lost > 0], lost[lost > 0], when.total
     if not len(rows) or window.share(when) < share:
@@ -91,6 +91,7 @@ def buffer_request(trace: Trace, *, share: float = 0.002) -> Iterator[Finding]:
         severity="info",
         confidence="high",
         time_us=total / 1000,
+        stretches=when,
         window=trace.window,
         evidence=evidence(trace, rows, times=lost),
         cause="The profiler asked the driver for buffers to record device work.",
@@ -159,7 +160,7 @@ def lazy_loading(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     window = trace.window
     rows = np.concatenate((events.of(CODE_LOADING), events.of(MODULE_LOADING)))
     rows = rows[(events.ts[rows] < window.end) & (events.end[rows] > window.start)]
-    spent = Intervals.union(events.ts[rows], events.end[rows]).clip(window.start, window.end)
+    spent = events.times_of(rows).clip(window.start, window.end)
     part = window.share(spent)
     if not len(rows) or part < share:
         return
@@ -168,6 +169,7 @@ def lazy_loading(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
         severity=min(severity_of(part), "medium", key=SEVERITIES.index),
         confidence="high",
         time_us=spent.total / 1000,
+        stretches=spent,
         window=window,
         evidence=evidence(trace, rows),
         cause="The first use of a kernel loads its module.",

@@ -204,7 +204,7 @@ class Compiled:
         return _around(self._events, self.stages)
 
     def _union(self, rows: Int32) -> Intervals:
-        return Intervals.union(self._events.ts[rows], self._events.end[rows])
+        return self._events.times_of(rows)
 
     def _announced(self, rows: Int32) -> list[tuple[int, int] | None]:
         """The K/M that an annotation within each compilation tells (`dynamo_data: compile_id=0/1`)."""

@@ -14,7 +14,6 @@ from torchfx.profiler.trace.meaning.annotations import STEP
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.meaning.runtime import WAIT_FOR_DEVICE
 from torchfx.profiler.trace.model.device import devices_of
-from torchfx.profiler.trace.model.intervals import Intervals
 
 if TYPE_CHECKING:
     from torchfx.profiler.trace.model.trace import Trace
@@ -164,7 +163,7 @@ class _Walk:
         rows = rows[np.argsort(events.lane[rows], kind="stable")]
         found = {}
         for mine in np.split(rows, np.flatnonzero(np.diff(events.lane[rows])) + 1) if len(rows) else []:
-            times = Intervals.union(events.ts[mine], events.end[mine])
+            times = events.times_of(mine)
             found[int(events.lane[mine[0]])] = _Thread(times.starts.tolist(), times.ends.tolist())
         waits = events.of(WAIT_FOR_DEVICE)
         copies, made = _synchronous(self.trace)

@@ -29,11 +29,11 @@ def operators_computing(trace: Trace) -> Intervals:
     found = Intervals.union([], [])
     blocked = np.unique(events.lane[calls]).tolist() if len(calls) else []
     free = own[~np.isin(events.lane[own], blocked)] if blocked else own
-    found = found | Intervals.union(events.ts[free], events.end[free])
+    found = found | events.times_of(free)
     for lane in blocked:
         here, waits = own[events.lane[own] == lane], calls[events.lane[calls] == lane]
-        computes = Intervals.union(events.ts[here], events.end[here])
-        found = found | (computes - Intervals.union(events.ts[waits], events.end[waits]))
+        computes = events.times_of(here)
+        found = found | (computes - events.times_of(waits))
     return found
 
 
@@ -45,5 +45,5 @@ def idle_exchanging(trace: Trace) -> Intervals:
     events = trace.events
     rows = np.array([c.row for c in trace.derived(collectives_of)], np.int32)
     rows = rows[~events.are(DEVICE_COLLECTIVE, rows)]
-    alone = Intervals.union(events.ts[rows], events.end[rows]) - trace.derived(operators_computing)
+    alone = events.times_of(rows) - trace.derived(operators_computing)
     return alone.clip(trace.window.start, trace.window.end)

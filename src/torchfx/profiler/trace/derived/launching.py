@@ -73,7 +73,7 @@ def capturing(trace: Trace) -> dict[int, Intervals]:
 def graph_captures(trace: Trace) -> Intervals:
     """When any thread captured a CUDA graph, or made a captured one ready to be launched."""
     rows = trace.events.of(GRAPH_INSTANTIATE)
-    found = Intervals.union(trace.events.ts[rows], trace.events.end[rows])
+    found = trace.events.times_of(rows)
     for times in trace.derived(capturing).values():
         found = found | times
     return found

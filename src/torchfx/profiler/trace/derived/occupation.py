@@ -48,7 +48,7 @@ def compiling(trace: Trace) -> Intervals:
 def batch_waits(trace: Trace) -> Intervals:
     """When the program got its next batch, as far as an annotation tells; the start of a loader's workers included."""
     rows = trace.events.of(NEXT_BATCH)
-    return Intervals.union(trace.events.ts[rows], trace.events.end[rows]) | trace.derived(worker_starts)
+    return trace.events.times_of(rows) | trace.derived(worker_starts)
 
 
 def worker_starts(trace: Trace) -> Intervals:
@@ -73,7 +73,7 @@ def worker_starts(trace: Trace) -> Intervals:
 def collections(trace: Trace) -> Intervals:
     """When Python collected garbage."""
     rows = trace.events.of(GARBAGE_COLLECTION | COLLECTING)
-    return Intervals.union(trace.events.ts[rows], trace.events.end[rows])
+    return trace.events.times_of(rows)
 
 
 def otherwise_engaged(trace: Trace) -> Intervals:

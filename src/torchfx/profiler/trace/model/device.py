@@ -94,7 +94,7 @@ class DeviceWork:
         return events.are(COMMUNICATION_KERNEL, self.rows)
 
     def _union(self, rows: Int32) -> Intervals:
-        return Intervals.union(self._events.ts[rows], self._events.end[rows])
+        return self._events.times_of(rows)
 
 
 def devices_of(events: Events, rows: Int32) -> Int64:

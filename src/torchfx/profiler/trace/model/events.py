@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from torchfx.profiler.trace.file.columns import ABSENT, Argument, Columns, Int32, Int64, distinct
 from torchfx.profiler.trace.meaning.kinds import LONGEST_NAME, Kind, Meaning, kinds_of
+from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.lanes import Lane, lanes_of
 
 __all__ = ["DAY", "Damage", "Events", "Lane", "parse_list"]
@@ -112,6 +113,11 @@ class Events:
                 found[i] = matches(self.texts[i][:LONGEST_NAME]) is not None
             self._matches[pattern] = found
         return self._matches[pattern]
+
+    def times_of(self, rows: npt.ArrayLike) -> Intervals:
+        """When these rows take place: the union of their times."""
+        chosen = np.asarray(rows, np.int32)
+        return Intervals.union(self.ts[chosen], self.end[chosen])
 
     def integers(self, key: str, rows: npt.ArrayLike) -> Int64:
         """Return an integer argument of each row; `ABSENT` where it has none."""

@@ -71,7 +71,7 @@ def _covers(events: Events, outermost: Int32, spans: list[Span]) -> bool:
     outside = steps.overlap(events.ts[outermost], events.end[outermost]) == 0
     cold = outermost[outside & (events.dur[outermost] > np.median([span.end - span.start for span in spans]))]
     counted = outermost if len(cold) > len(spans) // COLD else outermost[~np.isin(outermost, cold)]
-    active = Intervals.union(events.ts[counted], events.end[counted])
+    active = events.times_of(counted)
     return (active & steps).total >= COVER * active.total and steps.total > 0
 
 

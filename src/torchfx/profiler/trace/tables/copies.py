@@ -9,7 +9,6 @@ import numpy as np
 from torchfx.profiler.trace.file.columns import ABSENT
 from torchfx.profiler.trace.meaning.copies import copy_direction
 from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.tables.grouping import Groups, us
 from torchfx.profiler.trace.tables.table import Table
 
@@ -39,7 +38,7 @@ def copies(trace: Trace) -> Table:
     busy = trace.gpu.compute | trace.gpu.communication
     exposed = []
     for group in groups.members():
-        mine = Intervals.union(events.ts[rows[group]], events.end[rows[group]])
+        mine = events.times_of(rows[group])
         exposed.append((mine - busy).total)
     return Table(
         {
