@@ -1,0 +1,167 @@
+// @ts-check
+// The whole trace in one strip: how busy the device is, the steps, the findings' stretches, and what the stage shows.
+
+import { lowerBound } from "./sorted.js";
+
+const HEIGHT = 46;
+const MARK = 3;
+const MARKED = 4;
+
+export class Minimap {
+  /**
+   * @param {HTMLCanvasElement} canvas
+   * @param {import("./timeline.js").Timeline} timeline
+   * @param {(t0: number, t1: number) => void} look shows a stretch of time
+   * @param {() => import("./raster.js").Seen} seen
+   */
+  constructor(canvas, timeline, look, seen) {
+    this.canvas = canvas;
+    this.timeline = timeline;
+    this.look = look;
+    this.seen = seen;
+    this.width = 1;
+    this.backdrop = document.createElement("canvas");
+    const move = (/** @type {PointerEvent} */ event) => {
+      if (!event.buttons) return;
+      const { t0, t1 } = this.seen();
+      const middle = this.time(event.offsetX);
+      this.look(middle - (t1 - t0) / 2, middle + (t1 - t0) / 2);
+    };
+    canvas.addEventListener("pointerdown", (event) => {
+      canvas.setPointerCapture(event.pointerId);
+      move(event);
+    });
+    canvas.addEventListener("pointermove", move);
+  }
+
+  /** @param {number} x */
+  time(x) {
+    const [first, last] = this.timeline.span;
+    return first + (x / this.width) * (last - first);
+  }
+
+  /** @param {number} time */
+  x(time) {
+    const [first, last] = this.timeline.span;
+    return ((time - first) / (last - first || 1)) * this.width;
+  }
+
+  /**
+   * Draw what doesn't change with the view.
+   * @param {number} width
+   * @param {number} ratio device pixels of a CSS pixel
+   * @param {import("./colours.js").Colours} colours
+   */
+  prepare(width, ratio, colours) {
+    this.width = width;
+    this.colours = colours;
+    for (const canvas of [this.canvas, this.backdrop]) {
+      canvas.width = Math.round(width * ratio);
+      canvas.height = Math.round(HEIGHT * ratio);
+    }
+    const context = /** @type {CanvasRenderingContext2D} */ (this.backdrop.getContext("2d"));
+    context.scale(ratio, ratio);
+    context.fillStyle = colours.look.shade;
+    this.timeline.steps.forEach((step, i) => {
+      if (i % 2) context.fillRect(this.x(step.start), 0, this.x(step.end) - this.x(step.start), HEIGHT);
+    });
+    const rows = busiestRows(this.timeline);
+    context.fillStyle = colours.css(rows.kind);
+    const room = HEIGHT - MARK * MARKED - 2;
+    const busy = activity(this.timeline, rows.rows, this.timeline.span, Math.ceil(width));
+    busy.forEach((share, x) => context.fillRect(x, room * (1 - share), 1, room * share));
+    this.timeline.findings.slice(0, MARKED).forEach((finding, i) => {
+      context.fillStyle = colours.look.path;
+      context.globalAlpha = 1 - i / (MARKED + 1);
+      this.stretches(context, finding.stretches, HEIGHT - MARK * (MARKED - i), MARK - 1);
+      context.globalAlpha = 1;
+    });
+  }
+
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {import("./timeline.js").Stretches} stretches
+   * @param {number} top
+   * @param {number} height
+   */
+  stretches(context, { start, end }, top, height) {
+    let reach = -1;
+    for (let i = 0; i < start.length; i++) {
+      const left = Math.max(reach, this.x(start[i]));
+      const right = Math.max(this.x(end[i]), left + 0.5);
+      if (right - reach < 0.4) continue;
+      context.fillRect(left, top, right - left, height);
+      reach = right;
+    }
+  }
+
+  /** @param {import("./timeline.js").Stretches | null} shown */
+  draw(shown) {
+    if (!this.colours) return;
+    const { look } = this.colours;
+    const context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
+    const ratio = this.canvas.width / this.width;
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.clearRect(0, 0, this.canvas.width, this.canvas.height);
+    context.drawImage(this.backdrop, 0, 0);
+    context.scale(ratio, ratio);
+    if (shown) {
+      context.fillStyle = look.stretch;
+      this.stretches(context, shown, 0, HEIGHT);
+    }
+    const { t0, t1 } = this.seen();
+    const left = Math.max(0, this.x(t0));
+    const right = Math.min(this.width, this.x(t1));
+    context.fillStyle = look.backdrop;
+    context.globalAlpha = 0.6;
+    context.fillRect(0, 0, left, HEIGHT);
+    context.fillRect(right, 0, this.width - right, HEIGHT);
+    context.globalAlpha = 1;
+    context.strokeStyle = look.selected;
+    context.strokeRect(left + 0.5, 0.5, Math.max(2, right - left - 1), HEIGHT - 1);
+  }
+}
+
+/**
+ * The rows that tell how busy a program is: those of devices, else the outermost of all threads.
+ * @param {import("./timeline.js").Timeline} timeline
+ */
+function busiestRows(timeline) {
+  const device = timeline.bands.filter((band) => band.side === "device");
+  if (!device.length) return { kind: 1, rows: timeline.bands.slice(0, 1).map((band) => band.firstRow) };
+  return { kind: 5, rows: device.flatMap((band) => Array.from({ length: band.rows }, (_, i) => band.firstRow + i)) };
+}
+
+/**
+ * For each pixel the largest share of its time that a row has events.
+ * @param {import("./timeline.js").Timeline} timeline
+ * @param {number[]} rows
+ * @param {[number, number]} span
+ * @param {number} pixels
+ */
+export function activity(timeline, rows, [first, last], pixels) {
+  const found = new Float64Array(pixels);
+  const width = (last - first) / pixels;
+  if (!(width > 0)) return found;
+  for (const row of rows) {
+    let before = coveredBefore(timeline, row, first);
+    for (let x = 0; x < pixels; x++) {
+      const after = coveredBefore(timeline, row, first + (x + 1) * width);
+      found[x] = Math.max(found[x], Math.min(1, (after - before) / width));
+      before = after;
+    }
+  }
+  return found;
+}
+
+/**
+ * Time in events of all rows up to this one, and of this one before a moment.
+ * @param {import("./timeline.js").Timeline} timeline
+ * @param {number} row
+ * @param {number} time
+ */
+export function coveredBefore({ start, end, covered, rowBegins }, row, time) {
+  const i = lowerBound(end, rowBegins[row], rowBegins[row + 1], time);
+  const inside = i < rowBegins[row + 1] ? Math.max(0, time - start[i]) : 0;
+  return covered[i] + inside;
+}

@@ -1,0 +1,301 @@
+// @ts-check
+// What is drawn over the rows: names, headings, the ruler, stretches, arrows, the critical path, curves.
+
+import { duration, sizeText } from "./amounts.js";
+import { CURVE, HEADING, ROW, visible } from "./layout.js";
+import { lowerBound } from "./sorted.js";
+
+/** Height of the ruler with the steps' names, above the rows. */
+export const RULER = 34;
+
+const MOST_ARROWS = 2000;
+const EVENTS = "11px system-ui, sans-serif";
+const HEADINGS = "600 11px system-ui, sans-serif";
+
+/**
+ * @typedef {object} Shown what a stage shows beside its events
+ * @property {import("./timeline.js").Stretches | null} stretches
+ * @property {number} selected
+ * @property {[number, number][]} arrows from a launch to its work, each an event
+ * @property {boolean} path
+ */
+
+export class Overlay {
+  /**
+   * @param {CanvasRenderingContext2D} context in CSS pixels
+   * @param {number} width
+   * @param {number} height
+   * @param {import("./timeline.js").Timeline} timeline
+   * @param {import("./layout.js").Layout} layout
+   * @param {import("./raster.js").Seen} seen
+   * @param {import("./colours.js").Colours} colours
+   */
+  constructor(context, width, height, timeline, layout, seen, colours) {
+    this.context = context;
+    this.width = width;
+    this.height = height;
+    this.timeline = timeline;
+    this.layout = layout;
+    this.seen = seen;
+    this.colours = colours;
+    this.look = colours.look;
+    this.scale = width / (seen.t1 - seen.t0);
+    context.font = EVENTS;
+    context.textBaseline = "middle";
+    this.letter = context.measureText("aten::convolution_backward_kernel<float>").width / 40;
+  }
+
+  /** @param {number} time */
+  x(time) {
+    return (time - this.seen.t0) * this.scale;
+  }
+
+  /** @param {number} top in the layout */
+  y(top) {
+    return Math.round(top + RULER - this.seen.y);
+  }
+
+  /**
+   * @param {import("./raster.js").Label[]} labels
+   * @param {Shown} shown
+   */
+  draw(labels, shown) {
+    const { context, width, height } = this;
+    context.clearRect(0, 0, width, height);
+    context.save();
+    context.beginPath();
+    context.rect(0, RULER, width, height - RULER);
+    context.clip();
+    this.drawSteps(RULER, height);
+    this.drawLabels(labels);
+    if (shown.stretches) this.drawStretches(shown.stretches);
+    this.drawCounters();
+    this.drawHeadings();
+    if (shown.path) this.drawPath();
+    this.drawArrows(shown.arrows);
+    if (shown.selected >= 0) this.drawSelected(shown.selected);
+    context.restore();
+    this.drawRuler();
+  }
+
+  /**
+   * A text that fits, about: measuring each would take longer than all else.
+   * @param {string} text
+   * @param {number} width
+   */
+  cut(text, width) {
+    const letters = Math.floor(width / this.letter);
+    if (text.length <= letters) return text;
+    return letters > 1 ? `${text.slice(0, letters - 1)}…` : "";
+  }
+
+  /** @param {import("./raster.js").Label[]} labels */
+  drawLabels(labels) {
+    const { context, look } = this;
+    context.font = EVENTS;
+    for (const dim of [false, true]) {
+      context.fillStyle = dim ? look.dim : "#fff";
+      for (const label of labels) {
+        if (label.dim !== dim) continue;
+        context.fillText(this.cut(this.timeline.label(label.event), label.width - 6), label.x + 3, label.y + ROW / 2);
+      }
+    }
+  }
+
+  drawHeadings() {
+    const { context, timeline, look, seen } = this;
+    context.font = HEADINGS;
+    for (const placed of visible(this.layout.bands, seen.y, seen.y + this.height)) {
+      const band = timeline.bands[placed.band];
+      const source = band.source ? `${band.source}, ` : "";
+      const what = { frames: "Python frames of ", labels: "annotations on " }[band.side] ?? "";
+      const count = band.events.toLocaleString("en");
+      this.heading(`${placed.folded ? "▸" : "▾"} ${what}${source}${band.label} (${count})`, placed.top);
+    }
+    for (const placed of visible(this.layout.counters, seen.y, seen.y + this.height)) {
+      const curve = timeline.counters[placed.counter];
+      this.heading(`${curve.label}, at most ${amount(curve.highest, curve.unit)}`, placed.top);
+    }
+    context.fillStyle = look.text;
+  }
+
+  /** @param {string} text @param {number} top */
+  heading(text, top) {
+    const { context, look } = this;
+    const y = this.y(top);
+    context.fillStyle = look.backdrop;
+    context.fillRect(0, y, context.measureText(text).width + 10, HEADING);
+    context.fillStyle = look.text;
+    context.fillText(text, 5, y + HEADING / 2);
+  }
+
+  /** Every second step is shaded. @param {number} top @param {number} bottom */
+  drawSteps(top, bottom) {
+    const { context, look, timeline } = this;
+    context.fillStyle = look.shade;
+    timeline.steps.forEach((step, i) => {
+      const left = Math.max(0, this.x(step.start));
+      const right = Math.min(this.width, this.x(step.end));
+      if (i % 2 && right > left) context.fillRect(left, top, right - left, bottom - top);
+    });
+  }
+
+  /** @param {import("./timeline.js").Stretches} stretches */
+  drawStretches({ start, end }) {
+    const { context, look, seen } = this;
+    context.fillStyle = look.stretch;
+    let reach = -1;
+    for (let i = lowerBound(end, 0, end.length, seen.t0); i < start.length && start[i] < seen.t1; i++) {
+      const left = Math.max(reach, this.x(start[i]));
+      const right = Math.min(this.width + 1, Math.max(this.x(end[i]), left + 0.5));
+      if (right - reach < 0.25) continue;
+      context.fillRect(left, RULER, right - left, this.height);
+      reach = right;
+    }
+  }
+
+  drawCounters() {
+    const { context, colours, timeline, seen } = this;
+    for (const placed of visible(this.layout.counters, seen.y, seen.y + this.height)) {
+      const curve = timeline.counters[placed.counter];
+      const bottom = this.y(placed.top + placed.height);
+      const scale = curve.highest ? CURVE / curve.highest : 0;
+      context.fillStyle = colours.css(1);
+      context.globalAlpha = 0.75;
+      let i = Math.max(0, lowerBound(curve.times, 0, curve.times.length, seen.t0) - 1);
+      for (; i < curve.times.length && curve.times[i] < seen.t1; i++) {
+        const left = Math.max(0, this.x(curve.times[i]));
+        const right = i + 1 < curve.times.length ? Math.min(this.width, this.x(curve.times[i + 1])) : left + 1;
+        const size = Math.max(0, curve.values[i] * scale);
+        if (right > left) context.fillRect(left, bottom - size, Math.max(right - left, 0.5), size);
+      }
+      context.globalAlpha = 1;
+    }
+  }
+
+  drawPath() {
+    const { context, look, timeline, seen } = this;
+    const { start, end, event } = timeline.path;
+    context.strokeStyle = look.path;
+    context.lineWidth = 2.5;
+    context.beginPath();
+    let reach = -Infinity;
+    let height = NaN;
+    for (let i = lowerBound(end, 0, end.length, seen.t0); i < start.length && start[i] < seen.t1; i++) {
+      const to = Math.min(this.width + 5, this.x(end[i]));
+      const found = event[i] >= 0 ? this.middleOfBand(event[i]) : height;
+      if (Number.isNaN(found) || (to - reach < 0.3 && found === height)) continue;
+      const from = Math.max(-5, this.x(start[i]));
+      if (Number.isNaN(height)) context.moveTo(from, found);
+      else context.lineTo(from, found);
+      context.lineTo(to, found);
+      height = found;
+      reach = to;
+    }
+    context.stroke();
+  }
+
+  /** Just below the heading of an event's band. @param {number} event */
+  middleOfBand(event) {
+    const { timeline, layout } = this;
+    return this.y(layout.bands[timeline.bandOf(timeline.rowOf(event))].top + HEADING - 1);
+  }
+
+  /** The middle of an event's row; NaN where it is folded. @param {number} event */
+  middleOfRow(event) {
+    return this.y(this.layout.rowTop[this.timeline.rowOf(event)] + ROW / 2);
+  }
+
+  /** @param {[number, number][]} arrows */
+  drawArrows(arrows) {
+    const { context, look, timeline, seen } = this;
+    const { start, end } = timeline;
+    context.strokeStyle = look.text;
+    context.fillStyle = look.text;
+    context.lineWidth = 1;
+    context.globalAlpha = arrows.length > 50 ? 0.4 : 0.9;
+    let drawn = 0;
+    for (const [launch, work] of arrows) {
+      if (Math.max(end[launch], start[work]) < seen.t0 || Math.min(start[launch], start[work]) > seen.t1) continue;
+      const from = [this.x(start[launch]), this.middleOfRow(launch)];
+      const to = [this.x(start[work]), this.middleOfRow(work)];
+      if (Number.isNaN(from[1] + to[1]) || drawn++ >= MOST_ARROWS) continue;
+      const bend = Math.max(12, Math.min(60, Math.abs(to[0] - from[0]) / 2));
+      context.beginPath();
+      context.moveTo(from[0], from[1]);
+      context.bezierCurveTo(from[0] + bend, from[1], to[0] - bend, to[1], to[0], to[1]);
+      context.stroke();
+      context.beginPath();
+      context.moveTo(to[0], to[1]);
+      context.lineTo(to[0] - 6, to[1] - 3);
+      context.lineTo(to[0] - 6, to[1] + 3);
+      context.fill();
+    }
+    context.globalAlpha = 1;
+  }
+
+  /** @param {number} event */
+  drawSelected(event) {
+    const { context, look, timeline } = this;
+    const middle = this.middleOfRow(event);
+    if (Number.isNaN(middle)) return;
+    const left = Math.max(-4, this.x(timeline.start[event]));
+    const right = Math.min(this.width + 4, Math.max(this.x(timeline.end[event]), left + 2));
+    context.strokeStyle = look.dark ? "#000" : "#fff";
+    context.lineWidth = 4;
+    context.strokeRect(left, middle - ROW / 2, right - left, ROW - 1);
+    context.strokeStyle = look.selected;
+    context.lineWidth = 2;
+    context.strokeRect(left, middle - ROW / 2, right - left, ROW - 1);
+  }
+
+  drawRuler() {
+    const { context, look, timeline, seen, width } = this;
+    context.fillStyle = look.dark ? "#1b2026" : "#f5f7f9";
+    context.fillRect(0, 0, width, RULER);
+    this.drawSteps(0, RULER);
+    context.font = EVENTS;
+    context.fillStyle = look.dim;
+    for (const { time, text } of ticks(seen.t0, seen.t1, width / 110)) {
+      const x = Math.round(this.x(time));
+      context.fillRect(x, 20, 1, RULER - 20);
+      context.fillText(text, x + 4, 27);
+    }
+    context.fillStyle = look.text;
+    for (const step of timeline.steps) {
+      const left = this.x(step.start);
+      const right = Math.min(this.x(step.end), width);
+      if (right < 0 || left > width || right - left < 14) continue;
+      context.fillRect(left, 0, 1, 16);
+      const from = Math.max(left, 0) + 4;
+      context.fillText(this.cut(`${step.name} ${duration(step.end - step.start)}`, right - from - 4), from, 9);
+    }
+    context.fillStyle = look.line;
+    context.fillRect(0, RULER - 1, width, 1);
+  }
+}
+
+/** @param {number} value @param {string} unit */
+function amount(value, unit) {
+  return unit === "B" ? sizeText(value) : value.toLocaleString("en");
+}
+
+/**
+ * Round times within a stretch, and how they are written.
+ * @param {number} t0
+ * @param {number} t1
+ * @param {number} most about how many
+ */
+export function ticks(t0, t1, most) {
+  const raw = (t1 - t0) / Math.max(1, most);
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = power * ([1, 2, 5, 10].find((one) => one * power >= raw) ?? 10);
+  const largest = Math.max(Math.abs(t0), Math.abs(t1));
+  const [scale, unit] = largest >= 1e9 ? [1e9, "s"] : largest >= 1e6 ? [1e6, "ms"] : largest >= 1e3 ? [1e3, "us"] : [1, "ns"];
+  const digits = Math.min(9, Math.max(0, Math.ceil(-Math.log10(step / scale) - 1e-9)));
+  const found = [];
+  for (let i = Math.ceil(t0 / step); i * step <= t1; i++) {
+    found.push({ time: i * step, text: `${((i * step) / scale).toFixed(digits)} ${unit}` });
+  }
+  return found;
+}

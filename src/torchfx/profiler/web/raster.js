@@ -1,0 +1,112 @@
+// @ts-check
+// Rows of events as pixels. What is drawn grows with the pixels, not with the events.
+
+import { HEADING, ROW, visible } from "./layout.js";
+import { gallop, lowerBound } from "./sorted.js";
+
+/** Narrower events of a row share a pixel. */
+const NARROW = 1.5;
+/** Pixels from which on an event has its name on it. */
+const NAMED = 40;
+
+/** What is seen: [t0, t1) in nanoseconds, and `y`, pixels from the top of all. @typedef {{t0: number, t1: number, y: number}} Seen */
+
+/** @typedef {{x: number, width: number, y: number, event: number, dim: boolean}} Label */
+
+/**
+ * Which events stand out; `before` has how many do before each event.
+ * @typedef {{before: Uint32Array, count: number}} Emphasis
+ */
+
+/**
+ * @param {Uint8Array} flags one for each event
+ * @returns {Emphasis}
+ */
+export function emphasis(flags) {
+  const before = new Uint32Array(flags.length + 1);
+  for (let i = 0; i < flags.length; i++) before[i + 1] = before[i] + flags[i];
+  return { before, count: before[flags.length] };
+}
+
+/**
+ * Paint all visible rows.
+ * @param {Uint32Array} pixels width times height of them, filled with the background
+ * @param {number} width
+ * @param {number} height
+ * @param {number} ceiling pixels at the top that are kept free
+ * @param {import("./timeline.js").Timeline} timeline
+ * @param {import("./layout.js").Layout} layout
+ * @param {Seen} seen
+ * @param {import("./colours.js").Colours} colours
+ * @param {Emphasis | null} lit all others are dimmed
+ * @returns {Label[]} events wide enough for their name
+ */
+export function paintRows(pixels, width, height, ceiling, timeline, layout, seen, colours, lit) {
+  /** @type {Label[]} */
+  const labels = [];
+  const shift = ceiling - seen.y;
+  for (const placed of visible(layout.bands, seen.y, seen.y + height - ceiling)) {
+    if (placed.folded) continue;
+    const band = timeline.bands[placed.band];
+    for (let row = 0; row < band.rows; row++) {
+      const y = Math.round(placed.top + HEADING + row * ROW + shift);
+      const top = Math.max(ceiling, y);
+      const bottom = Math.min(height, y + ROW - 1);
+      if (y >= height) break;
+      if (bottom > top) paintRow(pixels, width, y, top, bottom, timeline, band.firstRow + row, seen, colours, lit, labels);
+    }
+  }
+  return labels;
+}
+
+/**
+ * @param {Uint32Array} pixels
+ * @param {number} width
+ * @param {number} y
+ * @param {number} top
+ * @param {number} bottom
+ * @param {import("./timeline.js").Timeline} timeline
+ * @param {number} row
+ * @param {Seen} seen
+ * @param {import("./colours.js").Colours} colours
+ * @param {Emphasis | null} lit
+ * @param {Label[]} labels
+ */
+function paintRow(pixels, width, y, top, bottom, timeline, row, seen, colours, lit, labels) {
+  const { start, end, covered, kind, name, rowBegins } = timeline;
+  const { t0, t1 } = seen;
+  const scale = width / (t1 - t0);
+  const last = rowBegins[row + 1];
+  let i = lowerBound(end, rowBegins[row], last, t0);
+  while (i < last && start[i] < t1) {
+    const left = (start[i] - t0) * scale;
+    const right = (end[i] - t0) * scale;
+    let from = Math.max(0, Math.floor(left));
+    let to = from + 1;
+    let colour = 0;
+    if (right - left >= NARROW) {
+      from = Math.max(0, Math.round(left));
+      to = Math.min(width, Math.max(from + 1, Math.round(right) - (right - left > 3 ? 1 : 0)));
+      const dim = lit !== null && lit.before[i + 1] === lit.before[i];
+      colour = colours.ofEvent(kind[i], name[i], dim);
+      if (to - from > NAMED) labels.push({ x: from, width: to - from, y, event: i, dim });
+      i++;
+    } else {
+      let next = Math.max(i + 1, gallop(start, i, last, t0 + to / scale));
+      // The last that begins within this pixel may be wide: it is drawn by itself.
+      if (next - 1 > i && (end[next - 1] - start[next - 1]) * scale >= NARROW) next--;
+      const dim = lit !== null && lit.before[next] === lit.before[i];
+      const shown = lit !== null && !dim ? lowerBound(lit.before, i, next, lit.before[i] + 1) - 1 : i;
+      colour = colours.ofPixel(kind[shown], dim || lit === null ? (covered[next] - covered[i]) * scale : 1, dim);
+      i = next;
+    }
+    if (from >= width) break;
+    if (to - from < 12) {
+      for (let line = top * width; line < bottom * width; line += width) {
+        for (let x = line + from; x < line + to; x++) pixels[x] = colour;
+      }
+    } else {
+      for (let line = top * width; line < bottom * width; line += width) pixels.fill(colour, line + from, line + to);
+    }
+  }
+}

@@ -1,0 +1,269 @@
+// @ts-check
+// The events of a timeline as columns, row by row, and what stands beside them: the inverse of page/block.py.
+
+import { addUp, addUpSigned, signed } from "./block.js";
+import { lowerBound } from "./sorted.js";
+
+/**
+ * Stretches of time in order, nanoseconds.
+ * @typedef {{start: Float64Array, end: Float64Array}} Stretches
+ */
+
+/**
+ * The rows of one thread or stream. `side` is "frames" (Python frames), "host", "labels" (annotations) or "device".
+ * @typedef {{label: string, side: string, rows: number, source: string, firstRow: number, events: number}} Band
+ */
+
+/** @typedef {{name: string, start: number, end: number, deviceEnd: number}} Step */
+
+/** @typedef {{title: string, stretches: Stretches, evidence: Uint32Array[]}} Finding */
+
+/** @typedef {{label: string, unit: string, times: Float64Array, values: Float64Array, highest: number}} Counter */
+
+export const KINDS = Object.freeze({
+  operator: 1,
+  annotation: 2,
+  runtime: 3,
+  python: 4,
+  kernel: 5,
+  memcpy: 6,
+  memset: 7,
+  deviceAnnotation: 8,
+  overhead: 10,
+});
+
+/** What a kind is called, by its number. */
+export const KIND_NAMES = Object.freeze({
+  1: "operator",
+  2: "annotation",
+  3: "runtime call",
+  4: "Python frame",
+  5: "kernel",
+  6: "copy",
+  7: "fill",
+  8: "annotation on the device",
+  10: "profiler",
+});
+
+export class Timeline {
+  /** @param {import("./block.js").Block} block */
+  constructor(block) {
+    const { header } = block;
+    this.count = /** @type {number} */ (header.events);
+    this.names = this.count ? block.text("names").split("\0") : [];
+    this.shortNames = this.count ? block.text("shortNames").split("\0") : [];
+    this.longestName = /** @type {number} */ (header.longestName);
+    this.notes = /** @type {string[]} */ (header.notes);
+    this.window = /** @type {[number, number]} */ (header.window);
+    this.rowBegins = rowBegins(block.column("rows", Uint32Array));
+    /** @type {Band[]} */
+    this.bands = [];
+    let row = 0;
+    for (const band of header.bands) {
+      const events = this.rowBegins[row + band.rows] - this.rowBegins[row];
+      this.bands.push({ ...band, firstRow: row, events });
+      row += band.rows;
+    }
+    this.readTimes(block);
+    this.name = block.column("name", Uint32Array);
+    this.kind = kindsOf(block, this.name);
+    this.work = addUp(block.column("work", Uint32Array));
+    this.launch = addUpSigned(block.column("launch", Float64Array));
+    /** @type {Step[]} */
+    this.steps = header.steps.map(
+      (/** @type {[string, number, number, number]} */ [name, start, end, deviceEnd]) => ({ name, start, end, deviceEnd }),
+    );
+    this.readTargets(block);
+    this.path = readPath(block);
+    this.counters = readCounters(block);
+  }
+
+  /** @param {import("./block.js").Block} block */
+  readTimes(block) {
+    const { unit, origin } = block.header;
+    this.start = block.column("gap", Float64Array);
+    this.end = block.column("duration", Float64Array);
+    /** Time in events before each, over all rows: what a stretch of a row is covered by is a difference of two. */
+    this.covered = new Float64Array(this.count + 1);
+    const { start, end, covered, rowBegins } = this;
+    let first = Infinity;
+    let last = -Infinity;
+    for (let row = 0; row + 1 < rowBegins.length; row++) {
+      let time = origin;
+      for (let i = rowBegins[row]; i < rowBegins[row + 1]; i++) {
+        const begins = time + start[i];
+        time = begins + end[i];
+        start[i] = begins * unit;
+        end[i] = time * unit;
+        covered[i + 1] = covered[i] + end[i] - start[i];
+        if (start[i] < first) first = start[i];
+        if (end[i] > last) last = end[i];
+      }
+    }
+    /** From the first start to the last end, nanoseconds. @type {[number, number]} */
+    this.span = this.count ? [first, last] : [0, 0];
+  }
+
+  /** @param {import("./block.js").Block} block */
+  readTargets(block) {
+    const { header } = block;
+    const gaps = signed(block.column("stretchGap", Float64Array));
+    const lengths = block.column("stretchLength", Float64Array);
+    const evidence = block.column("evidence", Uint32Array);
+    let stretch = 0;
+    let event = 0;
+    const stretches = (/** @type {number} */ count) => {
+      const found = fromGaps(gaps.subarray(stretch, stretch + count), lengths.subarray(stretch, stretch + count));
+      stretch += count;
+      return found;
+    };
+    const events = (/** @type {number} */ count) => {
+      event += count;
+      return addUp(evidence.subarray(event - count, event));
+    };
+    /** @type {Finding[]} */
+    this.findings = header.findings.map(
+      (/** @type {{title: string, stretches: number, evidence: number[]}} */ one) => ({
+        title: one.title,
+        stretches: stretches(one.stretches),
+        evidence: one.evidence.map(events),
+      }),
+    );
+    /** @type {Map<string, Stretches>} */
+    this.parts = new Map();
+    for (const [name, count] of header.parts) this.parts.set(name, stretches(count));
+  }
+
+  /** @param {number} event */
+  text(event) {
+    return this.names[this.name[event]];
+  }
+
+  /** The name as it is written on an event: of kernels the short one. @param {number} event */
+  label(event) {
+    return this.shortNames[this.name[event]] || this.names[this.name[event]];
+  }
+
+  /** The row of an event. @param {number} event */
+  rowOf(event) {
+    return lowerBound(this.rowBegins, 0, this.rowBegins.length, event + 1) - 1;
+  }
+
+  /** The band of a row. @param {number} row */
+  bandOf(row) {
+    let low = 0;
+    let high = this.bands.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.bands[middle].firstRow <= row) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+
+  /** The event of a row that is running at a time, or -1. @param {number} row @param {number} time */
+  eventAt(row, time) {
+    const high = this.rowBegins[row + 1];
+    let i = lowerBound(this.end, this.rowBegins[row], high, time);
+    if (i < high && this.end[i] === time && this.start[i] < time) i++;
+    return i < high && this.start[i] <= time ? i : -1;
+  }
+
+  /**
+   * What runs around an event on its thread or stream in the rows above, from the innermost.
+   * @param {number} event
+   * @param {number} [lastRow] rows below it don't count
+   */
+  around(event, lastRow = this.rowOf(event) - 1) {
+    const band = this.bands[this.bandOf(lastRow)];
+    const found = [];
+    for (let row = lastRow; band && row >= band.firstRow; row--) {
+      const above = this.eventAt(row, this.start[event]);
+      if (above >= 0 && this.end[above] >= this.end[event]) found.push(above);
+    }
+    return found;
+  }
+
+  /** The Python frames around an event of a thread, from the innermost. @param {number} event */
+  stack(event) {
+    const band = this.bandOf(this.rowOf(event));
+    if (this.bands[band].side === "frames") return this.around(event);
+    const above = this.bands[band - 1];
+    if (!above || above.side !== "frames" || this.bands[band].side !== "host") return [];
+    return this.around(event, above.firstRow + above.rows - 1);
+  }
+
+  /** What a call put on the device. @param {number} event */
+  worksOf(event) {
+    const found = [];
+    for (let i = 0; i < this.launch.length; i++) if (this.launch[i] === event) found.push(this.work[i]);
+    return found;
+  }
+
+  /** The call that put an event on the device, or -1. @param {number} event */
+  launchOf(event) {
+    const i = lowerBound(this.work, 0, this.work.length, event);
+    return this.work[i] === event ? this.launch[i] : -1;
+  }
+}
+
+/** @param {Uint32Array} sizes */
+function rowBegins(sizes) {
+  const begins = new Uint32Array(sizes.length + 1);
+  for (let row = 0; row < sizes.length; row++) begins[row + 1] = begins[row] + sizes[row];
+  return begins;
+}
+
+/**
+ * @param {import("./block.js").Block} block
+ * @param {Uint32Array} name
+ */
+function kindsOf(block, name) {
+  const usual = block.column("kind", Uint8Array);
+  const kind = new Uint8Array(name.length);
+  for (let i = 0; i < name.length; i++) kind[i] = usual[name[i]];
+  const unusual = addUp(block.column("unusual", Uint32Array));
+  const kinds = block.column("unusualKind", Uint8Array);
+  for (let i = 0; i < unusual.length; i++) kind[unusual[i]] = kinds[i];
+  return kind;
+}
+
+/**
+ * @param {Float64Array} gaps
+ * @param {Float64Array} lengths
+ * @returns {Stretches}
+ */
+function fromGaps(gaps, lengths) {
+  const start = new Float64Array(gaps.length);
+  const end = new Float64Array(gaps.length);
+  let time = 0;
+  for (let i = 0; i < gaps.length; i++) {
+    start[i] = time + gaps[i];
+    end[i] = time = start[i] + lengths[i];
+  }
+  return { start, end };
+}
+
+/** @param {import("./block.js").Block} block */
+function readPath(block) {
+  const when = fromGaps(signed(block.column("pathGap", Float64Array)), block.column("pathLength", Float64Array));
+  return { ...when, event: addUpSigned(block.column("pathEvent", Float64Array)) };
+}
+
+/**
+ * @param {import("./block.js").Block} block
+ * @returns {Counter[]}
+ */
+function readCounters(block) {
+  const times = signed(block.column("counterTime", Float64Array));
+  const values = signed(block.column("counterValue", Float64Array));
+  let first = 0;
+  return block.header.counters.map((/** @type {{label: string, unit: string, points: number}} */ one) => {
+    const last = first + one.points;
+    const found = { ...one, times: addUp(times.subarray(first, last)), values: addUp(values.subarray(first, last)) };
+    first = last;
+    let highest = 0;
+    for (const value of found.values) highest = Math.max(highest, value);
+    return { ...found, highest };
+  });
+}
