@@ -14,7 +14,17 @@ def generated(events: int, *, depth: int = 4, frames: bool = True, seed: int = 0
     program = np.arange(groups) % 500  # does the same again and again, and takes a little longer or shorter each time
     length = rng.integers(4_000, 60_000, 500)[program] + rng.integers(0, 200, 500)[program]
     begins = np.concatenate(([0], np.cumsum(length + rng.integers(0, 5_000, 500)[program])[:-1])) + 1_000
-    texts = ["cpu_op", "cuda_runtime", "kernel", "python_function", "user_annotation", "1", "2", "7", "cudaLaunchKernel"]
+    texts = [
+        "cpu_op",
+        "cuda_runtime",
+        "kernel",
+        "python_function",
+        "user_annotation",
+        "1",
+        "2",
+        "7",
+        "cudaLaunchKernel",
+    ]
     texts += [f"aten::operator_{i}" for i in range(100)]
     texts += [f"void kernel_{i}<float>(int, float*)" for i in range(40)]
     texts += [f"model/layers.py({i}): forward" for i in range(200)]

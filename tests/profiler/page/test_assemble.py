@@ -4,8 +4,8 @@ import html
 import re
 
 import pytest
-from profiler.page.generated import generated
 
+from profiler.page.generated import generated
 from torchfx.errors import ArgumentError
 from torchfx.profiler.page.assemble import joined_modules, page
 from torchfx.profiler.page.timeline import timeline_of

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from profiler.traces import Story
 
+from profiler.traces import Story
 from torchfx.profiler.page.rows import NO_ROW, drawn_rows
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.tree import Tree

@@ -2,8 +2,8 @@ import re
 
 import numpy as np
 import pytest
-from profiler.page.generated import generated
 
+from profiler.page.generated import generated
 from torchfx.profiler.page.block import block_of
 from torchfx.profiler.page.size import _steps, blocks_within, without
 from torchfx.profiler.page.timeline import timeline_of

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+
 from profiler.page.generated import generated
 from profiler.traces import Story
-
 from torchfx.profiler.page.timeline import DEVICE, FRAMES, HOST, LABELS, timeline_of
 from torchfx.profiler.trace.model.intervals import Intervals
 

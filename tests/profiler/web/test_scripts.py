@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from profiler.page.generated import generated
 
+from profiler.page.generated import generated
 from torchfx.profiler.page.block import block_of
 from torchfx.profiler.page.timeline import timeline_of
 

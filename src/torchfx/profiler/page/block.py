@@ -87,7 +87,9 @@ def block_of(timeline: Timeline, *, unit: int = 1, notes: Sequence[str] = ()) ->
 
 def _steps(values: npt.ArrayLike) -> Int64:
     """From each value to the next, the first from 0."""
-    return np.diff(np.asarray(values, np.int64), prepend=np.int64(0))
+    found: Int64 = np.asarray(values, np.int64).copy()
+    found[1:] -= found[:-1].copy()
+    return found
 
 
 def _gaps(when: Intervals) -> Int64:

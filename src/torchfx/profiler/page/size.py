@@ -24,8 +24,8 @@ _LIMITS: Final = tuple(10**digits for digits in range(3, 12))
 def blocks_within(timelines: Sequence[Timeline], bytes_: int) -> list[bytes]:
     """Return the timelines' blocks, as exact as they are within so many bytes together.
 
-    In this order, until they fit: exact times; times to 10 ns, 100 ns and 1 us; without Python frames shorter than 1 us;
-    without all events shorter than 1 us, 10 us, and so on. Each block carries the sentence that tells.
+    In this order, until they fit: exact times; times to 10 ns, 100 ns and 1 us; without Python frames shorter than
+    1 us; without all events shorter than 1 us, 10 us, and so on. Each block carries the sentence that tells.
     """
     blocks: list[bytes] = []
     for step in zip(*(_steps(timeline) for timeline in timelines), strict=True):
@@ -47,9 +47,12 @@ def _steps(timeline: Timeline) -> Iterator[tuple[Timeline, int, list[str]]]:
     for limit in _LIMITS:
         brief = length < limit
         smaller = without(timeline, brief)
-        note = f"{counted(int(brief.sum()), 'event')} shorter than {duration_ns(limit)} left out to keep the page small."
+        note = (
+            f"{counted(int(brief.sum()), 'event')} shorter than {duration_ns(limit)} left out to keep the page small."
+        )
         yield smaller, _UNITS[-1], [*_rounding(smaller, _UNITS[-1]), note]
-    nothing = PathRuns(*(column[:0] for column in (timeline.path.start, timeline.path.end, timeline.path.event)))
+    path = timeline.path
+    nothing = PathRuns(path.start[:0], path.end[:0], path.event[:0])
     smaller = replace(without(timeline, np.ones(len(timeline), np.bool_)), counters=(), path=nothing)
     yield smaller, 1, [f"All {counted(len(timeline), 'event')} and the curves left out to keep the page small."]
 

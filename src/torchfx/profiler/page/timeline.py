@@ -24,7 +24,18 @@ if TYPE_CHECKING:
     from torchfx.profiler.finding import Finding
     from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["DEVICE", "FRAMES", "HOST", "LABELS", "LONGEST_NAME", "Band", "StepMark", "Target", "Timeline", "timeline_of"]
+__all__ = [
+    "DEVICE",
+    "FRAMES",
+    "HOST",
+    "LABELS",
+    "LONGEST_NAME",
+    "Band",
+    "StepMark",
+    "Target",
+    "Timeline",
+    "timeline_of",
+]
 
 FRAMES: Final = "frames"
 HOST: Final = "host"
@@ -136,7 +147,9 @@ class Timeline:
         return np.repeat(np.arange(len(self.row_sizes)), self.row_sizes)
 
 
-def timeline_of(trace: Trace, findings: Sequence[Finding] = (), parts: Mapping[str, Intervals] | None = None) -> Timeline:
+def timeline_of(
+    trace: Trace, findings: Sequence[Finding] = (), parts: Mapping[str, Intervals] | None = None
+) -> Timeline:
     """Lay out the events of a trace.
 
     Args:
@@ -233,13 +246,16 @@ def _lanes_from_the_top(trace: Trace) -> list[int]:
     events, links = trace.events, trace.links
     count = len(events.lanes)
     size, host, device = (
-        np.bincount(events.lane[np.isin(events.kind, kinds)], minlength=count) for kinds in (_DRAWN, _ON_HOST, _ON_DEVICE)
+        np.bincount(events.lane[np.isin(events.kind, kinds)], minlength=count)
+        for kinds in (_DRAWN, _ON_HOST, _ON_DEVICE)
     )
     known = links.launch >= 0
     pairs = events.lane[links.work[known]].astype(np.int64) * count + events.lane[links.launch[known]]
     pairs, times = np.unique(pairs, return_counts=True)
     pairs = pairs[np.argsort(times, kind="stable")]
-    launcher = dict(zip((pairs // count).tolist(), (pairs % count).tolist(), strict=True))  # the most frequent comes last
+    launcher = dict(
+        zip((pairs // count).tolist(), (pairs % count).tolist(), strict=True)
+    )  # the most frequent comes last
     lanes = np.flatnonzero(size).tolist()
     main = trace.main_lane
     rank = {lane: (lane != main, not host[lane], -int(size[lane]), lane) for lane in lanes}
