@@ -7,17 +7,11 @@ import sys
 
 import pytest
 
+from command import run_apart, run_here
 from profiler.difference.pairs import loop
 from profiler.ranks.jobs import write_job
 
 STEADY = [1000, 1010, 990, 1005, 995]
-
-
-def torchfx(*arguments, folder):
-    return subprocess.run(
-        [sys.executable, "-m", "torchfx", *map(str, arguments)],
-        capture_output=True, text=True, cwd=folder, env={**os.environ, "NO_COLOR": "1"}, timeout=120,
-    )  # fmt: skip
 
 
 @pytest.fixture
@@ -28,7 +22,7 @@ def pair(tmp_path):
 
 
 def test_the_verdict_is_on_stdout(pair):
-    ran = torchfx("diff", "a.json", "b.json", folder=pair)
+    ran = run_apart("diff", "a.json", "b.json", folder=pair)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "B is 1.25x slower (1.00 ms -> 1.25 ms per step, beyond the noise of" in ran.stdout
 
@@ -39,7 +33,7 @@ def test_folders_of_runs(pair):
         (pair / f"{name}.json").rename(pair / f"run-{name}" / "trace.json")
         for other in ("findings.json", "run.json", "counts.json"):
             (pair / f"run-{name}" / other).write_text("{}")
-    ran = torchfx("diff", "run-a", "run-b", folder=pair)
+    ran = run_here("diff", "run-a", "run-b", folder=pair)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert f"run-a{os.sep}trace.json" in ran.stdout
 
@@ -48,20 +42,20 @@ def test_the_first_of_several_windows_is_compared(pair):
     (pair / "run").mkdir()
     loop(STEADY).write(pair / "run" / "trace.json")
     loop([9000] * 5).write(pair / "run" / "trace-2.json")
-    ran = torchfx("diff", "a.json", "run", folder=pair)
+    ran = run_here("diff", "a.json", "run", folder=pair)
     assert (ran.returncode, ran.stderr) == (0, "comparing the first window, trace.json; also there: trace-2.json\n")
     assert "A and B are identical" in ran.stdout
 
 
 @pytest.mark.parametrize(("percent", "status"), [(10, 1), (50, 0)])
 def test_too_slow_is_status_1(pair, percent, status):
-    assert torchfx("diff", "a.json", "b.json", "--fail-on-slower", percent, folder=pair).returncode == status
-    assert torchfx("diff", "b.json", "a.json", "--fail-on-slower", percent, folder=pair).returncode == 0
+    assert run_here("diff", "a.json", "b.json", "--fail-on-slower", percent, folder=pair).returncode == status
+    assert run_here("diff", "b.json", "a.json", "--fail-on-slower", percent, folder=pair).returncode == 0
 
 
 def test_a_limit_that_cannot_be_judged_is_status_2(pair):
     loop([2000, 2000]).write(pair / "short.json")
-    ran = torchfx("diff", "a.json", "short.json", "--fail-on-slower", 5, folder=pair)
+    ran = run_here("diff", "a.json", "short.json", "--fail-on-slower", 5, folder=pair)
     assert ran.returncode == 2
     assert "noise can't be judged" in ran.stderr
     assert ran.stdout  # the comparison itself is printed nevertheless
@@ -69,7 +63,7 @@ def test_a_limit_that_cannot_be_judged_is_status_2(pair):
 
 @pytest.mark.parametrize("form", ["json", "markdown"])
 def test_other_formats_and_a_file(pair, form):
-    ran = torchfx("diff", "a.json", "b.json", "--format", form, "--output", "out.txt", folder=pair)
+    ran = run_here("diff", "a.json", "b.json", "--format", form, "--output", "out.txt", folder=pair)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
     text = (pair / "out.txt").read_text()
     assert json.loads(text)["schema"] == 1 if form == "json" else text.startswith("### Difference")
@@ -104,7 +98,7 @@ def test_trouble_is_one_line(pair, arguments, status, message):
     for rank in range(2):
         (pair / "ranks" / f"rank{rank}").mkdir(parents=True)
         loop(STEADY).write(pair / "ranks" / f"rank{rank}" / "trace.json")
-    ran = torchfx("diff", *arguments, folder=pair)
+    ran = run_here("diff", *arguments, folder=pair)
     assert ran.returncode == status
     assert message in ran.stderr
     assert "Traceback" not in ran.stderr
@@ -115,14 +109,14 @@ def test_trouble_is_one_line(pair, arguments, status, message):
 def test_jobs_are_compared_rank_by_rank(tmp_path):
     write_job(tmp_path / "before", 3, compute=[300, 300, 300], steps=8)
     write_job(tmp_path / "after", 4, compute=[300, 600, 300, 310], steps=8)
-    ran = torchfx("diff", "before", "after", "--fail-on-slower", 10, folder=tmp_path)
+    ran = run_here("diff", "before", "after", "--fail-on-slower", 10, folder=tmp_path)
     assert (ran.returncode, ran.stderr) == (1, "")
     assert "rank1.json" in ran.stdout.splitlines()[3]
     assert "B is 1.63x slower" in ran.stdout
     assert "Only on B: rank 3." in ran.stdout
     (row,) = [line.split() for line in ran.stdout.splitlines() if line.startswith("     1  ")]
     assert " ".join(row) == "1 479 us -> 779 us 300 us -> 600 us 100 us -> 100 us"
-    found = json.loads(torchfx("diff", "before", "after", "--format", "json", folder=tmp_path).stdout)
+    found = json.loads(run_here("diff", "before", "after", "--format", "json", folder=tmp_path).stdout)
     assert (found["rank"], found["only_on_a"], found["only_on_b"]) == (1, [], [3])
     assert [pair["rank"] for pair in found["ranks"]] == [0, 1, 2]
     assert found["ranks"][0]["exposed_communication_us_per_step"] == [100, 400]
@@ -134,7 +128,7 @@ def test_traces_of_several_programs_are_no_job(tmp_path):
         (tmp_path / job).mkdir()
         for name in ("one.json", "two.json"):
             loop(STEADY).write(tmp_path / job / name)
-    ran = torchfx("diff", "before", "after", folder=tmp_path)
+    ran = run_here("diff", "before", "after", folder=tmp_path)
     assert ran.returncode == 3
     assert ran.stderr == (
         "error: before holds 2 traces, and neither they nor their names say that they are ranks of one program: "
@@ -148,7 +142,7 @@ def test_lines_fit_into_the_terminal(pair, monkeypatch, columns):
     loop([1250] * 5, kernel_name="void at::native::a_kernel_with_a_long_name<" + "float, " * 30 + "int>").write(
         pair / "b.json"
     )
-    shown = torchfx("diff", "a.json", "b.json", folder=pair).stdout.splitlines()
+    shown = run_here("diff", "a.json", "b.json", folder=pair).stdout.splitlines()
     assert columns - 20 < max(map(len, shown)) <= columns
 
 

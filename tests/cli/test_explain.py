@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from command import run_apart, run_here
 from profiler.analysis.programs import computing, training
 from profiler.present.test_renderers import STEERING
 from profiler.ranks.jobs import write_job
@@ -20,13 +21,8 @@ from torchfx.profiler.rules.catalogue import all_rules
 HEAVY = ("torch", "rich", "scipy", "pandas", "matplotlib", "soundfile", "asyncio", "unittest", "numpy.testing")
 
 
-def explain(*arguments, folder, text=True, **options):
-    environment = {**os.environ, "COLUMNS": "80", "PYTHONIOENCODING": "utf-8", **options.pop("environment", {})}
-    return subprocess.run(
-        [sys.executable, "-m", "torchfx", "explain", *map(str, arguments)],
-        capture_output=True, cwd=folder, env=environment, timeout=120, text=text,
-        encoding="utf-8" if text else None, **options,
-    )  # fmt: skip
+def explain(*arguments, folder, run=run_here, environment=None, **options):
+    return run("explain", *arguments, folder=folder, environment={"COLUMNS": "80", **(environment or {})}, **options)
 
 
 @pytest.fixture
@@ -36,7 +32,7 @@ def slow(tmp_path):
 
 
 def test_the_answer_is_on_stdout(tmp_path, slow):
-    ran = explain(slow, folder=tmp_path)
+    ran = explain(slow, run=run_apart, folder=tmp_path)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.startswith("slow.json\nNVIDIA A100-SXM4-80GB (GPU 0) · 44 events\n")
     assert "INPUT-BOUND" in ran.stdout
@@ -54,7 +50,7 @@ def test_formats(tmp_path, slow, form):
 
 def test_json_from_standard_input(tmp_path, slow):
     packed = gzip.compress(slow.read_bytes())
-    ran = explain("-", "--format", "json", folder=tmp_path, text=False, input=packed)
+    ran = explain("-", "--format", "json", run=run_apart, folder=tmp_path, text=False, input=packed)
     assert ran.returncode == 0
     report = json.loads(ran.stdout)
     assert (report["schema"], report["trace"]["file"], report["verdict"]["kind"]) == (
@@ -225,14 +221,16 @@ def test_a_folder_with_one_trace_is_that_trace(tmp_path):
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_terminals_without_utf8(tmp_path, slow, encoding):
-    ran = explain(slow, folder=tmp_path, text=False, environment={"PYTHONIOENCODING": encoding})
+    ran = explain(slow, run=run_apart, folder=tmp_path, text=False, environment={"PYTHONIOENCODING": encoding})
     assert ran.returncode == 0
     assert ran.stdout.decode("ascii")
 
 
 def test_json_is_utf8_everywhere(tmp_path):
     path = computing(note="é").write(tmp_path / "é.json")
-    ran = explain(path, "--format", "json", folder=tmp_path, text=False, environment={"PYTHONIOENCODING": "ascii"})
+    ran = explain(
+        path, "--format", "json", run=run_apart, folder=tmp_path, text=False, environment={"PYTHONIOENCODING": "ascii"}
+    )
     assert json.loads(ran.stdout.decode("utf-8"))["trace"]["name"] == "é.json"
 
 

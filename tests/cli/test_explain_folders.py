@@ -1,20 +1,14 @@
 """`torchfx explain FOLDER`, as `torchfx profile` and PyTorch's own handlers leave folders behind."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 
+from command import run_here
 from profiler.analysis.programs import computing, training
 from profiler.ranks.jobs import rank_story
 
 
 def explain(folder):
-    ran = subprocess.run(
-        [sys.executable, "-m", "torchfx", "explain", folder.name],
-        capture_output=True, text=True, cwd=folder.parent, env={**os.environ, "COLUMNS": "200"}, timeout=120,
-    )  # fmt: skip
+    ran = run_here("explain", folder.name, folder=folder.parent, environment={"COLUMNS": "200"})
     return ran.returncode, ran.stdout, " ".join(ran.stderr.split())
 
 

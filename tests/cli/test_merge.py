@@ -1,25 +1,16 @@
 """`torchfx merge` as a person runs it."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
+from command import run_here
 from profiler.ranks.jobs import write_job
-
-
-def torchfx(*arguments, folder):
-    return subprocess.run(
-        [sys.executable, "-m", "torchfx", *map(str, arguments)],
-        capture_output=True, text=True, cwd=folder, env={**os.environ, "NO_COLOR": "1"}, timeout=120,
-    )  # fmt: skip
 
 
 def test_the_document_says_what_was_done_to_clocks(tmp_path):
     write_job(tmp_path / "job", 2)
-    ran = torchfx("merge", "job", "-o", "merged.json.gz", folder=tmp_path)
+    ran = run_here("merge", "job", "-o", "merged.json.gz", folder=tmp_path)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "by 8 collectives shared with rank 0" in " ".join(ran.stdout.split())
     assert "1 clock moved so that shared collectives end together" in " ".join(ran.stdout.split())
@@ -28,13 +19,13 @@ def test_the_document_says_what_was_done_to_clocks(tmp_path):
 
 def test_clocks_that_cannot_be_compared_are_said(tmp_path):
     write_job(tmp_path / "job", 3, collectives=0)
-    text = " ".join(torchfx("merge", "job", "-o", "merged.json", folder=tmp_path).stdout.split())
+    text = " ".join(run_here("merge", "job", "-o", "merged.json", folder=tmp_path).stdout.split())
     assert "Clocks are as they are in the files. Nothing tells how those of ranks 1-2 relate" in text
 
 
 def test_other_formats(tmp_path):
     write_job(tmp_path / "job", 2)
-    found = json.loads(torchfx("merge", "job", "-o", "m.json", "--format", "json", folder=tmp_path).stdout)
+    found = json.loads(run_here("merge", "job", "-o", "m.json", "--format", "json", folder=tmp_path).stdout)
     assert found["schema"] == 1
     assert [rank["rank"] for rank in found["ranks"]] == [0, 1]
 
@@ -51,7 +42,7 @@ def test_other_formats(tmp_path):
 )
 def test_trouble_is_said(tmp_path, arguments, status, message):
     write_job(tmp_path / "job", 2)
-    ran = torchfx("merge", *arguments, folder=tmp_path)
+    ran = run_here("merge", *arguments, folder=tmp_path)
     assert ran.returncode == status
     assert message in ran.stderr
     assert "Traceback" not in ran.stderr
