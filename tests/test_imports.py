@@ -4,6 +4,7 @@ import ast
 import os
 import subprocess
 import sys
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -22,8 +23,13 @@ def module_of(path):
 FILES = {module_of(path): path for path in sorted(ROOT.rglob("*.py"))}
 
 
+@cache
 def imported(path):
-    """Every torchfx module a file imports, also inside functions and by `import_module`."""
+    """Return every torchfx module that a file imports, also inside functions and by `import_module`."""
+    return tuple(_imported(path))
+
+
+def _imported(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "torchfx")
@@ -121,9 +127,9 @@ def run(code, **environment):
 
 def test_import_loads_no_heavy_module():
     heavy = ("soundfile", "scipy", "triton", "rich", "typer", "matplotlib", "pandas", "torchfx.profiler", "torchfx.cli")
-    before = run("import torch, sys; print('\\n'.join(sys.modules))").split()
-    after = run("import torch, torchfx, sys; print('\\n'.join(sys.modules))").split()
-    added = set(after) - set(before)
+    code = "import torch, sys; before = {*sys.modules}; import torchfx; print(*{*sys.modules} - before, sep='\\n')"
+    added = run(code).split()
+    assert "torchfx" in added
     assert not [name for name in added if name.startswith(heavy)]
 
 
@@ -168,7 +174,7 @@ loaded = time.perf_counter()
 import torchfx
 print((time.perf_counter() - loaded) / (loaded - start))
 """
-    assert min(float(run(code, PYTHONDONTWRITEBYTECODE="")) for _ in range(4)) < 0.06  # the first may compile
+    assert any(float(run(code, PYTHONDONTWRITEBYTECODE="")) < 0.06 for _ in range(4))  # the first may compile
 
 
 SLOW = ("rich", "pandas", "scipy", "torch", "asyncio", "numpy.random", "numpy.testing")

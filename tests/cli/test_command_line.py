@@ -1,23 +1,17 @@
 """`torchfx` as a person runs it: answers on stdout, trouble on stderr, exit statuses."""
 
-import os
+import importlib.util
 import re
-import subprocess
-import sys
 
 import pytest
 import soundfile
 import torch
 
+from command import run_apart, run_here
 from torchfx import audio_io
 from torchfx.cli import process
-
-
-def torchfx(*arguments, folder, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "torchfx", *map(str, arguments)],
-        capture_output=True, text=True, cwd=folder, env={**os.environ, "NO_COLOR": "1", **environment}, timeout=120,
-    )  # fmt: skip
+from torchfx.demo import run as demo
+from torchfx.errors import AudioFileError
 
 
 @pytest.fixture
@@ -28,7 +22,7 @@ def talk(tmp_path):
 
 
 def test_process_one_file(tmp_path, talk):
-    ran = torchfx(
+    ran = run_apart(
         "process",
         talk,
         "out.flac",
@@ -44,41 +38,37 @@ def test_process_one_file(tmp_path, talk):
 
 
 def test_info_names_what_is_in_use(tmp_path):
-    ran = torchfx("info", folder=tmp_path)
+    ran = run_here("info", folder=tmp_path)
     assert ran.returncode == 0
     for word in ("torchfx", "torch", "python", "threads", "cpu path", "gpu"):
         assert re.search(rf"^{word} +\S", ran.stdout, re.MULTILINE)
-    without = torchfx("info", folder=tmp_path, TORCHFX_NATIVE="0")
+    without = run_apart("info", folder=tmp_path, environment={"TORCHFX_NATIVE": "0"})
     assert "reference in plain PyTorch" in re.search(r"cpu path +(.*)", without.stdout)[1]
 
 
 def test_the_reference_path_filters_files_too(tmp_path, talk):
     effects = ["lochebyshev1:2kHz,order=8", "designablefir:3kHz,101"]
     options = [option for effect in effects for option in ("-e", effect)]
-    assert torchfx("process", talk, "reference.wav", *options, folder=tmp_path, TORCHFX_NATIVE="0").returncode == 0
+    slow = run_apart("process", talk, "reference.wav", *options, folder=tmp_path, environment={"TORCHFX_NATIVE": "0"})
+    assert slow.returncode == 0
     assert process.run([str(talk), str(tmp_path / "native.wav")], effects, force=False, allow_nan=False) == 0
     native, reference = (audio_io.load(tmp_path / name)[0] for name in ("native.wav", "reference.wav"))
     assert torch.allclose(native, reference, atol=2**-15)
 
 
 def test_effects_lists_names_and_defaults(tmp_path):
-    ran = torchfx("effects", folder=tmp_path)
+    ran = run_here("effects", folder=tmp_path)
     assert "hichebyshev1:cutoff,order=2,ripple=0.5,fs=None" in ran.stdout
     assert "normalize:peak=1.0" in ran.stdout
 
 
 @pytest.mark.parametrize("matplotlib", [pytest.param(True, marks=pytest.mark.many), False])
-def test_demo_runs_twice(tmp_path, matplotlib):
-    environment = {}
-    if not matplotlib:  # a module of that name that cannot be found stands in the way
-        (tmp_path / "hide").mkdir()
-        (tmp_path / "hide" / "sitecustomize.py").write_text(
-            "import importlib.util as u\nfind = u.find_spec\n"
-            "u.find_spec = lambda name, package=None: None if name == 'matplotlib' else find(name, package)\n"
-        )
-        environment["PYTHONPATH"] = str(tmp_path / "hide")
+def test_demo_runs_twice(tmp_path, monkeypatch, matplotlib):
+    if not matplotlib:
+        find = importlib.util.find_spec
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "matplotlib" else find(name))
     for folder in ("torchfx-demo", "torchfx-demo-2") if matplotlib else ("torchfx-demo",):
-        ran = torchfx("demo", folder=tmp_path, **environment)
+        ran = run_here("demo", folder=tmp_path)
         assert ran.returncode == 0, ran.stderr
         made = tmp_path / folder
         assert f"{made}/" in ran.stdout
@@ -94,8 +84,5 @@ def test_demo_runs_twice(tmp_path, matplotlib):
 def test_demo_in_a_folder_it_cannot_write(tmp_path):
     locked = tmp_path / "file"
     locked.write_text("")
-    ran = subprocess.run(
-        [sys.executable, "-c", "from pathlib import Path; from torchfx.demo.run import run; run(Path('file'))"],
-        capture_output=True, text=True, cwd=tmp_path, timeout=120,
-    )  # fmt: skip
-    assert "AudioFileError: cannot write into file" in ran.stderr
+    with pytest.raises(AudioFileError, match=r"cannot write into .*file"):
+        demo.run(locked)

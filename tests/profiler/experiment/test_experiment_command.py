@@ -1,14 +1,12 @@
 """`torchfx experiment` as a person runs it."""
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from command import run_here
 from torchfx.cli import experiment as command
 
 
@@ -18,10 +16,7 @@ def request(**changed):
 
 
 def test_the_documented_call_writes_the_documented_files(tmp_path):
-    ran = subprocess.run(
-        [sys.executable, "-m", "torchfx", "experiment", "matmul-add", "--size=8", "--device=cpu", "--format=json"],
-        capture_output=True, text=True, timeout=60, cwd=tmp_path, env={**os.environ, "NO_COLOR": "1"},
-    )  # fmt: skip
+    ran = run_here("experiment", "matmul-add", "--size=8", "--device=cpu", "--format=json", folder=tmp_path)
     assert ran.returncode == 0, ran.stderr
     data = json.loads(ran.stdout)
     assert (data["schema"], data["kind"]) == (1, "experiment")

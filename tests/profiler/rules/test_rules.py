@@ -1,6 +1,7 @@
 """Every rule fires where it should, is silent where it should, and documents itself."""
 
 import re
+from functools import cache
 
 import pytest
 
@@ -12,13 +13,19 @@ from torchfx.profiler.rules.diagnose import diagnose
 RULES = all_rules()
 
 
+@cache
+def findings(story):
+    """What all rules find in a story, which often is a case of several."""
+    return diagnose(story().trace()).findings
+
+
 def ids(cases):
     return [f"{slug}-{function.__name__}" for slug, function in cases]
 
 
 @pytest.mark.parametrize(("slug", "story"), FIRES, ids=ids(FIRES))
 def test_fires(slug, story):
-    found = [finding for finding in diagnose(story().trace()).findings if finding.slug == slug]
+    found = [finding for finding in findings(story) if finding.slug == slug]
     assert found, f"{slug} is silent"
     for finding in found:
         assert finding.severity in SEVERITIES
@@ -34,7 +41,7 @@ def test_fires(slug, story):
 @pytest.mark.parametrize(("slug", "story"), SILENT, ids=ids(SILENT))
 def test_stays_silent(slug, story):
     find_rule(slug)  # a misspelt name is silent everywhere
-    assert slug not in {finding.slug for finding in diagnose(story().trace()).findings}
+    assert slug not in {finding.slug for finding in findings(story)}
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.on == "trace"], ids=lambda rule: rule.slug)

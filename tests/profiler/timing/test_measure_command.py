@@ -1,25 +1,17 @@
 """`torchfx measure` as a person runs it."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
+from command import run_apart, run_here
 from torchfx.cli import measure as command
 from torchfx.profiler.present.formats import FORMATS
 
 
-def measure(*arguments, folder=None):
-    return subprocess.run(
-        [sys.executable, "-m", "torchfx", "measure", *arguments],
-        capture_output=True, text=True, timeout=60, cwd=folder, env={**os.environ, "NO_COLOR": "1"},
-    )  # fmt: skip
-
-
-def test_json_carries_the_schema_and_the_times():
-    ran = measure("x + 1", "--setup", "x = torch.ones(3)", "--max-time", "0.2", "--threads", "1", "--format", "json")
+def test_json_carries_the_schema_and_the_times(tmp_path):
+    options = ["--setup", "x = torch.ones(3)", "--max-time", "0.2", "--threads", "1", "--format", "json"]
+    ran = run_here("measure", "x + 1", *options, folder=tmp_path)
     assert ran.returncode == 0
     data = json.loads(ran.stdout)
     assert (data["schema"], data["kind"], data["name"], data["threads"]) == (1, "measurement", "x + 1", 1)
@@ -29,7 +21,8 @@ def test_json_carries_the_schema_and_the_times():
 def test_several_statements_are_compared(tmp_path):
     (tmp_path / "mine.py").write_text("import torch\nx = torch.ones(300)\n")
     statement = "[x.sin() for _ in range(20)]"
-    ran = measure("x.sin()", statement, "-s", "from mine import x", "--max-time", "0.5", folder=tmp_path)
+    options = ["-s", "from mine import x", "--max-time", "0.5"]
+    ran = run_apart("measure", "x.sin()", statement, *options, folder=tmp_path)
     assert ran.returncode == 0, ran.stderr
     assert "x.sin() is faster than every other" in ran.stdout or "the difference is within the noise" in ran.stdout
     assert "Times over those of x.sin()" in ran.stdout
