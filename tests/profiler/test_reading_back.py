@@ -35,7 +35,7 @@ def codes(folder, name="findings.json"):
 def test_findings_are_written_and_told(run):
     explanation = read_back(run, run)
     report = json.loads((run / "findings.json").read_text())
-    assert (report["schema"], report["trace"]["name"], report["verdict"]["kind"]) == (1, "my run", "input-bound")
+    assert (report["schema"], report["trace"]["name"], report["verdict"]["kind"]) == (2, "my run", "input-bound")
     assert explanation.text.startswith("INPUT-BOUND\n")
     assert explanation.text.endswith(f"torchfx explain '{run}' shows the evidence.")
     assert [finding.code for finding in explanation.findings] == codes(run)
@@ -48,7 +48,7 @@ def test_the_report_keeps_what_was_there_and_gets_the_whole_explanation(run):
     assert said.startswith("program    train.py\n\n")
     assert "Why  " in said
     assert sorted(path.name for path in run.iterdir()) == [
-        *("findings.json", "operators.json", "operators.txt", "report.txt", "trace.json.gz")
+        *("findings.json", "operators.json", "operators.txt", "report.html", "report.txt", "trace.json.gz")
     ]
 
 

@@ -334,6 +334,31 @@ def explain(
 
 
 @app.command()
+def report(
+    traces: Annotated[
+        list[str],
+        typer.Argument(metavar="TRACE|FOLDER|A B", help="A trace, a folder of ranks, or two traces to compare."),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page.")] = Path("report.html"),
+    max_size: Annotated[
+        str, typer.Option("--max-size", metavar="8MB", help="The timeline gets coarser until the page fits.")
+    ] = "8MB",
+    steps: Annotated[str | None, typer.Option("--steps", metavar="5-7", help="Only these steps.")] = None,
+    show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+) -> None:
+    """Write a page to look at: verdict, steps, findings, and the timeline they speak of.
+
+    One HTML file that fetches nothing: open it from disk, attach it to an issue,
+    keep it as an artefact of CI. Exit status 2: misuse; 3: a trace cannot be
+    read, or the page cannot be written.
+    """
+    _start_at_once()
+    from torchfx.cli import report as command
+
+    raise typer.Exit(command.run(traces, command.Request(output, max_size, steps, show)))
+
+
+@app.command()
 def rule(
     code: Annotated[str | None, typer.Argument(metavar="[CODE]", help="Such as B9 or dataloader-wait.")] = None,
     form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "text",

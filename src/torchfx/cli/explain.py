@@ -30,7 +30,7 @@ from torchfx.profiler.trace.derived.device_peaks import device_name
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.trace.peaks import Peaks, peaks_for
 
-__all__ = ["Request", "TableChoice", "run"]
+__all__ = ["Request", "TableChoice", "run", "trace_name"]
 
 RECORDED: Final = ("trace.json.gz", "trace.json")
 """What `torchfx profile` calls every trace, also unpacked: the name of the folder tells more."""
@@ -92,14 +92,14 @@ def _document(trace: str, request: Request, *, alone: bool) -> Document:
             return _job(trace, request)
         if request.table is not None:
             return _table(path, request.steps, request.table)
-        return explanation(_report(path, _name(trace, path, alone), request))
+        return explanation(_report(path, trace_name(trace, path, alone=alone), request))
 
 
 def _in_schema(document: Document, schema: int) -> Document:
     return replace(document, data=in_schema(cast("msgspec.Struct", document.data), schema))
 
 
-def _name(given: str, path: str, alone: bool) -> str:
+def trace_name(given: str, path: str, *, alone: bool) -> str:
     """What to call a trace: its file's name ("") if it stands alone, else as it was given; a run by its folder."""
     if path != given and Path(path).name in RECORDED:
         return Path(given).resolve().name

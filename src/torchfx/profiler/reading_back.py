@@ -22,6 +22,7 @@ from torchfx.profiler.capture.operators import OperatorRow, table
 from torchfx.profiler.capture.result import ROWS
 from torchfx.profiler.finding import Finding
 from torchfx.profiler.loading.trace import LoadedTrace, load
+from torchfx.profiler.page.report_page import trace_page
 from torchfx.profiler.present.document import Caveat, Document
 from torchfx.profiler.present.explanation import digest, explanation
 from torchfx.profiler.present.formats import render
@@ -65,7 +66,7 @@ class _Notes(msgspec.Struct, frozen=True):
 
 
 def read_back(folder: Path, directory: Path, style: Style = PLAIN, form: str = "text") -> Explanation:
-    """Read the traces of a run: write its tables and `findings.json` (`findings-2.json`...), complete `report.txt`.
+    """Read the traces of a run: write its tables, `findings.json` and `report.html` of each window, and `report.txt`.
 
     Nothing is raised, whatever goes wrong: the program has run and its folder is whole. The text tells it.
 
@@ -124,6 +125,8 @@ def _read(folder: Path, directory: Path) -> tuple[list[_Window], tuple[OperatorR
             report = describe(trace, diagnosis, asked, folder.name)
         file = path.name.replace("trace", "findings").removesuffix(".gz")
         add_file(folder / file, render(explanation(report), "json"))
+        drawn = file.replace("findings", "report").replace(".json", ".html")
+        add_file(folder / drawn, trace_page(trace, diagnosis, report))
         found.append(_Window(file, report, diagnosis.findings))
         traces.append(trace)
     return found, write_tables(folder, traces), unread
@@ -152,7 +155,8 @@ def _others(windows: Sequence[_Window], unread: int, style: Style) -> Iterator[s
 
 
 def _pointers(folder: Path, command: str) -> str:
-    lines = [f"{command} shows the evidence."]
+    page = folder / "report.html"
+    lines = [f"{page} draws it." if page.is_file() else "", f"{command} shows the evidence."]
     if rank_of(os.environ) is not None:
         lines.append(f"torchfx explain {shlex.quote(str(folder.parent))} compares the ranks.")
-    return "\n".join(lines)
+    return "\n".join(filter(None, lines))

@@ -95,7 +95,7 @@ def test_a_crash_shows_the_programs_own_traceback(profile_program, run_plainly):
     assert run["ended"] == "ValueError"
     assert "there were 2 steps and recording begins after 5" in run["problems"][0]
     assert "aten::linear" in names(ran)  # the beginning of the run is kept
-    assert ran.json("findings.json")["schema"] == 1
+    assert ran.json("findings.json")["schema"] == 2
 
 
 def test_no_hook_stands_in_a_traceback(profile_program, run_plainly):

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from textwrap import wrap
 from typing import Final
 
-from torchfx.profiler.present.document import Calls, Cell, Column, File, Name, Words
+from torchfx.profiler.present.document import Amount, Calls, Cell, Column, File, Name, Words
 from torchfx.profiler.present.style import Style
 from torchfx.profiler.wording import wrapped
 
@@ -40,7 +40,7 @@ def aligned(
     if not rows:
         return []
     natural = [max(len(str(row[i])) for row in rows) for i in range(len(columns))]
-    loose = {i for row in rows for i, cell in enumerate(row) if not isinstance(cell, str)}
+    loose = {i for row in rows for i, cell in enumerate(row) if not isinstance(cell, str | Amount)}
     below = [i for i, column in enumerate(columns) if column.below]
     every = range(len(columns))
     groups = [list(every)]
@@ -106,7 +106,7 @@ def _lines(cell: Cell, width: int, style: Style, whole: bool) -> list[str]:
         case Words(text):
             return wrapped(style.plain(text), width)
         case _:
-            return [style.plain(cell)]
+            return [style.plain(str(cell))]
 
 
 def _calls(names: tuple[str, ...], width: int, style: Style, whole: bool) -> list[str]:

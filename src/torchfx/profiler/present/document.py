@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 __all__ = [
+    "Amount",
     "Bar",
     "Bars",
     "Block",
@@ -143,7 +144,17 @@ class Words(msgspec.Struct, frozen=True):
         return self.text
 
 
-Cell: TypeAlias = str | Name | File | Calls | Words
+class Amount(msgspec.Struct, frozen=True):
+    """A number in words, and the number itself, by which a table can be sorted."""
+
+    text: str
+    value: float
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Cell: TypeAlias = str | Amount | Name | File | Calls | Words
 """A plain string is never cut nor broken."""
 
 
@@ -194,6 +205,7 @@ class Bar(msgspec.Struct, frozen=True):
         amount, time, spread: the share, the time and the time in each step, in words; "" where there is none.
         look: "good" for work, "bad" for time lost, "warning" for something between, "" for a sum without a bar.
         depth: 0 for groups, 1 for their parts.
+        target: what it is on a timeline, as in "part:waiting"; "" for nothing.
     """
 
     label: str
@@ -203,6 +215,7 @@ class Bar(msgspec.Struct, frozen=True):
     spread: str = ""
     look: Look = ""
     depth: int = 1
+    target: str = ""
     when: When = "always"
 
 
@@ -233,12 +246,14 @@ class Evidence(msgspec.Struct, frozen=True):
         facts: how often, how long, what else is to see.
         details: its thread or stream and when it begins, for the full view.
         line: the line of the program's own code, as "train.py(34): step"; "" where it isn't known.
+        target: what it is on a timeline, as in "evidence:0:2"; "" for nothing.
     """
 
     name: str
     facts: str = ""
     details: str = ""
     line: str = ""
+    target: str = ""
 
 
 class FindingItem(msgspec.Struct, frozen=True):
@@ -252,6 +267,7 @@ class FindingItem(msgspec.Struct, frozen=True):
         common: what is to see at all of the evidence.
         evidence: what it rests on.
         why, fix: cause and remedy; "" where they are left out.
+        number: its place among the findings of a trace, which a timeline knows it by; -1 where there is no timeline.
     """
 
     code: str
@@ -266,6 +282,7 @@ class FindingItem(msgspec.Struct, frozen=True):
     evidence: tuple[Evidence, ...] = ()
     why: str = ""
     fix: str = ""
+    number: int = -1
 
     @property
     def rule(self) -> str:

@@ -40,7 +40,7 @@ def explanation(report: Report) -> Document:
     """Return everything: recording, verdict, where the time went, findings, rules."""
     trace = report.trace
     findings = Findings(
-        tuple(finding_item(finding, report.window.start_us) for finding in report.findings),
+        tuple(finding_item(one, report.window.start_us, number=i) for i, one in enumerate(report.findings)),
         _nothing(report),
         "Findings, the most time at stake first",
     )
@@ -130,6 +130,7 @@ def _bar(part: Part, *, steps: bool) -> Bar:
         duration(part.time_us),
         _spread(part.per_step) if steps else "",
         _look(part.name),
+        target=f"part:{part.name}",
         when="always" if part.share >= _SLIVER or part.name == "computing" else "full",
     )
 

@@ -15,12 +15,13 @@ __all__ = ["finding_item", "nothing_found", "rule_outcomes"]
 _CERTAINTY: Final = {"high": "", "medium": "fairly sure", "low": "not sure"}
 
 
-def finding_item(finding: ReportedFinding, zero_us: float, *, brief: bool = False) -> FindingItem:
+def finding_item(finding: ReportedFinding, zero_us: float, *, number: int = -1, brief: bool = False) -> FindingItem:
     """Return a finding as a document has it.
 
     Args:
         finding: of the report.
         zero_us: where the window begins, in the file's own time: moments are told from there.
+        number: its place in the report on a trace; -1 in other reports.
         brief: leave out evidence and cause.
     """
     notes = {item.note for item in finding.evidence}
@@ -36,9 +37,12 @@ def finding_item(finding: ReportedFinding, zero_us: float, *, brief: bool = Fals
         _stake(finding),
         _CERTAINTY[finding.confidence],
         "" if brief else common,
-        () if brief else tuple(_evidence(item, common, zero_us) for item in finding.evidence),
+        ()
+        if brief
+        else tuple(_evidence(item, common, zero_us, _target(number, i)) for i, item in enumerate(finding.evidence)),
         "" if brief else f"{probably}{finding.cause}",
         finding.fix,
+        number,
     )
 
 
@@ -51,13 +55,19 @@ def _stake(finding: ReportedFinding) -> str:
     return f"{duration(finding.time_us)} of {duration(of)}{stake}{share}"
 
 
-def _evidence(item: FindingEvidence, common: str, zero_us: float) -> Evidence:
+def _target(number: int, place: int) -> str:
+    return f"evidence:{number}:{place}" if number >= 0 else ""
+
+
+def _evidence(item: FindingEvidence, common: str, zero_us: float, target: str) -> Evidence:
     facts = [often(item.count)] if item.count > 1 else []
     facts += [duration(item.time_us)] if item.time_us else []
     facts += [item.note] if item.note and item.note != common else []
     details = [item.where] if item.where else []
     details += [_moment(item.start_us - zero_us)] if item.start_us is not None else []
-    return Evidence(short_name(item.name), ", ".join(facts), ", ".join(details), item.own_code)
+    return Evidence(
+        short_name(item.name), ", ".join(facts), ", ".join(details), item.own_code, target if item.starts_us else ""
+    )
 
 
 def _moment(us: float) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from torchfx.profiler.present.document import (
+    Amount,
     Bar,
     Bars,
     Block,
@@ -33,7 +35,7 @@ from torchfx.profiler.present.phrases import failed_rules, hidden_findings, mute
 from torchfx.profiler.present.style import PLAIN
 from torchfx.profiler.wording import counted, safe
 
-__all__ = ["fragment", "render"]
+__all__ = ["View", "blocks_as_html", "escaped", "fragment", "render"]
 
 _LONGEST: Final = 120
 """Characters of an event's name; kernels can have thousands."""
@@ -48,20 +50,33 @@ _CSS: Final = """
 .torchfx-report thead th,.torchfx-report .total td{font-weight:bold}
 .torchfx-report .number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .torchfx-report .depth1{padding-left:1.2rem}
-.torchfx-report .bar{background:#8884;width:10rem}
-.torchfx-report .bar div{background:#888;height:.8rem}
-.torchfx-report .bad div{background:#d9822b}
-.torchfx-report .warning div{background:#c2a633}
-.torchfx-report .good div{background:#2d8a4e}
+.torchfx-report .bar svg{display:block;background:#8883}
+.torchfx-report .bar rect{fill:#888}
+.torchfx-report .bad rect{fill:#d9822b}
+.torchfx-report .warning rect{fill:#c2a633}
+.torchfx-report .good rect{fill:#2d8a4e}
 .torchfx-report code{overflow-wrap:anywhere}
 .torchfx-report .facts,.torchfx-report .note{opacity:.75}
 """
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
+@dataclass(frozen=True)
+class View:
+    """What of a document is drawn.
+
+    Attributes:
+        verbose: the full view.
+        linked: names, parts and findings are buttons that show their events on the timeline of the report page.
+    """
+
+    verbose: bool = False
+    linked: bool = False
+
+
 def render(documents: Sequence[Document], options: Options) -> str:
     """Return a whole page."""
-    title = _escaped(", ".join(document.title for document in documents if document.title) or "torchfx")
+    title = escaped(", ".join(document.title for document in documents if document.title) or "torchfx")
     sections = "\n".join(fragment(document, verbose=options.verbose) for document in documents)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -74,145 +89,175 @@ def render(documents: Sequence[Document], options: Options) -> str:
 def fragment(document: Document, *, verbose: bool = False) -> str:
     """Return the document as a section, to be put into a page that has a style of its own."""
     lines = ['<section class="torchfx-report">']
-    lines += [f"<h1>{_escaped(document.title)}</h1>"] if document.title else []
-    lines += [f"<p>{'<br>'.join(map(_escaped, document.about))}</p>"] if document.about else []
-    for block in document.blocks:
-        lines += _block(block, verbose) if is_shown(block.when, verbose) else []
-    return "\n".join([*lines, "</section>"])
+    lines += [f"<h1>{escaped(document.title)}</h1>"] if document.title else []
+    lines += [f"<p>{'<br>'.join(map(escaped, document.about))}</p>"] if document.about else []
+    return "\n".join([*lines, *blocks_as_html(document.blocks, View(verbose)), "</section>"])
 
 
-def _escaped(text: str) -> str:
+def blocks_as_html(blocks: Iterable[Block], view: View) -> list[str]:
+    """Return blocks as lines of HTML."""
+    return [line for block in blocks if is_shown(block.when, view.verbose) for line in _block(block, view)]
+
+
+def _button(target: str, content: str, look: str = "link") -> str:
+    """A button that shows something on the timeline; `content` is HTML."""
+    return f'<button type="button" class="{look}" data-show="{escaped(target)}">{content}</button>'
+
+
+def escaped(text: str) -> str:
+    """Return foreign text as HTML, for elements and for attributes in quotes."""
     return html.escape(safe(text))
 
 
-def _block(block: Block, verbose: bool) -> list[str]:
+def _block(block: Block, view: View) -> list[str]:
     match block:
         case Heading():
-            return [f"<h{block.level}>{_escaped(block.text)}</h{block.level}>"]
+            return [f"<h{block.level}>{escaped(block.text)}</h{block.level}>"]
         case Text():
             return [_text(block)] if block.text else []
         case Caveat():
-            return [f"<p><strong>{_escaped(block.label)}:</strong> {_escaped(block.text)}</p>"]
+            return [f"<p><strong>{escaped(block.label)}:</strong> {escaped(block.text)}</p>"]
         case Verdict():
-            lines = [f"<h2>{_escaped(block.kind)}</h2>", f"<p><strong>{_escaped(block.sentence)}</strong></p>"]
-            return lines + [f"<p>{_escaped(caveat)}</p>" for caveat in block.caveats]
+            lines = [f"<h2>{escaped(block.kind)}</h2>", f"<p><strong>{escaped(block.sentence)}</strong></p>"]
+            return lines + [f"<p>{escaped(caveat)}</p>" for caveat in block.caveats]
         case Facts():
-            rows = [f"<tr><th>{_escaped(name)}</th><td>{_escaped(value)}</td></tr>" for name, value in block.rows]
+            rows = [f"<tr><th>{escaped(name)}</th><td>{escaped(value)}</td></tr>" for name, value in block.rows]
             return [f"<table>{_caption(block.title)}", *rows, "</table>"]
         case Code():
-            lines = [_escaped(line) for line in block.lines]
+            lines = [escaped(line) for line in block.lines]
             return [*_title(block.title), f"<pre><code>{chr(10).join(lines)}</code></pre>"]
         case Table():
-            return _table(block, verbose)
+            return _table(block, view)
         case Bars():
-            return _bars(block, verbose)
+            return _bars(block, view)
         case Findings():
-            return _findings(block, verbose)
+            return _findings(block, view)
         case Rules():
-            return [_note(sentence) for sentence in (*failed_rules(block), *muted_rules(block, verbose))]
+            return [_note(sentence) for sentence in (*failed_rules(block), *muted_rules(block, view.verbose))]
         case Checks():
-            checks = [_check(check) for check in block.items if is_shown(check.when, verbose)]
+            checks = [_check(check) for check in block.items if is_shown(check.when, view.verbose)]
             return [*_title(block.title), "<ul>", *checks, "</ul>"]
 
 
 def _title(title: str) -> list[str]:
-    return [f"<h2>{_escaped(title)}</h2>"] if title else []
+    return [f"<h2>{escaped(title)}</h2>"] if title else []
 
 
 def _caption(title: str) -> str:
-    return f"<caption>{_escaped(title)}</caption>" if title else ""
+    return f"<caption>{escaped(title)}</caption>" if title else ""
 
 
 def _note(text: str) -> str:
-    return f'<p class="note">{_escaped(text)}</p>'
+    return f'<p class="note">{escaped(text)}</p>'
 
 
 def _text(block: Text) -> str:
-    label = f"<strong>{_escaped(block.label)}:</strong> " if block.label else ""
-    text = label + _escaped(block.text)
+    label = f"<strong>{escaped(block.label)}:</strong> " if block.label else ""
+    text = label + escaped(block.text)
     return {"dim": f'<p class="note">{text}</p>', "strong": f"<p><strong>{text}</strong></p>"}.get(
         block.look, f"<p>{text}</p>"
     )
 
 
-def _table(block: Table, verbose: bool) -> list[str]:
-    rows = [row for row in block.rows if is_shown(row.when, verbose)]
-    hidden = sum(row.when == "full" for row in block.rows) if not verbose else 0
+def _table(block: Table, view: View) -> list[str]:
+    rows = [row for row in block.rows if is_shown(row.when, view.verbose)]
+    hidden = sum(row.when == "full" for row in block.rows) if not view.verbose else 0
     lines = _title(block.title) if rows or block.sentences else []
-    lines += [f"<p>{_escaped(sentence)}</p>" for sentence in block.sentences]
+    lines += [f"<p>{escaped(sentence)}</p>" for sentence in block.sentences]
     if rows:
         classes = [' class="number"' if column.number else "" for column in block.columns]
-        titles = [f"<th{look}>{_escaped(c.title)}</th>" for c, look in zip(block.columns, classes, strict=True)]
-        lines += (
-            ["<table>", f"<thead><tr>{''.join(titles)}</tr></thead>"]
-            if any(c.title for c in block.columns)
-            else ["<table>"]
-        )
+        titles = [f"<th{look}>{escaped(c.title)}</th>" for c, look in zip(block.columns, classes, strict=True)]
+        titled = any(column.title for column in block.columns)
+        lines.append("<table data-sortable>" if view.linked and titled else "<table>")
+        lines += [f"<thead><tr>{''.join(titles)}</tr></thead>"] if titled else []
         for row in rows:
-            cells = "".join(f"<td{look}>{_cell(cell)}</td>" for cell, look in zip(row.cells, classes, strict=True))
+            cells = "".join(
+                f"<td{look}{_value(cell, view)}>{_cell(cell, view)}</td>"
+                for cell, look in zip(row.cells, classes, strict=True)
+            )
             lines.append(f"<tr{' class=total' if row.total else ''}>{cells}</tr>")
         lines.append("</table>")
     return lines + ([_note(f"{counted(hidden, f'more {block.noun[0]}', f'more {block.noun[1]}')}.")] if hidden else [])
 
 
-def _cell(cell: Cell) -> str:
+def _value(cell: Cell, view: View) -> str:
+    """What a table is sorted by."""
+    return f' data-value="{cell.value!r}"' if view.linked and isinstance(cell, Amount) else ""
+
+
+def _cell(cell: Cell, view: View) -> str:
     if isinstance(cell, Name) and cell.text:
-        return f"<code>{_escaped(PLAIN.shorten(cell.text, _LONGEST))}</code>{_escaped(cell.after)}"
-    return _escaped(str(cell))
+        name = f"<code>{escaped(PLAIN.shorten(cell.text, _LONGEST))}</code>"
+        return (_button(f"name:{cell.text}", name) if view.linked else name) + escaped(cell.after)
+    return escaped(str(cell))
 
 
-def _bars(block: Bars, verbose: bool) -> list[str]:
-    bars = [bar for bar in block.bars if is_shown(bar.when, verbose)]
+def _bars(block: Bars, view: View) -> list[str]:
+    bars = [bar for bar in block.bars if is_shown(bar.when, view.verbose)]
     if not bars:
         return []
     head = (
-        f'<thead><tr><th></th><th></th><th></th><th></th><th class="number">{_escaped(block.spread)}</th></tr></thead>'
+        f'<thead><tr><th></th><th></th><th></th><th></th><th class="number">{escaped(block.spread)}</th></tr></thead>'
     )
     lines = [f"<table>{_caption(block.title)}", *([head] if block.spread else [])]
-    lines += [_bar(bar) for bar in bars]
+    lines += [_bar(bar, view) for bar in bars]
     if block.whole[0]:
         lines.append(
-            f'<tr><th>{_escaped(block.whole[0])}</th><td></td><td></td><td></td><td class="number">'
-            f"{_escaped(block.whole[1])}</td></tr>"
+            f'<tr><th>{escaped(block.whole[0])}</th><td></td><td></td><td></td><td class="number">'
+            f"{escaped(block.whole[1])}</td></tr>"
         )
-    return [*lines, "</table>", *(f"<p>{_escaped(sentence)}</p>" for sentence in block.sentences)]
+    return [*lines, "</table>", *(f"<p>{escaped(sentence)}</p>" for sentence in block.sentences)]
 
 
-def _bar(bar: Bar) -> str:
-    width = max((bar.share or 0.0) * 100, 0.5)
-    drawn = f'<td class="bar"><div style="width:{width:.1f}%"></div></td>' if bar.look else "<td></td>"
-    cells = "".join(f'<td class="number">{_escaped(text)}</td>' for text in (bar.amount, bar.time, bar.spread))
+def _bar(bar: Bar, view: View) -> str:
+    width = max((bar.share or 0.0) * 160, 1)
+    drawn = f'<svg width="160" height="12" aria-hidden="true"><rect width="{width:.1f}" height="12"/></svg>'
+    cells = "".join(f'<td class="number">{escaped(text)}</td>' for text in (bar.amount, bar.time, bar.spread))
+    label = _button(bar.target, escaped(bar.label)) if view.linked and bar.target else escaped(bar.label)
     return (
-        f'<tr class="{_escaped(bar.look)}"><th class="depth{bar.depth}">{_escaped(bar.label)}</th>{drawn}{cells}</tr>'
+        f'<tr class="{escaped(bar.look)}"><th class="depth{bar.depth}">{label}</th>'
+        f'<td class="bar">{drawn if bar.look else ""}</td>{cells}</tr>'
     )
 
 
-def _findings(block: Findings, verbose: bool) -> list[str]:
-    shown = told(block, verbose)
+def _findings(block: Findings, view: View) -> list[str]:
+    shown = told(block, view.verbose)
     if not shown:
-        return [f"<p>{_escaped(block.nothing)}</p>"] if block.nothing else []
-    lines = [*_title(block.title), "<ol>", *(line for item in shown for line in _finding(item)), "</ol>"]
-    hidden = hidden_findings(block, verbose)
+        return [f"<p>{escaped(block.nothing)}</p>"] if block.nothing else []
+    lines = [*_title(block.title), "<ol>", *(line for item in shown for line in _finding(item, view)), "</ol>"]
+    hidden = hidden_findings(block, view.verbose)
     return lines + ([_note(hidden)] if hidden else [])
 
 
-def _finding(item: FindingItem) -> list[str]:
+def _finding(item: FindingItem, view: View) -> list[str]:
     facts = "; ".join([", ".join(filter(None, (item.severity, item.stake, item.certainty))), item.rule])
-    lines = [f'<li><p><strong>{_escaped(item.title)}</strong><br>\n<span class="facts">{_escaped(facts)}</span></p>']
-    lines += ["<ul>", *(_evidence(one, item.common) for one in item.evidence[:_EVIDENCE]), "</ul>"]
-    lines += [f"<p>Why: {_escaped(item.why)}</p>"] if item.why else []
-    lines += [f"<p><strong>Fix</strong>: {_escaped(item.fix)}</p>"] if item.fix else []
+    tools = _tools(item) if view.linked and item.number >= 0 else ""
+    lines = [
+        f'<li class="{escaped(item.severity)}"><p><strong>{escaped(item.title)}</strong>{tools}<br>\n'
+        f'<span class="facts">{escaped(facts)}</span></p>'
+    ]
+    lines += ["<ul>", *(_evidence(one, item.common, view) for one in item.evidence[:_EVIDENCE]), "</ul>"]
+    lines += [f"<p>Why: {escaped(item.why)}</p>"] if item.why else []
+    lines += [f"<p><strong>Fix</strong>: {escaped(item.fix)}</p>"] if item.fix else []
     return [*lines, "</li>"]
 
 
-def _evidence(one: Evidence, common: str) -> str:
+def _tools(item: FindingItem) -> str:
+    """A button that shows the finding, and a box that counts it as fixed."""
+    show = _button(f"finding:{item.number}", "show", "needs-script")
+    box = f'<input type="checkbox" data-fix="{item.number}">'
+    return f' {show} <label class="needs-script">{box} if fixed</label>' if item.time_us else f" {show}"
+
+
+def _evidence(one: Evidence, common: str, view: View) -> str:
     facts = ", ".join(filter(None, (one.facts, common, one.details)))
-    at = f", at <code>{_escaped(one.line)}</code>" if one.line else ""
-    return f"<li><code>{_escaped(PLAIN.shorten(one.name or '(no name)', _LONGEST))}</code> {_escaped(facts)}{at}</li>"
+    at = f", at <code>{escaped(one.line)}</code>" if one.line else ""
+    name = f"<code>{escaped(PLAIN.shorten(one.name or '(no name)', _LONGEST))}</code>"
+    return f"<li>{_button(one.target, name) if view.linked and one.target else name} {escaped(facts)}{at}</li>"
 
 
 def _check(check: Check) -> str:
-    at = f" at <code>{_escaped(place(check))}</code>" if place(check) and check.outcome != "passed" else ""
-    evidence = "".join(f"<li>{_escaped(text)}</li>" for text in check.evidence)
+    at = f" at <code>{escaped(place(check))}</code>" if place(check) and check.outcome != "passed" else ""
+    evidence = "".join(f"<li>{escaped(text)}</li>" for text in check.evidence)
     more = f"<ul>{evidence}</ul>" if evidence else ""
-    return f"<li><strong>{_escaped(check.outcome)}</strong>: {_escaped(check.text)}{at}{more}</li>"
+    return f"<li><strong>{escaped(check.outcome)}</strong>: {escaped(check.text)}{at}{more}</li>"

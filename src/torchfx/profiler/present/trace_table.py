@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from torchfx.profiler.present.document import Cell, Column, Document, File, Name, Row, rows_of
+from torchfx.profiler.present.document import Amount, Cell, Column, Document, File, Name, Row, rows_of
 from torchfx.profiler.present.document import Table as TableBlock
 from torchfx.profiler.trace.tables.table import Table
 from torchfx.profiler.wording import duration, percent, size_text
@@ -96,6 +96,10 @@ def _cell(column: str, value: Value, long: bool = False) -> Cell:
         return File(value) if column in ("path", "stack", "file") else Name(value)
     if isinstance(value, bool):
         return "yes" if value else ""
+    return Amount(_amount(column, value), value)
+
+
+def _amount(column: str, value: float) -> str:
     if column.endswith("_us"):
         return duration(value)
     if column.endswith("share"):

@@ -1,0 +1,180 @@
+"""The report page: what `explain` says as static HTML, with the timeline it speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
+from typing import Final, TypeVar
+
+from msgspec.structs import replace
+
+from torchfx.profiler.analysis.breakdown import parts_of
+from torchfx.profiler.difference.difference import Difference
+from torchfx.profiler.loading.read import read_trace
+from torchfx.profiler.loading.trace import LoadedTrace
+from torchfx.profiler.page.assemble import MAX_SIZE, page
+from torchfx.profiler.page.steps_chart import steps_chart
+from torchfx.profiler.page.timeline import Timeline, timeline_of
+from torchfx.profiler.present.comparison import comparison
+from torchfx.profiler.present.document import Bars, Block, Caveat, Document, Findings, Rules, Table, Text, Verdict
+from torchfx.profiler.present.explanation import explanation
+from torchfx.profiler.present.html import View, blocks_as_html, escaped
+from torchfx.profiler.present.job_explanation import job_explanation
+from torchfx.profiler.present.trace_table import trace_table
+from torchfx.profiler.ranks.job import Job
+from torchfx.profiler.ranks.timeline import merge_ranks
+from torchfx.profiler.report.job_report import JobReport
+from torchfx.profiler.report.trace_report import Report
+from torchfx.profiler.rules.diagnose import Diagnosis, diagnose
+from torchfx.profiler.trace.model.trace import Trace
+
+__all__ = ["MOST_EVENTS", "difference_page", "drawn", "job_page", "trace_page"]
+
+_TABLES: Final = {
+    "ops": "Operators",
+    "kernels": "Kernels",
+    "modules": "Modules",
+    "copies": "Copies",
+    "launches": "Launches",
+    "compile": "Compiled code",
+}
+MOST_EVENTS: Final = 5_000_000
+"""Of all ranks together, that are drawn on one timeline."""
+
+_ROWS: Final = 200
+"""Of a table on the page; `torchfx explain --table` has them all."""
+
+_TITLED: Final = ("verdict", "findings", "diff", "ranks")
+"""Sections whose blocks bring titles."""
+
+_VIEW: Final = View(verbose=True, linked=True)
+
+
+def trace_page(trace: LoadedTrace, diagnosis: Diagnosis, report: Report, *, max_size: int = MAX_SIZE) -> str:
+    """Return the report page of one trace as the text of an HTML file.
+
+    Args:
+        trace: what was read.
+        diagnosis: what the rules found in it.
+        report: on both.
+        max_size: bytes of the page; the timeline gets coarser until it fits.
+
+    Raises:
+        ArgumentError: the page without its timeline is larger.
+    """
+    return page(_body(trace, report), report.trace.name, [drawn(trace, diagnosis)], max_size=max_size)
+
+
+def drawn(trace: Trace, diagnosis: Diagnosis) -> Timeline:
+    """Return the timeline of a trace with what its findings and its breakdown speak of."""
+    return timeline_of(trace, diagnosis.findings, {name: when for name, _, when in trace.derived(parts_of)})
+
+
+def difference_page(a: Trace, b: Trace, found: Difference, *, max_size: int = MAX_SIZE) -> str:
+    """Return the page of two traces: what changed, and their timelines one above the other.
+
+    Args:
+        a, b: the traces, before and after.
+        found: their difference.
+        max_size: bytes of the page.
+    """
+    document = comparison(found)
+    sections = {
+        "diff": blocks_as_html(document.blocks, _VIEW),
+        "timeline": [
+            line
+            for i, trace in enumerate((a, b))
+            for line in (f"<h3>{'AB'[i]}: {escaped(PurePath(trace.file).name)}</h3>", f'<div id="stage-{i}"></div>')
+        ],
+    }
+    timelines = [drawn(trace, diagnose(trace)) for trace in (a, b)]
+    return page(_framed(document, sections), document.title or "Difference", timelines, max_size=max_size)
+
+
+def job_page(job: Job, report: JobReport, *, max_size: int = MAX_SIZE) -> str:
+    """Return the page of a job: its ranks, and the events of all of them on one timeline.
+
+    Args:
+        job: the traces of all ranks.
+        report: on it.
+        max_size: bytes of the page.
+    """
+    document = job_explanation(report)
+    sections = {"ranks": blocks_as_html(document.blocks, _VIEW)}
+    timelines = []
+    if report.trace.events <= MOST_EVENTS:
+        with TemporaryDirectory() as folder:
+            merged = Path(folder) / "ranks.json.gz"
+            merge_ranks(job, merged)
+            timelines = [timeline_of(read_trace(str(merged), Trace))]
+        sections["timeline"] = ['<div id="stage"></div>']
+    else:
+        events = f"{report.trace.events:,} events, more than {MOST_EVENTS:,}"
+        sections["ranks"].append(f"<p>The ranks have {events}: `torchfx report` on one rank draws its timeline.</p>")
+    return page(_framed(document, sections), document.title, timelines, max_size=max_size)
+
+
+def _body(trace: LoadedTrace, report: Report) -> str:
+    document = explanation(report)
+    blocks = document.blocks
+    memory = [block for block in blocks if isinstance(block, Text) and block.text.startswith("Memory of")]
+    sections = {
+        "verdict": blocks_as_html(_those(blocks, Caveat, Verdict, Bars), _VIEW),
+        "steps": steps_chart(report.breakdown, report.window),
+        "findings": [
+            *blocks_as_html(_those(blocks, Findings), _VIEW),
+            '<p class="needs-script">If what is ticked were fixed: <output id="if-fixed">tick a finding</output></p>',
+            *blocks_as_html(_those(blocks, Rules), _VIEW),
+        ],
+        "timeline": ['<div id="stage"></div>'],
+        "tables": [*_folded(_those(blocks, Table)), *_tables(trace)],
+        "memory": blocks_as_html(memory, _VIEW) or ["<p>Memory was not recorded (profile_memory=True).</p>"],
+    }
+    return _framed(document, sections)
+
+
+_Kind = TypeVar("_Kind", bound=Block)
+
+
+def _those(blocks: Iterable[Block], *kinds: type[_Kind]) -> list[_Kind]:
+    return [block for block in blocks if isinstance(block, kinds)]
+
+
+def _tables(trace: LoadedTrace) -> list[str]:
+    """The tables of the trace that hold anything."""
+    found = []
+    for name, title in _TABLES.items():
+        table = getattr(trace, name)()
+        if len(table):
+            blocks = (block for block in trace_table(table, name, "", _ROWS).blocks if isinstance(block, Table))
+            found += [replace(block, title=f"{title} ({len(table):,})") for block in blocks]
+    return _folded(found, View(linked=True))
+
+
+def _folded(tables: Iterable[Table], view: View = _VIEW) -> list[str]:
+    """Tables that open with a click on their titles."""
+    lines = []
+    for table in tables:
+        content = blocks_as_html([replace(table, title="")], view)
+        summary = f"<summary>{escaped(table.title)}</summary>"
+        lines += [f'<details>{summary}<div class="wide">', *content, "</div></details>"]
+    return lines
+
+
+def _framed(document: Document, sections: Mapping[str, Sequence[str]]) -> str:
+    """The page's header with links to the sections, and the sections."""
+    links = "".join(f'<a href="#{each}">{each.capitalize()}</a>' for each in sections)
+    lines = [
+        f"<header><h1>{escaped(document.title)}</h1>",
+        f'<p class="about">{"<br>".join(map(escaped, document.about))}</p>',
+        f'<nav aria-label="Sections">{links}</nav>',
+        '<button type="button" id="theme" class="needs-script">Theme</button></header>',
+        "<main>",
+    ]
+    for each, content in sections.items():
+        script = ' class="needs-script"' if each == "timeline" else ""
+        lines.append(f'<section id="{each}" aria-label="{each.capitalize()}"{script}>')
+        lines += [] if each in _TITLED else [f"<h2>{each.capitalize()}</h2>"]
+        lines += [*content, "</section>"]
+    return "\n".join([*lines, "</main>"])
