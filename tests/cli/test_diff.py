@@ -61,6 +61,14 @@ def test_a_limit_that_cannot_be_judged_is_status_2(pair):
     assert ran.stdout  # the comparison itself is printed nevertheless
 
 
+def test_a_file_that_ends_in_html_is_the_page(pair):
+    ran = run_here("diff", "a.json", "b.json", "-o", "diff.html", folder=pair)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    page = (pair / "diff.html").read_text()
+    assert 'id="stage-1"' in page
+    assert "1.25x slower" in page
+
+
 @pytest.mark.parametrize("form", ["json", "markdown"])
 def test_other_formats_and_a_file(pair, form):
     ran = run_here("diff", "a.json", "b.json", "--format", form, "--output", "out.txt", folder=pair)

@@ -379,7 +379,9 @@ def diff(
         float | None,
         typer.Option("--fail-on-slower", metavar="PERCENT", help="Exit 1 if B is slower by more, beyond the noise."),
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write to a file; NAME.html is the page of `torchfx report`.")
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Whole lists and names.")] = False,
 ) -> None:
     """Compare two traces of one program: which is faster, beyond the noise, and where the time went.

@@ -13,6 +13,7 @@ from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
 from torchfx.profiler.difference.difference import Difference
 from torchfx.profiler.difference.jobs import JobDifference
 from torchfx.profiler.diffing import diff
+from torchfx.profiler.loading.trace import LoadedTrace, load
 from torchfx.profiler.present.comparison import comparison
 from torchfx.profiler.present.formats import check_format, render
 from torchfx.profiler.present.options import Options
@@ -47,7 +48,7 @@ def run(a: str, b: str, request: Request) -> int:
         return complain("only one of A and B can come from stdin (-)", 2)
     try:
         check_format(request.form)
-        found = _difference(a, b)
+        found, traces = _difference(a, b)
     except (ArgumentError, ArgumentTypeError) as error:
         return complain(error, 2)
     except TraceError as error:
@@ -55,7 +56,11 @@ def run(a: str, b: str, request: Request) -> int:
     except OSError as error:
         return complain(f"cannot read {error.filename or f'{a} or {b}'}: {error.strerror or error}", 3)
     document = comparison(found, None if percent is None else percent / 100)
-    text = render(document, request.form, Options(_style(request), request.verbose))
+    drawn = request.form == "text" and request.output is not None and request.output.suffix == ".html"
+    if drawn and traces and isinstance(found, Difference):
+        text = _page(found, traces)
+    else:
+        text = render(document, "html" if drawn else request.form, Options(_style(request), request.verbose))
     try:
         answer(text) if request.output is None else write_file(request.output, text)
     except OSError as error:
@@ -63,19 +68,28 @@ def run(a: str, b: str, request: Request) -> int:
     return 0 if percent is None else _status(found, percent)
 
 
-def _difference(a: str, b: str) -> Difference | JobDifference:
+def _difference(a: str, b: str) -> tuple[Difference | JobDifference, tuple[LoadedTrace, LoadedTrace] | None]:
+    """The difference, and the two traces where it isn't of jobs."""
     settings = settings_from(find_pyproject(Path.cwd()))
-    rules, found = chosen(settings), [trace_in(path, "comparing") for path in (a, b)]
+    rules, paths = chosen(settings), [trace_in(path, "comparing") for path in (a, b)]
     with patience(f"reading {a} and {b}"):
-        if found != [None, None]:
-            for folder, trace, other in zip((a, b), found, (b, a), strict=True):
-                if trace is None:
-                    one = find_traces(Path(folder)).traces[0]
-                    raise TraceError(
-                        f"{folder} holds several traces and {other} is one; name the one to compare, such as {one}"
-                    )
-        first, second = (trace or folder for trace, folder in zip(found, (a, b), strict=True))
-        return diff(first, second, rules=rules, thresholds=settings.thresholds)
+        before, after = paths
+        if before is not None and after is not None:
+            traces = load(before), load(after)
+            return diff(*traces, rules=rules, thresholds=settings.thresholds), traces
+        for folder, trace, other in zip((a, b), paths, (b, a), strict=True):
+            if trace is None and paths != [None, None]:
+                one = find_traces(Path(folder)).traces[0]
+                raise TraceError(
+                    f"{folder} holds several traces and {other} is one; name the one to compare, such as {one}"
+                )
+        return diff(a, b, rules=rules, thresholds=settings.thresholds), None
+
+
+def _page(found: Difference, traces: tuple[LoadedTrace, LoadedTrace]) -> str:
+    from torchfx.profiler.page.report_page import difference_page
+
+    return difference_page(*traces, found)
 
 
 def _style(request: Request) -> Style:
