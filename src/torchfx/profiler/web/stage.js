@@ -19,8 +19,8 @@ export class Stage {
    * @param {string} name what it shows, where there are several
    */
   constructor(place, timeline, name) {
+    this.element = place;
     this.timeline = timeline;
-    this.name = name;
     /** @type {import("./raster.js").Seen} */
     this.seen = { t0: 0, t1: 1, y: 0 };
     this.selected = -1;
@@ -99,6 +99,11 @@ export class Stage {
         }),
       );
     }
+  }
+
+  /** Say a sentence to those who hear the page. @param {string} text */
+  say(text) {
+    this.speech.textContent = text;
   }
 
   changed() {
@@ -267,8 +272,7 @@ export class Stage {
     if (events.length) {
       const at = selected < 0 ? -1 : events.indexOf(selected);
       if (at >= 0) return this.visit(events[(at + way + events.length) % events.length]);
-      const { t0, t1 } = this.seen;
-      const from = selected < 0 ? (t0 + t1) / 2 : timeline.start[selected];
+      const from = selected < 0 ? this.seen.t0 : timeline.start[selected];
       const after = events.findIndex((event) => timeline.start[event] >= from);
       const next = way > 0 ? (after < 0 ? 0 : after) : (after < 0 ? events.length : after) - 1;
       return this.visit(events[(next + events.length) % events.length]);

@@ -64,7 +64,13 @@ export class Timeline {
       this.bands.push({ ...band, firstRow: row, events });
       row += band.rows;
     }
-    this.readTimes(block);
+    const { start, end, covered, span } = readTimes(block, this.rowBegins);
+    this.start = start;
+    this.end = end;
+    /** Time in events before each, over all rows: what a stretch of a row is covered by is a difference of two. */
+    this.covered = covered;
+    /** From the first start to the last end, nanoseconds. */
+    this.span = span;
     this.name = block.column("name", Uint32Array);
     this.kind = kindsOf(block, this.name);
     this.work = addUp(block.column("work", Uint32Array));
@@ -73,65 +79,11 @@ export class Timeline {
     this.steps = header.steps.map(
       (/** @type {[string, number, number, number]} */ [name, start, end, deviceEnd]) => ({ name, start, end, deviceEnd }),
     );
-    this.readTargets(block);
+    const { findings, parts } = readTargets(block);
+    this.findings = findings;
+    this.parts = parts;
     this.path = readPath(block);
     this.counters = readCounters(block);
-  }
-
-  /** @param {import("./block.js").Block} block */
-  readTimes(block) {
-    const { unit, origin } = block.header;
-    this.start = block.column("gap", Float64Array);
-    this.end = block.column("duration", Float64Array);
-    /** Time in events before each, over all rows: what a stretch of a row is covered by is a difference of two. */
-    this.covered = new Float64Array(this.count + 1);
-    const { start, end, covered, rowBegins } = this;
-    let first = Infinity;
-    let last = -Infinity;
-    for (let row = 0; row + 1 < rowBegins.length; row++) {
-      let time = origin;
-      for (let i = rowBegins[row]; i < rowBegins[row + 1]; i++) {
-        const begins = time + start[i];
-        time = begins + end[i];
-        start[i] = begins * unit;
-        end[i] = time * unit;
-        covered[i + 1] = covered[i] + end[i] - start[i];
-        if (start[i] < first) first = start[i];
-        if (end[i] > last) last = end[i];
-      }
-    }
-    /** From the first start to the last end, nanoseconds. @type {[number, number]} */
-    this.span = this.count ? [first, last] : [0, 0];
-  }
-
-  /** @param {import("./block.js").Block} block */
-  readTargets(block) {
-    const { header } = block;
-    const gaps = signed(block.column("stretchGap", Float64Array));
-    const lengths = block.column("stretchLength", Float64Array);
-    const evidence = block.column("evidence", Uint32Array);
-    let stretch = 0;
-    let event = 0;
-    const stretches = (/** @type {number} */ count) => {
-      const found = fromGaps(gaps.subarray(stretch, stretch + count), lengths.subarray(stretch, stretch + count));
-      stretch += count;
-      return found;
-    };
-    const events = (/** @type {number} */ count) => {
-      event += count;
-      return addUp(evidence.subarray(event - count, event));
-    };
-    /** @type {Finding[]} */
-    this.findings = header.findings.map(
-      (/** @type {{title: string, stretches: number, evidence: number[]}} */ one) => ({
-        title: one.title,
-        stretches: stretches(one.stretches),
-        evidence: one.evidence.map(events),
-      }),
-    );
-    /** @type {Map<string, Stretches>} */
-    this.parts = new Map();
-    for (const [name, count] of header.parts) this.parts.set(name, stretches(count));
   }
 
   /** @param {number} event */
@@ -170,14 +122,13 @@ export class Timeline {
   }
 
   /**
-   * What runs around an event on its thread or stream in the rows above, from the innermost.
+   * What runs around an event in the rows of a band, from the innermost.
    * @param {number} event
-   * @param {number} [lastRow] rows below it don't count
+   * @param {Band} band its own, or that of the same thread's Python frames
    */
-  around(event, lastRow = this.rowOf(event) - 1) {
-    const band = this.bands[this.bandOf(lastRow)];
+  around(event, band) {
     const found = [];
-    for (let row = lastRow; band && row >= band.firstRow; row--) {
+    for (let row = Math.min(this.rowOf(event), band.firstRow + band.rows) - 1; row >= band.firstRow; row--) {
       const above = this.eventAt(row, this.start[event]);
       if (above >= 0 && this.end[above] >= this.end[event]) found.push(above);
     }
@@ -186,11 +137,11 @@ export class Timeline {
 
   /** The Python frames around an event of a thread, from the innermost. @param {number} event */
   stack(event) {
-    const band = this.bandOf(this.rowOf(event));
-    if (this.bands[band].side === "frames") return this.around(event);
-    const above = this.bands[band - 1];
-    if (!above || above.side !== "frames" || this.bands[band].side !== "host") return [];
-    return this.around(event, above.firstRow + above.rows - 1);
+    const number = this.bandOf(this.rowOf(event));
+    const band = this.bands[number];
+    if (band.side === "frames") return this.around(event, band);
+    const above = this.bands[number - 1];
+    return band.side === "host" && above?.side === "frames" ? this.around(event, above) : [];
   }
 
   /** What a call put on the device. @param {number} event */
@@ -212,6 +163,63 @@ function rowBegins(sizes) {
   const begins = new Uint32Array(sizes.length + 1);
   for (let row = 0; row < sizes.length; row++) begins[row + 1] = begins[row] + sizes[row];
   return begins;
+}
+
+/**
+ * @param {import("./block.js").Block} block
+ * @param {Uint32Array} rowBegins
+ */
+function readTimes(block, rowBegins) {
+  const { unit, origin } = block.header;
+  const start = block.column("gap", Float64Array);
+  const end = block.column("duration", Float64Array);
+  const covered = new Float64Array(start.length + 1);
+  let first = Infinity;
+  let last = -Infinity;
+  for (let row = 0; row + 1 < rowBegins.length; row++) {
+    let time = origin;
+    for (let i = rowBegins[row]; i < rowBegins[row + 1]; i++) {
+      const begins = time + start[i];
+      time = begins + end[i];
+      start[i] = begins * unit;
+      end[i] = time * unit;
+      covered[i + 1] = covered[i] + end[i] - start[i];
+      if (start[i] < first) first = start[i];
+      if (end[i] > last) last = end[i];
+    }
+  }
+  const span = /** @type {[number, number]} */ (start.length ? [first, last] : [0, 0]);
+  return { start, end, covered, span };
+}
+
+/** @param {import("./block.js").Block} block */
+function readTargets(block) {
+  const { header } = block;
+  const gaps = signed(block.column("stretchGap", Float64Array));
+  const lengths = block.column("stretchLength", Float64Array);
+  const evidence = block.column("evidence", Uint32Array);
+  let stretch = 0;
+  let event = 0;
+  const stretches = (/** @type {number} */ count) => {
+    stretch += count;
+    return fromGaps(gaps.subarray(stretch - count, stretch), lengths.subarray(stretch - count, stretch));
+  };
+  const events = (/** @type {number} */ count) => {
+    event += count;
+    return addUp(evidence.subarray(event - count, event));
+  };
+  /** @type {Finding[]} */
+  const findings = header.findings.map(
+    (/** @type {{title: string, stretches: number, evidence: number[]}} */ one) => ({
+      title: one.title,
+      stretches: stretches(one.stretches),
+      evidence: one.evidence.map(events),
+    }),
+  );
+  /** @type {Map<string, Stretches>} */
+  const parts = new Map();
+  for (const [name, count] of header.parts) parts.set(name, stretches(count));
+  return { findings, parts };
 }
 
 /**

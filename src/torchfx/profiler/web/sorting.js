@@ -1,0 +1,51 @@
+// @ts-check
+// Tables with data-sortable are sorted by a click on a heading: numbers from the largest, texts from A.
+
+import { element } from "./dom.js";
+
+export function followHeadings() {
+  for (const table of document.querySelectorAll("table[data-sortable]")) {
+    table.querySelectorAll("thead th").forEach((heading, column) => {
+      if (!heading.textContent) return;
+      const button = element("button", { type: "button", class: "sort" }, ...heading.childNodes);
+      heading.append(button);
+      button.addEventListener("click", () => sortBy(/** @type {HTMLTableElement} */ (table), column));
+    });
+  }
+}
+
+/**
+ * @param {HTMLTableElement} table
+ * @param {number} column
+ */
+function sortBy(table, column) {
+  const headings = table.querySelectorAll("thead th");
+  const body = table.tBodies[0];
+  const rows = Array.from(body.rows).filter((row) => !row.classList.contains("total"));
+  const keys = new Map(rows.map((row) => [row, keyOf(row.cells[column])]));
+  const before = headings[column].getAttribute("aria-sort");
+  const numeric = rows.some((row) => typeof keys.get(row) === "number");
+  const descending = before ? before === "ascending" : numeric;
+  rows.sort((a, b) => compare(keys.get(a), keys.get(b)) * (descending ? -1 : 1));
+  headings.forEach((heading) => heading.removeAttribute("aria-sort"));
+  headings[column].setAttribute("aria-sort", descending ? "descending" : "ascending");
+  body.prepend(...rows);
+}
+
+/** @param {HTMLTableCellElement | undefined} cell @returns {number | string} */
+function keyOf(cell) {
+  const value = cell?.dataset.value;
+  return value === undefined ? (cell?.textContent ?? "") : Number(value);
+}
+
+/**
+ * Numbers before texts, as cells without a number are empty or say so.
+ * @param {number | string | undefined} a
+ * @param {number | string | undefined} b
+ */
+export function compare(a, b) {
+  if (typeof a === "number" && typeof b === "number") return a - b || Number(Number.isNaN(a)) - Number(Number.isNaN(b));
+  if (typeof a === "number") return 1;
+  if (typeof b === "number") return -1;
+  return (a ?? "").localeCompare(b ?? "", "en");
+}
