@@ -35,9 +35,13 @@ def launching_operators(trace: Trace) -> Int32:
 
 def stack_of(trace: Trace, row: int) -> list[str]:
     """The Python frames around a host event, or around the launch of device work, from the innermost."""
-    if trace.events.kind[row] in GPU_WORK:
-        row = int(trace.links.of(np.array([row], np.int32))[0])
-    return trace.stack(row) if row >= 0 else []
+    host = _on_host(trace, row)
+    return trace.stack(host) if host >= 0 else []
+
+
+def _on_host(trace: Trace, row: int) -> int:
+    """The event itself, or the launch of device work; -1 where that is unknown."""
+    return int(trace.links.of(np.array([row], np.int32))[0]) if trace.events.kind[row] in GPU_WORK else row
 
 
 def own_frames(trace: Trace) -> Int32:
@@ -59,7 +63,11 @@ def own_frames(trace: Trace) -> Int32:
 
 def own_line(trace: Trace, row: int) -> str:
     """The innermost line of the program's own code around an event, such as "train.py(34): step"; "" where unknown."""
-    return own_frame(stack_of(trace, row))
+    host = _on_host(trace, row)
+    if host < 0 or not trace.has_stacks:
+        return own_frame(stack_of(trace, row))
+    frame = int(trace.derived(own_frames)[host])
+    return trace.name(frame) if frame >= 0 else ""
 
 
 def _by_external_id(trace: Trace, work: Int32) -> Int32:
