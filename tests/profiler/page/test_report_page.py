@@ -6,10 +6,15 @@ from html.parser import HTMLParser
 
 import pytest
 
+from profiler.ranks.jobs import write_job
 from profiler.traces import Story
 from torchfx.profiler.diffing import diff
+from torchfx.profiler.loading.job import load_job
 from torchfx.profiler.loading.trace import load
-from torchfx.profiler.page.report_page import difference_page, trace_page
+from torchfx.profiler.page.report_page import difference_page, job_page, trace_page
+from torchfx.profiler.page.timeline import timeline_of
+from torchfx.profiler.ranks.timeline import merge_ranks
+from torchfx.profiler.report.job_report import describe_job
 from torchfx.profiler.report.trace_report import describe
 from torchfx.profiler.rules.diagnose import diagnose
 
@@ -135,3 +140,14 @@ def test_two_traces_stand_one_above_the_other(tmp_path):
     ids = {attributes.get("id") for _, attributes in found.found}
     assert {"stage-0", "stage-1", "timeline-0", "timeline-1"} <= ids
     assert "enumerate(DataLoader)" in unescape("".join(found.text))
+
+
+def test_the_ranks_of_a_job_share_a_timeline_that_names_them(tmp_path):
+    write_job(tmp_path, 2)
+    job = load_job(tmp_path)
+    page = job_page(job, describe_job(job, job.diagnose()))
+    assert [attributes["id"] for tag, attributes in Elements(page).found if tag == "section"] == ["ranks", "timeline"]
+    merged = tmp_path / "merged.json"
+    merge_ranks(job, merged)
+    labels = {band.label for band in timeline_of(load(merged)).bands}
+    assert {label.split(",")[0] for label in labels} == {"rank 0", "rank 1"}

@@ -270,11 +270,13 @@ def _lanes_from_the_top(trace: Trace) -> list[int]:
 
 
 def _label(trace: Trace, lane: int, side: str, tree: Tree) -> str:
+    events = trace.events
+    label = safe(events.lanes[lane].label)[:200]
     if side in (LABELS, DEVICE):
-        events = trace.events
         one = tree.rows[np.searchsorted(events.lane[tree.rows], [lane])].astype(np.int32)
-        return f"GPU {devices_of(events, one)[0]} stream {streams_of(events, one)[0]}"
-    return safe(trace.events.lanes[lane].label)[:200]
+        label = f"GPU {devices_of(events, one)[0]} stream {streams_of(events, one)[0]}"
+    several = len({each.process for each in events.lanes if each.process}) > 1
+    return f"{safe(events.lanes[lane].process)[:200]}, {label}" if several and events.lanes[lane].process else label
 
 
 def _names(trace: Trace, rows: Int32) -> tuple[Int32, tuple[str, ...]]:

@@ -19,6 +19,8 @@ class Lane:
     tid: str
     label: str
     """The thread's name where the file tells it, such as "thread 123 (python)" or "stream 7"."""
+    process: str = ""
+    """The process's name where the file tells it, such as "python", or "rank 1 python" where ranks were merged."""
 
 
 def lanes_of(columns: Columns) -> tuple[Int32, list[Lane]]:
@@ -38,20 +40,22 @@ def lanes_of(columns: Columns) -> tuple[Int32, list[Lane]]:
     else:  # as many threads as events
         present, inverse = np.unique(pair, return_inverse=True)
         lane = inverse.astype(np.int32).reshape(-1)
-    labels = _thread_names(columns, lane)
+    threads, processes = _told(columns, "thread_name", lane), _told(columns, "process_name", columns.pid)
     lanes = []
     for i, code in enumerate(present.tolist()):
         of_pid, of_tid = divmod(code, len(tids) + 1)
         pid = texts[pids[of_pid - 1]] if of_pid else ""
         tid = texts[tids[of_tid - 1]] if of_tid else ""
-        lanes.append(Lane(pid, tid, labels.get(i, tid if not tid.isdecimal() else f"thread {tid}")))
+        thread = threads.get(i, tid if not tid.isdecimal() else f"thread {tid}")
+        lanes.append(Lane(pid, tid, thread, processes.get(int(pids[of_pid - 1]), "") if of_pid else ""))
     return lane, lanes
 
 
-def _thread_names(columns: Columns, lane: Int32) -> dict[int, str]:
+def _told(columns: Columns, what: str, whose: Int32) -> dict[int, str]:
+    """What metadata events of a name tell of each thread or process, by the number that `whose` has for the event."""
     named, texts = columns.arguments.get("name"), columns.texts
-    if named is None or not len(named.rows) or "thread_name" not in texts:
+    if named is None or not len(named.rows) or what not in texts:
         return {}
-    metadata = (columns.phase[named.rows] == ord("M")) & (columns.name[named.rows] == texts.index("thread_name"))
+    metadata = (columns.phase[named.rows] == ord("M")) & (columns.name[named.rows] == texts.index(what))
     rows, values = named.rows[metadata], named.values[metadata]
-    return {int(lane[row]): texts[int(value)].strip() for row, value in zip(rows, values, strict=True)}
+    return {int(whose[row]): texts[int(value)].strip() for row, value in zip(rows, values, strict=True)}
