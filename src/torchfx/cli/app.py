@@ -426,6 +426,33 @@ def cut(
 
 
 @app.command()
+def export(
+    trace: Annotated[str, typer.Argument(metavar="TRACE", help="A trace, .json or .json.gz, or the folder of a run.")],
+    to: Annotated[str, typer.Option("--to", metavar="PROGRAM", help="speedscope, perfetto, csv or parquet.")],
+    table: Annotated[
+        str | None,
+        typer.Option("--table", metavar="NAME", help="For csv and parquet.", show_default="events"),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Compressed where it ends in .gz.")
+    ] = None,
+    form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "text",
+) -> None:
+    """Write a trace for another program.
+
+    torchfx export trace.json.gz --to speedscope
+    torchfx export traces/train --to csv --table ops -o ops.csv
+
+    Exit status 2: misuse; 3: the trace cannot be read, the file not be written,
+    or a package is missing.
+    """
+    _start_at_once()
+    from torchfx.cli import export as command
+
+    raise typer.Exit(command.run(trace, to, table, output, form))
+
+
+@app.command()
 def view(
     trace: Annotated[str, typer.Argument(metavar="TRACE", help="A trace, .json or .json.gz, or the folder of a run.")],
     at: Annotated[

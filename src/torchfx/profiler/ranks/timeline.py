@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import codecs
-import gzip
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -19,6 +17,7 @@ from torchfx.errors import ArgumentError, TraceError
 from torchfx.profiler.ranks.job import Job
 from torchfx.profiler.trace.file.columns import Int64
 from torchfx.profiler.trace.file.source import Chunks
+from torchfx.profiler.trace.file.writing import whole_file
 
 __all__ = ["Clock", "Merged", "MergedRank", "clocks_of", "merge_ranks"]
 
@@ -141,25 +140,20 @@ def merge_ranks(job: Job, output: Path) -> Merged:
             raise ArgumentError(f"output must not be a trace of the job, got {output}")
     clocks = clocks_of(job)
     base = min((summary.base_ns for summary in job.summaries), default=0)
-    partial = output.with_name(f".{output.name}.partial")
     merged = []
-    try:
-        with partial.open("wb", 1 << 20) as raw, closing(_packed(raw, output)) as file:
-            head = {"schemaVersion": 1, "displayTimeUnit": "ms", "baseTimeNanoseconds": base}
-            head["torchfxMergedRanks"] = [asdict(clock) for clock in clocks]
-            file.write(_ENCODER.encode(head)[:-1] + b',"traceEvents":[\n')
-            first = True
-            for position, (summary, clock) in enumerate(zip(job.summaries, clocks, strict=True)):
-                shift = Decimal(summary.base_ns - base) / 1000 + Decimal(round(clock.moved_us * 1000)) / 1000
-                rank = _Rank(clock.rank, position, len(job), shift)
-                for event in rank.moved(_events(summary.file)):
-                    file.write((b"" if first else b",\n") + _ENCODER.encode(event))
-                    first = False
-                merged.append(MergedRank(clock.rank, summary.file, rank.events, clock))
-            file.write(b"\n]}\n")
-        partial.replace(output)
-    finally:
-        partial.unlink(missing_ok=True)
+    with whole_file(output) as file:
+        head = {"schemaVersion": 1, "displayTimeUnit": "ms", "baseTimeNanoseconds": base}
+        head["torchfxMergedRanks"] = [asdict(clock) for clock in clocks]
+        file.write(_ENCODER.encode(head)[:-1] + b',"traceEvents":[\n')
+        first = True
+        for position, (summary, clock) in enumerate(zip(job.summaries, clocks, strict=True)):
+            shift = Decimal(summary.base_ns - base) / 1000 + Decimal(round(clock.moved_us * 1000)) / 1000
+            rank = _Rank(clock.rank, position, len(job), shift)
+            for event in rank.moved(_events(summary.file)):
+                file.write((b"" if first else b",\n") + _ENCODER.encode(event))
+                first = False
+            merged.append(MergedRank(clock.rank, summary.file, rank.events, clock))
+        file.write(b"\n]}\n")
     return Merged(job.folder, str(output), tuple(merged))
 
 
@@ -209,12 +203,6 @@ class _Rank:
         for what, args in values.items():
             if args:
                 yield {"ph": "M", "name": what, "pid": pid, "tid": 0, "ts": 0, "args": args}
-
-
-def _packed(raw: BinaryIO, output: Path) -> BinaryIO:
-    if output.suffix == ".gz":
-        return gzip.GzipFile(output.name.removesuffix(".gz"), "wb", 4, raw)  # type: ignore[return-value]
-    return raw
 
 
 def _decimal(value: object) -> Decimal | None:

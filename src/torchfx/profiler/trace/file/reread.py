@@ -6,7 +6,10 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from torchfx.profiler.trace.file.columns import Int64
+import numpy as np
+import numpy.typing as npt
+
+from torchfx.profiler.trace.file.columns import Columns, Int64
 from torchfx.profiler.trace.file.limits import LIMITS, Excess
 from torchfx.profiler.trace.file.recovery import find_start
 from torchfx.profiler.trace.file.source import Chunks, Source
@@ -37,27 +40,32 @@ def read_arguments(source: Source, offsets: Int64) -> list[dict[str, Any]]:
     return [found[offset] for offset in offsets.tolist()]
 
 
-def read_events(source: Source, offsets: Int64, after: Int64, *, size: int, as_they_are: bool) -> Iterator[bytes]:
+def read_events(source: Source, columns: Columns, rows: npt.NDArray[np.integer[Any]]) -> Iterator[bytes]:
     """Read the JSON of some events again, in one pass over the file.
 
     Args:
         source: the file `scan` has read; an open one must stand at its beginning again.
-        offsets: where the events begin, ascending.
-        after: for each where the next event of the file begins, or the file ends.
-        size: of the decompressed file, bytes.
-        as_they_are: whether nothing in the file was damaged, so that what stands there is proper JSON.
+        columns: what it has read.
+        rows: of the events, ascending.
+
+    Returns:
+        For each row its event as it stands in the file, in a damaged file as it was understood; b"" where none begins.
     """
+    after: Int64 = np.append(columns.offset[1:], columns.size)
+    found = columns.repairs
+    repaired = found.control_characters or found.invalid_utf8 or found.unescaped_quotes or found.not_numbers
+    proper = not (repaired or found.stray_commas or found.damaged_events)
     with Chunks(source) as chunks:
         window = _Window(iter(chunks))
-        for offset, end in zip(offsets.tolist(), after.tolist(), strict=True):
-            if as_they_are and end < size:  # behind the last event stands the rest of the file
+        for offset, end in zip(columns.offset[rows].tolist(), after[rows].tolist(), strict=True):
+            if proper and end < columns.size:  # behind the last event stands the rest of the file
                 start = window.place(offset)
                 if start + end - offset > len(window.data):
                     window.grow(start, end - offset)
                     start = 0
                 yield window.data[start : start + end - offset].rstrip(b", \t\r\n")
-            elif event := _read_at(window, offset, _json, b""):
-                yield event
+            else:
+                yield _read_at(window, offset, _json, b"")
 
 
 class _Window:

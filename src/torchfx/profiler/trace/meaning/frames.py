@@ -22,6 +22,7 @@ __all__ = [
     "RECOMPUTING_FRAME",
     "SINGLE_TENSOR_UPDATE",
     "code_of",
+    "file_and_line",
     "own_frame",
     "short_frame",
 ]
@@ -61,7 +62,7 @@ CAPTURE_FUNCTION: Final = Meaning(
 )
 """A function that records CUDA graphs, as programs and inference servers name theirs: capture_model, _capture_graph."""
 
-_FRAME: Final = re.compile(r"(?P<file>[^<>]+\.py)(\(\d+\)|:\d+)")
+_FRAME: Final = re.compile(r"(?P<file>[^<>]+\.py)(\((?P<line>\d+)\)|:(?P<number>\d+))")
 _LIBRARIES: Final = re.compile(
     r"(^|.*[/\\])((site|dist)-packages|lib[/\\]python\d|torch|torchfx|triton|numpy|_dynamo|torchgen)[/\\]"
 )
@@ -112,6 +113,16 @@ def short_frame(name: str) -> str:
     """
     found = _FRAME.match(name)
     return re.split(r"[/\\]", found["file"])[-1] + name[found.end("file") :] if found else name
+
+
+def file_and_line(name: str) -> tuple[str, int] | None:
+    """Return where the code of a Python frame is; None for any other name.
+
+    >>> file_and_line("models/net.py(40): forward"), file_and_line("aten::mm")
+    (('models/net.py', 40), None)
+    """
+    found = _FRAME.match(name)
+    return (found["file"], int(found["line"] or found["number"])) if found else None
 
 
 def _standard(file: str) -> bool:

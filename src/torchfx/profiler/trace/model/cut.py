@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import closing
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from torchfx.errors import ArgumentError
-from torchfx.profiler.trace.file.columns import Columns, Flags, Int64
+from torchfx.profiler.trace.file.columns import Columns, Flags
 from torchfx.profiler.trace.file.origin import Origin
 from torchfx.profiler.trace.file.reread import read_events
 from torchfx.profiler.trace.file.scanning import scan
+from torchfx.profiler.trace.file.writing import whole_file
 from torchfx.profiler.trace.model.selection import select
 
-__all__ = ["Cut", "cut"]
+__all__ = ["Cut", "cut", "top_of"]
 
 SCHEMA: Final = 1
 FLOW_START: Final = ord("s")
@@ -107,34 +106,15 @@ def _arrows(columns: Columns, keep: Flags) -> Flags:
 
 def _write(source: Path, columns: Columns, rows: npt.NDArray[np.intp], target: Path) -> int:
     """Write some events and all keys of the top level; return the size of the file."""
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("wb") as file, closing(_packed(file, target)) as packed:
-            packed.write(b"{")
-            for key, value in columns.top.items():
-                packed.write(f"{json.dumps(key)}: {value},\n".encode())
-            packed.write(b'"traceEvents": [')
-            for i, event in enumerate(_events(source, columns, rows)):
-                packed.write((b",\n" if i else b"\n") + event)
-            packed.write(b"\n]}\n")
-        size = partial.stat().st_size
-        partial.replace(target)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
-    return size
+    with whole_file(target) as file:
+        file.write(top_of(columns))
+        for i, event in enumerate(filter(None, read_events(source, columns, rows))):
+            file.write((b",\n" if i else b"\n") + event)
+        file.write(b"\n]}\n")
+    return target.stat().st_size
 
 
-def _events(source: Path, columns: Columns, rows: npt.NDArray[np.intp]) -> Iterator[bytes]:
-    after: Int64 = np.append(columns.offset[1:], columns.size)
-    found = columns.repairs
-    repaired = found.control_characters or found.invalid_utf8 or found.unescaped_quotes or found.not_numbers
-    whole = not (repaired or found.stray_commas or found.damaged_events)
-    return read_events(source, columns.offset[rows], after[rows], size=columns.size, as_they_are=whole)
-
-
-def _packed(file: BinaryIO, target: Path) -> BinaryIO:
-    """What to write to; it may be closed before `file`."""
-    if target.suffix == ".gz":
-        return cast("BinaryIO", gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6, mtime=0))
-    return file
+def top_of(columns: Columns) -> bytes:
+    """Return the beginning of a trace with all keys of another's top level, up to the first event."""
+    keys = "".join(f"{json.dumps(key)}: {value},\n" for key, value in columns.top.items())
+    return f'{{{keys}"traceEvents": ['.encode()
