@@ -54,7 +54,7 @@ def write_speedscope(trace: Trace, output: Path) -> Export:
             clipped += int(np.count_nonzero(end < whole))
             clipped_ns += int((whole - end).sum())
             length = trace.span[1] - trace.beginning
-            profile = {"type": "evented", "name": _name(trace, lane), "unit": "nanoseconds"}
+            profile: dict[str, Any] = {"type": "evented", "name": _name(trace, lane), "unit": "nanoseconds"}
             profile |= {"startValue": min(0, int(start.min())), "endValue": max(length, int(end.max()))}
             file.write((b",\n" if place else b"\n") + msgspec.json.encode(profile)[:-1] + b',"events":[')
             file.write(",".join(_opened_and_closed(start, end, frame.reshape(-1)[inside])).encode() + b"]}")
