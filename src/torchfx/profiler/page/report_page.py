@@ -125,7 +125,7 @@ def _body(trace: LoadedTrace, report: Report) -> str:
         "findings": [
             *blocks_as_html(_those(blocks, Findings), _VIEW),
             '<p class="needs-script">If what is ticked were fixed: <output id="if-fixed">tick a finding</output></p>',
-            *blocks_as_html(_those(blocks, Rules), _VIEW),
+            *_rules(_those(blocks, Rules)),
         ],
         "timeline": ['<div id="stage"></div>'],
         "tables": [*_folded(_those(blocks, Table)), *_tables(trace)],
@@ -150,6 +150,12 @@ def _tables(trace: LoadedTrace) -> list[str]:
             blocks = (block for block in trace_table(table, name, "", _ROWS).blocks if isinstance(block, Table))
             found += [replace(block, title=f"{title} ({len(table):,})") for block in blocks]
     return _folded(found, View(linked=True))
+
+
+def _rules(blocks: Iterable[Rules]) -> list[str]:
+    """Which rules were not asked or broke off."""
+    said = blocks_as_html(blocks, _VIEW)
+    return ["<details><summary>Rules that could not look</summary>", *said, "</details>"] if said else []
 
 
 def _folded(tables: Iterable[Table], view: View = _VIEW) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchfx.profiler.export.result import Export
-from torchfx.profiler.present.document import Document, Facts, Text
+from torchfx.profiler.present.document import Block, Document, Facts, Text
 from torchfx.profiler.wording import counted, duration, size_text
 
 __all__ = ["exported_trace"]
@@ -30,5 +30,5 @@ def exported_trace(export: Export) -> Document:
     if export.left_out:
         notes.append(f"{counted(export.left_out, 'event is', 'events are')} left out: their times cannot be true.")
     notes += [_HOW[export.to]] if export.to in _HOW else []
-    blocks = (Facts(tuple(rows)), *(Text(note, look="dim") for note in notes))
+    blocks: tuple[Block, ...] = (Facts(tuple(rows)), *(Text(note, look="dim") for note in notes))
     return Document(export.output, blocks, export.to_dict(), command="export", file=export.output)
