@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 import torch
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 
 # Programs to be profiled: importing one runs it.
 collect_ignore = ["profiler/programs", "programs/faulty", "programs/healthy"]
@@ -17,11 +17,15 @@ settings.register_profile("many", max_examples=100, deadline=None, derandomize=T
 settings.load_profile(os.environ.get("TORCHFX_CASES", "few"))
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    if os.environ.get("TORCHFX_CASES") != "many":
-        for item in items:
-            if "many" in item.keywords:
-                item.add_marker(pytest.mark.skip(reason="TORCHFX_CASES=many runs it, as .ci/run does"))
+    """Skip further cases where they are not asked for; where they are, generated tests have some, too."""
+    many = os.environ.get("TORCHFX_CASES") == "many"
+    for item in items:
+        if many and is_hypothesis_test(getattr(item, "function", None)):
+            item.add_marker("many")
+        elif not many and "many" in item.keywords:
+            item.add_marker(pytest.mark.skip(reason="TORCHFX_CASES=many runs it, as .ci/run does"))
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ plain = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=5 * settings().max_examples)
 @given(plain, st.integers(3, 5))
 def test_plain_data_are_read(value, protocol):
     assert unpickled(pickle.dumps([value, value], protocol)) == [value, value]
@@ -90,7 +90,7 @@ SAMPLE = pickle.dumps(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=5 * settings().max_examples)
 @given(st.integers(0, len(SAMPLE)), st.integers(0, 9), st.binary(max_size=6))
 def test_mangled_files_are_read_or_refused(place, count, piece):
     with contextlib.suppress(PickleError):

@@ -46,6 +46,7 @@ def test_a_number_asked_for_is_kept_to(recorded, options, steps):
     assert recorded(*options, time=UNSTEADY).steps() == steps
 
 
+@pytest.mark.many
 def test_a_program_that_ends_in_a_window_that_grows_is_no_news(recorded):
     ran = recorded(time=UNSTEADY, steps=10)
     assert ran.steps() == [4, 5, 6, 7, 8, 9]
@@ -53,7 +54,8 @@ def test_a_program_that_ends_in_a_window_that_grows_is_no_news(recorded):
 
 
 @pytest.mark.parametrize(
-    ("options", "calls", "with_stacks"), [((), 20, True), ((), 19_000, False), (("--no-stacks",), 20, False)]
+    ("options", "calls", "with_stacks"),
+    [((), 20, True), ((), 19_000, False), pytest.param(("--no-stacks",), 20, False, marks=pytest.mark.many)],
 )
 def test_stacks_are_recorded_where_they_cost_little(recorded, options, calls, with_stacks):
     ran = recorded("--active", "2", *options, calls=calls, steps=8)

@@ -73,10 +73,9 @@ def test_a_compiled_function_runs_as_it_does_without(profile_program, words):
     assert ran.json("run.json")["steps_from"] == ("calls of __main__:step" if words else "calls of step")
 
 
-def test_a_compiled_module_is_compiled_as_often_as_without(profile_program, run_plainly):
+def test_a_compiled_module_is_compiled_as_often_as_without(profile_program):
     ran = profile_program("--active", "3", program="recompiles.py")
-    plain = run_plainly("recompiles.py")
-    assert (ran.status, ran.out) == (plain.returncode, plain.stdout)
+    assert (ran.status, ran.out) == (0, "4 graphs\n")  # one for each shape
     assert "Warning" not in ran.report
     assert "compiling" in parts(ran)
     assert {name for name in names(ran) if "Region" in name} == {
@@ -118,7 +117,7 @@ def listening():
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", pytest.param("SIGHUP", marks=pytest.mark.many)])
 def test_an_interrupted_program_dies_of_the_signal_and_keeps_its_capture(profile_program, name, listening):
     ran = profile_program(program="interrupted.py", arguments=[name])
     assert (ran.status, ran.out) == (-signal.Signals[name], "")
@@ -188,7 +187,13 @@ for _ in range(9):
     ("module", "start", "end", "written"),
     [
         ("torchfx.profiler", "p = profile('own'); p.__enter__()", "p.__exit__(None, None, None)", "own"),
-        ("torch.profiler", "p = profile(); p.start()", "p.stop(); p.export_chrome_trace('own.json')", "own.json"),
+        pytest.param(
+            "torch.profiler",
+            "p = profile(); p.start()",
+            "p.stop(); p.export_chrome_trace('own.json')",
+            "own.json",
+            marks=pytest.mark.many,
+        ),
     ],
 )
 def test_a_program_that_records_itself_is_named(tmp_path, module, start, end, written):
@@ -227,16 +232,13 @@ def test_misuse_is_refused_before_the_program_runs(profile_program, words, compl
     assert not ran.folder.exists()
 
 
-def test_the_end_comes_in_every_format(profile_program):
-    ran = profile_program("--format", "json", "--repeat", 0, "--active", 5, program="no_steps.py")
-    report = json.loads(ran.report)
-    assert (report["schema"], report["verdict"]["kind"]) == (1, ran.json("findings.json")["verdict"]["kind"])
-
-
-def test_activities_are_chosen(profile_program):
-    ran = profile_program("--activities", "cpu", program="no_steps.py")
+def test_activities_are_chosen_and_the_end_comes_in_every_format(profile_program):
+    options = ["--activities", "cpu", "--format", "json", "--repeat", 0, "--active", 5]
+    ran = profile_program(*options, program="no_steps.py")
     assert ran.json("run.json")["options"]["activities"] == ["cpu"]
     assert "aten::mm" in names(ran)
+    report = json.loads(ran.report)
+    assert (report["schema"], report["verdict"]["kind"]) == (2, ran.json("findings.json")["verdict"]["kind"])
 
 
 def test_steps_that_were_missed_at_wait_0_are_told(profile_program):

@@ -52,7 +52,7 @@ def build(recipe):
     return story
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=5 * settings().max_examples, suppress_health_check=[HealthCheck.too_slow])
 @given(stories)
 def test_a_trace_does_not_differ_from_itself(recipe):
     story = build(recipe)
@@ -62,7 +62,7 @@ def test_a_trace_does_not_differ_from_itself(recipe):
     assert found.step_us[0] == found.step_us[1]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=5 * settings().max_examples, suppress_health_check=[HealthCheck.too_slow])
 @given(stories, stories)
 def test_swapping_sides_mirrors_the_difference(one, other):
     a, b = build(one).trace("a"), build(other).trace("b")
@@ -97,7 +97,7 @@ def test_traces_without_any_time_do_not_raise(durations):
         assert str(diff(one.trace("a"), other.trace("b"), rules=()))
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=5 * settings().max_examples, suppress_health_check=[HealthCheck.too_slow])
 @given(stories, stories)
 def test_every_pair_can_be_shown(one, other):
     found = diff(build(one).trace("a"), build(other).trace("b"))

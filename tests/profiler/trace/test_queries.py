@@ -561,7 +561,7 @@ event = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=5 * settings().max_examples)
 @given(st.lists(event, max_size=25))
 def test_any_trace_answers_every_question(events):
     found = trace(events)

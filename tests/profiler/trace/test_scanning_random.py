@@ -81,7 +81,7 @@ def as_json(events, draw):
     return written.encode()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=5 * settings().max_examples)
 @given(st.lists(events, max_size=6), st.data())
 def test_what_is_written_is_read(events, data):
     written = as_json(events, data.draw)
@@ -168,7 +168,7 @@ def test_every_truncation_is_survived():
     assert before == 5
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=5 * settings().max_examples)
 @given(changes, st.integers(1, 60))
 def test_the_scanners_agree_on_mangled_files(changes, size):
     both(mangled(SAMPLE, changes), KEYS, sizes=(size, 1 << 20))
@@ -185,7 +185,7 @@ limits = st.builds(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=5 * settings().max_examples)
 @given(changes | st.just([]), limits, st.integers(1, 60))
 def test_the_scanners_agree_on_what_is_too_large(changes, limits, size):
     data = mangled(SAMPLE, changes)
@@ -193,7 +193,7 @@ def test_the_scanners_agree_on_what_is_too_large(changes, limits, size):
     assert_same(outcome(scan_python, pieces(data, size), KEYS, limits), expected)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=5 * settings().max_examples)
 @given(changes)
 def test_a_mangled_file_is_read_or_refused(changes):
     try:
@@ -204,7 +204,7 @@ def test_a_mangled_file_is_read_or_refused(changes):
         assert len(columns.offset) == len(columns.ts)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=5 * settings().max_examples)
 @given(st.binary(max_size=60))
 def test_bytes_of_no_meaning(data):
     both(data, KEYS)
