@@ -100,6 +100,22 @@ TORCHFX_API int32_t torchfx_fir_forward(
     const double* taps, int64_t n_taps, int64_t tap_rows, int64_t tap_repeat,
     const double* state_in, double* state_out, int32_t threads);
 
+// A long response to a signal that comes in short blocks. The step `partitioned` of a program (below) filters; these are
+// what else it needs.
+//
+//   width   outputs come in groups of so many channels, which divides `channels`: an output is the sum over the inputs i of
+//           its group, each filtered for pair `output * width + i`, to which rows of taps and states belong as to channels
+//   taps    (tap_rows, n_taps): pair p has row p / tap_repeat % tap_rows, and every row has a pair
+//   size    receives how many doubles `work` holds
+//   work    zeros before the first block; the same taps come with it in every call
+//   state   (channels, width, n_taps - 1): torchfx_fir_settle makes it what torchfx_fir_forward would have written after
+//           the blocks so far. Before the next block it may be read and changed.
+TORCHFX_API int32_t torchfx_fir_partitioned_size(int64_t channels, int64_t width, int64_t n_taps, int64_t tap_rows,
+                                                 int64_t* size);
+TORCHFX_API int32_t torchfx_fir_settle(int64_t channels, int64_t width, const double* taps, int64_t n_taps,
+                                       int64_t tap_rows, int64_t tap_repeat, double* state, double* work,
+                                       int32_t threads);
+
 // Gradients of torchfx_fir_forward. grad_state_out, (channels, n_taps - 1), is the gradient of its state_out,
 // or NULL; grad_y may have any strides, 0 included.
 //
@@ -203,6 +219,7 @@ TORCHFX_API int32_t torchfx_resample_forward(
 // kind, by its place here, from 0: arguments
 //   sos     sos, sections, sos_rows, sos_repeat, state (sections, channels, 2)
 //   fir     taps, n_taps, tap_rows, tap_repeat, state (channels, n_taps - 1)
+//   partitioned  width, taps, n_taps >= 2, tap_rows, tap_repeat, state, work: see torchfx_fir_settle
 //   delay   samples >= 1, state (channels, samples) in the step's dtype: the last inputs, oldest first
 //   gain    factors (rows), rows, repeat: channel c is multiplied by factor c / repeat % rows, rounded to the step's dtype
 //   clamp   low, high, doubles: min(max(sample, low), high), and a NaN stays one
@@ -219,7 +236,8 @@ TORCHFX_API int32_t torchfx_resample_forward(
     declare(clamp)             \
     declare(add)               \
     declare(widen)             \
-    declare(narrow)
+    declare(narrow)            \
+    declare(partitioned)
 
 #define TORCHFX_STEP_NUMBER(name) TORCHFX_STEP_##name,
 enum torchfx_step { TORCHFX_STEPS(TORCHFX_STEP_NUMBER) };
@@ -240,6 +258,8 @@ TORCHFX_API int32_t torchfx_program_run(
     declare(sos_forward_recording)    \
     declare(sos_backward)             \
     declare(fir_forward)              \
+    declare(fir_partitioned_size)     \
+    declare(fir_settle)               \
     declare(fir_backward_x)           \
     declare(fir_backward_taps)        \
     declare(allpole_forward)          \

@@ -287,6 +287,39 @@ void inverse_pass(double* data, int64_t size, int64_t first, int64_t last) {
     else inverse_columns<4, Twiddles::ones>(data, size / 4 / VD, first, last, none, 0);
 }
 
+template <int count>
+TORCHFX_INLINE void add_some_products(double* sum, const double* const* a, const double* const* b, int64_t size) {
+    for (int64_t i = 0; i < 2 * size; i += 2 * VD) {
+        Complex total = load_complex(sum + i);
+        TORCHFX_UNROLL
+        for (int k = 0; k < count; ++k) {
+            const Complex x = load_complex(a[k] + i), y = load_complex(b[k] + i);
+            total = {fnma(x.im, y.im, fma(x.re, y.re, total.re)), fma(x.im, y.re, fma(x.re, y.im, total.im))};
+        }
+        store_complex(sum + i, total);
+    }
+}
+
+void add_products(double* sum, const double* const* a, const double* const* b, int64_t count, int64_t size) {
+    for (; count >= 4; count -= 4, a += 4, b += 4) add_some_products<4>(sum, a, b, size);
+    if (count == 3) add_some_products<3>(sum, a, b, size);
+    if (count == 2) add_some_products<2>(sum, a, b, size);
+    if (count == 1) add_some_products<1>(sum, a, b, size);
+}
+
+void add_imaginary_parts(double* results, const double* data, int64_t first, int64_t count) {
+    for (int64_t t = 0; t < count;) {
+        const int64_t lane = (first + t) % VD;
+        const double* from = data + 2 * (first + t - lane) + VD + lane;
+        if (lane == 0 && t + VD <= count) {
+            store(results + t, load(results + t) + load(from));
+            t += VD;
+        } else {
+            results[t++] += *from;
+        }
+    }
+}
+
 void add_conjugate_product(double* sum, const double* a, const double* b, int64_t size) {
     for (int64_t i = 0; i < 2 * size; i += 2 * VD) {
         const Complex product = times_conjugate(load_complex(a + i), load_complex(b + i));
@@ -297,7 +330,7 @@ void add_conjugate_product(double* sum, const double* a, const double* b, int64_
 }  // namespace
 
 extern const FftKernels fft_kernels = {VD, forward, inverse, convolve, root_radix,
-                                       forward_pass, inverse_pass, add_conjugate_product};
+                                       forward_pass, inverse_pass, add_products, add_imaginary_parts, add_conjugate_product};
 
 }  // namespace TORCHFX_ISA_NAMESPACE
 }  // namespace torchfx

@@ -41,6 +41,10 @@ struct FftKernels {
     void (*forward_pass)(double* data, int64_t size, int64_t first_column, int64_t last_column);
     void (*inverse_pass)(double* data, int64_t size, int64_t first_column, int64_t last_column);
 
+    // sum += a[0] * b[0] + ... + a[count - 1] * b[count - 1], value by value.
+    void (*add_products)(double* sum, const double* const* a, const double* const* b, int64_t count, int64_t size);
+    // results[t] += the imaginary part of value first + t, t < count.
+    void (*add_imaginary_parts)(double* results, const double* data, int64_t first, int64_t count);
     // sum += a * conj(b), value by value.
     void (*add_conjugate_product)(double* sum, const double* a, const double* b, int64_t size);
 };

@@ -1,9 +1,12 @@
-// The step fir: a finite impulse response.
+// The steps fir and partitioned: finite impulse responses.
+#include "fir/partitioned.h"
 #include "fir/taps.h"
 #include "program/step.h"
 
 namespace torchfx {
 namespace {
+
+namespace whole {
 
 enum Argument { taps, n_taps, rows, repeat, state };
 
@@ -24,8 +27,34 @@ int32_t run(const Step& step, const StepRun& run) {
 // Every tile transforms the taps again.
 int64_t shortest_tile(const Step& step) { return 4 * step.integer(n_taps); }
 
+}  // namespace whole
+
+namespace partitioned {
+
+enum Argument { width, taps, n_taps, rows, repeat, state, work };
+
+PartitionedFir fir_of(const Step& step, int64_t channels) {
+    const FirFilters filters = {step.pointer<const double>(taps), step.integer(n_taps), step.integer(n_taps),
+                                {step.integer(rows), step.integer(repeat)}};
+    return {channels, step.integer(width), filters, step.pointer<double>(state), step.pointer<double>(work)};
+}
+
+int32_t check(const Step& step, const StepCheck& check) {
+    return check_partitioned(fir_of(step, check.channels));
+}
+
+int32_t run(const Step& step, const StepRun& run) {
+    const FirSignal signal = {run.source.data, step.dtype(), run.source.time_stride, run.samples, nullptr, 0};
+    const FirOutput output = {run.target.data, step.dtype(), run.samples, nullptr, 0};
+    filter_partitioned(fir_of(step, run.channels), signal, run.source.channel_stride, output, run.target.channel_stride,
+                       run.threads);
+    return TORCHFX_OK;
+}
+
+}  // namespace partitioned
 }  // namespace
 
-extern const StepKind fir_step = {5, false, false, check, run, shortest_tile};
+extern const StepKind fir_step = {5, false, false, whole::check, whole::run, whole::shortest_tile};
+extern const StepKind partitioned_step = {7, false, false, partitioned::check, partitioned::run, nullptr};
 
 }  // namespace torchfx

@@ -233,6 +233,59 @@ void sos_and_fir_are_the_recurrence_and_the_sum() {
     }
 }
 
+// A response in partitions, by the definition: true stereo, a row for each channel, samples that are not finite, and the
+// state that `settle` leaves.
+template <class Sample>
+void partitioned_is_the_sum_in_blocks_of_any_size() {
+    const int32_t dtype = dtype_of<Sample>;
+    struct Case { int64_t channels, width, taps, rows, samples; };
+    for (const Case& each : {Case{2, 2, 700, 4, 1500}, Case{3, 1, 9000, 2, 12000}, Case{1, 1, 2, 1, 600}}) {
+        const int64_t pairs = each.channels * each.width, reach = each.taps - 1;
+        std::vector<double> taps = noises(each.rows * each.taps), state = noises(pairs * reach), before = state;
+        int64_t size = 0;
+        expect(torchfx_fir_partitioned_size(each.channels, each.width, each.taps, each.rows, &size) == TORCHFX_OK, "size");
+        std::vector<double> work(static_cast<size_t>(size));
+        Signal<Sample> x = Signal<Sample>::random(each.channels, each.samples, 2), y(each.channels, each.samples);
+        x(0, each.samples / 2) = static_cast<Sample>(infinity);
+        const Program program = Program(dtype).step(
+            TORCHFX_STEP_partitioned, 0, 1, dtype,
+            {each.width, address(taps), each.taps, each.rows, 1, address(state), address(work)});
+        for (int64_t start = 0, count; start < each.samples; start += count) {
+            count = std::min(each.samples - start, pick(0, 1) ? pick(1, 600) : pick(1, 5000));
+            expect(torchfx_program_run(program.words.data(), program.size(), x.values.data() + start * x.stride, x.row,
+                                       x.stride, y.values.data() + start, y.row, each.channels, count, never, 2) == TORCHFX_OK,
+                   "partitioned is accepted");
+            if (pick(0, 4) == 0)
+                expect(torchfx_fir_settle(each.channels, each.width, taps.data(), each.taps, each.rows, 1, state.data(),
+                                          work.data(), 2) == TORCHFX_OK, "settle is accepted");
+        }
+        expect(torchfx_fir_settle(each.channels, each.width, taps.data(), each.taps, each.rows, 1, state.data(), work.data(),
+                                  1) == TORCHFX_OK, "settle is accepted at the end");
+        Signal<double> right(each.channels, each.samples), one(1, each.samples);
+        for (auto& value : right.values) value = 0;
+        std::vector<double> after(static_cast<size_t>(pairs * reach));
+        for (int64_t pair = 0; pair < pairs; ++pair) {
+            const int64_t output = pair / each.width, input = output / each.width * each.width + pair % each.width;
+            Signal<double> wide(1, each.samples);
+            for (int64_t t = 0; t < each.samples; ++t) wide(0, t) = x(input, t);
+            torchfx_fir_forward(TORCHFX_F64, wide.values.data(), wide.row, 1, 1, one.values.data(), one.row, 1, each.samples,
+                                taps.data() + pair % each.rows * each.taps, each.taps, 1, 1, before.data() + pair * reach,
+                                after.data() + pair * reach, 1);
+            for (int64_t t = 0; t < each.samples; ++t) right(output, t) += one(0, t);
+        }
+        const auto near = [](double a, double b, double bound) {
+            return a == b || (std::isnan(a) && std::isnan(b)) || std::fabs(a - b) < bound;
+        };
+        bool same = true, same_state = true;
+        for (int64_t c = 0; c < each.channels; ++c)
+            for (int64_t t = 0; t < each.samples; ++t)
+                same = same && near(y(c, t), right(c, t), sizeof(Sample) == 4 ? 1e-4 : 1e-10);
+        for (size_t i = 0; i < state.size(); ++i) same_state = same_state && near(state[i], after[i], 1e-10);
+        expect(same, "partitioned is the convolution");
+        expect(same_state, "settle leaves the state of the convolution");
+    }
+}
+
 template <class Sample>
 void every_step_equals_its_definition() {
     context = sizeof(Sample) == 4 ? "float32" : "float64";
@@ -241,6 +294,7 @@ void every_step_equals_its_definition() {
     add_sums_two_buffers<Sample>();
     delay_gives_its_state_first_and_keeps_the_last_inputs<Sample>();
     sos_and_fir_are_the_recurrence_and_the_sum<Sample>();
+    partitioned_is_the_sum_in_blocks_of_any_size<Sample>();
 }
 
 // --- chains --------------------------------------------------------------------------------------------
@@ -401,7 +455,7 @@ void a_program_that_does_not_fit_together_is_refused() {
     for (int64_t buffers : {int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{3}, int64_t{11}, huge})
         refused("number of buffers", [=](Victim& v) { v.header(2) = buffers; });
     for (size_t step = 0; step < 8; ++step) {
-        for (int64_t kind : {int64_t{-1}, int64_t{8}, huge}) refused("kind", [=](Victim& v) { v.word(step, 0) = kind; });
+        for (int64_t kind : {int64_t{-1}, int64_t{9}, huge}) refused("kind", [=](Victim& v) { v.word(step, 0) = kind; });
         for (int64_t size : {int64_t{-1}, int64_t{0}, int64_t{4}, int64_t{11}, huge})
             refused("record's size", [=](Victim& v) { v.word(step, 1) = size; });
         for (int64_t source : {int64_t{-1}, int64_t{4}, huge}) refused("source", [=](Victim& v) { v.word(step, 2) = source; });
@@ -443,6 +497,30 @@ void coefficients_that_a_step_refuses_are_refused_before_any_step_runs() {
     expect_refused("a pole outside", TORCHFX_UNSTABLE, [](Victim& v) { v.sos[11] = 2; });
 }
 
+void a_partitioned_step_that_does_not_fit_is_refused() {
+    context = "partitioned";
+    std::vector<double> taps = noises(10), state(2 * 9), work(100000);
+    const Signal<float> x = Signal<float>::random(2, 50);
+    Signal<float> y(2, 50);
+    const std::vector<int64_t> good = {1, address(taps), 10, 1, 1, address(state), address(work)};
+    const auto status = [&](size_t argument, int64_t value) {
+        std::vector<int64_t> arguments = good;
+        arguments[argument] = value;
+        return run(Program(TORCHFX_F32).step(TORCHFX_STEP_partitioned, 0, 1, TORCHFX_F32, arguments), x, y);
+    };
+    for (size_t argument = 0; argument < good.size(); ++argument)
+        expect(status(argument, 0) == TORCHFX_BAD_ARGUMENT, "an argument of 0 is refused");
+    expect(status(0, 3) == TORCHFX_BAD_ARGUMENT, "channels that make no whole group are refused");
+    expect(status(2, 1) == TORCHFX_BAD_ARGUMENT, "one tap is refused");
+    expect(status(3, 3) == TORCHFX_BAD_ARGUMENT, "a row of taps without a channel is refused");
+    int64_t size = 0;
+    expect(torchfx_fir_partitioned_size(0, 1, 10, 1, &size) == TORCHFX_BAD_ARGUMENT, "no channels are refused");
+    expect(torchfx_fir_settle(2, 1, taps.data(), 10, 1, 1, state.data(), work.data(), 0) == TORCHFX_BAD_ARGUMENT,
+           "no threads are refused");
+    taps[3] = nan;
+    expect(status(0, 1) == TORCHFX_NOT_FINITE, "taps that are not finite are refused");
+}
+
 void arguments_of_the_call_are_checked() {
     context = "arguments";
     const Victim victim;
@@ -480,6 +558,7 @@ int main() {
     a_block_of_no_samples_is_no_error();
     a_program_that_does_not_fit_together_is_refused();
     coefficients_that_a_step_refuses_are_refused_before_any_step_runs();
+    a_partitioned_step_that_does_not_fit_is_refused();
     arguments_of_the_call_are_checked();
     return report();
 }

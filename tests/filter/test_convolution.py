@@ -1,5 +1,7 @@
 """Impulse responses: whole and in blocks, for one channel, each channel, and from each input to each output."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -40,6 +42,48 @@ def test_it_is_the_convolution_whole_and_in_blocks(rng, shape, mix):
     assert deviation(module(torch.from_numpy(x).float()), right) < 4e-7
     for size in (512, 977):
         assert deviation(blocks(module, torch.from_numpy(x), size), right) < 1e-12
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    ("shape", "channels", "sizes"),
+    [
+        ((1024,), 1, (1, 63, 512)),
+        ((9000,), 2, (512,)),
+        ((2000,), 17, (300, 1, 5000)),
+        ((2, 6000), 2, (511, 4096, 1)),
+        ((2, 2, 1500), 2, (512, 1, 777)),
+        ((75_000,), 1, (8192, 5)),  # partitions of three lengths
+    ],
+)
+def test_blocks_of_any_size_equal_the_whole_with_the_state_carried_over(rng, shape, channels, sizes, dtype):
+    ir = rng.standard_normal(shape)
+    x = torch.from_numpy(rng.standard_normal((channels, 2 * shape[-1] + 1500))).to(dtype)
+    rows = np.broadcast_to(ir, (channels, *shape)) if len(shape) == 1 else ir
+    module, moments = Convolution(ir), itertools.cycle([False] * 40 + [True])
+    stream, start, parts = Stream(module, FS, channels), 0, []
+    for size, moved in zip(itertools.cycle(sizes), moments, strict=False):
+        if moved:
+            state, stream = stream.state, Stream(module, FS, channels)
+            stream.state = state
+        parts.append(stream.process(x[:, start : start + size]))
+        start += size
+        if start >= x.shape[-1]:
+            break
+    bound = 1e-12 if dtype is torch.float64 else 2e-7
+    assert deviation(torch.cat(parts, -1), expected(x.double().numpy(), rows, 1.0)) < bound
+
+
+@pytest.mark.parametrize("shape", [(1500,), (2, 2, 1500)])
+def test_what_is_not_finite_reaches_the_outputs_that_it_reaches_in_the_whole(rng, shape):
+    ir, x = rng.standard_normal(shape), torch.from_numpy(rng.standard_normal((2, 6000)))
+    x[0, 700], x[0, 2600], x[1, 2601] = torch.inf, -torch.inf, torch.nan
+    module = Convolution(ir)
+    for size in (512, 100, 6000):
+        found, right = blocks(module, x, size), module(x)
+        finite = torch.isfinite(right)
+        torch.testing.assert_close(found[~finite], right[~finite], equal_nan=True)
+        assert float((found - right)[finite].abs().max()) < 1e-10
 
 
 def test_a_file_is_resampled_to_the_signal_and_keeps_its_gain(tmp_path, rng):

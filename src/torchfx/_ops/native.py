@@ -12,13 +12,15 @@ from torchfx.native_library import load
 
 __all__ = ["Call", "call", "instruction_set", "library", "why_missing"]
 
-library, why_missing = load("torchfx_dsp", abi_version=9)  # csrc/torchfx_dsp.h
+library, why_missing = load("torchfx_dsp", abi_version=10)  # csrc/torchfx_dsp.h
 
 CALLS: Final = {
     "sos_forward": 17,
     "sos_forward_recording": 18,
     "sos_backward": 23,
     "fir_forward": 16,
+    "fir_partitioned_size": 5,
+    "fir_settle": 9,
     "fir_backward_x": 15,
     "fir_backward_taps": 16,
     "allpole_forward": 18,

@@ -23,10 +23,12 @@ from torchfx.errors import TorchFXError
 
 __all__ = ["Program"]
 
-KINDS = {"sos": 0, "fir": 1, "delay": 2, "gain": 3, "clamp": 4, "add": 5, "widen": 6, "narrow": 7}
+KINDS = {"sos": 0, "fir": 1, "delay": 2, "gain": 3, "clamp": 4, "add": 5, "widen": 6, "narrow": 7, "partitioned": 8}
 """The kinds of csrc/program, by name."""
 
 THRESHOLD = 1024
+PARTITIONED = 1024
+"""Taps from which on blocks of any size take less time by partitions."""
 SIGNAL, RESULT = 0, 1
 
 
@@ -76,6 +78,31 @@ class Program:
         rows = self._rows(taps, 1)
         arguments = (rows.tensor.data_ptr(), taps.shape[-1], rows.rows, rows.repeat, self._address(state))
         return self._append("fir", source, arguments)
+
+    def partitioned(self, source: int, taps: Tensor, state: Tensor, width: int = 1) -> int:
+        """Append a response for block after block: a long one costs hardly more than for a whole signal.
+
+        The state holds what it says after `settle` only.
+
+        Args:
+            source: the buffer to read.
+            taps: (..., n), or (..., width, width, n) for groups of so many channels, each from input i to output o.
+            state: (..., n - 1), or (..., width, width, n - 1).
+            width: channels of a group.
+        """
+        if width == 1 and taps.shape[-1] < PARTITIONED:
+            return self.fir(source, taps, state)
+        check_finite("taps", taps)
+        rows = coefficient_rows(taps.detach(), 1, state.shape[:-1])
+        size = array("q", [0])
+        pack, run = native.call["fir_partitioned_size"]
+        run(pack(self.channels, width, taps.shape[-1], rows.rows, size.buffer_info()[0]))
+        work = torch.zeros(size[0], dtype=torch.float64)
+        self._kept += [rows.tensor, work]
+        arguments = (
+            width, rows.tensor.data_ptr(), taps.shape[-1], rows.rows, rows.repeat, self._address(state), work.data_ptr(),
+        )  # fmt: skip
+        return self._append("partitioned", source, arguments)
 
     def delay(self, source: int, line: Tensor) -> int:
         """Append a delay by as many samples as its line (..., samples) holds."""
@@ -152,6 +179,16 @@ class Program:
         if status:
             raise_for(status, "program_run")
         return y
+
+    def settle(self) -> None:
+        """Make all states what they are after the blocks so far."""
+        pack, run = native.call["fir_settle"]
+        for record in self._records:
+            if record.kind == "partitioned":
+                width, *arguments = record.arguments
+                status = run(pack(self.channels, width, *arguments, torch.get_num_threads()))
+                if status:
+                    raise_for(status, "fir_settle")
 
     def _append(self, kind: str, source: int | tuple[int, ...], arguments: tuple[int, ...]) -> int:
         self._buffers += 1

@@ -18,7 +18,7 @@ from torchfx.core.wave import Wave
 from torchfx.effect import Gain
 from torchfx.realtime import Stream
 
-__all__ = ["filter_call", "multiply", "piped_with_gains", "stream_call"]
+__all__ = ["filter_call", "multiply", "piped_with_gains", "stream_call", "streamed"]
 
 Samples = npt.NDArray[np.float32]
 
@@ -38,6 +38,17 @@ def stream_call(job: dict[str, Any], x: Samples) -> Callable[[], Tensor]:
     """Return `Stream.process(x)`: the first call starts from rest, later ones continue."""
     stream = Stream(reduce(or_, build(job, None)), job["fs"], len(x))
     return partial(stream.process, torch.from_numpy(x))
+
+
+def streamed(size: int) -> Callable[[dict[str, Any], Samples], Callable[[], Tensor]]:
+    """Return a preparation of the whole signal in blocks of so many samples, joined; the first call starts from rest."""
+
+    def prepare(job: dict[str, Any], x: Samples) -> Callable[[], Tensor]:
+        stream = Stream(reduce(or_, build(job, None)), job["fs"], len(x))
+        blocks = torch.from_numpy(x).split(size, -1)
+        return lambda: torch.cat([stream.process(block) for block in blocks], -1)
+
+    return prepare
 
 
 def piped_with_gains(gains: int) -> Callable[[dict[str, Any], Samples], Callable[[], Wave]]:

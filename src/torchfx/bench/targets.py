@@ -16,7 +16,7 @@ import numpy.typing as npt
 import torch
 
 from torchfx.bench import calls, chains, octave_bank, operators, signals, time_varying
-from torchfx.bench.chains import Chain
+from torchfx.bench.chains import Chain, Design
 from torchfx.bench.contenders import scipy_signal, torchfx_library
 from torchfx.bench.equalizers import Equalizers, equalized, sosfilt_per_item, trained
 from torchfx.bench.exact import BOUND, deviation
@@ -48,6 +48,7 @@ NOTES = (
 THREADS = 2
 DEEP = Chain(chains.IIR.filters * 3)
 ONE_FIR = Chain(chains.FIR.filters[:1])
+ROOM = Chain((Design("firwin", 1000, 2 * chains.FS),))
 ONE_IIR = Chain(chains.IIR.filters[:1])
 EQUALIZERS = Equalizers()
 OCTAVE_BANDS = octave_bank.OctaveBands()
@@ -151,6 +152,17 @@ CLAIMS = (
         "Stream.process, 2 x 64, cost in torch.mul", chains.IIR, 2, BLOCK_S, calls.multiply, 4, "<=", calls.stream_call
     ),
     Claim("filter(x), 2 x 64, cost in torch.mul", ONE_IIR, 2, BLOCK_S, calls.multiply, 5, "<=", calls.filter_call),
+    Claim(
+        f"{ROOM} in blocks of 512, 2 channels 10 s, cost in one call",
+        ROOM,
+        2,
+        10,
+        torchfx_library.joined,
+        1.5,
+        "<=",
+        calls.streamed(512),
+        threads=1,
+    ),
     Claim(
         "wave | chain, 2 x 64, cost in torch.mul",
         chains.IIR,

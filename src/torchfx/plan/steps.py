@@ -228,10 +228,10 @@ class LTIStep(Step):
             return program.gain(source, system.gain)
         if system.taps is not None and system.sos is not None:
             wide = program.widen(source)
-            wide = program.fir(wide, system.taps, rest.pop(0))
+            wide = program.partitioned(wide, system.taps, rest.pop(0))
             return program.narrow(program.sos(wide, system.sos, rest.pop(0)))
         if system.taps is not None:
-            return program.fir(source, system.taps, rest.pop(0))
+            return program.partitioned(source, system.taps, rest.pop(0))
         assert system.sos is not None
         return program.sos(source, system.sos, rest.pop(0))
 

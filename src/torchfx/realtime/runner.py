@@ -78,6 +78,8 @@ class Runner:
                 program, i = self._programs[i]
                 x = program.run(x)
             else:
+                if i in self._programs:
+                    self._programs[i][0].settle()
                 x = self._step(i, x)
                 i += 1
         return x
@@ -102,6 +104,8 @@ class Runner:
     @property
     def state(self) -> State:
         """All steps' states in a row, as copies."""
+        for program, _ in self._programs.values():
+            program.settle()
         return tuple(value.clone() for value in self._state)
 
 
