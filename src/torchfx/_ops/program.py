@@ -99,10 +99,8 @@ class Program:
         run(pack(self.channels, width, taps.shape[-1], rows.rows, size.buffer_info()[0]))
         work = torch.zeros(size[0], dtype=torch.float64)
         self._kept += [rows.tensor, work]
-        arguments = (
-            width, rows.tensor.data_ptr(), taps.shape[-1], rows.rows, rows.repeat, self._address(state), work.data_ptr(),
-        )  # fmt: skip
-        return self._append("partitioned", source, arguments)
+        coefficients = (rows.tensor.data_ptr(), taps.shape[-1], rows.rows, rows.repeat)
+        return self._append("partitioned", source, (width, *coefficients, self._address(state), work.data_ptr()))
 
     def delay(self, source: int, line: Tensor) -> int:
         """Append a delay by as many samples as its line (..., samples) holds."""
