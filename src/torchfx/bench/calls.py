@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial, reduce
+from itertools import cycle
 from operator import or_
 from typing import Any
 
@@ -18,9 +19,20 @@ from torchfx.core.wave import Wave
 from torchfx.effect import Gain
 from torchfx.realtime import Stream
 
-__all__ = ["filter_call", "multiply", "piped_with_gains", "stream_call", "streamed"]
+__all__ = [
+    "filter_call",
+    "moving_cutoff",
+    "multiply",
+    "piped_with_gains",
+    "scipy_moving_cutoff",
+    "stream_call",
+    "streamed",
+]
 
 Samples = npt.NDArray[np.float32]
+
+MOVES = (1.0, 1.01, 1.02, 1.03, 1.02, 1.01)
+"""Factors of the cutoff from block to block."""
 
 
 def multiply(job: dict[str, Any], x: Samples) -> Callable[[], Tensor]:
@@ -49,6 +61,36 @@ def streamed(size: int) -> Callable[[dict[str, Any], Samples], Callable[[], Tens
         return lambda: torch.cat([stream.process(block) for block in blocks], -1)
 
     return prepare
+
+
+def moving_cutoff(job: dict[str, Any], x: Samples) -> Callable[[], Tensor]:
+    """Return a stream's next block with the only filter's cutoff assigned before it, another one each time."""
+    (module,) = build(job, None)
+    stream, samples = Stream(module, job["fs"], len(x)), torch.from_numpy(x)
+    cutoffs = cycle([module.cutoff * factor for factor in MOVES])
+
+    def run() -> Tensor:
+        module.cutoff = next(cutoffs)
+        return stream.process(samples)
+
+    return run
+
+
+def scipy_moving_cutoff(job: dict[str, Any], x: Samples) -> Callable[[], Any]:
+    """Return the same with SciPy's `butter` and `sosfilt`, which keeps its state as it is."""
+    from scipy import signal
+
+    (design,) = job["filters"]
+    state = np.zeros((-(-design["size"] // 2), len(x), 2))
+    cutoffs = cycle([design["cutoff"] * factor for factor in MOVES])
+
+    def run() -> Any:
+        nonlocal state
+        sos = signal.butter(design["size"], next(cutoffs), design["btype"], fs=job["fs"], output="sos")
+        y, state = signal.sosfilt(sos, x, zi=state)
+        return y
+
+    return run
 
 
 def piped_with_gains(gains: int) -> Callable[[dict[str, Any], Samples], Callable[[], Wave]]:

@@ -153,6 +153,16 @@ CLAIMS = (
     ),
     Claim("filter(x), 2 x 64, cost in torch.mul", ONE_IIR, 2, BLOCK_S, calls.multiply, 5, "<=", calls.filter_call),
     Claim(
+        "a new cutoff for each block of 2 x 64, over butter and sosfilt",
+        ONE_IIR,
+        2,
+        BLOCK_S,
+        calls.scipy_moving_cutoff,
+        3,
+        ours=calls.moving_cutoff,
+        threads=1,
+    ),
+    Claim(
         f"{ROOM} in blocks of 512, 2 channels 10 s, cost in one call",
         ROOM,
         2,

@@ -42,52 +42,54 @@ def sections_state(before: Tensor, after: Tensor, state: Tensor) -> Tensor:
         state: of the old ones, (sections, ..., 2), SciPy's zi.
     """
     values = state.detach().cpu().numpy()
+    both = [sos.detach().cpu().numpy() for sos in (before, after)]
+    if both[0].shape != both[1].shape:
+        both = list(np.broadcast_arrays(*both))
+    coefficients = np.array(both)
+    lead = coefficients.ndim - 3  # (2, ..., sections, 6) becomes 6 of (2, sections, ...), as states lie
+    coefficients = coefficients.transpose(lead + 2, 0, lead + 1, *range(1, lead + 1))
+    coefficients = coefficients.reshape(
+        *coefficients.shape[:3], *(1,) * (values.ndim - 2 - lead), *coefficients.shape[3:]
+    )
     with np.errstate(all="ignore"):
-        old, new = (_columns(sos.detach().cpu().numpy(), values.ndim - 2) for sos in (before, after))
-        s1, s2 = values[..., 0], values[..., 1]
-        shown, solvable = _solved(_observability(old), s1, s2 - old[4] * s1)  # O_s s on the right
-        level = _levels(new) / _levels(old)
-        (a, b), (c, d) = _observability(new)
-        first, second = (a * shown[0] + b * shown[1]) * level, (c * shown[0] + d * shown[1]) * level
-        found = np.stack(np.broadcast_arrays(first, second + new[4] * first), axis=-1)
-    return torch.from_numpy(np.where(solvable[..., None], found, values)).to(state.device)
+        b0, b1, b2, _, a1, a2 = coefficients / coefficients[3]
+        low, high = b0 + b1 + b2, b0 - b1 + b2
+        be, al, ga = 1 + a1 + a2, 1 - a1 + a2, 2 - 2 * a2
+        level = _levels(abs(low / be), abs(high / al))
+        g, k = np.sqrt(be / al), ga / np.sqrt(al * be)
+        # The rows of [C; C A] of the sections as state-variable filters.
+        low, high = low / be, high / al
+        m1, m2 = 2 * (b0 - b2) / (al * g) - k * high, low - high
+        c1 = 1 / (1 + g * (g + k))
+        c2 = g * c1
+        c3 = g * c2
+        first, second = m1 * c1 + m2 * c2, m2 * (1 - c3) - m1 * c2
+        third, fourth = first * (2 * c1 - 1) + second * 2 * c2, second * (1 - 2 * c3) - first * 2 * c2
+        # v from O_v v = O_s s with the old sections, then s from the same with the new ones.
+        (a, new_a), (b, new_b), (c, new_c), (d, new_d) = first, second, third, fourth
+        s1 = values[..., 0]
+        s2 = values[..., 1] - a1[0] * s1
+        determinant = a * d - b * c
+        largest = np.maximum(np.maximum(abs(a), abs(b)), np.maximum(abs(c), abs(d)))
+        scale = level / determinant
+        v1, v2 = (d * s1 - b * s2) * scale, (a * s2 - c * s1) * scale
+        found = np.empty_like(values)
+        s1 = found[..., 0] = new_a * v1 + new_b * v2
+        found[..., 1] = new_c * v1 + new_d * v2 + a1[1] * s1
+        kept = ~(abs(determinant) > SMALLEST * largest**2)  # NaNs too
+    if kept.any():
+        found = np.where(np.broadcast_to(kept, s1.shape)[..., None], values, found)
+    return torch.from_numpy(found).to(state.device)
 
 
-def _columns(sos: Array, leading: int) -> list[Array]:
-    """Return b0, b1, b2, a0, a1, a2, divided by a0: each (sections, ...), as states lie."""
-    rows = np.moveaxis(sos / sos[..., 3:4], -2, 0)
-    rows = rows.reshape(len(rows), *(1,) * (leading + 2 - rows.ndim), *rows.shape[1:])
-    return [rows[..., i] for i in range(6)]
+def _levels(at_zero: Array, at_half: Array) -> Array:
+    """Return by how much the gain up to each section has grown, (sections, ...), from old to new ones.
 
-
-def _levels(columns: list[Array]) -> Array:
-    """Return the gain up to each section, (sections, ...): that of a section is the larger one of 0 Hz and fs/2."""
-    b0, b1, b2, _, a1, a2 = columns
-    gains = np.maximum(abs((b0 + b1 + b2) / (1 + a1 + a2)), abs((b0 - b1 + b2) / (1 - a1 + a2)))
-    gains = np.where(gains > 0, gains, 1.0)
-    return np.concatenate([np.ones_like(gains[:1]), gains[:-1].cumprod(0)])
-
-
-def _observability(columns: list[Array]) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Return [C; C A] of the sections as state-variable filters: rows of values (sections, ...)."""
-    b0, b1, b2, _, a1, a2 = columns
-    al, ga, be = 1 - a1 + a2, 2 * (1 - a2), 1 + a1 + a2
-    g, k = np.sqrt(be / al), ga / np.sqrt(al * be)
-    high, band, low = (b0 - b1 + b2) / al, 2 * (b0 - b2) / (al * g), (b0 + b1 + b2) / be
-    m1, m2 = band - k * high, low - high
-    c1 = 1 / (1 + g * (g + k))
-    c2 = g * c1
-    c3 = g * c2
-    first, second = m1 * c1 + m2 * c2, m2 * (1 - c3) - m1 * c2
-    return (first, second), (first * (2 * c1 - 1) + second * 2 * c2, second * (1 - 2 * c3) - first * 2 * c2)
-
-
-def _solved(matrix: tuple[tuple[Array, Array], tuple[Array, Array]], first: Array, second: Array) -> Any:
-    """Return the solution of 2 x 2 systems, and where there is one."""
-    (a, b), (c, d) = matrix
-    determinant = a * d - b * c
-    largest = np.maximum(np.maximum(abs(a), abs(b)), np.maximum(abs(c), abs(d)))
-    solvable = abs(determinant) > SMALLEST * largest**2
-    safe = np.where(solvable, determinant, 1.0)
-    solution = (d * first - b * second) / safe, (a * second - c * first) / safe
-    return solution, np.broadcast_to(solvable, first.shape)
+    Args:
+        at_zero, at_half: gains of the sections at 0 Hz and fs/2, (2, sections, ...): a section's is the larger one.
+    """
+    gains = np.maximum(at_zero, at_half)
+    gains[~(gains > 0)] = 1.0
+    growth: Array = np.ones_like(gains[0])
+    (gains[1, :-1] / gains[0, :-1]).cumprod(0, out=growth[1:])
+    return growth

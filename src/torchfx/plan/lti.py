@@ -62,6 +62,12 @@ class LTI:
         sos, taps = (None if values is None else values.to(device) for values in (self.sos, self.taps))
         return replace(self, gain=gain, sos=sos, taps=taps)
 
+    def frozen(self) -> LTI:
+        """Return the system with tensors of its own, which changes in place leave alone, without gradients."""
+        gain = self.gain.detach().clone() if isinstance(self.gain, Tensor) else self.gain
+        sos, taps = (None if values is None else values.detach().clone() for values in (self.sos, self.taps))
+        return replace(self, gain=gain, sos=sos, taps=taps)
+
     def tensors(self) -> list[Tensor]:
         """Return the tensors it holds."""
         return [value for value in (self.gain, self.sos, self.taps) if isinstance(value, Tensor)]
@@ -79,8 +85,13 @@ class LTI:
     def leading(self, shape: Sequence[int]) -> tuple[int, ...]:
         """Return the output's leading dimensions for a signal with these."""
         cores = ((self.gain, 0), (self.sos, 2), (self.taps, 1))
-        own = [values.shape[: values.dim() - core] for values, core in cores if isinstance(values, Tensor)]
-        return tuple(torch.broadcast_shapes((*shape, *(1,) * self.added_dimensions), *own))
+        own = [
+            values.shape[: values.dim() - core]
+            for values, core in cores
+            if isinstance(values, Tensor) and values.dim() > core
+        ]
+        spread = (*shape, *(1,) * self.added_dimensions)
+        return tuple(torch.broadcast_shapes(spread, *own)) if own else spread
 
     def __repr__(self) -> str:
         """Return the parts as text."""

@@ -5,10 +5,11 @@ A state is a tuple of tensors on the signal's device; (x, state) -> (y, state), 
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
@@ -116,6 +117,10 @@ class Step(ABC):
         """Return the output's sample rate."""
         return rate
 
+    def frozen(self) -> Step:
+        """Return the step with values of its own, which later assignments to processors leave alone."""
+        return self
+
     def emit(self, program: Program, source: int, state: State) -> int | None:
         """Append the step to a native program, from a buffer; return the buffer it writes, or None if it cannot.
 
@@ -216,6 +221,10 @@ class LTIStep(Step):
     def leading(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the output's leading dimensions."""
         return self.system.leading(shape)
+
+    def frozen(self) -> LTIStep:
+        """Return the step with coefficients of its own."""
+        return LTIStep(self.system.frozen(), self.members)
 
     def emit(self, program: Program, source: int, state: State) -> int | None:
         """Append delay, gain, response and sections."""
@@ -343,6 +352,10 @@ class CausalStep(Step):
         """Return the output's sample rate."""
         return self.module.output_rate(rate)
 
+    def frozen(self) -> CausalStep:
+        """Return the step with a copy of the processor."""
+        return CausalStep(_copied(self.module), self.rate, self.name)
+
     def emit(self, program: Program, source: int, state: State) -> int | None:
         """Append the processor's own native steps, if it has any."""
         return self.module.native(program, source, state, self.rate)
@@ -443,6 +456,10 @@ class ParallelStep(Step):
         """Return the output's leading dimensions."""
         return tuple(torch.broadcast_shapes(*(plan.leading(shape) for plan in self.plans)))
 
+    def frozen(self) -> ParallelStep:
+        """Return the sum of branches with values of their own."""
+        return ParallelStep([plan.frozen() for plan in self.plans])
+
     def emit(self, program: Program, source: int, state: State) -> int | None:
         """Append all branches and their sum."""
         total: int | None = None
@@ -514,6 +531,10 @@ class LateStep(Step):
         y, after = self.inner.step(x, state[:-1])
         late = max(0, min(y.shape[-1], self.latency - given))
         return y[..., late:], (*after, torch.tensor([received + x.shape[-1], given + y.shape[-1]]))
+
+    def frozen(self) -> LateStep:
+        """Return the inner step with values of its own."""
+        return LateStep(self.inner.frozen(), self.ratio)
 
     def finish(self, silence: Tensor, state: State) -> Tensor:
         """Return what is left once the signal has ended.
@@ -640,6 +661,10 @@ class Plan:
             shape = step.leading(shape)
         return size
 
+    def frozen(self) -> Plan:
+        """Return the plan with values of its own, which later assignments to processors leave alone."""
+        return replace(self, steps=tuple(step.frozen() for step in self.steps))
+
     def emit(self, program: Program, source: int, state: State) -> int | None:
         """Append all steps to a native program; return the buffer the last one writes, or None if one cannot."""
         for step in self.steps:
@@ -716,6 +741,19 @@ def shown(module: Any) -> str:
 def plural(count: int, noun: str) -> str:
     """Return a count with its noun."""
     return f"{count} {noun}" + ("" if count == 1 else "s")
+
+
+def _copied(module: Any) -> Any:
+    """Return a copy of a processor, the processors in it among them, with values of its own; other modules are shared."""
+    if not hasattr(type(module), "lti"):
+        return module
+    twin = copy.copy(module)
+    own = vars(twin)
+    for name in ("_parameters", "_buffers"):
+        own[name] = {key: None if value is None else value.detach().clone() for key, value in own[name].items()}
+    own.update({name: value.detach().clone() for name, value in own.items() if isinstance(value, Tensor)})
+    own["_modules"] = {name: None if child is None else _copied(child) for name, child in module._modules.items()}
+    return twin
 
 
 def _scaled(x: Tensor, gain: float | Tensor) -> Tensor:

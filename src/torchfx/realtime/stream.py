@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 
 import torch
@@ -10,7 +9,7 @@ from torch import Tensor, nn
 
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.checks import whole_number
-from torchfx.core.processor import FilterChain, Processor
+from torchfx.core.processor import FilterChain
 from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError
 from torchfx.plan import Plan, State, kind_of, plan_of, runs_children
 from torchfx.realtime.runner import Runner
@@ -115,7 +114,7 @@ class Stream:
         self._start = self._fade = None
         self._followed = plan_of(self._watched, self.fs)
         if self._blocks is not None:
-            self._run(self._frozen(), None)
+            self._run(self._followed.frozen(), None)
 
     @property
     def state(self) -> State:
@@ -153,7 +152,7 @@ class Stream:
                 f"got {block.dtype} of shape {tuple(block.shape)} on {block.device}; reset() does not change that"
             )
         self._blocks = (block.shape[:-1], block.dtype, block.device)
-        return self._run(self._frozen(), self._start)
+        return self._run(plan_of(self._watched, self.fs).frozen(), self._start)
 
     def _run(self, plan: Plan, state: Sequence[Tensor] | None) -> Runner:
         assert self._blocks is not None
@@ -166,10 +165,6 @@ class Stream:
 
     # --- parameters that change -----------------------------------------------------------------------------
 
-    def _frozen(self) -> Plan:
-        """Return the plan with today's parameters, which later assignments leave alone."""
-        return plan_of(_snapshot(self._watched), self.fs)
-
     def _follow(self, plan: Plan) -> None:
         """Begin to cross to new parameters."""
         if plan.refusal:
@@ -177,7 +172,7 @@ class Stream:
         assert self._runner is not None
         assert self._blocks is not None
         before, old = self._plan, self._runner
-        frozen = self._frozen()
+        frozen = plan.frozen()
         was, is_now = (each.leading(tuple(self._blocks[0])) for each in (before, frozen))
         if len(was) != len(is_now) or any(a not in {1, b} for a, b in zip(was, is_now, strict=True)):
             raise StreamError(f"a running stream's output cannot change its shape, from {was} to {is_now}")
@@ -219,27 +214,14 @@ class _Fade:
 
     def process(self, x: Tensor) -> Tensor:
         """Process a block no longer than what is left."""
-        done = self.length - self.left
-        self.left -= x.shape[-1]
-        runners = zip(self.plans, (self.old, self.new), strict=True)
-        old, new = (plan.filled(runner.process(x), x.shape[-1]) for plan, runner in runners)
-        count = new.shape[-1]  # as many as of the block, or at another rate
-        along = torch.linspace(done, done + x.shape[-1], count + 1, dtype=new.dtype, device=new.device)[1:]
-        along /= self.length
-        return torch.lerp(old.expand_as(new), new, along.clamp(min=0))
-
-
-def _snapshot(module: nn.Module) -> nn.Module:
-    """Return a copy of processors and their containers with values of their own; other modules are shared."""
-    if not (isinstance(module, Processor) or runs_children(module)):
-        return module
-    twin = copy.copy(module)
-    own = vars(twin)
-    for name in ("_parameters", "_buffers"):
-        own[name] = {key: None if value is None else value.detach().clone() for key, value in own[name].items()}
-    own.update({name: value.detach().clone() for name, value in own.items() if isinstance(value, Tensor)})
-    own["_modules"] = {name: None if child is None else _snapshot(child) for name, child in module._modules.items()}
-    return twin
+        time = x.shape[-1]
+        begin = 1 - self.left / self.length
+        self.left -= time
+        end = 1 - self.left / self.length
+        old, new = self.plans[0].filled(self.old.process(x), time), self.plans[1].filled(self.new.process(x), time)
+        # As many as of the block, or at another rate.
+        along = torch.linspace(begin, end, new.shape[-1] + 1, dtype=new.dtype, device=new.device)[1:]
+        return torch.lerp(old.expand_as(new), new, along if begin >= 0 else along.clamp_(min=0))
 
 
 def _equal(a: Plan, b: Plan) -> bool:
