@@ -7,8 +7,12 @@ two integrators hold what the capacitors of the analogue circuit hold, and back 
 A section with the denominator 1 + a1/z + a2/z^2 is the bilinear transform of al s^2 + ga s + be, with
 al = 1 - a1 + a2, ga = 2 (1 - a2), be = 1 + a1 + a2: a state-variable filter with g = sqrt(be / al) and
 k = ga / sqrt(al be). Its numerator likewise gives the mix of high, band and low pass (A. Simper, Solving the continuous
-SVF equations using trapezoidal integration, 2013). Both are realisations of one system; their states agree where they
-make the same two outputs from silence: O_v v = O_s s, with the observability matrices O = [C; C A].
+SVF equations using trapezoidal integration, 2013). Both are realisations of one system, so their states s and v agree
+where they make the same two outputs from silence. With the gains low = (b0 + b1 + b2) / be at 0 Hz and
+high = (b0 - b1 + b2) / al at fs/2 that comes to
+
+    s1 = (b0 - high) / g v1 + (low - b0) v2
+    s2 = (b2 - a2 high) / g v1 + (b2 - a2 low) v2
 
 The integrators hold what the section's input has in level, and that depends on the gains of the sections before it (a
 design may put its whole gain into the first one): states are scaled with them.
@@ -53,42 +57,25 @@ def sections_state(before: Tensor, after: Tensor, state: Tensor) -> Tensor:
     )
     with np.errstate(all="ignore"):
         b0, b1, b2, _, a1, a2 = coefficients / coefficients[3]
-        low, high = b0 + b1 + b2, b0 - b1 + b2
-        be, al, ga = 1 + a1 + a2, 1 - a1 + a2, 2 - 2 * a2
-        level = _levels(abs(low / be), abs(high / al))
-        g, k = np.sqrt(be / al), ga / np.sqrt(al * be)
-        # The rows of [C; C A] of the sections as state-variable filters.
-        low, high = low / be, high / al
-        m1, m2 = 2 * (b0 - b2) / (al * g) - k * high, low - high
-        c1 = 1 / (1 + g * (g + k))
-        c2 = g * c1
-        c3 = g * c2
-        first, second = m1 * c1 + m2 * c2, m2 * (1 - c3) - m1 * c2
-        third, fourth = first * (2 * c1 - 1) + second * 2 * c2, second * (1 - 2 * c3) - first * 2 * c2
-        # v from O_v v = O_s s with the old sections, then s from the same with the new ones.
-        (a, new_a), (b, new_b), (c, new_c), (d, new_d) = first, second, third, fourth
-        s1 = values[..., 0]
-        s2 = values[..., 1] - a1[0] * s1
+        be, al = 1 + a1 + a2, 1 - a1 + a2
+        low, high = (b0 + b1 + b2) / be, (b0 - b1 + b2) / al
+        g = np.sqrt(be / al)
+        matrices = np.array([(b0 - high) / g, low - b0, (b2 - a2 * high) / g, b2 - a2 * low])
+        (a, b, c, d), (new_a, new_b, new_c, new_d) = matrices.swapaxes(0, 1)
         determinant = a * d - b * c
-        largest = np.maximum(np.maximum(abs(a), abs(b)), np.maximum(abs(c), abs(d)))
-        scale = level / determinant
+        kept = ~(abs(determinant) > SMALLEST * abs(matrices[:, 0]).max(0) ** 2)  # NaNs too
+        scale = _levels(np.maximum(abs(low), abs(high))) / determinant
+        s1, s2 = values[..., 0], values[..., 1]
         v1, v2 = (d * s1 - b * s2) * scale, (a * s2 - c * s1) * scale
         found = np.empty_like(values)
-        s1 = found[..., 0] = new_a * v1 + new_b * v2
-        found[..., 1] = new_c * v1 + new_d * v2 + a1[1] * s1
-        kept = ~(abs(determinant) > SMALLEST * largest**2)  # NaNs too
+        found[..., 0], found[..., 1] = new_a * v1 + new_b * v2, new_c * v1 + new_d * v2
     if kept.any():
         found = np.where(np.broadcast_to(kept, s1.shape)[..., None], values, found)
     return torch.from_numpy(found).to(state.device)
 
 
-def _levels(at_zero: Array, at_half: Array) -> Array:
-    """Return by how much the gain up to each section has grown, (sections, ...), from old to new ones.
-
-    Args:
-        at_zero, at_half: gains of the sections at 0 Hz and fs/2, (2, sections, ...): a section's is the larger one.
-    """
-    gains = np.maximum(at_zero, at_half)
+def _levels(gains: Array) -> Array:
+    """Return by how much the gain up to each section grows, (sections, ...), from old to new ones (2, sections, ...)."""
     gains[~(gains > 0)] = 1.0
     growth: Array = np.ones_like(gains[0])
     (gains[1, :-1] / gains[0, :-1]).cumprod(0, out=growth[1:])

@@ -744,7 +744,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def _copied(module: Any) -> Any:
-    """Return a copy of a processor, the processors in it among them, with values of its own; other modules are shared."""
+    """Return a copy of a processor and the processors in it, with values of their own; other modules are shared."""
     if not hasattr(type(module), "lti"):
         return module
     twin = copy.copy(module)
