@@ -75,7 +75,7 @@ def sections_state(before: Tensor, after: Tensor, state: Tensor) -> Tensor:
 
 
 def _levels(gains: Array) -> Array:
-    """Return by how much the gain up to each section grows, (sections, ...), from old to new ones (2, sections, ...)."""
+    """Return by how much gains (2, sections, ...) up to each section grow from old to new ones, (sections, ...)."""
     gains[~(gains > 0)] = 1.0
     growth: Array = np.ones_like(gains[0])
     (gains[1, :-1] / gains[0, :-1]).cumprod(0, out=growth[1:])

@@ -221,7 +221,7 @@ class _Fade:
         old, new = self.plans[0].filled(self.old.process(x), time), self.plans[1].filled(self.new.process(x), time)
         # As many as of the block, or at another rate.
         along = torch.linspace(begin, end, new.shape[-1] + 1, dtype=new.dtype, device=new.device)[1:]
-        return torch.lerp(old.expand_as(new), new, along if begin >= 0 else along.clamp_(min=0))
+        return torch.lerp(old, new, along if begin >= 0 else along.clamp_(min=0))
 
 
 def _equal(a: Plan, b: Plan) -> bool:
