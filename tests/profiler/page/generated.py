@@ -39,9 +39,9 @@ def generated(events: int, *, depth: int = 4, frames: bool = True, seed: int = 0
         inset = 100 * (level + 1)
         if frames:
             name = number["model/layers.py(0): forward"] + rng.integers(0, 200, 500)[program]
-            add("python_function", name, "1", begins + inset // 2, length - inset)
+            add("python_function", name, "1", begins + inset // 2, length - inset - rng.integers(0, 40, groups))
         name = number["aten::operator_0"] + rng.integers(0, 100, 500)[program]
-        add("cpu_op", name, "1", begins + inset, length - 2 * inset)
+        add("cpu_op", name, "1", begins + inset, length - 2 * inset - rng.integers(0, 40, groups))
     ids = np.arange(1, groups + 1)
     add("cuda_runtime", number["cudaLaunchKernel"], "1", begins + 1_000, 1_500, ids)
     kernels = number["void kernel_0<float>(int, float*)"] + rng.integers(0, 40, 500)[program]

@@ -1,7 +1,8 @@
 """What the page promises, in a real browser: Chromium through playwright."""
 
-import html
+import functools
 import random
+import re
 import statistics
 
 import numpy as np
@@ -10,7 +11,10 @@ import pytest
 from profiler.page.generated import generated
 from profiler.traces import Story
 from torchfx.profiler.page.assemble import page
+from torchfx.profiler.page.report_page import trace_page
 from torchfx.profiler.page.timeline import timeline_of
+from torchfx.profiler.report.trace_report import describe
+from torchfx.profiler.rules.diagnose import diagnose
 
 pytestmark = [pytest.mark.browser, pytest.mark.many]
 
@@ -32,20 +36,10 @@ def program():
     return story.trace()
 
 
-def static_part(findings):
-    """What Python writes around a timeline, as far as scripts look for it."""
-    items = "".join(
-        f'<li><button type="button" data-show="finding:{k}">{html.escape(finding.title)}</button>'
-        f'<label><input type="checkbox" data-fix="{k}"> if fixed</label></li>'
-        for k, finding in enumerate(findings)
-    )
-    return (
-        f'<main><h1>A report</h1><button type="button" id="theme">Theme</button><ul>{items}</ul>'
-        '<output id="if-fixed"></output><section id="timeline"><h2>Timeline</h2><div id="stage"></div></section>'
-        "<table data-sortable><thead><tr><th>name</th><th>calls</th></tr></thead><tbody>"
-        '<tr><td>a</td><td data-value="9">9</td></tr><tr><td>b</td><td data-value="10">10</td></tr>'
-        '<tr class="total"><td>all</td><td data-value="19">19</td></tr></tbody></table></main>'
-    )
+def page_of(trace, **options):
+    """The whole page, as `torchfx report` writes it."""
+    diagnosis = diagnose(trace)
+    return trace_page(trace, diagnosis, describe(trace, diagnosis, ("A", "B"), thorough=True), **options)
 
 
 @pytest.fixture(scope="module")
@@ -60,14 +54,19 @@ def findings(trace):
     return found
 
 
+@pytest.fixture(scope="module")
+def text(trace):
+    return page_of(trace)
+
+
 @pytest.fixture
-def opened(open_page, trace, findings):
-    return open_page(page(static_part(findings), "A report", [timeline_of(trace, findings)]))
+def opened(open_page, text):
+    return open_page(text)
 
 
 def test_900_000_events_open_within_two_seconds(open_page):
     timeline = timeline_of(generated(900_000))
-    text = page(static_part([]), "Large", [timeline])
+    text = page('<h1>Large</h1><div id="stage"></div>', "Large", [timeline])
     assert len(text) <= 5_000_000
     ready, painted = [], []
     for _ in range(3):
@@ -141,7 +140,7 @@ def test_arrows_lead_to_the_launch_of_each_kernel(opened, trace):
         assert opened.stage(f"(s.select({work}), s.arrows)") == [[launch, work]]
 
 
-def test_the_timeline_is_used_with_keys_alone(opened, findings):
+def test_the_timeline_is_used_with_keys_alone(opened):
     keys = opened.page.keyboard
     opened.page.locator(".view").focus()
     width = opened.stage("s.seen.t1 - s.seen.t0")
@@ -163,7 +162,7 @@ def test_the_timeline_is_used_with_keys_alone(opened, findings):
     keys.press(".")
     assert opened.stage("t.text(s.selected)") == "void kernel1<float>(int)"
     keys.press("n")
-    assert opened.page.locator('[aria-pressed="true"]').inner_text() == findings[0].title
+    assert opened.page.locator('[aria-pressed="true"]').get_attribute("data-show") == "finding:0"
     keys.press("Escape")
     assert opened.stage("[s.selected, s.lit, s.stretches]") == [-1, None, None]
 
@@ -178,12 +177,15 @@ def test_the_address_finds_the_place_again(opened, browser):
     assert opened.stage("[s.selected, s.seen.t0, s.seen.t1]") == [17, 1e6, 3e6]
 
 
-def test_tables_are_sorted_by_their_headings(opened):
-    opened.page.locator("th >> text=calls").click()
-    first = [row.inner_text().split() for row in opened.page.locator("tbody tr").all()]
-    assert first == [["b", "10"], ["a", "9"], ["all", "19"]]
-    opened.page.locator("th >> text=name").click()
-    assert opened.page.locator("tbody tr").first.inner_text().split() == ["a", "9"]
+def test_tables_are_sorted_by_their_headings(opened, trace):
+    opened.page.locator("summary", has_text="Kernels").click()
+    table = opened.page.locator("details[open] table[data-sortable]")
+    table.locator("th button", has_text="calls").click()
+    assert table.locator("th[aria-sort=descending]").inner_text() == "calls"
+    calls = [row["calls"] for row in trace.kernels()]
+    at = table.locator("th").all_inner_texts().index("calls")
+    rows = table.locator("tbody tr:not(.total)").all()
+    assert [int(row.locator("td").nth(at).inner_text()) for row in rows] == sorted(calls, reverse=True)
 
 
 def test_the_theme_is_switched(opened):
@@ -193,3 +195,159 @@ def test_the_theme_is_switched(opened):
     opened.page.locator("#theme").click()
     assert opened.page.locator("#theme").inner_text() == "Theme: dark"
     assert opened.page.evaluate(paper) != light
+
+
+def hostile():
+    """Every text that a trace may bring tries to become something else."""
+    bad = [
+        "</script><script>window.pwned=1</script>",
+        '<img src=x onerror="window.pwned=1">',
+        "__proto__",
+        "constructor",
+    ]
+    bad += ["\u2028\u2029\u202egnirts\u202c", "${window.pwned=1}", "A" * 100_000, "<!--", "]]>", "&lt;b&gt;", "x\x00y"]
+    story = Story(gpu=bad[0])
+    story.events.append({"ph": "M", "name": "thread_name", "pid": 100, "tid": 100, "args": {"name": bad[1]}})
+    for i, name in enumerate(bad * 5):
+        story.note(f"ProfilerStep#{i}{name}", at=1000 * i, us=999)
+        story.frame(f"{name}.py(3): {name}", at=1000 * i, us=998)
+        story.op(name, at=1000 * i + 10, us=900, **{"Input Dims": [[name]]})
+        story.kernel(name, at=1000 * i + 100, us=500, launch_at=1000 * i + 20)
+    return story.trace(bad[1])
+
+
+def test_a_hostile_trace_does_nothing(open_page):
+    opened = open_page(page_of(hostile()))
+    opened.page.locator("input[type=search]").fill("<img")
+    opened.stage("(s.foldFrames(false), s.next(1))")
+    for link in opened.page.locator("button[data-show]:visible").all()[:10]:
+        link.click()
+    for box in opened.page.locator("[data-fix]").all():
+        box.check()
+    assert opened.messages == []
+    assert len(opened.requests) == 1
+    assert opened.page.evaluate("[window.pwned, ({}).pwned, document.images.length]") == [None, None, 0]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "document.body.innerHTML = '<b>x</b>'",
+        "document.querySelector('script').text = 'window.pwned = 1'",
+        "await import('data:text/javascript,1')",
+        "await fetch('https://example.org')",
+        "await new Promise((good, bad) => Object.assign(new Image(), {onload: good, onerror: bad, src: 'http://[::1]:9/'}))",
+    ],
+)
+def test_the_policy_refuses_what_the_scripts_never_do(opened, code):
+    tried = f"(async () => {{ try {{ {code}; return 'done' }} catch (error) {{ return 'refused' }} }})()"
+    assert opened.page.evaluate(tried) == "refused"
+    assert opened.page.evaluate("window.pwned") is None
+
+
+def test_a_bound_on_the_size_is_held_and_told(open_page):
+    trace = generated(200_000)
+    timeline = timeline_of(trace)
+    made = functools.partial(page, '<h1>x</h1><div id="stage"></div>', "x", [timeline])
+    bound = len(made().encode()) // 4
+    text = made(max_size=bound)
+    assert len(text.encode()) <= bound
+    opened = open_page(text)
+    told = " ".join(opened.page.locator("#stage .note").all_inner_texts())
+    assert "rounded down to 1.00 us" in told
+    left_out = int(re.search(r"([\d,]+) (?:events?|Python frames?) shorter", told)[1].replace(",", ""))
+    assert opened.stage("t.count") == len(timeline) - left_out
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(open_page, text, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    opened = open_page(text, color_scheme=scheme, reduced_motion="reduce")
+    opened.page.locator("summary").first.click()
+    opened.stage("s.visit(20)")
+    found = axe.run(opened.page).response["violations"]
+    assert [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in found] == []
+    moving = "document.getAnimations().length"
+    assert opened.page.evaluate(moving) == 0
+
+
+@pytest.mark.parametrize("media", ["screen", "print"])
+def test_without_scripts_everything_but_the_timeline_is_there(open_page, text, trace, findings, media):
+    opened = open_page(text, ready=False, java_script_enabled=False)
+    opened.page.emulate_media(media=media)
+    shown = opened.page.locator("body").inner_text()
+    for finding in findings:
+        assert finding.title in shown
+    for each in ("verdict", "steps", "findings", "tables"):
+        assert opened.page.locator(f"#{each}").is_visible()
+    assert not opened.page.locator("#timeline").is_visible()
+    assert opened.page.pdf().startswith(b"%PDF")
+
+
+def cpu_only():
+    story = Story(gpu=None)
+    story.op("aten::mm", at=0, us=20)
+    return story.trace()
+
+
+def gpu_only():
+    story = Story()
+    story.kernel("gemm", at=0, us=20)
+    return story.trace()
+
+
+def without_steps():
+    story = Story()
+    for i in range(20):
+        story.op(f"aten::op{i}", at=i * 97 % 1000, us=20 + i)
+        story.kernel(f"k{i}", at=2000 + i * 97, us=20, launch_at=i * 97 % 1000)
+    return story.trace()
+
+
+def thousand_streams():
+    story = Story()
+    for i in range(1000):
+        story.kernel("gemm", at=i, us=20, stream=i)
+    return story.trace()
+
+
+def near_two_to_the_53():
+    story = Story()
+    story.step(1, at=2**53 // 1000 - 1000, us=900)
+    story.kernel("gemm", at=2**53 // 1000 - 500, us=20, launch_at=2**53 // 1000 - 600)
+    return story.trace()
+
+
+def damaged():
+    story = Story()
+    story.op("aten::mm", at=0, us=20)
+    story.op("aten::mm", at=30, us=-5)
+    story.op("aten::mm", at=10**15, us=5)
+    story.kernel("gemm", at=40, us=10**14)
+    return story.trace()
+
+
+ODD = [cpu_only, gpu_only, without_steps, thousand_streams, near_two_to_the_53, damaged, lambda: Story().trace()]
+
+
+@pytest.mark.parametrize("made", ODD, ids=lambda made: made.__name__.replace("<lambda>", "empty"))
+def test_odd_traces_open_quietly(open_page, made):
+    trace = made()
+    opened = open_page(page_of(trace))
+    opened.page.keyboard.press("f")
+    opened.page.locator(".view").focus()
+    for key in ("ArrowRight", "ArrowDown", "ArrowUp", "w", "d", "s", ".", ",", "n", "Escape", "f"):
+        opened.page.keyboard.press(key)
+    opened.page.mouse.move(500, 500)
+    opened.page.mouse.wheel(0, 100)
+    assert opened.messages == []
+    assert opened.stage("t.count") == len(timeline_of(trace))
+
+
+def test_two_timelines_move_together(open_page, trace):
+    made = [timeline_of(trace), timeline_of(program())]
+    opened = open_page(page('<div id="stage-0"></div><div id="stage-1"></div>', "both", made))
+    opened.stage("s.look(50e6, 60e6)")
+    shown = opened.page.evaluate("torchfxReport.stages.map((one) => [one.seen.t0, one.seen.t1])")
+    assert shown == [[50e6, 60e6]] * 2
+    assert opened.messages == []

@@ -18,14 +18,14 @@ from torchfx.profiler.wording import counted, duration_ns
 __all__ = ["blocks_within", "without"]
 
 _UNITS: Final = (1, 10, 100, 1000)
-_LIMITS: Final = tuple(10**digits for digits in range(3, 12))
+_LIMITS: Final = tuple(step * 10**digits for digits in range(3, 12) for step in (1, 2, 5))
 
 
 def blocks_within(timelines: Sequence[Timeline], bytes_: int) -> list[bytes]:
     """Return the timelines' blocks, as exact as they are within so many bytes together.
 
     In this order, until they fit: exact times; times to 10 ns, 100 ns and 1 us; without Python frames shorter than
-    1 us; without all events shorter than 1 us, 10 us, and so on. Each block carries the sentence that tells.
+    1 us; without all events shorter than 1 us, 2 us, 5 us, and so on. Each block carries the sentence that tells.
     """
     blocks: list[bytes] = []
     for step in zip(*(_steps(timeline) for timeline in timelines), strict=True):
@@ -38,23 +38,21 @@ def blocks_within(timelines: Sequence[Timeline], bytes_: int) -> list[bytes]:
 def _steps(timeline: Timeline) -> Iterator[tuple[Timeline, int, list[str]]]:
     for unit in _UNITS:
         yield timeline, unit, _rounding(timeline, unit)
-    frames = timeline.kind == Kind.PYTHON
     length = timeline.end - timeline.start
-    brief = frames & (length < 1000)
-    smaller = without(timeline, brief)
-    note = f"{counted(int(brief.sum()), 'Python frame')} shorter than 1 us left out to keep the page small."
-    yield smaller, _UNITS[-1], [*_rounding(smaller, _UNITS[-1]), note]
+    yield _shorter(timeline, (timeline.kind == Kind.PYTHON) & (length < _UNITS[-1]), "Python frame", _UNITS[-1])
     for limit in _LIMITS:
-        brief = length < limit
-        smaller = without(timeline, brief)
-        note = (
-            f"{counted(int(brief.sum()), 'event')} shorter than {duration_ns(limit)} left out to keep the page small."
-        )
-        yield smaller, _UNITS[-1], [*_rounding(smaller, _UNITS[-1]), note]
+        yield _shorter(timeline, length < limit, "event", limit)
     path = timeline.path
     nothing = PathRuns(path.start[:0], path.end[:0], path.event[:0])
     smaller = replace(without(timeline, np.ones(len(timeline), np.bool_)), counters=(), path=nothing)
     yield smaller, 1, [f"All {counted(len(timeline), 'event')} and the curves left out to keep the page small."]
+
+
+def _shorter(timeline: Timeline, brief: Flags, noun: str, limit: int) -> tuple[Timeline, int, list[str]]:
+    smaller = without(timeline, brief)
+    count = int(brief.sum())
+    note = f"{counted(count, noun)} shorter than {duration_ns(limit)} left out to keep the page small."
+    return smaller, _UNITS[-1], _rounding(smaller, _UNITS[-1]) + [note] * bool(count)
 
 
 def _rounding(timeline: Timeline, unit: int) -> list[str]:

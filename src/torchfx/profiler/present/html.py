@@ -197,7 +197,7 @@ def _bars(block: Bars, view: View) -> list[str]:
     if not bars:
         return []
     head = (
-        f'<thead><tr><th></th><th></th><th></th><th></th><th class="number">{escaped(block.spread)}</th></tr></thead>'
+        f'<thead><tr><td></td><td></td><td></td><td></td><th class="number">{escaped(block.spread)}</th></tr></thead>'
     )
     lines = [f"<table>{_caption(block.title)}", *([head] if block.spread else [])]
     lines += [_bar(bar, view) for bar in bars]

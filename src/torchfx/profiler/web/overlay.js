@@ -162,13 +162,18 @@ export class Overlay {
       const scale = curve.highest ? CURVE / curve.highest : 0;
       context.fillStyle = colours.css(1);
       context.globalAlpha = 0.75;
+      context.beginPath();
+      context.moveTo(-1, bottom);
       let i = Math.max(0, lowerBound(curve.times, 0, curve.times.length, seen.t0) - 1);
+      let right = -1;
       for (; i < curve.times.length && curve.times[i] < seen.t1; i++) {
-        const left = Math.max(0, this.x(curve.times[i]));
-        const right = i + 1 < curve.times.length ? Math.min(this.width, this.x(curve.times[i + 1])) : left + 1;
-        const size = Math.max(0, curve.values[i] * scale);
-        if (right > left) context.fillRect(left, bottom - size, Math.max(right - left, 0.5), size);
+        const y = bottom - Math.max(0, curve.values[i] * scale);
+        context.lineTo(Math.max(right, this.x(curve.times[i])), y);
+        right = i + 1 < curve.times.length ? Math.min(this.width + 1, this.x(curve.times[i + 1])) : this.width + 1;
+        context.lineTo(right, y);
       }
+      context.lineTo(right, bottom);
+      context.fill();
       context.globalAlpha = 1;
     }
   }
