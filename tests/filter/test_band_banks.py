@@ -15,8 +15,9 @@ from torchfx.filter import BandpassBank, ERBFilterBank, GammatoneBank, LogFilter
 FS = 48_000
 
 # IEC 61260-1:2014, table 1: least and greatest relative attenuation of class 1 (dB), at powers of 10^0.3 for octaves.
+# The table is sold; free programs for room acoustics quote it.
 EXPONENTS = np.array([0, 1 / 8, 1 / 4, 3 / 8, 0.5 - 1e-6, 0.5 + 1e-6, 1, 2, 3, 4])
-LEAST = np.array([-0.4, -0.4, -0.4, -0.4, -0.4, 1.6, 16.6, 40.5, 60, 70])
+LEAST = np.array([-0.4, -0.4, -0.4, -0.4, -0.4, 1.2, 16.6, 40.5, 60, 70])
 MOST = np.array([0.4, 0.5, 0.7, 1.4, 5.3, 5.3, np.inf, np.inf, np.inf, np.inf])
 
 

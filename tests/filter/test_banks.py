@@ -77,7 +77,7 @@ def test_what_holds_no_bands_says_so(tmp_path):
     with pytest.raises(ArgumentError, match=r"got \(1, 2, 100\); call a bank of filters on wave.ys, under"):
         _ = fx.Wave(torch.ones(1, 100), FS) | bank
     soundfile.write(tmp_path / "in.wav", torch.zeros(100, 1).numpy(), FS)
-    with pytest.raises(StreamError, match=r"gives bands, .* which a file has no place for"):
+    with pytest.raises(ArgumentError, match=r"bank of filters makes several signals of one, .* and a file holds one: "):
         process_file(bank, tmp_path / "in.wav", tmp_path / "out.wav")
     assert not (tmp_path / "out.wav").exists()
 

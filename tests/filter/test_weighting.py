@@ -15,7 +15,8 @@ def gains(sos, f, fs):
     return 20 * np.log10(abs(signal.sosfreqz(sos.numpy(), np.asarray(f), fs=fs)[1]))
 
 
-# IEC 61672-1:2013, table 3: nominal frequency, A and C weighting (dB), class 1 limits above and below (dB).
+# IEC 61672-1:2013, table 3: nominal frequency, A and C weighting (dB), class 1 limits above and below (dB). A and C are
+# also in the free table at https://lichtbeeldgeluid.nl/geluid/tabellen/.
 IEC_61672 = [
     (10, -70.4, -14.3, 3.0, np.inf), (20, -50.5, -6.2, 2.0, 2.0), (31.5, -39.4, -3.0, 1.5, 1.5),
     (63, -26.2, -0.8, 1.0, 1.0), (125, -16.1, -0.2, 1.0, 1.0), (250, -8.6, 0.0, 1.0, 1.0), (500, -3.2, 0.0, 1.0, 1.0),

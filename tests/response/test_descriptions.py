@@ -25,6 +25,7 @@ from torchfx.filter import (
     Notch,
     ParametricEQ,
     Peaking,
+    Weighting,
 )
 from torchfx.response.characteristics import characteristics
 from torchfx.response.picture import as_text
@@ -139,3 +140,10 @@ def test_plots_and_notebooks(monkeypatch):
     with pytest.raises(TorchFXError, match=r"a picture needs matplotlib: pip install torchfx\[plot\]"):
         chain.plot()
     assert chain._repr_html_() is None
+
+
+@pytest.mark.parametrize(("curve", "low", "high"), [("A", 651, 8900), ("C", 31.8, 7900)])
+def test_a_peak_of_octaves_is_a_pass_band_and_no_resonance(curve, low, high):
+    (found,) = characteristics(fx.FilterChain(Weighting(curve)).plan(192_000))
+    assert (found.kind, found.resonance) == ("band-pass", None)
+    assert found.edges_hz == pytest.approx((low, high), rel=2e-3)

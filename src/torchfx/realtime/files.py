@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torchfx import audio_io
 from torchfx.checks import whole_number
 from torchfx.core.processor import FilterChain
-from torchfx.errors import StreamError
+from torchfx.errors import ArgumentError, StreamError
 from torchfx.plan import Plan, kind_of, plan_of, runs_children
 from torchfx.realtime.runner import Runner
 
@@ -79,6 +79,7 @@ def process_file(
 
     Raises:
         StreamError: a part of the processor needs the whole signal at once; the message says which.
+        ArgumentError: the processor is a bank, whose bands a file has no place for.
         AudioFileError: a file cannot be read or written.
 
     Examples:
@@ -94,15 +95,18 @@ def process_file(
     with nullcontext(source) if isinstance(source, audio_io.Reader) else audio_io.Reader(source) as reader:
         chain = processor if runs_children(processor, called=True) or kind_of(processor) == "parallel" else None
         plan = plan_of(chain if chain is not None else FilterChain(processor), reader.fs)
+        channels, *bands = plan.leading((reader.channels,))
+        if bands:
+            raise ArgumentError(
+                f"a bank of filters makes several signals of one, here {(channels, *bands, 'time')}, and a file holds "
+                f"one: process a band at a time, or all with bank(wave.ys) under torchfx.sample_rate(wave.fs)"
+            )
         for step in plan.steps:
             if step.refusal and not step.measures:
                 raise StreamError(step.refusal)
         if encoding is None and bits_per_sample is None:
             encoding = audio_io.kept_encoding(target, reader.info, format)
         fs = plan.output_rate or reader.fs
-        channels, *bands = plan.leading((reader.channels,))
-        if bands:
-            raise StreamError("the processor gives bands, (channels, bands, time), which a file has no place for")
         tags = audio_io.kept_tags(target, reader.tags, format)
         work = _Work(plan, reader, block, progress)
         with audio_io.Writer(target, fs, channels, format, encoding, bits_per_sample, tags) as writer:

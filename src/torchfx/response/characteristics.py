@@ -21,6 +21,7 @@ Array = npt.NDArray[np.float64]
 HALF_POWER_DB = 10 * math.log10(2)
 STOPPED_DB = 20.0  # an end of the response that lies so far below the pass band is stopped
 FAR_STOPPED_DB = 45.0  # likewise, even where the response is level there, as windowed FIR filters are
+FALLEN_DB, WIDE = 6.0, 4.0  # an end so far below a peak of this width (ratio of its edges) is beyond a pass band
 EVEN_DB = 0.01  # a response that varies by less lets all frequencies pass alike
 SILENT_DB = -600.0
 POINTS = 4096
@@ -260,6 +261,10 @@ def _kind(curve: Curve, delays: Array) -> tuple[str, float, float | None, float 
     # Where an end passes, a peak above it that is more than ripple is a resonance.
     ends = [gain for gain, stopped in ((first, low), (last, high)) if not stopped]
     reference = max(ends) if inside and ends else top
+    if inside and low != high and top - reference > FALLEN_DB:
+        sides = curve.crossings(top - HALF_POWER_DB)
+        if len(sides) == 2 and sides[1] > WIDE * sides[0]:  # too wide for a resonance: weighting curves
+            return "band-pass", top, None, top - HALF_POWER_DB
     level = reference - HALF_POWER_DB
     bend = int(gains.argmax() if top - max(first, last) > min(first, last) - bottom else gains.argmin())
     single = curve.monotonic(0, bend) and curve.monotonic(bend, len(gains) - 1)
