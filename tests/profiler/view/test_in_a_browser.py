@@ -1,15 +1,15 @@
 """The page of `torchfx view` in Chromium, against a viewer that only notes what it gets."""
 
 import json
-import shutil
 import threading
 from http.server import BaseHTTPRequestHandler
 
 import pytest
 
+from profiler.page.browser import chromium
 from torchfx.profiler.view import server
 
-pytestmark = pytest.mark.many
+pytestmark = [pytest.mark.many, pytest.mark.browser]
 
 VIEWER = """<!doctype html><script>
 const heard = [];
@@ -52,9 +52,9 @@ class StubHandler(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def browser():
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as running:
-        yield running.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+    started, program = chromium()
+    with started as playwright:
+        yield playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
 
 
 def test_the_viewer_gets_the_bytes_of_the_file_after_it_answered(browser, tmp_path):

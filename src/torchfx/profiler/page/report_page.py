@@ -25,11 +25,12 @@ from torchfx.profiler.present.trace_table import trace_table
 from torchfx.profiler.ranks.job import Job
 from torchfx.profiler.ranks.timeline import merge_ranks
 from torchfx.profiler.report.job_report import JobReport
-from torchfx.profiler.report.trace_report import Report
+from torchfx.profiler.report.trace_report import Report, describe
+from torchfx.profiler.rules.catalogue import chosen_rules
 from torchfx.profiler.rules.diagnose import Diagnosis, diagnose
 from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["MOST_EVENTS", "difference_page", "drawn", "job_page", "trace_page"]
+__all__ = ["MOST_EVENTS", "difference_page", "drawn", "job_page", "page_of", "trace_page"]
 
 _TABLES: Final = {
     "ops": "Operators",
@@ -64,6 +65,23 @@ def trace_page(trace: LoadedTrace, diagnosis: Diagnosis, report: Report, *, max_
         ArgumentError: the page without its timeline is larger.
     """
     return page(_body(trace, report), report.trace.name, [drawn(trace, diagnosis)], max_size=max_size)
+
+
+def page_of(trace: LoadedTrace, name: str = "", *, max_size: int = MAX_SIZE) -> str:
+    """Return the report page of a trace of which nothing was asked yet: all rules look at it.
+
+    Args:
+        trace: what was read.
+        name: what to call it; the file's name where empty.
+        max_size: bytes of the page.
+
+    Raises:
+        ArgumentError: the page without its timeline is larger.
+    """
+    rules = tuple(rule for rule in chosen_rules((), ()) if rule.on == "trace")
+    diagnosis = diagnose(trace, rules=rules)
+    report = describe(trace, diagnosis, tuple(rule.code for rule in rules), name, thorough=True)
+    return trace_page(trace, diagnosis, report, max_size=max_size)
 
 
 def drawn(trace: Trace, diagnosis: Diagnosis) -> Timeline:
