@@ -450,9 +450,12 @@ class Choice(Declaration):
 
     def check(self, value: Any, rate: float | None) -> str:
         """Return the name as it is declared."""
-        for name in self.names:
-            if isinstance(value, str) and value.lower() == name.lower():
-                return name
+        if isinstance(value, str):
+            if value in self.names:
+                return value
+            for name in self.names:
+                if value.lower() == name.lower():
+                    return name
         raise ArgumentError(f"{self.name} must be one of {', '.join(self.names)}, got {value!r}")
 
     def parse(self, text: str) -> str:
