@@ -11,6 +11,7 @@ import pytest
 from profiler.page.generated import generated
 from profiler.traces import Story
 from torchfx.profiler.page.assemble import page
+from torchfx.profiler.page.joining import Source, joined
 from torchfx.profiler.page.report_page import trace_page
 from torchfx.profiler.page.timeline import timeline_of
 from torchfx.profiler.report.trace_report import describe
@@ -350,4 +351,14 @@ def test_two_timelines_move_together(open_page, trace):
     opened.stage("s.look(50e6, 60e6)")
     shown = opened.page.evaluate("torchfxReport.stages.map((one) => [one.seen.t0, one.seen.t1])")
     assert shown == [[50e6, 60e6]] * 2
+    assert opened.messages == []
+
+
+def test_the_devices_of_all_ranks_stand_together(open_page):
+    ranks = joined([Source(f"rank {i}", timeline_of(program()), 1000 * i) for i in range(3)])
+    opened = open_page(page('<button data-show="rank:2">2</button><div id="stage"></div>', "job", [ranks]))
+    shown = opened.stage("t.bands.filter((_, i) => !s.folded.has(i)).map((band) => [band.source, band.side])")
+    assert shown == [[f"rank {i}", "device"] for i in range(3)]
+    opened.page.locator('[data-show="rank:2"]').click()
+    assert opened.page.locator(".speech").inner_text() == "Shown: rank 2"
     assert opened.messages == []

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path, PurePath
-from tempfile import TemporaryDirectory
+from dataclasses import replace as replace_field
+from pathlib import PurePath
 from typing import Final, TypeVar
 
 from msgspec.structs import replace
@@ -14,6 +14,7 @@ from torchfx.profiler.difference.difference import Difference
 from torchfx.profiler.loading.read import read_trace
 from torchfx.profiler.loading.trace import LoadedTrace
 from torchfx.profiler.page.assemble import MAX_SIZE, page
+from torchfx.profiler.page.joining import Source, joined
 from torchfx.profiler.page.steps_chart import steps_chart
 from torchfx.profiler.page.timeline import Timeline, timeline_of
 from torchfx.profiler.present.comparison import comparison
@@ -23,7 +24,7 @@ from torchfx.profiler.present.html import View, blocks_as_html, escaped
 from torchfx.profiler.present.job_explanation import job_explanation
 from torchfx.profiler.present.trace_table import trace_table
 from torchfx.profiler.ranks.job import Job
-from torchfx.profiler.ranks.timeline import merge_ranks
+from torchfx.profiler.ranks.timeline import clocks_of
 from torchfx.profiler.report.job_report import JobReport
 from torchfx.profiler.report.trace_report import Report, describe
 from torchfx.profiler.rules.catalogue import chosen_rules
@@ -122,15 +123,23 @@ def job_page(job: Job, report: JobReport, *, max_size: int = MAX_SIZE) -> str:
     sections = {"ranks": blocks_as_html(document.blocks, _VIEW)}
     timelines = []
     if report.trace.events <= MOST_EVENTS:
-        with TemporaryDirectory() as folder:
-            merged = Path(folder) / "ranks.json.gz"
-            merge_ranks(job, merged)
-            timelines = [timeline_of(read_trace(str(merged), Trace))]
+        timelines = [_of_ranks(job)]
         sections["timeline"] = ['<div id="stage"></div>']
     else:
         events = f"{report.trace.events:,} events, more than {MOST_EVENTS:,}"
         sections["ranks"].append(f"<p>The ranks have {events}: `torchfx report` on one rank draws its timeline.</p>")
     return page(_framed(document, sections), document.title, timelines, max_size=max_size)
+
+
+def _of_ranks(job: Job) -> Timeline:
+    """The events of all ranks by the clock of the first."""
+    sources = []
+    for summary, clock in zip(job.summaries, clocks_of(job), strict=True):
+        trace = read_trace(summary.file, Trace)
+        shift = trace.beginning + summary.base_ns + round(clock.moved_us * 1000)
+        sources.append(Source(f"rank {clock.rank}", timeline_of(trace), shift))
+    first = min(source.shift for source in sources)
+    return joined([replace_field(source, shift=source.shift - first) for source in sources])
 
 
 def _body(trace: LoadedTrace, report: Report) -> str:

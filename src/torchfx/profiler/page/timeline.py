@@ -218,13 +218,14 @@ def _banded(trace: Trace) -> tuple[tuple[Band, ...], Int32, Int64]:
     trees = {side: Tree(events, *kinds) for side, kinds in _SIDES.items()}
     drawn = {side: drawn_rows(events, tree) for side, tree in trees.items()}
     heights = {side: _heights(events.lane[tree.rows], drawn[side], len(events.lanes)) for side, tree in trees.items()}
+    several = len({lane.process for lane in events.lanes if lane.process}) > 1
     bands: list[Band] = []
     first = {side: np.zeros(len(events.lanes), np.int64) for side in trees}
     total = 0
     for lane in _lanes_from_the_top(trace):
         for side in trees:
             if height := int(heights[side][lane]):
-                bands.append(Band(_label(trace, lane, side, trees[side]), side, height))
+                bands.append(Band(_label(trace, lane, side, trees[side], several), side, height))
                 first[side][lane] = total
                 total += height
     rows, places = [], []
@@ -269,14 +270,14 @@ def _lanes_from_the_top(trace: Trace) -> list[int]:
     return sorted(lanes, key=key)
 
 
-def _label(trace: Trace, lane: int, side: str, tree: Tree) -> str:
+def _label(trace: Trace, lane: int, side: str, tree: Tree, several: bool) -> str:
     events = trace.events
     label = safe(events.lanes[lane].label)[:200]
     if side in (LABELS, DEVICE):
         one = tree.rows[np.searchsorted(events.lane[tree.rows], [lane])].astype(np.int32)
         label = f"GPU {devices_of(events, one)[0]} stream {streams_of(events, one)[0]}"
-    several = len({each.process for each in events.lanes if each.process}) > 1
-    return f"{safe(events.lanes[lane].process)[:200]}, {label}" if several and events.lanes[lane].process else label
+    process = events.lanes[lane].process
+    return f"{safe(process)[:200]}, {label}" if process and several else label
 
 
 def _names(trace: Trace, rows: Int32) -> tuple[Int32, tuple[str, ...]]:

@@ -162,10 +162,10 @@ export class Overlay {
       const scale = curve.highest ? CURVE / curve.highest : 0;
       context.fillStyle = colours.css(1);
       context.globalAlpha = 0.75;
-      context.beginPath();
-      context.moveTo(-1, bottom);
       let i = Math.max(0, lowerBound(curve.times, 0, curve.times.length, seen.t0) - 1);
-      let right = -1;
+      let right = Math.max(-1, this.x(curve.times[i]));
+      context.beginPath();
+      context.moveTo(right, bottom);
       for (; i < curve.times.length && curve.times[i] < seen.t1; i++) {
         const y = bottom - Math.max(0, curve.values[i] * scale);
         context.lineTo(Math.max(right, this.x(curve.times[i])), y);

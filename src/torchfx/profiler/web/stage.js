@@ -34,7 +34,9 @@ export class Stage {
     this.arrows = [];
     this.allArrows = false;
     this.path = false;
-    this.folded = new Set(timeline.bands.flatMap((band, i) => (band.side === "frames" ? [i] : [])));
+    const many = new Set(timeline.bands.map((band) => band.source)).size > 1;
+    const shut = (/** @type {string} */ side) => side === "frames" || (many && side !== "device"); // of ranks their devices
+    this.folded = new Set(timeline.bands.flatMap((band, i) => (shut(band.side) ? [i] : [])));
     this.layout = layoutOf(timeline, this.folded);
     /** Called when another part is seen, another event is selected, or others are emphasised. @type {Set<() => void>} */
     this.watchers = new Set();
