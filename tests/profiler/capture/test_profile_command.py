@@ -386,6 +386,31 @@ def test_a_program_that_leaves_an_executor_open_ends(profile_program, tmp_path):
     assert "aten::sin" in names(ran)
 
 
+def test_time_that_is_up_inside_a_backward_pass_ends_the_recording_after_it(profile_program, tmp_path):
+    (tmp_path / "slow.py").write_text(
+        "import time, torch\n"
+        "class Slow(torch.autograd.Function):\n"
+        "    @staticmethod\n"
+        "    def forward(ctx, x):\n"
+        "        return x.clone()\n"
+        "    @staticmethod\n"
+        "    def backward(ctx, gradient):\n"
+        "        end = time.monotonic() + 0.5\n"
+        "        while time.monotonic() < end:\n"
+        "            pass\n"
+        "        return gradient\n"
+        "Slow.apply(torch.ones(2, requires_grad=True)).sum().backward()\n"
+        "time.sleep(0.2)\n"
+        "model = torch.nn.Linear(2, 2)\n"
+        "for _ in range(9):\n"
+        "    model(torch.ones(1, 2))\n"
+    )
+    ran = profile_program("--seconds", 0.2, program=tmp_path / "slow.py")
+    assert "the profiler stopped" not in ran.report
+    assert ran.json("run.json")["steps_from"] == "forward of Linear"
+    assert "aten::addmm" in names(ran)
+
+
 def test_what_was_cut_short_is_not_told_where_steps_came_later(profile_program, tmp_path):
     (tmp_path / "late.py").write_text(
         "import time, torch\n"

@@ -16,6 +16,9 @@ __all__ = ["SECONDS", "Limits", "WholeRun"]
 
 SECONDS = 10.0
 
+_AGAIN_S = 0.05
+"""After that the clock is looked at again, where PyTorch was at work when time was up."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -87,7 +90,13 @@ class WholeRun:
             self._cancel.pop()()
 
     def _time_is_up(self) -> None:
-        if self._records():
+        if not self._records():
+            return
+        if inside_pytorch():
+            # When a backward pass returns, PyTorch gives the thread back the recording that it began in, which would
+            # have ended by then: no other could begin.
+            self._cancel[0] = after(_AGAIN_S, self._time_is_up)
+        else:
             recorded_s = time.perf_counter() - self._began
             self._session.stop()
             self._was_cut(recorded_s, "", f"{self._more_time}, ")
