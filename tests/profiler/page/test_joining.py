@@ -40,6 +40,14 @@ def test_a_launch_belongs_to_the_work_of_its_own_rank(both):
     assert (both.start[both.launch] == np.array([15_000, 20_000])).all()
 
 
+def test_arguments_move_with_their_events():
+    story = Story()
+    story.op("aten::mm", at=10, us=20, **{"Input Dims": [[2]]})
+    one = timeline_of(story.trace())
+    found = joined([Source("rank 0", one, 0), Source("rank 1", one, 0)]).arguments
+    assert [(column.label, column.events.tolist()) for column in found] == [("shapes", [0]), ("shapes", [1])]
+
+
 def test_names_are_shared(both):
     assert len(set(both.names)) == len(both.names) == 5
     assert both.short_names[both.names.index("void gemm1<float>()")] == "gemm1 float32"

@@ -96,6 +96,23 @@ def test_a_trace_without_events_has_an_empty_timeline():
     assert (len(timeline), timeline.bands, timeline.window) == (0, (), (0, 0))
 
 
+def test_arguments_are_those_of_the_events():
+    story = Story()
+    story.op("aten::mm", at=0, us=20, **{"Input Dims": [[2, 3], [3, 4]]})
+    story.op("aten::add", at=30, us=20)
+    story.copy("HtoD (Pageable -> Device)", at=50, us=5, size=2_000_000, launch_at=35)
+    timeline = timeline_of(story.trace())
+    told = {
+        (column.label, timeline.names[timeline.name[event]]): column.texts[value]
+        for column in timeline.arguments
+        for event, value in zip(column.events, column.values, strict=True)
+    }
+    assert told == {
+        ("shapes", "aten::mm"): "[[2,3],[3,4]]",
+        ("size", "Memcpy HtoD (Pageable -> Device)"): "2.00 MB",
+    }
+
+
 def test_counters_follow_memory_and_queues(story):
     found = {curve.label: curve for curve in timeline_of(story).counters}
     assert found["GPU 0 memory in use"].values.tolist() == [512]

@@ -25,6 +25,7 @@ console.log(
     overlaps,
     path: sum(timeline.path.start) + sum(timeline.path.event),
     counters: timeline.counters.map((curve) => sum(curve.values)),
+    told: [timeline.argumentsOf(0), timeline.argumentsOf(timeline.work[0])],
     bands: timeline.bands.map((band) => [band.label, band.rows]),
     steps: timeline.steps.map((step) => [step.name, step.start]),
   }),

@@ -3,11 +3,13 @@
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from profiler.page.generated import generated
+from torchfx.profiler.page.arguments import ArgumentColumn
 from torchfx.profiler.page.block import block_of
 from torchfx.profiler.page.timeline import timeline_of
 
@@ -28,8 +30,10 @@ def test_each_module_does_what_its_tests_say():
 
 @pytest.mark.parametrize("unit", [1, 1000])
 def test_what_is_read_is_what_was_written(tmp_path, unit):
-    trace = generated(5000)
-    timeline = timeline_of(trace)
+    timeline = replace(timeline_of(generated(5000)), arguments=())
+    work = timeline.work[:1]
+    told = [ArgumentColumn("none", work[:0], work[:0], ("x",)), ArgumentColumn("grid", work, work * 0, ("[1, 2, 3]",))]
+    timeline = replace(timeline, arguments=tuple(told))
     file = tmp_path / "block"
     file.write_bytes(block_of(timeline, unit=unit))
     found = json.loads(run(HERE / "sums.mjs", file))
@@ -45,6 +49,7 @@ def test_what_is_read_is_what_was_written(tmp_path, unit):
         "overlaps": 0,
         "path": int(timeline.path.start.sum() + timeline.path.event.sum()),
         "counters": [int(curve.values.sum()) for curve in timeline.counters],
+        "told": [[], [["grid", "[1, 2, 3]"]]],
         "bands": [[band.label, band.rows] for band in timeline.bands],
         "steps": [[step.name, step.start] for step in timeline.steps],
     }

@@ -54,6 +54,7 @@ def block_of(timeline: Timeline, *, unit: int = 1, notes: Sequence[str] = ()) ->
             {"title": target.title, "stretches": len(target.stretches), "evidence": [len(e) for e in target.evidence]}
             for target in timeline.findings
         ],
+        "arguments": [[column.label, len(column.events), len(column.texts)] for column in timeline.arguments],
         "parts": [[name, len(when)] for name, when in timeline.parts.items()],
         "counters": [
             {"label": curve.label, "unit": curve.unit, "points": len(curve.times)} for curve in timeline.counters
@@ -79,6 +80,9 @@ def block_of(timeline: Timeline, *, unit: int = 1, notes: Sequence[str] = ()) ->
             "pathEvent": zigzag(_steps(timeline.path.event)),
             "counterTime": zigzag(_joined(_steps(curve.times) for curve in timeline.counters)),
             "counterValue": zigzag(_joined(_steps(curve.values) for curve in timeline.counters)),
+            "argumentEvent": _joined(_steps(column.events) for column in timeline.arguments),
+            "argumentValue": _joined(column.values for column in timeline.arguments),
+            "argumentTexts": "\0".join(text for column in timeline.arguments for text in column.texts),
             "names": "\0".join(timeline.names),
             "shortNames": "\0".join(timeline.short_names),
         },

@@ -54,6 +54,11 @@ def joined(sources: Sequence[Source]) -> Timeline:
         kind=np.concatenate([part.kind for part in parts]),
         launch=events("launch"),
         work=events("work"),
+        arguments=tuple(
+            replace(column, events=column.events + np.int32(first))
+            for part, first in zip(parts, firsts, strict=True)
+            for column in part.arguments
+        ),
         window=(
             min(one.timeline.window[0] + one.shift for one in sources),
             max(one.timeline.window[1] + one.shift for one in sources),

@@ -84,6 +84,10 @@ def without(timeline: Timeline, flags: Flags) -> Timeline:
         kind=timeline.kind[kept],
         launch=place[timeline.launch[tied]],
         work=place[timeline.work[tied]],
+        arguments=tuple(
+            replace(column, events=moved(column.events), values=column.values[kept[column.events]])
+            for column in timeline.arguments
+        ),
         findings=tuple(
             Target(target.title, target.stretches, tuple(moved(events) for events in target.evidence))
             for target in timeline.findings

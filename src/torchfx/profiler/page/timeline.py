@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from torchfx.profiler.page.arguments import ArgumentColumn, argument_columns
 from torchfx.profiler.page.counters import Counter, counters_of
 from torchfx.profiler.page.path_runs import PathRuns, path_runs
 from torchfx.profiler.page.rows import NO_ROW, drawn_rows
@@ -110,6 +111,7 @@ class Timeline:
         short_names: a shorter name of each, of kernels; "" where it has none.
         kind: a `Kind` of each event.
         launch, work: events tied by an id: the call, and what it put on a device; by `work`.
+        arguments: what the trace keeps of them.
         window: what findings are about, (start, end).
         steps: the rounds of the program's loop.
         findings, parts: what a click shows.
@@ -129,6 +131,7 @@ class Timeline:
     kind: npt.NDArray[np.uint8]
     launch: Int32
     work: Int32
+    arguments: tuple[ArgumentColumn, ...]
     window: tuple[int, int]
     steps: tuple[StepMark, ...]
     findings: tuple[Target, ...]
@@ -182,6 +185,7 @@ def timeline_of(
         kind=events.kind[rows],
         launch=launch[tied],
         work=work[tied],
+        arguments=argument_columns(trace, rows),
         window=(window.start - base, window.end - base),
         steps=tuple(
             StepMark(safe(step.name), step.start - base, step.end - base, step.device_end - base)

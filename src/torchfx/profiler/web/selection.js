@@ -68,6 +68,7 @@ function describe(stage, event) {
   add("on", band.source ? `${band.source}, ${band.label}` : band.label);
   add("begins", moment(start[event]));
   add("takes", `${duration(length)}${insideText(timeline, row, event)}`);
+  for (const [label, value] of timeline.argumentsOf(event)) add(label, value);
   const step = timeline.steps.find((one) => start[event] >= one.start && start[event] < one.end);
   if (step) add("in", step.name);
   const same = alike(timeline, event);

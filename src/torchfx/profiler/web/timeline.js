@@ -79,6 +79,8 @@ export class Timeline {
     this.steps = header.steps.map(
       (/** @type {[string, number, number, number]} */ [name, start, end, deviceEnd]) => ({ name, start, end, deviceEnd }),
     );
+    /** @type {{label: string, events: Uint32Array, values: Uint32Array, texts: string[]}[]} */
+    this.arguments = readArguments(block);
     const { findings, parts } = readTargets(block);
     this.findings = findings;
     this.parts = parts;
@@ -149,6 +151,14 @@ export class Timeline {
     const found = [];
     for (let i = 0; i < this.launch.length; i++) if (this.launch[i] === event) found.push(this.work[i]);
     return found;
+  }
+
+  /** What is known of an event's arguments: a label and a text each. @param {number} event @returns {[string, string][]} */
+  argumentsOf(event) {
+    return this.arguments.flatMap(({ label, events, values, texts }) => {
+      const i = lowerBound(events, 0, events.length, event);
+      return events[i] === event ? [/** @type {[string, string]} */ ([label, texts[values[i]]])] : [];
+    });
   }
 
   /** The call that put an event on the device, or -1. @param {number} event */
@@ -250,6 +260,25 @@ function fromGaps(gaps, lengths) {
     end[i] = time = start[i] + lengths[i];
   }
   return { start, end };
+}
+
+/** @param {import("./block.js").Block} block */
+function readArguments(block) {
+  const events = block.column("argumentEvent", Uint32Array);
+  const values = block.column("argumentValue", Uint32Array);
+  const texts = block.text("argumentTexts").split("\0");
+  let event = 0;
+  let text = 0;
+  return block.header.arguments.map((/** @type {[string, number, number]} */ [label, count, different]) => {
+    event += count;
+    text += different;
+    return {
+      label,
+      events: addUp(events.subarray(event - count, event)),
+      values: values.subarray(event - count, event),
+      texts: texts.slice(text - different, text),
+    };
+  });
 }
 
 /** @param {import("./block.js").Block} block */
