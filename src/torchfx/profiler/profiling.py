@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from torchfx.profiler.capture import Capture
 from torchfx.profiler.capture import profile as capture_only
 from torchfx.profiler.finding import Finding
+from torchfx.profiler.present.html import escaped
 from torchfx.profiler.reading_back import read_back
 
 __all__ = ["profile"]
+
+LARGEST_FRAME: Final = 1_000_000
+"""Bytes of a page that is put into a notebook, which keeps it in its file."""
 
 
 class profile(capture_only):  # noqa: N801  (spelled as torch.profiler.profile is)
@@ -73,3 +79,16 @@ class profile(capture_only):  # noqa: N801  (spelled as torch.profiler.profile i
         explanation = read_back(capture.folder, Path.cwd())
         self.findings = explanation.findings
         return replace(capture, operators=explanation.operators, explanation=explanation.text)
+
+    def _repr_html_(self) -> str | None:
+        """Return the run's report page in a frame of its own, for notebooks; of a large page, where it is."""
+        if self.result is None or self.result.folder is None:
+            return None
+        page = self.result.folder / "report.html"
+        if not page.is_file() or page.stat().st_size > LARGEST_FRAME:
+            told = f"{self.result}\n\n{page} is the report page." if page.is_file() else str(self.result)
+            return f"<pre>{chr(10).join(map(escaped, told.splitlines()))}</pre>"
+        return (
+            '<iframe title="Report" sandbox="allow-scripts" style="width:100%;height:45rem;border:0" '
+            f'srcdoc="{html.escape(page.read_text(encoding="utf-8"))}"></iframe>'
+        )

@@ -60,6 +60,15 @@ class LoadedJob(Job):
                 self.failed[rule.code] = in_a_line(error)
         return tuple(sorted(findings, key=lambda f: (f.severity == "info", -f.time_us, f.code)))
 
+    def _repr_html_(self) -> str:
+        """Return what `torchfx explain` says, for notebooks."""
+        from torchfx.profiler.present.formats import render
+        from torchfx.profiler.present.job_explanation import job_explanation
+        from torchfx.profiler.report.job_report import describe_job
+
+        asked = tuple(rule.code for rule in chosen_rules((), ()))
+        return render(job_explanation(describe_job(self, self.diagnose(), asked)), "html")
+
 
 def load_job(
     folder: str | os.PathLike[str],

@@ -90,6 +90,16 @@ class LoadedTrace(Trace):
             warnings.warn(f"rule {code} could not look: {why}", RuntimeWarning, stacklevel=2)
         return diagnosis.findings
 
+    def _repr_html_(self) -> str:
+        """Return what `torchfx explain` says, for notebooks."""
+        from torchfx.profiler.present.explanation import explanation
+        from torchfx.profiler.present.formats import render
+        from torchfx.profiler.report.trace_report import describe
+
+        rules = tuple(rule for rule in chosen_rules((), ()) if rule.on == "trace")
+        report = describe(self, diagnose(self, rules=rules), tuple(rule.code for rule in rules))
+        return render(explanation(report), "html")
+
 
 def load(
     source: Source,
