@@ -222,6 +222,9 @@ def _banded(trace: Trace) -> tuple[tuple[Band, ...], Int32, Int64]:
     trees = {side: Tree(events, *kinds) for side, kinds in _SIDES.items()}
     drawn = {side: drawn_rows(events, tree) for side, tree in trees.items()}
     heights = {side: _heights(events.lane[tree.rows], drawn[side], len(events.lanes)) for side, tree in trees.items()}
+    begins = {
+        side: np.searchsorted(events.lane[tree.rows], np.arange(len(events.lanes))) for side, tree in trees.items()
+    }
     several = len({lane.process for lane in events.lanes if lane.process}) > 1
     bands: list[Band] = []
     first = {side: np.zeros(len(events.lanes), np.int64) for side in trees}
@@ -229,7 +232,9 @@ def _banded(trace: Trace) -> tuple[tuple[Band, ...], Int32, Int64]:
     for lane in _lanes_from_the_top(trace):
         for side in trees:
             if height := int(heights[side][lane]):
-                bands.append(Band(_label(trace, lane, side, trees[side], several), side, height))
+                bands.append(
+                    Band(_label(trace, lane, int(trees[side].rows[begins[side][lane]]), several), side, height)
+                )
                 first[side][lane] = total
                 total += height
     rows, places = [], []
@@ -274,14 +279,14 @@ def _lanes_from_the_top(trace: Trace) -> list[int]:
     return sorted(lanes, key=key)
 
 
-def _label(trace: Trace, lane: int, side: str, tree: Tree, several: bool) -> str:
+def _label(trace: Trace, lane: int, row: int, several: bool) -> str:
+    """What a band is called, by one of its events, with its process where there are several."""
     events = trace.events
-    label = safe(events.lanes[lane].label)[:200]
-    if side in (LABELS, DEVICE):
-        one = tree.rows[np.searchsorted(events.lane[tree.rows], [lane])].astype(np.int32)
+    label, process = (safe(text)[:200] for text in (events.lanes[lane].label, events.lanes[lane].process))
+    if events.kind[row] in _ON_DEVICE:
+        one = np.array([row], np.int32)
         label = f"GPU {devices_of(events, one)[0]} stream {streams_of(events, one)[0]}"
-    process = events.lanes[lane].process
-    return f"{safe(process)[:200]}, {label}" if process and several else label
+    return f"{process}, {label}" if process and several else label
 
 
 def _names(trace: Trace, rows: Int32) -> tuple[Int32, tuple[str, ...]]:

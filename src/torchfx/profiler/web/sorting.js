@@ -39,12 +39,12 @@ function keyOf(cell) {
 }
 
 /**
- * Numbers before texts, as cells without a number are empty or say so.
+ * In rising order: texts, which stand where a number is missing, then what is no number, then numbers.
  * @param {number | string | undefined} a
  * @param {number | string | undefined} b
  */
 export function compare(a, b) {
-  if (typeof a === "number" && typeof b === "number") return a - b || Number(Number.isNaN(a)) - Number(Number.isNaN(b));
+  if (typeof a === "number" && typeof b === "number") return a - b || Number(Number.isNaN(b)) - Number(Number.isNaN(a));
   if (typeof a === "number") return 1;
   if (typeof b === "number") return -1;
   return (a ?? "").localeCompare(b ?? "", "en");
