@@ -6,6 +6,15 @@
 namespace torchfx {
 namespace {
 
+// With the arguments taps, n_taps, rows, repeat and state from `first` on.
+int32_t filter_whole(const Step& step, const StepRun& run, int64_t first) {
+    double* const states = step.pointer<double>(first + 4);
+    return torchfx_fir_forward(step.dtype(), run.source.data, run.source.channel_stride, run.source.time_stride, 1,
+                               run.target.data, run.target.channel_stride, run.channels, run.samples,
+                               step.pointer<const double>(first), step.integer(first + 1), step.integer(first + 2),
+                               step.integer(first + 3), states, states, run.threads);
+}
+
 namespace whole {
 
 enum Argument { taps, n_taps, rows, repeat, state };
@@ -16,13 +25,7 @@ int32_t check(const Step& step, const StepCheck& check) {
                       check.channels);
 }
 
-int32_t run(const Step& step, const StepRun& run) {
-    double* const states = step.pointer<double>(state);
-    return torchfx_fir_forward(step.dtype(), run.source.data, run.source.channel_stride, run.source.time_stride, 1,
-                               run.target.data, run.target.channel_stride, run.channels, run.samples,
-                               step.pointer<const double>(taps), step.integer(n_taps), step.integer(rows),
-                               step.integer(repeat), states, states, run.threads);
-}
+int32_t run(const Step& step, const StepRun& run) { return filter_whole(step, run, taps); }
 
 // Every tile transforms the taps again.
 int64_t shortest_tile(const Step& step) { return 4 * step.integer(n_taps); }
@@ -44,6 +47,11 @@ int32_t check(const Step& step, const StepCheck& check) {
 }
 
 int32_t run(const Step& step, const StepRun& run) {
+    // Blocks much longer than the taps take less time at once.
+    if (step.integer(width) == 1 && run.samples >= 4 * step.integer(n_taps)) {
+        settle(fir_of(step, run.channels), run.threads);
+        return filter_whole(step, run, taps);
+    }
     const FirSignal signal = {run.source.data, step.dtype(), run.source.time_stride, run.samples, nullptr, 0};
     const FirOutput output = {run.target.data, step.dtype(), run.samples, nullptr, 0};
     filter_partitioned(fir_of(step, run.channels), signal, run.source.channel_stride, output, run.target.channel_stride,
