@@ -66,7 +66,9 @@ function describe(stage, event) {
   };
   add(KIND_NAMES[/** @type {keyof typeof KIND_NAMES} */ (timeline.kind[event])], element("code", {}, timeline.text(event)));
   add("on", band.source ? `${band.source}, ${band.label}` : band.label);
-  add("begins", moment(start[event]));
+  const [windowStart] = timeline.window;
+  const inWindow = windowStart ? `, ${moment(start[event] - windowStart)} of the window` : "";
+  add("begins", `at ${moment(start[event])} of the trace${inWindow}`);
   add("takes", `${duration(length)}${insideText(timeline, row, event)}`);
   for (const [label, value] of timeline.argumentsOf(event)) add(label, value);
   const step = timeline.steps.find((one) => start[event] >= one.start && start[event] < one.end);
