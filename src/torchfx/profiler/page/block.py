@@ -81,7 +81,7 @@ def block_of(timeline: Timeline, *, unit: int = 1, notes: Sequence[str] = ()) ->
             "counterTime": zigzag(_joined(_steps(curve.times) for curve in timeline.counters)),
             "counterValue": zigzag(_joined(_steps(curve.values) for curve in timeline.counters)),
             "argumentEvent": _joined(_steps(column.events) for column in timeline.arguments),
-            "argumentValue": _joined(column.values for column in timeline.arguments),
+            "argumentValue": _joined(column.values.astype(np.int64) for column in timeline.arguments),
             "argumentTexts": "\0".join(text for column in timeline.arguments for text in column.texts),
             "names": "\0".join(timeline.names),
             "shortNames": "\0".join(timeline.short_names),
