@@ -21,7 +21,7 @@ import re
 from collections.abc import Sequence
 from numbers import Real
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from torchfx.checks import finite_number, number_text, whole_number
 from torchfx.checks import sample_rate as checked_rate
@@ -42,14 +42,18 @@ __all__ = [
     "Value",
     "choice",
     "count",
+    "curve",
     "decibels",
     "denominator",
+    "duration",
+    "duration_samples",
     "flag",
     "frequencies",
     "frequency",
     "gain_decibels",
     "impulse_response",
     "level",
+    "matrix",
     "milliseconds",
     "named",
     "number",
@@ -441,6 +445,77 @@ class Flag(Declaration):
         return "True or False"
 
 
+class Duration(Declaration):
+    """A time: seconds, or a text that says its unit, such as "250ms", "480 samples" or, with a tempo, "1/8."."""
+
+    per_second = True
+    UNITS: ClassVar[dict[str, float]] = {"": 1.0, "s": 1.0, "ms": 1e-3}
+    NOTE = re.compile(r"(\d+)/([1-9]\d*)\s*([.dt]?)")
+    LENGTHENED: ClassVar[dict[str, float]] = {"": 1.0, ".": 1.5, "d": 1.5, "t": 2 / 3}
+
+    def __init__(self, default: Any = REQUIRED, doc: str = "", notes: bool = False, drawn: float = 0.001) -> None:
+        super().__init__(default, doc)
+        self.notes, self.drawn = notes, drawn
+
+    def check(self, value: Any, rate: float | None) -> float | str:
+        """Return seconds, or the text of a time in samples or notes."""
+        if isinstance(value, str):
+            return self.parse(value)
+        found = finite_number(self.name, value, "s")
+        if found < 0:
+            raise ArgumentError(f"{self.name} must lie in [0, inf) s, got {number_text(found)}")
+        return found
+
+    def parse(self, text: str) -> float | str:
+        """Return seconds, or the text of a time in samples or notes."""
+        given = text.strip().lower()
+        if re.fullmatch(r"\d+\s*samples", given) or (self.notes and self.NOTE.fullmatch(given)):
+            return given
+        found = NUMBER.fullmatch(given)
+        if not found or found[2] not in self.UNITS or float(found[1]) < 0:
+            raise ArgumentError(f"{self.name} must be {self.range_text()}, got {text!r}")
+        return float(found[1]) * self.UNITS[found[2]]
+
+    def show(self, value: Any) -> str:
+        """Return seconds, or the text."""
+        return value if isinstance(value, str) else f"{number_text(value)} s"
+
+    def shown(self, value: Any) -> bool:
+        """Return True: a time is always shown."""
+        return True
+
+    def draw(self, random: Random, rate: float) -> float:
+        """Return a short time."""
+        return random.uniform(0.0, self.drawn)
+
+    def range_text(self) -> str:
+        """Return how a time may be given."""
+        notes = ", or a part of a whole note: '1/4', '1/8.' dotted, '1/8t' triplet" if self.notes else ""
+        return f"seconds >= 0, or a text such as '250ms' or '480 samples'{notes}"
+
+
+def duration_samples(value: float | str, rate: float, bpm: float = 120.0) -> int:
+    """Return a duration in samples, to the nearest.
+
+    Args:
+        value: as a `duration` keeps it.
+        rate: sample rate, Hz.
+        bpm: quarter notes per minute.
+
+    Examples:
+        >>> duration_samples(0.25, 48_000), duration_samples("480 samples", 48_000)
+        (12000, 480)
+        >>> [duration_samples(note, 48_000, bpm=120) for note in ("1/4", "1/4.", "1/4t")]
+        [24000, 36000, 16000]
+    """
+    if isinstance(value, str):
+        note = Duration.NOTE.fullmatch(value)
+        if note is None:
+            return int(value.split("s")[0])
+        value = int(note[1]) / int(note[2]) * Duration.LENGTHENED[note[3]] * 240 / bpm
+    return round(value * rate)
+
+
 class Choice(Declaration):
     """One of several names; letter case does not matter."""
 
@@ -631,6 +706,53 @@ class Sections(Taps):
     def range_text(self) -> str:
         """Return the shape."""
         return "finite real numbers, (..., n >= 1, 6)"
+
+
+class Curve(Taps):
+    """The outputs of a curve at evenly spaced inputs, or a function."""
+
+    def check(self, value: Any, rate: float | None) -> Any:
+        """Return the function given, or a tensor as `Taps` do."""
+        return value if callable(value) else super().check(value, rate)
+
+    def show(self, value: Any) -> str:
+        """Return the function's name, or the number of values."""
+        return getattr(value, "__name__", "?") if callable(value) else f"<{value.shape[-1]}>"
+
+    def draw(self, random: Random, rate: float) -> list[float]:
+        """Return a short random table."""
+        return [random.uniform(-1, 1) for _ in range(random.randint(2, 9))]
+
+    def range_text(self) -> str:
+        """Return what is accepted."""
+        return "two or more finite real numbers, or a function"
+
+
+class Matrix(Taps):
+    """A matrix (..., outputs, inputs); as a text, its rows end with semicolons: "[1, 0; 0, 1]"."""
+
+    def check(self, value: Any, rate: float | None) -> Tensor:
+        """Return the tensor given, if it is one that is learned, or float64 values."""
+        found = super().check(value, rate)
+        if found.dim() < 2 or found.shape[-2] == 0:
+            raise ArgumentError(f"{self.name} must have the shape (..., outputs, inputs), got {tuple(found.shape)}")
+        return found
+
+    def parse(self, text: str) -> Any:
+        """Return the rows."""
+        return [Taps.parse(self, f"[{row}]") for row in text.strip().removeprefix("[").removesuffix("]").split(";")]
+
+    def show(self, value: Any) -> str:
+        """Return the shape."""
+        return f"<{'x'.join(map(str, value.shape))}>"
+
+    def draw(self, random: Random, rate: float) -> Any:
+        """Return a random matrix for two channels."""
+        return [[random.uniform(-1, 1) for _ in range(2)] for _ in range(2)]
+
+    def range_text(self) -> str:
+        """Return the shape."""
+        return "finite real numbers, (..., outputs, inputs)"
 
 
 def stable_polynomial(random: Random) -> list[float]:
@@ -870,6 +992,14 @@ def count(
     return Count(default, doc, low, high, draws)
 
 
+def duration(*, default: Any = REQUIRED, doc: str = "", notes: bool = False, drawn: float = 0.001) -> Any:
+    """Declare a time: seconds, or a text with a unit; `duration_samples` reads what is kept.
+
+    `notes` says whether parts of a whole note are accepted, and `drawn` how many seconds the longest at random lasts.
+    """
+    return Duration(default, doc, notes, drawn)
+
+
 def flag(*, default: Any = REQUIRED, doc: str = "") -> Any:
     """Declare True or False."""
     return Flag(default, doc)
@@ -898,6 +1028,16 @@ def impulse_response(*, doc: str = "") -> Any:
 def taps(*, doc: str = "") -> Any:
     """Declare the taps of a finite impulse response."""
     return Taps(REQUIRED, doc)
+
+
+def curve(*, doc: str = "") -> Any:
+    """Declare a curve: a table of outputs for evenly spaced inputs, or a function."""
+    return Curve(REQUIRED, doc)
+
+
+def matrix(*, doc: str = "") -> Any:
+    """Declare a matrix (..., outputs, inputs)."""
+    return Matrix(REQUIRED, doc)
 
 
 def denominator(*, doc: str = "") -> Any:

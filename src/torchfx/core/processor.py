@@ -42,11 +42,11 @@ KINDS = {"lti": "lti", "step": "causal", "measure": "measured", "forward": "whol
 @dataclass_transform(
     eq_default=False,
     field_specifiers=(
-        parameters.choice, parameters.count, parameters.decibels, parameters.denominator, parameters.flag,
-        parameters.frequencies, parameters.frequency, parameters.gain_decibels, parameters.impulse_response,
-        parameters.level, parameters.milliseconds, parameters.number, parameters.output_rate, parameters.pass_zero,
-        parameters.per_band, parameters.quality, parameters.sample_rate, parameters.sections, parameters.shelf_slope,
-        parameters.taps, parameters.window,
+        parameters.choice, parameters.count, parameters.curve, parameters.decibels, parameters.denominator,
+        parameters.duration, parameters.flag, parameters.frequencies, parameters.frequency, parameters.gain_decibels,
+        parameters.impulse_response, parameters.level, parameters.matrix, parameters.milliseconds, parameters.number,
+        parameters.output_rate, parameters.pass_zero, parameters.per_band, parameters.quality, parameters.sample_rate,
+        parameters.sections, parameters.shelf_slope, parameters.taps, parameters.window,
     ),
 )  # fmt: skip
 class Processor(Responses):
@@ -294,6 +294,11 @@ class Processor(Responses):
         """Return the output's leading dimensions for a signal with these."""
         return shape
 
+    def broadcast_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return leading dimensions broadcast with those of declared numbers that are tensors."""
+        own = [getattr(self, name) for name, declared in self.declarations.items() if declared.number is not None]
+        return tuple(torch.broadcast_shapes(tuple(shape), *(each.shape for each in own if isinstance(each, Tensor))))
+
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
         """Append native steps to a program (`torchfx._ops.program`); return the buffer written, None without any."""
         return None
@@ -304,8 +309,7 @@ class Processor(Responses):
         """Process a whole signal (..., time), float32 or float64, from rest."""
         given = x.dtype if isinstance(x, Tensor) else None
         x = check_signal(x, self._half)
-        # The compiler cannot follow context variables.
-        rate = None if torch.compiler.is_dynamo_compiling() else ambient_rate()
+        rate = ambient_rate()
         if self.derived_kind in {"causal", "measured"}:
             y = CausalStep(self, self.rate_for(rate), "").run(x)
         else:
@@ -401,7 +405,8 @@ def _checking(forward: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     @wraps(forward)
     def checked(self: Processor, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return forward(self, check_signal(x, self._half), *args, **kwargs)
+        y = forward(self, check_signal(x, self._half), *args, **kwargs)
+        return y.to(x.dtype) if x.dtype is self._half else y
 
     return checked
 

@@ -1,6 +1,40 @@
 """Effects, all `nn.Module`s."""
 
+from torchfx.effect.channels import Balance, ChannelMatrix, Mono, Pan, StereoWidth
+from torchfx.effect.delay import Delay
+from torchfx.effect.dither import Dither
+from torchfx.effect.fade import Fade
 from torchfx.effect.gain import Gain
+from torchfx.effect.invert import Invert
+from torchfx.effect.mix import Mix
+from torchfx.effect.modulation import RingModulation, Tremolo
 from torchfx.effect.normalize import Normalize
+from torchfx.effect.reverse import Reverse
+from torchfx.effect.silence import Pad, TrimSilence
+from torchfx.effect.waveshaping import BitCrush, Distortion, HardClip, Overdrive, SoftClip, WaveShaper
 
-__all__ = ["Gain", "Normalize"]
+__all__ = [
+    "Balance",
+    "BitCrush",
+    "ChannelMatrix",
+    "Delay",
+    "Distortion",
+    "Dither",
+    "Fade",
+    "Gain",
+    "HardClip",
+    "Invert",
+    "Mix",
+    "Mono",
+    "Normalize",
+    "Overdrive",
+    "Pad",
+    "Pan",
+    "Reverse",
+    "RingModulation",
+    "SoftClip",
+    "StereoWidth",
+    "Tremolo",
+    "TrimSilence",
+    "WaveShaper",
+]

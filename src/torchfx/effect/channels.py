@@ -1,0 +1,169 @@
+"""Channels mixed with each other: each output is a weighted sum of the inputs."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torchfx.core.processor import Processor
+from torchfx.errors import ArgumentError
+from torchfx.parameters import Value, matrix, number
+from torchfx.plan import State
+
+__all__ = ["Balance", "ChannelMatrix", "ChannelMixing", "Mono", "Pan", "StereoWidth"]
+
+
+class ChannelMixing(Processor):
+    """Multiply the channels (..., inputs, time) of every sample by a matrix.
+
+    A subclass defines `weights`. Parameters with one value for each example have the shape (..., 1), as everywhere.
+    """
+
+    @abstractmethod
+    def weights(self, channels: int) -> Tensor:
+        """Return the matrix for a number of channels: float64, (..., outputs, inputs).
+
+        Its number of inputs may be another one: such signals are refused.
+        """
+
+    def _checked_weights(self, shape: tuple[int, ...]) -> Tensor:
+        channels = shape[-1] if shape else 0
+        found = self.weights(channels)
+        if not shape or found.shape[-1] != channels:
+            raise ArgumentError(
+                f"x must have {found.shape[-1] or 'some'} channels, shape (..., channels, time), for "
+                f"{self._get_name()}, got the leading dimensions {tuple(shape)}"
+            )
+        return found
+
+    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the output's leading dimensions for a signal with these."""
+        found = self._checked_weights(shape)
+        return (*torch.broadcast_shapes(tuple(shape[:-1]), found.shape[:-2]), found.shape[-2])
+
+    def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
+        """Mix the channels, in float64."""
+        found = self._checked_weights(tuple(x.shape[:-1])).to(x.device)
+        return torch.matmul(found, x.double()).to(x.dtype), state
+
+
+class ChannelMatrix(ChannelMixing):
+    """Mix channels by a matrix of your own: y[o] = sum over i of matrix[o, i] x[i].
+
+    Examples:
+        >>> import torch
+        >>> swapped = ChannelMatrix([[0.0, 1.0], [1.0, 0.0]])
+        >>> swapped(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor([[3., 4.],
+                [1., 2.]])
+    """
+
+    matrix: Tensor = matrix(doc="weights; those of an output are a row")
+
+    def weights(self, channels: int) -> Tensor:
+        """Return the matrix."""
+        return self.matrix.double()
+
+
+class Pan(ChannelMixing):
+    """Place a mono or stereo signal between left and right, at equal power; the output is stereo.
+
+    A mono signal is multiplied by cos and sin of (position + 1) pi/4: in the middle both are 3 dB down. A stereo signal
+    keeps the side it moves to and gets the other one's power there: in the middle it passes unchanged.
+
+    Source: W3C, Web Audio API, StereoPannerNode.
+
+    Examples:
+        >>> import torch
+        >>> Pan(1.0)(torch.ones(1, 2)).round()
+        tensor([[0., 0.],
+                [1., 1.]])
+        >>> Pan(0.0)(torch.tensor([[1.0], [3.0]]))
+        tensor([[1.],
+                [3.]])
+    """
+
+    position: Value = number(default=0.0, low=-1.0, high=1.0, doc="-1 is left, 1 is right")
+
+    def weights(self, channels: int) -> Tensor:
+        """Return the matrix for one or two channels."""
+        position = _each("position", self.position)
+        if channels == 1:
+            angle = (position + 1) * (math.pi / 4)
+            return _matrix([[angle.cos()], [angle.sin()]])
+        left, right = (side.clamp(min=0) * (math.pi / 2) for side in (-position, position))
+        return _matrix([[right.cos(), left.sin()], [right.sin(), left.cos()]])
+
+
+class Balance(ChannelMixing):
+    """Turn down one side of a stereo signal: the left by 1 - position, or the right by 1 + position.
+
+    Examples:
+        >>> import torch
+        >>> Balance(0.25)(torch.tensor([[1.0], [1.0]]))
+        tensor([[0.7500],
+                [1.0000]])
+    """
+
+    position: Value = number(default=0.0, low=-1.0, high=1.0, doc="-1 leaves the left channel alone, 1 the right")
+
+    def weights(self, channels: int) -> Tensor:
+        """Return the two gains as a diagonal."""
+        position = _each("position", self.position)
+        left, right = ((1 + side).clamp(max=1) for side in (-position, position))
+        none = torch.zeros_like(left)
+        return _matrix([[left, none], [none, right]])
+
+
+class StereoWidth(ChannelMixing):
+    """Widen or narrow a stereo signal: the side signal (left - right) / 2 is multiplied by `width`.
+
+    The middle (left + right) / 2 stays. 0 makes both channels the middle, 1 changes nothing.
+
+    Examples:
+        >>> import torch
+        >>> StereoWidth(0.0)(torch.tensor([[1.0], [0.0]]))
+        tensor([[0.5000],
+                [0.5000]])
+    """
+
+    width: Value = number(default=1.0, low=0.0, high=100.0, draws=(0.0, 2.0), doc="factor of the side signal")
+
+    def weights(self, channels: int) -> Tensor:
+        """Return middle and side, scaled, as left and right again."""
+        width = _each("width", self.width)
+        same, other = (1 + width) / 2, (1 - width) / 2
+        return _matrix([[same, other], [other, same]])
+
+
+class Mono(ChannelMixing):
+    """Average all channels into one.
+
+    Examples:
+        >>> import torch
+        >>> Mono()(torch.tensor([[1.0, 2.0], [3.0, 6.0]]))
+        tensor([[2., 4.]])
+    """
+
+    def weights(self, channels: int) -> Tensor:
+        """Return equal weights, of the sum 1."""
+        return torch.full((1, channels), 1 / max(channels, 1), dtype=torch.float64)
+
+
+def _each(name: str, value: Value) -> Tensor:
+    """Return a parameter as float64 without the dimension of channels: (...,) of one value for each example."""
+    found = torch.as_tensor(value, dtype=torch.float64)
+    if found.dim() and found.shape[-1] != 1:
+        raise ArgumentError(
+            f"{name} must be a number or have the shape (..., 1), a value for each example, got {tuple(found.shape)}"
+        )
+    return found[..., 0] if found.dim() else found
+
+
+def _matrix(rows: list[list[Tensor]]) -> Tensor:
+    """Return rows of tensors (...) as matrices (..., rows, columns)."""
+    return torch.stack([torch.stack(row, dim=-1) for row in rows], dim=-2)

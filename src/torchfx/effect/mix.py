@@ -1,0 +1,64 @@
+"""Dry and wet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+
+from torchfx.core.processor import FilterChain, Parallel
+from torchfx.effect.gain import Gain
+from torchfx.parameters import Value, named, number
+
+__all__ = ["Mix"]
+
+MIX = named("mix", number(low=0.0, high=1.0))
+
+
+class Mix(Parallel):
+    """Mix a processor's output with its input: y = (1 - mix) x + mix processor(x).
+
+    In a stream, the input waits for a processor with latency, so that both stay aligned.
+
+    Args:
+        processor: any module.
+        mix: from 0, the input (dry), to 1, the output alone (wet): a number, one for each example, or an
+            `nn.Parameter`, which is learned.
+
+    Raises:
+        ArgumentError: mix out of range.
+
+    Examples:
+        >>> import torch, torchfx as fx
+        >>> echo = Mix(fx.effect.Delay("2 samples", fs=48_000), mix=0.25)
+        >>> echo(torch.tensor([1.0, 0.0, 0.0]))
+        tensor([0.7500, 0.0000, 0.2500])
+    """
+
+    def __init__(self, processor: nn.Module, mix: Value = 0.5) -> None:
+        """Put the input beside the processor."""
+        mix = MIX.check(mix, None)
+        super().__init__(_Dry(mix), FilterChain(processor, Gain(mix)))
+
+    @property
+    def mix(self) -> Any:
+        """The part of the output; may be assigned."""
+        return self._modules["0"].gain  # type: ignore[union-attr]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Assign an attribute; PyTorch would register a learned `mix` here instead of in the gains."""
+        if name != "mix":
+            super().__setattr__(name, value)
+            return
+        value = MIX.check(value, None)
+        for gain in (self._modules["0"], self._modules["1"][-1]):  # type: ignore[index]
+            gain.gain = value  # type: ignore[union-attr, assignment]
+
+
+class _Dry(Gain):
+    """What is left for the input: 1 - gain."""
+
+    @property
+    def factor(self) -> Any:
+        """What samples are multiplied by."""
+        return 1 - super().factor

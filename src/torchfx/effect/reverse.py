@@ -1,0 +1,23 @@
+"""Backwards."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from torchfx.core.processor import Processor
+
+__all__ = ["Reverse"]
+
+
+class Reverse(Processor):
+    """Play a signal backwards.
+
+    Examples:
+        >>> import torch
+        >>> Reverse()(torch.tensor([1.0, 2.0, 3.0]))
+        tensor([3., 2., 1.])
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the samples in the opposite order."""
+        return x.flip(-1)

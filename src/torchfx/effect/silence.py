@@ -1,0 +1,59 @@
+"""Silence at both ends, added or taken off. Both change a signal's length."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from torchfx.core.processor import Processor
+from torchfx.parameters import duration, duration_samples, number, sample_rate
+from torchfx.rate import ambient_rate
+
+__all__ = ["Pad", "TrimSilence"]
+
+
+class Pad(Processor):
+    """Add silence before a signal and after it.
+
+    Examples:
+        >>> import torch
+        >>> Pad("1 samples", "2 samples", fs=48_000)(torch.tensor([1.0, 2.0]))
+        tensor([0., 1., 2., 0., 0.])
+    """
+
+    before: float | str = duration(default=0.0, doc="silence in front")
+    after: float | str = duration(default=1.0, doc="silence behind")
+    fs: float | None = sample_rate(default=None)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the longer signal."""
+        rate = self.rate_for(ambient_rate())
+        assert rate is not None
+        around = [duration_samples(each, rate) for each in (self.before, self.after)]
+        return torch.nn.functional.pad(x, around)
+
+
+class TrimSilence(Processor):
+    """Take off what is quieter than a threshold at the beginning and the end of a signal.
+
+    The signal begins with the first sample, of any channel or example, whose magnitude is above the threshold, and ends
+    with the last. The threshold is in decibels below full scale (1.0). Of a signal that is silent throughout, one
+    sample is left, since an empty signal is none.
+
+    Examples:
+        >>> import torch
+        >>> TrimSilence(-40.0)(torch.tensor([0.0, 0.001, 0.5, 0.0, -0.5, 0.001]))
+        tensor([ 0.5000,  0.0000, -0.5000])
+    """
+
+    threshold_db: float = number(
+        default=-60.0, high=0.0, unit="dB", doc="what is not above it is silence", learnable=False
+    )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the shorter signal."""
+        threshold = 10 ** (self.threshold_db / 20)
+        loud = (x.abs() > threshold).reshape(-1, x.shape[-1]).any(0).nonzero()
+        if not len(loud):
+            return x[..., :1]
+        return x[..., int(loud[0]) : int(loud[-1]) + 1]

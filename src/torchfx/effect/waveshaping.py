@@ -1,0 +1,222 @@
+"""Memoryless nonlinearities: a sample of the output depends on one sample of the input."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torchfx import _ops
+from torchfx.core.processor import Processor
+from torchfx.design.resampling import resampling_reach, resampling_taps
+from torchfx.errors import ArgumentError
+from torchfx.parameters import Value, choice, count, curve, decibels
+from torchfx.plan import State
+
+__all__ = ["BitCrush", "Distortion", "HardClip", "Overdrive", "SoftClip", "WaveShaper", "Waveshaping"]
+
+
+class Waveshaping(Processor):
+    """Send samples through a curve, at a higher rate where `oversample` asks for it.
+
+    A curve makes harmonics, and those beyond half the sample rate come back as aliases. At a multiple of the rate there
+    is room for more of them, and the low-pass on the way back, the one of `Resample`, takes them out. It costs latency
+    in streams, 190 samples; whole signals are aligned.
+
+    A subclass defines `curve`.
+    """
+
+    @abstractmethod
+    def curve(self, x: Tensor) -> Tensor:
+        """Return the output of every sample."""
+
+    def latency_samples(self, rate: Any) -> int:
+        """Return twice the reach of the low-pass, or 0 without oversampling."""
+        return 0 if self.oversample == 1 else 2 * self._wait
+
+    @property
+    def _wait(self) -> int:
+        """How long each of both low-passes waits for what its output depends on, in samples."""
+        return -(-resampling_reach(self.oversample, 1, "HQ") // self.oversample)
+
+    def init_state(
+        self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
+    ) -> State:
+        """Return silence for past input, and for past output at the higher rate."""
+        if self.oversample == 1:
+            return ()
+        past = 2 * self._wait
+        shape = self.output_shape(shape)
+        return tuple(torch.zeros(*shape, past * up, dtype=dtype, device=device) for up in (1, self.oversample))
+
+    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the output's leading dimensions: parameters broadcast with those of the signal."""
+        return self.broadcast_shape(shape)
+
+    def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
+        """Shape the next block."""
+        if self.oversample == 1:
+            return self.curve(x), state
+        up, time = self.oversample, x.shape[-1]
+        x = x.expand(*state[0].shape[:-1], time)
+        reach, late = resampling_reach(up, 1, "HQ"), self._wait * up
+        heard = torch.cat([state[0], x], dim=-1)
+        # Both begin `late` behind the block: at the higher rate that is a whole number of input samples.
+        finer = _ops.resample_forward(heard, _taps(up, 1, x), 1, reach + late, time * up)
+        shaped = torch.cat([state[1], self.curve(finer)], dim=-1)
+        y = _ops.resample_forward(shaped, _taps(1, up, x), up, reach + late, time)
+        return y, (heard[..., time:], shaped[..., time * up :])
+
+
+class HardClip(Waveshaping):
+    """Limit samples to a threshold: y = min(max(x, -threshold), threshold).
+
+    Examples:
+        >>> import torch
+        >>> HardClip(-6.020599913279624)(torch.tensor([0.25, 0.75, -2.0]))
+        tensor([ 0.2500,  0.5000, -0.5000])
+    """
+
+    threshold_db: Value = decibels(default=-6.0, doc="the largest magnitude that passes")
+    oversample: int = count(default=1, high=16, draws=(1, 2), doc="how many times the rate at which it is clipped")
+
+    def curve(self, x: Tensor) -> Tensor:
+        """Return the samples within the threshold."""
+        threshold = _factor(self.threshold_db, x)
+        return torch.minimum(torch.maximum(x, -threshold), threshold)
+
+
+CURVES: dict[str, Callable[[Tensor], Tensor]] = {
+    "tanh": torch.tanh,
+    "cubic": lambda x: 1.5 * x.clamp(-1, 1) - 0.5 * x.clamp(-1, 1) ** 3,
+    "arctan": lambda x: torch.atan(x) * (2 / torch.pi),
+}
+
+
+class SoftClip(Waveshaping):
+    """Round off the peaks: samples, multiplied by the drive g, go through a curve that ends at -1 and 1.
+
+    y = tanh(g x), or (3 g x - (g x)^3) / 2 up to full scale (`cubic`), or 2/pi arctan(g x).
+
+    Examples:
+        >>> import torch
+        >>> SoftClip("cubic", 0.0)(torch.tensor([0.5, 1.0, -3.0]))
+        tensor([ 0.6875,  1.0000, -1.0000])
+    """
+
+    shape: str = choice(("tanh", "cubic", "arctan"), default="tanh", doc="the curve")
+    drive_db: Value = decibels(default=0.0, draws=(-12.0, 12.0), doc="gain in front of the curve")
+    oversample: int = count(default=1, high=16, draws=(1, 2), doc="how many times the rate at which it is clipped")
+
+    def curve(self, x: Tensor) -> Tensor:
+        """Return the curve's value."""
+        return CURVES[self.shape](x * _factor(self.drive_db, x))
+
+
+class Distortion(Waveshaping):
+    """Distort a signal by y = tanh(g x), with g = 10^(drive_db / 20).
+
+    Examples:
+        >>> import torch
+        >>> Distortion(20.0)(torch.tensor([0.01, 0.5]))
+        tensor([0.0997, 0.9999])
+    """
+
+    drive_db: Value = decibels(default=25.0, draws=(0.0, 30.0), doc="gain in front of the curve")
+    oversample: int = count(default=1, high=16, draws=(1, 2), doc="how many times the rate at which it is distorted")
+
+    def curve(self, x: Tensor) -> Tensor:
+        """Return the curve's value."""
+        return torch.tanh(x * _factor(self.drive_db, x))
+
+
+class Overdrive(Waveshaping):
+    """Distort a signal like a valve driven hard: linear while it is quiet, then soft, then clipped.
+
+    With u = g |x|: y = 2 u up to 1/3, (3 - (2 - 3 u)^2) / 3 up to 2/3, and 1 above, with the sign of x.
+
+    Source: U. Zoelzer (ed.), DAFX, 2nd edition, 2011, section 4.3.3.
+
+    Examples:
+        >>> import torch
+        >>> Overdrive(0.0)(torch.tensor([0.25, -0.5, 1.0]))
+        tensor([ 0.5000, -0.9167,  1.0000])
+    """
+
+    drive_db: Value = decibels(default=12.0, draws=(-12.0, 12.0), doc="gain in front of the curve")
+    oversample: int = count(default=1, high=16, draws=(1, 2), doc="how many times the rate at which it is distorted")
+
+    def curve(self, x: Tensor) -> Tensor:
+        """Return the curve's value."""
+        driven = x * _factor(self.drive_db, x)
+        size = driven.abs()
+        soft = (3 - (2 - 3 * size.clamp(max=2 / 3)) ** 2) / 3
+        return torch.where(size < 1 / 3, 2 * driven, soft.copysign(driven))
+
+
+class BitCrush(Waveshaping):
+    """Round samples to as many steps as a number of bits has: y = round(x 2^(bits - 1)) / 2^(bits - 1).
+
+    With 16 bits, the steps are those of 16-bit audio. Beyond full scale they go on. The gradient is 0, as that of every
+    step function is.
+
+    Examples:
+        >>> import torch
+        >>> BitCrush(3)(torch.tensor([0.1, 0.2, -0.9]))
+        tensor([ 0.0000,  0.2500, -1.0000])
+    """
+
+    bits: int = count(default=8, low=1, high=32, draws=(2, 8), doc="how many bits a sample has, its sign among them")
+    oversample: int = count(default=1, high=16, draws=(1, 1), doc="how many times the rate at which it is rounded")
+
+    def curve(self, x: Tensor) -> Tensor:
+        """Return the nearest step."""
+        steps = 2.0 ** (self.bits - 1)
+        return torch.round(x * steps) / steps
+
+
+class WaveShaper(Waveshaping):
+    """Send samples through a curve of your own: a table or a function.
+
+    A table holds the outputs for inputs evenly spaced from -1 to 1. Between them it is interpolated linearly, beyond
+    them it ends, as in the Web Audio API's WaveShaperNode. A function maps a tensor to one of the same shape, sample by
+    sample.
+
+    Examples:
+        >>> import torch
+        >>> WaveShaper([-1.0, 0.0, 0.5])(torch.tensor([-2.0, -0.5, 0.5]))
+        tensor([-1.0000, -0.5000,  0.2500])
+        >>> WaveShaper(torch.abs)(torch.tensor([-0.5, 0.5]))
+        tensor([0.5000, 0.5000])
+    """
+
+    table: Tensor | Callable[[Tensor], Tensor] = curve(doc="the curve")
+    oversample: int = count(default=1, high=16, draws=(1, 2), doc="how many times the rate at which it is shaped")
+
+    def check_parameters(self) -> None:
+        """Raise where the table is none."""
+        if isinstance(self.table, Tensor) and (self.table.dim() != 1 or len(self.table) < 2):
+            raise ArgumentError(f"table must have the shape (n >= 2,), got {tuple(self.table.shape)}")
+
+    def curve(self, x: Tensor) -> Tensor:
+        """Return the curve's value."""
+        if not isinstance(self.table, Tensor):
+            return self.table(x)
+        table, last = self.table.to(x), len(self.table) - 1
+        place = (x.clamp(-1, 1) + 1) * (last / 2)
+        left = place.detach().floor().clamp(0, last - 1).long()
+        low, high = table[left], table[left + 1]
+        return low + (place - left) * (high - low)
+
+
+def _factor(db: Value, x: Tensor) -> Tensor:
+    """Return a gain in decibels as a factor, to be multiplied with (..., time)."""
+    factor = 10 ** (torch.as_tensor(db, dtype=torch.float64, device=x.device) / 20)
+    return factor.to(x.dtype)[..., None]
+
+
+def _taps(up: int, down: int, x: Tensor) -> Tensor:
+    return resampling_taps(up, down, "HQ").to(x.device)
