@@ -18,10 +18,10 @@ class Dither(Processor):
     """Round to a number of bits behind noise that makes the error independent of the signal.
 
     Noise of triangular density (`TPDF`), the sum of two uniform ones of one step each, keeps mean and power of the
-    error the same whatever the signal is. That of rectangular density (`RPDF`), one step wide, does so for the mean alone.
-    `highpass` is triangular too and lies at high frequencies, where it is heard less: the difference of a uniform
-    noise's neighbouring samples. The noise depends on `seed`, channel and sample alone: calls repeat it, and so does
-    each example of a batch. The gradient is 0, as that of every step function is.
+    error the same whatever the signal is. That of rectangular density (`RPDF`), one step wide, does so for the mean
+    alone. `highpass` is triangular too and lies at high frequencies, where it is heard less: the difference of a
+    uniform noise's neighbouring samples. The noise depends on `seed`, channel and sample alone: calls repeat it, and so
+    does each example of a batch. The gradient is 0, as that of every step function is.
 
     Source: S. P. Lipshitz, R. A. Wannamaker, J. Vanderkooy, Quantization and Dither, J. Audio Eng. Soc. 40 (5), 1992.
 
