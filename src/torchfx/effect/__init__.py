@@ -7,8 +7,10 @@ from torchfx.effect.fade import Fade
 from torchfx.effect.gain import Gain
 from torchfx.effect.invert import Invert
 from torchfx.effect.mix import Mix
+from torchfx.effect.modulated_delay import Chorus, Flanger, Vibrato
 from torchfx.effect.modulation import RingModulation, Tremolo
 from torchfx.effect.normalize import Normalize
+from torchfx.effect.phaser import Phaser
 from torchfx.effect.reverse import Reverse
 from torchfx.effect.silence import Pad, TrimSilence
 from torchfx.effect.waveshaping import BitCrush, Distortion, HardClip, Overdrive, SoftClip, WaveShaper
@@ -17,10 +19,12 @@ __all__ = [
     "Balance",
     "BitCrush",
     "ChannelMatrix",
+    "Chorus",
     "Delay",
     "Distortion",
     "Dither",
     "Fade",
+    "Flanger",
     "Gain",
     "HardClip",
     "Invert",
@@ -30,11 +34,13 @@ __all__ = [
     "Overdrive",
     "Pad",
     "Pan",
+    "Phaser",
     "Reverse",
     "RingModulation",
     "SoftClip",
     "StereoWidth",
     "Tremolo",
     "TrimSilence",
+    "Vibrato",
     "WaveShaper",
 ]

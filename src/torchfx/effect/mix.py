@@ -52,7 +52,7 @@ class Mix(Parallel):
             return
         value = MIX.check(value, None)
         for gain in (self._modules["0"], self._modules["1"][-1]):  # type: ignore[index]
-            gain.gain = value  # type: ignore[union-attr, assignment]
+            gain.gain = value  # type: ignore[union-attr]
 
 
 class _Dry(Gain):

@@ -33,24 +33,30 @@ class Waveshaping(Processor):
     def curve(self, x: Tensor) -> Tensor:
         """Return the output of every sample."""
 
-    def latency_samples(self, rate: Any) -> int:
-        """Return twice the reach of the low-pass, or 0 without oversampling."""
-        return 0 if self.oversample == 1 else 2 * self._wait
+    @property
+    def _times(self) -> int:
+        """How many times the rate is: `oversample`, which subclasses declare behind their own parameters."""
+        found: Any = self.oversample
+        times: int = found
+        return times
 
     @property
     def _wait(self) -> int:
         """How long each of both low-passes waits for what its output depends on, in samples."""
-        return -(-resampling_reach(self.oversample, 1, "HQ") // self.oversample)
+        return -(-resampling_reach(self._times, 1, "HQ") // self._times)
+
+    def latency_samples(self, rate: Any) -> int:
+        """Return twice the reach of the low-pass, or 0 without oversampling."""
+        return 0 if self._times == 1 else 2 * self._wait
 
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
         """Return silence for past input, and for past output at the higher rate."""
-        if self.oversample == 1:
+        if self._times == 1:
             return ()
-        past = 2 * self._wait
-        shape = self.output_shape(shape)
-        return tuple(torch.zeros(*shape, past * up, dtype=dtype, device=device) for up in (1, self.oversample))
+        past, shape = 2 * self._wait, self.output_shape(shape)
+        return tuple(torch.zeros(*shape, past * up, dtype=dtype, device=device) for up in (1, self._times))
 
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the output's leading dimensions: parameters broadcast with those of the signal."""
@@ -58,9 +64,9 @@ class Waveshaping(Processor):
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Shape the next block."""
-        if self.oversample == 1:
+        up, time = self._times, x.shape[-1]
+        if up == 1:
             return self.curve(x), state
-        up, time = self.oversample, x.shape[-1]
         x = x.expand(*state[0].shape[:-1], time)
         reach, late = resampling_reach(up, 1, "HQ"), self._wait * up
         heard = torch.cat([state[0], x], dim=-1)
