@@ -15,7 +15,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 if _TYPE_CHECKING:
-    from torchfx import effect, filter, functional, parameters, realtime
+    from torchfx import effect, filter, functional, loudness, parameters, realtime
     from torchfx.core.context import Memoryless, WithContext
     from torchfx.core.learning import learn
     from torchfx.core.processor import FilterChain, Parallel, Processor
@@ -52,6 +52,7 @@ __all__ = [
     "filter",
     "functional",
     "learn",
+    "loudness",
     "parameters",
     "realtime",
     "sample_rate",
@@ -60,7 +61,12 @@ __all__ = [
 
 _MODULES = ("core.wave", "core.processor", "core.context", "core.learning", "plan", "rate", "suggest", "errors")
 _PACKAGES = ("effect", "filter")
-_ALONE = ("functional", "parameters", "realtime")  # loaded when they are asked for; none registers an operator
+_ALONE = (
+    "functional",
+    "loudness",
+    "parameters",
+    "realtime",
+)  # loaded when they are asked for; none registers an operator
 
 
 def __getattr__(name: str) -> object:

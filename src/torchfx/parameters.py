@@ -517,11 +517,19 @@ def duration_samples(value: float | str, rate: float, bpm: float = 120.0) -> int
 
 
 class Choice(Declaration):
-    """One of several names; letter case does not matter."""
+    """One of several names; letter case does not matter.
 
-    def __init__(self, names: Sequence[str], default: Any = REQUIRED, doc: str = "") -> None:
+    Attributes:
+        names: all of them.
+        draws: those that random values are taken from.
+    """
+
+    def __init__(
+        self, names: Sequence[str], default: Any = REQUIRED, doc: str = "", draws: Sequence[str] | None = None
+    ) -> None:
         super().__init__(default, doc)
         self.names = tuple(names)
+        self.draws = self.names if draws is None else tuple(draws)
 
     def check(self, value: Any, rate: float | None) -> str:
         """Return the name as it is declared."""
@@ -539,7 +547,7 @@ class Choice(Declaration):
 
     def draw(self, random: Random, rate: float) -> str:
         """Return one of the names."""
-        return random.choice(self.names)
+        return random.choice(self.draws)
 
     def range_text(self) -> str:
         """Return the names."""
@@ -1005,9 +1013,9 @@ def flag(*, default: Any = REQUIRED, doc: str = "") -> Any:
     return Flag(default, doc)
 
 
-def choice(names: Sequence[str], *, default: Any = REQUIRED, doc: str = "") -> Any:
+def choice(names: Sequence[str], *, default: Any = REQUIRED, doc: str = "", draws: Sequence[str] | None = None) -> Any:
     """Declare one of several names."""
-    return Choice(names, default, doc)
+    return Choice(names, default, doc, draws)
 
 
 def sample_rate(*, default: None = None) -> Any:

@@ -60,3 +60,52 @@ def test_what_is_not_finite_is_counted(bad, count):
     x[1, : len(bad)] = torch.tensor(bad)
     with pytest.raises(ArgumentError, match=f"x must be finite to be normalised, got {count} NaN or infinite samples"):
         fx.effect.Normalize()(x)
+
+
+FS = 8000
+
+
+def noise(*shape):
+    return 0.3 * torch.randn(*shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("lufs", [None, -14.0, torch.tensor([[-14.0], [-23.0]])])
+def test_loudness_is_reached(lufs):
+    x = noise(2, 2, FS)
+    y = fx.effect.Normalize(method="lufs", lufs=lufs, fs=FS)(x)
+    expected = torch.as_tensor(-23.0 if lufs is None else lufs).expand(2, 1)[:, 0].double()
+    assert torch.allclose(fx.loudness.integrated(y, FS), expected, rtol=0, atol=1e-6)
+    assert torch.allclose(y[:, 0] / y[:, 1], x[:, 0] / x[:, 1])
+
+
+def test_files_reach_a_loudness_in_blocks(tmp_path):
+    wave = fx.Wave(noise(2, 3 * FS).float(), FS)
+    wave.save(tmp_path / "in.wav", encoding="FLOAT")
+    chain = fx.filter.LoButterworth(2000) | fx.effect.Normalize(method="lufs", lufs=-20)
+    fx.realtime.process_file(chain, tmp_path / "in.wav", tmp_path / "out.wav", block=777)
+    found = fx.Wave.from_file(tmp_path / "out.wav")
+    assert torch.allclose(found.ys, (wave | chain).ys, rtol=0, atol=1e-6)
+    assert float(fx.loudness.integrated(found)) == pytest.approx(-20, abs=1e-3)
+
+
+def test_loudness_of_silence_and_of_one_channel():
+    normalize = fx.effect.Normalize(method="lufs", fs=FS)
+    assert not normalize(torch.zeros(2, FS)).any()
+    assert torch.allclose(normalize(noise(FS)), normalize(noise(1, FS))[0])
+
+
+def test_a_gradient_through_loudness():
+    x = noise(2, 4000).requires_grad_()
+    normalize = fx.effect.Normalize(method="lufs", fs=FS)
+    assert torch.autograd.gradcheck(normalize, x, fast_mode=True)
+
+
+def test_bad_loudness_raises():
+    with pytest.raises(ArgumentError, match="lufs needs method"):
+        fx.effect.Normalize(lufs=-14)
+    with pytest.raises(ArgumentError, match=r"lufs must lie in \[-70, 0\] LUFS, got 3"):
+        fx.effect.Normalize(method="lufs", lufs=3)
+    with pytest.raises(ArgumentError, match=r"at least 0\.4 s"):
+        fx.effect.Normalize(method="lufs", fs=FS)(torch.ones(2, 100))
+    with pytest.raises(ArgumentError, match="has no sample rate"):
+        fx.effect.Normalize(method="lufs")(torch.ones(2, FS))

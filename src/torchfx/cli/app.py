@@ -89,6 +89,20 @@ def response(
 
 
 @app.command()
+def stats(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Audio files.")],
+    form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "text",
+) -> None:
+    """Measure the loudness of audio files: integrated, range, maxima, true peak (EBU R 128, ITU-R BS.1770).
+
+    Exit status 1: some files could not be measured; 2: misuse; 3: none could.
+    """
+    from torchfx.cli import stats as command
+
+    raise typer.Exit(command.run(files, form))
+
+
+@app.command()
 def effects() -> None:
     """List the filters and effects with their parameters and defaults."""
     from torchfx.cli import effects as command

@@ -53,6 +53,8 @@ class Runner:
             own = rest if given is None else given[: len(rest)]
             given = None if given is None else given[len(rest) :]
             self._slices.append(slice(len(self._state), len(self._state) + len(rest)))
+            if step.measures and given is not None:  # what was measured may be longer than nothing heard
+                rest = tuple(own)
             self._state += [_copied(value, like) for value, like in zip(own, rest, strict=True)]
             if native_here:
                 if program is None or program.shape != shape:

@@ -1,0 +1,63 @@
+"""`torchfx stats`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torchfx.cli.documents import show
+from torchfx.cli.streams import complain
+from torchfx.errors import ArgumentError, AudioFileError
+from torchfx.loudness import FileLoudness, measure_file
+from torchfx.profiler.present.document import Column, Document, File, Row, Table
+from torchfx.profiler.present.formats import check_format
+
+__all__ = ["Answer", "run"]
+
+COLUMNS = ("integrated LUFS", "range LU", "momentary LUFS", "short-term LUFS", "true peak dBTP", "seconds")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What `--format json` prints; a loudness of silence is null there, like one of a file that is too short."""
+
+    schema: int
+    files: dict[str, FileLoudness]
+
+
+def run(paths: list[str], form: str) -> int:
+    """Measure files; return 0, 1 when some could not be, 2 for misuse, 3 when none could."""
+    try:
+        check_format(form)
+    except ArgumentError as error:
+        return complain(error, 2)
+    measured = {path: _measured(path) for path in paths}
+    found = {path: each for path, each in measured.items() if each is not None}
+    if not found:
+        return 3
+    columns = (Column("file"), *(Column(title, number=True) for title in COLUMNS))
+    table = Table(
+        columns, tuple(Row((File(path), *_cells(each))) for path, each in found.items()), noun=("file", "files")
+    )
+    show(Document("Loudness, with momentary and short-term maxima", (table,), Answer(1, found), command="stats"), form)
+    return 0 if len(found) == len(measured) else 1
+
+
+def _measured(path: str) -> FileLoudness | None:
+    try:
+        return measure_file(path)
+    except AudioFileError as error:
+        complain(error, 1)
+    except ArgumentError as error:
+        complain(f"{path}: {error}", 1)
+    return None
+
+
+def _cells(found: FileLoudness) -> tuple[str, ...]:
+    values = (
+        found.integrated_lufs,
+        found.loudness_range_lu,
+        found.max_momentary_lufs,
+        found.max_short_term_lufs,
+        found.true_peak_dbtp,
+    )
+    return (*("-" if value is None else f"{value:.1f}" for value in values), f"{found.duration_s:.2f}")
