@@ -11,7 +11,7 @@ from torch import Tensor
 from torchfx.core.processor import Processor
 from torchfx.effect.modulation import oscillator_phase, resting_phase
 from torchfx.errors import ArgumentError
-from torchfx.parameters import Value, frequency, milliseconds, number, sample_rate
+from torchfx.parameters import Value, milliseconds, number, sample_rate
 from torchfx.plan import State
 from torchfx.tensors import is_readable
 
@@ -37,7 +37,7 @@ class Chorus(Processor):
         tensor([0., 0., 1., 2.])
     """
 
-    rate_hz: Value = frequency(default=1.0, doc="how often the delay swings")
+    rate_hz: Value = number(default=1.0, low=0.0, high=100.0, unit="Hz", doc="how often the delay swings")
     depth_ms: Value = milliseconds(default=2.0, high=50.0, draws=(0.01, 0.05), doc="how far it swings to each side")
     centre_delay_ms: Value = milliseconds(default=7.0, high=50.0, draws=(0.1, 0.2), doc="its middle")
     mix: Value = number(default=0.5, low=0.0, high=1.0, doc="from 0, the signal alone, to 1, the delayed one alone")
@@ -77,7 +77,7 @@ class Chorus(Processor):
             for each in (self.centre_delay_ms, self.depth_ms, self.mix)
         )
         delay = ((centre + depth * torch.sin(2 * torch.pi * phase)) * (rate / 1000)).clamp(min=LEAST)
-        wet = _interpolated(heard, torch.arange(time, device=x.device) + past.shape[-1] - delay)
+        wet = _delayed(heard, delay)
         return ((1 - mix) * x.double() + mix * wet).to(x.dtype), (heard[..., time:], after)
 
 
@@ -93,7 +93,7 @@ class Flanger(Chorus):
         torch.Size([2, 1000])
     """
 
-    rate_hz: Value = frequency(default=0.5, doc="how often the delay swings")
+    rate_hz: Value = number(default=0.5, low=0.0, high=100.0, unit="Hz", doc="how often the delay swings")
     depth_ms: Value = milliseconds(default=2.0, high=50.0, draws=(0.01, 0.05), doc="how far it swings to each side")
     centre_delay_ms: Value = milliseconds(default=2.5, high=50.0, draws=(0.1, 0.2), doc="its middle")
 
@@ -111,19 +111,21 @@ class Vibrato(Chorus):
     """
 
     mix = 1.0
-    rate_hz: Value = frequency(default=5.0, doc="how often the delay swings")
+    rate_hz: Value = number(default=5.0, low=0.0, high=100.0, unit="Hz", doc="how often the delay swings")
     depth_ms: Value = milliseconds(default=1.0, high=50.0, draws=(0.01, 0.05), doc="how far it swings to each side")
     centre_delay_ms: Value = milliseconds(default=2.0, high=50.0, draws=(0.1, 0.2), doc="its middle")
 
 
-def _interpolated(x: Tensor, at: Tensor) -> Tensor:
-    """Return a signal (..., n) between its samples, float64 (..., time), at places in [1, n - 2].
+def _delayed(x: Tensor, delay: Tensor) -> Tensor:
+    """Return the end of a signal (..., n), delayed by a time of its own at each sample: float64 (..., time), >= 2.
 
     Cubics whose slopes at a sample are half the difference of its neighbours have a steady first derivative: so has the
     result, by the delay (E. Catmull, R. Rom, A Class of Local Interpolating Splines, 1974).
     """
-    left = at.detach().floor().clamp(1, x.shape[-1] - 3).long()
-    f = at - left
+    whole = delay.detach().ceil()
+    f = whole - delay  # of the delay alone: a place in the signal has fewer digits behind the point
+    n, time = x.shape[-1], delay.shape[-1]
+    left = (torch.arange(n - time, n, device=x.device) - whole.long()).clamp(1, n - 3)
     index = left.expand(*x.shape[:-1], left.shape[-1])
     weights = (
         f * (f * (2 - f) - 1) / 2,
