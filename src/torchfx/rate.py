@@ -31,11 +31,8 @@ ambient: ContextVar[float | None] = ContextVar("torchfx_sample_rate", default=No
 
 
 def ambient_rate() -> float | None:
-    """Return the sample rate (Hz) of the wave being processed, or None outside of one and while a program is compiled.
-
-    PyTorch's compiler cannot follow context variables.
-    """
-    return None if torch.compiler.is_dynamo_compiling() else ambient.get()
+    """Return the sample rate (Hz) of the wave being processed, or None outside of one."""
+    return ambient.get()
 
 
 class sample_rate:  # noqa: N801  (used like a function)
