@@ -309,7 +309,8 @@ class Processor(Responses):
         """Process a whole signal (..., time), float32 or float64, from rest."""
         given = x.dtype if isinstance(x, Tensor) else None
         x = check_signal(x, self._half)
-        rate = ambient_rate()
+        # The compiler cannot follow context variables. Asked here, not in a function, which it might compile alone.
+        rate = None if torch.compiler.is_dynamo_compiling() else ambient_rate()
         if self.derived_kind in {"causal", "measured"}:
             y = CausalStep(self, self.rate_for(rate), "").run(x)
         else:

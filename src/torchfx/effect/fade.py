@@ -46,7 +46,7 @@ class Fade(Processor):
 
     def forward(self, x: Tensor) -> Tensor:
         """Fade a whole signal."""
-        rate = self.rate_for(ambient_rate())
+        rate = self.rate_for(None if torch.compiler.is_dynamo_compiling() else ambient_rate())
         assert rate is not None
         lengths = [duration_samples(each, rate) for each in (self.fade_in, self.fade_out)]
         at = torch.arange(x.shape[-1], dtype=torch.float64, device=x.device)

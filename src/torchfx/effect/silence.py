@@ -27,7 +27,7 @@ class Pad(Processor):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the longer signal."""
-        rate = self.rate_for(ambient_rate())
+        rate = self.rate_for(None if torch.compiler.is_dynamo_compiling() else ambient_rate())
         assert rate is not None
         around = [duration_samples(each, rate) for each in (self.before, self.after)]
         return torch.nn.functional.pad(x, around)
