@@ -4,8 +4,8 @@
 
 `torchfx.profiler` is the other half: it times, captures and reads traces of any PyTorch program.
 
-Reading a trace needs no PyTorch, so names are loaded when they are first used; where PyTorch is loaded already, all of
-them are, and the operators in `torch.ops.torchfx_ext` are registered.
+Reading a trace needs no PyTorch, so names are loaded when they are first used; where PyTorch is loaded already, the
+core is, and the operators in `torch.ops.torchfx_ext` are registered.
 """
 
 from __future__ import annotations
@@ -60,13 +60,8 @@ __all__ = [
 ]
 
 _MODULES = ("core.wave", "core.processor", "core.context", "core.learning", "plan", "rate", "suggest", "errors")
-_PACKAGES = ("effect", "filter")
-_ALONE = (
-    "functional",
-    "loudness",
-    "parameters",
-    "realtime",
-)  # loaded when they are asked for; none registers an operator
+_LATER = ("effect", "filter", "functional", "loudness", "parameters", "realtime")
+"""Loaded when they are asked for; none registers an operator."""
 
 
 def __getattr__(name: str) -> object:
@@ -74,7 +69,7 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version
 
         return version("torchfx")
-    if name in _ALONE:
+    if name in _LATER:
         return _import_module(f"torchfx.{name}")
     if name not in __all__:
         raise AttributeError(f"module 'torchfx' has no attribute {name!r}")
@@ -87,12 +82,11 @@ def __dir__() -> list[str]:
 
 
 def _load_all() -> None:
-    """Bind the public names; the modules load each other, so one of them is as slow as all."""
+    """Bind the public names but those for later; the modules load each other, so one of them is as slow as all."""
     found = {}
     for module in _MODULES:
         found.update(vars(_import_module(f"torchfx.{module}")))
-    found.update({name: _import_module(f"torchfx.{name}") for name in _PACKAGES})
-    globals().update({name: found[name] for name in __all__ if name not in _ALONE})
+    globals().update({name: found[name] for name in __all__ if name not in _LATER})
 
 
 if "torch" in _sys.modules:

@@ -138,17 +138,35 @@ def test_32_threads_share_a_module(name):
                 assert torch.equal(y, right)
 
 
+def ended_well(child: int) -> bool:
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_forked_children_go_on():
+    """With one thread for PyTorch, as `DataLoader` sets in its workers: its OpenMP and MKL don't survive a fork."""
     modules, x = [CASES[name](0) for name in OWN], noise(2, 300)
     with torch.no_grad():
         expected = [module(x) for module in modules]
         child = os.fork()
         if child == 0:
             signal.alarm(30)
+            torch.set_num_threads(1)
             same = all(torch.equal(module(x), right) for module, right in zip(modules, expected, strict=True))
             os._exit(0 if same else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert ended_well(child)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_filters_keep_their_threads_in_forked_children():
+    module, x = fx.filter.HiButterworth(80, order=8, fs=FS), noise(8, 100_000)
+    with torch.no_grad():
+        expected = module(x).numpy()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(30)
+            os._exit(0 if np.array_equal(module(x).numpy(), expected) else 1)
+    assert ended_well(child)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -20,7 +20,7 @@ from torchfx.profiler.present.options import Options
 from torchfx.profiler.present.style import IN_A_FILE, Style
 from torchfx.profiler.pyproject import find_pyproject
 from torchfx.profiler.ranks.folder import find_traces
-from torchfx.profiler.rules.settings import chosen, settings_from
+from torchfx.profiler.rules.settings import Settings, chosen, settings_from
 
 __all__ = ["Request", "run"]
 
@@ -48,7 +48,8 @@ def run(a: str, b: str, request: Request) -> int:
         return complain("only one of A and B can come from stdin (-)", 2)
     try:
         check_format(request.form)
-        found, traces = _difference(a, b)
+        settings = settings_from(find_pyproject(Path.cwd()))
+        found, traces = _difference(a, b, settings)
     except (ArgumentError, ArgumentTypeError) as error:
         return complain(error, 2)
     except TraceError as error:
@@ -58,7 +59,7 @@ def run(a: str, b: str, request: Request) -> int:
     document = comparison(found, None if percent is None else percent / 100)
     drawn = request.form == "text" and request.output is not None and request.output.suffix == ".html"
     if drawn and traces and isinstance(found, Difference):
-        text = _page(found, traces)
+        text = _page(found, traces, settings)
     else:
         text = render(document, "html" if drawn else request.form, Options(_style(request), request.verbose))
     try:
@@ -68,9 +69,10 @@ def run(a: str, b: str, request: Request) -> int:
     return 0 if percent is None else _status(found, percent)
 
 
-def _difference(a: str, b: str) -> tuple[Difference | JobDifference, tuple[LoadedTrace, LoadedTrace] | None]:
+def _difference(
+    a: str, b: str, settings: Settings
+) -> tuple[Difference | JobDifference, tuple[LoadedTrace, LoadedTrace] | None]:
     """The difference, and the two traces where it isn't of jobs."""
-    settings = settings_from(find_pyproject(Path.cwd()))
     rules, paths = chosen(settings), [trace_in(path, "comparing") for path in (a, b)]
     with patience(f"reading {a} and {b}"):
         before, after = paths
@@ -86,10 +88,10 @@ def _difference(a: str, b: str) -> tuple[Difference | JobDifference, tuple[Loade
         return diff(a, b, rules=rules, thresholds=settings.thresholds), None
 
 
-def _page(found: Difference, traces: tuple[LoadedTrace, LoadedTrace]) -> str:
+def _page(found: Difference, traces: tuple[LoadedTrace, LoadedTrace], settings: Settings) -> str:
     from torchfx.profiler.page.report_page import difference_page
 
-    return difference_page(*traces, found)
+    return difference_page(*traces, found, rules=chosen(settings), thresholds=settings.thresholds)
 
 
 def _style(request: Request) -> Style:

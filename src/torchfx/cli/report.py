@@ -104,6 +104,7 @@ def _compared(traces: Sequence[str], steps: str | None, size: int) -> str:
     if found[0] is None or found[1] is None:
         raise ArgumentError("two folders of several ranks are compared by `torchfx diff`; name one trace of each")
     settings = settings_from(find_pyproject(Path.cwd()))
+    rules, thresholds = chosen(settings), settings.thresholds
     before, after = load(found[0]), load(found[1])
-    difference = diff(before, after, rules=chosen(settings), thresholds=settings.thresholds)
-    return difference_page(before, after, difference, max_size=size)
+    difference = diff(before, after, rules=rules, thresholds=thresholds)
+    return difference_page(before, after, difference, rules=rules, thresholds=thresholds, max_size=size)

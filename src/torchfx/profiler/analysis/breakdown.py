@@ -23,10 +23,13 @@ from torchfx.profiler.trace.model.intervals import Intervals, Window
 from torchfx.profiler.trace.model.steps import Step
 from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["HOST_STALLS", "Breakdown", "Part", "Spread", "Stretch", "breakdown", "longest_of", "parts_of"]
+__all__ = ["HOST_STALLS", "LISTED", "Breakdown", "Part", "Spread", "Stretch", "breakdown", "longest_of", "parts_of"]
 
 HOST_STALLS: Final = ("allocation", "waiting", "dispatch", "wrapper", "python")
 """Parts in which a device waits for the host's program."""
+
+LISTED: Final = 1000
+"""Of stretches and of events a report lists at most so many, the longest ones."""
 
 Parts = list[tuple[str, str, Intervals]]
 """Name, label for people, and when; what an earlier part covers, a later one doesn't get."""
@@ -125,9 +128,9 @@ def parts_of(trace: Trace) -> Parts:
     return found
 
 
-def longest_of(when: Intervals, limit: int) -> tuple[Stretch, ...]:
-    """Return the longest stretches, in order of time."""
-    chosen = np.sort(np.argsort(-when.lengths, kind="stable")[:limit])
+def longest_of(when: Intervals) -> tuple[Stretch, ...]:
+    """Return the longest stretches, `LISTED` of them, in order of time."""
+    chosen = np.sort(np.argsort(-when.lengths, kind="stable")[:LISTED])
     starts, lengths = when.starts[chosen] / 1000, when.lengths[chosen] / 1000
     return tuple(map(Stretch, starts.tolist(), lengths.tolist()))
 

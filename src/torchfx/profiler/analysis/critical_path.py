@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import msgspec
 import numpy as np
 
@@ -16,9 +14,6 @@ from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.trace.tables.kernels import labels
 
 __all__ = ["PathPart", "critical_parts"]
-
-RUNS: Final = 1000
-"""Of a part at most so many are listed."""
 
 
 class PathPart(msgspec.Struct, frozen=True):
@@ -70,7 +65,7 @@ def critical_parts(trace: Trace) -> tuple[PathPart, ...]:
                 len(mine),
                 labels(trace, np.array([most], np.int32))[0],
                 float(sums.max()) / 1000,
-                longest_of(Intervals.union(found.starts[mine], found.ends[mine]), RUNS),
+                longest_of(Intervals.union(found.starts[mine], found.ends[mine])),
             )
         )
     return tuple(sorted(parts, key=lambda part: -part.time_us))

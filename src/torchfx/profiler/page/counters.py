@@ -1,4 +1,4 @@
-"""Curves along the timeline: memory in use, launches that wait, how much of the time a device works."""
+"""Curves along the timeline: memory in use, and launches that wait."""
 
 from __future__ import annotations
 

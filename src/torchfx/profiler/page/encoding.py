@@ -1,4 +1,4 @@
-"""Columns of integers as few bytes, which `web/decode.js` reads back."""
+"""Columns of integers as few bytes, which `web/block.js` reads back."""
 
 from __future__ import annotations
 

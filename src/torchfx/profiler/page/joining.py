@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from torchfx.profiler.page.path_runs import PathRuns
-from torchfx.profiler.page.timeline import Timeline
+from torchfx.profiler.page.timeline import Timeline, by_frequency
 from torchfx.profiler.trace.file.columns import Int32
 
 __all__ = ["Source", "joined"]
@@ -94,10 +94,5 @@ def _common_names(parts: Sequence[Timeline]) -> tuple[Int32, tuple[str, ...], tu
         own = np.array([numbers.setdefault(text, len(numbers)) for text in part.names], np.int32)
         short.update(zip(part.names, part.short_names, strict=True))
         columns.append(own[part.name])
-    name = np.concatenate(columns)
-    order = np.argsort(-np.bincount(name, minlength=len(numbers)), kind="stable")
-    place = np.empty(len(order), np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
-    known = list(numbers)
-    names = tuple(known[i] for i in order.tolist())
-    return place[name], names, tuple(short[each] for each in names)
+    name, names = by_frequency(np.concatenate(columns), list(numbers))
+    return name, names, tuple(short[each] for each in names)

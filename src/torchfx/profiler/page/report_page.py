@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace as replace_field
 from pathlib import PurePath
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -18,8 +18,9 @@ from torchfx.profiler.page.joining import Source, joined
 from torchfx.profiler.page.steps_chart import steps_chart
 from torchfx.profiler.page.timeline import Timeline, timeline_of
 from torchfx.profiler.present.comparison import comparison
-from torchfx.profiler.present.document import Bars, Block, Caveat, Document, Findings, Rules, Table, Text, Verdict
+from torchfx.profiler.present.document import Bars, Block, Caveat, Document, Findings, Rules, Table, Verdict
 from torchfx.profiler.present.explanation import explanation
+from torchfx.profiler.present.hotspots import memory_lines
 from torchfx.profiler.present.html import View, blocks_as_html, escaped
 from torchfx.profiler.present.job_explanation import job_explanation
 from torchfx.profiler.present.trace_table import trace_table
@@ -29,6 +30,7 @@ from torchfx.profiler.report.job_report import JobReport
 from torchfx.profiler.report.trace_report import Report, describe
 from torchfx.profiler.rules.catalogue import chosen_rules
 from torchfx.profiler.rules.diagnose import Diagnosis, diagnose
+from torchfx.profiler.rules.rule import Rule
 from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["MOST_EVENTS", "difference_page", "drawn", "job_page", "page_of", "trace_page"]
@@ -51,6 +53,8 @@ _TITLED: Final = ("verdict", "findings", "diff", "ranks")
 """Sections whose blocks bring titles."""
 
 _VIEW: Final = View(verbose=True, linked=True)
+
+_Kind = TypeVar("_Kind", bound=Block)
 
 
 def trace_page(trace: LoadedTrace, diagnosis: Diagnosis, report: Report, *, max_size: int = MAX_SIZE) -> str:
@@ -90,14 +94,24 @@ def drawn(trace: Trace, diagnosis: Diagnosis) -> Timeline:
     return timeline_of(trace, diagnosis.findings, {name: when for name, _, when in trace.derived(parts_of)})
 
 
-def difference_page(a: Trace, b: Trace, found: Difference, *, max_size: int = MAX_SIZE) -> str:
+def difference_page(
+    a: Trace,
+    b: Trace,
+    found: Difference,
+    *,
+    rules: Iterable[Rule] | None = None,
+    thresholds: Mapping[str, Mapping[str, Any]] | None = None,
+    max_size: int = MAX_SIZE,
+) -> str:
     """Return the page of two traces: what changed, and their timelines one above the other.
 
     Args:
         a, b: the traces, before and after.
         found: their difference.
+        rules, thresholds: those it was found with, as for `diagnose`.
         max_size: bytes of the page.
     """
+    chosen = None if rules is None else tuple(rules)
     document = comparison(found)
     sections = {
         "diff": blocks_as_html(document.blocks, _VIEW),
@@ -107,7 +121,7 @@ def difference_page(a: Trace, b: Trace, found: Difference, *, max_size: int = MA
             for line in (f"<h3>{'AB'[i]}: {escaped(PurePath(trace.file).name)}</h3>", f'<div id="stage-{i}"></div>')
         ],
     }
-    timelines = [drawn(trace, diagnose(trace)) for trace in (a, b)]
+    timelines = [drawn(trace, diagnose(trace, rules=chosen, thresholds=thresholds)) for trace in (a, b)]
     return page(_framed(document, sections), document.title or "Difference", timelines, max_size=max_size)
 
 
@@ -145,23 +159,20 @@ def _of_ranks(job: Job) -> Timeline:
 def _body(trace: LoadedTrace, report: Report) -> str:
     document = explanation(report)
     blocks = document.blocks
-    memory = [block for block in blocks if isinstance(block, Text) and block.text.startswith("Memory of")]
     sections = {
         "verdict": blocks_as_html(_those(blocks, Caveat, Verdict, Bars), _VIEW),
         "steps": steps_chart(report.breakdown, report.window),
         "findings": [
             *blocks_as_html(_those(blocks, Findings), _VIEW),
-            '<p class="needs-script">If what is ticked were fixed: <output id="if-fixed">tick a finding</output></p>',
+            '<p class="needs-script"><output id="if-fixed"></output></p>',
             *_rules(_those(blocks, Rules)),
         ],
         "timeline": ['<div id="stage"></div>'],
         "tables": [*_folded(_those(blocks, Table)), *_tables(trace)],
-        "memory": blocks_as_html(memory, _VIEW) or ["<p>Memory was not recorded (profile_memory=True).</p>"],
+        "memory": blocks_as_html(memory_lines(report.memory), _VIEW)
+        or ["<p>Memory was not recorded (profile_memory=True).</p>"],
     }
     return _framed(document, sections)
-
-
-_Kind = TypeVar("_Kind", bound=Block)
 
 
 def _those(blocks: Iterable[Block], *kinds: type[_Kind]) -> list[_Kind]:

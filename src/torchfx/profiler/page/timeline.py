@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,7 @@ __all__ = [
     "StepMark",
     "Target",
     "Timeline",
+    "by_frequency",
     "timeline_of",
 ]
 
@@ -297,10 +298,22 @@ def _names(trace: Trace, rows: Int32) -> tuple[Int32, tuple[str, ...]]:
     texts = [safe(events.texts[i] if i >= 0 else "")[:LONGEST_NAME] for i in used.tolist()]
     number = np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
     name = number[which.reshape(-1)] if len(number) else np.empty(0, np.int64)
-    order = np.argsort(-np.bincount(name, minlength=len(numbers)), kind="stable")
+    return by_frequency(name, list(numbers))
+
+
+def by_frequency(name: npt.NDArray[np.integer[Any]], known: Sequence[str]) -> tuple[Int32, tuple[str, ...]]:
+    """Number names anew, the most frequent first.
+
+    Args:
+        name: of each event, an index into `known`.
+        known: the names.
+
+    Returns:
+        An index into the second for each event, and the names in their new order.
+    """
+    order = np.argsort(-np.bincount(name, minlength=len(known)), kind="stable")
     place = np.empty(len(order), np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
-    known = list(numbers)
     return place[name], tuple(known[i] for i in order.tolist())
 
 

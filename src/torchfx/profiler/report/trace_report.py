@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from torchfx.errors import ArgumentError
-from torchfx.profiler.analysis.breakdown import Breakdown, Stretch, breakdown, longest_of
+from torchfx.profiler.analysis.breakdown import LISTED, Breakdown, Stretch, breakdown, longest_of
 from torchfx.profiler.analysis.critical_path import PathPart, critical_parts
 from torchfx.profiler.analysis.hotspots import (
     LabelTime,
@@ -62,9 +62,6 @@ SCHEMAS: Final = (1, 2)
 
 _ADDED: Final = frozenset({"stretches", "stretches_count", "starts_us", "step_starts_us", "steps_us", "longest"})
 """Names that schema 2 brought."""
-
-LISTED: Final = 1000
-"""Of a finding's stretches and of an evidence's events at most so many are listed, the longest ones."""
 
 
 class FindingWindow(msgspec.Struct, frozen=True):
@@ -217,7 +214,7 @@ def reported(finding: Finding, events: Events | None = None) -> ReportedFinding:
         finding.fix,
         finding.source,
         0 if when is None else len(when),
-        () if when is None else longest_of(when, LISTED),
+        () if when is None else longest_of(when),
     )
 
 

@@ -139,7 +139,7 @@ function busiestRows(timeline) {
  * @param {[number, number]} span
  * @param {number} pixels
  */
-export function activity(timeline, rows, [first, last], pixels) {
+function activity(timeline, rows, [first, last], pixels) {
   const found = new Float64Array(pixels);
   const width = (last - first) / pixels;
   if (!(width > 0)) return found;

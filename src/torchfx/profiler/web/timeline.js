@@ -20,18 +20,6 @@ import { lowerBound } from "./sorted.js";
 
 /** @typedef {{label: string, unit: string, times: Float64Array, values: Float64Array, highest: number}} Counter */
 
-export const KINDS = Object.freeze({
-  operator: 1,
-  annotation: 2,
-  runtime: 3,
-  python: 4,
-  kernel: 5,
-  memcpy: 6,
-  memset: 7,
-  deviceAnnotation: 8,
-  overhead: 10,
-});
-
 /** What a kind is called, by its number. */
 export const KIND_NAMES = Object.freeze({
   1: "operator",

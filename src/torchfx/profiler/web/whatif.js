@@ -17,7 +17,7 @@ export function followFixes(timeline) {
     output.dataset.ns = String(saved);
     output.textContent = ticked.length
       ? `If fixed: at most ${duration(saved)} of ${duration(whole)} (${percent(whole ? saved / whole : 0)}) less.`
-      : "";
+      : "Tick findings to see what fixing them would save together, at most.";
   };
   for (const box of boxes) box.addEventListener("change", tell);
   tell();
