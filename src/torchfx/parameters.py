@@ -446,10 +446,11 @@ class Flag(Declaration):
 
 
 class Duration(Declaration):
-    """A time: seconds, or a text that says its unit, such as "250ms", "480 samples" or, with a tempo, "1/8."."""
+    """A time: seconds, or a text such as "250ms", "1:30" (minutes), "480 samples" or, with a tempo, "1/8."."""
 
     per_second = True
     UNITS: ClassVar[dict[str, float]] = {"": 1.0, "s": 1.0, "ms": 1e-3}
+    CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d\d(?:\.\d*)?)")
     NOTE = re.compile(r"(\d+)/([1-9]\d*)\s*([.dt]?)")
     LENGTHENED: ClassVar[dict[str, float]] = {"": 1.0, ".": 1.5, "d": 1.5, "t": 2 / 3}
 
@@ -471,6 +472,8 @@ class Duration(Declaration):
         given = text.strip().lower()
         if re.fullmatch(r"\d+\s*samples", given) or (self.notes and self.NOTE.fullmatch(given)):
             return given
+        if clock := self.CLOCK.fullmatch(given):
+            return 3600 * int(clock[1] or 0) + 60 * int(clock[2]) + float(clock[3])
         found = NUMBER.fullmatch(given)
         if not found or found[2] not in self.UNITS or float(found[1]) < 0:
             raise ArgumentError(f"{self.name} must be {self.range_text()}, got {text!r}")
@@ -491,7 +494,7 @@ class Duration(Declaration):
     def range_text(self) -> str:
         """Return how a time may be given."""
         notes = ", or a part of a whole note: '1/4', '1/8.' dotted, '1/8t' triplet" if self.notes else ""
-        return f"seconds >= 0, or a text such as '250ms' or '480 samples'{notes}"
+        return f"seconds >= 0, or a text such as '250ms', '1:30' or '480 samples'{notes}"
 
 
 def duration_samples(value: float | str, rate: float, bpm: float = 120.0) -> int:

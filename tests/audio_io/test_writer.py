@@ -194,7 +194,12 @@ def test_arguments_are_checked_at_construction(tmp_path, monkeypatch, arguments,
 @pytest.mark.parametrize(
     ("ys", "error", "message"),
     [
-        (np.zeros((2, 5), np.float32), ArgumentTypeError, "ys must be a tensor of float32 or float64, got ndarray"),
+        ([[0.0]], ArgumentTypeError, "ys must be a tensor or array of float32 or float64, got list"),
+        (
+            np.zeros((2, 5), np.int16),
+            ArgumentTypeError,
+            "ys must be a tensor or array of float32 or float64, got int16",
+        ),
         (torch.zeros(2, 5).half(), ArgumentTypeError, "got torch.float16"),
         (torch.zeros(2, 5, dtype=torch.int16), ArgumentTypeError, "got torch.int16"),
         (torch.zeros(2, 5, dtype=torch.complex64), ArgumentTypeError, "got torch.complex64"),

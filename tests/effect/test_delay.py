@@ -51,7 +51,7 @@ def test_it_is_built_from_text():
     ("arguments", "error", "message"),
     [
         ((-1,), ArgumentError, r"time must lie in \[0, inf\) s, got -1"),
-        (("soon",), ArgumentError, r"time must be seconds >= 0, or a text such as '250ms' or .*, got 'soon'"),
+        (("soon",), ArgumentError, r"time must be seconds >= 0, or a text such as '250ms', .*, got 'soon'"),
         (("-5ms",), ArgumentError, "time must be seconds >= 0, .* got '-5ms'"),
         (("1/0",), ArgumentError, "time must be seconds >= 0, .* got '1/0'"),
         ((None,), ArgumentTypeError, "time must be a number in s, got None"),
@@ -62,6 +62,6 @@ def test_misuse_is_named(arguments, error, message):
     with pytest.raises(error, match=message):
         Delay(*arguments)
     with pytest.raises(
-        ArgumentError, match="fade_in must be seconds >= 0, or a text such as '250ms' or '480 samples', "
+        ArgumentError, match="fade_in must be seconds >= 0, or a text such as '250ms', '1:30' or '480 samples', "
     ):
         fx.effect.Fade("1/8")

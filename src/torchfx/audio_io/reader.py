@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from torchfx.audio_io.formats import AudioInfo
 from torchfx.audio_io.messages import file_errors
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
     from soundfile import SoundFile
+    from torch import Tensor
 
 __all__ = ["Reader", "info", "load"]
 
@@ -117,25 +116,37 @@ class Reader:
         Raises:
             AudioFileError: the file ends before its header says so, cannot be read, or was closed.
         """
+        import torch  # takes a second to load, and headers are read without it
+
+        return torch.from_numpy(self.read_array(count))
+
+    def read_array(self, count: int, exact: bool = False) -> npt.NDArray[Any]:
+        """Read the next frames as an array, without PyTorch.
+
+        Args:
+            count: as for `read`.
+            exact: whether integers of 32 bits come as float64, which holds them all, instead of float32.
+        """
         count = min(whole_number("count", count, 0), self.frames - self._position)
         integers = integer_type(self.encoding)
+        double = self.encoding == "DOUBLE" or (exact and self.encoding == "PCM_32")
         shape = (count, self.channels) if integers is None else (self.channels, count)
         try:
-            samples = np.empty(shape, np.float64 if self.encoding == "DOUBLE" else np.float32)
+            samples = np.empty(shape, np.float64 if double else np.float32)
         except (MemoryError, ValueError) as error:  # a damaged header may promise anything
             promised = f"{count} frames of {self.channels} channels"
             name = self._source.name
             raise AudioFileError(f"cannot read {name}: the {promised} it promises do not fit into memory") from error
         if integers is None:
             self._fill(samples)
-            return torch.from_numpy(samples.T)
+            return samples.T
         step = block_frames(self.channels)
         block = np.empty((min(step, count), self.channels), integers)
         for start in range(0, count, step):
             part = block[: count - start]
             self._fill(part)
             from_integers(part, samples[:, start : start + step])
-        return torch.from_numpy(samples)
+        return samples
 
     def part(self, frame_offset: int = 0, num_frames: int = -1) -> Tensor:
         """Read `num_frames` (-1: all) from `frame_offset` on, as `load` does.
@@ -184,7 +195,7 @@ class Reader:
             self._file.close()
             self._file, self._position = self._open(), 0
         while self._position < frame:
-            self.read(min(block_frames(self.channels), frame - self._position))
+            self.read_array(min(block_frames(self.channels), frame - self._position))
 
     @contextmanager
     def _calls(self) -> Iterator[None]:

@@ -34,9 +34,9 @@ def integer_type(encoding: str) -> type[np.int16 | np.int32] | None:
 
 
 def from_integers(frames: npt.NDArray[Any], ys: npt.NDArray[Any]) -> None:
-    """Scale integers (frames, channels) to [-1, 1) in `ys`, (channels, frames) of float32."""
-    scale = np.float32(2.0 ** (1 - 8 * frames.itemsize))
-    np.multiply(frames.T, scale, out=ys, dtype=np.float32, casting="unsafe")
+    """Scale integers (frames, channels) to [-1, 1) in `ys`, (channels, frames) of float32 or float64."""
+    scale = ys.dtype.type(2.0 ** (1 - 8 * frames.itemsize))
+    np.multiply(frames.T, scale, out=ys, dtype=ys.dtype, casting="unsafe")
 
 
 def quantised(ys: npt.NDArray[Any], encoding: str) -> npt.NDArray[Any]:

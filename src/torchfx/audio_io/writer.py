@@ -10,8 +10,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from torchfx.audio_io import temporary
 from torchfx.audio_io.formats import (
@@ -36,6 +34,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
     from soundfile import SoundFile
+    from torch import Tensor
 
 __all__ = ["ClippingWarning", "Writer", "save"]
 
@@ -122,16 +121,16 @@ class Writer:
         self._clipped = 0
         self.frames = 0
 
-    def write(self, ys: Tensor) -> None:
+    def write(self, ys: Tensor | npt.NDArray[Any]) -> None:
         """Append samples; all are checked before any is written.
 
         Args:
-            ys: float32 or float64, (channels, frames), on any device.
+            ys: float32 or float64, (channels, frames), a tensor on any device or an array.
 
         Raises:
             ArgumentError: another shape; NaN or inf where the file doesn't hold floats; a file beyond 4 GiB in a format
                 that counts its bytes in 32 bits.
-            ArgumentTypeError: no tensor, or one that is complex, half precision or of integers.
+            ArgumentTypeError: neither, or complex numbers, half precision or integers.
             AudioFileError: the file cannot be written, or is not open.
         """
         _check_samples(ys)
@@ -151,14 +150,14 @@ class Writer:
             self.frames += ys.shape[1]  # of a failed write too, so that a shorter file is noticed at the end
         self._clipped += beyond
 
-    def _count_beyond(self, ys: Tensor) -> int:
+    def _count_beyond(self, ys: Tensor | npt.NDArray[Any]) -> int:
         """Return how many samples lie beyond full scale, or raise where some are not finite."""
         beyond = 0
         for block in _blocks(ys):
             low, high = block.min(), block.max()
             if not (np.isfinite(low) and np.isfinite(high)):
-                lost = ~torch.isfinite(ys)
-                first = self.frames + int(lost.any(0).nonzero()[0])
+                lost = np.concatenate([~np.isfinite(block) for block in _blocks(ys)], axis=1)
+                first = self.frames + int(lost.any(0).argmax())
                 raise ArgumentError(
                     f"ys must be finite in a {self.encoding} file, got {int(lost.sum())} NaN or infinite samples, the "
                     f"first in frame {first}"
@@ -269,7 +268,7 @@ class Writer:
 
 def save(
     path: str | os.PathLike[str] | BinaryIO,
-    ys: Tensor,
+    ys: Tensor | npt.NDArray[Any],
     fs: float,
     format: str | None = None,
     encoding: str | None = None,
@@ -281,7 +280,7 @@ def save(
     Args:
         path: where to, a path or a binary file object; `Writer` says more. A WAV beyond 4 GiB is written as RF64, its
             form for long recordings.
-        ys: float32 or float64, (channels, frames).
+        ys: float32 or float64, (channels, frames), a tensor or an array.
         fs: sample rate, Hz, a whole number.
         format: the format's name, instead of the suffix.
         encoding: "PCM_S", "PCM_U", "PCM_F", "ULAW", "ALAW", or libsndfile's name of a subtype; by default float for WAV
@@ -292,33 +291,39 @@ def save(
     Raises:
         ArgumentError: an unknown format; an encoding, a rate, a number of channels or a text the format cannot hold;
             NaN where the file doesn't hold floats.
-        ArgumentTypeError: samples that are no tensor, or complex, half precision or integers.
+        ArgumentTypeError: samples that are neither, or complex, half precision or integers.
         AudioFileError: the file cannot be written.
 
     Warns:
         ClippingWarning: samples beyond full scale, with their number, unless the file holds floats.
     """
     _check_samples(ys)
-    if ys.numel() == 0:
+    if 0 in ys.shape:
         raise ArgumentError(f"ys must have the shape (channels, frames) and hold samples, got {tuple(ys.shape)}")
-    double = ys.dtype == torch.float64
+    double = str(ys.dtype).endswith("float64")
     with Writer(path, fs, ys.shape[0], format, encoding, bits_per_sample, tags, double) as file:
         file.write(ys)
 
 
-def _check_samples(ys: Tensor) -> None:
-    if not isinstance(ys, Tensor):
-        raise ArgumentTypeError(f"ys must be a tensor of float32 or float64, got {type(ys).__name__}")
-    if ys.dtype not in {torch.float32, torch.float64}:
-        raise ArgumentTypeError(f"ys must be a tensor of float32 or float64, got {ys.dtype}")
+def _check_samples(ys: Tensor | npt.NDArray[Any]) -> None:
+    if not isinstance(ys, np.ndarray) and not _is_tensor(ys):
+        raise ArgumentTypeError(f"ys must be a tensor or array of float32 or float64, got {type(ys).__name__}")
+    if str(ys.dtype).removeprefix("torch.") not in {"float32", "float64"}:
+        raise ArgumentTypeError(f"ys must be a tensor or array of float32 or float64, got {ys.dtype}")
     if ys.ndim != 2:
         raise ArgumentError(f"ys must have the shape (channels, frames) and hold samples, got {tuple(ys.shape)}")
 
 
-def _blocks(ys: Tensor) -> Iterator[npt.NDArray[Any]]:
-    for block in ys.detach().split(block_frames(ys.shape[0]), dim=-1):
-        if block.numel():
-            yield block.cpu().resolve_neg().numpy()
+def _is_tensor(ys: object) -> bool:
+    torch = sys.modules.get("torch")  # what is none of its tensors needs it not
+    return torch is not None and isinstance(ys, torch.Tensor)
+
+
+def _blocks(ys: Tensor | npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
+    step = block_frames(ys.shape[0])
+    for start in range(0, ys.shape[1], step):
+        block = ys[:, start : start + step]
+        yield block if isinstance(block, np.ndarray) else block.detach().cpu().resolve_neg().numpy()
 
 
 def _callers_level() -> int:

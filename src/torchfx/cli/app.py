@@ -111,11 +111,79 @@ def effects() -> None:
 
 
 @app.command()
-def info() -> None:
-    """Show versions, threads, instruction set and GPU, and which path serves which device."""
+def info(
+    files: Annotated[list[str] | None, typer.Argument(metavar="[FILE...]", help="Audio files.")] = None,
+    form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "text",
+) -> None:
+    """Say what audio files hold, or, without files, versions, threads, GPU, and which path serves which device.
+
+    Exit status 1: some files could not be read; 2: misuse; 3: none could.
+    `torchfx stats` measures loudness and peak.
+    """
     from torchfx.cli import info as command
 
-    raise typer.Exit(command.run())
+    raise typer.Exit(command.run(files or [], form))
+
+
+@app.command()
+def trim(
+    source: Annotated[str, typer.Argument(metavar="IN", help="An audio file.")],
+    target: Annotated[str, typer.Argument(metavar="OUT", help="The file to write.")],
+    start: Annotated[str, typer.Option("--start", "-s", metavar="TIME", help="Where the part begins.")] = "0",
+    end: Annotated[str | None, typer.Option("--end", "-e", metavar="TIME", help="Where it ends.")] = None,
+    force: Annotated[bool, typer.Option("--force", "-f", help="Overwrite an existing output.")] = False,
+) -> None:
+    """Copy a part of an audio file.
+
+    A TIME is in seconds, or a text such as 250ms, 1:30 or "480 samples"; with a - in front it counts from the end:
+    torchfx trim in.wav out.wav --start 0.5 --end -250ms
+    """
+    from torchfx.cli import edit as command
+
+    raise typer.Exit(command.trim(source, target, start, end, force))
+
+
+@app.command()
+def concat(
+    paths: Annotated[list[str], typer.Argument(metavar="IN... OUT", help="Audio files, then the file to write.")],
+    force: Annotated[bool, typer.Option("--force", "-f", help="Overwrite an existing output.")] = False,
+) -> None:
+    """Join audio files of one sample rate and number of channels."""
+    from torchfx.cli import edit as command
+
+    raise typer.Exit(command.concat(paths, force))
+
+
+@app.command()
+def split(
+    source: Annotated[str, typer.Argument(metavar="IN", help="An audio file.")],
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where the parts belong.")],
+    every: Annotated[str | None, typer.Option("--every", metavar="TIME", help="How long a part is.")] = None,
+    silence: Annotated[
+        float | None, typer.Option("--silence", metavar="DB", help="Cut where nothing is louder, dB below full scale.")
+    ] = None,
+    least: Annotated[str, typer.Option("--least", metavar="TIME", help="How long silence lasts at least.")] = "0.3",
+    suffix: Annotated[str | None, typer.Option("--suffix", help="Of the parts, such as .flac.")] = None,
+    force: Annotated[bool, typer.Option("--force", "-f", help="Overwrite existing outputs.")] = False,
+) -> None:
+    """Cut an audio file into parts, by time or where it is silent, and print their names.
+
+    torchfx split talk.flac parts --silence -40
+    """
+    from torchfx.cli import edit as command
+
+    raise typer.Exit(command.split(source, folder, every, silence, least, suffix, force))
+
+
+@app.command()
+def spectrogram(
+    source: Annotated[str, typer.Argument(metavar="FILE", help="An audio file.")],
+    png: Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Write a picture instead.")] = None,
+) -> None:
+    """Draw how loud an audio file is at each time and frequency."""
+    from torchfx.cli import spectrogram as command
+
+    raise typer.Exit(command.run(source, png))
 
 
 @app.command()

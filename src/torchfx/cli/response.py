@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 from pathlib import Path
 
 from torchfx import spec
 from torchfx.checks import sample_rate
 from torchfx.cli.documents import show, terminal_style
-from torchfx.cli.streams import complain
+from torchfx.cli.streams import complain, write_file
 from torchfx.core.processor import FilterChain
 from torchfx.errors import ArgumentError, TorchFXError
 from torchfx.profiler.present.document import Block, Code, Document, Text
@@ -42,7 +43,9 @@ def run(effects: list[str], rate: float, png: Path | None, form: str) -> int:
         return complain(error, 2)
     if png is not None:
         try:
-            plot(plan, " | ".join(effects)).savefig(png, dpi=110, format="png")
+            picture = io.BytesIO()
+            plot(plan, " | ".join(effects)).savefig(picture, dpi=110, format="png")
+            write_file(png, picture.getvalue())
         except (TorchFXError, OSError) as error:
             return complain(f"cannot write {png}: {getattr(error, 'strerror', None) or error}", 3)
     show(Document(f"{' | '.join(effects)} at {rate:g} Hz", tuple(blocks), data, command="response"), form)

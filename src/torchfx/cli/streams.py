@@ -104,8 +104,8 @@ def patience(message: str) -> Iterator[None]:
             status.stop()
 
 
-def write_file(path: Path, text: str) -> None:
-    """Write a file that appears whole or not at all.
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write a file, a text in UTF-8 or bytes, that appears whole or not at all.
 
     Raises:
         OSError: it cannot be written.
@@ -113,8 +113,8 @@ def write_file(path: Path, text: str) -> None:
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     temporary = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     except BaseException:

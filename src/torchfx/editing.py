@@ -1,0 +1,186 @@
+"""Audio files cut and joined, without PyTorch and in constant memory.
+
+Samples are copied as they are: integers come back bit for bit where the output has at least as many bits. Tags are kept
+where the format has a place for them, and every output appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+
+from torchfx import audio_io
+from torchfx.errors import ArgumentError
+from torchfx.parameters import decibels, duration, duration_samples, named
+
+__all__ = ["concat", "split", "trim"]
+
+BLOCK = 1 << 16  # frames
+FILE = str | os.PathLike[str]
+Time = float | str
+Span = tuple[int, int]
+
+
+def trim(source: FILE, target: FILE, start: Time = 0.0, end: Time | None = None) -> float:
+    """Copy a part of a file.
+
+    Args:
+        source: the file to read.
+        target: the file to write, which may be the source; its suffix decides the format.
+        start, end: where the part begins and ends: seconds, or a text such as "250ms", "1:30" or "480 samples". Without
+            an end, and where it lies behind the file's, the part reaches to the file's end. A text that begins with "-"
+            counts from the end.
+
+    Returns:
+        The length of the part in seconds.
+
+    Raises:
+        ArgumentError: a time that is none; an end not behind the start; a start behind the file's end.
+        AudioFileError: a file cannot be read or written.
+    """
+    with audio_io.Reader(source) as reader:
+        first = _frame("start", start, reader)
+        last = reader.frames if end is None else min(_frame("end", end, reader), reader.frames)
+        if not first < last:
+            raise ArgumentError(
+                f"start must lie before end and before the file's end at {reader.frames / reader.fs:g} s, "
+                f"got {first / reader.fs:g} s to {last / reader.fs:g} s"
+            )
+        _copy(reader, (first, last), target)
+        return (last - first) / reader.fs
+
+
+def concat(sources: Sequence[FILE], target: FILE) -> float:
+    """Join files, one behind the other.
+
+    The encoding is the one of the most bits among the sources, where the output's format has it.
+
+    Args:
+        sources: the files, of one sample rate and one number of channels.
+        target: the file to write, which may be a source.
+
+    Returns:
+        The length of the result in seconds.
+
+    Raises:
+        ArgumentError: no sources, or sources that differ.
+        AudioFileError: a file cannot be read or written.
+    """
+    if not sources:
+        raise ArgumentError("sources must name at least one file, got none")
+    found = [audio_io.info(source) for source in sources]
+    for source, other in zip(sources, found, strict=True):
+        if (other.fs, other.channels) != (found[0].fs, found[0].channels):
+            first, this = (f"{each.fs} Hz and {each.channels} channels" for each in (found[0], other))
+            raise ArgumentError(f"sources must be alike: {sources[0]} has {first}, {source} {this}")
+    best = max(found, key=lambda each: each.bits or 32)
+    with ExitStack() as stack:
+        writer = stack.enter_context(_writer(target, best, found[0].tags))
+        for source in sources:
+            with audio_io.Reader(source) as reader:
+                _write(reader, (0, reader.frames), writer)
+        return writer.frames / best.fs
+
+
+def split(
+    source: FILE,
+    folder: FILE,
+    every: Time | None = None,
+    silence_db: float | None = None,
+    least: Time = 0.3,
+    keep: Time = 0.1,
+    suffix: str | None = None,
+    check: Callable[[Sequence[Path]], object] | None = None,
+) -> list[Path]:
+    """Cut a file into parts, "<name>-1.wav" and so on.
+
+    Args:
+        source: the file to read.
+        folder: where the parts belong; it is made.
+        every: how long a part is; the last one may be shorter.
+        silence_db: instead of that, cut where no channel is louder than this, dB below full scale (1.0). Silence is
+            left out, but for `keep` around each part.
+        least: how long such a silence lasts at least.
+        keep: how much of it stays on both sides, at most half of it.
+        suffix: of the parts, such as ".flac"; by default the source's.
+        check: called with the parts' paths before any is written.
+
+    Returns:
+        The paths of the parts.
+
+    Raises:
+        ArgumentError: neither or both of `every` and `silence_db`, or values out of range; a file that is silent
+            throughout.
+        AudioFileError: a file cannot be read or written.
+    """
+    if (every is None) == (silence_db is None):
+        raise ArgumentError(
+            f"split needs either every or silence_db, got every={every!r} and silence_db={silence_db!r}"
+        )
+    with audio_io.Reader(source) as reader:
+        if every is not None:
+            length = _frame("every", every, reader)
+            if length < 1:
+                raise ArgumentError(f"every must be at least one sample long, got {every!r}")
+            starts = range(0, reader.frames, length)
+            spans = [(start, min(start + length, reader.frames)) for start in starts]
+        else:
+            threshold = 10 ** (float(named("silence_db", decibels()).check(silence_db, None)) / 20)
+            spans = _loud(reader, threshold, max(1, _frame("least", least, reader)), _frame("keep", keep, reader))
+            if not spans:
+                raise ArgumentError(f"silence_db must leave something of {source}, which is silent at {silence_db} dB")
+        name = Path(source)
+        digits = len(str(len(spans)))
+        paths = [Path(folder) / f"{name.stem}-{i:0{digits}}{suffix or name.suffix}" for i in range(1, len(spans) + 1)]
+        if check is not None:
+            check(paths)
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        for span, path in zip(spans, paths, strict=True):
+            _copy(reader, span, path)
+        return paths
+
+
+def _frame(name: str, time: Time, reader: audio_io.Reader) -> int:
+    """Return a time as a number of frames; where it counts from the end, of those before it."""
+    from_end = isinstance(time, str) and time.startswith("-")
+    given = time[1:] if from_end and isinstance(time, str) else time
+    frames = duration_samples(named(name, duration()).check(given, None), reader.fs)
+    return max(0, reader.frames - frames) if from_end else frames
+
+
+def _loud(reader: audio_io.Reader, threshold: float, least: int, keep: int) -> list[Span]:
+    """Return where the file is louder than a threshold, without the gaps shorter than `least`, widened by `keep`."""
+    found: list[list[int]] = []
+    for start in range(0, reader.frames, BLOCK):
+        loud = np.flatnonzero((np.abs(reader.read_array(BLOCK)) > threshold).any(0)) + start
+        if not len(loud):
+            continue
+        ends = np.flatnonzero(np.diff(loud) > least)
+        for first, last in zip(loud[np.append(0, ends + 1)].tolist(), loud[np.append(ends, -1)].tolist(), strict=True):
+            if found and first - found[-1][1] < least:
+                found[-1][1] = last + 1
+            else:
+                found.append([first, last + 1])
+    before = [0, *((a[1] + b[0]) // 2 for a, b in itertools.pairwise(found)), reader.frames]
+    return [(max(first - keep, before[i]), min(last + keep, before[i + 1])) for i, (first, last) in enumerate(found)]
+
+
+def _copy(reader: audio_io.Reader, span: Span, target: FILE) -> None:
+    with _writer(target, reader.info, reader.tags) as writer:
+        _write(reader, span, writer)
+
+
+def _writer(target: FILE, source: audio_io.AudioInfo, tags: dict[str, str]) -> audio_io.Writer:
+    kept = audio_io.kept_tags(target, tags)
+    return audio_io.Writer(target, source.fs, source.channels, None, audio_io.kept_encoding(target, source), None, kept)
+
+
+def _write(reader: audio_io.Reader, span: Span, writer: audio_io.Writer) -> None:
+    reader.seek(span[0])
+    for start in range(*span, BLOCK):
+        writer.write(reader.read_array(min(BLOCK, span[1] - start), exact=True))

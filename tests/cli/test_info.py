@@ -1,0 +1,31 @@
+"""`torchfx info FILE` says what files hold."""
+
+import json
+
+import numpy as np
+
+from command import run_here
+from torchfx import audio_io
+
+
+def test_a_row_for_each_file_and_an_error_for_the_others(tmp_path):
+    audio_io.save(tmp_path / "a.flac", np.zeros((2, 24_000)), 48_000, tags={"title": "Rain", "artist": "Who"})
+    audio_io.save(tmp_path / "b.wav", np.zeros((1, 1)), 8_000, bits_per_sample=16)
+    (tmp_path / "bad.wav").write_bytes(b"RIFF")
+    ran = run_here("info", "a.flac", "b.wav", "bad.wav", folder=tmp_path, environment={"COLUMNS": "120"})
+    assert ran.returncode == 1
+    assert "bad.wav" in ran.stderr
+    first, second = ran.stdout.splitlines()[-2:]
+    assert first.split(maxsplit=6) == ["a.flac", "FLAC", "PCM_24", "48000", "2", "0.50", "title: Rain, artist: Who"]
+    assert second.split() == ["b.wav", "WAV", "PCM_16", "8000", "1", "0.00", "-"]
+    assert run_here("info", "bad.wav", folder=tmp_path).returncode == 3
+    assert run_here("info", "b.wav", "--format", "word", folder=tmp_path).returncode == 2
+
+
+def test_json_holds_the_numbers(tmp_path):
+    audio_io.save(tmp_path / "b.wav", np.zeros((1, 7)), 8_000)
+    found = json.loads(run_here("info", "b.wav", "--format", "json", folder=tmp_path).stdout)
+    assert found["schema"] == 1
+    assert found["files"]["b.wav"] == {
+        "fs": 8000, "channels": 1, "frames": 7, "format": "WAV", "encoding": "DOUBLE", "tags": {},
+    }  # fmt: skip
