@@ -192,6 +192,27 @@ TORCHFX_API int32_t torchfx_saturated_forward(
     const double* systems, int64_t states, int64_t times, int64_t rows, int64_t repeat,
     const double* feedback, const double* drive, const double* state_in, double* state_out, int32_t threads);
 
+// A network of delay lines, of feedback delays and reverberators: with r the lines' outputs, s what goes into them and
+// F a cascade for each line,
+//
+//   r_i[t] = s_i[t - delays[i]],    s = F(A r) + B x,    y = C r + D x,    M = [[A, B], [C, D]]
+//
+// or, with filter_first, s = A F(r) + B x. A group is `inputs` channels of x, side by side, and `outputs` of y.
+//   delays     (lines,), >= 1
+//   systems    (rows, lines + outputs, lines + inputs): M; group g has row g / repeat % rows, and every row has a group
+//   sos        (rows, lines, sections, 6), stable; with 0 sections NULL, and F changes nothing
+//   lines_in   (groups, sum of delays): what went into each line last, oldest first; NULL for silence. lines_out the same
+//   state_in   (sections, groups, lines, 2), SciPy's zi, or NULL for rest; state_out the same, NULL with 0 sections
+// States before and after may be the same memory. Subnormal numbers count as zero. The caller sees to it that the loops
+// decay.
+TORCHFX_API int32_t torchfx_delay_network_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    void* y, int64_t y_channel_stride, int64_t groups, int64_t samples,
+    const int64_t* delays, int64_t lines, int64_t inputs, int64_t outputs,
+    const double* systems, int64_t system_rows, int64_t system_repeat,
+    const double* sos, int64_t sections, int64_t sos_rows, int64_t sos_repeat, int32_t filter_first,
+    const double* lines_in, double* lines_out, const double* state_in, double* state_out, int32_t threads);
+
 // Another sample rate: x is a signal of `samples` samples a channel, zero outside of them, and
 //
 //   y[m] = sum over k < n_taps of taps[p][k] x[q - k], with q * up + p = m * down + origin, 0 <= p < up
@@ -267,6 +288,7 @@ TORCHFX_API int32_t torchfx_program_run(
     declare(state_space_forward)      \
     declare(state_space_backward)     \
     declare(saturated_forward)        \
+    declare(delay_network_forward)    \
     declare(resample_forward)         \
     declare(program_run)              \
     declare(advise_huge_pages)

@@ -1,12 +1,21 @@
-"""Delay without feedback."""
+"""Delays with and without feedback."""
 
+import numpy as np
 import pytest
 import torch
 
 import torchfx as fx
-from torchfx.effect import Delay
+from torchfx.effect import Delay, PingPongDelay
 from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.spec import build
+
+FS = 48_000
+
+
+def impulse(count, dtype=torch.float64):
+    x = torch.zeros(count, dtype=dtype)
+    x[0] = 1
+    return x
 
 
 @pytest.mark.parametrize(
@@ -43,7 +52,7 @@ def test_chains_fuse_it_and_streams_keep_it(generator):
 
 
 def test_it_is_built_from_text():
-    assert repr(build("delay:1/8.,bpm=90")) == "Delay(time=1/8., bpm=90)"
+    assert repr(build("delay:1/8.,bpm=90")) == "Delay(time=1/8., bpm=90, feedback=0, mix=1)"
     assert build("delay:250ms").time == 0.25
 
 
@@ -65,3 +74,71 @@ def test_misuse_is_named(arguments, error, message):
         ArgumentError, match="fade_in must be seconds >= 0, or a text such as '250ms', '1:30' or '480 samples', "
     ):
         fx.effect.Fade("1/8")
+
+
+# --- with feedback --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("feedback", [0.6, -0.9, 0.999])
+def test_repetitions_are_powers_of_the_feedback(feedback, dtype):
+    y = Delay("7 samples", feedback=feedback, mix=0.3, fs=FS)(impulse(1025, dtype))
+    expected = torch.zeros(1025, dtype=torch.float64)
+    expected[0] = 0.7
+    for k in range(1, 1024 // 7 + 1):
+        expected[7 * k] = 0.3 * feedback ** (k - 1)
+    assert torch.allclose(y.double(), expected, rtol=0, atol=1e-7 if dtype == torch.float32 else 1e-14)
+
+
+def test_every_repetition_is_filtered_once_more():
+    y = Delay("400 samples", feedback=0.8, low_cut=100.0, high_cut=4000.0, fs=FS)(impulse(1600))
+    both = fx.FilterChain(fx.filter.DCBlocker(100, fs=FS), fx.filter.OnePole(4000, fs=FS))
+    echo, expected = impulse(1600), torch.zeros(1600, dtype=torch.float64)
+    for k in range(1, 4):
+        expected[400 * k :] += echo[: 1600 - 400 * k]
+        echo = 0.8 * both(echo)
+    assert torch.allclose(y, expected, rtol=0, atol=1e-14)
+
+
+def test_ping_pong_alternates():
+    y = PingPongDelay("5 samples", feedback=-0.5, mix=0.4, fs=FS)(torch.stack([impulse(31), 3 * impulse(31)]))
+    expected = np.zeros((2, 31))
+    expected[:, 0] = 0.6, 1.8
+    for k in range(1, 7):
+        expected[(k - 1) % 2, 5 * k] = 0.4 * 2 * (-0.5) ** (k - 1)
+    assert np.allclose(y.numpy(), expected, rtol=0, atol=1e-15)
+
+
+def test_parameters_of_examples_are_their_own(generator):
+    x, feedback = torch.randn(2, 2, 500, generator=generator), torch.tensor([[0.2], [0.7]])
+    for effect in (Delay, PingPongDelay):
+        together = effect("13 samples", feedback=feedback, high_cut=torch.tensor([[1e3], [9e3]]), fs=FS)(x)
+        for i, (own, cut) in enumerate(((0.2, 1e3), (0.7, 9e3))):
+            alone = effect("13 samples", feedback=own, high_cut=cut, fs=FS)(x[i])
+            assert torch.allclose(together[i], alone, atol=1e-6)
+
+
+def test_a_feedback_can_be_assigned_in_a_stream(generator):
+    module, x = Delay("100 samples", feedback=0.5, mix=0.5, fs=FS), torch.randn(2, 4000, generator=generator)
+    stream = fx.realtime.Stream(module, FS, 2)
+    before = stream.process(x[:, :1000])
+    module.feedback = 0.9
+    after = stream.process(x[:, 1000:])
+    whole = Delay("100 samples", feedback=0.5, mix=0.5, fs=FS)(x)
+    assert torch.allclose(before, whole[:, :1000], atol=1e-6)
+    jump = (after[:, :1] - before[:, -1:]).abs() - (whole[:, 1000:1001] - whole[:, 999:1000]).abs()
+    assert float(jump.max()) < 0.01  # it crosses to the new feedback within 10 ms
+    assert float((after - whole[:, 1000:])[:, 600:].abs().max()) > 0.1
+
+
+def test_a_loop_without_delay_is_refused():
+    with pytest.raises(
+        ArgumentError, match=r"time must be at least a sample where there is feedback or a mix, got 0 s"
+    ):
+        Delay(0, feedback=0.5, fs=FS)
+    with pytest.raises(ArgumentError, match=r"at least a sample .*, got 0 samples"):
+        fx.Wave(torch.zeros(2, 9), FS) | PingPongDelay("0 samples")
+    with pytest.raises(ArgumentError, match=r"feedback must lie in \(-1, 1\), got 1"):
+        Delay(0.1, feedback=1.0)
+    with pytest.raises(ArgumentError, match=r"x must have 1 or 2 channels, .* for PingPongDelay, got 3"):
+        PingPongDelay(fs=FS)(torch.zeros(3, 9))

@@ -20,6 +20,7 @@ __all__ = [
     "PARALLEL_SCAN_THRESHOLD",
     "allpole_forward",
     "biquad_forward",
+    "delay_network_forward",
     "fir_forward",
     "lti_forward",
     "operators",
@@ -48,6 +49,7 @@ _fir_forward, _lti_forward = operators["fir_forward"], operators["lti_forward"]
 _allpole_forward, _state_space_forward = operators["allpole_forward"], operators["state_space_forward"]
 _saturated_forward = operators["saturated_forward"]
 _resample_forward = operators["resample_forward"]
+_delay_network_forward = operators["delay_network_forward"]
 
 
 def parallel_iir_forward(
@@ -232,4 +234,44 @@ def resample_forward(
         tensor([1., 1., 2., 2.])
     """
     found: Tensor = _resample_forward(x, taps, down, origin, length, out=out)
+    return found
+
+
+def delay_network_forward(
+    x: Tensor,
+    delays: Sequence[int],
+    system: Tensor,
+    sos: Tensor | None = None,
+    lines: Tensor | None = None,
+    state: Tensor | None = None,
+    filter_first: bool = False,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Run delay lines that feed each other, each through a filter of its own: feedback delays, combs, reverberators.
+
+    r_i[t] = s_i[t - delays[i]], s = F(A r) + B x, y = C r + D x, with M = [[A, B], [C, D]].
+
+    Args:
+        x: float32 or float64, (..., inputs, time).
+        delays: of n lines, in samples, >= 1.
+        system: float64, (..., n + outputs, n + inputs): M. The loops have to decay; that is not checked.
+        sos: float64, (..., n, sections, 6): the sections of each line's filter F; None: they change nothing.
+        lines: float64, (..., sum of delays): what went into the lines last, oldest first, one line behind the other;
+            None for silence.
+        state: float64, (sections, ..., n, 2): the filters', SciPy's `sosfilt` zi; None starts from rest.
+        filter_first: s = A F(r) + B x instead.
+
+    Returns:
+        The output (..., outputs, time) like x, and both states after it.
+
+    Raises:
+        ArgumentError: a wrong shape or device, a coefficient that is NaN or infinite, an unstable section.
+        ArgumentTypeError: a wrong dtype.
+
+    Examples:
+        >>> import torch
+        >>> echo = torch.tensor([[0.5, 1.0], [1.0, 0.0]], dtype=torch.float64)
+        >>> delay_network_forward(torch.tensor([[1.0, 0, 0, 0, 0, 0, 0]]), [2], echo)[0]
+        tensor([[0.0000, 0.0000, 1.0000, 0.0000, 0.5000, 0.0000, 0.2500]])
+    """
+    found: tuple[Tensor, Tensor, Tensor] = _delay_network_forward(x, delays, system, sos, lines, state, filter_first)
     return found

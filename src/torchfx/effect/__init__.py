@@ -1,7 +1,7 @@
 """Effects, all `nn.Module`s."""
 
 from torchfx.effect.channels import Balance, ChannelMatrix, Mono, Pan, StereoWidth
-from torchfx.effect.delay import Delay
+from torchfx.effect.delay import Delay, PingPongDelay
 from torchfx.effect.dither import Dither
 from torchfx.effect.fade import Fade
 from torchfx.effect.gain import Gain
@@ -35,6 +35,7 @@ __all__ = [
     "Pad",
     "Pan",
     "Phaser",
+    "PingPongDelay",
     "Reverse",
     "RingModulation",
     "SoftClip",

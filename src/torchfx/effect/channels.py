@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from torchfx.errors import ArgumentError
 from torchfx.parameters import Value, matrix, number
 from torchfx.plan import State
 
-__all__ = ["Balance", "ChannelMatrix", "ChannelMixing", "Mono", "Pan", "StereoWidth"]
+__all__ = ["Balance", "ChannelMatrix", "ChannelMixing", "Mono", "Pan", "StereoWidth", "matrix_of", "per_example"]
 
 
 class ChannelMixing(Processor):
@@ -91,12 +92,12 @@ class Pan(ChannelMixing):
 
     def weights(self, channels: int) -> Tensor:
         """Return the matrix for one or two channels."""
-        position = _each("position", self.position)
+        position = per_example("position", self.position)
         if channels == 1:
             angle = (position + 1) * (math.pi / 4)
-            return _matrix([[angle.cos()], [angle.sin()]])
+            return matrix_of([[angle.cos()], [angle.sin()]])
         left, right = (side.clamp(min=0) * (math.pi / 2) for side in (-position, position))
-        return _matrix([[right.cos(), left.sin()], [right.sin(), left.cos()]])
+        return matrix_of([[right.cos(), left.sin()], [right.sin(), left.cos()]])
 
 
 class Balance(ChannelMixing):
@@ -113,10 +114,9 @@ class Balance(ChannelMixing):
 
     def weights(self, channels: int) -> Tensor:
         """Return the two gains as a diagonal."""
-        position = _each("position", self.position)
+        position = per_example("position", self.position)
         left, right = ((1 + side).clamp(max=1) for side in (-position, position))
-        none = torch.zeros_like(left)
-        return _matrix([[left, none], [none, right]])
+        return matrix_of([[left, 0.0], [0.0, right]])
 
 
 class StereoWidth(ChannelMixing):
@@ -135,9 +135,9 @@ class StereoWidth(ChannelMixing):
 
     def weights(self, channels: int) -> Tensor:
         """Return middle and side, scaled, as left and right again."""
-        width = _each("width", self.width)
+        width = per_example("width", self.width)
         same, other = (1 + width) / 2, (1 - width) / 2
-        return _matrix([[same, other], [other, same]])
+        return matrix_of([[same, other], [other, same]])
 
 
 class Mono(ChannelMixing):
@@ -154,7 +154,7 @@ class Mono(ChannelMixing):
         return torch.full((1, channels), 1 / max(channels, 1), dtype=torch.float64)
 
 
-def _each(name: str, value: Value) -> Tensor:
+def per_example(name: str, value: Value) -> Tensor:
     """Return a parameter as float64 without the dimension of channels: (...,) of one value for each example."""
     found = torch.as_tensor(value, dtype=torch.float64)
     if found.dim() and found.shape[-1] != 1:
@@ -164,6 +164,9 @@ def _each(name: str, value: Value) -> Tensor:
     return found[..., 0] if found.dim() else found
 
 
-def _matrix(rows: list[list[Tensor]]) -> Tensor:
-    """Return rows of tensors (...) as matrices (..., rows, columns)."""
-    return torch.stack([torch.stack(row, dim=-1) for row in rows], dim=-2)
+def matrix_of(rows: Sequence[Sequence[Value]]) -> Tensor:
+    """Return rows of numbers and tensors (...) as matrices (..., rows, columns), float64."""
+    given = [each for row in rows for each in row]
+    device = next((each.device for each in given if isinstance(each, Tensor)), None)
+    elements = [torch.as_tensor(each, dtype=torch.float64, device=device) for each in given]
+    return torch.stack(torch.broadcast_tensors(*elements), dim=-1).unflatten(-1, (len(rows), len(rows[0])))

@@ -1,38 +1,155 @@
-"""A delay without feedback."""
+"""Delays, with and without feedback."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from torchfx.core.processor import Processor
-from torchfx.parameters import duration, duration_samples, number, sample_rate
+import torch
+from torch import Tensor
+
+from torchfx.design.first_order import dc_blocker, one_pole
+from torchfx.effect.channels import matrix_of, per_example
+from torchfx.effect.delay_network import DelayNetwork, Network
+from torchfx.errors import ArgumentError
+from torchfx.parameters import Value, duration, duration_samples, frequency, number, sample_rate
 from torchfx.plan import LTI
+from torchfx.plan.lti import cascade
 
-__all__ = ["Delay"]
+__all__ = ["Delay", "PingPongDelay"]
 
 
-class Delay(Processor):
-    """Delay a signal by a whole number of samples, the nearest to a time or a note's length.
+class FeedbackDelay(DelayNetwork):
+    """What delays with feedback have in common: the delay in samples, and the filter in their loop."""
+
+    time: float | str
+    bpm: float
+    low_cut: Value | None
+    high_cut: Value | None
+
+    def check_parameters(self) -> None:
+        """Raise where a loop would have no delay."""
+        if self.fs is not None and self.lti(self.fs) is None:
+            self.samples(self.fs)
+
+    def samples(self, rate: float) -> int:
+        """Return the delay, at least a sample."""
+        found = duration_samples(self.time, rate, self.bpm)
+        if found < 1:
+            shown = self.declarations["time"].show(self.time)
+            raise ArgumentError(f"time must be at least a sample where there is feedback or a mix, got {shown}")
+        return found
+
+    def loop_filter(self, rate: Any) -> Tensor | None:
+        """Return the sections in the loop, (..., sections, 6), or None without any."""
+        found = [
+            LTI(sos=design(cutoff, rate))
+            for design, cutoff in ((dc_blocker, self.low_cut), (one_pole, self.high_cut))
+            if cutoff is not None
+        ]
+        return cascade(found).sos if found else None
+
+
+class Delay(FeedbackDelay):
+    """Delay a signal by a whole number of samples, the nearest to a time or a note's length; with feedback, repeat it.
+
+    With D samples of delay, y[n] = (1 - mix) x[n] + mix (x[n-D] + feedback x[n-2D] + feedback^2 x[n-3D] + ...). The
+    first repetition is the signal as it is; every further one has gone through `low_cut` and `high_cut`, filters of
+    6 dB per octave, once more.
 
     A note "a/b" lasts a/b of a whole note, which is four quarters: 240 / bpm seconds. A dot ("1/8." or "1/8d") makes it
     1.5 times as long, a triplet's "t" two thirds. The output is as long as the input; what is delayed beyond its end is
-    lost, so append silence (`Pad`) to keep it. `Mix(Delay(...), 0.3)` adds an echo; `torchfx.filter.FractionalDelay`
-    delays by parts of a sample.
+    lost, so append silence (`Pad`) to keep it. `torchfx.filter.FractionalDelay` delays by parts of a sample.
 
     Examples:
         >>> import torch
         >>> Delay("1 samples", fs=48_000)(torch.tensor([1.0, 2.0, 3.0]))
         tensor([0., 1., 2.])
+        >>> Delay("2 samples", feedback=0.5, fs=48_000)(torch.tensor([1.0, 0.0, 0.0, 0.0, 0.0]))
+        tensor([0.0000, 0.0000, 1.0000, 0.0000, 0.5000])
         >>> Delay("1/8.", bpm=90, fs=48_000).lti(48_000)
         LTI(delay 24000)
     """
 
+    channels_apart = True
     time: float | str = duration(default=0.25, notes=True, doc="how late")
     bpm: float = number(
         default=120.0, low=0.0, open_low=True, high=1e4, draws=(1e3, 1e4), doc="quarters per minute", learnable=False
     )
+    feedback: Value = number(
+        default=0.0, low=-1.0, high=1.0, open_low=True, open_high=True, doc="gain of a repetition over the one before"
+    )
+    mix: Value = number(default=1.0, low=0.0, high=1.0, doc="from 0, the signal alone, to 1, the delayed one alone")
+    low_cut: Value | None = frequency(default=None, doc="of the high-pass in the loop; None: it has none")
+    high_cut: Value | None = frequency(default=None, doc="of the low-pass in the loop; None: it has none")
     fs: float | None = sample_rate(default=None)
 
-    def lti(self, rate: Any) -> LTI:
-        """Return the delay."""
+    def lti(self, rate: Any) -> LTI | None:
+        """Return the delay where it is nothing else."""
+        if isinstance(self.feedback, Tensor) or isinstance(self.mix, Tensor) or self.feedback != 0 or self.mix != 1:
+            return None
         return LTI(delay=duration_samples(self.time, rate, self.bpm))
+
+    def network(self, channels: int, rate: Any) -> Network:
+        """Return one line that feeds itself."""
+        feedback, mix = (torch.as_tensor(each, dtype=torch.float64) for each in (self.feedback, self.mix))
+        sos = self.loop_filter(rate)
+        system = matrix_of([[feedback, 1.0], [mix, 1 - mix]])
+        return Network([self.samples(rate)], system, None if sos is None else sos.unsqueeze(-3))
+
+
+class PingPongDelay(FeedbackDelay):
+    """Repeat a signal alternately on the left and on the right; the output is stereo.
+
+    The mean m of the channels comes back on the left after D samples, on the right after 2 D, and so on, each time
+    multiplied by `feedback`:
+
+        left[n]  = (1 - mix) x[n] + mix (m[n-D] + feedback^2 m[n-3D] + ...)
+        right[n] = (1 - mix) x[n] + mix (feedback m[n-2D] + feedback^3 m[n-4D] + ...)
+
+    The first repetition is m as it is; every further one has gone through `low_cut` and `high_cut`, filters of 6 dB per
+    octave, once more. Signals have one channel or two; `time` and `bpm` are those of `Delay`.
+
+    Examples:
+        >>> import torch
+        >>> PingPongDelay("1 samples", feedback=0.5, mix=1.0, fs=48_000)(torch.tensor([1.0, 0.0, 0.0, 0.0]))
+        tensor([[0.0000, 1.0000, 0.0000, 0.2500],
+                [0.0000, 0.0000, 0.5000, 0.0000]])
+    """
+
+    time: float | str = duration(default=0.25, notes=True, doc="from one repetition to the next")
+    bpm: float = number(
+        default=120.0, low=0.0, open_low=True, high=1e4, draws=(1e3, 1e4), doc="quarters per minute", learnable=False
+    )
+    feedback: Value = number(
+        default=0.5, low=-1.0, high=1.0, open_low=True, open_high=True, doc="gain of a repetition over the one before"
+    )
+    mix: Value = number(default=0.5, low=0.0, high=1.0, doc="from 0, the signal alone, to 1, the repetitions alone")
+    low_cut: Value | None = frequency(default=None, doc="of the high-pass in the loop; None: it has none")
+    high_cut: Value | None = frequency(default=None, doc="of the low-pass in the loop; None: it has none")
+    fs: float | None = sample_rate(default=None)
+
+    def outputs(self, channels: int) -> int:
+        """Return 2."""
+        return 2
+
+    def network(self, channels: int, rate: Any) -> Network:
+        """Return two lines that feed each other."""
+        if channels not in {1, 2}:
+            raise ArgumentError(
+                f"x must have 1 or 2 channels, shape (..., channels, time), for PingPongDelay, got {channels}"
+            )
+        feedback, mix = (per_example(name, getattr(self, name)) for name in ("feedback", "mix"))
+        mean, dry = 1 / channels, 1 - mix
+        entrance = [[mean] * channels, [0.0] * channels]
+        system = matrix_of(
+            [
+                [0.0, feedback, *entrance[0]],
+                [feedback, 0.0, *entrance[1]],
+                [mix, 0.0, *([dry, 0.0] if channels == 2 else [dry])],
+                [0.0, mix, *([0.0, dry] if channels == 2 else [dry])],
+            ]
+        )
+        sos = self.loop_filter(rate)
+        if sos is not None:  # one for both lines
+            sos = (sos if sos.dim() == 2 else sos.squeeze(-3)).unsqueeze(-3).expand(*sos.shape[:-3], 2, *sos.shape[-2:])
+        return Network([self.samples(rate)] * 2, system, sos)

@@ -1,0 +1,361 @@
+// torchfx_delay_network_forward: group by group, in blocks no longer than the shortest delay, so that nothing a block
+// writes into a line is read in the same block.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <deque>
+#include <new>
+#include <vector>
+
+#include "delay_network/kernels.h"
+#include "sos/kernels.h"
+#include "sos/lane_state.h"
+#include "sos/stage.h"
+#include "support/pool.h"
+#include "support/rows.h"
+#include "support/signal.h"
+#include "support/subnormals.h"
+#include "support/workspace.h"
+#include "torchfx_dsp.h"
+
+namespace torchfx {
+namespace {
+
+constexpr int64_t longest_block = 256;        // its pieces stay in a first-level cache
+constexpr int64_t samples_per_thread = 8192;  // fewer than these take less time than waking a thread
+
+// A delay line: a ring with room for its delay and a block more, so that what goes in replaces nothing that comes out of
+// the same block. Where the ring begins anew within a block, the block's samples lie in a piece of their own.
+class Line {
+public:
+    static int64_t memory(int64_t delay, int64_t block) { return delay + 3 * block; }
+
+    // Memory for so many doubles; `kept` are the last samples that went in, oldest first, or NULL for silence.
+    Line(double* memory, int64_t delay, int64_t block, const double* kept)
+        : ring_(memory), delay_(delay), capacity_(delay + block), out_(memory + capacity_), in_(out_ + block) {
+        if (kept) std::copy_n(kept, delay, ring_);
+        else std::fill_n(ring_, delay, 0.0);
+    }
+
+    // What comes out in the next `count` samples.
+    const double* read(int64_t count) const { return joined(oldest_, count, out_); }
+    // Where to put what goes in.
+    double* target(int64_t count) const { return newest() + count <= capacity_ ? ring_ + newest() : in_; }
+    // Goes on by `count` samples, whose input stands at `target(count)`.
+    void advance(int64_t count) {
+        const int64_t first = capacity_ - newest();
+        if (first < count) {
+            std::copy_n(in_, first, ring_ + newest());
+            std::copy_n(in_ + first, count - first, ring_);
+        }
+        oldest_ = (oldest_ + count) % capacity_;
+    }
+    void save(double* kept) const {
+        const int64_t first = std::min(delay_, capacity_ - oldest_);
+        std::copy_n(ring_ + oldest_, first, kept);
+        std::copy_n(ring_, delay_ - first, kept + first);
+    }
+
+private:
+    int64_t newest() const { return oldest_ + delay_ < capacity_ ? oldest_ + delay_ : oldest_ + delay_ - capacity_; }
+    const double* joined(int64_t start, int64_t count, double* piece) const {
+        const int64_t first = capacity_ - start;
+        if (first >= count) return ring_ + start;
+        std::copy_n(ring_ + start, first, piece);
+        std::copy_n(ring_, count - first, piece + first);
+        return piece;
+    }
+
+    double* ring_;
+    int64_t delay_, capacity_;
+    double *out_, *in_;
+    int64_t oldest_ = 0;
+};
+
+// Weighted sums of some of many signals. Weights of zero are left out: a network of independent loops has few others.
+class Sums {
+public:
+    void add_term(int64_t source, double weight) {
+        if (weight == 0) return;
+        sources_.push_back(static_cast<std::size_t>(source));
+        weights_.push_back(weight);
+    }
+    void end_row() { ends_.push_back(weights_.size()); }
+
+    // `signals` are all of them, as they lie for the next block.
+    void point(const std::vector<const double*>& signals) {
+        pointers_.resize(sources_.size());
+        for (std::size_t k = 0; k < sources_.size(); ++k) pointers_[k] = signals[sources_[k]];
+    }
+    WeightedSum row(std::size_t i) const {
+        const std::size_t start = i ? ends_[i - 1] : 0;
+        return {pointers_.data() + start, weights_.data() + start, static_cast<int64_t>(ends_[i] - start)};
+    }
+
+private:
+    std::vector<std::size_t> sources_, ends_;
+    std::vector<double> weights_;
+    std::vector<const double*> pointers_;
+};
+
+// The filters of some lines, one in each lane of a vector.
+class LoopFilters {
+public:
+    // `stages` are those of all lines.
+    LoopFilters(const SosStage* stages, int64_t sections, const std::vector<std::size_t>& lines)
+        : run_(TORCHFX_KERNELS(sos_kernels).run_f64), sections_(sections) {
+        const SosKernels& kernels = TORCHFX_KERNELS(sos_kernels);
+        for (std::size_t i = 0; i < lines.size(); ++i) {
+            const int lane = static_cast<int>(i) % kernels.lanes;
+            if (lane == 0) groups_.emplace_back(sections, kernels.lanes);
+            groups_.back().lines[static_cast<std::size_t>(lane)] = lines[i];
+            groups_.back().count = lane + 1;
+        }
+        for (Group& group : groups_) {
+            const double* from[max_lanes] = {};
+            for (int lane = 0; lane < group.count; ++lane)
+                from[lane] = &stages[static_cast<int64_t>(group.line(lane)) * sections].b0;
+            kernels.to_vectors(from, stage_constants * sections, group.constants.data());
+        }
+    }
+
+    // Calls body(line, the state of its sections, which it may change).
+    template <class Body>
+    void for_states(Body&& body) {
+        std::vector<double> own(static_cast<std::size_t>(2 * sections_));
+        for (Group& group : groups_)
+            for (int lane = 0; lane < group.count; ++lane) {
+                group.state.get(lane, own.data());
+                body(group.line(lane), own.data());
+                group.state.set(lane, own.data());
+            }
+    }
+
+    // From and to the signals of all lines.
+    void run(const double* const* from, double* const* to, int64_t count) {
+        for (Group& group : groups_) {
+            SosLanes<double> lanes = {};
+            lanes.x_stride = 1;
+            for (int lane = 0; lane < group.count; ++lane) {
+                lanes.x[lane] = from[group.line(lane)];
+                lanes.y[lane] = to[group.line(lane)];
+            }
+            run_(group.constants.data(), sections_, group.state.data(), lanes, count);
+        }
+    }
+
+private:
+    struct Group {
+        Group(int64_t sections, int lanes)
+            : state(sections, lanes), constants(static_cast<std::size_t>(stage_constants * sections * lanes)) {}
+        std::size_t line(int lane) const { return lines[static_cast<std::size_t>(lane)]; }
+
+        LaneState state;
+        std::vector<double> constants;
+        std::array<std::size_t, max_lanes> lines{};
+        int count = 0;
+    };
+
+    SosRun<double> run_;
+    int64_t sections_;
+    std::deque<Group> groups_;
+};
+
+template <class Sample>
+struct Call {
+    int64_t groups, samples, lines, inputs, outputs, sections;
+    const int64_t* delays;
+    bool filter_first;
+    Signal<const Sample> x;
+    Signal<Sample> y;
+    const double* systems;  // (rows, lines + outputs, lines + inputs)
+    Rows system_rows;
+    const SosStage* stages;  // (rows, lines, sections)
+    Rows stage_rows;
+    const double *lines_in, *state_in;
+    double *lines_out, *state_out;
+
+    int64_t block() const { return std::min({longest_block, samples, *std::min_element(delays, delays + lines)}); }
+    int64_t held() const {
+        int64_t sum = 0;
+        for (int64_t i = 0; i < lines; ++i) sum += delays[i];
+        return sum;
+    }
+    // Lines, pieces of the inputs, and of what goes through the filters.
+    int64_t memory() const {
+        int64_t sum = (inputs + lines) * block();
+        for (int64_t i = 0; i < lines; ++i) sum += Line::memory(delays[i], block());
+        return sum;
+    }
+    const SosStage* stages_of(int64_t group) const { return stages + stage_rows.of(group) * lines * sections; }
+    // In a state, (sections, groups, lines, 2).
+    int64_t state_at(int64_t section, int64_t group, int64_t line) const {
+        return ((section * groups + group) * lines + line) * 2;
+    }
+
+    bool is_filtered(int64_t group, int64_t line) const {
+        for (int64_t k = 0; k < sections; ++k) {
+            const SosStage& stage = stages_of(group)[line * sections + k];
+            const double* state = state_in ? state_in + state_at(k, group, line) : nullptr;
+            if (stage.b0 != 1 || stage.c1 != 0 || stage.c0 != 0 || (state && (state[0] != 0 || state[1] != 0))) return true;
+        }
+        return false;
+    }
+
+    void load(const DelayNetworkKernels& kernels, int64_t group, int64_t start, int64_t count, double* to) const {
+        for (int64_t j = 0; j < inputs; ++j, to += block()) {
+            const int64_t channel = group * inputs + j;
+            if constexpr (sizeof(Sample) == sizeof(float))
+                if (x.time_stride == 1) {
+                    kernels.widen(x.of(channel) + start, count, to);
+                    continue;
+                }
+            x.load(channel, start, count, to);
+        }
+    }
+
+    void load_states(int64_t group, LoopFilters& filters) const {
+        filters.for_states([&](std::size_t line, double* own) {
+            for (int64_t k = 0; k < sections; ++k) {
+                const double* zi = state_in + state_at(k, group, static_cast<int64_t>(line));
+                own[2 * k] = zi[0];
+                own[2 * k + 1] = shift_state(stages_of(group)[static_cast<int64_t>(line) * sections + k], zi[0], zi[1]);
+            }
+        });
+    }
+    void save_states(int64_t group, LoopFilters& filters) const {
+        for (int64_t k = 0; k < sections; ++k) std::fill_n(state_out + state_at(k, group, 0), 2 * lines, 0.0);
+        filters.for_states([&](std::size_t line, double* own) {
+            for (int64_t k = 0; k < sections; ++k) {
+                const SosStage& stage = stages_of(group)[static_cast<int64_t>(line) * sections + k];
+                double* zi = state_out + state_at(k, group, static_cast<int64_t>(line));
+                zi[0] = own[2 * k];
+                zi[1] = unshift_state(stage, own[2 * k], own[2 * k + 1]);
+            }
+        });
+    }
+
+    // `memory` holds memory() doubles.
+    void run(int64_t group, double* memory) const {
+        const DelayNetworkKernels& kernels = TORCHFX_KERNELS(delay_network_kernels);
+        const auto n = static_cast<std::size_t>(lines);
+        // All signals of a block: out of the lines, the inputs, through the filters.
+        std::vector<const double*> signals(n);
+        std::vector<double*> through(n), targets(n);
+        double* const inputs_piece = memory;
+        for (int64_t j = 0; j < inputs; ++j, memory += block()) signals.push_back(memory);
+        for (double*& piece : through) {
+            signals.push_back(piece = memory);
+            memory += block();
+        }
+        std::vector<Line> line;
+        const double* kept = lines_in ? lines_in + group * held() : nullptr;
+        std::vector<std::size_t> filtered;
+        for (int64_t i = 0; i < lines; ++i) {
+            line.emplace_back(memory, delays[i], block(), kept);
+            memory += Line::memory(delays[i], block());
+            if (kept) kept += delays[i];
+            if (is_filtered(group, i)) filtered.push_back(static_cast<std::size_t>(i));
+        }
+        LoopFilters filters(stages_of(group), sections, filtered);
+        if (state_in) load_states(group, filters);
+
+        Sums before, into, out;
+        add_sums(group, filtered, before, into, out);
+        for (int64_t start = 0; start < samples; start += block()) {
+            const int64_t count = std::min(block(), samples - start);
+            for (std::size_t i = 0; i < n; ++i) signals[i] = line[i].read(count);
+            load(kernels, group, start, count, inputs_piece);
+            before.point(signals);
+            for (std::size_t i = 0; !filter_first && i < filtered.size(); ++i)
+                kernels.sum_f64(before.row(i), count, through[filtered[i]]);
+            filters.run(filter_first ? signals.data() : through.data(), through.data(), count);
+            into.point(signals);
+            for (std::size_t i = 0; i < n; ++i) kernels.sum_f64(into.row(i), count, line[i].target(count));
+            out.point(signals);
+            for (int64_t i = 0; i < outputs; ++i)
+                sum_of(kernels, y.data)(out.row(static_cast<std::size_t>(i)), count, y.of(group * outputs + i) + start);
+            for (Line& each : line) each.advance(count);
+        }
+        double* after = lines_out + group * held();
+        for (std::size_t i = 0; i < n; ++i) {
+            line[i].save(after);
+            after += delays[i];
+        }
+        if (sections) save_states(group, filters);
+    }
+
+    // What goes through the filters, where that comes after the feedback; what goes into the lines; what is put out.
+    void add_sums(int64_t group, const std::vector<std::size_t>& filtered, Sums& before, Sums& into, Sums& out) const {
+        const int64_t width = lines + inputs;
+        const double* system = systems + system_rows.of(group) * (lines + outputs) * width;
+        const auto is_filtered = [&](int64_t i) {
+            return std::binary_search(filtered.begin(), filtered.end(), static_cast<std::size_t>(i));
+        };
+        for (int64_t i = 0; i < lines + outputs; ++i, system += width) {
+            Sums& sums = i < lines ? into : out;
+            const bool filtered_after = i < lines && !filter_first && is_filtered(i);
+            for (int64_t j = 0; j < lines; ++j)
+                if (filtered_after) before.add_term(j, system[j]);
+                else sums.add_term(i < lines && filter_first && is_filtered(j) ? width + j : j, system[j]);
+            if (filtered_after) {
+                before.end_row();
+                sums.add_term(width + i, 1);
+            }
+            for (int64_t j = lines; j < width; ++j) sums.add_term(j, system[j]);
+            sums.end_row();
+        }
+    }
+
+    void run(int threads) const {
+        const int wanted = static_cast<int>(std::clamp<int64_t>(groups * samples * lines / samples_per_thread, 1, threads));
+        Workspaces workspaces(wanted, memory());
+        parallel_for_or_throw(groups, wanted, [&](int64_t group) {
+            const Workspaces::Lease lease(workspaces);
+            run(group, lease.data());
+        });
+    }
+};
+
+bool finite(const double* values, int64_t count) {
+    return std::all_of(values, values + count, [](double v) { return std::isfinite(v); });
+}
+
+}  // namespace
+}  // namespace torchfx
+
+extern "C" int32_t torchfx_delay_network_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    void* y, int64_t y_channel_stride, int64_t groups, int64_t samples,
+    const int64_t* delays, int64_t lines, int64_t inputs, int64_t outputs,
+    const double* systems, int64_t system_rows, int64_t system_repeat,
+    const double* sos, int64_t sections, int64_t sos_rows, int64_t sos_repeat, int32_t filter_first,
+    const double* lines_in, double* lines_out, const double* state_in, double* state_out, int32_t threads) {
+    using namespace torchfx;
+    const Rows of_system = {system_rows, system_repeat}, of_sos = {sos_rows, sos_repeat};
+    if ((dtype != TORCHFX_F32 && dtype != TORCHFX_F64) || !x || x_repeat < 1 || !y || groups < 1 || samples < 1 || !delays ||
+        lines < 1 || inputs < 1 || outputs < 1 || !systems || !of_system.valid(groups) || sections < 0 ||
+        (sections && (!sos || !state_out || !of_sos.valid(groups))) || !lines_out || threads < 1 ||
+        *std::min_element(delays, delays + lines) < 1)
+        return TORCHFX_BAD_ARGUMENT;
+    if (!finite(systems, system_rows * (lines + outputs) * (lines + inputs))) return TORCHFX_NOT_FINITE;
+    const FlushSubnormals flush(true);  // a tail that is rounded to floats ends among those, too
+    try {
+        std::vector<SosStage> stages(static_cast<std::size_t>(sections ? sos_rows * lines * sections : 0));
+        const int64_t count = static_cast<int64_t>(stages.size());
+        if (const int32_t status = make_stages(sos, count, SosForm::shifted, stages.data())) return status;
+        const auto with = [&](auto sample) {
+            using Sample = decltype(sample);
+            Call<Sample>{groups, samples, lines, inputs, outputs, sections, delays, filter_first != 0,
+                         {static_cast<const Sample*>(x), x_channel_stride, x_time_stride, x_repeat},
+                         {static_cast<Sample*>(y), y_channel_stride, 1, 1},
+                         systems, of_system, stages.data(), sections ? of_sos : Rows{1, 1},
+                         lines_in, sections ? state_in : nullptr, lines_out, state_out}.run(threads);
+        };
+        if (dtype == TORCHFX_F32) with(float{});
+        else with(double{});
+    } catch (const std::bad_alloc&) {
+        return TORCHFX_NO_MEMORY;
+    }
+    return TORCHFX_OK;
+}

@@ -1,0 +1,87 @@
+"""Effects made of delay lines that feed each other."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import Tensor
+
+from torchfx import _ops
+from torchfx.core.processor import Processor
+from torchfx.plan import State
+
+__all__ = ["DelayNetwork", "Network"]
+
+
+class Network(NamedTuple):
+    """Delay lines and how they are joined, as `_ops.delay_network_forward` takes them.
+
+    Attributes:
+        delays: of the lines, in samples, >= 1.
+        system: float64, (..., lines + outputs, lines + inputs).
+        sos: float64, (..., lines, sections, 6): each line's filter; None: they have none.
+    """
+
+    delays: Sequence[int]
+    system: Tensor
+    sos: Tensor | None = None
+
+
+class DelayNetwork(Processor):
+    """A network of delay lines between the channels (..., inputs, time) and (..., outputs, time).
+
+    A subclass defines `network`, and `outputs` where there are not as many as inputs. Parameters with one value for
+    each example have the shape (..., 1). A signal (time,) is one channel.
+    """
+
+    channels_apart: ClassVar[bool] = False
+    """Whether each channel goes through a network of its own, with one input and one output. Parameters broadcast with
+    channels then, too."""
+
+    @abstractmethod
+    def network(self, channels: int, rate: Any) -> Network:
+        """Return the network for so many channels; leading dimensions are the parameters'."""
+
+    def outputs(self, channels: int) -> int:
+        """Return how many outputs there are for so many channels."""
+        return channels
+
+    def init_state(
+        self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
+    ) -> State:
+        """Return silence in the lines, and their filters at rest."""
+        network, leading = self.network(self._channels(shape), rate), self._leading(shape)
+        lines = torch.zeros(*leading, sum(network.delays), dtype=torch.float64, device=device)
+        if network.sos is None:
+            return (lines,)
+        sections = network.sos.shape[-2]
+        return lines, torch.zeros(sections, *leading, len(network.delays), 2, dtype=torch.float64, device=device)
+
+    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the output's leading dimensions for a signal with these."""
+        leading, count = self._leading(shape), 1 if self.channels_apart else self.outputs(self._channels(shape))
+        return leading if self.channels_apart or (not shape and count == 1) else (*leading, count)
+
+    def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
+        """Process the next block."""
+        shape = tuple(x.shape[:-1])
+        delays, system, sos = self.network(self._channels(shape), rate)
+        apart = self.channels_apart or not shape
+        y, *after = _ops.delay_network_forward(
+            x.unsqueeze(-2) if apart else x,
+            delays,
+            system.to(x.device),
+            None if sos is None else sos.to(x.device),
+            *state,
+        )
+        return y.reshape(*self.output_shape(shape), x.shape[-1]), tuple(after[: len(state)])
+
+    def _channels(self, shape: tuple[int, ...]) -> int:
+        return 1 if self.channels_apart or not shape else shape[-1]
+
+    def _leading(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the dimensions before those of inputs and outputs, broadcast with the parameters'."""
+        return self.broadcast_shape(shape) if self.channels_apart else self.broadcast_shape((*shape[:-1], 1))[:-1]

@@ -1,0 +1,168 @@
+"""Networks of delay lines: their equations in a loop, the native kernel against it, and derivatives."""
+
+import numpy as np
+import pytest
+import torch
+from torch.autograd import gradcheck, gradgradcheck
+
+from operators import forms
+from oracle import bound, deviation
+from torchfx import _ops
+from torchfx.design.biquad import biquad
+from torchfx.errors import ArgumentError, ArgumentTypeError
+
+network = _ops.delay_network_forward
+FORMS = forms("delay_network_forward", "composite")
+
+
+def given(rng, leading, own, delays, time, sections=0, inputs=2, outputs=3, dtype=torch.float64):
+    """Return signal, system, sections and both states of a network that decays; its first line has no filter."""
+    n, shape = len(delays), np.broadcast_shapes(leading, own)
+    system = rng.standard_normal((*own, n + outputs, n + inputs))
+    system[..., :n, :n] *= 0.5 / n
+    sos = None
+    if sections:
+        rows = [biquad(rng.uniform(500, 15_000), 0.6, 0.0, 48_000, "lowpass") for _ in range(n * sections)]
+        sos = torch.cat(rows).reshape(n, sections, 6)
+        sos[0] = torch.tensor([1.0, 0, 0, 1, 0, 0])
+    lines, state = rng.standard_normal((*shape, sum(delays))), rng.standard_normal((sections, *shape, n, 2))
+    state[..., 0, :] = 0
+    x, *rest = (
+        torch.from_numpy(each) for each in (rng.standard_normal((*leading, inputs, time)), system, lines, state)
+    )
+    return x.to(dtype), rest[0], sos, rest[1], rest[2]
+
+
+def loop(x, delays, system, sos, lines, state, filter_first):
+    """Step the equations for one signal (inputs, time), in NumPy."""
+    n, state = len(delays), None if sos is None else np.array(state)
+    held = [list(each) for each in np.split(np.array(lines), np.cumsum(delays)[:-1])]
+    outputs = []
+
+    def filtered(values):
+        for k in range(0 if sos is None else sos.shape[1]):
+            b0, b1, b2, _, a1, a2 = sos[:, k].T
+            y = b0 * values + state[k, :, 0]
+            state[k, :, 0] = b1 * values - a1 * y + state[k, :, 1]
+            state[k, :, 1] = b2 * values - a2 * y
+            values = y
+        return values
+
+    for sample in x.T:
+        r = np.array([line.pop(0) for line in held])
+        outputs.append(system[n:] @ np.concatenate([r, sample]))
+        s = system[:n, :n] @ filtered(r) if filter_first else filtered(system[:n, :n] @ r)
+        for line, value in zip(held, s + system[:n, n:] @ sample, strict=True):
+            line.append(value)
+    return np.array(outputs).T, np.concatenate(held), state
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("filter_first", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(("delays", "time", "sections"), [([1], 1, 0), ([300, 5, 7], 1025, 2), ([400] * 9, 1025, 1)])
+def test_it_equals_a_loop(rng, form, filter_first, dtype, delays, time, sections):
+    x, system, sos, lines, state = given(rng, (), (), delays, time, sections, dtype=dtype)
+    y, *after = form(x, delays, system, sos, lines, state, filter_first)
+    arrays = (None if each is None else each.double().numpy() for each in (system, sos, lines, state))
+    expected, *last = loop(x.double().numpy(), delays, *arrays, filter_first)
+    assert deviation(y, expected) < bound(dtype)
+    assert deviation(after[0], last[0]) < 1e-12
+    assert sections == 0 or deviation(after[1], last[1]) < 1e-12
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("leading", "own"), [((), (4,)), ((17,), ()), ((3, 1), (5,)), ((2, 3), (2, 1))])
+def test_leading_dimensions_broadcast(rng, form, leading, own):
+    delays = [3, 5]
+    x, system, sos, lines, state = given(rng, leading, own, delays, 40, 1)
+    for view in (x, torch.stack([x, -x], dim=-1).flatten(-2)[..., ::2], x.mT.contiguous().mT):
+        y, *_ = form(view, delays, system, sos, lines, state)
+        shape = lines.shape[:-1]
+        wide, matrices = x.expand(*shape, *x.shape[-2:]), system.expand(*shape, *system.shape[-2:])
+        for index in np.ndindex(*shape):
+            alone, *_ = form(wide[index], delays, matrices[index], sos, lines[index], state[(slice(None), *index)])
+            assert torch.allclose(y[index], alone, rtol=0, atol=1e-12)
+
+
+def test_blocks_equal_the_whole(rng):
+    delays = [40, 700]
+    x, system, sos, *state = given(rng, (2,), (), delays, 3000, 2)
+    whole, *after = network(x, delays, system, sos, *state)
+    parts = []
+    for block in x.split([1, 0, 3, 1020, 1025, 951], dim=-1):
+        y, *state = network(block, delays, system, sos, *state)
+        parts.append(y)
+    assert torch.allclose(torch.cat(parts, -1), whole, rtol=0, atol=1e-13)
+    assert torch.allclose(state[0], after[0], rtol=0, atol=1e-13)
+    assert torch.allclose(state[1], after[1], rtol=0, atol=1e-13)
+
+
+def test_an_all_pass_keeps_the_energy(rng):
+    g, delay = 0.7, 113
+    x = torch.zeros(1, 20_000, dtype=torch.float64)
+    x[0, 0] = 1
+    y, *_ = network(x, [delay], torch.tensor([[g, 1.0], [1 - g * g, -g]], dtype=torch.float64))
+    assert abs(float(y.square().sum()) - 1) < 1e-12
+    expected = torch.zeros_like(y)
+    expected[0, 0] = -g
+    for k in range(1, 20_000 // delay + 1):
+        expected[0, k * delay] = (1 - g * g) * g ** (k - 1)
+    assert torch.allclose(y, expected, rtol=0, atol=1e-15)
+
+
+def test_tails_end_in_zeros_and_never_in_subnormal_numbers():
+    """Samples would be subnormal as floats after 750 rounds, and the line's after 6000."""
+    x = torch.zeros(1, 5000)
+    x[0, 0] = 1
+    y, lines, _ = network(x, [1], torch.tensor([[0.89, 1.0], [1.0, 0.0]], dtype=torch.float64))
+    smallest = torch.finfo(torch.float32).tiny
+    assert not bool(((y != 0) & (y.abs() < smallest)).any())
+    assert float(y[0, 700]) > 0
+    assert float(network(x * 0, [1], torch.tensor([[0.8, 1.0], [1.0, 0.0]], dtype=torch.float64), lines=lines)[1]) == 0
+
+
+@pytest.mark.parametrize("filter_first", [False, True])
+@pytest.mark.parametrize(("leading", "own"), [((), ()), ((2, 1), (3,))])
+def test_gradients_against_finite_differences(rng, filter_first, leading, own):
+    delays = [2, 3]
+    x, system, sos, lines, state = given(rng, leading, own, delays, 6, 1, 1, 1)
+    sos = sos + 0.01  # an identity has one-sided differences
+    sos[..., 3] = 1
+    tensors = [each.requires_grad_() for each in (x, system, sos, lines, state)]
+
+    def run(x, system, sos, lines, state):
+        return network(x, delays, system, sos, lines, state, filter_first)
+
+    assert gradcheck(run, tensors, fast_mode=True, check_forward_ad=True, check_batched_grad=True)
+    assert gradgradcheck(run, tensors, fast_mode=True)
+
+
+def test_opcheck_is_clean(rng):
+    x, system, sos, lines, state = given(rng, (3,), (), [2, 9], 20, 1)
+    operator = torch.ops.torchfx_ext.delay_network_forward.default
+    utils = ("test_schema", "test_faketensor", "test_autograd_registration")  # compiled: tests/processors
+    torch.library.opcheck(operator, (x, [2, 9], system, sos, lines, state), test_utils=utils)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_bad_arguments_raise(form):
+    x, system, sos = torch.zeros(1, 10), torch.zeros(3, 3).double(), torch.zeros(2, 1, 6).double()
+    for arguments, error, message in [
+        ((x[0], [2, 2], system), ArgumentError, r"x must have the shape \(\.\.\., inputs, time\), got \(10,\)"),
+        ((x, [2, 0], system), ArgumentError, r"delays must hold a whole number >= 1 for each line, got \[2, 0\]"),
+        ((x, [], system), ArgumentError, "delays must hold"),
+        ((x, [2, 2], system.float()), ArgumentTypeError, r"system must be float64, got torch\.float32"),
+        ((x, [2], system), ArgumentError, r"for 1 lines and 1 inputs, got \(3, 3\)"),
+        ((x, [2, 2], system, sos[:1]), ArgumentError, r"sos must have the shape \(\.\.\., 2 lines, .* got \(1, 1, 6\)"),
+        ((x.expand(2, 1, 10), [2, 2], system.expand(3, 3, 3)), ArgumentError, r"signal's \(2,\), got \[\(3,\)\]"),
+        ((x, [2, 2], system, None, torch.zeros(5).double()), ArgumentError, r"lines must have the shape \(4,\)"),
+    ]:
+        with pytest.raises(error, match=message):
+            form(*arguments)
+    unstable = torch.tensor([1.0, 0, 0, 1, -2, 0]).double().expand(2, 1, 6)
+    with pytest.raises(ArgumentError, match="unstable"):
+        form(x, [2, 2], system, unstable)
+    if "cpu" in form.__name__:
+        with pytest.raises(ArgumentError, match="system must be finite, got inf"):
+            form(x, [2, 2], system + torch.inf)
