@@ -4,6 +4,7 @@ from torchfx.effect.channels import Balance, ChannelMatrix, Mono, Pan, StereoWid
 from torchfx.effect.delay import Delay, PingPongDelay
 from torchfx.effect.dither import Dither
 from torchfx.effect.fade import Fade
+from torchfx.effect.fdn_reverb import FDNReverb
 from torchfx.effect.gain import Gain
 from torchfx.effect.invert import Invert
 from torchfx.effect.mix import Mix
@@ -11,6 +12,7 @@ from torchfx.effect.modulated_delay import Chorus, Flanger, Vibrato
 from torchfx.effect.modulation import RingModulation, Tremolo
 from torchfx.effect.normalize import Normalize
 from torchfx.effect.phaser import Phaser
+from torchfx.effect.reverb import Reverb
 from torchfx.effect.reverse import Reverse
 from torchfx.effect.silence import Pad, TrimSilence
 from torchfx.effect.waveshaping import BitCrush, Distortion, HardClip, Overdrive, SoftClip, WaveShaper
@@ -23,6 +25,7 @@ __all__ = [
     "Delay",
     "Distortion",
     "Dither",
+    "FDNReverb",
     "Fade",
     "Flanger",
     "Gain",
@@ -36,6 +39,7 @@ __all__ = [
     "Pan",
     "Phaser",
     "PingPongDelay",
+    "Reverb",
     "Reverse",
     "RingModulation",
     "SoftClip",

@@ -13,7 +13,7 @@ from torchfx import _ops
 from torchfx.core.processor import Processor
 from torchfx.plan import State
 
-__all__ = ["DelayNetwork", "Network"]
+__all__ = ["DelayNetwork", "Network", "block_matrix"]
 
 
 class Network(NamedTuple):
@@ -85,3 +85,10 @@ class DelayNetwork(Processor):
     def _leading(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the dimensions before those of inputs and outputs, broadcast with the parameters'."""
         return self.broadcast_shape(shape) if self.channels_apart else self.broadcast_shape((*shape[:-1], 1))[:-1]
+
+
+def block_matrix(rows: Sequence[Sequence[Tensor]]) -> Tensor:
+    """Return a matrix of matrices (..., rows, columns), whose leading dimensions broadcast."""
+    leading = torch.broadcast_shapes(*(block.shape[:-2] for row in rows for block in row))
+    wide = [torch.cat([block.expand(*leading, *block.shape[-2:]) for block in row], dim=-1) for row in rows]
+    return torch.cat(wide, dim=-2)
