@@ -27,10 +27,10 @@ LEAST_FEEDBACK, FEEDBACK_SCALE, ALL_PASS_FEEDBACK = 0.7, 0.28, 0.5
 class Reverb(DelayNetwork):
     """Reverberate, as Freeverb does: eight damped combs side by side and four all-passes in a row for each channel.
 
-    Parameters, delays and gains are those of JUCE's and pedalboard's `Reverb`. A comb is x + f(z^-D), multiplied by
-    0.7 + 0.28 room_size at each round and damped by y[n] = (1 - d) x[n] + d y[n-1], d = 0.4 damping, whatever the sample
-    rate. Both channels of a stereo signal excite both halves; `width` is how little the halves are mixed. The signal
-    has one channel or two. `FDNReverb` takes decay times in seconds.
+    Parameters, delays and gains are those of JUCE's and pedalboard's `Reverb`. What leaves a comb's delay line enters
+    it again, multiplied by 0.7 + 0.28 room_size and damped by y[n] = (1 - d) x[n] + d y[n-1], d = 0.4 damping, whatever
+    the sample rate. The sum of both channels excites the combs of both; `width` says how much the reverberation of left
+    and right differs. Signals have one channel or two. `FDNReverb` takes decay times in seconds.
 
     Source: Jezar at Dreampoint, Freeverb, 2000; J. O. Smith, Physical Audio Signal Processing, "Freeverb".
 
