@@ -227,6 +227,21 @@ TORCHFX_API int32_t torchfx_resample_forward(
     void* y, int64_t y_channel_stride, int64_t channels, int64_t length,
     const double* taps, int64_t up, int64_t n_taps, int64_t down, int64_t origin, int32_t threads);
 
+// A phase vocoder with identity phase locking: x is a signal of `samples` samples a channel, zero outside of them, and y,
+// of (count - 1) * hop + size samples a channel, the sum of `count` windowed frames, frame u from u * hop on. With P the
+// spectrum of the windowed input from starts[u] on, Q that from starts[u] - hop on, and Y' that of the frame before,
+// frame u has the spectrum
+//
+//   Y[k] = P[k] r, r = Y'[p] conj(Q[p]) / |Y'[p] conj(Q[p])|, with p the peak of |P| nearest to k, the lower one of two
+//
+// r is 1 where that is 0 / 0. A peak has more power than the two bins on each side, of equal ones the first has it.
+//   size   a power of two >= 256; window (size), for reading and laying down
+//   state  (channels, size / 2 + 1, 2): Y of the last frame; state_in may be NULL: zeros
+TORCHFX_API int32_t torchfx_phase_vocoder_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t samples,
+    void* y, int64_t channels, const int64_t* starts, int64_t count, const double* window, int64_t size, int64_t hop,
+    const double* state_in, double* state_out, int32_t threads);
+
 // A program runs several steps over a block in one call, tile by tile, so that what passes between them stays in a cache.
 // It is an array of 64-bit integers, addresses for pointers, doubles by their bits:
 //
@@ -290,6 +305,7 @@ TORCHFX_API int32_t torchfx_program_run(
     declare(saturated_forward)        \
     declare(delay_network_forward)    \
     declare(resample_forward)         \
+    declare(phase_vocoder_forward)    \
     declare(program_run)              \
     declare(advise_huge_pages)
 

@@ -64,8 +64,8 @@ def streams(entry):
 QUANTISERS = {"BitCrush", "Dither"}
 """Behind other processors they make whole steps of what rounds differently."""
 
-OTHER_LENGTH = {"Pad", "TrimSilence"}
-"""Their output is longer or shorter than the signal; tests/effect/test_silence.py is theirs."""
+OTHER_LENGTH = {"Pad", "TimeStretch", "TrimSilence", "Varispeed"}
+"""Their output is longer or shorter than the signal; tests/effect/test_silence.py and test_pitch.py are theirs."""
 
 COMPOSED = {
     "chain": lambda seed: fx.FilterChain(

@@ -96,11 +96,11 @@ def test_reset_begins_anew(name):
 @pytest.mark.parametrize("name", STREAMING)
 def test_steps_by_hand_equal_a_stream(name):
     """The differentiable form: (x, state) -> (y, state)."""
-    module, x = CASES[name](5), noise(2, 300, seed=5)
+    module, x = CASES[name](5), noise(2, 800, seed=5)
     state = module.init_state((2,), FS, x.dtype, x.device)
     parts, start = [], 0
     with torch.no_grad():
-        for size in (0, 1, 99, 200):
+        for size in (0, 1, 99, 700):
             y, state = module.step(x[:, start : start + size], state, FS)
             parts.append(y)
             start += size

@@ -25,6 +25,7 @@ __all__ = [
     "lti_forward",
     "operators",
     "parallel_iir_forward",
+    "phase_vocoder_forward",
     "resample_forward",
     "rows",
     "saturated_forward",
@@ -48,8 +49,8 @@ _sos_forward, _biquad_forward = operators["sos_forward"], operators["biquad_forw
 _fir_forward, _lti_forward = operators["fir_forward"], operators["lti_forward"]
 _allpole_forward, _state_space_forward = operators["allpole_forward"], operators["state_space_forward"]
 _saturated_forward = operators["saturated_forward"]
-_resample_forward = operators["resample_forward"]
 _delay_network_forward = operators["delay_network_forward"]
+_resample_forward, _phase_vocoder_forward = operators["resample_forward"], operators["phase_vocoder_forward"]
 
 
 def parallel_iir_forward(
@@ -209,6 +210,47 @@ def saturated_forward(
     """
     found: tuple[Tensor, Tensor] = _saturated_forward(x, system, feedback, drive, state)
     return found
+
+
+def phase_vocoder_forward(
+    x: Tensor,
+    window: Tensor,
+    state: Tensor | None,
+    rate: float,
+    hop: int,
+    first: int,
+    origin: int,
+    count: int,
+    out: Sequence[Tensor] | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Stretch time: frames of spectra, read `rate` times as far apart as they are laid down, with locked phases.
+
+    See `_ops/phase_vocoder/schema.py` for the formulas and their sources.
+
+    Args:
+        x: float32 or float64, (..., time); zero outside of it.
+        window: float64, (n,), n a power of two >= 256: what frames are multiplied by, before and after.
+        state: float64, (..., n / 2 + 1, 2): real and imaginary part of the spectrum laid down last; None: none was.
+        rate: input samples for an output sample.
+        hop: samples of the output between two frames; it divides n.
+        first: the number of the first frame; frame u is read around x[origin + u hop rate].
+        origin: where in x the input's time 0 lies.
+        count: how many frames.
+        out: output and state after to write into, instead of new tensors.
+
+    Returns:
+        The frames' sum, (..., (count - 1) hop + n), which begins n / 2 before the first one's middle, and the state
+        after it.
+
+    Examples:
+        >>> import torch
+        >>> x, window = torch.ones(2048), torch.hann_window(256, dtype=torch.float64)
+        >>> y, _ = phase_vocoder_forward(x, window, None, 0.5, 64, 0, 0, 64)
+        >>> y.shape, round(float(y[2000]), 4)
+        (torch.Size([4288]), 1.5)
+    """
+    y, after = _phase_vocoder_forward(x, window, state, rate, hop, first, origin, count, out=out)
+    return y, after
 
 
 def resample_forward(

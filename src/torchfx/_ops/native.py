@@ -12,7 +12,7 @@ from torchfx.native_library import load
 
 __all__ = ["Call", "call", "instruction_set", "library", "why_missing"]
 
-library, why_missing = load("torchfx_dsp", abi_version=11)  # csrc/torchfx_dsp.h
+library, why_missing = load("torchfx_dsp", abi_version=12)  # csrc/torchfx_dsp.h
 
 CALLS: Final = {
     "sos_forward": 17,
@@ -30,6 +30,7 @@ CALLS: Final = {
     "saturated_forward": 19,
     "delay_network_forward": 26,
     "resample_forward": 15,
+    "phase_vocoder_forward": 15,
     "program_run": 11,
     "advise_huge_pages": 2,
 }

@@ -12,6 +12,7 @@ from torchfx.effect.modulated_delay import Chorus, Flanger, Vibrato
 from torchfx.effect.modulation import RingModulation, Tremolo
 from torchfx.effect.normalize import Normalize
 from torchfx.effect.phaser import Phaser
+from torchfx.effect.pitch import PitchShift, TimeStretch, Varispeed
 from torchfx.effect.reverb import Reverb
 from torchfx.effect.reverse import Reverse
 from torchfx.effect.silence import Pad, TrimSilence
@@ -39,13 +40,16 @@ __all__ = [
     "Pan",
     "Phaser",
     "PingPongDelay",
+    "PitchShift",
     "Reverb",
     "Reverse",
     "RingModulation",
     "SoftClip",
     "StereoWidth",
+    "TimeStretch",
     "Tremolo",
     "TrimSilence",
+    "Varispeed",
     "Vibrato",
     "WaveShaper",
 ]

@@ -5,6 +5,7 @@
 
 from torchfx.functional import torchaudio
 from torchfx.functional.filtering import biquad, fftconvolve, lfilter, sosfilt
+from torchfx.functional.stretching import time_stretch
 from torchfx.functional.time_varying import allpole, time_varying_sosfilt
 from torchfx.functional.zero_phase import filtfilt, lfilter_zi, sosfilt_zi, sosfiltfilt
 
@@ -18,6 +19,7 @@ __all__ = [
     "sosfilt",
     "sosfilt_zi",
     "sosfiltfilt",
+    "time_stretch",
     "time_varying_sosfilt",
     "torchaudio",
 ]
