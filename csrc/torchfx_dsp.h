@@ -234,7 +234,8 @@ TORCHFX_API int32_t torchfx_resample_forward(
 //
 //   Y[k] = P[k] r, r = Y'[p] conj(Q[p]) / |Y'[p] conj(Q[p])|, with p the peak of |P| nearest to k, the lower one of two
 //
-// r is 1 where that is 0 / 0. A peak has more power than the two bins on each side, of equal ones the first has it.
+// r is 1 where that is 0 / 0, and where there is no peak: a bin with more power than the two on each side, by a part of
+// 1e-9.
 //   size   a power of two >= 256; window (size), for reading and laying down
 //   state  (channels, size / 2 + 1, 2): Y of the last frame; state_in may be NULL: zeros
 TORCHFX_API int32_t torchfx_phase_vocoder_forward(

@@ -19,6 +19,9 @@
 namespace torchfx {
 namespace {
 
+// What a peak has more, as a part of it: rounding makes none.
+constexpr double phase_vocoder_margin = 1e-9;
+
 struct Job {
     int32_t dtype;
     const void* x;
@@ -36,6 +39,10 @@ struct Job {
 
 struct Value {
     double re, im;
+};
+
+struct Heard {
+    bool now, before;
 };
 
 template <int lanes>  // of the transforms
@@ -101,9 +108,9 @@ private:
         for (int64_t u = 0; u < job_.count; u += 2) {
             const int64_t together = std::min<int64_t>(2, job_.count - u);
             for (int64_t i = 0; i < together; ++i) {
-                read(x, job_.starts[u + i], data);
+                const Heard heard = read(x, job_.starts[u + i], data);
                 kernels_.forward(data, n, 0, roots_);
-                split(data, now, before, power);
+                split(data, heard, now, before, power);
                 turn(now, before, last, power, peaks, turns, out[i]);
                 std::memcpy(last, out[i], spectrum);
             }
@@ -120,34 +127,42 @@ private:
         std::memcpy(job_.state_out + 2 * bins_ * channel, last, spectrum);
     }
 
-    // The frame from `start` on as real parts, the one `hop` samples before it as imaginary parts.
+    // The frame from `start` on as real parts, the one `hop` samples before it as imaginary parts. Returns whether each
+    // holds anything but zeros: what one transform's rounding leaves of the other must not look like a signal.
     template <class Sample>
-    void read(const Sample* x, int64_t start, double* data) const {
+    Heard read(const Sample* x, int64_t start, double* data) const {
         const bool inside = start >= job_.hop && start + job_.size <= job_.samples && job_.x_time_stride == 1;
         const int64_t hop = job_.hop;
+        double now = 0, before = 0;
         for (int64_t i = 0; i < job_.size; i += lanes, data += 2 * lanes) {
             const double* window = job_.window + i;
             const Sample* from = x + start + i;
-            for (int k = 0; k < lanes; ++k)
+            for (int k = 0; k < lanes; ++k) {
                 data[k] = window[k] * (inside ? static_cast<double>(from[k]) : sample(x, start + i + k));
-            for (int k = 0; k < lanes; ++k)
                 data[lanes + k] =
                     window[k] * (inside ? static_cast<double>(from[k - hop]) : sample(x, start + i + k - hop));
+            }
+            for (int k = 0; k < lanes; ++k) {
+                now += std::abs(data[k]);
+                before += std::abs(data[lanes + k]);
+            }
         }
+        return {now != 0, before != 0};
     }
     template <class Sample>
     double sample(const Sample* x, int64_t i) const {
         return i >= 0 && i < job_.samples ? static_cast<double>(x[i * job_.x_time_stride]) : 0;
     }
 
-    void split(const double* data, Value* now, Value* before, double* power) const {
+    void split(const double* data, Heard heard, Value* now, Value* before, double* power) const {
         const int32_t* place = place_.data();
         const int64_t n = job_.size;
+        const double half_now = heard.now ? 0.5 : 0, half_before = heard.before ? 0.5 : 0;
         for (int64_t k = 0; k < bins_; ++k) {
             const Value a = at(data, place[k]), b = at(data, place[(n - k) & (n - 1)]);
-            const Value p = {0.5 * (a.re + b.re), 0.5 * (a.im - b.im)};
+            const Value p = {half_now * (a.re + b.re), half_now * (a.im - b.im)};
             now[k] = p;
-            before[k] = {0.5 * (a.im + b.im), 0.5 * (b.re - a.re)};
+            before[k] = {half_before * (a.im + b.im), half_before * (b.re - a.re)};
             power[k] = p.re * p.re + p.im * p.im;
         }
     }
@@ -155,6 +170,7 @@ private:
     void turn(const Value* now, const Value* before, const Value* last, const double* power, int32_t* peaks,
               Value* turns, Value* out) const {
         const int64_t found = find_peaks(power, peaks);
+        if (found == 0) std::copy_n(now, bins_, out);
         for (int64_t i = 0; i < found; ++i) {
             const Value a = last[peaks[i]], b = before[peaks[i]];
             const double re = a.re * b.re + a.im * b.im, im = a.im * b.re - a.re * b.im, square = re * re + im * im;
@@ -169,17 +185,15 @@ private:
         }
     }
 
-    // Bins with more power than the two on each side; of equal ones the first. At least one, 0, where none is. Around
-    // the powers lie two of -1.
+    // Bins with more power than the two on each side, around which lie two of -1.
     int64_t find_peaks(const double* power, int32_t* peaks) const {
         int64_t found = 0;
         for (int64_t k = 0; k < bins_; ++k) {
-            const double p = power[k];
+            const double p = power[k] * (1 - phase_vocoder_margin);
             peaks[found] = static_cast<int32_t>(k);
-            found += (p > power[k - 1]) & (p > power[k - 2]) & (p >= power[k + 1]) & (p >= power[k + 2]);
+            found += (p > power[k - 1]) & (p > power[k - 2]) & (p > power[k + 1]) & (p > power[k + 2]);
         }
-        peaks[0] = found == 0 ? 0 : peaks[0];
-        return std::max<int64_t>(1, found);
+        return found;
     }
 
     void join(const Value* a, const Value* b, double* data) const {

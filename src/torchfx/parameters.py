@@ -40,6 +40,7 @@ __all__ = [
     "Level",
     "PassZero",
     "Value",
+    "check_single",
     "choice",
     "count",
     "curve",
@@ -61,6 +62,7 @@ __all__ = [
     "pass_zero",
     "per_band",
     "quality",
+    "recording",
     "sample_rate",
     "sections",
     "shelf_slope",
@@ -847,6 +849,32 @@ class ImpulseResponse(Taps):
         return "a path, or finite real numbers (n,), (channels, n) or (2, 2, n)"
 
 
+class Recording(ImpulseResponse):
+    """Samples (n,) or (channels, n), or the path of an audio file, which is kept as text; None where that may be."""
+
+    def check(self, value: Any, rate: float | None) -> Any:
+        """Return the path, the samples as float64, or None."""
+        return None if value is None and self.default is None else super().check(value, rate)
+
+    def show(self, value: Any) -> str:
+        """Return the path, or the shape."""
+        if value is None or isinstance(value, str):
+            return repr(value)
+        return f"<{'x'.join(map(str, value.shape))}>"
+
+    def shown(self, value: Any) -> bool:
+        """Return whether there is one."""
+        return value is not None
+
+    def draw(self, random: Random, rate: float) -> Any:
+        """Return a few samples, or None where that is the default."""
+        return None if self.default is None else super().draw(random, rate)
+
+    def range_text(self) -> str:
+        """Return the shapes."""
+        return "a path, or finite real numbers (n,) or (channels, n)"
+
+
 class PassZero(Declaration):
     """Whether 0 Hz passes: True or False, or SciPy's names for the four types of band."""
 
@@ -1036,6 +1064,11 @@ def impulse_response(*, doc: str = "") -> Any:
     return ImpulseResponse(REQUIRED, doc)
 
 
+def recording(*, default: Any = REQUIRED, doc: str = "") -> Any:
+    """Declare a recording: samples, or the path of an audio file."""
+    return Recording(default, doc)
+
+
 def taps(*, doc: str = "") -> Any:
     """Declare the taps of a finite impulse response."""
     return Taps(REQUIRED, doc)
@@ -1109,6 +1142,12 @@ def tensor_text(value: Tensor) -> str:
     if value.numel() == 1 and is_readable(value):
         return number_text(float(f"{float(value.detach()):.6g}"))
     return "?" if value.dim() == 0 else f"<{'x'.join(map(str, value.shape))}>"
+
+
+def check_single(name: str, value: Any) -> None:
+    """Raise where a number is a tensor: one value has to serve all examples, as where it decides a length."""
+    if is_tensor(value):
+        raise ArgumentTypeError(f"{name} must be one number for all examples, got a tensor {tuple(value.shape)}")
 
 
 def is_real(value: object) -> bool:

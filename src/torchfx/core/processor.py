@@ -45,8 +45,8 @@ KINDS = {"lti": "lti", "step": "causal", "measure": "measured", "forward": "whol
         parameters.choice, parameters.count, parameters.curve, parameters.decibels, parameters.denominator,
         parameters.duration, parameters.flag, parameters.frequencies, parameters.frequency, parameters.gain_decibels,
         parameters.impulse_response, parameters.level, parameters.matrix, parameters.milliseconds, parameters.number,
-        parameters.output_rate, parameters.pass_zero, parameters.per_band, parameters.quality, parameters.sample_rate,
-        parameters.sections, parameters.shelf_slope, parameters.taps, parameters.window,
+        parameters.output_rate, parameters.pass_zero, parameters.per_band, parameters.quality, parameters.recording,
+        parameters.sample_rate, parameters.sections, parameters.shelf_slope, parameters.taps, parameters.window,
     ),
 )  # fmt: skip
 class Processor(Responses):

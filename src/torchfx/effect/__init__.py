@@ -10,6 +10,8 @@ from torchfx.effect.invert import Invert
 from torchfx.effect.mix import Mix
 from torchfx.effect.modulated_delay import Chorus, Flanger, Vibrato
 from torchfx.effect.modulation import RingModulation, Tremolo
+from torchfx.effect.noise import AddBackgroundNoise, AddNoise
+from torchfx.effect.noise_reduction import NoiseReduction
 from torchfx.effect.normalize import Normalize
 from torchfx.effect.phaser import Phaser
 from torchfx.effect.pitch import PitchShift, TimeStretch, Varispeed
@@ -19,6 +21,8 @@ from torchfx.effect.silence import Pad, TrimSilence
 from torchfx.effect.waveshaping import BitCrush, Distortion, HardClip, Overdrive, SoftClip, WaveShaper
 
 __all__ = [
+    "AddBackgroundNoise",
+    "AddNoise",
     "Balance",
     "BitCrush",
     "ChannelMatrix",
@@ -34,6 +38,7 @@ __all__ = [
     "Invert",
     "Mix",
     "Mono",
+    "NoiseReduction",
     "Normalize",
     "Overdrive",
     "Pad",

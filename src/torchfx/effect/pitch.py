@@ -12,9 +12,9 @@ from torch.nn.functional import pad
 from torchfx import _ops
 from torchfx.core.processor import Processor
 from torchfx.design.resampling import resampling_reach, resampling_taps
-from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError
+from torchfx.errors import ArgumentError, StreamError
 from torchfx.functional.stretching import METHODS, OVERLAP, stretched, time_stretch, vocoder_window
-from torchfx.parameters import choice, count, number
+from torchfx.parameters import check_single, choice, count, number
 from torchfx.plan import LTI, State
 from torchfx.rate import resampled_length
 
@@ -48,7 +48,8 @@ class TimeStretch(Processor):
 
     def check_parameters(self) -> None:
         """Raise where a parameter cannot be used."""
-        _check("rate", self.rate, self.n_fft)
+        check_single("rate", self.rate)
+        _check_power_of_two(self.n_fft)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the longer or shorter signal."""
@@ -72,7 +73,7 @@ class Varispeed(Processor):
 
     def check_parameters(self) -> None:
         """Raise where the rate is several."""
-        _check("rate", self.rate)
+        check_single("rate", self.rate)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the longer or shorter signal."""
@@ -101,7 +102,8 @@ class PitchShift(Processor):
 
     def check_parameters(self) -> None:
         """Raise where a parameter cannot be used."""
-        _check("semitones", self.semitones, self.n_fft)
+        check_single("semitones", self.semitones)
+        _check_power_of_two(self.n_fft)
 
     def lti(self, rate: Any) -> LTI | None:
         """Return the identity where the pitch stays."""
@@ -234,8 +236,6 @@ def _varied(x: Tensor, up: int, down: int, length: int) -> Tensor:
     return _ops.resample_forward(x, taps, down, resampling_reach(up, down, "HQ"), length)
 
 
-def _check(name: str, value: Any, n_fft: int = 4096) -> None:
-    if isinstance(value, Tensor):
-        raise ArgumentTypeError(f"{name} must be one number for all examples, got a tensor {tuple(value.shape)}")
+def _check_power_of_two(n_fft: int) -> None:
     if n_fft & (n_fft - 1):
         raise ArgumentError(f"n_fft must be a power of two, got {n_fft}")

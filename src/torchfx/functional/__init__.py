@@ -5,17 +5,20 @@
 
 from torchfx.functional import torchaudio
 from torchfx.functional.filtering import biquad, fftconvolve, lfilter, sosfilt
+from torchfx.functional.noise import add_noise, noise
 from torchfx.functional.stretching import time_stretch
 from torchfx.functional.time_varying import allpole, time_varying_sosfilt
 from torchfx.functional.zero_phase import filtfilt, lfilter_zi, sosfilt_zi, sosfiltfilt
 
 __all__ = [
+    "add_noise",
     "allpole",
     "biquad",
     "fftconvolve",
     "filtfilt",
     "lfilter",
     "lfilter_zi",
+    "noise",
     "sosfilt",
     "sosfilt_zi",
     "sosfiltfilt",

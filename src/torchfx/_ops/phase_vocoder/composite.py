@@ -14,6 +14,9 @@ from torchfx._ops.phase_vocoder.schema import starts
 AT_ONCE = 256
 """Frames whose spectra are in memory together."""
 
+MARGIN = 1e-9
+"""What a peak's power has more than its neighbours', as a part of it: rounding makes no peaks."""
+
 
 def phase_vocoder_forward(
     operators: Mapping[str, Callable[..., Any]],
@@ -39,12 +42,14 @@ def phase_vocoder_forward(
         frames = []
         for u in range(some):
             a, b, peak = before_re[..., u, :], before_im[..., u, :], owners[..., u, :]
-            c, d = _unit((re * a + im * b).gather(-1, peak), (im * a - re * b).gather(-1, peak))
+            there = peak.clamp(min=0)
+            c, d = _unit((re * a + im * b).gather(-1, there), (im * a - re * b).gather(-1, there))
+            c, d = torch.where(peak < 0, 1.0, c), torch.where(peak < 0, 0.0, d)
             a, b = now_re[..., u, :], now_im[..., u, :]
             re, im = a * c - b * d, a * d + b * c
             frames.append(torch.complex(re, im))
         y = torch.fft.irfft(torch.stack(frames, dim=-2), n) * window
-        y = _added_up(y, hop) + pad(tail, (0, some * hop))
+        y = added_up(y, hop) + pad(tail, (0, some * hop))
         parts.append(y[..., : some * hop])
         tail = y[..., some * hop :]
     return torch.cat([*parts, tail], dim=-1).to(x.dtype), torch.stack([re, im], dim=-1)
@@ -63,16 +68,16 @@ def _spectra(x: Tensor, window: Tensor, start: list[int], hop: int) -> tuple[Ten
 
 
 def nearest_peaks(power: Tensor) -> Tensor:
-    """Return for each bin (..., bins) the number of the nearest peak, the lower one of two."""
+    """Return for each bin (..., bins) the number of the nearest peak, the lower one of two; -1 where none is."""
     bins = power.shape[-1]
     around = pad(power, (2, 2), value=-1.0)
     left = torch.maximum(around[..., 1 : bins + 1], around[..., :bins])
     right = torch.maximum(around[..., 3 : bins + 3], around[..., 4:])
-    peak, at = (power > left) & (power >= right), torch.arange(bins, device=power.device)
+    peak, at = power * (1 - MARGIN) > torch.maximum(left, right), torch.arange(bins, device=power.device)
     below = torch.where(peak, at, -2 * bins).cummax(-1).values
     above = torch.where(peak, at, 3 * bins).flip(-1).cummin(-1).values.flip(-1)
     nearest = torch.where(at - below <= above - at, below, above)
-    return torch.where((nearest >= 0) & (nearest < bins), nearest, 0)
+    return torch.where((nearest >= 0) & (nearest < bins), nearest, -1)
 
 
 def _unit(re: Tensor, im: Tensor) -> tuple[Tensor, Tensor]:
@@ -83,7 +88,7 @@ def _unit(re: Tensor, im: Tensor) -> tuple[Tensor, Tensor]:
     return torch.where(good, re * scale, 1.0), torch.where(good, im * scale, 0.0)
 
 
-def _added_up(frames: Tensor, hop: int) -> Tensor:
+def added_up(frames: Tensor, hop: int) -> Tensor:
     """Return the sum of frames (..., frames, n), each `hop` behind the one before."""
     pieces = frames.unflatten(-1, (-1, hop))
     overlap = pieces.shape[-2]

@@ -11,7 +11,8 @@ frame before, u - 1. What is laid down, windowed again, is
 
 with p the peak of |P| that is nearest to k: around a peak, all bins keep their phases relative to it. From one frame to
 the next a peak's phase thus goes on by what it does within `hop` samples of the input, whatever the rate. r is 1 where
-Y' or Q is 0, and a peak has more power than the two bins on each of its sides.
+Y' or Q is 0, and where there is no peak, as for a single click. A peak has more power than the two bins on each of its
+sides.
 
 Sources: J. Laroche, M. Dolson, Improved Phase Vocoder Time-Scale Modification of Audio, IEEE Trans. Speech and Audio
 Processing 7 (3), 1999 (identity phase locking); M. Puckette, Phase-locked Vocoder, WASPAA 1995 (two windows, `hop`
