@@ -35,11 +35,10 @@ class NoiseReduction(Processor):
 
     Examples:
         >>> import torch
-        >>> hiss = 0.01 * torch.randn(48_000, generator=torch.Generator().manual_seed(0))
-        >>> tone = torch.sin(torch.arange(48_000) * 0.3)
-        >>> clean = NoiseReduction(hiss, reduction_db=30, fs=48_000)(tone + hiss)
-        >>> bool((clean - tone).square().mean() < 0.1 * hiss.square().mean())
-        True
+        >>> hiss = torch.randn(48_000, generator=torch.Generator().manual_seed(0))
+        >>> less = NoiseReduction(hiss, threshold_db=9, reduction_db=20, fs=48_000)(hiss)
+        >>> round(float(20 * torch.log10(less.std() / hiss.std())))
+        -20
     """
 
     noise: Any = recording(default=None, doc="a recording of the noise alone; one channel, or as many as the signal")
@@ -80,7 +79,7 @@ class NoiseReduction(Processor):
         limit = self._noise_power(power, window, time, rate) * 10 ** (self.threshold_db / 10)
         loud = self._smoothed((power > limit[..., None, :]).to(x.dtype), rate)
         floor = 10 ** (-self.reduction_db / 20)
-        frames = torch.fft.irfft(spectra * (floor + (1 - floor) * loud), n) * window
+        frames: Tensor = torch.fft.irfft(spectra * (floor + (1 - floor) * loud), n) * window
         return added_up(frames, hop)[..., n - hop : n - hop + time]
 
     def _noise_power(self, power: Tensor, window: Tensor, time: int, rate: float) -> Tensor:
@@ -92,12 +91,8 @@ class NoiseReduction(Processor):
             if noise.dim() > 1 and noise.shape[-2] not in (1, channels):
                 raise ArgumentError(f"noise must have 1 channel or the signal's {channels}, got {noise.shape[-2]}")
             noise = pad(noise, (0, max(0, n - noise.shape[-1])))
-            found = (
-                torch.fft.rfft(_frames(noise[..., : noise.shape[-1] // hop * hop], hop) * window)
-                .abs()
-                .square()
-                .mean(-2)
-            )
+            heard = torch.fft.rfft(_frames(noise[..., : noise.shape[-1] // hop * hop], hop) * window)
+            found: Tensor = heard.abs().square().mean(-2)
             return found.reshape(found.shape[-1:]) if power.dim() < 3 else found
         inside = power[..., OVERLAP - 1 : OVERLAP + (time - n) // hop, :] if time >= n else power
         total = inside.sum(-1)

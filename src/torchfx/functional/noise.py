@@ -77,7 +77,8 @@ def colored(white: Tensor, color: str) -> Tensor:
     frequencies = torch.fft.rfftfreq(time, device=white.device, dtype=torch.float64).clamp(min=FLAT_BELOW)
     gains = frequencies ** (-COLORS[color] / 2)
     both_sides = torch.cat([gains, gains[1 : (time + 1) // 2]])
-    return torch.fft.irfft(spectrum * (gains / both_sides.square().mean().sqrt()).to(white.dtype), time)
+    found: Tensor = torch.fft.irfft(spectrum * (gains / both_sides.square().mean().sqrt()).to(white.dtype), time)
+    return found
 
 
 def add_noise(x: Tensor, noise: Tensor, snr_db: float | Tensor) -> Tensor:
