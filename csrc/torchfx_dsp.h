@@ -263,6 +263,8 @@ TORCHFX_API int32_t torchfx_phase_vocoder_forward(
 //   add     second source, of the same dtype: target = source + second source
 //   widen   none; float source, double target
 //   narrow  none; double source, float target
+//   delay_network  delays, lines, inputs, systems, rows, repeat, sos, sections, sos_rows, sos_repeat, lines' state, filters'
+//           state: as in torchfx_delay_network_forward, with as many outputs as inputs, channels / inputs groups
 //
 // Factors and bounds in a step's arguments are doubles, states doubles unless said otherwise. States are updated in place.
 #define TORCHFX_STEPS(declare) \
@@ -274,7 +276,8 @@ TORCHFX_API int32_t torchfx_phase_vocoder_forward(
     declare(add)               \
     declare(widen)             \
     declare(narrow)            \
-    declare(partitioned)
+    declare(partitioned)       \
+    declare(delay_network)
 
 #define TORCHFX_STEP_NUMBER(name) TORCHFX_STEP_##name,
 enum torchfx_step { TORCHFX_STEPS(TORCHFX_STEP_NUMBER) };

@@ -1,7 +1,6 @@
 // torchfx_delay_network_forward: group by group, in blocks no longer than the shortest delay, so that nothing a block
 // writes into a line is read in the same block.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <deque>
 #include <new>
@@ -98,23 +97,32 @@ private:
     std::vector<const double*> pointers_;
 };
 
+// What a line's filter reads and writes; see LoopFilterRun.
+struct FilterStream {
+    const double* from;
+    double weight;
+    const double* added;
+    double* to;
+};
+
 // The filters of some lines, one in each lane of a vector.
 class LoopFilters {
 public:
     // `stages` are those of all lines.
-    LoopFilters(const SosStage* stages, int64_t sections, const std::vector<std::size_t>& lines)
-        : run_(TORCHFX_KERNELS(sos_kernels).run_f64), sections_(sections) {
+    LoopFilters(const SosStage* stages, int64_t sections, const std::vector<std::size_t>& lines) : sections_(sections) {
         const SosKernels& kernels = TORCHFX_KERNELS(sos_kernels);
         for (std::size_t i = 0; i < lines.size(); ++i) {
             const int lane = static_cast<int>(i) % kernels.lanes;
             if (lane == 0) groups_.emplace_back(sections, kernels.lanes);
-            groups_.back().lines[static_cast<std::size_t>(lane)] = lines[i];
-            groups_.back().count = lane + 1;
+            Group& group = groups_.back();
+            group.lines.push_back(lines[i]);
+            for (int64_t k = 0; k < sections; ++k)
+                group.shifted = group.shifted || stages[static_cast<int64_t>(lines[i]) * sections + k].kappa != 0;
         }
         for (Group& group : groups_) {
             const double* from[max_lanes] = {};
-            for (int lane = 0; lane < group.count; ++lane)
-                from[lane] = &stages[static_cast<int64_t>(group.line(lane)) * sections].b0;
+            for (std::size_t lane = 0; lane < group.lines.size(); ++lane)
+                from[lane] = &stages[static_cast<int64_t>(group.lines[lane]) * sections].b0;
             kernels.to_vectors(from, stage_constants * sections, group.constants.data());
         }
     }
@@ -124,23 +132,26 @@ public:
     void for_states(Body&& body) {
         std::vector<double> own(static_cast<std::size_t>(2 * sections_));
         for (Group& group : groups_)
-            for (int lane = 0; lane < group.count; ++lane) {
-                group.state.get(lane, own.data());
-                body(group.line(lane), own.data());
-                group.state.set(lane, own.data());
+            for (std::size_t lane = 0; lane < group.lines.size(); ++lane) {
+                group.state.get(static_cast<int>(lane), own.data());
+                body(group.lines[lane], own.data());
+                group.state.set(static_cast<int>(lane), own.data());
             }
     }
 
-    // From and to the signals of all lines.
-    void run(const double* const* from, double* const* to, int64_t count) {
+    // stream(line) returns a FilterStream; `idle` is that of lanes without a line.
+    template <class StreamOf>
+    void run(const DelayNetworkKernels& kernels, int64_t count, const FilterStream& idle, StreamOf&& stream) {
         for (Group& group : groups_) {
-            SosLanes<double> lanes = {};
-            lanes.x_stride = 1;
-            for (int lane = 0; lane < group.count; ++lane) {
-                lanes.x[lane] = from[group.line(lane)];
-                lanes.y[lane] = to[group.line(lane)];
+            LoopFilterRun call = {group.constants.data(), group.state.data(), sections_, group.shifted, {}, {}, {}, {}};
+            for (std::size_t lane = 0; lane < max_lanes; ++lane) {
+                const FilterStream own = lane < group.lines.size() ? stream(group.lines[lane]) : idle;
+                call.from[lane] = own.from;
+                call.weights[lane] = own.weight;
+                call.added[lane] = own.added;
+                call.to[lane] = own.to;
             }
-            run_(group.constants.data(), sections_, group.state.data(), lanes, count);
+            kernels.filter(call, count);
         }
     }
 
@@ -148,17 +159,22 @@ private:
     struct Group {
         Group(int64_t sections, int lanes)
             : state(sections, lanes), constants(static_cast<std::size_t>(stage_constants * sections * lanes)) {}
-        std::size_t line(int lane) const { return lines[static_cast<std::size_t>(lane)]; }
 
         LaneState state;
         std::vector<double> constants;
-        std::array<std::size_t, max_lanes> lines{};
-        int count = 0;
+        std::vector<std::size_t> lines;
+        bool shifted = false;
     };
 
-    SosRun<double> run_;
     int64_t sections_;
     std::deque<Group> groups_;
+};
+
+// What a filtered line gets where its filter comes behind the matrix.
+struct Feed {
+    std::size_t source;  // the signal that goes into the filter,
+    double weight;       // multiplied by this
+    std::size_t entrance;  // the signal that is added behind the filter
 };
 
 template <class Sample>
@@ -181,9 +197,9 @@ struct Call {
         for (int64_t i = 0; i < lines; ++i) sum += delays[i];
         return sum;
     }
-    // Lines, pieces of the inputs, and of what goes through the filters.
+    // Lines, and pieces of the inputs, of what goes through the filters and is added there, of silence and the dropped.
     int64_t memory() const {
-        int64_t sum = (inputs + lines) * block();
+        int64_t sum = (inputs + 2 * lines + 2) * block();
         for (int64_t i = 0; i < lines; ++i) sum += Line::memory(delays[i], block());
         return sum;
     }
@@ -239,15 +255,18 @@ struct Call {
     void run(int64_t group, double* memory) const {
         const DelayNetworkKernels& kernels = TORCHFX_KERNELS(delay_network_kernels);
         const auto n = static_cast<std::size_t>(lines);
-        // All signals of a block: out of the lines, the inputs, through the filters.
+        // All signals of a block: out of the lines, the inputs, through the filters, added behind them, silence.
         std::vector<const double*> signals(n);
-        std::vector<double*> through(n), targets(n);
-        double* const inputs_piece = memory;
-        for (int64_t j = 0; j < inputs; ++j, memory += block()) signals.push_back(memory);
-        for (double*& piece : through) {
-            signals.push_back(piece = memory);
-            memory += block();
+        std::vector<double*> pieces;
+        for (int64_t i = 0; i < inputs + 2 * lines + 2; ++i, memory += block()) {
+            pieces.push_back(memory);
+            signals.push_back(memory);
         }
+        double* const* const through = pieces.data() + inputs;
+        double* const* const entrances = through + n;
+        double *const silence = pieces[pieces.size() - 2], *const dropped = pieces.back();
+        std::fill_n(silence, block(), 0.0);
+
         std::vector<Line> line;
         const double* kept = lines_in ? lines_in + group * held() : nullptr;
         std::vector<std::size_t> filtered;
@@ -260,21 +279,26 @@ struct Call {
         LoopFilters filters(stages_of(group), sections, filtered);
         if (state_in) load_states(group, filters);
 
-        Sums before, into, out;
-        add_sums(group, filtered, before, into, out);
+        Plan plan = planned(group, filtered);
         for (int64_t start = 0; start < samples; start += block()) {
             const int64_t count = std::min(block(), samples - start);
             for (std::size_t i = 0; i < n; ++i) signals[i] = line[i].read(count);
-            load(kernels, group, start, count, inputs_piece);
-            before.point(signals);
-            for (std::size_t i = 0; !filter_first && i < filtered.size(); ++i)
-                kernels.sum_f64(before.row(i), count, through[filtered[i]]);
-            filters.run(filter_first ? signals.data() : through.data(), through.data(), count);
-            into.point(signals);
-            for (std::size_t i = 0; i < n; ++i) kernels.sum_f64(into.row(i), count, line[i].target(count));
-            out.point(signals);
+            load(kernels, group, start, count, pieces[0]);
+            const auto add_up = [&](Sums& sums, const std::vector<std::size_t>& rows, auto&& target) {
+                sums.point(signals);
+                for (std::size_t i = 0; i < rows.size(); ++i) kernels.sum_f64(sums.row(i), count, target(rows[i]));
+            };
+            add_up(plan.fed, plan.fed_rows, [&](std::size_t i) { return through[i]; });
+            add_up(plan.added, plan.added_rows, [&](std::size_t i) { return entrances[i]; });
+            filters.run(kernels, count, {silence, 0, silence, dropped}, [&](std::size_t i) -> FilterStream {
+                if (filter_first) return {signals[i], 1, silence, through[i]};
+                const Feed& feed = plan.feeds[i];
+                return {signals[feed.source], feed.weight, signals[feed.entrance], line[i].target(count)};
+            });
+            add_up(plan.into, plan.into_rows, [&](std::size_t i) { return line[i].target(count); });
+            plan.out.point(signals);
             for (int64_t i = 0; i < outputs; ++i)
-                sum_of(kernels, y.data)(out.row(static_cast<std::size_t>(i)), count, y.of(group * outputs + i) + start);
+                sum_of(kernels, y.data)(plan.out.row(static_cast<std::size_t>(i)), count, y.of(group * outputs + i) + start);
             for (Line& each : line) each.advance(count);
         }
         double* after = lines_out + group * held();
@@ -285,26 +309,61 @@ struct Call {
         if (sections) save_states(group, filters);
     }
 
-    // What goes through the filters, where that comes after the feedback; what goes into the lines; what is put out.
-    void add_sums(int64_t group, const std::vector<std::size_t>& filtered, Sums& before, Sums& into, Sums& out) const {
+    // The sums of a block, and for each the line whose signal it is.
+    struct Plan {
+        Sums fed, added, into, out;  // into filters, added behind them, into lines, put out
+        std::vector<std::size_t> fed_rows, added_rows, into_rows;
+        std::vector<Feed> feeds;  // of all lines
+    };
+
+    Plan planned(int64_t group, const std::vector<std::size_t>& filtered) const {
         const int64_t width = lines + inputs;
+        const auto n = static_cast<std::size_t>(lines), first_through = static_cast<std::size_t>(width);
         const double* system = systems + system_rows.of(group) * (lines + outputs) * width;
-        const auto is_filtered = [&](int64_t i) {
+        const auto has_filter = [&](int64_t i) {
             return std::binary_search(filtered.begin(), filtered.end(), static_cast<std::size_t>(i));
         };
+        Plan plan;
         for (int64_t i = 0; i < lines + outputs; ++i, system += width) {
-            Sums& sums = i < lines ? into : out;
-            const bool filtered_after = i < lines && !filter_first && is_filtered(i);
-            for (int64_t j = 0; j < lines; ++j)
-                if (filtered_after) before.add_term(j, system[j]);
-                else sums.add_term(i < lines && filter_first && is_filtered(j) ? width + j : j, system[j]);
-            if (filtered_after) {
-                before.end_row();
-                sums.add_term(width + i, 1);
+            const auto row = static_cast<std::size_t>(i);
+            if (i < lines) plan.feeds.push_back({first_through + row, 1, first_through + 2 * n});
+            if (i < lines && !filter_first && has_filter(i)) {
+                feed(system, row, plan);
+                continue;
             }
-            for (int64_t j = lines; j < width; ++j) sums.add_term(j, system[j]);
+            Sums& sums = i < lines ? plan.into : plan.out;
+            for (int64_t j = 0; j < width; ++j)
+                sums.add_term(i < lines && j < lines && filter_first && has_filter(j) ? width + j : j, system[j]);
             sums.end_row();
+            if (i < lines) plan.into_rows.push_back(row);
         }
+        return plan;
+    }
+
+    // A line whose filter comes behind the matrix. A single term needs no sum, nor does what another line gets, too.
+    void feed(const double* row, std::size_t i, Plan& plan) const {
+        Feed& feed = plan.feeds[i];
+        const auto is_term = [](double weight) { return weight != 0; };
+        if (std::count_if(row, row + lines, is_term) == 1) {
+            const double* const term = std::find_if(row, row + lines, is_term);
+            feed.source = static_cast<std::size_t>(term - row);
+            feed.weight = *term;
+        } else {
+            for (int64_t j = 0; j < lines; ++j) plan.fed.add_term(j, row[j]);
+            plan.fed.end_row();
+            plan.fed_rows.push_back(i);
+        }
+        if (std::none_of(row + lines, row + lines + inputs, is_term)) return;
+        feed.entrance = static_cast<std::size_t>(2 * lines + inputs) + i;
+        for (const std::size_t other : plan.added_rows)
+            if (std::equal(row + lines, row + lines + inputs,
+                           row + (static_cast<int64_t>(other) - static_cast<int64_t>(i)) * (lines + inputs) + lines)) {
+                feed.entrance = plan.feeds[other].entrance;
+                return;
+            }
+        for (int64_t j = lines; j < lines + inputs; ++j) plan.added.add_term(j, row[j]);
+        plan.added.end_row();
+        plan.added_rows.push_back(i);
     }
 
     void run(int threads) const {

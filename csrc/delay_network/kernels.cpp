@@ -1,5 +1,7 @@
 #include "delay_network/kernels.h"
 
+#include "sos/running.h"
+#include "support/transpose.h"
 #include "support/vec.h"
 
 namespace torchfx {
@@ -40,6 +42,56 @@ void sum(const WeightedSum& of, int64_t count, Sample* to) {
     }
 }
 
+// N stages from `from` to `to`; `added` may be nullptr. Samples are turned round in registers, VD at a time, so that each
+// lane is a line.
+template <int N, bool shifted>
+TORCHFX_NOINLINE void filter_stages(const double* stages, double* state, const double* const* from, vd weight,
+                                    const double* const* added, double* const* to, int64_t count) {
+    Stages<N, shifted> running(stages, state);
+    int64_t t = 0;
+    for (; t + VD <= count; t += VD) {
+        vd r[VD];
+        TORCHFX_UNROLL
+        for (int lane = 0; lane < VD; ++lane) {
+            prefetch(from[lane] + t + 64);
+            r[lane] = load(from[lane] + t);
+        }
+        transpose(r);
+        TORCHFX_UNROLL
+        for (int i = 0; i < VD; ++i) r[i] = running.step(weight * r[i]);
+        transpose(r);
+        TORCHFX_UNROLL
+        for (int lane = 0; lane < VD; ++lane) store(to[lane] + t, added ? r[lane] + load(added[lane] + t) : r[lane]);
+    }
+    for (; t < count; ++t) {
+        double sample[VD];
+        for (int lane = 0; lane < VD; ++lane) sample[lane] = from[lane][t];
+        store(sample, running.step(weight * load(sample)));
+        for (int lane = 0; lane < VD; ++lane) to[lane][t] = added ? sample[lane] + added[lane][t] : sample[lane];
+    }
+    running.save(state);
+}
+
+template <bool shifted>
+void filter_lines(const LoopFilterRun& run, int64_t count) {
+    const double* from[VD];
+    for (int lane = 0; lane < VD; ++lane) from[lane] = run.from[lane];
+    vd weight = load(run.weights);
+    for (int64_t k = 0; k < run.sections; k += 2) {
+        const bool last = k + 2 >= run.sections;
+        const auto stages = run.sections - k == 1 ? filter_stages<1, shifted> : filter_stages<2, shifted>;
+        stages(run.stages + k * constants_size, run.state + k * state_size, from, weight, last ? run.added : nullptr,
+               run.to, count);
+        for (int lane = 0; lane < VD; ++lane) from[lane] = run.to[lane];
+        weight = set1(1.0);
+    }
+}
+
+void filter(const LoopFilterRun& run, int64_t count) {
+    if (run.shifted) filter_lines<true>(run, count);
+    else filter_lines<false>(run, count);
+}
+
 void widen_samples(const float* from, int64_t count, double* to) {
     int64_t t = 0;
     for (; t + VD <= count; t += VD) store(to + t, load_samples(from + t));
@@ -48,7 +100,7 @@ void widen_samples(const float* from, int64_t count, double* to) {
 
 }  // namespace
 
-extern const DelayNetworkKernels delay_network_kernels = {sum<float>, sum<double>, widen_samples};
+extern const DelayNetworkKernels delay_network_kernels = {sum<float>, sum<double>, filter, widen_samples};
 
 }  // namespace TORCHFX_ISA_NAMESPACE
 }  // namespace torchfx

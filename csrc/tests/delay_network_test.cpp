@@ -138,6 +138,32 @@ void the_network_follows_its_equations() {
                 }
 }
 
+void a_program_runs_it() {
+    context = "program";
+    for (const int64_t sections : {0, 1}) {
+        Network network(2, {3, 40}, 2, 2, sections, false), whole = network;
+        const std::vector<double> x = noises(4 * 300);
+        std::vector<double> y(x.size()), parts = y;
+        expect(whole.run(x, 0, 300, y, 300, 1) == TORCHFX_OK, "the network is accepted");
+        const auto address = [](const auto* pointer) { return static_cast<int64_t>(reinterpret_cast<intptr_t>(pointer)); };
+        std::vector<int64_t> program = {TORCHFX_F64, 1, 2, TORCHFX_STEP_delay_network, 17, 0, 1, TORCHFX_F64,
+                                        address(network.delays.data()), 2, 2, address(network.systems.data()), 2, 1,
+                                        address(network.sos.data()), sections, 2, 1, address(network.held.data()),
+                                        address(network.state.data())};
+        const auto run = [&](int64_t start, int64_t count) {
+            return torchfx_program_run(program.data(), static_cast<int64_t>(program.size()), x.data() + start, 300, 1,
+                                       parts.data() + start, 300, 4, count, 1024, 1);
+        };
+        for (int64_t start = 0; start < 300; start += 75) expect(run(start, 75) == TORCHFX_OK, "the program is accepted");
+        expect(apart(y, parts) < 1e-12 && apart(whole.held, network.held) < 1e-12, "blocks of a program equal the whole");
+        network.delays[0] = 0;
+        expect(run(0, 75) == TORCHFX_BAD_ARGUMENT, "a line without delay is refused in a program");
+        network.delays[0] = 3;
+        program[10] = 3;
+        expect(run(0, 75) == TORCHFX_BAD_ARGUMENT, "channels that make no groups are refused");
+    }
+}
+
 void what_does_not_fit_is_refused() {
     context = "arguments";
     std::vector<double> x(8), y(8, 7.0);
@@ -166,6 +192,7 @@ int main() {
         context = "double";
         the_network_follows_its_equations<double>();
     });
+    a_program_runs_it();
     what_does_not_fit_is_refused();
     return report();
 }

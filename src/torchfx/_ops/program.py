@@ -23,7 +23,18 @@ from torchfx.errors import TorchFXError
 
 __all__ = ["Program"]
 
-KINDS = {"sos": 0, "fir": 1, "delay": 2, "gain": 3, "clamp": 4, "add": 5, "widen": 6, "narrow": 7, "partitioned": 8}
+KINDS = {
+    "sos": 0,
+    "fir": 1,
+    "delay": 2,
+    "gain": 3,
+    "clamp": 4,
+    "add": 5,
+    "widen": 6,
+    "narrow": 7,
+    "partitioned": 8,
+    "delay_network": 9,
+}
 """The kinds of csrc/program, by name."""
 
 THRESHOLD = 1024
@@ -105,6 +116,32 @@ class Program:
     def delay(self, source: int, line: Tensor) -> int:
         """Append a delay by as many samples as its line (..., samples) holds."""
         return self._append("delay", source, (line.shape[-1], self._address(line)))
+
+    def delay_network(
+        self,
+        source: int,
+        delays: Sequence[int],
+        system: Tensor,
+        sos: Tensor | None,
+        lines: Tensor,
+        state: Tensor | None = None,
+    ) -> int:
+        """Append delay lines with as many outputs as inputs; arguments are those of `_ops.delay_network_forward`."""
+        check_finite("system", system)
+        leading, inputs = tuple(lines.shape[:-1]), system.shape[-1] - len(delays)
+        lengths, systems = torch.tensor(delays), coefficient_rows(system.detach(), 2, leading)
+        self._kept += [lengths, systems.tensor]
+        filters = (0, 0, 1, 1, self._address(lines), 0)
+        if sos is not None and state is not None:
+            check_stable(sos.flatten(-3, -2))
+            sections = coefficient_rows(sos.detach(), 3, leading)
+            self._kept.append(sections.tensor)
+            filters = (
+                sections.tensor.data_ptr(), sos.shape[-2], sections.rows, sections.repeat,
+                self._address(lines), self._address(state),
+            )  # fmt: skip
+        network = (lengths.data_ptr(), len(delays), inputs, systems.tensor.data_ptr(), systems.rows, systems.repeat)
+        return self._append("delay_network", source, (*network, *filters))
 
     def gain(self, source: int, gain: float | Tensor) -> int:
         """Append a factor, or one for each row (...)."""

@@ -169,4 +169,5 @@ def matrix_of(rows: Sequence[Sequence[Value]]) -> Tensor:
     given = [each for row in rows for each in row]
     device = next((each.device for each in given if isinstance(each, Tensor)), None)
     elements = [torch.as_tensor(each, dtype=torch.float64, device=device) for each in given]
-    return torch.stack(torch.broadcast_tensors(*elements), dim=-1).unflatten(-1, (len(rows), len(rows[0])))
+    found = torch.stack(torch.broadcast_tensors(*elements), dim=-1)
+    return found.reshape(*found.shape[:-1], len(rows), len(rows[0]))

@@ -67,17 +67,30 @@ class DelayNetwork(Processor):
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Process the next block."""
+        y, *after = self._run(x, state, rate)
+        return y, tuple(after[: len(state)])
+
+    def whole(self, x: Tensor, rate: Any) -> Tensor:
+        """Process a whole signal from rest."""
+        return self._run(x, (), rate)[0]
+
+    def _run(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, ...]:
         shape = tuple(x.shape[:-1])
         delays, system, sos = self.network(self._channels(shape), rate)
-        apart = self.channels_apart or not shape
-        y, *after = _ops.delay_network_forward(
-            x.unsqueeze(-2) if apart else x,
-            delays,
-            system.to(x.device),
-            None if sos is None else sos.to(x.device),
-            *state,
-        )
-        return y.reshape(*self.output_shape(shape), x.shape[-1]), tuple(after[: len(state)])
+        heard = x.unsqueeze(-2) if self.channels_apart or not shape else x
+        sections = None if sos is None else sos.to(x.device)
+        lines, filters = (*state, None, None)[:2]
+        y, *after = _ops.delay_network_forward(heard, delays, system.to(x.device), sections, lines, filters)
+        return y.reshape(*self.output_shape(shape), x.shape[-1]), *after
+
+    def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
+        """Append the network, where it keeps the number of channels and nothing in it is learned."""
+        shape = program.shape
+        network = self.network(self._channels(shape), rate)
+        if self.output_shape(shape) != shape or any(each is not None and each.requires_grad for each in network[1:]):
+            return None
+        found: int = program.delay_network(source, *network, *state)
+        return found
 
     def _channels(self, shape: tuple[int, ...]) -> int:
         return 1 if self.channels_apart or not shape else shape[-1]

@@ -64,7 +64,7 @@ class FDNReverb(DelayNetwork):
 
     def network(self, channels: int, rate: Any) -> Network:
         """Return the lines with their attenuation."""
-        delays = _prime_delays(self.size * SHORTEST_MS / 1000 * rate, self.size * LONGEST_MS / 1000 * rate)
+        delays = _coprime_delays(self.size * SHORTEST_MS / 1000 * rate, self.size * LONGEST_MS / 1000 * rate)
         names = ("low_rt60", "rt60", "high_rt60", "low_crossover", "high_crossover", "mix")
         low, middle, high, low_crossover, high_crossover, mix = (
             per_example(name, getattr(self, name)) for name in names
@@ -94,12 +94,12 @@ def _hadamard(**options: Any) -> Tensor:
     return found
 
 
-def _prime_delays(shortest: float, longest: float) -> list[int]:
-    """Return prime numbers of samples in a geometric row, none twice."""
+def _coprime_delays(shortest: float, longest: float) -> list[int]:
+    """Return numbers of samples in a geometric row, moved up until no two have a divisor in common."""
     delays: list[int] = []
     for i in range(LINES):
         candidate = max(2, round(shortest * (longest / shortest) ** (i / (LINES - 1))))
-        while candidate in delays or any(candidate % factor == 0 for factor in range(2, math.isqrt(candidate) + 1)):
+        while any(math.gcd(candidate, delay) > 1 for delay in delays):
             candidate += 1
         delays.append(candidate)
     return delays

@@ -27,7 +27,7 @@ def delay_network_forward(
     (y_shape, _), (lines_shape, _), (state_shape, _) = shapes(x, delays, system, sos, lines, state, filter_first)
     count, block, time = len(delays), min(delays), x.shape[-1]
     wide = x.double().expand(*y_shape[:-2], *x.shape[-2:])
-    zeros = {"dtype": torch.float64, "device": x.device}
+    zeros: Any = {"dtype": torch.float64, "device": x.device}
     held = list((torch.zeros(lines_shape, **zeros) if lines is None else lines).split(list(delays), dim=-1))
     after = torch.zeros(state_shape, **zeros) if state is None else state
     feedback, entrance = system[..., :count, :count], system[..., :count, count:]
