@@ -1,0 +1,562 @@
+"""Augmentation: filters and effects whose parameters are drawn for each example of a batch.
+
+    Random(fx.filter.Peaking, cutoff=log_uniform(100, 8000), gain_db=uniform(-6, 6), p=0.5)
+
+An augmentation is an `nn.Module`: signals (examples, channels, time) in, the same shape out; more leading dimensions
+are examples too, and (channels, time), as a Dataset gives it, is one example. In `eval()` it returns its input. Filters
+follow the wave's rate or `torchfx.sample_rate`, or get `fs=...` like any parameter.
+
+Parameters are tensors with a value for each example, so that a batch is one call, except where a parameter cannot be a
+tensor (an order, a name, a time in samples): then there is one call for each of its values.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random as PythonRandom
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import get_worker_info
+
+from torchfx.checks import finite_number, number_text, whole_number
+from torchfx.errors import ArgumentError, ArgumentTypeError
+from torchfx.parameters import Declaration, PerBand, is_real, named, number
+from torchfx.tensors import check_signal
+
+__all__ = [
+    "AddNoise", "Augmentation", "Compose", "Distribution", "OneOf", "Random", "SomeOf", "choice", "log_uniform",
+    "uniform",
+]  # fmt: skip
+
+Drawn = dict[str, Any]
+PROBABILITY = named("p", number(low=0.0, high=1.0, learnable=False))
+SNR_DB = named("snr_db", number(unit="dB", learnable=False))
+
+
+# --- distributions ----------------------------------------------------------------------------------------------------
+
+
+class Distribution(ABC):
+    """What a parameter is drawn from. A subclass writes `draw`."""
+
+    @abstractmethod
+    def draw(self, examples: int, generator: torch.Generator | None) -> Tensor | list[Any]:
+        """Return a value for each example: float64 (examples,), or a list."""
+
+    def extremes(self) -> Sequence[Any]:
+        """Return values that a parameter is checked with when the augmentation is built."""
+        return list(self.draw(1, torch.Generator().manual_seed(0)))
+
+
+@dataclass(frozen=True)
+class _Uniform(Distribution):
+    low: float
+    high: float
+    logarithmic: bool
+
+    def extremes(self) -> Sequence[float]:
+        return self.low, self.high
+
+    def draw(self, examples: int, generator: torch.Generator | None) -> Tensor:
+        share = torch.rand(examples, generator=generator, dtype=torch.float64)
+        if self.logarithmic:
+            found = self.low * (self.high / self.low) ** share
+        else:
+            found = self.low + (self.high - self.low) * share
+        return found.clamp(self.low, self.high)  # rounding leads out of the range otherwise
+
+    def __repr__(self) -> str:
+        name = "log_uniform" if self.logarithmic else "uniform"
+        return f"{name}({number_text(self.low)}, {number_text(self.high)})"
+
+
+@dataclass(frozen=True)
+class _Choice(Distribution):
+    options: tuple[Any, ...]
+
+    def extremes(self) -> Sequence[Any]:
+        return self.options
+
+    def draw(self, examples: int, generator: torch.Generator | None) -> list[Any]:
+        return [self.options[i] for i in torch.randint(len(self.options), (examples,), generator=generator).tolist()]
+
+    def __repr__(self) -> str:
+        return f"choice([{', '.join(map(repr, self.options))}])"
+
+
+def uniform(low: float, high: float) -> Distribution:
+    """Draw from low to high, each number as likely as any other.
+
+    Examples:
+        >>> uniform(-6, 6).draw(3, torch.Generator().manual_seed(0))
+        tensor([ 5.6406,  2.4938, -0.4874], dtype=torch.float64)
+    """
+    return _Uniform(*_ascending(low, high), logarithmic=False)
+
+
+def log_uniform(low: float, high: float) -> Distribution:
+    """Draw from low > 0 to high, each ratio as likely as any other: for frequencies, times and quality factors."""
+    low, high = _ascending(low, high)
+    if low <= 0:
+        raise ArgumentError(f"low must lie in (0, high], got {number_text(low)}")
+    return _Uniform(low, high, logarithmic=True)
+
+
+def choice(options: Iterable[Any]) -> Distribution:
+    """Draw one of several values.
+
+    Examples:
+        >>> choice(["lowshelf", "highshelf"])
+        choice(['lowshelf', 'highshelf'])
+    """
+    found = tuple(options)
+    if not found:
+        raise ArgumentError("options must hold at least one value, got none")
+    return _Choice(found)
+
+
+def _ascending(low: float, high: float) -> tuple[float, float]:
+    low, high = finite_number("low", low), finite_number("high", high)
+    if low > high:
+        raise ArgumentError(f"low must not exceed high, got {number_text(low)} and {number_text(high)}")
+    return low, high
+
+
+# --- augmentations ----------------------------------------------------------------------------------------------------
+
+
+class Augmentation(nn.Module, ABC):
+    """A random change of each example; `Random` makes one of any filter or effect.
+
+    What is drawn can be had and used again: `augmentation(x)` is `augmentation.run(x, augmentation.draw(len(x)))`, and
+    `run` changes a second signal, such as the target of a training, in the same way. As a label, what was drawn is a
+    dictionary: "applied", bool (examples,), and what the augmentation draws by name.
+
+    Numbers come from PyTorch's own generator, which `torch.manual_seed` seeds and a DataLoader seeds in each worker, or
+    from one that is given. In a DataLoader's workers, started by fork or by spawn, a given one is seeded anew from its
+    seed and the worker's, so that workers and epochs differ; the loader's `generator` makes those repeatable.
+
+    Args:
+        p: with which probability an example is changed; the others are returned as they were.
+        generator: a `torch.Generator` on the CPU, or a seed for one; None: PyTorch's own, or that of the augmentation
+            around this one. `state_dict` holds its state.
+    """
+
+    def __init__(self, p: float = 1.0, generator: torch.Generator | int | None = None) -> None:
+        """Check and keep both."""
+        super().__init__()
+        self.p: float = PROBABILITY.check(p, None)
+        if isinstance(generator, int) and not isinstance(generator, bool):
+            generator = torch.Generator().manual_seed(whole_number("generator", generator, 0, 2**63 - 1))
+        if generator is not None and not (isinstance(generator, torch.Generator) and generator.device.type == "cpu"):
+            raise ArgumentTypeError(
+                f"generator must be a torch.Generator on the CPU, a seed or None, got {generator!r}"
+            )
+        self.generator = generator
+        self._worker: int | None = None
+
+    def draw(self, examples: int) -> Drawn:
+        """Return random values for a number of examples."""
+        examples = whole_number("examples", examples, 0)
+        return self._draw(torch.ones(examples, dtype=torch.bool), None)
+
+    def run(self, x: Tensor, drawn: Drawn) -> Tensor:
+        """Return signals (examples, channels, time), changed as was drawn.
+
+        Raises:
+            ArgumentError: values were drawn for another number of examples, or an effect changes the signal's shape.
+        """
+        x = check_signal(x)
+        together = x.reshape(-1, *x.shape[-2:]) if x.dim() > 1 else x[None, None]
+        if len(drawn["applied"]) != len(together):
+            raise ArgumentError(
+                f"drawn must hold values for {len(together)} examples, shape {tuple(x.shape)}, got "
+                f"{len(drawn['applied'])}"
+            )
+        return self._run(together, drawn).reshape(x.shape)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return changed signals in training, else the input."""
+        if not self.training:
+            return x
+        x = check_signal(x)
+        return self.run(x, self.draw(math.prod(x.shape[:-2])))
+
+    @abstractmethod
+    def _draw(self, among: Tensor, around: torch.Generator | None) -> Drawn:
+        """Return values for all examples.
+
+        Args:
+            among: bool (examples,), those that the augmentation around this one wants to be changed.
+            around: its generator.
+        """
+
+    @abstractmethod
+    def _run(self, x: Tensor, drawn: Drawn) -> Tensor:
+        """Return signals (examples, channels, time), changed as was drawn."""
+
+    def _applied(self, among: Tensor, generator: torch.Generator | None) -> Tensor:
+        return among & (torch.rand(len(among), generator=generator, dtype=torch.float64) < self.p)
+
+    def _generator(self, around: torch.Generator | None) -> torch.Generator | None:
+        """Return where numbers come from, here in this worker."""
+        worker = get_worker_info()
+        if self.generator is not None and worker is not None and worker.seed != self._worker:
+            both = PythonRandom(f"{self.generator.initial_seed()} {worker.seed}")
+            self.generator, self._worker = torch.Generator().manual_seed(both.getrandbits(32)), worker.seed
+        return around if self.generator is None else self.generator
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: a generator as bytes, since a spawned worker cannot open its temporary tensor."""
+        state = self.get_extra_state()
+        return self.__dict__ | {"generator": None if state is None else state.numpy().tobytes()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over what was pickled."""
+        own = state["generator"]
+        super().__setstate__(state | {"generator": None})
+        self.set_extra_state(None if own is None else torch.frombuffer(bytearray(own), dtype=torch.uint8))
+
+    def get_extra_state(self) -> Tensor | None:
+        """Return the state of an own generator."""
+        return None if self.generator is None else self.generator.get_state()
+
+    def set_extra_state(self, state: Tensor | None) -> None:
+        """Go on from the state of another augmentation's generator."""
+        if state is not None:
+            self.generator = self.generator or torch.Generator()
+            self.generator.set_state(state)
+
+    def extra_repr(self) -> str:
+        """Return the probability."""
+        return f"p={number_text(self.p)}"
+
+
+class Random(Augmentation):
+    """A filter or an effect with random parameters.
+
+    Args:
+        make: a processor's class, or a function that returns a module. To a function numbers come as tensors (examples,
+            1), which broadcast with (examples, channels).
+        p, generator: as in `Augmentation`.
+        parameters: the processor's, each a value or a distribution, or a list of both where the parameter takes lists:
+            for a parameter of several bands one distribution draws a value for each band.
+
+    Raises:
+        ArgumentError: a value, or one that a distribution may give, out of the parameter's range.
+
+    Examples:
+        >>> import torchfx as fx
+        >>> bell = Random(fx.filter.Peaking, cutoff=log_uniform(100, 7000), gain_db=uniform(-6, 6), fs=16_000, p=0.5)
+        >>> bell
+        Random(Peaking, cutoff=log_uniform(100, 7000), gain_db=uniform(-6, 6), fs=16000, p=0.5)
+        >>> x = torch.randn(4, 1, 16_000)
+        >>> drawn = bell.draw(4)
+        >>> y = bell.run(x, drawn)
+        >>> torch.equal(y[~drawn["applied"]], x[~drawn["applied"]])
+        True
+        >>> torch.equal(bell.eval()(x), x)
+        True
+        >>> eq = Random(fx.filter.ParametricEQ, cutoff=[100, 1000, 5000], gain_db=uniform(-6, 6), fs=16_000)
+        >>> eq.draw(4)["gain_db"].shape
+        torch.Size([4, 3])
+    """
+
+    def __init__(
+        self,
+        make: Callable[..., nn.Module],
+        /,
+        *,
+        p: float = 1.0,
+        generator: torch.Generator | int | None = None,
+        **parameters: Any,
+    ) -> None:
+        """Check the parameters by building the processor from the ends of the distributions."""
+        super().__init__(p, generator)
+        if not callable(make) or isinstance(make, nn.Module):
+            raise ArgumentTypeError(f"make must be a class or a function that returns a module, got {make!r}")
+        self.make = make
+        self.given: dict[str, Any] = parameters
+        extremes = {name: _extremes(value) for name, value in parameters.items()}
+        for i in range(max(map(len, extremes.values()), default=1)):
+            made = make(**{name: each[min(i, len(each) - 1)] for name, each in extremes.items()})
+            if not isinstance(made, nn.Module):
+                raise ArgumentTypeError(f"make must return a module, got {made!r}")
+
+    def _draw(self, among: Tensor, around: torch.Generator | None) -> Drawn:
+        generator, examples = self._generator(around), len(among)
+        drawn: Drawn = {"applied": self._applied(among, generator)}
+        banded = {name for name in self.given if isinstance(self._declared(name), PerBand)}
+        bands = max((len(self.given[name]) for name in banded if _is_list(self.given[name])), default=1)
+        for name, value in self.given.items():
+            if isinstance(value, Distribution):
+                several = name in banded and bands > 1
+                drawn[name] = (
+                    _joined([value] * bands, examples, generator) if several else value.draw(examples, generator)
+                )
+            elif _has_distributions(value):
+                drawn[name] = _joined(value, examples, generator)
+        return drawn
+
+    def _run(self, x: Tensor, drawn: Drawn) -> Tensor:
+        names = [name for name in drawn if name in self.given]
+        together = {name: self._together(name, drawn[name]) for name in names if self._takes_tensor(name, drawn[name])}
+        apart = {name: _plain(drawn[name]) for name in names if name not in together}
+        y = x
+        for rows, values in _groups(drawn["applied"], apart):
+            whole = len(rows) == len(x)
+            tensors = {name: each if whole else each[rows] for name, each in together.items()}
+            module = self.make(**self.given | values | {name: each.to(x.device) for name, each in tensors.items()})
+            part = module(x if whole else x[rows])
+            if part.shape != (len(rows), *x.shape[1:]):
+                raise ArgumentError(
+                    f"an augmentation keeps the shape of its signals, but {type(module).__name__} makes "
+                    f"{tuple(part.shape)} of {(len(rows), *x.shape[1:])}"
+                )
+            if whole:
+                return cast(Tensor, part)
+            y = x.clone() if y is x else y
+            y[rows] = part
+        return y
+
+    def _declared(self, name: str) -> Declaration | None:
+        declared: Mapping[str, Declaration] = getattr(self.make, "declarations", {})
+        return declared.get(name)
+
+    def _takes_tensor(self, name: str, values: Tensor | list[Any]) -> bool:
+        """Return whether a parameter takes a tensor with what was drawn for each example."""
+        declared = self._declared(name)
+        numbers = isinstance(values, Tensor) or all(map(is_real, values))
+        return numbers and (declared is None or (declared.number is not None and declared.number.learnable))
+
+    def _together(self, name: str, values: Tensor | list[Any]) -> Tensor:
+        """Return values that broadcast with (examples, channels), or with (examples, channels, bands)."""
+        found = torch.as_tensor(values, dtype=torch.float64).unsqueeze(1)
+        return found.unsqueeze(-1) if isinstance(self._declared(name), PerBand) and found.dim() == 2 else found
+
+    def extra_repr(self) -> str:
+        """Return the processor and its parameters."""
+        name = getattr(self.make, "__name__", repr(self.make))
+        return ", ".join([name, *(f"{name}={value!r}" for name, value in self.given.items()), super().extra_repr()])
+
+
+class AddNoise(Augmentation):
+    """Add white noise at a signal-to-noise ratio.
+
+    The ratio is that of an example's power, over all channels, to the power of its noise. Silence stays silence.
+
+    Args:
+        snr_db: signal-to-noise ratio, dB: a number or a distribution.
+        p, generator: as in `Augmentation`.
+
+    Examples:
+        >>> noisy = AddNoise(uniform(10, 30))
+        >>> x = torch.randn(4, 1, 16_000)
+        >>> drawn = noisy.draw(4)
+        >>> noise = noisy.run(x, drawn) - x
+        >>> snr_db = 10 * torch.log10(x.square().mean((1, 2)) / noise.square().mean((1, 2)))
+        >>> torch.allclose(snr_db.double(), drawn["snr_db"], atol=1e-3)
+        True
+    """
+
+    def __init__(
+        self, snr_db: float | Distribution, *, p: float = 1.0, generator: torch.Generator | int | None = None
+    ) -> None:
+        """Check the ratio."""
+        super().__init__(p, generator)
+        for extreme in _extremes(snr_db):
+            SNR_DB.check(extreme, None)
+        self.snr_db = snr_db
+
+    def _draw(self, among: Tensor, around: torch.Generator | None) -> Drawn:
+        generator = self._generator(around)
+        applied = self._applied(among, generator)
+        fixed = isinstance(self.snr_db, (int, float))
+        ratios = [self.snr_db] * len(among) if fixed else self.snr_db.draw(len(among), generator)
+        seed = int(torch.randint(2**32, (), generator=generator))
+        return {"applied": applied, "snr_db": torch.as_tensor(ratios, dtype=torch.float64), "seed": seed}
+
+    def _run(self, x: Tensor, drawn: Drawn) -> Tensor:
+        rows = drawn["applied"].nonzero().flatten()
+        if not len(rows):
+            return x
+        whole = len(rows) == len(x)
+        part = x if whole else x[rows]
+        generator = torch.Generator(x.device).manual_seed(drawn["seed"])
+        noise = torch.randn(part.shape, dtype=x.dtype, device=x.device, generator=generator)
+        powers = [
+            torch.linalg.vector_norm(each, dim=(1, 2), keepdim=True, dtype=torch.float64) for each in (part, noise)
+        ]
+        factors = 10 ** (-drawn["snr_db"][rows] / 20)
+        noisy = torch.addcmul(part, noise, (powers[0] / powers[1] * factors.to(x.device)[:, None, None]).to(x.dtype))
+        return noisy if whole else x.index_copy(0, rows.to(x.device), noisy)
+
+    def extra_repr(self) -> str:
+        """Return the ratio and the probability."""
+        return f"{self.snr_db!r}, {super().extra_repr()}"
+
+
+class SomeOf(Augmentation):
+    """Some of several augmentations, picked anew for each example, in the order given.
+
+    Args:
+        augmentations: what is picked from. Each has its own `p`, too.
+        count: how many, from 0 to all; or (least, most), each number in between as likely as any other.
+        p: with which probability an example is changed at all.
+        generator: as in `Augmentation`; it serves those of `augmentations` that have none of their own.
+
+    Raises:
+        ArgumentError: no augmentations, or a count out of range.
+
+    Examples:
+        >>> import torchfx as fx
+        >>> gain = Random(fx.effect.Gain, gain=uniform(-6, 6), gain_type="db")
+        >>> some = SomeOf([gain, Random(fx.effect.Invert), AddNoise(20.0)], count=(1, 2), generator=0)
+        >>> drawn = some.draw(1000)
+        >>> sum(part["applied"].int() for part in drawn["parts"]).unique()
+        tensor([1, 2], dtype=torch.int32)
+    """
+
+    def __init__(
+        self,
+        augmentations: Iterable[Augmentation],
+        count: int | tuple[int, int],
+        *,
+        p: float = 1.0,
+        generator: torch.Generator | int | None = None,
+    ) -> None:
+        """Check and keep the augmentations."""
+        super().__init__(p, generator)
+        self.parts = nn.ModuleList(augmentations)
+        for part in self.parts:
+            if not isinstance(part, Augmentation):
+                raise ArgumentTypeError(
+                    f"augmentations must be those of torchfx.augment, such as Random({type(part).__name__}), got {part}"
+                )
+        if not len(self.parts):
+            raise ArgumentError("augmentations must hold at least one, got none")
+        if isinstance(count, (list, tuple)) and len(count) != 2:
+            raise ArgumentError(f"count must be a whole number or a pair (least, most), got {count!r}")
+        least, most = count if isinstance(count, (list, tuple)) else (count, count)
+        self.least = whole_number("count", least, 0, len(self.parts))
+        self.most = whole_number("count", most, self.least, len(self.parts))
+
+    def _draw(self, among: Tensor, around: torch.Generator | None) -> Drawn:
+        generator = self._generator(around)
+        applied = self._applied(among, generator)
+        order = torch.rand(len(among), len(self.parts), generator=generator).argsort(-1)
+        counts = torch.randint(self.least, self.most + 1, (len(among), 1), generator=generator)
+        picked = (order < counts) & applied[:, None]
+        parts = [cast(Augmentation, part)._draw(picked[:, i], generator) for i, part in enumerate(self.parts)]
+        return {"applied": applied, "parts": parts}
+
+    def _run(self, x: Tensor, drawn: Drawn) -> Tensor:
+        for part, own in zip(self.parts, drawn["parts"], strict=True):
+            x = cast(Augmentation, part)._run(x, own)
+        return x
+
+
+class OneOf(SomeOf):
+    """One of several augmentations, picked anew for each example; see `SomeOf`.
+
+    Examples:
+        >>> import torchfx as fx
+        >>> filters = (fx.filter.LoButterworth, fx.filter.HiButterworth)
+        >>> OneOf([Random(each, cutoff=log_uniform(200, 4000)) for each in filters])
+        OneOf(
+          p=1
+          (parts): ModuleList(
+            (0): Random(LoButterworth, cutoff=log_uniform(200, 4000), p=1)
+            (1): Random(HiButterworth, cutoff=log_uniform(200, 4000), p=1)
+          )
+        )
+    """
+
+    def __init__(
+        self,
+        augmentations: Iterable[Augmentation],
+        *,
+        p: float = 1.0,
+        generator: torch.Generator | int | None = None,
+    ) -> None:
+        """Pick one."""
+        super().__init__(augmentations, 1, p=p, generator=generator)
+
+
+class Compose(SomeOf):
+    """All of several augmentations, one after the other; see `SomeOf`.
+
+    Examples:
+        >>> import torchfx as fx
+        >>> augmentation = Compose(
+        ...     [
+        ...         Random(fx.filter.Peaking, cutoff=log_uniform(100, 7000), gain_db=uniform(-6, 6), fs=16_000),
+        ...         Random(fx.effect.Gain, gain=uniform(-12, 0), gain_type="db"),
+        ...         AddNoise(uniform(5, 30), p=0.5),
+        ...     ],
+        ...     generator=0,
+        ... )
+        >>> augmentation(torch.randn(8, 1, 16_000)).shape
+        torch.Size([8, 1, 16000])
+    """
+
+    def __init__(
+        self,
+        augmentations: Iterable[Augmentation],
+        *,
+        p: float = 1.0,
+        generator: torch.Generator | int | None = None,
+    ) -> None:
+        """Pick all."""
+        augmentations = list(augmentations)
+        super().__init__(augmentations, len(augmentations), p=p, generator=generator)
+
+
+# --- values for examples ----------------------------------------------------------------------------------------------
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple))
+
+
+def _has_distributions(value: Any) -> bool:
+    """Return whether a value is a list of which some are drawn."""
+    return _is_list(value) and any(isinstance(part, Distribution) for part in value)
+
+
+def _extremes(value: Any) -> Sequence[Any]:
+    """Return what a parameter is checked with."""
+    if isinstance(value, Distribution):
+        return value.extremes()
+    if not _has_distributions(value):
+        return [value]
+    each = [_extremes(part) for part in value]
+    return [[part[min(i, len(part) - 1)] for part in each] for i in range(max(map(len, each)))]
+
+
+def _joined(parts: Sequence[Any], examples: int, generator: torch.Generator | None) -> Tensor | list[Any]:
+    """Return several values for each example: float64 (examples, parts), or a list of lists."""
+    columns = [
+        part.draw(examples, generator) if isinstance(part, Distribution) else [part] * examples for part in parts
+    ]
+    if all(isinstance(column, Tensor) or all(map(is_real, column)) for column in columns):
+        return torch.stack([torch.as_tensor(column, dtype=torch.float64) for column in columns], dim=-1)
+    return [list(row) for row in zip(*map(_plain, columns), strict=True)]
+
+
+def _plain(values: Tensor | list[Any]) -> list[Any]:
+    return values.tolist() if isinstance(values, Tensor) else values
+
+
+def _groups(applied: Tensor, apart: dict[str, list[Any]]) -> Iterator[tuple[list[int], dict[str, Any]]]:
+    """Yield the examples that share what is drawn apart, and that."""
+    groups: dict[str, list[int]] = {}
+    for i in applied.nonzero().flatten().tolist():
+        groups.setdefault(repr([values[i] for values in apart.values()]), []).append(i)
+    for rows in groups.values():
+        yield rows, {name: values[rows[0]] for name, values in apart.items()}
