@@ -172,7 +172,7 @@ class Augmentation(nn.Module, ABC):
             ArgumentError: values were drawn for another number of examples, or an effect changes the signal's shape.
         """
         x = check_signal(x)
-        together = x.reshape(-1, *x.shape[-2:]) if x.dim() > 1 else x[None, None]
+        together = x.reshape(math.prod(x.shape[:-2]), *x.shape[-2:]) if x.dim() > 1 else x[None, None]
         if len(drawn["applied"]) != len(together):
             raise ArgumentError(
                 f"drawn must hold values for {len(together)} examples, shape {tuple(x.shape)}, got "
@@ -219,7 +219,7 @@ class Augmentation(nn.Module, ABC):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over what was pickled."""
         own = state["generator"]
-        super().__setstate__(state | {"generator": None})
+        super().__setstate__(state | {"generator": None})  # type: ignore[no-untyped-call]
         self.set_extra_state(None if own is None else torch.frombuffer(bytearray(own), dtype=torch.uint8))
 
     def get_extra_state(self) -> Tensor | None:
@@ -376,8 +376,8 @@ class AddNoise(Augmentation):
     def _draw(self, among: Tensor, around: torch.Generator | None) -> Drawn:
         generator = self._generator(around)
         applied = self._applied(among, generator)
-        fixed = isinstance(self.snr_db, (int, float))
-        ratios = [self.snr_db] * len(among) if fixed else self.snr_db.draw(len(among), generator)
+        snr_db = self.snr_db
+        ratios = snr_db.draw(len(among), generator) if isinstance(snr_db, Distribution) else [snr_db] * len(among)
         seed = int(torch.randint(2**32, (), generator=generator))
         return {"applied": applied, "snr_db": torch.as_tensor(ratios, dtype=torch.float64), "seed": seed}
 
@@ -389,11 +389,9 @@ class AddNoise(Augmentation):
         part = x if whole else x[rows]
         generator = torch.Generator(x.device).manual_seed(drawn["seed"])
         noise = torch.randn(part.shape, dtype=x.dtype, device=x.device, generator=generator)
-        powers = [
-            torch.linalg.vector_norm(each, dim=(1, 2), keepdim=True, dtype=torch.float64) for each in (part, noise)
-        ]
-        factors = 10 ** (-drawn["snr_db"][rows] / 20)
-        noisy = torch.addcmul(part, noise, (powers[0] / powers[1] * factors.to(x.device)[:, None, None]).to(x.dtype))
+        signal, added = (torch.linalg.vector_norm(each, dim=(1, 2), keepdim=True) for each in (part, noise))
+        factors = (10 ** (-drawn["snr_db"][rows] / 20)).to(x)[:, None, None]
+        noisy = torch.addcmul(part, noise, signal / added * factors)
         return noisy if whole else x.index_copy(0, rows.to(x.device), noisy)
 
     def extra_repr(self) -> str:
