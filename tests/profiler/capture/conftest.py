@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from warm import python
+
 PROGRAMS = Path(__file__).parent.parent / "programs"
 
 
@@ -38,18 +40,12 @@ class Ran:
 
 @pytest.fixture
 def profile_program(tmp_path):
-    def run(*words, program, arguments=(), environment=None):
+    def run(*words, program, arguments=(), environment=None, loaded=True):
+        """Profile a program, in a process that has PyTorch loaded or in a fresh one."""
         out = tmp_path / "run"
-        command = [sys.executable, "-m", "torchfx", "profile", "--out", out, *words, program, *arguments]
-        ran = subprocess.run(
-            list(map(str, command)),
-            capture_output=True,
-            text=True,
-            cwd=PROGRAMS,
-            env={**os.environ, "NO_COLOR": "1", **(environment or {})},
-            timeout=120,
-            check=False,
-        )
+        words = ("-m", "torchfx", "profile", "--out", out, *words, program, *arguments)
+        variables = {**os.environ, "NO_COLOR": "1", **(environment or {})}
+        ran = python(*words, folder=PROGRAMS, environment=variables, loaded=loaded)
         return Ran(ran.returncode, ran.stdout, ran.stderr, out)
 
     return run

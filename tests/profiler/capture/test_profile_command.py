@@ -207,7 +207,7 @@ def test_a_program_that_records_itself_is_named(tmp_path, module, start, end, wr
 
 
 def test_a_script_sees_what_it_would_see_under_python(profile_program, run_plainly):
-    ran = profile_program(program="where_am_i.py", arguments=["a", "--active", "--", "-b"])
+    ran = profile_program(program="where_am_i.py", arguments=["a", "--active", "--", "-b"], loaded=False)
     plain = run_plainly("where_am_i.py", "a", "--active", "--", "-b")
     assert (ran.status, ran.out) == (plain.returncode, plain.stdout)
     assert ran.report.startswith(plain.stderr)

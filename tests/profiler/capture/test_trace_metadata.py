@@ -17,7 +17,7 @@ QUIET = "import sys\nassert 'torch._inductor' not in sys.modules\n"
 
 def test_unrecorded_steps_and_the_threads_time_stand_in_the_trace(profile_program, tmp_path):
     (tmp_path / "program.py").write_text(NET + PROGRAM + QUIET)
-    ran = profile_program("--repeat", "2", program=tmp_path / "program.py")
+    ran = profile_program("--repeat", "2", program=tmp_path / "program.py", loaded=False)
     assert ran.status == 0, ran.report
     for name in ("trace.json.gz", "trace-2.json.gz"):
         told = ran.trace(name)
