@@ -25,7 +25,9 @@ from torch.utils.data import get_worker_info
 
 from torchfx.checks import finite_number, number_text, whole_number
 from torchfx.errors import ArgumentError, ArgumentTypeError
+from torchfx.functional.noise import COLORS, add_noise, noise
 from torchfx.parameters import Declaration, PerBand, is_real, named, number
+from torchfx.parameters import choice as choice_of
 from torchfx.tensors import check_signal
 
 __all__ = [
@@ -35,7 +37,8 @@ __all__ = [
 
 Drawn = dict[str, Any]
 PROBABILITY = named("p", number(low=0.0, high=1.0, learnable=False))
-SNR_DB = named("snr_db", number(unit="dB", learnable=False))
+SNR_DB = named("snr_db", number(unit="dB", low=-200.0, high=200.0, learnable=False))
+COLOR = named("color", choice_of(tuple(COLORS)))
 
 
 # --- distributions ----------------------------------------------------------------------------------------------------
@@ -346,12 +349,13 @@ class Random(Augmentation):
 
 
 class AddNoise(Augmentation):
-    """Add white noise at a signal-to-noise ratio.
+    """Add noise at a signal-to-noise ratio, other noise to each example; see `torchfx.functional.add_noise`.
 
     The ratio is that of an example's power, over all channels, to the power of its noise. Silence stays silence.
 
     Args:
         snr_db: signal-to-noise ratio, dB: a number or a distribution.
+        color: "white", "pink" or "brown".
         p, generator: as in `Augmentation`.
 
     Examples:
@@ -365,10 +369,16 @@ class AddNoise(Augmentation):
     """
 
     def __init__(
-        self, snr_db: float | Distribution, *, p: float = 1.0, generator: torch.Generator | int | None = None
+        self,
+        snr_db: float | Distribution,
+        color: str = "white",
+        *,
+        p: float = 1.0,
+        generator: torch.Generator | int | None = None,
     ) -> None:
-        """Check the ratio."""
+        """Check the ratio and the colour."""
         super().__init__(p, generator)
+        self.color: str = COLOR.check(color, None)
         for extreme in _extremes(snr_db):
             SNR_DB.check(extreme, None)
         self.snr_db = snr_db
@@ -388,15 +398,13 @@ class AddNoise(Augmentation):
         whole = len(rows) == len(x)
         part = x if whole else x[rows]
         generator = torch.Generator(x.device).manual_seed(drawn["seed"])
-        noise = torch.randn(part.shape, dtype=x.dtype, device=x.device, generator=generator)
-        signal, added = (torch.linalg.vector_norm(each, dim=(1, 2), keepdim=True) for each in (part, noise))
-        factors = (10 ** (-drawn["snr_db"][rows] / 20)).to(x)[:, None, None]
-        noisy = torch.addcmul(part, noise, signal / added * factors)
+        added = noise(part.shape, self.color, generator, x.dtype, x.device)
+        noisy = add_noise(part, added, drawn["snr_db"][rows, None])
         return noisy if whole else x.index_copy(0, rows.to(x.device), noisy)
 
     def extra_repr(self) -> str:
         """Return the ratio and the probability."""
-        return f"{self.snr_db!r}, {super().extra_repr()}"
+        return f"{self.snr_db!r}, {self.color!r}, {super().extra_repr()}"
 
 
 class SomeOf(Augmentation):
