@@ -243,6 +243,35 @@ TORCHFX_API int32_t torchfx_phase_vocoder_forward(
     void* y, int64_t channels, const int64_t* starts, int64_t count, const double* window, int64_t size, int64_t hop,
     const double* state_in, double* state_out, int32_t threads);
 
+// What a detector follows: y[t] = y[t-1] + c (x[t] - y[t-1]), with c = rise where x[t] > y[t-1] and c = fall elsewhere.
+//   coefficients  (rows, 2): rise and fall in [0, 1]; channel c has row c / repeat % rows, and every row has a channel
+//   state_in      (channels,): the output before the first, or NULL for 0; state_out the same after the last, or NULL
+// From a NaN on, all of a channel's output is NaN; from an infinity on, it is infinite or NaN.
+TORCHFX_API int32_t torchfx_ballistics_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
+    const double* coefficients, int64_t rows, int64_t repeat,
+    const double* state_in, double* state_out, int32_t threads);
+
+// The factor by which a dynamics processor multiplies: the level of each sample of the key, 20 log10(|key|) but at least
+// -300 dB, becomes a gain in dB by a static curve, which is smoothed as in torchfx_ballistics_forward.
+//   settings   (rows, TORCHFX_DYNAMICS_SETTINGS): threshold, above, below, knee, lowest, makeup, rise, fall. With
+//              o = level - threshold and k(o) = 0 for o <= -knee / 2, o for o >= knee / 2 and
+//              (o + knee / 2)^2 / (2 knee) between, the curve is max(above k(o) + below k(-o), lowest) dB. Rows as above.
+//   state_in   (channels,): the smoothed gain in dB before the first sample, or NULL for 0; state_out likewise
+// The factor is 10^((smoothed gain + makeup) / 20). From a NaN or an infinity on, all of a channel's factors are NaN.
+enum { TORCHFX_DYNAMICS_SETTINGS = 8 };
+TORCHFX_API int32_t torchfx_dynamics_gain(
+    int32_t dtype, const void* key, int64_t key_channel_stride, int64_t key_time_stride, int64_t key_repeat,
+    void* gain, int64_t gain_channel_stride, int64_t channels, int64_t samples,
+    const double* settings, int64_t rows, int64_t repeat,
+    const double* state_in, double* state_out, int32_t threads);
+
+// y[t] is the largest of x[t] ... x[t + window - 1], or a NaN among them: x has `window - 1` samples more than y.
+TORCHFX_API int32_t torchfx_sliding_max(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
+    void* y, int64_t y_channel_stride, int64_t channels, int64_t samples, int64_t window, int32_t threads);
+
 // A program runs several steps over a block in one call, tile by tile, so that what passes between them stays in a cache.
 // It is an array of 64-bit integers, addresses for pointers, doubles by their bits:
 //
@@ -310,6 +339,9 @@ TORCHFX_API int32_t torchfx_program_run(
     declare(delay_network_forward)    \
     declare(resample_forward)         \
     declare(phase_vocoder_forward)    \
+    declare(ballistics_forward)       \
+    declare(dynamics_gain)            \
+    declare(sliding_max)              \
     declare(program_run)              \
     declare(advise_huge_pages)
 

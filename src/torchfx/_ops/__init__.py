@@ -19,8 +19,10 @@ from torchfx._ops.operator import Row, register
 __all__ = [
     "PARALLEL_SCAN_THRESHOLD",
     "allpole_forward",
+    "ballistics_forward",
     "biquad_forward",
     "delay_network_forward",
+    "dynamics_gain",
     "fir_forward",
     "lti_forward",
     "operators",
@@ -29,6 +31,7 @@ __all__ = [
     "resample_forward",
     "rows",
     "saturated_forward",
+    "sliding_max",
     "state_space_forward",
 ]
 
@@ -50,6 +53,8 @@ _fir_forward, _lti_forward = operators["fir_forward"], operators["lti_forward"]
 _allpole_forward, _state_space_forward = operators["allpole_forward"], operators["state_space_forward"]
 _saturated_forward = operators["saturated_forward"]
 _delay_network_forward = operators["delay_network_forward"]
+_ballistics_forward, _dynamics_gain = operators["ballistics_forward"], operators["dynamics_gain"]
+_sliding_max = operators["sliding_max"]
 _resample_forward, _phase_vocoder_forward = operators["resample_forward"], operators["phase_vocoder_forward"]
 
 
@@ -316,4 +321,63 @@ def delay_network_forward(
         tensor([[0.0000, 0.0000, 1.0000, 0.0000, 0.5000, 0.0000, 0.2500]])
     """
     found: tuple[Tensor, Tensor, Tensor] = _delay_network_forward(x, delays, system, sos, lines, state, filter_first)
+    return found
+
+
+def ballistics_forward(x: Tensor, coefficients: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Follow a signal with one coefficient up and another one down: y[t] = y[t-1] + c (x[t] - y[t-1]).
+
+    c is `rise` where x[t] > y[t-1], else `fall`. In derivatives, which of both a sample takes is held constant.
+
+    Args:
+        x: float32 or float64, (..., time).
+        coefficients: float64, (..., 2), rise and fall in [0, 1]; leading dimensions broadcast with the signal's.
+        state: float64, (...), the output before the first; None is 0.
+
+    Returns:
+        The output like x, and the last output like `state`.
+
+    Examples:
+        >>> import torch
+        >>> ballistics_forward(torch.tensor([1.0, 1.0, 0.0]), torch.tensor([0.5, 0.25], dtype=torch.float64))[0]
+        tensor([0.5000, 0.7500, 0.5625])
+    """
+    found: tuple[Tensor, Tensor] = _ballistics_forward(x, coefficients, state)
+    return found
+
+
+def dynamics_gain(key: Tensor, settings: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Return the factors by which a compressor, expander or gate multiplies a signal.
+
+    Args:
+        key: float32 or float64, (..., time): what the detector hears.
+        settings: float64, (..., 8): threshold_db, above, below, knee_db, lowest_db, makeup_db, rise, fall. With
+            o = 20 log10 |key| - threshold_db and k(o) = 0 for o <= -knee/2, o for o >= knee/2 and
+            (o + knee/2)^2 / (2 knee) between, max(above k(o) + below k(-o), lowest_db) is smoothed as by
+            `ballistics_forward`. Leading dimensions broadcast with the key's.
+        state: float64, (...), the smoothed gain before the first sample, dB; None is 0.
+
+    Returns:
+        10^((smoothed gain + makeup_db) / 20) like the key, and the last smoothed gain like `state`.
+    """
+    found: tuple[Tensor, Tensor] = _dynamics_gain(key, settings, state)
+    return found
+
+
+def sliding_max(x: Tensor, window: int) -> Tensor:
+    """Return the largest of each `window` samples in a row.
+
+    Args:
+        x: float32 or float64, (..., time).
+        window: how many samples, in [1, time + 1].
+
+    Returns:
+        Like x, (..., time - window + 1).
+
+    Examples:
+        >>> import torch
+        >>> sliding_max(torch.tensor([1.0, 3.0, 2.0, 0.0]), 2)
+        tensor([3., 3., 2.])
+    """
+    found: Tensor = _sliding_max(x, window)
     return found

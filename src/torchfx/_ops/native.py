@@ -31,6 +31,9 @@ CALLS: Final = {
     "delay_network_forward": 26,
     "resample_forward": 15,
     "phase_vocoder_forward": 15,
+    "ballistics_forward": 15,
+    "dynamics_gain": 15,
+    "sliding_max": 10,
     "program_run": 11,
     "advise_huge_pages": 2,
 }

@@ -412,6 +412,7 @@ def _writes(composite: Entry, count: int) -> Entry:
 
     def run(*arguments_and_results: Any) -> None:
         found = composite(*arguments_and_results[:count])
+        found = (found,) if isinstance(found, Tensor) else found
         for result, values in zip(arguments_and_results[count:], found, strict=True):
             result.copy_(values)
 

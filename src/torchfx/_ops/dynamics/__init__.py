@@ -1,0 +1,1 @@
+"""Detectors of dynamics processors: ballistics, the gain of a compressor or expander, sliding maxima."""

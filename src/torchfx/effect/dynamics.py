@@ -1,0 +1,255 @@
+"""Compressor, expander and noise gate: gains that follow the level."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from torchfx import _ops
+from torchfx.core.processor import Processor
+from torchfx.errors import ArgumentError
+from torchfx.parameters import Value, decibels, flag, milliseconds, number, processor, sample_rate
+from torchfx.plan import State
+from torchfx.rate import ambient_rate
+from torchfx.tensors import check_signal
+
+__all__ = ["Compressor", "Expander", "NoiseGate", "StaticCurve", "channel_peak", "gain_settings"]
+
+LOWEST = -1e4
+"""Of a gain in dB that nothing bounds: below what a double holds as a factor."""
+
+SHORTEST_MS = 1e-4
+"""Time constants below are this long: their gradient has a value at 0, and to a detector they are 0."""
+
+
+class StaticCurve(NamedTuple):
+    """The gain that a level asks for, in dB, as `torchfx._ops.dynamics_gain` takes it: numbers, or tensors (...)."""
+
+    threshold_db: Value
+    above: Value = 0.0
+    below: Value = 0.0
+    knee_db: Value = 0.0
+    lowest_db: Value = LOWEST
+    makeup_db: Value = 0.0
+
+
+class Dynamics(Processor):
+    """Multiply a signal by a gain that follows its level, or that of what `sidechain` makes of it.
+
+    The level of each sample becomes a gain in dB by a static curve; an "attack" and a "release" smooth that. A subclass
+    declares the parameters named here and writes `curve` and `times`.
+
+    Source: D. Giannoulis, M. Massberg, J. D. Reiss, Digital Dynamic Range Compressor Design: A Tutorial and Analysis,
+    J. Audio Eng. Soc. 60, 2012: feed-forward, with a smooth branching detector in the log domain.
+    """
+
+    @abstractmethod
+    def curve(self) -> StaticCurve:
+        """Return the static curve."""
+
+    @abstractmethod
+    def times(self) -> tuple[Value, Value]:
+        """Return the time constants of a gain that rises, and of one that falls, in ms."""
+
+    def hold_samples(self, rate: Any) -> int:
+        """Return for how many samples a level goes on to count."""
+        return 0
+
+    def init_state(
+        self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
+    ) -> State:
+        """Return gains of 0 dB, silence for past levels, and the side chain at rest."""
+        heard: Any = self.sidechain
+        if heard is not None and heard.latency_samples(rate):
+            raise ArgumentError(
+                f"sidechain must not lag behind its input, got {heard} with {heard.latency_samples(rate)} samples"
+            )
+        inner = () if heard is None else heard.init_state(shape, rate, dtype, device)
+        shape = shape if heard is None else heard.output_shape(shape)
+        shape = (*shape[:-1], 1) if self.link and shape else shape
+        return (
+            torch.zeros(self.broadcast_shape(shape), dtype=torch.float64, device=device),
+            torch.zeros(*shape, self.hold_samples(rate), dtype=dtype, device=device),
+            *inner,
+        )
+
+    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the output's leading dimensions: parameters broadcast with those of the signal."""
+        return self.broadcast_shape(shape)
+
+    def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
+        """Process the next block."""
+        return self._step(x, x, state, rate)
+
+    def keyed(self, x: Tensor, key: Tensor, state: State | None = None) -> tuple[Tensor, State]:
+        """Process a signal by the level of another one: ducking, a bass that makes room for the kick drum.
+
+        Args:
+            x: float32 or float64, (..., time).
+            key: what the detector hears in the place of x, (..., time); leading dimensions broadcast with x's.
+            state: from the call for the block before; None starts from rest.
+
+        Returns:
+            The output like x, and the state for the next block.
+
+        Raises:
+            ArgumentError: a key of another length, type or device.
+
+        Examples:
+            >>> import torch
+            >>> duck = Compressor(threshold_db=-20.0, ratio=2.0, attack_ms=0.0, knee_db=0.0, fs=48_000)
+            >>> y, _ = duck.keyed(torch.tensor([0.5, 0.5]), key=torch.tensor([0.01, 1.0]))
+            >>> y  # 20 dB above the threshold become 10 dB
+            tensor([0.5000, 0.1581])
+        """
+        x, key = check_signal(x, self._half), check_signal(key, self._half)
+        if key.shape[-1] != x.shape[-1] or key.dtype != x.dtype or key.device != x.device:
+            raise ArgumentError(
+                f"key must hold {x.shape[-1]} samples of {x.dtype} on {x.device}, "
+                f"got {key.shape[-1]} of {key.dtype} on {key.device}"
+            )
+        rate = self.rate_for(ambient_rate())
+        if state is None:
+            state = self.init_state(tuple(key.shape[:-1]), rate, key.dtype, key.device)
+        return self._step(x, key, state, rate)
+
+    def _step(self, x: Tensor, key: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
+        before, past, *inner = state
+        if self.sidechain is not None:
+            key, inner = self.sidechain.step(key, tuple(inner), rate)
+        if self.link:
+            key = channel_peak(key)
+        if past.shape[-1]:
+            levels = torch.cat([past, key.abs()], dim=-1)
+            key, past = _ops.sliding_max(levels, past.shape[-1] + 1), levels[..., key.shape[-1] :]
+        gain, after = _ops.dynamics_gain(key, gain_settings(self.curve(), self.times(), rate, x.device), before)
+        return x * gain, (after, past, *inner)
+
+
+class Compressor(Dynamics):
+    """Compress the dynamic range: levels `ratio` dB above the threshold come out 1 dB above it.
+
+    With o for a sample's level less `threshold_db`, the gain is (1 / ratio - 1) k(o) dB: k(o) = o above the knee, 0
+    below it, and (o + knee_db / 2)^2 / (2 knee_db) within. Once the level has changed, 63 % of the change in dB is done
+    after `attack_ms`, or `release_ms` where the gain rises again. `Mix` makes parallel compression of it.
+
+    Source: D. Giannoulis, M. Massberg, J. D. Reiss, Digital Dynamic Range Compressor Design: A Tutorial and Analysis,
+    J. Audio Eng. Soc. 60, 2012: feed-forward, with a smooth branching detector in the log domain.
+
+    Examples:
+        >>> import torch
+        >>> Compressor(-20.0, ratio=2.0, attack_ms=0.0, knee_db=0.0, fs=48_000)(torch.tensor([0.1, 1.0]))
+        tensor([0.1000, 0.3162])
+
+        What the detector hears may be filtered, so that bass does not pump the rest:
+
+        >>> from torchfx.filter import HiButterworth
+        >>> Compressor(-20.0, sidechain=HiButterworth(150), fs=48_000)(torch.randn(2, 1000)).shape
+        torch.Size([2, 1000])
+    """
+
+    threshold_db: Value = decibels(default=-20.0, low=-200.0, high=200.0, draws=(-40.0, -6.0), doc="where it begins")
+    ratio: Value = number(default=4.0, low=1.0, draws=(1.0, 20.0), doc="of the input's dB to the output's, above it")
+    attack_ms: Value = milliseconds(default=5.0, draws=(0.1, 50.0), doc="time constant of a falling gain")
+    release_ms: Value = milliseconds(default=100.0, draws=(10.0, 500.0), doc="time constant of a rising gain")
+    knee_db: Value = number(default=6.0, low=0.0, high=200.0, unit="dB", draws=(0.0, 12.0), doc="width of the bend")
+    makeup_db: Value = decibels(default=0.0, low=-200.0, high=200.0, draws=(0.0, 12.0), doc="gain behind it")
+    link: bool = flag(default=True, doc="whether channels share the gain that the loudest of them asks for")
+    sidechain: Processor | None = processor(default=None, doc="what the detector hears the signal through")
+    fs: float | None = sample_rate(default=None)
+
+    def curve(self) -> StaticCurve:
+        """Return the static curve."""
+        return StaticCurve(
+            self.threshold_db, above=1 / self.ratio - 1, knee_db=self.knee_db, makeup_db=self.makeup_db
+        )
+
+    def times(self) -> tuple[Value, Value]:
+        """Return release and attack."""
+        return self.release_ms, self.attack_ms
+
+
+class Expander(Dynamics):
+    """Expand the dynamic range: levels 1 dB below the threshold come out `ratio` dB below it, at most `range_db`.
+
+    With o for the threshold less a sample's level, the gain is (1 - ratio) k(o) dB, with the knee of `Compressor`, but
+    not below -range_db. Once the level has changed, 63 % of the change in dB is done after `attack_ms`, or `release_ms`
+    where the gain falls again.
+
+    Examples:
+        >>> import torch
+        >>> Expander(-20.0, ratio=2.0, release_ms=0.0, knee_db=0.0, fs=48_000)(torch.tensor([0.5, 0.01]))
+        tensor([0.5000, 0.0010])
+    """
+
+    threshold_db: Value = decibels(default=-40.0, low=-200.0, high=200.0, draws=(-40.0, -6.0), doc="below which it acts")
+    ratio: Value = number(default=2.0, low=1.0, draws=(1.0, 10.0), doc="of the output's dB to the input's, below it")
+    attack_ms: Value = milliseconds(default=1.0, draws=(0.1, 50.0), doc="time constant of a rising gain")
+    release_ms: Value = milliseconds(default=100.0, draws=(10.0, 500.0), doc="time constant of a falling gain")
+    knee_db: Value = number(default=6.0, low=0.0, high=200.0, unit="dB", draws=(0.0, 12.0), doc="width of the bend")
+    range_db: Value = number(default=40.0, low=0.0, high=200.0, unit="dB", draws=(6.0, 80.0), doc="most attenuation")
+    link: bool = flag(default=True, doc="whether channels share the gain that the loudest of them asks for")
+    sidechain: Processor | None = processor(default=None, doc="what the detector hears the signal through")
+    fs: float | None = sample_rate(default=None)
+
+    def curve(self) -> StaticCurve:
+        """Return the static curve."""
+        return StaticCurve(self.threshold_db, below=1 - self.ratio, knee_db=self.knee_db, lowest_db=-self.range_db)
+
+    def times(self) -> tuple[Value, Value]:
+        """Return attack and release."""
+        return self.attack_ms, self.release_ms
+
+
+class NoiseGate(Expander):
+    """Close where a signal is quiet: an expander, which stays open for a time behind the last loud sample.
+
+    Every sample's level counts for `hold_ms`: tones do not close the gate at each zero crossing.
+
+    Examples:
+        >>> import torch
+        >>> gate = NoiseGate(-40.0, ratio=100.0, attack_ms=0.0, release_ms=0.0, hold_ms=0.05, range_db=100.0, fs=48_000)
+        >>> gate(torch.tensor([0.001, 0.5, 0.001, 0.001, 0.001]))
+        tensor([1.0000e-08, 5.0000e-01, 1.0000e-03, 1.0000e-03, 1.0000e-08])
+    """
+
+    ratio: Value = number(default=10.0, low=1.0, draws=(1.0, 10.0), doc="of the output's dB to the input's, below it")
+    knee_db: Value = number(default=0.0, low=0.0, high=200.0, unit="dB", draws=(0.0, 12.0), doc="width of the bend")
+    range_db: Value = number(default=80.0, low=0.0, high=200.0, unit="dB", draws=(6.0, 80.0), doc="most attenuation")
+    hold_ms: float = milliseconds(
+        default=10.0, high=10_000.0, draws=(0.01, 1.0), doc="how long a level counts", learnable=False
+    )
+
+    def hold_samples(self, rate: Any) -> int:
+        """Return the hold in samples, to the nearest."""
+        return round(self.hold_ms * rate / 1000)
+
+
+def channel_peak(x: Tensor) -> Tensor:
+    """Return the largest magnitude of all channels of (..., channels, time), (..., 1, time); (time,) is one channel."""
+    return x if x.dim() < 2 or x.shape[-2] == 1 else torch.linalg.vector_norm(x, torch.inf, dim=-2, keepdim=True)
+
+
+def smoothing(time_ms: Value, rate: float) -> Value:
+    """Return the coefficient c of y[t] = y[t-1] + c (x[t] - y[t-1]) for a time constant: 1 - exp(-1 / (rate time))."""
+    if isinstance(time_ms, Tensor):
+        return -torch.expm1(-1000 / (time_ms.double().clamp(min=SHORTEST_MS) * rate))
+    return -math.expm1(-1000 / (max(time_ms, SHORTEST_MS) * rate))
+
+
+def gain_settings(curve: StaticCurve, times_ms: tuple[Value, Value], rate: float, device: torch.device) -> Tensor:
+    """Return what `torchfx._ops.dynamics_gain` takes, (..., 8), for a curve and the times of rising and falling gain."""
+    return columns((*curve, *(smoothing(each, rate) for each in times_ms)), device)
+
+
+def columns(values: Sequence[Value], device: torch.device) -> Tensor:
+    """Return numbers, or tensors (...) that broadcast, as one float64 tensor (..., n)."""
+    if not any(isinstance(value, Tensor) for value in values):
+        return torch.tensor(values, dtype=torch.float64, device=device)
+    found = [torch.as_tensor(value, dtype=torch.float64, device=device) for value in values]
+    return torch.stack(torch.broadcast_tensors(*found), dim=-1)
