@@ -61,6 +61,7 @@ __all__ = [
     "output_rate",
     "pass_zero",
     "per_band",
+    "processor",
     "quality",
     "recording",
     "sample_rate",
@@ -875,6 +876,25 @@ class Recording(ImpulseResponse):
         return "a path, or finite real numbers (n,) or (channels, n)"
 
 
+class SideProcessor(Declaration):
+    """Another processor that this one asks, such as a side chain; None: none."""
+
+    def check(self, value: Any, rate: float | None) -> Any:
+        """Return the processor."""
+        if value is not None and getattr(value, "kind", None) not in {"lti", "causal", "chain", "parallel"}:
+            got = f"{value!r} ({type(value).__name__})"
+            raise ArgumentTypeError(f"{self.name} must be a filter or an effect that streams, or None, got {got}")
+        return value
+
+    def shown(self, value: Any) -> bool:
+        """Return False: modules show the modules in them by themselves."""
+        return False
+
+    def range_text(self) -> str:
+        """Return what is accepted."""
+        return "a filter or an effect that streams, or None"
+
+
 class PassZero(Declaration):
     """Whether 0 Hz passes: True or False, or SciPy's names for the four types of band."""
 
@@ -995,9 +1015,10 @@ def milliseconds(
     low: float = 0.0,
     high: float = math.inf,
     draws: tuple[float, float] = (1, 200),
+    learnable: bool = True,
 ) -> Any:
     """Declare a time in milliseconds, in [low, high]."""
-    return Milliseconds(default, doc, low, high, "ms", draws=draws, logarithmic=True)
+    return Milliseconds(default, doc, low, high, "ms", draws=draws, logarithmic=True, learnable=learnable)
 
 
 def decibels(
@@ -1092,6 +1113,11 @@ def denominator(*, doc: str = "") -> Any:
 def sections(*, doc: str = "") -> Any:
     """Declare second-order sections."""
     return Sections(REQUIRED, doc)
+
+
+def processor(*, default: None = None, doc: str = "") -> Any:
+    """Declare another processor that this one asks, or None."""
+    return SideProcessor(default, doc)
 
 
 def pass_zero(*, default: Any = REQUIRED, doc: str = "") -> Any:

@@ -45,8 +45,9 @@ KINDS = {"lti": "lti", "step": "causal", "measure": "measured", "forward": "whol
         parameters.choice, parameters.count, parameters.curve, parameters.decibels, parameters.denominator,
         parameters.duration, parameters.flag, parameters.frequencies, parameters.frequency, parameters.gain_decibels,
         parameters.impulse_response, parameters.level, parameters.matrix, parameters.milliseconds, parameters.number,
-        parameters.output_rate, parameters.pass_zero, parameters.per_band, parameters.quality, parameters.recording,
-        parameters.sample_rate, parameters.sections, parameters.shelf_slope, parameters.taps, parameters.window,
+        parameters.output_rate, parameters.pass_zero, parameters.per_band, parameters.processor, parameters.quality,
+        parameters.recording, parameters.sample_rate, parameters.sections, parameters.shelf_slope, parameters.taps,
+        parameters.window,
     ),
 )  # fmt: skip
 class Processor(Responses):
@@ -209,11 +210,13 @@ class Processor(Responses):
             raise
 
     def _keep(self, name: str, value: Any) -> None:
-        """Store a checked value: parameters and buffers where PyTorch keeps them, all else as a plain attribute."""
-        for place in (self.__dict__, self._parameters, self._buffers):
+        """Store a checked value: parameters, buffers, modules where PyTorch keeps them, all else as an attribute."""
+        for place in (self.__dict__, self._parameters, self._buffers, self._modules):
             place.pop(name, None)
         if isinstance(value, nn.Parameter):
             self.register_parameter(name, value)
+        elif isinstance(value, nn.Module):
+            self._modules[name] = value
         elif isinstance(value, Tensor) and not value.requires_grad and is_readable(value):
             self.register_buffer(name, value)
         else:

@@ -3,10 +3,12 @@
 from torchfx.effect.channels import Balance, ChannelMatrix, Mono, Pan, StereoWidth
 from torchfx.effect.delay import Delay, PingPongDelay
 from torchfx.effect.dither import Dither
+from torchfx.effect.dynamics import Compressor, Expander, NoiseGate
 from torchfx.effect.fade import Fade
 from torchfx.effect.fdn_reverb import FDNReverb
 from torchfx.effect.gain import Gain
 from torchfx.effect.invert import Invert
+from torchfx.effect.limiter import Limiter
 from torchfx.effect.mix import Mix
 from torchfx.effect.modulated_delay import Chorus, Flanger, Vibrato
 from torchfx.effect.modulation import RingModulation, Tremolo
@@ -27,17 +29,21 @@ __all__ = [
     "BitCrush",
     "ChannelMatrix",
     "Chorus",
+    "Compressor",
     "Delay",
     "Distortion",
     "Dither",
+    "Expander",
     "FDNReverb",
     "Fade",
     "Flanger",
     "Gain",
     "HardClip",
     "Invert",
+    "Limiter",
     "Mix",
     "Mono",
+    "NoiseGate",
     "NoiseReduction",
     "Normalize",
     "Overdrive",

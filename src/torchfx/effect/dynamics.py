@@ -165,9 +165,7 @@ class Compressor(Dynamics):
 
     def curve(self) -> StaticCurve:
         """Return the static curve."""
-        return StaticCurve(
-            self.threshold_db, above=1 / self.ratio - 1, knee_db=self.knee_db, makeup_db=self.makeup_db
-        )
+        return StaticCurve(self.threshold_db, above=1 / self.ratio - 1, knee_db=self.knee_db, makeup_db=self.makeup_db)
 
     def times(self) -> tuple[Value, Value]:
         """Return release and attack."""
@@ -187,7 +185,9 @@ class Expander(Dynamics):
         tensor([0.5000, 0.0010])
     """
 
-    threshold_db: Value = decibels(default=-40.0, low=-200.0, high=200.0, draws=(-40.0, -6.0), doc="below which it acts")
+    threshold_db: Value = decibels(
+        default=-40.0, low=-200.0, high=200.0, draws=(-40.0, -6.0), doc="below which it acts"
+    )
     ratio: Value = number(default=2.0, low=1.0, draws=(1.0, 10.0), doc="of the output's dB to the input's, below it")
     attack_ms: Value = milliseconds(default=1.0, draws=(0.1, 50.0), doc="time constant of a rising gain")
     release_ms: Value = milliseconds(default=100.0, draws=(10.0, 500.0), doc="time constant of a falling gain")
@@ -232,7 +232,7 @@ class NoiseGate(Expander):
 
 def channel_peak(x: Tensor) -> Tensor:
     """Return the largest magnitude of all channels of (..., channels, time), (..., 1, time); (time,) is one channel."""
-    return x if x.dim() < 2 or x.shape[-2] == 1 else torch.linalg.vector_norm(x, torch.inf, dim=-2, keepdim=True)
+    return x if x.dim() < 2 or x.shape[-2] == 1 else x.abs().amax(-2, keepdim=True)
 
 
 def smoothing(time_ms: Value, rate: float) -> Value:
@@ -243,7 +243,7 @@ def smoothing(time_ms: Value, rate: float) -> Value:
 
 
 def gain_settings(curve: StaticCurve, times_ms: tuple[Value, Value], rate: float, device: torch.device) -> Tensor:
-    """Return what `torchfx._ops.dynamics_gain` takes, (..., 8), for a curve and the times of rising and falling gain."""
+    """Return what `torchfx._ops.dynamics_gain` takes, (..., 8), for a curve and times of rise and fall."""
     return columns((*curve, *(smoothing(each, rate) for each in times_ms)), device)
 
 

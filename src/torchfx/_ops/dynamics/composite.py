@@ -14,9 +14,7 @@ QUIETEST = 1e-15
 """Levels end at -300 dB."""
 
 
-def dynamics_gain(
-    operators: Operators, key: Tensor, settings: Tensor, state: Tensor | None
-) -> tuple[Tensor, Tensor]:
+def dynamics_gain(operators: Operators, key: Tensor, settings: Tensor, state: Tensor | None) -> tuple[Tensor, Tensor]:
     """Return the factor of each sample, and the last smoothed gain in dB."""
     threshold, above, below, knee, lowest, makeup = (each[..., None] for each in settings[..., :6].unbind(-1))
     over = 20 * torch.log10(key.double().abs().clamp(min=QUIETEST)) - threshold

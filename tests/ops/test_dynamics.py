@@ -1,0 +1,197 @@
+"""Detectors of dynamics processors: loops on paper, closed forms, and derivatives of every order."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch.autograd import gradcheck, gradgradcheck
+
+from operators import forms
+from oracle import bound, deviation
+from torchfx import _ops
+from torchfx.errors import ArgumentError, ArgumentTypeError
+
+ballistics = _ops.ballistics_forward
+FORMS = forms("ballistics_forward")
+GAIN_FORMS = forms("dynamics_gain", "composite")
+
+
+def given(rng, leading, own, time, dtype=torch.float64):
+    """Return signal, rise and fall, state."""
+    x = torch.from_numpy(rng.standard_normal((*leading, time))).to(dtype)
+    state = torch.from_numpy(rng.standard_normal(np.broadcast_shapes(leading, own)))
+    return x, torch.from_numpy(rng.uniform(0.01, 0.9, (*own, 2))), state
+
+
+def settings(rng, *own):
+    """Return settings with a knee, a bound and a makeup gain."""
+    low = [-20.0, -0.9, -3.0, 0.0, -60.0, -6.0, 0.01, 0.01]
+    high = [0.0, 0.0, 0.0, 12.0, -30.0, 6.0, 0.9, 0.9]
+    return torch.from_numpy(rng.uniform(low, high, (*own, 8)))
+
+
+def loop(x, rise, fall, last):
+    """y[t] = y[t-1] + c (x[t] - y[t-1]) for one channel."""
+    y = []
+    for sample in x:
+        last = last + (rise if sample > last else fall) * (sample - last)
+        y.append(last)
+    return np.array(y), last
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("time", [1, 65, 1025])
+def test_ballistics_equal_a_loop(rng, form, dtype, time):
+    x, coefficients, state = given(rng, (3,), (3,), min(time, 65) if "reference" in form.__name__ else time, dtype)
+    coefficients[1] = torch.tensor([1.0, 0.1])  # at once, and slowly
+    y, after = form(x, coefficients, state)
+    for row in range(3):
+        expected, last = loop(x[row].double().numpy(), *coefficients[row].tolist(), float(state[row]))
+        assert deviation(y[row], expected) < bound(dtype)
+        assert abs(float(after[row]) - last) < 1e-12
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("leading", "own"), [((), (4,)), ((17,), ()), ((3, 1), (5,)), ((2, 3), (2, 1))])
+def test_leading_dimensions_broadcast(rng, form, leading, own):
+    x, coefficients, state = given(rng, leading, own, 40)
+    for view in (x, torch.stack([x, -x], dim=-1).flatten(-2)[..., ::2]):
+        y, after = form(view, coefficients, state)
+        for index in np.ndindex(*state.shape):
+            of = coefficients.expand(*state.shape, 2)[index]
+            expected, last = form(x.expand(*state.shape, 40)[index], of, state[index])
+            assert torch.allclose(y[index], expected, rtol=0, atol=1e-12)
+            assert torch.allclose(after[index], last, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(("leading", "own"), [((1,), ()), ((17,), ()), ((2, 1), (3,)), ((), (5,))])
+@pytest.mark.parametrize("time", [1, 1025])
+def test_the_native_gain_equals_level_curve_and_ballistics(rng, dtype, leading, own, time):
+    native, composite = (form.values[0] for form in GAIN_FORMS)
+    key = torch.from_numpy(rng.standard_normal((*leading, 2 * time)) * 10 ** rng.uniform(-6, 1, 2 * time)).to(dtype)
+    key, of = key[..., ::2], settings(rng, *own)
+    key[..., time // 2] = 0.0
+    state = torch.from_numpy(rng.uniform(-10, 0, np.broadcast_shapes(leading, own)))
+    gain, after = native(key, of, state)
+    expected, last = composite(key.double(), of, state)
+    assert gain.dtype == dtype
+    assert float((gain / expected - 1).abs().max()) < (6e-8 if dtype == torch.float32 else 1e-13)
+    assert torch.allclose(after, last, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("form", GAIN_FORMS)
+def test_the_gain_of_a_constant_is_the_curve(form):
+    """Rise and fall of 1 smooth nothing."""
+    levels = torch.linspace(-80, 20, 1001, dtype=torch.float64)
+    of = torch.tensor([-20.0, -0.75, -1.5, 10.0, -40.0, 3.0, 1.0, 1.0], dtype=torch.float64)
+    found = 20 * torch.log10(form(10 ** (levels / 20), of)[0])
+    for level, gain in zip(levels.tolist(), found.tolist(), strict=True):
+        over = level + 20
+        above = max(over, 0.0) if abs(over) >= 5 else (over + 5) ** 2 / 20
+        below = max(-over, 0.0) if abs(over) >= 5 else (5 - over) ** 2 / 20
+        assert gain == pytest.approx(max(-0.75 * above - 1.5 * below, -40.0) + 3, abs=1e-11)
+
+
+COEFFICIENTS = torch.tensor([0.3, 0.01], dtype=torch.float64)
+SETTINGS = torch.tensor([-9, -0.5, 0, 6, -60, 0, 0.1, 0.02], dtype=torch.float64)
+
+
+@pytest.mark.parametrize("run", [
+    lambda x, state: ballistics(x, COEFFICIENTS, state), lambda x, state: _ops.dynamics_gain(x, SETTINGS, state),
+])  # fmt: skip
+def test_blocks_equal_the_whole(rng, run):
+    x, before = torch.from_numpy(rng.standard_normal((5, 3000))), torch.zeros(5).double()
+    whole, after = run(x, before)
+    parts = []
+    for block in x.split([1, 3, 0, 1020, 1025, 951], dim=-1):
+        y, before = run(block, before)
+        parts.append(y)
+    assert torch.equal(torch.cat(parts, -1), whole)
+    assert torch.equal(before, after)
+
+
+def test_what_is_not_finite_makes_the_rest_nan(rng):
+    of = settings(rng)
+    for bad in (math.nan, math.inf):
+        key = torch.ones(2, 40)
+        key[0, 17] = bad
+        gain, _ = _ops.dynamics_gain(key, of)
+        assert bool(gain[0, 17:].isnan().all())
+        assert bool(gain[0, :17].isfinite().all() and gain[1].isfinite().all())
+
+
+@pytest.mark.parametrize("form", forms("sliding_max", "composite"))
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("window", [1, 2, 3, 7, 64, 240, 5000])
+def test_sliding_maxima(rng, form, dtype, window):
+    x = torch.from_numpy(rng.standard_normal((2, 3, 10_000))).to(dtype)[..., ::2]
+    found = form(x, window)
+    found = found[0] if isinstance(found, list) else found
+    assert torch.equal(found, x.unfold(-1, window, 1).amax(-1))
+
+
+def test_sliding_maxima_keep_a_nan_as_long_as_they_see_it():
+    x = torch.zeros(100)
+    x[50] = math.nan
+    assert _ops.sliding_max(x, 10).isnan().nonzero().flatten().tolist() == list(range(41, 51))
+
+
+# --- gradients ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("check", [gradcheck, gradgradcheck])
+@pytest.mark.parametrize(("leading", "own", "time"), [((), (), 6), ((2, 1), (3,), 5), ((2,), (), 1)])
+def test_gradients_against_finite_differences(rng, check, leading, own, time):
+    tensors = [tensor.requires_grad_() for tensor in given(rng, leading, own, time)]
+    forward = {} if check is gradgradcheck else {"check_forward_ad": True, "check_batched_grad": True}
+    assert check(ballistics, tensors, fast_mode=True, **forward)
+    assert check(lambda x, c: ballistics(x, c)[0], tensors[:2], fast_mode=True)
+
+
+def test_gradients_of_gain_and_maxima(rng):
+    key, of = torch.from_numpy(rng.standard_normal((2, 8))).requires_grad_(), settings(rng, 2).requires_grad_()
+    assert gradcheck(_ops.dynamics_gain, (key, of), fast_mode=True, check_forward_ad=True)
+    assert gradcheck(lambda x: _ops.sliding_max(x, 3), (key,), fast_mode=True, check_forward_ad=True)
+
+
+def test_empty_signals_keep_the_state(rng):
+    x, coefficients, state = given(rng, (2,), (), 0)
+    y, after = ballistics(x, coefficients, state.requires_grad_())
+    assert y.shape == (2, 0)
+    assert torch.equal(torch.autograd.grad(after.sum(), state)[0], torch.ones(2).double())
+
+
+def test_opcheck_is_clean(rng):
+    x, coefficients, state = given(rng, (3,), (), 20)
+    ops = torch.ops.torchfx_ext
+    torch.library.opcheck(ops.ballistics_forward.default, (x, coefficients, state))
+    torch.library.opcheck(ops.dynamics_gain.default, (x, settings(rng), state))
+    torch.library.opcheck(ops.sliding_max.default, (x, 4))
+
+
+# --- misuse ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("coefficients", "state", "error", "message"),
+    [
+        (torch.zeros(2), None, ArgumentTypeError, r"coefficients must be float64, got torch\.float32"),
+        (torch.zeros(3).double(), None, ArgumentError, r"shape \(..., 2\), got \(3,\)"),
+        (torch.zeros(3, 2).double(), None, ArgumentError, r"broadcast with the signal's \(2,\), got \(3,\)"),
+        (torch.full((2,), torch.nan).double(), None, ArgumentError, "coefficients must be finite, got nan"),
+        (torch.zeros(2).double(), torch.zeros(3).double(), ArgumentError, r"state must have the shape \(2,\)"),
+    ],
+)
+def test_bad_arguments_raise(form, coefficients, state, error, message):
+    with pytest.raises(error, match=message):
+        form(torch.zeros(2, 10), coefficients, state)
+
+
+def test_windows_that_do_not_fit_raise():
+    for window in (0, 12):
+        with pytest.raises(ArgumentError, match=rf"window must lie in \[1, 11\] for 10 samples, got {window}"):
+            _ops.sliding_max(torch.zeros(10), window)
