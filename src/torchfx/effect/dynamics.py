@@ -67,7 +67,8 @@ class Dynamics(Processor):
         heard: Any = self.sidechain
         if heard is not None and heard.latency_samples(rate):
             raise ArgumentError(
-                f"sidechain must not lag behind its input, got {heard} with {heard.latency_samples(rate)} samples"
+                f"sidechain must not lag behind its input, got {heard._get_name()} "
+                f"with {heard.latency_samples(rate)} samples"
             )
         inner = () if heard is None else heard.init_state(shape, rate, dtype, device)
         shape = shape if heard is None else heard.output_shape(shape)

@@ -10,7 +10,7 @@ from torch import Tensor
 from torchfx import _ops
 from torchfx.core.processor import Processor
 from torchfx.design.resampling import resampling_reach, resampling_taps
-from torchfx.effect.dynamics import channel_peak, columns, smoothing
+from torchfx.effect.dynamics import columns, smoothing
 from torchfx.loudness import OVERSAMPLING
 from torchfx.parameters import Value, decibels, flag, milliseconds, sample_rate
 from torchfx.plan import State
@@ -96,8 +96,8 @@ class Limiter(Processor):
         time, ahead = x.shape[-1], self._ahead(rate)
         heard = torch.cat([past, x], dim=-1)
         peaks = self._peaks(heard, time)
-        peaks = torch.cat([past_peaks, channel_peak(peaks) if self.link else peaks], dim=-1)
-        loudest = _ops.sliding_max(peaks.abs(), past_peaks.shape[-1] + 1).double()
+        peaks = torch.cat([past_peaks, peaks.amax(-2, keepdim=True) if self.link and x.dim() > 1 else peaks], dim=-1)
+        loudest = _ops.sliding_max(peaks, past_peaks.shape[-1] + 1).double()
         threshold = (10 ** (torch.as_tensor(self.threshold_db, dtype=torch.float64, device=x.device) / 20))[..., None]
         # What is taken away, 1 - gain, is 0 at rest. It rises at once, and falls slowly.
         times = columns((1.0, smoothing(self.release_ms, rate)), x.device)
@@ -119,7 +119,7 @@ class Limiter(Processor):
         """Return the peak at each of `time` samples, between it and the next one too; `_wait` samples late."""
         wait, n = self._wait, heard.shape[-1]
         if not wait:
-            return heard[..., n - time :]
+            return heard[..., n - time :].abs()
         taps = resampling_taps(OVERSAMPLING, 1, QUALITY).to(heard.device)
         origin = resampling_reach(OVERSAMPLING, 1, QUALITY) + (n - time - wait) * OVERSAMPLING
         between = _ops.resample_forward(heard, taps, 1, origin, time * OVERSAMPLING)
