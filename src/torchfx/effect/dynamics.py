@@ -121,8 +121,9 @@ class Dynamics(Processor):
 
     def _step(self, x: Tensor, key: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         before, past, *inner = state
-        if self.sidechain is not None:
-            key, inner = self.sidechain.step(key, tuple(inner), rate)
+        heard: Any = self.sidechain
+        if heard is not None:
+            key, inner = heard.step(key, tuple(inner), rate)
         if self.link:
             key = channel_peak(key)
         if past.shape[-1]:
@@ -228,7 +229,8 @@ class NoiseGate(Expander):
 
     def hold_samples(self, rate: Any) -> int:
         """Return the hold in samples, to the nearest."""
-        return round(self.hold_ms * rate / 1000)
+        samples: int = round(self.hold_ms * rate / 1000)
+        return samples
 
 
 def channel_peak(x: Tensor) -> Tensor:
