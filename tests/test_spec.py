@@ -1,6 +1,8 @@
 """Modules from text, as the command line takes them."""
 
 import inspect
+import re
+from pathlib import Path
 
 import pytest
 
@@ -82,3 +84,10 @@ def test_what_is_read_from_source_is_what_the_classes_say():
         assert entry.signature() == inspect.signature(cls)
         assert entry.summary == inspect.getdoc(cls).splitlines()[0]
         assert [type(each) for each in entry.declarations] == [type(each) for each in cls.declarations.values()]
+
+
+def test_the_names_that_documents_promise_exist():
+    document = (Path(__file__).parents[1] / "docs" / "from-pedalboard.md").read_text()
+    named = re.findall(r"`(effect|filter)\.(\w+)`", document)
+    assert len(named) > 20
+    assert not [name for module, name in named if name not in getattr(fx, module).__all__]

@@ -142,6 +142,14 @@ def test_two_traces_stand_one_above_the_other(tmp_path):
     assert "enumerate(DataLoader)" in unescape("".join(found.text))
 
 
+def test_a_trace_against_itself_has_no_differences(tmp_path):
+    trace = load(training().write(tmp_path / "a.json"))
+    text = unescape("".join(Elements(difference_page(trace, trace, diff(trace, trace))).text))
+    assert "A and B are identical: the two files hold the same events." in text
+    assert "faster" not in text
+    assert "slower" not in text
+
+
 def test_the_ranks_of_a_job_share_a_timeline_that_names_them(tmp_path):
     write_job(tmp_path, 2)
     job = load_job(tmp_path)
