@@ -12,6 +12,7 @@ from torchfx.effect.limiter import Limiter
 from torchfx.effect.mix import Mix
 from torchfx.effect.modulated_delay import Chorus, Flanger, Vibrato
 from torchfx.effect.modulation import RingModulation, Tremolo
+from torchfx.effect.multiband import DeEsser, MultibandCompressor
 from torchfx.effect.noise import AddBackgroundNoise, AddNoise
 from torchfx.effect.noise_reduction import NoiseReduction
 from torchfx.effect.normalize import Normalize
@@ -30,6 +31,7 @@ __all__ = [
     "ChannelMatrix",
     "Chorus",
     "Compressor",
+    "DeEsser",
     "Delay",
     "Distortion",
     "Dither",
@@ -43,6 +45,7 @@ __all__ = [
     "Limiter",
     "Mix",
     "Mono",
+    "MultibandCompressor",
     "NoiseGate",
     "NoiseReduction",
     "Normalize",

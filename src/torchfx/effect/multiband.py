@@ -1,0 +1,171 @@
+"""Compression in bands: multiband compressor and de-esser."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torchfx import _ops
+from torchfx.core.processor import Processor
+from torchfx.design import crossover
+from torchfx.effect.dynamics import StaticCurve, gain_settings
+from torchfx.errors import ArgumentError
+from torchfx.parameters import (
+    Value,
+    decibels,
+    flag,
+    frequencies,
+    frequency,
+    milliseconds,
+    number,
+    per_band,
+    sample_rate,
+)
+from torchfx.plan import State
+
+__all__ = ["DeEsser", "MultibandCompressor"]
+
+ORDER = 4
+"""Of the Linkwitz-Riley filters between bands: 24 dB per octave, the usual one."""
+
+Bands = float | Sequence[float] | Tensor
+
+
+class BandDynamics(Processor):
+    """Split a signal by Linkwitz-Riley filters, multiply each band by a gain that follows its level, and add them.
+
+    A subclass declares the parameters and writes `edges` and `settings`.
+    """
+
+    @abstractmethod
+    def edges(self) -> Any:
+        """Return the frequencies between bands, Hz."""
+
+    @abstractmethod
+    def settings(self, rate: float, device: torch.device) -> Tensor:
+        """Return each band's settings, as `torchfx._ops.dynamics_gain` takes them, (..., bands, 8)."""
+
+    def init_state(
+        self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
+    ) -> State:
+        """Return filters at rest and gains of 0 dB."""
+        bands, sections, _ = crossover(self.edges(), ORDER, rate).shape
+        own = tuple(self.settings(rate, torch.device(device)).shape[:-1])
+        linked = (*shape[:-1], 1) if self.link and shape else shape
+        return (
+            torch.zeros(sections, *shape, bands, 2, dtype=torch.float64, device=device),
+            torch.zeros(torch.broadcast_shapes((*linked, bands), own), dtype=torch.float64, device=device),
+        )
+
+    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the output's leading dimensions: parameters broadcast with those of the signal."""
+        own = [getattr(self, name) for name, declared in self.declarations.items() if declared.number is not None]
+        return tuple(torch.broadcast_shapes(shape, *(each.shape[:-1] for each in own if isinstance(each, Tensor))))
+
+    def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
+        """Process the next block."""
+        filters, before = state
+        sos = crossover(self.edges(), ORDER, rate).to(x.device)
+        bands, filters = _ops.parallel_iir_forward(x.double()[..., None, :], sos, filters)
+        key = bands.abs().amax(-3, keepdim=True) if self.link and x.dim() > 1 else bands
+        gain, after = _ops.dynamics_gain(key, self.settings(rate, x.device), before)
+        return (bands * gain).sum(-2).to(x.dtype), (filters, after)
+
+
+class MultibandCompressor(BandDynamics):
+    """Compress each band of a signal by its own level.
+
+    Bands are split as by `torchfx.filter.Crossover` of order 4, compressed as by `torchfx.effect.Compressor`, and
+    added. Where nothing is compressed the result is the signal behind an all-pass, flat in magnitude. All parameters
+    but the cutoffs are one for all bands, or one for each.
+
+    Raises:
+        ArgumentError: another number of values than of bands.
+
+    Examples:
+        >>> import torch
+        >>> master = MultibandCompressor([200, 2000], threshold_db=[-24.0, -20.0, -18.0], fs=48_000)
+        >>> master(torch.randn(2, 1000)).shape
+        torch.Size([2, 1000])
+    """
+
+    cutoffs: float | Sequence[float] = frequencies(
+        default=(200.0, 2000.0), drawn=2, doc="-6 dB frequencies between the bands, one less than bands"
+    )
+    threshold_db: Bands = per_band(
+        decibels(low=-200.0, high=200.0, draws=(-40.0, -6.0), doc="where it begins"), default=-20.0
+    )
+    ratio: Bands = per_band(
+        number(low=1.0, draws=(1.0, 20.0), doc="of the input's dB to the output's, above it"), default=4.0
+    )
+    attack_ms: Bands = per_band(milliseconds(draws=(0.1, 50.0), doc="time constant of a falling gain"), default=5.0)
+    release_ms: Bands = per_band(milliseconds(draws=(10.0, 500.0), doc="time constant of a rising gain"), default=100.0)
+    knee_db: Bands = per_band(
+        number(low=0.0, high=200.0, unit="dB", draws=(0.0, 12.0), doc="width of the bend"), default=6.0
+    )
+    makeup_db: Bands = per_band(decibels(low=-200.0, high=200.0, draws=(0.0, 12.0), doc="gain behind it"), default=0.0)
+    link: bool = flag(default=True, doc="whether channels share the gain that the loudest of them asks for")
+    fs: float | None = sample_rate(default=None)
+
+    def check_parameters(self) -> None:
+        """Raise where the numbers of values and bands differ."""
+        bands = len(self.edges()) + 1
+        for name in ("threshold_db", "ratio", "attack_ms", "release_ms", "knee_db", "makeup_db"):
+            value: Any = getattr(self, name)
+            count = value.shape[-1] if isinstance(value, Tensor) and value.dim() else None
+            count = len(value) if isinstance(value, tuple) else count
+            if count not in (None, 1, bands):
+                raise ArgumentError(f"{name} must hold one value, or one for each of {bands} bands, got {count}")
+
+    def edges(self) -> Any:
+        """Return the cutoffs."""
+        return self.cutoffs if isinstance(self.cutoffs, tuple) else (self.cutoffs,)
+
+    def settings(self, rate: float, device: torch.device) -> Tensor:
+        """Return each band's."""
+        threshold, ratio, attack, release, knee, makeup = (
+            torch.as_tensor(each, dtype=torch.float64, device=device)
+            for each in (
+                self.threshold_db, self.ratio, self.attack_ms, self.release_ms, self.knee_db, self.makeup_db
+            )
+        )  # fmt: skip
+        curve = StaticCurve(threshold, above=1 / ratio - 1, knee_db=knee, makeup_db=makeup)
+        found = gain_settings(curve, (release, attack), rate, device)
+        return found.expand(*found.shape[:-2], len(self.edges()) + 1, found.shape[-1])
+
+
+class DeEsser(BandDynamics):
+    """Soften sibilants: compress what lies above a frequency, by its own level, and leave the rest.
+
+    Examples:
+        >>> import torch
+        >>> DeEsser(fs=48_000)(torch.randn(2, 1000)).shape
+        torch.Size([2, 1000])
+    """
+
+    threshold_db: Value = decibels(default=-30.0, low=-200.0, high=200.0, draws=(-40.0, -6.0), doc="where it begins")
+    cutoff: float = frequency(default=5000.0, doc="-6 dB frequency between the bands", learnable=False)
+    ratio: Value = number(default=4.0, low=1.0, draws=(1.0, 20.0), doc="of the input's dB to the output's, above it")
+    attack_ms: Value = milliseconds(default=1.0, draws=(0.1, 50.0), doc="time constant of a falling gain")
+    release_ms: Value = milliseconds(default=50.0, draws=(10.0, 500.0), doc="time constant of a rising gain")
+    link: bool = flag(default=True, doc="whether channels share the gain that the loudest of them asks for")
+    fs: float | None = sample_rate(default=None)
+
+    def edges(self) -> Any:
+        """Return the cutoff."""
+        return (self.cutoff,)
+
+    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the output's leading dimensions: parameters broadcast with those of the signal."""
+        return self.broadcast_shape(shape)
+
+    def settings(self, rate: float, device: torch.device) -> Tensor:
+        """Return those of a band that is left alone, and of one that is compressed."""
+        times = (self.release_ms, self.attack_ms)
+        alone = gain_settings(StaticCurve(self.threshold_db), times, rate, device)
+        compressed = gain_settings(StaticCurve(self.threshold_db, above=1 / self.ratio - 1), times, rate, device)
+        return torch.stack(torch.broadcast_tensors(alone, compressed), dim=-2)
