@@ -6,12 +6,6 @@ namespace torchfx {
 namespace TORCHFX_ISA_NAMESPACE {
 namespace {
 
-#if defined(__FMA__) || defined(__aarch64__)
-TORCHFX_INLINE double minus_product(double a, double b, double c) { return __builtin_fma(-a, b, c); }
-#else
-TORCHFX_INLINE double minus_product(double a, double b, double c) { return c - a * b; }
-#endif
-
 // The newest output comes last: the others don't have to wait for it.
 template <int order, class Coefficient>
 void singly_fixed(const Coefficient* a, int64_t step, double* samples, int64_t count) {

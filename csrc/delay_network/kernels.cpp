@@ -8,12 +8,6 @@ namespace torchfx {
 namespace TORCHFX_ISA_NAMESPACE {
 namespace {
 
-#if defined(__FMA__) || defined(__aarch64__)
-TORCHFX_INLINE double plus_product(double a, double b, double c) { return __builtin_fma(a, b, c); }
-#else
-TORCHFX_INLINE double plus_product(double a, double b, double c) { return c + a * b; }
-#endif
-
 // Four vectors at a time: each waits for its own sum before, and a weight is fetched once for all of them.
 constexpr int vectors = 4;
 

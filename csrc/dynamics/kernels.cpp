@@ -6,12 +6,6 @@ namespace torchfx {
 namespace TORCHFX_ISA_NAMESPACE {
 namespace {
 
-#if defined(__FMA__) || defined(__aarch64__)
-TORCHFX_INLINE double plus_product(double a, double b, double c) { return __builtin_fma(a, b, c); }
-#else
-TORCHFX_INLINE double plus_product(double a, double b, double c) { return c + a * b; }
-#endif
-
 // The larger coefficient gives the larger result where x > y and the smaller one elsewhere: where it is `rise`, the
 // larger of both results is the one asked for, and no comparison of x with y waits for y. Where it is `fall`, signs are
 // turned round.

@@ -6,12 +6,6 @@ namespace torchfx {
 namespace TORCHFX_ISA_NAMESPACE {
 namespace {
 
-#if defined(__FMA__) || defined(__aarch64__)
-TORCHFX_INLINE double plus_product(double a, double b, double c) { return __builtin_fma(a, b, c); }
-#else
-TORCHFX_INLINE double plus_product(double a, double b, double c) { return c + a * b; }
-#endif
-
 // Row i of the matrix times [s; x], the input first: it does not wait for the sample before.
 template <int N>
 TORCHFX_INLINE double row(const double* m, int i, const double* s, double x) {

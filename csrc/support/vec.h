@@ -137,6 +137,15 @@ TORCHFX_INLINE vf fma(vf a, vf b, vf c) { return a * b + c; }
 TORCHFX_INLINE vf fnma(vf a, vf b, vf c) { return c - a * b; }
 #endif
 
+// The same of single numbers.
+#if defined(__FMA__) || defined(__aarch64__)
+TORCHFX_INLINE double plus_product(double a, double b, double c) { return __builtin_fma(a, b, c); }
+TORCHFX_INLINE double minus_product(double a, double b, double c) { return __builtin_fma(-a, b, c); }
+#else
+TORCHFX_INLINE double plus_product(double a, double b, double c) { return c + a * b; }
+TORCHFX_INLINE double minus_product(double a, double b, double c) { return c - a * b; }
+#endif
+
 TORCHFX_INLINE void prefetch(const void* p) {
 #if defined(TORCHFX_VECTORS)
     __builtin_prefetch(p);

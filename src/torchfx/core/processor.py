@@ -294,8 +294,8 @@ class Processor(Responses):
         return plan_of(self, rate).output_rate if self.kind in {"chain", "parallel"} else rate
 
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the output's leading dimensions for a signal with these."""
-        return shape
+        """Return the output's leading dimensions for a signal with these: the parameters' broadcast with them."""
+        return self.broadcast_shape(shape)
 
     def broadcast_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return leading dimensions broadcast with those of declared numbers that are tensors."""

@@ -19,12 +19,19 @@ __all__ = ["Delay", "PingPongDelay"]
 
 
 class FeedbackDelay(DelayNetwork):
-    """What delays with feedback have in common: the delay in samples, and the filter in their loop."""
+    """What delays with feedback have in common: their parameters, the delay in samples, the filter in their loop."""
 
-    time: float | str
-    bpm: float
-    low_cut: Value | None
-    high_cut: Value | None
+    time: float | str = duration(default=0.25, notes=True, doc="how late")
+    bpm: float = number(
+        default=120.0, low=0.0, open_low=True, high=1e4, draws=(1e3, 1e4), doc="quarters per minute", learnable=False
+    )
+    feedback: Value = number(
+        default=0.0, low=-1.0, high=1.0, open_low=True, open_high=True, doc="gain of a repetition over the one before"
+    )
+    mix: Value = number(default=1.0, low=0.0, high=1.0, doc="from 0, the signal alone, to 1, the delayed one alone")
+    low_cut: Value | None = frequency(default=None, doc="of the high-pass in the loop; None: it has none")
+    high_cut: Value | None = frequency(default=None, doc="of the low-pass in the loop; None: it has none")
+    fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:
         """Raise where a loop would have no delay."""
@@ -71,17 +78,6 @@ class Delay(FeedbackDelay):
     """
 
     channels_apart = True
-    time: float | str = duration(default=0.25, notes=True, doc="how late")
-    bpm: float = number(
-        default=120.0, low=0.0, open_low=True, high=1e4, draws=(1e3, 1e4), doc="quarters per minute", learnable=False
-    )
-    feedback: Value = number(
-        default=0.0, low=-1.0, high=1.0, open_low=True, open_high=True, doc="gain of a repetition over the one before"
-    )
-    mix: Value = number(default=1.0, low=0.0, high=1.0, doc="from 0, the signal alone, to 1, the delayed one alone")
-    low_cut: Value | None = frequency(default=None, doc="of the high-pass in the loop; None: it has none")
-    high_cut: Value | None = frequency(default=None, doc="of the low-pass in the loop; None: it has none")
-    fs: float | None = sample_rate(default=None)
 
     def lti(self, rate: Any) -> LTI | None:
         """Return the delay where it is nothing else."""
@@ -116,17 +112,10 @@ class PingPongDelay(FeedbackDelay):
                 [0.0000, 0.0000, 0.5000, 0.0000]])
     """
 
-    time: float | str = duration(default=0.25, notes=True, doc="from one repetition to the next")
-    bpm: float = number(
-        default=120.0, low=0.0, open_low=True, high=1e4, draws=(1e3, 1e4), doc="quarters per minute", learnable=False
-    )
     feedback: Value = number(
         default=0.5, low=-1.0, high=1.0, open_low=True, open_high=True, doc="gain of a repetition over the one before"
     )
     mix: Value = number(default=0.5, low=0.0, high=1.0, doc="from 0, the signal alone, to 1, the repetitions alone")
-    low_cut: Value | None = frequency(default=None, doc="of the high-pass in the loop; None: it has none")
-    high_cut: Value | None = frequency(default=None, doc="of the low-pass in the loop; None: it has none")
-    fs: float | None = sample_rate(default=None)
 
     def outputs(self, channels: int) -> int:
         """Return 2."""

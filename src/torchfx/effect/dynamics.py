@@ -13,7 +13,7 @@ from torch import Tensor
 from torchfx import _ops
 from torchfx.core.processor import Processor
 from torchfx.errors import ArgumentError
-from torchfx.parameters import Value, decibels, flag, milliseconds, number, processor, sample_rate
+from torchfx.parameters import Value, check_single, decibels, flag, milliseconds, number, processor, sample_rate
 from torchfx.plan import State
 from torchfx.rate import ambient_rate
 from torchfx.tensors import check_signal
@@ -78,10 +78,6 @@ class Dynamics(Processor):
             torch.zeros(*shape, self.hold_samples(rate), dtype=dtype, device=device),
             *inner,
         )
-
-    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the output's leading dimensions: parameters broadcast with those of the signal."""
-        return self.broadcast_shape(shape)
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Process the next block."""
@@ -226,6 +222,10 @@ class NoiseGate(Expander):
     hold_ms: float = milliseconds(
         default=10.0, high=10_000.0, draws=(0.01, 1.0), doc="how long a level counts", learnable=False
     )
+
+    def check_parameters(self) -> None:
+        """Raise where the hold is several."""
+        check_single("hold_ms", self.hold_ms)
 
     def hold_samples(self, rate: Any) -> int:
         """Return the hold in samples, to the nearest."""

@@ -12,7 +12,7 @@ from torchfx.design.biquad import biquad
 from torchfx.effect.channels import per_example
 from torchfx.effect.delay_network import DelayNetwork, Network, block_matrix
 from torchfx.errors import ArgumentError
-from torchfx.parameters import BUTTERWORTH_Q, Value, frequency, number, sample_rate
+from torchfx.parameters import BUTTERWORTH_Q, Value, check_single, frequency, number, sample_rate
 
 __all__ = ["FDNReverb"]
 
@@ -59,8 +59,7 @@ class FDNReverb(DelayNetwork):
         low, high = self.low_crossover, self.high_crossover
         if not isinstance(low, Tensor) and not isinstance(high, Tensor) and low >= high:
             raise ArgumentError(f"low_crossover must lie below high_crossover, {high:g} Hz, got {low:g}")
-        if isinstance(self.size, Tensor):
-            raise ArgumentError(f"size must be a number, got a tensor {tuple(self.size.shape)}")
+        check_single("size", self.size)
 
     def network(self, channels: int, rate: Any) -> Network:
         """Return the lines with their attenuation."""

@@ -12,7 +12,7 @@ from torchfx.core.processor import Processor
 from torchfx.design.resampling import resampling_reach, resampling_taps
 from torchfx.effect.dynamics import columns, smoothing
 from torchfx.loudness import OVERSAMPLING
-from torchfx.parameters import Value, decibels, flag, milliseconds, sample_rate
+from torchfx.parameters import Value, check_single, decibels, flag, milliseconds, sample_rate
 from torchfx.plan import State
 
 __all__ = ["Limiter"]
@@ -56,6 +56,10 @@ class Limiter(Processor):
     true_peak: bool = flag(default=False, doc="whether peaks between samples count")
     fs: float | None = sample_rate(default=None)
 
+    def check_parameters(self) -> None:
+        """Raise where the look-ahead is several."""
+        check_single("lookahead_ms", self.lookahead_ms)
+
     def _ahead(self, rate: float) -> int:
         """Return the look-ahead in samples, to the nearest."""
         return round(self.lookahead_ms * rate / 1000)
@@ -85,10 +89,6 @@ class Limiter(Processor):
             torch.zeros(leading, dtype=torch.float64, device=device),
             torch.zeros(*leading, ahead, dtype=torch.float64, device=device),
         )
-
-    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the output's leading dimensions: parameters broadcast with those of the signal."""
-        return self.broadcast_shape(shape)
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Limit the next block."""

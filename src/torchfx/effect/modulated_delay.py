@@ -62,10 +62,6 @@ class Chorus(Processor):
         )
         return past, resting_phase(self.rate_hz, device)
 
-    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the output's leading dimensions: parameters broadcast with those of the signal."""
-        return self.broadcast_shape(shape)
-
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Delay the next block."""
         past, start = state

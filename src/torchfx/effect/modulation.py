@@ -32,10 +32,6 @@ class GainModulation(Processor):
         """Return the oscillator's phase at the first sample: 0."""
         return (resting_phase(self.hertz(), device),)
 
-    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the output's leading dimensions: parameters broadcast with those of the signal."""
-        return self.broadcast_shape(shape)
-
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Multiply the next block."""
         phase, after = oscillator_phase(self.hertz(), state[0], x.shape[-1], rate)

@@ -61,11 +61,6 @@ class BandDynamics(Processor):
             torch.zeros(torch.broadcast_shapes((*linked, bands), own), dtype=torch.float64, device=device),
         )
 
-    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the output's leading dimensions: parameters broadcast with those of the signal."""
-        own = [getattr(self, name) for name, declared in self.declarations.items() if declared.number is not None]
-        return tuple(torch.broadcast_shapes(shape, *(each.shape[:-1] for each in own if isinstance(each, Tensor))))
-
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Process the next block."""
         filters, before = state
@@ -121,6 +116,11 @@ class MultibandCompressor(BandDynamics):
             if count not in (None, 1, bands):
                 raise ArgumentError(f"{name} must hold one value, or one for each of {bands} bands, got {count}")
 
+    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the output's leading dimensions; the last one of a parameter's tensor counts bands."""
+        own = [getattr(self, name) for name, declared in self.declarations.items() if declared.number is not None]
+        return tuple(torch.broadcast_shapes(shape, *(each.shape[:-1] for each in own if isinstance(each, Tensor))))
+
     def edges(self) -> Any:
         """Return the cutoffs."""
         return self.cutoffs if isinstance(self.cutoffs, tuple) else (self.cutoffs,)
@@ -158,10 +158,6 @@ class DeEsser(BandDynamics):
     def edges(self) -> Any:
         """Return the cutoff."""
         return (self.cutoff,)
-
-    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the output's leading dimensions: parameters broadcast with those of the signal."""
-        return self.broadcast_shape(shape)
 
     def settings(self, rate: float, device: torch.device) -> Tensor:
         """Return those of a band that is left alone, and of one that is compressed."""

@@ -21,6 +21,9 @@ from torchfx.rate import sample_rate as at_rate
 
 __all__ = ["AddBackgroundNoise", "AddNoise"]
 
+SEEDS = 0x9E3779B97F4A7C15
+"""What lies between two seeds' numbers, modulo 2^62: they lie far apart."""
+
 SNR_DOC = "of signal to noise, by their powers over the whole signal"
 
 
@@ -50,10 +53,6 @@ class AddNoise(Processor):
         """Return the noisy signal."""
         return add_noise(x, self._noise(x), self.snr_db)
 
-    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the signal's leading dimensions and the ratios', broadcast."""
-        return self.broadcast_shape(shape)
-
     def _noise(self, x: Tensor) -> Tensor:
         time = x.shape[-1]
         at = torch.arange(drawn(time, self.color), device=x.device) + (self.seed + 1) * SEEDS % 2**62
@@ -62,10 +61,6 @@ class AddNoise(Processor):
         # The normal distribution's quantile, of numbers in the middle between two that `uniform` returns.
         white = torch.erfinv(2 * uniform(at, 0) - (1 - 2.0**-53)) * math.sqrt(2)
         return colored(white, self.color)[..., :time]
-
-
-SEEDS = 0x9E3779B97F4A7C15
-"""What lies between two seeds' numbers, modulo 2^62: they lie far apart."""
 
 
 class AddBackgroundNoise(Processor):
@@ -102,10 +97,6 @@ class AddBackgroundNoise(Processor):
         first = duration_samples(self.offset, rate or 1)
         at = (torch.arange(x.shape[-1], device=x.device) + first) % noise.shape[-1]
         return add_noise(x, noise[..., at], self.snr_db)
-
-    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the signal's leading dimensions and the ratios', broadcast."""
-        return self.broadcast_shape(shape)
 
 
 def recorded(source: str | Tensor, rate: float | None) -> Tensor:

@@ -7,9 +7,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import avg_pool2d, pad
+from torch.nn.functional import avg_pool2d, fold, pad
 
-from torchfx._ops.phase_vocoder.composite import added_up
 from torchfx.core.processor import Processor
 from torchfx.effect.noise import recorded
 from torchfx.errors import ArgumentError
@@ -80,7 +79,9 @@ class NoiseReduction(Processor):
         loud = self._smoothed((power > limit[..., None, :]).to(x.dtype), rate)
         floor = 10 ** (-self.reduction_db / 20)
         frames: Tensor = torch.fft.irfft(spectra * (floor + (1 - floor) * loud), n) * window
-        return added_up(frames, hop)[..., n - hop : n - hop + time]
+        columns, length = frames.flatten(0, -3).mT if frames.dim() > 2 else frames.mT, time + behind + n - hop
+        added_up = fold(columns, (1, length), (1, n), stride=(1, hop)).reshape(*x.shape[:-1], length)
+        return added_up[..., n - hop : n - hop + time]
 
     def _noise_power(self, power: Tensor, window: Tensor, time: int, rate: float) -> Tensor:
         """Return the noise's mean power (..., bins)."""
@@ -111,7 +112,10 @@ class NoiseReduction(Processor):
 
 
 def _frames(x: Tensor, hop: int) -> Tensor:
-    """Return the frames (..., frames, OVERLAP hop) of a signal of a whole number of hops."""
+    """Return the frames (..., frames, OVERLAP hop) of a signal of a whole number of hops.
+
+    `Tensor.unfold` does the same; PyTorch 2.13 has no rule for its derivative under `torch.vmap`, and warns.
+    """
     pieces = x.unflatten(-1, (-1, hop))
     count = pieces.shape[-2] - OVERLAP + 1
     return torch.cat([pieces[..., i : i + count, :] for i in range(OVERLAP)], dim=-1)

@@ -48,10 +48,6 @@ class Phaser(Processor):
         filters = torch.zeros(self.stages, *self.output_shape(shape), 2, dtype=torch.float64, device=device)
         return filters, resting_phase(self.rate_hz, device)
 
-    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the output's leading dimensions: parameters broadcast with those of the signal."""
-        return self.broadcast_shape(shape)
-
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Filter the next block."""
         if x.shape[-1] == 0:

@@ -58,10 +58,6 @@ class Waveshaping(Processor):
         past, shape = 2 * self._wait, self.output_shape(shape)
         return tuple(torch.zeros(*shape, past * up, dtype=dtype, device=device) for up in (1, self._times))
 
-    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the output's leading dimensions: parameters broadcast with those of the signal."""
-        return self.broadcast_shape(shape)
-
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Shape the next block."""
         up, time = self._times, x.shape[-1]

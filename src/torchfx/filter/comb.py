@@ -52,11 +52,6 @@ class Comb(Processor):
         """Return what the last N samples still add to the next N: nothing."""
         return (torch.zeros(*self.output_shape(shape), self._period(rate), dtype=torch.float64, device=device),)
 
-    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the output's leading dimensions for a signal with these."""
-        own = self.q.shape if isinstance(self.q, Tensor) else ()
-        return tuple(torch.broadcast_shapes(tuple(shape), own))
-
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Filter the next block.
 

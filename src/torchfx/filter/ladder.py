@@ -73,11 +73,6 @@ class Ladder(Processor):
         """Return the four integrators at rest."""
         return (torch.zeros(*self.output_shape(tuple(shape)), 4, dtype=torch.float64, device=device),)
 
-    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the output's leading dimensions: those of signal and parameters, broadcast."""
-        own = [value.shape for value in (self.cutoff, self.resonance, self.drive) if isinstance(value, Tensor)]
-        return tuple(torch.broadcast_shapes(shape, *own))
-
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Process a block."""
         system = ladder(self.cutoff, rate).unsqueeze(-3).to(x.device)
