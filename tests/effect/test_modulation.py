@@ -1,6 +1,7 @@
 """Tremolo and ring modulation."""
 
 import math
+from fractions import Fraction
 
 import pytest
 import torch
@@ -43,6 +44,15 @@ def test_an_hour_of_blocks_stays_in_phase():
     for _ in range(20):
         last, state = module.step(x, state, FS)
     assert torch.allclose(first, last, atol=1e-9)
+
+
+def test_a_minute_of_a_high_carrier_is_exact():
+    carrier, count = 17_469.88987227393, 60 * FS
+    turns = [float(Fraction(carrier / FS) * n % 1) for n in range(count - 100, count)]
+    y = RingModulation(carrier, fs=FS)(torch.ones(count, dtype=torch.float64))
+    assert torch.allclose(
+        y[-100:], torch.sin(2 * math.pi * torch.tensor(turns, dtype=torch.float64)), rtol=0, atol=1e-14
+    )
 
 
 def test_misuse_is_named():

@@ -15,6 +15,10 @@ from torchfx.plan import State
 __all__ = ["RingModulation", "Tremolo", "oscillator_phase", "resting_phase"]
 
 
+COARSE_BITS = 24
+"""Of an oscillator's turns per sample, behind the point: their product with up to 2^29 samples is exact."""
+
+
 class GainModulation(Processor):
     """Multiply a signal by a function of an oscillator's phase. A subclass defines `hertz` and `gain`."""
 
@@ -100,7 +104,8 @@ def oscillator_phase(hertz: Value, start: Tensor, count: int, rate: float) -> tu
         count: how many samples.
         rate: sample rate, Hz.
     """
-    turns = torch.as_tensor(hertz, dtype=torch.float64, device=start.device) / rate
+    turns = torch.as_tensor(hertz, dtype=torch.float64, device=start.device)[..., None] / rate
     n = torch.arange(count + 1, dtype=torch.float64, device=start.device)
-    phase = start[..., None] + turns[..., None] * n
+    coarse = (turns.detach() * 2**COARSE_BITS).round() / 2**COARSE_BITS  # n of these are exact, and so are their turns
+    phase = start[..., None] + ((coarse * n) % 1.0 + (turns - coarse) * n)
     return phase[..., :-1], phase[..., -1] % 1.0
