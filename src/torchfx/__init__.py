@@ -15,7 +15,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 if _TYPE_CHECKING:
-    from torchfx import augment, effect, filter, functional, loudness, parameters, realtime
+    from torchfx import augment, distributed, effect, filter, functional, loudness, parameters, realtime
     from torchfx.core.context import Memoryless, WithContext
     from torchfx.core.learning import learn
     from torchfx.core.processor import FilterChain, Parallel, Processor
@@ -49,6 +49,7 @@ __all__ = [
     "Wave",
     "WithContext",
     "augment",
+    "distributed",
     "effect",
     "filter",
     "functional",
@@ -61,7 +62,7 @@ __all__ = [
 ]
 
 _MODULES = ("core.wave", "core.processor", "core.context", "core.learning", "plan", "rate", "suggest", "errors")
-_LATER = ("augment", "effect", "filter", "functional", "loudness", "parameters", "realtime")
+_LATER = ("augment", "distributed", "effect", "filter", "functional", "loudness", "parameters", "realtime")
 """Loaded when they are asked for; none registers an operator."""
 
 

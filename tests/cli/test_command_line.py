@@ -10,6 +10,7 @@ import torch
 from command import run_apart, run_here
 from torchfx import audio_io
 from torchfx.cli import process
+from torchfx.cli.request import Request
 from torchfx.demo import run as demo
 from torchfx.errors import AudioFileError
 
@@ -51,7 +52,7 @@ def test_the_reference_path_filters_files_too(tmp_path, talk):
     options = [option for effect in effects for option in ("-e", effect)]
     slow = run_apart("process", talk, "reference.wav", *options, folder=tmp_path, environment={"TORCHFX_NATIVE": "0"})
     assert slow.returncode == 0
-    assert process.run([str(talk), str(tmp_path / "native.wav")], effects, force=False, allow_nan=False) == 0
+    assert process.run([str(talk), str(tmp_path / "native.wav")], Request(effects)) == 0
     native, reference = (audio_io.load(tmp_path / name)[0] for name in ("native.wav", "reference.wav"))
     assert torch.allclose(native, reference, atol=2**-15)
 

@@ -12,9 +12,11 @@ import pytest
 import torch
 
 import torchfx as fx
-from torchfx import audio_io
+from command import run_apart
+from torchfx import audio_io, spec
 from torchfx.cli import process
 from torchfx.cli.app import app
+from torchfx.cli.request import Request
 
 FS = 16_000
 
@@ -37,9 +39,9 @@ def talk(folder):
 def torchfx(capsys):
     """The command, with its exit status, stdout and stderr."""
 
-    def run(*arguments):
+    def run(*arguments, command="process"):
         with pytest.raises(SystemExit) as caught:
-            app(["process", *map(str, arguments)])
+            app([command, *map(str, arguments)])
         said = capsys.readouterr()
         return caught.value.code or 0, said.out, said.err
 
@@ -89,7 +91,7 @@ def test_many_files_with_one_bad(folder, torchfx, talk):
     status, out, err = torchfx("talk.wav", "bad.wav", "b.ogg", "out", "-e", "gain:0.5")
     assert status == 1
     assert out == "talk.wav -> out/talk.wav (1.00 s)\nb.ogg -> out/b.ogg (0.01 s)\n"
-    assert re.fullmatch(r"error: cannot read bad\.wav: [^\n]+\n", err)
+    assert re.fullmatch(r"error: cannot read bad\.wav: [^\n]+\n2 done, 1 failed, 0 skipped in [^\n]+\n", err)
     assert files(folder / "out") == ["b.ogg", "talk.wav"]
 
 
@@ -105,7 +107,7 @@ def test_many_files_with_one_bad(folder, torchfx, talk):
 def test_any_name_is_written_and_printed(folder, talk, monkeypatch, name, encoding, shown):
     stdout = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
     monkeypatch.setattr(sys, "stdout", stdout)
-    assert process.run(["talk.wav", os.fsdecode(name)], ["gain:0.5"], force=False, allow_nan=False) == 0
+    assert process.run(["talk.wav", os.fsdecode(name)], Request(["gain:0.5"])) == 0
     stdout.flush()
     assert stdout.buffer.getvalue().decode(encoding) == f"talk.wav -> {shown} (1.00 s)\n"
     assert (folder / os.fsdecode(name)).exists()
@@ -214,8 +216,11 @@ def test_unreadable_files_are_one_line_and_status_3(folder, torchfx, name, conte
         (["talk.wav", "out.xyz", "-e", "gain:1"], "path must end in one of"),
         (["talk.wav", "talk.wav", "-e", "gain:1"], "exists already"),
         (["talk.wav", "talk.wav", "out.wav", "-e", "gain:1"], "OUT must be a folder for 2 inputs"),
-        (["talk.wav", "talk.wav", "out/", "-e", "gain:1"], "the inputs' names must differ, got 2 named talk.wav"),
-        (["talk.wav", "out.wav"], "process needs --effect, --rate or both"),
+        (
+            ["talk.wav", "talk.wav", "out/", "-e", "gain:1"],
+            "the outputs' names must differ, got out/talk.wav for both talk.wav and talk.wav",
+        ),
+        (["talk.wav", "out.wav"], "process needs --effect, --preset or --rate"),
         (["talk.wav", "out.wav", "--rate", "fast"], "rate must be a number"),
         (["talk.wav", "out.wav", "--rate", "1"], "rate must lie in [62.5, 4096000] Hz for a signal of 16000 Hz"),
     ],
@@ -231,6 +236,153 @@ def test_a_rate_is_the_output_s(torchfx, talk):
     assert torchfx("talk.wav", "out.wav", "-e", "lobutterworth:1kHz", "--rate", "44.1kHz")[0] == 0
     with audio_io.Reader("out.wav") as reader:
         assert (reader.fs, reader.frames) == (44_100, 44_100)
+
+
+# --- trees, plans, manifests ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tree(folder, talk):
+    for name in ("in/a.wav", "in/deep/b.wav"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        audio_io.save(name, talk, FS, bits_per_sample=16)
+
+
+def test_a_folder_keeps_its_tree(folder, torchfx, tree):
+    status, out, err = torchfx("in", "out", "-e", "gain:0.5", "--recursive", "--jobs", "2")
+    assert status == 0
+    assert out == "in/a.wav -> out/a.wav (1.00 s)\nin/deep/b.wav -> out/deep/b.wav (1.00 s)\n"
+    assert re.fullmatch(r"2 done, 0 failed, 0 skipped in \d+\.\d s: \d+ files/s, \d+ x real time\n", err)
+    assert files(folder / "out") == ["a.wav", "deep/b.wav"]
+    assert torchfx("in", "flat", "-e", "gain:0.5")[1] == "in/a.wav -> flat/a.wav (1.00 s)\n"
+
+
+def test_a_dry_run_prints_the_plan_and_writes_nothing(folder, torchfx, tree):
+    before = files(folder)
+    status, out, err = torchfx("in", "out", "-e", "gain:-3dB", "--rate", "8kHz", "--format", "flac", "-R", "--dry-run")
+    assert (status, err) == (0, "")
+    assert out == ("chain: gain:-3dB | resample:8kHz, flac\nin/a.wav -> out/a.flac\nin/deep/b.wav -> out/deep/b.flac\n")
+    assert files(folder) == before
+
+
+def test_what_is_done_is_skipped(folder, torchfx, tree):
+    options = ("in", "out", "-e", "gain:0.5", "-R", "--skip-existing")
+    assert torchfx(*options)[0] == 0
+    audio_io.save("in/a.wav", torch.zeros(1, 100), FS)
+    assert torchfx(*options, "-n")[1] == (
+        "chain: gain:0.5\nin/a.wav -> out/a.wav\nin/deep/b.wav skipped, out/deep/b.wav is done\n"
+    )
+    status, out, err = torchfx(*options)
+    assert (status, out) == (0, "in/a.wav -> out/a.wav (0.01 s)\n")
+    assert err.startswith("1 done, 0 failed, 1 skipped in ")
+    assert torchfx(*options) == (0, "", "0 done, 0 failed, 2 skipped\n")
+
+
+def test_failures_are_a_table(folder, torchfx, tree):
+    (folder / "in" / "bad.wav").write_bytes(b"no audio")
+    assert torchfx("in", "out", "-e", "gain:0.5", "--failures", "failed.csv")[0] == 1
+    header, row = (folder / "failed.csv").read_text().splitlines()
+    assert header == "source,target,error"
+    assert row.startswith("in/bad.wav,out/bad.wav,cannot read in/bad.wav: ")
+
+
+# --- conversion -------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_is_converted_without_pytorch(folder, talk):
+    tags = {"title": "A talk"}
+    audio_io.save("tagged.flac", talk, FS, bits_per_sample=24, tags=tags)
+    ran = run_apart("convert", "tagged.flac", "out.wav", folder=folder, environment={"PYTHONPROFILEIMPORTTIME": "1"})
+    assert (ran.returncode, ran.stdout) == (0, "tagged.flac -> out.wav (1.00 s)\n")
+    assert not re.search(r"\| +(torch|rich|scipy)$", ran.stderr, re.MULTILINE)
+    assert audio_io.info("out.wav") == audio_io.AudioInfo(FS, 1, FS, "WAV", "PCM_24", tags)
+    assert audio_io.load("out.wav")[0].equal(audio_io.load("tagged.flac")[0])
+
+
+def test_format_bits_and_rate_are_chosen(torchfx, talk):
+    assert torchfx("talk.wav", "out/", "--format", "flac", "--bits", 24, "-r", "8kHz", command="convert")[0] == 0
+    found = audio_io.info("out/talk.flac")
+    assert (found.fs, found.frames, found.encoding) == (8000, 8000, "PCM_24")
+    status, _, err = torchfx("talk.wav", "out.wav", "--bits", 17, command="convert")
+    assert (status, "WAV files hold" in err) == (2, True)
+
+
+def test_stdin_and_stdout_are_wav_files(folder, talk):
+    before = (folder / "talk.wav").read_bytes()
+    ran = run_apart("convert", "-", "-", "--format", "flac", folder=folder, text=False, input=before)
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert audio_io.load(io.BytesIO(ran.stdout))[0].equal(audio_io.load("talk.wav")[0])
+    assert audio_io.info(io.BytesIO(ran.stdout)).format == "FLAC"
+
+
+# --- presets ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def speech(folder):
+    """Something like speech: syllables of a buzz through formants, pauses, a hum and a rumble, in stereo, quiet."""
+    fs, seconds = 44_100, 6
+    t = torch.arange(fs * seconds) / fs
+    pitch = 120 + 20 * torch.sin(2 * torch.pi * 0.7 * t)
+    phase = 2 * torch.pi * torch.cumsum(pitch / fs, 0)
+    buzz = sum(torch.sin(k * phase) / k for k in range(1, 30))
+    syllables = (torch.sin(2 * torch.pi * 3 * t).clamp(min=0) * (torch.sin(2 * torch.pi * 0.25 * t) > -0.5)) ** 0.5
+    hum = 0.01 * torch.sin(2 * torch.pi * 30 * t)
+    voice = 0.05 * buzz * syllables
+    fx.Wave(torch.stack([voice + hum, 0.8 * voice + hum]), fs).save("speech.wav", bits_per_sample=16)
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "rate", "channels", "encoding", "lufs"),
+    [
+        ("podcast", "speech.mp3", 44_100, 2, "MPEG_LAYER_III", -16),
+        ("speech-16k", "speech.wav", 16_000, 1, "PCM_16", -23),
+        ("broadcast-r128", "speech.wav", 48_000, 2, "PCM_24", -23),
+    ],
+)
+def test_presets_reach_their_loudness_and_peak(torchfx, speech, name, target, rate, channels, encoding, lufs):
+    status, _, err = torchfx("speech.wav", "out/", "--preset", name)
+    assert (status, err) == (0, "")
+    found = audio_io.info(f"out/{target}")
+    assert (found.fs, found.channels, found.encoding) == (rate, channels, encoding)
+    loudness = fx.loudness.measure_file(f"out/{target}")
+    assert loudness.integrated_lufs == pytest.approx(lufs, abs=0.5)
+    assert loudness.true_peak_dbtp < (-0.5 if name == "podcast" else -0.9)  # an MP3's decoder adds some
+    wave = fx.Wave.from_file(f"out/{target}").ys
+    hum = torch.fft.rfft(wave.double().mean(0))[int(30 * len(wave[0]) / rate)].abs() / len(wave[0]) * 2
+    if name != "broadcast-r128":
+        assert 20 * torch.log10(hum) < lufs - 24
+
+
+def test_a_preset_of_one_s_own(folder, torchfx, talk):
+    (folder / "own.toml").write_text('effects = ["gain:0.5"]\nrate = "8kHz"\nformat = "flac"\nbits = 16\n')
+    assert torchfx("talk.wav", "out/", "--preset", "own.toml", "-e", "invert", "--bits", 24, "-n")[1] == (
+        "chain: gain:0.5 | invert | resample:8kHz, flac, 24 bits\ntalk.wav -> out/talk.flac\n"
+    )
+    (folder / "wrong.toml").write_text("speed = 3\n")
+    for name, message in [
+        ("wrong.toml", "a preset's keys must be among effects, rate"),
+        ("none", "a preset must be a TOML file or one of broadcast-r128, podcast, speech-16k, got 'none'"),
+    ]:
+        status, _, err = torchfx("talk.wav", "out/", "--preset", name)
+        assert (status, message in err) == (2, True)
+
+
+# --- watching ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_arrives_is_processed(folder, talk):
+    (folder / "in").mkdir()
+    words = [sys.executable, "-m", "torchfx", "watch", "in", "out", "--every", "0.05", "--format", "flac"]
+    child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder)
+    with child:
+        for name in ("a.wav", "b.wav"):
+            audio_io.save(f"in/{name}", talk, FS)
+            assert child.stdout.readline().startswith(f"in/{name} -> out/{name[0]}.flac".encode())
+        child.send_signal(signal.SIGINT)
+        assert child.wait(timeout=60) == 130
+        assert child.stderr.read() == b""
+    assert files(folder / "out") == ["a.flac", "b.flac", "torchfx-manifest.jsonl"]
 
 
 # --- signals ----------------------------------------------------------------------------------------------------------
@@ -254,10 +406,10 @@ class Signalled(fx.Processor):
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
 def test_a_signal_ends_the_work_and_leaves_no_temporary_file(folder, talk, monkeypatch, name):
     monkeypatch.setattr(Signalled, "number", getattr(signal, name))
-    monkeypatch.setattr(process.spec, "build", lambda text: Signalled())
+    monkeypatch.setattr(spec, "build", lambda text: Signalled())
     before = signal.getsignal(Signalled.number)
     with pytest.raises(KeyboardInterrupt if name == "SIGINT" else SystemExit) as caught:
-        process.run(["talk.wav", "out.wav"], ["signalled"], force=False, allow_nan=False)
+        process.run(["talk.wav", "out.wav"], Request(["signalled"]))
     if name != "SIGINT":
         assert caught.value.code == 128 + Signalled.number
     assert len(Signalled.under_way) == 1
@@ -269,10 +421,10 @@ def test_a_signal_ends_the_work_and_leaves_no_temporary_file(folder, talk, monke
 def test_a_signal_that_is_ignored_ends_nothing(folder, talk, monkeypatch):
     """As under nohup."""
     monkeypatch.setattr(Signalled, "number", signal.SIGHUP)
-    monkeypatch.setattr(process.spec, "build", lambda text: Signalled())
+    monkeypatch.setattr(spec, "build", lambda text: Signalled())
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        assert process.run(["talk.wav", "out.wav"], ["signalled"], force=False, allow_nan=False) == 0
+        assert process.run(["talk.wav", "out.wav"], Request(["signalled"])) == 0
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)

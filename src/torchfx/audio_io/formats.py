@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from functools import cache
 from typing import BinaryIO
 
 from torchfx.audio_io.messages import shown
@@ -147,10 +148,11 @@ def named_encoding(container: str, encoding: str | None, bits: int | None, doubl
     return subtype
 
 
-def _writable(container: str) -> set[str]:
+@cache
+def _writable(container: str) -> frozenset[str]:
     import soundfile
 
-    return set(soundfile.available_subtypes(container)) - UNWRITABLE.get(container, set())
+    return frozenset(soundfile.available_subtypes(container)) - UNWRITABLE.get(container, set())
 
 
 def _subtype(container: str, encoding: str | None, bits: int | None) -> str:

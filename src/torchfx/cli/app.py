@@ -12,6 +12,8 @@ from typing import Annotated
 
 import typer
 
+from torchfx.cli.request import Request, takes_request
+
 __all__ = ["app"]
 
 _FORMATS = "text, json, markdown, html, sarif, junit or github."
@@ -43,27 +45,59 @@ def options(
 
 
 @app.command()
+@takes_request()
 def process(
-    paths: Annotated[list[str], typer.Argument(metavar="IN... OUT", help="Audio files, then a file or folder.")],
-    effect: Annotated[
-        list[str] | None,
-        typer.Option("--effect", "-e", metavar="NAME:PARAMETERS", help="A filter or effect; repeat for a chain."),
-    ] = None,
-    rate: Annotated[
-        str | None, typer.Option("--rate", "-r", metavar="HZ", help="Sample rate of the output, behind all effects.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", "-f", help="Overwrite existing outputs.")] = False,
-    allow_nan: Annotated[bool, typer.Option("--allow-nan", help="Exit 0 even if samples are NaN or infinite.")] = False,
+    paths: Annotated[
+        list[str], typer.Argument(metavar="IN... OUT", help="Files, folders, globs, tables or -; a file, folder or -.")
+    ],
+    request: Request,
 ) -> None:
     """Run audio files through a chain of filters and effects.
 
     Parameters go by position or name, frequencies may carry Hz or kHz:
     torchfx process in.wav out.flac -e hibutterworth:80,order=4 -e gain:-3dB --rate 48kHz
     Several inputs go into a folder; so does one if OUT ends in / or has no suffix.
+    A folder is an input, too; a .csv or .parquet file lists inputs in its column "path".
     """
     from torchfx.cli import process as command
 
-    raise typer.Exit(command.run(paths, effect or [], force, allow_nan, rate))
+    raise typer.Exit(command.run(paths, request))
+
+
+@app.command()
+@takes_request(without=("effect", "preset"))
+def convert(
+    paths: Annotated[
+        list[str], typer.Argument(metavar="IN... OUT", help="Files, folders, globs, tables or -; a file, folder or -.")
+    ],
+    request: Request,
+) -> None:
+    """Change the format, bit depth or sample rate of audio files.
+
+    torchfx convert talk.wav talk.flac
+    torchfx convert recordings/ flacs/ --recursive --format flac
+    """
+    from torchfx.cli import process as command
+
+    raise typer.Exit(command.run(paths, request, "convert"))
+
+
+@app.command()
+@takes_request(without=("dry_run", "skip_existing", "allow_nan"))
+def watch(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where files arrive.")],
+    output: Annotated[str, typer.Argument(metavar="OUT", help="A folder for the results.")],
+    request: Request,
+    every: Annotated[float, typer.Option("--every", metavar="SECONDS", min=0.01, help="Between two looks.")] = 1.0,
+) -> None:
+    """Process audio files as they arrive in a folder, until Ctrl-C.
+
+    A file has arrived when its size has not changed between two looks. A manifest
+    in OUT lists what is done, so that it is not done again after a restart.
+    """
+    from torchfx.cli import process as command
+
+    raise typer.Exit(command.watch(folder, output, request, every))
 
 
 @app.command()

@@ -1,65 +1,129 @@
-"""`torchfx process`."""
+"""`torchfx process`, `torchfx convert` and `torchfx watch`."""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+import sys
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from typing import Any
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-from torchfx import spec
-from torchfx.cli.console import err, fail, out
-from torchfx.core.processor import FilterChain
+from torchfx import distributed
+from torchfx.cli.request import Request
+from torchfx.cli.streams import complain, line, say
+from torchfx.distributed import Outcome, Plan, Recipe, Report
 from torchfx.errors import ArgumentError, AudioFileError
-from torchfx.processing import Outcome, plan_outputs, process_files
 
-__all__ = ["run"]
+__all__ = ["run", "watch"]
 
 
-def run(paths: list[str], effects: list[str], force: bool, allow_nan: bool, rate: str | None = None) -> int:
+def run(paths: list[str], request: Request, command: str = "process") -> int:
     """Process the files; return 0, 1 when some failed or hold NaNs, 2 for misuse, 3 when none could be read."""
     if len(paths) < 2:
-        return fail(f"process needs one or more inputs and an output, got {len(paths)} path", 2)
-    if not effects and rate is None:
-        return fail("process needs --effect, --rate or both", 2)
+        return complain(f"{command} needs one or more inputs and an output, got {len(paths)} path", 2)
+    if command == "process" and not request.effect and request.rate is None and request.preset is None:
+        return complain("process needs --effect, --preset or --rate; torchfx convert needs none", 2)
     *sources, output = paths
-    last = [] if rate is None else [f"resample:{rate}"]
     try:
-        chain = FilterChain(*(spec.build(text) for text in [*effects, *last]))
-        jobs = plan_outputs([Path(source) for source in sources], output)
+        plan = distributed.plan(
+            sources, output, _recipe(request), recursive=request.recursive, overwrite=request.force,
+            resume=request.skip_existing,
+        )  # fmt: skip
+        if request.dry_run:
+            return _show(plan)
+        return _done(plan, request)
     except (ArgumentError, TypeError) as error:
-        return fail(error, 2)
+        return complain(error, 2)
     except AudioFileError as error:
-        return fail(error, 3)
+        return complain(error, 3)
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+
+def _recipe(request: Request) -> Recipe:
+    chosen: dict[str, Any] = distributed.preset(request.preset) if request.preset else {}
+    effects = (*chosen.pop("effects", ()), *(request.effect or ()))
+    given = {name: getattr(request, name) for name in ("rate", "format", "bits")}
+    return Recipe(effects, **chosen | {name: value for name, value in given.items() if value is not None})
+
+
+def _show(plan: Plan) -> int:
+    line(f"chain: {plan.recipe}")
+    for job in plan.jobs:
+        line(f"{job.source} -> {job.target}")
+    for job, reason in plan.skipped:
+        line(f"{job.source} skipped, {job.target} is {'done' if reason == 'done' else 'there'}")
+    return 0
+
+
+def _done(plan: Plan, request: Request) -> int:
     outcomes = []
-    hidden = len(jobs) == 1 or not err.is_terminal
-    with _ended_by_signals(), Progress(*columns, console=err, transient=True, disable=hidden) as progress:
-        task = progress.add_task("processing", total=len(jobs))
-        for outcome in process_files(jobs, chain, overwrite=force):
+    total = len(plan.jobs) + len(plan.skipped)
+    report = Report(skipped=len(plan.skipped))
+    with _ended_by_signals(), _progress(len(plan.jobs)) as advance:
+        for outcome in plan.run(request.engine, request.jobs):
             _report(outcome)
+            report.add(outcome)
             outcomes.append(outcome)
-            progress.advance(task)
-    return _status(outcomes, allow_nan)
+            advance(report)
+    if total > 1:
+        say(str(report))
+    if request.failures is not None:
+        report.save_failures(request.failures)
+    return _status(outcomes, request.allow_nan)
+
+
+def watch(folder: str, output: str, request: Request, every: float) -> int:
+    """Process what arrives until a signal ends it; return 130, or 2 for misuse, 3 where the folder cannot be read."""
+    try:
+        recipe = _recipe(request)
+        arrivals = distributed.Arrivals(folder, request.recursive, output)
+        while True:
+            arrived = arrivals.look()
+            if arrived:
+                plan = distributed.plan(arrived, f"{output}/", recipe, overwrite=request.force, resume=True)
+                for job, reason in plan.skipped:
+                    if reason == "exists":
+                        complain(f"{job.source}: {job.target} exists already; --force overwrites it", 1)
+                if plan.jobs:
+                    _done(plan, request)
+            time.sleep(every)
+    except (ArgumentError, TypeError) as error:
+        return complain(error, 2)
+    except AudioFileError as error:
+        return complain(error, 3)
+    except KeyboardInterrupt:
+        return 130
+
+
+@contextmanager
+def _progress(files: int) -> Iterator[Callable[[Report], object]]:
+    """Show a bar with the throughput where there is a terminal and more than one file."""
+    if files < 2 or not sys.stderr.isatty():
+        yield lambda report: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    speed = TextColumn("{task.fields[speed]}")
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), speed)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=files, speed="")
+        yield lambda report: progress.update(task, advance=1, speed=report.speed)
 
 
 def _report(outcome: Outcome) -> None:
-    if outcome.report is None:
-        fail(outcome.error or "nothing was written", 1)
+    job = outcome.job
+    if outcome.error is not None:
+        complain(outcome.error, 1)
         return
     for warning in outcome.warnings:
-        err.print(f"warning: {warning}", markup=False)
-    for path, found in (
-        (outcome.source, outcome.report.not_finite_in),
-        (outcome.target, outcome.report.not_finite_out),
-    ):
+        say(f"warning: {warning}")
+    for path, found in ((job.source, outcome.not_finite_in), (job.target, outcome.not_finite_out)):
         if found is not None:
             count, first = found
-            err.print(f"warning: {path}: {count} samples are NaN or infinite, the first in frame {first}", markup=False)
-    out.print(f"{outcome.source} -> {outcome.target} ({outcome.report.duration_s:.2f} s)", markup=False)
+            say(f"warning: {path}: {count} samples are NaN or infinite, the first in frame {first}")
+    if job.target != "-":
+        line(f"{job.source} -> {job.target} ({outcome.duration_s:.2f} s)")
 
 
 def _status(outcomes: list[Outcome], allow_nan: bool) -> int:

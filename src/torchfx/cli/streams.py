@@ -14,7 +14,18 @@ from typing import Any, TextIO
 
 from torchfx.profiler.wording import safe
 
-__all__ = ["answer", "complain", "patience", "say", "shows_colour", "shows_unicode", "tell", "width", "write_file"]
+__all__ = [
+    "answer",
+    "complain",
+    "line",
+    "patience",
+    "say",
+    "shows_colour",
+    "shows_unicode",
+    "tell",
+    "width",
+    "write_file",
+]
 
 _PATIENCE_S = 1.0
 
@@ -29,6 +40,12 @@ def answer(text: str) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it exits
+
+
+def line(text: str) -> None:
+    """Print a line to stdout, with "?" for what its encoding lacks, such as bytes of a name that are no UTF-8."""
+    encoding = sys.stdout.encoding or "ascii"
+    answer(text.encode(encoding, "replace").decode(encoding) + "\n")
 
 
 def say(text: str) -> None:

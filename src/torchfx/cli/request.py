@@ -1,0 +1,80 @@
+"""The options that `torchfx process`, `convert` and `watch` share."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+__all__ = ["Request", "takes_request"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for, as the command line says it."""
+
+    effect: Annotated[
+        list[str] | None,
+        typer.Option("--effect", "-e", metavar="NAME:PARAMETERS", help="A filter or effect; repeat for a chain."),
+    ] = None
+    preset: Annotated[
+        str | None,
+        typer.Option("--preset", metavar="FILE", help="A TOML file, or podcast, speech-16k or broadcast-r128."),
+    ] = None
+    rate: Annotated[
+        str | None, typer.Option("--rate", "-r", metavar="HZ", help="Sample rate of the output, behind all effects.")
+    ] = None
+    format: Annotated[
+        str | None,
+        typer.Option("--format", metavar="NAME", help="wav, flac, ogg, mp3 or aiff; else the suffix decides."),
+    ] = None
+    bits: Annotated[int | None, typer.Option("--bits", help="Bits per sample; else as many as the source has.")] = None
+    recursive: Annotated[
+        bool, typer.Option("--recursive", "-R", help="Take the folders in a folder, too, and keep the tree.")
+    ] = False
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help="Files at once.", show_default="processors")
+    ] = None
+    engine: Annotated[str, typer.Option("--engine", help="threads, or ray: a cluster, or a local one.")] = "threads"
+    skip_existing: Annotated[
+        bool,
+        typer.Option("--skip-existing", help="Keep a manifest in OUT; do only what is new or changed, or was stopped."),
+    ] = False
+    failures: Annotated[
+        Path | None, typer.Option("--failures", metavar="FILE", help="Write a table of failures, CSV or JSON.")
+    ] = None
+    dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Print what would be done.")] = False
+    force: Annotated[bool, typer.Option("--force", "-f", help="Overwrite existing outputs.")] = False
+    allow_nan: Annotated[bool, typer.Option("--allow-nan", help="Exit 0 even if samples are NaN or infinite.")] = False
+
+
+def takes_request(without: tuple[str, ...] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of `Request`; it is called with them as its argument `request`."""
+    shared = [field for field in fields(Request) if field.name not in without]
+    hints = get_type_hints(Request, include_extras=True)
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = [each for each in inspect.signature(command, eval_str=True).parameters.values() if each.name != "request"]
+        options = [
+            inspect.Parameter(
+                field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+            )
+            for field in shared
+        ]
+        assert all(field.default is not MISSING for field in shared)
+
+        def called(**given: Any) -> None:
+            chosen = {field.name: given.pop(field.name) for field in shared}
+            command(**given, request=Request(**chosen))
+
+        called.__name__, called.__doc__ = command.__name__, command.__doc__
+        own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
+        called.__signature__ = inspect.Signature([*own, *options])  # type: ignore[attr-defined]
+        called.__annotations__ = {each.name: each.annotation for each in [*own, *options]}
+        return called
+
+    return decorate

@@ -1,0 +1,249 @@
+"""One file: read, through a recipe, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from secrets import token_hex
+from threading import local
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from torchfx import audio_io
+from torchfx.distributed.recipe import Recipe
+from torchfx.distributed.sources import STREAM, Job, file_system, is_url
+from torchfx.errors import ArgumentError, AudioFileError, StreamError, TorchFXError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+__all__ = ["Outcome", "heard_warnings", "is_taken", "process_job"]
+
+BLOCK = 1 << 16  # frames
+_heard = local()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one file.
+
+    Attributes:
+        job: the file read and the one written.
+        error: why nothing was written, or None.
+        warnings: what the listener should know, such as clipped samples.
+        duration_s: length of the result, seconds; 0 after an error.
+        not_finite_in: NaN and infinite samples in the source, and the frame of the first.
+        not_finite_out: the same of the result.
+    """
+
+    job: Job
+    error: TorchFXError | None = None
+    warnings: tuple[str, ...] = ()
+    duration_s: float = 0.0
+    not_finite_in: tuple[int, int] | None = None
+    not_finite_out: tuple[int, int] | None = None
+
+    @property
+    def not_finite(self) -> bool:
+        """Whether the source or the result has NaN or infinite samples."""
+        return bool(self.not_finite_in or self.not_finite_out)
+
+
+@contextmanager
+def heard_warnings() -> Iterator[None]:
+    """Keep warnings for the outcome of the job whose thread raises them; `warnings` itself keeps threads not apart."""
+
+    def hear(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        _heard.__dict__.setdefault("texts", []).append(str(message))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = hear
+        yield
+
+
+def process_job(job: Job, recipe: Recipe, overwrite: bool, check: Callable[..., object] | None = None) -> Outcome:
+    """Run one file through a recipe and say what became of it; an error is part of that.
+
+    Files are read and written block by block; one is in memory as a whole only where an effect needs the whole signal
+    at once. Outputs keep their source's encoding, or its bit depth in another format. Folders are made. An existing
+    target is left alone unless `overwrite` is set. `check` is called after each block; what it raises ends the work.
+    """
+    _heard.texts = []
+    try:
+        report = _processed(job, recipe, overwrite, check)
+    except TorchFXError as error:
+        return Outcome(job, error)
+    return Outcome(job, None, tuple(_heard.texts), **report)
+
+
+def _processed(job: Job, recipe: Recipe, overwrite: bool, check: Callable[..., object] | None) -> dict[str, Any]:
+    if not overwrite and is_taken(job.target):
+        raise ArgumentError(f"{job.target} exists already; --force overwrites it")
+    with ExitStack() as stack:
+        source = stack.enter_context(_opened(job.source))
+        reader = stack.enter_context(audio_io.Reader(source))  # opened once: a pipe cannot be read again
+        output = stack.enter_context(_placed(job.target, recipe))
+        return _Work(reader, output, recipe, check).run()
+
+
+def is_taken(target: str) -> bool:
+    """Whether there is something at a target already.
+
+    Raises:
+        AudioFileError: nothing can be there, such as under a name that is too long.
+    """
+    if target == STREAM:
+        return False
+    try:
+        if is_url(target):
+            system, path = file_system(target)
+            return bool(system.exists(path))
+        return Path(target).exists()
+    except OSError as error:  # a name that is too long
+        raise AudioFileError(f"cannot write {target}: {error.strerror or error}") from error
+
+
+@contextmanager
+def _opened(source: str) -> Iterator[str | BinaryIO]:
+    """Yield what `audio_io.Reader` reads."""
+    if source == STREAM:
+        yield sys.stdin.buffer
+    elif not is_url(source):
+        yield source
+    else:
+        system, path = file_system(source)
+        try:
+            opened = system.open(path, "rb")
+        except OSError as error:
+            raise AudioFileError(f"cannot read {source}: {error.strerror or 'no such file'}") from error
+        with opened:
+            yield opened
+
+
+@dataclass(frozen=True)
+class _Output:
+    """What `audio_io.Writer` writes, and in which format where its name does not say."""
+
+    file: str | BinaryIO
+    format: str | None = None
+
+
+@contextmanager
+def _placed(target: str, recipe: Recipe) -> Iterator[_Output]:
+    """Yield where to write: the path itself, stdout, or a file that is copied to its URL once it is whole."""
+    name = recipe.format.upper() if recipe.format else None
+    if target == STREAM:
+        yield _Output(sys.stdout.buffer, name or "WAV")
+    elif not is_url(target):
+        with _folders_of(Path(target)):
+            yield _Output(target, name)
+    else:
+        suffix = os.path.splitext(target)[1]  # noqa: PTH122
+        with tempfile.TemporaryDirectory() as folder:
+            whole = os.path.join(folder, f"whole{suffix}")  # noqa: PTH118
+            yield _Output(whole, name)
+            _copy_to_url(whole, target)
+
+
+def _copy_to_url(whole: str, target: str) -> None:
+    """Copy a file to a URL under another name, then rename it: not all file systems write at once."""
+    system, path = file_system(target)
+    folder, _, name = path.rpartition("/")
+    begun = f"{folder}/.torchfx-{token_hex(4)}-{name}"
+    try:
+        system.makedirs(folder, exist_ok=True)
+        try:
+            system.put_file(whole, begun)
+            system.mv(begun, path)
+        except BaseException:
+            with suppress(OSError):
+                system.rm_file(begun)
+            raise
+    except OSError as error:
+        raise AudioFileError(f"cannot write {target}: {error.strerror or error}") from error
+
+
+@contextmanager
+def _folders_of(target: Path) -> Iterator[None]:
+    """Make the folders of a target; after an exception, remove those that were made."""
+    missing = [folder for folder in target.parents if not folder.exists()]
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = f"{target.parent} is a file" if target.parent.is_file() else error.strerror
+        raise AudioFileError(f"cannot write {target}: {reason}") from error
+    try:
+        yield
+    except BaseException:
+        for folder in missing:
+            with suppress(OSError):  # something else is in it
+                folder.rmdir()
+        raise
+
+
+@dataclass
+class _Work:
+    """A file that is open, and where its result goes."""
+
+    reader: audio_io.Reader
+    output: _Output
+    recipe: Recipe
+    check: Callable[..., object] | None
+    encoding: str | None = field(init=False, default=None)
+
+    def run(self) -> dict[str, Any]:
+        """Write the result; return what `Outcome` says of it."""
+        if self.recipe.bits is None:
+            self.encoding = audio_io.kept_encoding(self.output.file, self.reader.info, self.output.format)
+        chain = self.recipe.chain()
+        if chain is None:
+            return self._copy()
+        try:
+            return self._in_blocks(chain)
+        except StreamError:
+            return self._whole(chain)
+
+    def _copy(self) -> dict[str, Any]:
+        reader = self.reader
+        tags = audio_io.kept_tags(self.output.file, reader.tags, self.output.format)
+        arguments = self.output.format, self.encoding, self.recipe.bits, tags
+        with audio_io.Writer(self.output.file, reader.fs, reader.channels, *arguments) as writer:
+            for start in range(0, reader.frames, BLOCK):
+                writer.write(reader.read_array(min(BLOCK, reader.frames - start), exact=True))
+                if self.check is not None:
+                    self.check()
+        return {"duration_s": reader.frames / reader.fs}
+
+    def _in_blocks(self, chain: nn.Module) -> dict[str, Any]:
+        from torchfx.realtime.files import process_file
+
+        report = process_file(
+            chain, self.reader, self.output.file, BLOCK, self.check, self.output.format, self.encoding, self.recipe.bits
+        )
+        return {
+            "duration_s": report.duration_s,
+            "not_finite_in": report.not_finite_in,
+            "not_finite_out": report.not_finite_out,
+        }
+
+    def _whole(self, chain: nn.Module) -> dict[str, Any]:
+        from torchfx.core.wave import Wave
+        from torchfx.realtime.files import NotFinite
+
+        wave = Wave(self.reader.part(), self.reader.fs, metadata={"tags": self.reader.tags})
+        result = wave | chain
+        found = []
+        for each in (wave, result):
+            bad = NotFinite()
+            bad.look(each.ys)
+            found.append(bad.found)
+        result.save(
+            self.output.file, format=self.output.format, encoding=self.encoding, bits_per_sample=self.recipe.bits
+        )
+        return {"duration_s": len(result) / result.fs, "not_finite_in": found[0], "not_finite_out": found[1]}
