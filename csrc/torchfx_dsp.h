@@ -253,19 +253,44 @@ TORCHFX_API int32_t torchfx_ballistics_forward(
     const double* coefficients, int64_t rows, int64_t repeat,
     const double* state_in, double* state_out, int32_t threads);
 
-// The factor by which a dynamics processor multiplies: the level of each sample of the key, 20 log10(|key|) but at least
-// -300 dB, becomes a gain in dB by a static curve, which is smoothed as in torchfx_ballistics_forward.
+// A signal multiplied by a gain that follows its level, or another one's. Channels in groups share a gain: group g has
+// the channels (g / inner * width + i) inner + g % inner of x and y, for i < width.
+//   key        a row for each group, or NULL: the largest magnitude of the group's channels of x. Its level, 20 log10(|key|)
+//              but at least -300 dB, becomes a gain in dB by a static curve, smoothed as in torchfx_ballistics_forward.
 //   settings   (rows, TORCHFX_DYNAMICS_SETTINGS): threshold, above, below, knee, lowest, makeup, rise, fall. With
 //              o = level - threshold and k(o) = 0 for o <= -knee / 2, o for o >= knee / 2 and
-//              (o + knee / 2)^2 / (2 knee) between, the curve is max(above k(o) + below k(-o), lowest) dB. Rows as above.
-//   state_in   (channels,): the smoothed gain in dB before the first sample, or NULL for 0; state_out likewise
-// The factor is 10^((smoothed gain + makeup) / 20). From a NaN or an infinity on, all of a channel's factors are NaN.
+//              (o + knee / 2)^2 / (2 knee) between, the curve is max(above k(o) + below k(-o), lowest) dB. Group g has
+//              row g / repeat % rows, and every row has a group
+//   state_in   (groups,): the smoothed gain in dB before the first sample, or NULL for 0; state_out likewise
+// The factor is 10^((smoothed gain + makeup) / 20), with a relative error below 1e-13, or 1e-11 for floats. From a NaN or an
+// infinity on, all of a group's output is NaN.
 enum { TORCHFX_DYNAMICS_SETTINGS = 8 };
-TORCHFX_API int32_t torchfx_dynamics_gain(
-    int32_t dtype, const void* key, int64_t key_channel_stride, int64_t key_time_stride, int64_t key_repeat,
-    void* gain, int64_t gain_channel_stride, int64_t channels, int64_t samples,
+TORCHFX_API int32_t torchfx_dynamics_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    const void* key, int64_t key_channel_stride, int64_t key_time_stride, int64_t key_repeat,
+    void* y, int64_t y_channel_stride, int64_t groups, int64_t width, int64_t inner, int64_t samples,
     const double* settings, int64_t rows, int64_t repeat,
     const double* state_in, double* state_out, int32_t threads);
+
+// A limiter, groups as above: with z the signal `past` followed by x,
+//
+//   y[t] = z[t] (1 - (r[t - ahead] + ... + r[t]) / (ahead + 1)), within [-threshold, threshold]
+//
+// where r follows 1 - threshold / max(largest of peaks[t ... t + window - 1], threshold): up at once, down with the
+// coefficient `fall`.
+//   past       (channels, delay): what came before x
+//   peaks      window - 1 samples more than x, a row for each group; NULL for the largest magnitudes of z in the group's
+//              channels, and then window = delay + 1
+//   settings   (rows, 2): threshold and fall
+//   state      (groups,): r before the first sample and after the last; ramp (groups, ahead): the last ones of r, which
+//              are kept as multiples of 2^-52 times a power of two that is no smaller than ahead + 1
+TORCHFX_API int32_t torchfx_limiter_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    const void* past, int64_t delay,
+    const void* peaks, int64_t peaks_channel_stride, int64_t peaks_time_stride, int64_t peaks_repeat,
+    void* y, int64_t y_channel_stride, int64_t groups, int64_t width, int64_t inner, int64_t samples,
+    int64_t window, int64_t ahead, const double* settings, int64_t rows, int64_t repeat,
+    const double* state_in, double* state_out, const double* ramp_in, double* ramp_out, int32_t threads);
 
 // y[t] is the largest of x[t] ... x[t + window - 1], or a NaN among them: x has `window - 1` samples more than y.
 TORCHFX_API int32_t torchfx_sliding_max(
@@ -340,7 +365,8 @@ TORCHFX_API int32_t torchfx_program_run(
     declare(resample_forward)         \
     declare(phase_vocoder_forward)    \
     declare(ballistics_forward)       \
-    declare(dynamics_gain)            \
+    declare(dynamics_forward)         \
+    declare(limiter_forward)          \
     declare(sliding_max)              \
     declare(program_run)              \
     declare(advise_huge_pages)

@@ -1,7 +1,8 @@
-// torchfx_ballistics_forward and torchfx_dynamics_gain: groups of channels, in tiles of doubles; torchfx_sliding_max.
+// Detectors, dynamics processors and limiters, tile by tile, from a signal to the signal that they make of it.
 #include <algorithm>
 #include <cmath>
 #include <new>
+#include <numeric>
 #include <vector>
 
 #include "dynamics/kernels.h"
@@ -15,53 +16,32 @@ namespace torchfx {
 namespace {
 
 constexpr int64_t tile_samples = 512;
-constexpr int64_t room = 8;                     // behind a tile: kernels work on whole vectors
+constexpr int64_t vector_room = 8;              // behind a tile: kernels work on whole vectors
 constexpr int64_t samples_per_thread = 1 << 14;  // fewer than these take less time than waking a thread
-constexpr int64_t maximum_samples = 4096;       // of a tile, at least
+constexpr int64_t maximum_samples = 4096;       // of a tile of maxima, at least
+constexpr int64_t limiter_samples = 1024;       // of a limiter's tile, at least
 
-template <class Sample>
-struct Detector {
-    Signal<const Sample> x;
-    Signal<Sample> y;
-    int64_t channels, samples;
-    const double* settings;  // (rows, width), the last two being rise and fall
+// Channels that share one recursion: group g has `width` of them, `inner` apart.
+struct Groups {
+    int64_t count, width, inner;
+
+    int64_t channel(int64_t group, int64_t i) const { return (group / inner * width + i) * inner + group % inner; }
+    bool valid() const { return count >= 1 && width >= 1 && inner >= 1 && count % inner == 0; }
+};
+
+// What a recursion has of its own: rows of settings, and its output before the first sample and after the last.
+struct Recursions {
+    const double* settings;
     int64_t width;
     Rows rows;
     const double* state_in;
     double* state_out;
 
-    const double* of(int64_t channel) const { return settings + rows.of(channel) * width; }
+    const double* of(int64_t group) const { return settings + rows.of(group) * width; }
 
-    // step(first, smoothed, group, count): runs the kernel on a tile of `group` channels from `first` on.
-    template <class Step>
-    void run(int threads, Step&& step) const {
-        const int wanted =
-            static_cast<int>(std::clamp<int64_t>(channels * samples / samples_per_thread, 1, threads));
-        const int64_t size = std::clamp<int64_t>(channels / wanted, 1, most_smoothed);
-        parallel_for((channels + size - 1) / size, wanted, [&](int64_t group) {
-            const int64_t first = group * size, count = std::min(size, channels - first);
-            double tiles[most_smoothed][tile_samples + room] = {};
-            Smoothed smoothed[most_smoothed];
-            for (int64_t i = 0; i < count; ++i) {
-                const double* const own = of(first + i) + width - 2;
-                smoothed[i] = {own[0], own[1], state_in ? state_in[first + i] : 0, tiles[i]};
-            }
-            for (int64_t start = 0; start < samples; start += tile_samples) {
-                const int64_t n = std::min(tile_samples, samples - start);
-                for (int64_t i = 0; i < count; ++i) x.load(first + i, start, n, tiles[i]);
-                step(first, smoothed, count, n);
-                for (int64_t i = 0; i < count; ++i) {
-                    flush_tiny(&smoothed[i].y, 1);
-                    y.store(first + i, start, n, tiles[i]);
-                }
-            }
-            for (int64_t i = 0; i < count && state_out; ++i) state_out[first + i] = smoothed[i].y;
-        });
-    }
-
-    int32_t refusal(int32_t dtype, int32_t threads) const {
-        if (!x.data || !y.data || !settings || (dtype != TORCHFX_F32 && dtype != TORCHFX_F64) || channels < 1 ||
-            samples < 1 || x.repeat < 1 || !rows.valid(channels) || threads < 1)
+    int32_t refusal(int32_t dtype, int64_t groups, int64_t samples, int32_t threads) const {
+        if (!settings || (dtype != TORCHFX_F32 && dtype != TORCHFX_F64) || groups < 1 || samples < 1 ||
+            !rows.valid(groups) || threads < 1)
             return TORCHFX_BAD_ARGUMENT;
         const bool finite =
             std::all_of(settings, settings + rows.count * width, [](double v) { return std::isfinite(v); });
@@ -69,11 +49,169 @@ struct Detector {
     }
 };
 
-// Calls run with a float or a double.
+int threads_for(int64_t samples, int threads) {
+    return static_cast<int>(std::clamp<int64_t>(samples / samples_per_thread, 1, threads));
+}
+
+// body(first, count) for all groups, at most `most_smoothed` at a time: their recursions overlap. Throws std::bad_alloc.
+template <class Body>
+void for_groups(int64_t groups, int64_t samples, int threads, Body&& body) {
+    const int wanted = threads_for(groups * samples, threads);
+    const int64_t size = std::clamp<int64_t>(groups / wanted, 1, most_smoothed);
+    parallel_for_or_throw((groups + size - 1) / size, wanted,
+                          [&](int64_t i) { body(i * size, std::min(size, groups - i * size)); });
+}
+
+// Samples [start, start + count) of a channel, in a row: there, or copied to `room`.
+template <class Sample>
+const Sample* in_a_row(const Signal<const Sample>& x, int64_t channel, int64_t start, int64_t count, Sample* room) {
+    const Sample* const from = x.of(channel) + start * x.time_stride;
+    if (x.time_stride == 1) return from;
+    for (int64_t t = 0; t < count; ++t) room[t] = from[t * x.time_stride];
+    return room;
+}
+
+// The levels that a group's detector hears: its own row of the key, or without one the loudest of its channels.
+template <class Sample>
+struct Levels {
+    Signal<const Sample> x, key;
+    Groups groups;
+
+    void read(const DynamicsSampleKernels<Sample>& kernels, int64_t group, int64_t start, int64_t count, Sample* to,
+              Sample* room) const {
+        std::fill_n(to, count, Sample{0});
+        if (key.data) kernels.raise(in_a_row(key, group, start, count, room), count, to);
+        else
+            for (int64_t i = 0; i < groups.width; ++i)
+                kernels.raise(in_a_row(x, groups.channel(group, i), start, count, room), count, to);
+    }
+    bool valid() const { return x.data && x.repeat >= 1 && (!key.data || key.repeat >= 1) && groups.valid(); }
+};
+
+template <class Sample>
+void follow(const Signal<const Sample>& x, const Signal<Sample>& y, int64_t channels, int64_t samples,
+            const Recursions& of, int threads) {
+    const DynamicsKernels& kernels = TORCHFX_KERNELS(dynamics_kernels);
+    for_groups(channels, samples, threads, [&](int64_t first, int64_t count) {
+        double tiles[most_smoothed][tile_samples + vector_room];
+        Smoothed smoothed[most_smoothed];
+        for (int64_t i = 0; i < count; ++i) {
+            const double* const own = of.of(first + i);
+            smoothed[i] = {own[0], own[1], of.state_in ? of.state_in[first + i] : 0, tiles[i]};
+        }
+        for (int64_t start = 0; start < samples; start += tile_samples) {
+            const int64_t n = std::min(tile_samples, samples - start);
+            for (int64_t i = 0; i < count; ++i) x.load(first + i, start, n, tiles[i]);
+            kernels.smooth[count](smoothed, n);
+            for (int64_t i = 0; i < count; ++i) {
+                flush_tiny(&smoothed[i].y, 1);
+                y.store(first + i, start, n, tiles[i]);
+            }
+        }
+        for (int64_t i = 0; i < count && of.state_out; ++i) of.state_out[first + i] = smoothed[i].y;
+    });
+}
+
+template <class Sample>
+void multiply_by_gains(const Levels<Sample>& levels, const Signal<Sample>& y, int64_t samples, const Recursions& of,
+                       int threads) {
+    const DynamicsSampleKernels<Sample>& kernels = TORCHFX_KERNELS(dynamics_kernels).of(Sample{});
+    const Groups& groups = levels.groups;
+    for_groups(groups.count, samples, threads, [&](int64_t first, int64_t count) {
+        double tiles[most_smoothed][tile_samples + vector_room];
+        Sample heard[most_smoothed][tile_samples + vector_room] = {}, row[tile_samples];
+        const Sample* keys[most_smoothed];
+        GainCurve curves[most_smoothed];
+        Smoothed smoothed[most_smoothed];
+        for (int64_t i = 0; i < count; ++i) {
+            const double* const own = of.of(first + i);
+            keys[i] = heard[i];
+            curves[i] = {own[0], own[1], own[2], own[3], own[4], own[5]};
+            smoothed[i] = {own[6], own[7], of.state_in ? of.state_in[first + i] : 0, tiles[i]};
+        }
+        for (int64_t start = 0; start < samples; start += tile_samples) {
+            const int64_t n = std::min(tile_samples, samples - start);
+            for (int64_t i = 0; i < count; ++i) levels.read(kernels, first + i, start, n, heard[i], row);
+            kernels.gain[count](curves, smoothed, keys, n);
+            for (int64_t i = 0; i < count; ++i) {
+                flush_tiny(&smoothed[i].y, 1);
+                for (int64_t j = 0; j < groups.width; ++j) {
+                    const int64_t c = groups.channel(first + i, j);
+                    kernels.scale(in_a_row(levels.x, c, start, n, row), tiles[i], n, y.of(c) + start);
+                }
+            }
+        }
+        for (int64_t i = 0; i < count && of.state_out; ++i) of.state_out[first + i] = smoothed[i].y;
+    });
+}
+
+// The limiter's signal comes late: `delay` samples of each channel of y lie in front of x.
+template <class Sample>
+struct Limiter {
+    Levels<Sample> levels;
+    const Sample* past;
+    int64_t delay, window, ahead;
+    Signal<Sample> y;
+    Recursions recursions;  // threshold and fall
+    const double* ramp_in;
+    double* ramp_out;
+
+    // Samples [start, start + count) of a channel of the delayed signal.
+    const Sample* late(int64_t channel, int64_t start, int64_t count, Sample* room) const {
+        if (start >= delay) return in_a_row(levels.x, channel, start - delay, count, room);
+        const int64_t old = std::min(count, delay - start);
+        std::copy_n(past + channel * delay + start, old, room);
+        for (int64_t t = old; t < count; ++t) room[t] = levels.x.of(channel)[(start + t - delay) * levels.x.time_stride];
+        return room;
+    }
+
+    void run_group(const DynamicsKernels& all, int64_t group, int64_t samples) const {
+        const DynamicsSampleKernels<Sample>& kernels = all.of(Sample{});
+        const Groups& groups = levels.groups;
+        const double* const own = recursions.of(group);
+        const int64_t most = std::min(samples, std::max(limiter_samples, window)), before = window - 1;
+        const auto size = [](int64_t count) { return static_cast<size_t>(count); };
+        std::vector<Sample> peaks(size(before + most)), heard(size(before + most)), row(size(most));
+        std::vector<double> taken(size(ahead + most + vector_room)), factors(size(most));
+        if (levels.key.data) levels.read(kernels, group, 0, before, peaks.data(), heard.data());
+        else
+            for (int64_t i = 0; i < groups.width; ++i)
+                kernels.raise(past + groups.channel(group, i) * delay, before, peaks.data());
+        std::copy_n(ramp_in + group * ahead, ahead, taken.data());
+        double sum = std::accumulate(taken.begin(), taken.begin() + ahead, 0.0);
+        Smoothed smoothed = {1, own[1], recursions.state_in[group], taken.data() + ahead};
+        const int64_t offset = levels.key.data ? before : 0;
+        for (int64_t start = 0; start < samples; start += most) {
+            const int64_t n = std::min(most, samples - start);
+            levels.read(kernels, group, start + offset, n, peaks.data() + before, row.data());
+            std::copy_n(peaks.data(), before + n, heard.data());
+            kernels.maximum(heard.data(), n, window);
+            kernels.excess(heard.data(), n, own[0], smoothed.samples);
+            all.smooth[1](&smoothed, n);
+            flush_tiny(&smoothed.y, 1);
+            sum = all.average(taken.data(), ahead, n, sum, factors.data());
+            for (int64_t i = 0; i < groups.width; ++i) {
+                const int64_t c = groups.channel(group, i);
+                kernels.limit(late(c, start, n, row.data()), factors.data(), n, static_cast<Sample>(own[0]),
+                              y.of(c) + start);
+            }
+            std::copy_n(peaks.data() + n, before, peaks.data());
+            std::copy_n(taken.data() + n, ahead, taken.data());
+        }
+        recursions.state_out[group] = smoothed.y;
+        std::copy_n(taken.data(), ahead, ramp_out + group * ahead);
+    }
+};
+
+// Calls run with a float or a double. TORCHFX_NO_MEMORY where it throws.
 template <class F>
 int32_t with_type(int32_t dtype, F&& run) {
     const FlushSubnormals flush(dtype == TORCHFX_F64);
-    return dtype == TORCHFX_F32 ? run(float{}) : run(double{});
+    try {
+        return dtype == TORCHFX_F32 ? run(float{}) : run(double{});
+    } catch (const std::bad_alloc&) {
+        return TORCHFX_NO_MEMORY;
+    }
 }
 
 }  // namespace
@@ -85,42 +223,61 @@ extern "C" int32_t torchfx_ballistics_forward(
     const double* coefficients, int64_t rows, int64_t repeat,
     const double* state_in, double* state_out, int32_t threads) {
     using namespace torchfx;
+    const Recursions recursions = {coefficients, 2, {rows, repeat}, state_in, state_out};
+    if (const int32_t refused = recursions.refusal(dtype, channels, samples, threads)) return refused;
+    if (!x || !y || x_repeat < 1) return TORCHFX_BAD_ARGUMENT;
     return with_type(dtype, [&](auto sample) -> int32_t {
         using Sample = decltype(sample);
-        const Detector<Sample> call = {{static_cast<const Sample*>(x), x_channel_stride, x_time_stride, x_repeat},
-                                       {static_cast<Sample*>(y), y_channel_stride, 1, 1},
-                                       channels, samples, coefficients, 2, {rows, repeat}, state_in, state_out};
-        if (const int32_t refused = call.refusal(dtype, threads)) return refused;
-        const DynamicsKernels& kernels = TORCHFX_KERNELS(dynamics_kernels);
-        call.run(threads, [&](int64_t, Smoothed* smoothed, int64_t group, int64_t count) {
-            kernels.smooth[group](smoothed, count);
-        });
+        follow<Sample>({static_cast<const Sample*>(x), x_channel_stride, x_time_stride, x_repeat},
+                       {static_cast<Sample*>(y), y_channel_stride, 1, 1}, channels, samples, recursions, threads);
         return TORCHFX_OK;
     });
 }
 
-extern "C" int32_t torchfx_dynamics_gain(
-    int32_t dtype, const void* key, int64_t key_channel_stride, int64_t key_time_stride, int64_t key_repeat,
-    void* gain, int64_t gain_channel_stride, int64_t channels, int64_t samples,
+extern "C" int32_t torchfx_dynamics_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    const void* key, int64_t key_channel_stride, int64_t key_time_stride, int64_t key_repeat,
+    void* y, int64_t y_channel_stride, int64_t groups, int64_t width, int64_t inner, int64_t samples,
     const double* settings, int64_t rows, int64_t repeat,
     const double* state_in, double* state_out, int32_t threads) {
     using namespace torchfx;
+    const Recursions recursions = {settings, TORCHFX_DYNAMICS_SETTINGS, {rows, repeat}, state_in, state_out};
+    if (const int32_t refused = recursions.refusal(dtype, groups, samples, threads)) return refused;
     return with_type(dtype, [&](auto sample) -> int32_t {
         using Sample = decltype(sample);
-        const Detector<Sample> call = {
-            {static_cast<const Sample*>(key), key_channel_stride, key_time_stride, key_repeat},
-            {static_cast<Sample*>(gain), gain_channel_stride, 1, 1},
-            channels, samples, settings, TORCHFX_DYNAMICS_SETTINGS, {rows, repeat}, state_in, state_out};
-        if (const int32_t refused = call.refusal(dtype, threads)) return refused;
+        const Levels<Sample> levels = {
+            {static_cast<const Sample*>(x), x_channel_stride, x_time_stride, x_repeat},
+            {static_cast<const Sample*>(key), key_channel_stride, key_time_stride, key_repeat}, {groups, width, inner}};
+        if (!levels.valid() || !y) return TORCHFX_BAD_ARGUMENT;
+        multiply_by_gains<Sample>(levels, {static_cast<Sample*>(y), y_channel_stride, 1, 1}, samples, recursions, threads);
+        return TORCHFX_OK;
+    });
+}
+
+extern "C" int32_t torchfx_limiter_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    const void* past, int64_t delay,
+    const void* peaks, int64_t peaks_channel_stride, int64_t peaks_time_stride, int64_t peaks_repeat,
+    void* y, int64_t y_channel_stride, int64_t groups, int64_t width, int64_t inner, int64_t samples,
+    int64_t window, int64_t ahead, const double* settings, int64_t rows, int64_t repeat,
+    const double* state_in, double* state_out, const double* ramp_in, double* ramp_out, int32_t threads) {
+    using namespace torchfx;
+    const Recursions recursions = {settings, 2, {rows, repeat}, state_in, state_out};
+    if (const int32_t refused = recursions.refusal(dtype, groups, samples, threads)) return refused;
+    return with_type(dtype, [&](auto sample) -> int32_t {
+        using Sample = decltype(sample);
+        const Limiter<Sample> limiter = {
+            {{static_cast<const Sample*>(x), x_channel_stride, x_time_stride, x_repeat},
+             {static_cast<const Sample*>(peaks), peaks_channel_stride, peaks_time_stride, peaks_repeat},
+             {groups, width, inner}},
+            static_cast<const Sample*>(past), delay, window, ahead,
+            {static_cast<Sample*>(y), y_channel_stride, 1, 1}, recursions, ramp_in, ramp_out};
+        if (!limiter.levels.valid() || !y || delay < 0 || ahead < 0 || window < 1 || (delay && !past) || !state_in ||
+            !state_out || (ahead && (!ramp_in || !ramp_out)) || (!peaks && window != delay + 1))
+            return TORCHFX_BAD_ARGUMENT;
         const DynamicsKernels& kernels = TORCHFX_KERNELS(dynamics_kernels);
-        call.run(threads, [&](int64_t first, Smoothed* smoothed, int64_t group, int64_t count) {
-            GainCurve curves[most_smoothed];
-            for (int64_t i = 0; i < group; ++i) {
-                const double* const of = call.of(first + i);
-                curves[i] = {of[0], of[1], of[2], of[3], of[4], of[5]};
-            }
-            kernels.gain[group](curves, smoothed, count);
-        });
+        parallel_for_or_throw(groups, threads_for(groups * samples, threads),
+                              [&](int64_t group) { limiter.run_group(kernels, group, samples); });
         return TORCHFX_OK;
     });
 }
@@ -132,24 +289,19 @@ extern "C" int32_t torchfx_sliding_max(
     if (!x || !y || (dtype != TORCHFX_F32 && dtype != TORCHFX_F64) || channels < 1 || samples < 1 || window < 1 ||
         threads < 1)
         return TORCHFX_BAD_ARGUMENT;
-    const DynamicsKernels& kernels = TORCHFX_KERNELS(dynamics_kernels);
     const int64_t tile = std::min(samples, std::max(maximum_samples, window));
     const int64_t parts = (samples + tile - 1) / tile;
-    const int wanted = static_cast<int>(std::clamp<int64_t>(channels * samples / samples_per_thread, 1, threads));
-    try {
-        return with_type(dtype, [&](auto sample) -> int32_t {
-            using Sample = decltype(sample);
-            parallel_for_or_throw(channels * parts, wanted, [&](int64_t i) {
-                const int64_t c = i / parts, start = i % parts * tile, count = std::min(tile, samples - start);
-                const Sample* const from = static_cast<const Sample*>(x) + c * x_channel_stride + start * x_time_stride;
-                std::vector<Sample> heard(static_cast<size_t>(count + window - 1));
-                for (size_t t = 0; t < heard.size(); ++t) heard[t] = from[static_cast<int64_t>(t) * x_time_stride];
-                kernels.maximum(heard.data(), count, window);
-                std::copy_n(heard.data(), count, static_cast<Sample*>(y) + c * y_channel_stride + start);
-            });
-            return TORCHFX_OK;
+    return with_type(dtype, [&](auto sample) -> int32_t {
+        using Sample = decltype(sample);
+        const DynamicsSampleKernels<Sample>& kernels = TORCHFX_KERNELS(dynamics_kernels).of(sample);
+        parallel_for_or_throw(channels * parts, threads_for(channels * samples, threads), [&](int64_t i) {
+            const int64_t c = i / parts, start = i % parts * tile, count = std::min(tile, samples - start);
+            const Sample* const from = static_cast<const Sample*>(x) + c * x_channel_stride + start * x_time_stride;
+            std::vector<Sample> heard(static_cast<size_t>(count + window - 1));
+            for (size_t t = 0; t < heard.size(); ++t) heard[t] = from[static_cast<int64_t>(t) * x_time_stride];
+            kernels.maximum(heard.data(), count, window);
+            std::copy_n(heard.data(), count, static_cast<Sample*>(y) + c * y_channel_stride + start);
         });
-    } catch (const std::bad_alloc&) {
-        return TORCHFX_NO_MEMORY;
-    }
+        return TORCHFX_OK;
+    });
 }

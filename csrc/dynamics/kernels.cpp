@@ -6,44 +6,50 @@ namespace torchfx {
 namespace TORCHFX_ISA_NAMESPACE {
 namespace {
 
+// Runs the recursions of N channels on read(i, t), a vector of channel i from sample t on, and gives what they make of it
+// to write(i, t, vector).
+//
 // The larger coefficient gives the larger result where x > y and the smaller one elsewhere: where it is `rise`, the
 // larger of both results is the one asked for, and no comparison of x with y waits for y. Where it is `fall`, signs are
-// turned round.
-template <int N>
-struct Smoother {
-    Smoothed* of;
-    double sign[N], rise[N], fall[N], y[N];
+// turned round. The recursion waits for itself, 8 cycles a sample: what is computed on vectors meanwhile, a vector before
+// it and two behind it, costs little.
+template <int N, class Read, class Write>
+TORCHFX_INLINE void smoothed_by(Smoothed* of, int64_t count, Read&& read, Write&& write) {
+    double y[N], sign[N], rise[N], fall[N], fallen[N][2 * VD];
     double* samples[N];
-
-    TORCHFX_INLINE_MEMBER explicit Smoother(Smoothed* given) : of(given) {
-        for (int i = 0; i < N; ++i) {
-            sign[i] = of[i].rise >= of[i].fall ? 1 : -1;
-            rise[i] = of[i].rise;
-            fall[i] = of[i].fall;
-            y[i] = sign[i] * of[i].y;
-            samples[i] = of[i].samples;
-        }
+    for (int i = 0; i < N; ++i) {
+        sign[i] = of[i].rise >= of[i].fall ? 1 : -1;
+        rise[i] = of[i].rise;
+        fall[i] = of[i].fall;
+        y[i] = sign[i] * of[i].y;
+        samples[i] = of[i].samples;
     }
-    TORCHFX_INLINE_MEMBER void run(int64_t first, int64_t end) {
-        for (int64_t t = first; t < end; ++t)
+    for (int64_t t = -VD; t < count + 2 * VD; t += VD) {
+        for (int i = 0; i < N; ++i) {
+            if (t + VD < count) {
+                const vd x = set1(sign[i]) * read(i, t + VD);
+                store(samples[i] + t + VD, set1(rise[i]) * x);
+                store(fallen[i] + (t + VD) % (2 * VD), set1(fall[i]) * x);
+            }
+            if (t >= 2 * VD) write(i, t - 2 * VD, set1(sign[i]) * load(samples[i] + t - 2 * VD));
+        }
+        if (t < 0 || t >= count) continue;
+        const int64_t size = t + VD < count ? VD : count - t;
+        for (int64_t j = 0; j < size; ++j)
             for (int i = 0; i < N; ++i) {
-                const double x = sign[i] * samples[i][t];
-                const double risen = plus_product(1 - rise[i], y[i], rise[i] * x);
-                const double fallen = plus_product(1 - fall[i], y[i], fall[i] * x);
-                y[i] = risen > fallen ? risen : fallen;
-                samples[i][t] = sign[i] * y[i];
+                const double risen = plus_product(1 - rise[i], y[i], samples[i][t + j]);
+                const double falling = plus_product(1 - fall[i], y[i], fallen[i][t % (2 * VD) + j]);
+                samples[i][t + j] = y[i] = risen > falling ? risen : falling;
             }
     }
-    TORCHFX_INLINE_MEMBER void end() {
-        for (int i = 0; i < N; ++i) of[i].y = sign[i] * y[i];
-    }
-};
+    for (int i = 0; i < N; ++i) of[i].y = sign[i] * y[i];
+}
 
 template <int N>
 void smooth(Smoothed* of, int64_t count) {
-    Smoother<N> smoother(of);
-    smoother.run(0, count);
-    smoother.end();
+    smoothed_by<N>(
+        of, count, [&](int i, int64_t t) TORCHFX_INLINE_LAMBDA { return load(of[i].samples + t); },
+        [&](int i, int64_t t, vd y) TORCHFX_INLINE_LAMBDA { store(of[i].samples + t, y); });
 }
 
 #if defined(TORCHFX_VECTORS)
@@ -61,15 +67,21 @@ constexpr uint64_t root_half = 0x3fe6a09e667f3bcd;  // sqrt(1/2)
 constexpr uint64_t integers = 0x4330000000000000;   // 2^52: its last bits count
 constexpr double per_octave = 6.020599913279624;    // dB, 20 log10(2)
 
+// Where the series end: relative errors below 1e-15 for doubles, and 1e-12 for floats, which round alike then all but
+// always.
+template <class Sample> constexpr int last_odd = sizeof(Sample) == 8 ? 21 : 13;
+template <class Sample> constexpr int last_power = sizeof(Sample) == 8 ? 14 : 10;
+
 // log2 of normal numbers: 2^e m with m from sqrt(1/2) on, and log(m) = 2 artanh((m - 1) / (m + 1)) by its series.
+template <class Sample>
 TORCHFX_INLINE vd log2_of(vd v) {
     const vu shifted = bits_of(v) + set_bits(one - root_half);
     const vd e = from_bits((shifted >> 52) | set_bits(integers)) - set1(0x1p52 + 1023);
     const vd m = from_bits((shifted & set_bits(mantissa)) + set_bits(root_half));
     const vd s = (m - set1(1.0)) / (m + set1(1.0)), square = s * s;
-    vd sum = set1(1.0 / 21);
+    vd sum = set1(1.0 / last_odd<Sample>);
     TORCHFX_UNROLL
-    for (int n = 19; n >= 1; n -= 2) sum = fma(sum, square, set1(1.0 / n));
+    for (int n = last_odd<Sample> - 2; n >= 1; n -= 2) sum = fma(sum, square, set1(1.0 / n));
     return fma(s * sum, set1(2.8853900817779268), e);  // 2 / log(2)
 }
 
@@ -78,16 +90,18 @@ constexpr double inverse_factorials[] = {
     1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800, 1.0 / 87178291200};
 
 // 2^v for v in [-1000, 1000]: 2^k e^z with |z| <= log(2) / 2, by the series of the exponential function.
+template <class Sample>
 TORCHFX_INLINE vd exp2_of(vd v) {
     constexpr double rounds = 0x1.8p52;  // adding it rounds to whole numbers
     const vd counted = v + set1(rounds), z = (v - (counted - set1(rounds))) * set1(0.6931471805599453);
-    vd sum = set1(inverse_factorials[14]);
+    vd sum = set1(inverse_factorials[last_power<Sample>]);
     TORCHFX_UNROLL
-    for (int n = 13; n >= 0; --n) sum = fma(sum, z, set1(inverse_factorials[n]));
+    for (int n = last_power<Sample> - 1; n >= 0; --n) sum = fma(sum, z, set1(inverse_factorials[n]));
     return from_bits(bits_of(sum) + (bits_of(counted) << 52));
 }
 
 // The gain in dB that a curve asks for at the level of each sample.
+template <class Sample>
 struct Curve {
     vd threshold, above, below, lowest, half, bend;
 
@@ -97,51 +111,59 @@ struct Curve {
 
     TORCHFX_INLINE_MEMBER vd operator()(vd sample) const {
         const vd x = from_bits(bits_of(sample) & set_bits(magnitude)), quietest = set1(1e-15), zero = set1(0.0);
-        const vd over = log2_of(x < quietest ? quietest : x) * set1(per_octave) - threshold, bent = over + half;
+        const vd over = log2_of<Sample>(x < quietest ? quietest : x) * set1(per_octave) - threshold, bent = over + half;
         const vd k = bent <= zero ? zero : (over >= half ? over : bent * bent * bend);
         const vd gain = fma(above, k, below * (k - over));
         return (gain < lowest ? lowest : gain) + (x - x);  // NaN where x is NaN or infinite
     }
 };
 
-TORCHFX_INLINE void to_factors(double* at, vd makeup) {
-    const vd least = set1(-1000.0), most = set1(1000.0), octaves = (load(at) + makeup) * set1(1 / per_octave);
+template <class Sample>
+TORCHFX_INLINE vd factors(vd gain, vd makeup) {
+    const vd least = set1(-1000.0), most = set1(1000.0), octaves = (gain + makeup) * set1(1 / per_octave);
     const vd within = octaves < least ? least : (octaves > most ? most : octaves);
-    store(at, octaves == octaves ? exp2_of(within) : octaves);
+    return octaves == octaves ? exp2_of<Sample>(within) : octaves;
 }
 
-// The smoother waits for itself, 8 cycles a sample: what is computed on vectors meanwhile, a vector before it and two
-// behind it, costs little.
-template <int N>
-void gain(const GainCurve* curves, Smoothed* of, int64_t count) {
-    Smoother<N> smoother(of);
-    for (int64_t t = -VD; t < count + 2 * VD; t += VD) {
-        for (int i = 0; i < N; ++i) {
-            double* const at = smoother.samples[i] + t;
-            if (t + VD < count) store(at + VD, Curve(curves[i])(load(at + VD)));
-            if (t >= 2 * VD) to_factors(at - 2 * VD, set1(curves[i].makeup));
-        }
-        if (t >= 0 && t < count) smoother.run(t, t + VD < count ? t + VD : count);
-    }
-    smoother.end();
+template <int N, class Sample>
+void gain(const GainCurve* curves, Smoothed* of, const Sample* const* keys, int64_t count) {
+    smoothed_by<N>(
+        of, count,
+        [&](int i, int64_t t) TORCHFX_INLINE_LAMBDA { return Curve<Sample>(curves[i])(load_samples(keys[i] + t)); },
+        [&](int i, int64_t t, vd y) TORCHFX_INLINE_LAMBDA {
+            store(of[i].samples + t, factors<Sample>(y, set1(curves[i].makeup)));
+        });
 }
 
-TORCHFX_INLINE void put_larger(double* at, const double* other, int64_t count) {
+// How many samples of either precision a vector holds.
+template <class Sample> struct Lanes;
+template <> struct Lanes<float> { static constexpr int count = VF; };
+template <> struct Lanes<double> { static constexpr int count = VD; };
+
+TORCHFX_INLINE float magnitude_of(float v) { return v < 0 ? -v : v; }
+TORCHFX_INLINE double magnitude_of(double v) { return v < 0 ? -v : v; }
+#if defined(TORCHFX_VECTORS)
+TORCHFX_INLINE vf magnitude_of(vf v) { return v < set1(0.0f) ? -v : v; }
+TORCHFX_INLINE vd magnitude_of(vd v) { return v < set1(0.0) ? -v : v; }
+#endif
+
+template <class V>
+TORCHFX_INLINE V larger(V a, V b) { return a > b ? a : (a == a ? b : a); }
+
+template <class Sample>
+void raise(const Sample* x, int64_t count, Sample* to) {
     int64_t t = 0;
-    for (; t + VD <= count; t += VD) {
-        const vd a = load(at + t), b = load(other + t);
-        store(at + t, a > b ? a : (a == a ? b : a));
-    }
-    for (; t < count; ++t) at[t] = at[t] > other[t] || at[t] != at[t] ? at[t] : other[t];
+    for (; t + Lanes<Sample>::count <= count; t += Lanes<Sample>::count)
+        store(to + t, larger(magnitude_of(load(x + t)), load(to + t)));
+    for (; t < count; ++t) to[t] = larger(magnitude_of(x[t]), to[t]);
 }
 
-TORCHFX_INLINE void put_larger(float* at, const float* other, int64_t count) {
+template <class Sample>
+TORCHFX_INLINE void put_larger(Sample* at, const Sample* other, int64_t count) {
     int64_t t = 0;
-    for (; t + VF <= count; t += VF) {
-        const vf a = load(at + t), b = load(other + t);
-        store(at + t, a > b ? a : (a == a ? b : a));
-    }
-    for (; t < count; ++t) at[t] = at[t] > other[t] || at[t] != at[t] ? at[t] : other[t];
+    for (; t + Lanes<Sample>::count <= count; t += Lanes<Sample>::count)
+        store(at + t, larger(load(at + t), load(other + t)));
+    for (; t < count; ++t) at[t] = larger(at[t], other[t]);
 }
 
 // Maxima over 1, 2, 4, ... samples, each of two of the maxima before: all that is written lies before what is read next.
@@ -152,13 +174,57 @@ void maximum(Sample* samples, int64_t count, int64_t window) {
     if (width < window) put_larger(samples, samples + window - width, count);
 }
 
+template <class Sample>
+void scale(const Sample* x, const double* factors, int64_t count, Sample* y) {
+    int64_t t = 0;
+    for (; t + VD <= count; t += VD) store_samples(y + t, load_samples(x + t) * load(factors + t));
+    for (; t < count; ++t) y[t] = static_cast<Sample>(x[t] * factors[t]);
+}
+
+template <class Sample>
+void excess(const Sample* peaks, int64_t count, double threshold, double* to) {
+    int64_t t = 0;
+    for (; t + VD <= count; t += VD)
+        store(to + t, set1(1.0) - set1(threshold) / larger(load_samples(peaks + t), set1(threshold)));
+    for (; t < count; ++t) to[t] = 1 - threshold / larger(static_cast<double>(peaks[t]), threshold);
+}
+
+template <class Sample>
+void limit(const Sample* x, const double* factors, int64_t count, Sample bound, Sample* y) {
+    scale(x, factors, count, y);
+    // Comparisons with a NaN are false, so it stays.
+    for (int64_t t = 0; t < count; ++t) {
+        const Sample raised = y[t] < -bound ? -bound : y[t];
+        y[t] = raised > bound ? bound : raised;
+    }
+}
+
+double average(double* taken, int64_t ahead, int64_t count, double sum, double* factors) {
+    double* const latest = taken + ahead;
+    double size = 1;
+    while (size <= static_cast<double>(ahead)) size *= 2;
+    for (int64_t t = 0; t < count; ++t) latest[t] = (latest[t] + 1.5 * size) - 1.5 * size;
+    for (int64_t t = 0; t < count; ++t) factors[t] = latest[t] - taken[t];
+    for (int64_t t = 0; t < count; ++t) {
+        const double change = factors[t];
+        factors[t] = sum;
+        sum += change;
+    }
+    const double part = 1 / static_cast<double>(ahead + 1);
+    for (int64_t t = 0; t < count; ++t) factors[t] = 1 - (factors[t] + latest[t]) * part;
+    return sum;
+}
+
+#define TORCHFX_SAMPLE_KERNELS(Sample)                                                                 \
+    {raise<Sample>, maximum<Sample>,                                                                   \
+     {nullptr, gain<1, Sample>, gain<2, Sample>, gain<3, Sample>, gain<4, Sample>},                    \
+     scale<Sample>, excess<Sample>, limit<Sample>}
+
 }  // namespace
 
 extern const DynamicsKernels dynamics_kernels = {
-    {nullptr, smooth<1>, smooth<2>, smooth<3>, smooth<4>},
-    {nullptr, gain<1>, gain<2>, gain<3>, gain<4>},
-    maximum<float>,
-    maximum<double>,
+    {nullptr, smooth<1>, smooth<2>, smooth<3>, smooth<4>}, average,
+    TORCHFX_SAMPLE_KERNELS(float), TORCHFX_SAMPLE_KERNELS(double),
 };
 
 }  // namespace TORCHFX_ISA_NAMESPACE

@@ -22,8 +22,9 @@ __all__ = [
     "ballistics_forward",
     "biquad_forward",
     "delay_network_forward",
-    "dynamics_gain",
+    "dynamics_forward",
     "fir_forward",
+    "limiter_forward",
     "lti_forward",
     "operators",
     "parallel_iir_forward",
@@ -53,8 +54,8 @@ _fir_forward, _lti_forward = operators["fir_forward"], operators["lti_forward"]
 _allpole_forward, _state_space_forward = operators["allpole_forward"], operators["state_space_forward"]
 _saturated_forward = operators["saturated_forward"]
 _delay_network_forward = operators["delay_network_forward"]
-_ballistics_forward, _dynamics_gain = operators["ballistics_forward"], operators["dynamics_gain"]
-_sliding_max = operators["sliding_max"]
+_ballistics_forward, _dynamics_forward = operators["ballistics_forward"], operators["dynamics_forward"]
+_limiter_forward, _sliding_max = operators["limiter_forward"], operators["sliding_max"]
 _resample_forward, _phase_vocoder_forward = operators["resample_forward"], operators["phase_vocoder_forward"]
 
 
@@ -346,21 +347,55 @@ def ballistics_forward(x: Tensor, coefficients: Tensor, state: Tensor | None = N
     return found
 
 
-def dynamics_gain(key: Tensor, settings: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Return the factors by which a compressor, expander or gate multiplies a signal.
+def dynamics_forward(
+    x: Tensor, key: Tensor | None, settings: Tensor, state: Tensor | None = None, link: int | None = None
+) -> tuple[Tensor, Tensor]:
+    """Multiply a signal by the gain of a compressor, expander or gate.
 
     Args:
-        key: float32 or float64, (..., time): what the detector hears.
+        x: float32 or float64, (..., time).
+        key: what the detector hears, of x's dtype, (..., time); None is x.
         settings: float64, (..., 8): threshold_db, above, below, knee_db, lowest_db, makeup_db, rise, fall. With
             o = 20 log10 |key| - threshold_db and k(o) = 0 for o <= -knee/2, o for o >= knee/2 and
             (o + knee/2)^2 / (2 knee) between, max(above k(o) + below k(-o), lowest_db) is smoothed as by
             `ballistics_forward`. Leading dimensions broadcast with the key's.
         state: float64, (...), the smoothed gain before the first sample, dB; None is 0.
+        link: the key's dimension, from the end, whose channels share the gain of the loudest; it becomes 1. None: no.
 
     Returns:
-        10^((smoothed gain + makeup_db) / 20) like the key, and the last smoothed gain like `state`.
+        x times 10^((smoothed gain + makeup_db) / 20), and the last smoothed gain like `state`.
     """
-    found: tuple[Tensor, Tensor] = _dynamics_gain(key, settings, state)
+    found: tuple[Tensor, Tensor] = _dynamics_forward(x, key, settings, state, link)
+    return found
+
+
+def limiter_forward(
+    x: Tensor,
+    past: Tensor,
+    peaks: Tensor | None,
+    settings: Tensor,
+    state: Tensor,
+    ramp: Tensor,
+    link: int | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Keep a signal's peaks below a threshold, late by as many samples as `past` holds.
+
+    With z the samples of `past` and then x, y[t] is z[t] times 1 less the mean of r[t - ahead ... t]. r follows
+    1 - threshold / max(largest of peaks[t ... t + window - 1], threshold), up at once and down with `fall`.
+
+    Args:
+        x: float32 or float64, (..., time).
+        past: of x's dtype, (..., delay), the signal before x.
+        peaks: likewise, (..., time + window - 1); None is |z|, with a window of delay + 1.
+        settings: float64, (..., 2): threshold, a factor, and the coefficient `fall` in [0, 1].
+        state: float64, (...), r before the first sample.
+        ramp: float64, (..., ahead), the last ones of r.
+        link: the dimension, from the end, whose channels share the gain of the loudest; it becomes 1. None: no.
+
+    Returns:
+        The output, and `state` and `ramp` behind it.
+    """
+    found: tuple[Tensor, Tensor, Tensor] = _limiter_forward(x, past, peaks, settings, state, ramp, link)
     return found
 
 

@@ -12,7 +12,7 @@ from torchfx.native_library import load
 
 __all__ = ["Call", "call", "instruction_set", "library", "why_missing"]
 
-library, why_missing = load("torchfx_dsp", abi_version=14)  # csrc/torchfx_dsp.h
+library, why_missing = load("torchfx_dsp", abi_version=15)  # csrc/torchfx_dsp.h
 
 CALLS: Final = {
     "sos_forward": 17,
@@ -32,7 +32,8 @@ CALLS: Final = {
     "resample_forward": 15,
     "phase_vocoder_forward": 15,
     "ballistics_forward": 15,
-    "dynamics_gain": 15,
+    "dynamics_forward": 21,
+    "limiter_forward": 27,
     "sliding_max": 10,
     "program_run": 11,
     "advise_huge_pages": 2,

@@ -18,17 +18,20 @@ from torchfx.plan import State
 from torchfx.rate import ambient_rate
 from torchfx.tensors import check_signal
 
-__all__ = ["Compressor", "Expander", "NoiseGate", "StaticCurve", "channel_peak", "gain_settings"]
+__all__ = ["LINKED", "Compressor", "Expander", "NoiseGate", "StaticCurve", "channel_peak", "gain_settings"]
 
 LOWEST = -1e4
 """Of a gain in dB that nothing bounds: below what a double holds as a factor."""
+
+LINKED = -2
+"""The dimension of channels."""
 
 SHORTEST_MS = 1e-4
 """Time constants below are this long: their gradient has a value at 0, and to a detector they are 0."""
 
 
 class StaticCurve(NamedTuple):
-    """The gain that a level asks for, in dB, as `torchfx._ops.dynamics_gain` takes it: numbers, or tensors (...)."""
+    """The gain that a level asks for, in dB, as `torchfx._ops.dynamics_forward` takes it: numbers, or tensors (...)."""
 
     threshold_db: Value
     above: Value = 0.0
@@ -81,7 +84,7 @@ class Dynamics(Processor):
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Process the next block."""
-        return self._step(x, x, state, rate)
+        return self._step(x, None, state, rate)
 
     def keyed(self, x: Tensor, key: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Process a signal by the level of another one: ducking, a bass that makes room for the kick drum.
@@ -115,18 +118,19 @@ class Dynamics(Processor):
             state = self.init_state(tuple(key.shape[:-1]), rate, key.dtype, key.device)
         return self._step(x, key, state, rate)
 
-    def _step(self, x: Tensor, key: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
+    def _step(self, x: Tensor, key: Tensor | None, state: State, rate: Any) -> tuple[Tensor, State]:
         before, past, *inner = state
         heard: Any = self.sidechain
         if heard is not None:
-            key, inner = heard.step(key, tuple(inner), rate)
-        if self.link:
-            key = channel_peak(key)
+            key, inner = heard.step(x if key is None else key, tuple(inner), rate)
         if past.shape[-1]:
-            levels = torch.cat([past, key.abs()], dim=-1)
-            key, past = _ops.sliding_max(levels, past.shape[-1] + 1), levels[..., key.shape[-1] :]
-        gain, after = _ops.dynamics_gain(key, gain_settings(self.curve(), self.times(), rate, x.device), before)
-        return x * gain, (after, past, *inner)
+            key = x if key is None else key
+            key = channel_peak(key) if self.link else key
+            levels, time = torch.cat([past, key.abs()], dim=-1), x.shape[-1]
+            key, past = _ops.sliding_max(levels, past.shape[-1] + 1), levels[..., time:].clone()
+        settings = gain_settings(self.curve(), self.times(), rate, x.device)
+        y, after = _ops.dynamics_forward(x, key, settings, before, LINKED if self.link else None)
+        return y, (after, past, *inner)
 
 
 class Compressor(Dynamics):
@@ -246,7 +250,7 @@ def smoothing(time_ms: Value, rate: float) -> Value:
 
 
 def gain_settings(curve: StaticCurve, times_ms: tuple[Value, Value], rate: float, device: torch.device) -> Tensor:
-    """Return what `torchfx._ops.dynamics_gain` takes, (..., 8), for a curve and times of rise and fall."""
+    """Return what `torchfx._ops.dynamics_forward` takes, (..., 8), for a curve and times of rise and fall."""
     return columns((*curve, *(smoothing(each, rate) for each in times_ms)), device)
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from torchfx import _ops
 from torchfx.core.processor import Processor
 from torchfx.design.resampling import resampling_reach, resampling_taps
-from torchfx.effect.dynamics import columns, smoothing
+from torchfx.effect.dynamics import LINKED, channel_peak, columns, smoothing
 from torchfx.loudness import OVERSAMPLING
 from torchfx.parameters import Value, check_single, decibels, flag, milliseconds, sample_rate
 from torchfx.plan import State
@@ -85,7 +85,7 @@ class Limiter(Processor):
         leading = self.broadcast_shape(linked)
         return (
             torch.zeros(*shape, max(self.latency_samples(rate), 2 * self._wait), dtype=dtype, device=device),
-            torch.zeros(*linked, ahead + 2 * self._spread, dtype=dtype, device=device),
+            torch.zeros(*linked, ahead + 2 * self._spread if self.true_peak else 0, dtype=dtype, device=device),
             torch.zeros(leading, dtype=torch.float64, device=device),
             torch.zeros(*leading, ahead, dtype=torch.float64, device=device),
         )
@@ -93,33 +93,23 @@ class Limiter(Processor):
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Limit the next block."""
         past, past_peaks, reduction, ramp = state
-        time, ahead = x.shape[-1], self._ahead(rate)
-        heard = torch.cat([past, x], dim=-1)
-        peaks = self._peaks(heard, time)
-        peaks = torch.cat([past_peaks, peaks.amax(-2, keepdim=True) if self.link and x.dim() > 1 else peaks], dim=-1)
-        loudest = _ops.sliding_max(peaks, past_peaks.shape[-1] + 1).double()
-        threshold = (10 ** (torch.as_tensor(self.threshold_db, dtype=torch.float64, device=x.device) / 20))[..., None]
-        # What is taken away, 1 - gain, is 0 at rest. It rises at once, and falls slowly.
-        times = columns((1.0, smoothing(self.release_ms, rate)), x.device)
-        taken, reduction = _ops.ballistics_forward(1 - threshold / torch.maximum(loudest, threshold), times, reduction)
-        taps = torch.full((ahead + 1,), 1 / (ahead + 1), dtype=torch.float64, device=x.device)
-        if ahead:
-            taken, ramp = _ops.fir_forward(taken, taps, ramp)
-        late = heard[..., heard.shape[-1] - time - self.latency_samples(rate) :][..., :time]
-        y = late * (1 - taken).to(x.dtype)
-        threshold = threshold.to(x.dtype)
-        return torch.minimum(torch.maximum(y, -threshold), threshold), (
-            heard[..., time:],
-            peaks[..., time:],
-            reduction,
-            ramp,
-        )
+        time, kept = x.shape[-1], past.shape[-1]
+        peaks = None
+        if self.true_peak:
+            found = self._peaks(torch.cat([past, x], dim=-1), time)
+            peaks = torch.cat([past_peaks, channel_peak(found) if self.link else found], dim=-1)
+            past_peaks = peaks[..., time:].clone()
+        threshold = 10 ** (torch.as_tensor(self.threshold_db, dtype=torch.float64, device=x.device) / 20)
+        settings = columns((threshold, smoothing(self.release_ms, rate)), x.device)
+        late = past[..., kept - self.latency_samples(rate) :]
+        link = LINKED if self.link else None
+        y, reduction, ramp = _ops.limiter_forward(x, late, peaks, settings, reduction, ramp, link)
+        past = x[..., time - kept :].clone() if time >= kept else torch.cat([past[..., time:], x], dim=-1)
+        return y, (past, past_peaks, reduction, ramp)
 
     def _peaks(self, heard: Tensor, time: int) -> Tensor:
         """Return the peak at each of `time` samples, between it and the next one too; `_wait` samples late."""
         wait, n = self._wait, heard.shape[-1]
-        if not wait:
-            return heard[..., n - time :].abs()
         taps = resampling_taps(OVERSAMPLING, 1, QUALITY).to(heard.device)
         origin = resampling_reach(OVERSAMPLING, 1, QUALITY) + (n - time - wait) * OVERSAMPLING
         between = _ops.resample_forward(heard, taps, 1, origin, time * OVERSAMPLING)

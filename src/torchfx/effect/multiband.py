@@ -32,6 +32,9 @@ __all__ = ["DeEsser", "MultibandCompressor"]
 ORDER = 4
 """Of the Linkwitz-Riley filters between bands: 24 dB per octave, the usual one."""
 
+CHANNELS = -3
+"""Their dimension, in front of bands and time."""
+
 Bands = float | Sequence[float] | Tensor
 
 
@@ -47,7 +50,7 @@ class BandDynamics(Processor):
 
     @abstractmethod
     def settings(self, rate: float, device: torch.device) -> Tensor:
-        """Return each band's settings, as `torchfx._ops.dynamics_gain` takes them, (..., bands, 8)."""
+        """Return each band's settings, as `torchfx._ops.dynamics_forward` takes them, (..., bands, 8)."""
 
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
@@ -66,9 +69,9 @@ class BandDynamics(Processor):
         filters, before = state
         sos = crossover(self.edges(), ORDER, rate).to(x.device)
         bands, filters = _ops.parallel_iir_forward(x.double()[..., None, :], sos, filters)
-        key = bands.abs().amax(-3, keepdim=True) if self.link and x.dim() > 1 else bands
-        gain, after = _ops.dynamics_gain(key, self.settings(rate, x.device), before)
-        return (bands * gain).sum(-2).to(x.dtype), (filters, after)
+        link = CHANNELS if self.link else None
+        bands, after = _ops.dynamics_forward(bands, None, self.settings(rate, x.device), before, link)
+        return bands.sum(-2).to(x.dtype), (filters, after)
 
 
 class MultibandCompressor(BandDynamics):

@@ -10,11 +10,16 @@ from torch.autograd import gradcheck, gradgradcheck
 from operators import forms
 from oracle import bound, deviation
 from torchfx import _ops
+from torchfx._ops import native
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
 ballistics = _ops.ballistics_forward
 FORMS = forms("ballistics_forward")
-GAIN_FORMS = forms("dynamics_gain", "composite")
+DYNAMICS = forms("dynamics_forward", "composite")
+LIMITER = forms("limiter_forward", "composite")
+
+
+needs_native = pytest.mark.skipif(native.library is None, reason="needs the native library")
 
 
 def given(rng, leading, own, time, dtype=torch.float64):
@@ -66,28 +71,92 @@ def test_leading_dimensions_broadcast(rng, form, leading, own):
             assert torch.allclose(after[index], last, rtol=0, atol=1e-12)
 
 
+@needs_native
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize(("leading", "own"), [((1,), ()), ((17,), ()), ((2, 1), (3,)), ((), (5,))])
 @pytest.mark.parametrize("time", [1, 1025])
-def test_the_native_gain_equals_level_curve_and_ballistics(rng, dtype, leading, own, time):
-    native, composite = (form.values[0] for form in GAIN_FORMS)
+def test_the_native_pass_equals_level_curve_and_ballistics(rng, dtype, leading, own, time):
+    fused, composite = (form.values[0] for form in DYNAMICS)
     key = torch.from_numpy(rng.standard_normal((*leading, 2 * time)) * 10 ** rng.uniform(-6, 1, 2 * time)).to(dtype)
     key, of = key[..., ::2], settings(rng, *own)
     key[..., time // 2] = 0.0
     state = torch.from_numpy(rng.uniform(-10, 0, np.broadcast_shapes(leading, own)))
-    gain, after = native(key, of, state)
-    expected, last = composite(key.double(), of, state)
+    gain, after = fused(torch.ones_like(key), key, of, state)
+    expected, last = composite(torch.ones_like(key).double(), key.double(), of, state)
     assert gain.dtype == dtype
     assert float((gain / expected - 1).abs().max()) < (6e-8 if dtype == torch.float32 else 1e-13)
     assert torch.allclose(after, last, rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("form", GAIN_FORMS)
+@needs_native
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    ("leading", "heard", "own", "link"),
+    [
+        ((2,), None, (), -2),
+        ((3, 2), None, (3, 1), -2),
+        ((2, 4), None, (4,), -3),
+        ((2,), None, (2,), -2),  # channels share a level, but not a gain
+        ((), None, (), -2),
+        ((2,), None, (3, 2), None),
+        ((3, 2), (2,), (), -2),
+        ((2, 3), (1,), (), None),
+        ((2, 3, 2), (1, 3, 1), (), None),  # gains shared by channels that lie apart
+    ],
+)
+def test_channels_share_levels_and_gains(rng, dtype, leading, heard, own, link):
+    x = torch.from_numpy(rng.standard_normal((*leading, 700))).to(dtype)
+    key = None if heard is None else torch.from_numpy(rng.standard_normal((*heard, 700))).to(dtype)
+    of = settings(rng, *own)
+    fused, composite = (form.values[0] for form in DYNAMICS)
+    for view in (x, torch.stack([x, -x], dim=-1).flatten(-2)[..., ::2]):
+        y, after = fused(view, key, of, None, link)
+        expected, last = composite(x.double(), None if key is None else key.double(), of, None, link)
+        assert torch.allclose(y.double(), expected, rtol=6e-8 if dtype == torch.float32 else 1e-12, atol=0)
+        assert torch.allclose(after, last, rtol=0, atol=1e-11)
+        assert after.shape == last.shape
+
+
+@needs_native
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    ("leading", "own", "link", "delay", "ahead", "spread"),
+    [
+        ((2,), (), -2, 7, 7, 0),
+        ((2,), (), None, 0, 0, 0),
+        ((), (3,), None, 1500, 1500, 0),
+        ((3, 2), (3, 1), -2, 20, 5, 0),
+        ((2,), (), None, 40, 5, 9),
+        ((3, 2), (3, 1), -2, 10, 5, 4),
+        ((2,), (5, 2), -2, 3, 3, 0),
+    ],
+)
+def test_the_native_limiter_equals_maxima_ballistics_and_mean(rng, dtype, leading, own, link, delay, ahead, spread):
+    time = 3000
+    x, past = (torch.from_numpy(rng.standard_normal((*leading, n))).to(dtype) for n in (time, delay))
+    peaks = torch.from_numpy(rng.standard_normal((*leading, time + spread))).to(dtype) if spread else None
+    of = torch.from_numpy(rng.uniform([0.1, 0.001], [1.0, 0.1], (*own, 2)))
+    shared = (*leading[:-1], 1) if link else leading
+    shared = np.broadcast_shapes(shared, own)
+    state, ramp = (torch.from_numpy(rng.uniform(0, 0.5, (*shared, *n))) for n in ((), (ahead,)))
+    ramp = (ramp * 2**40).round() / 2**40
+    fused, composite = (form.values[0] for form in LIMITER)
+    for view in (x, torch.stack([x, -x], dim=-1).flatten(-2)[..., ::2]):
+        found = fused(view, past, peaks, of, state, ramp, link)
+        expected = composite(
+            x.double(), past.double(), None if peaks is None else peaks.double(), of, state, ramp, link
+        )
+        for one, other in zip(found, expected, strict=True):
+            assert one.shape == other.shape
+            assert torch.allclose(one.double(), other, rtol=0, atol=3e-7 if one.dtype == torch.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("form", DYNAMICS)
 def test_the_gain_of_a_constant_is_the_curve(form):
     """Rise and fall of 1 smooth nothing."""
     levels = torch.linspace(-80, 20, 1001, dtype=torch.float64)
     of = torch.tensor([-20.0, -0.75, -1.5, 10.0, -40.0, 3.0, 1.0, 1.0], dtype=torch.float64)
-    found = 20 * torch.log10(form(10 ** (levels / 20), of)[0])
+    found = 20 * torch.log10(form(torch.ones_like(levels), 10 ** (levels / 20), of)[0])
     for level, gain in zip(levels.tolist(), found.tolist(), strict=True):
         over = level + 20
         above = max(over, 0.0) if abs(over) >= 5 else (over + 5) ** 2 / 20
@@ -100,7 +169,8 @@ SETTINGS = torch.tensor([-9, -0.5, 0, 6, -60, 0, 0.1, 0.02], dtype=torch.float64
 
 
 @pytest.mark.parametrize("run", [
-    lambda x, state: ballistics(x, COEFFICIENTS, state), lambda x, state: _ops.dynamics_gain(x, SETTINGS, state),
+    lambda x, state: ballistics(x, COEFFICIENTS, state),
+    lambda x, state: _ops.dynamics_forward(x, None, SETTINGS, state),
 ])  # fmt: skip
 def test_blocks_equal_the_whole(rng, run):
     x, before = torch.from_numpy(rng.standard_normal((5, 3000))), torch.zeros(5).double()
@@ -113,12 +183,26 @@ def test_blocks_equal_the_whole(rng, run):
     assert torch.equal(before, after)
 
 
+def test_a_limiter_in_blocks_equals_the_whole(rng):
+    """Bit for bit: its mean adds up whole numbers of the last place."""
+    x, past = torch.from_numpy(rng.standard_normal((5, 3000))), torch.zeros(5, 100).double()
+    of, rest = torch.tensor([0.5, 0.01]).double(), [torch.zeros(5).double(), torch.zeros(5, 100).double()]
+    whole, *after = _ops.limiter_forward(x, past, None, of, *rest)
+    parts = []
+    for block in x.split([1, 3, 0, 1020, 1025, 951], dim=-1):
+        y, *rest = _ops.limiter_forward(block, past, None, of, *rest)
+        past = torch.cat([past, block], dim=-1)[:, block.shape[-1] :]
+        parts.append(y)
+    assert torch.equal(torch.cat(parts, -1), whole)
+    assert all(torch.equal(one, other) for one, other in zip(rest, after, strict=True))
+
+
 def test_what_is_not_finite_makes_the_rest_nan(rng):
     of = settings(rng)
     for bad in (math.nan, math.inf):
         key = torch.ones(2, 40)
         key[0, 17] = bad
-        gain, _ = _ops.dynamics_gain(key, of)
+        gain, _ = _ops.dynamics_forward(torch.ones_like(key), key, of)
         assert bool(gain[0, 17:].isnan().all())
         assert bool(gain[0, :17].isfinite().all() and gain[1].isfinite().all())
 
@@ -153,7 +237,12 @@ def test_gradients_against_finite_differences(rng, check, leading, own, time):
 
 def test_gradients_of_gain_and_maxima(rng):
     key, of = torch.from_numpy(rng.standard_normal((2, 8))).requires_grad_(), settings(rng, 2).requires_grad_()
-    assert gradcheck(_ops.dynamics_gain, (key, of), fast_mode=True, check_forward_ad=True)
+    signal = torch.from_numpy(rng.standard_normal((2, 8))).requires_grad_()
+    assert gradcheck(_ops.dynamics_forward, (signal, key, of), fast_mode=True, check_forward_ad=True)
+    assert gradcheck(lambda x, of: _ops.dynamics_forward(x, None, of, None, -2), (key, of), fast_mode=True)
+    past, state, ramp = (torch.from_numpy(rng.uniform(0.1, 0.9, (2, *n))) for n in ((3,), (), (3,)))
+    limits = torch.tensor([[0.3, 0.1], [0.2, 0.3]]).double().requires_grad_()
+    assert gradcheck(lambda x, of: _ops.limiter_forward(x, past, None, of, state, ramp), (key, limits), fast_mode=True)
     assert gradcheck(lambda x: _ops.sliding_max(x, 3), (key,), fast_mode=True, check_forward_ad=True)
 
 
@@ -168,7 +257,9 @@ def test_opcheck_is_clean(rng):
     x, coefficients, state = given(rng, (3,), (), 20)
     ops = torch.ops.torchfx_ext
     torch.library.opcheck(ops.ballistics_forward.default, (x, coefficients, state))
-    torch.library.opcheck(ops.dynamics_gain.default, (x, settings(rng), state))
+    torch.library.opcheck(ops.dynamics_forward.default, (x, None, settings(rng), state))
+    limits, ramp = torch.tensor([0.5, 0.01]).double(), torch.zeros(3, 4).double()
+    torch.library.opcheck(ops.limiter_forward.default, (x, torch.zeros(3, 4).double(), None, limits, state, ramp))
     torch.library.opcheck(ops.sliding_max.default, (x, 4))
 
 
@@ -195,3 +286,13 @@ def test_windows_that_do_not_fit_raise():
     for window in (0, 12):
         with pytest.raises(ArgumentError, match=rf"window must lie in \[1, 11\] for 10 samples, got {window}"):
             _ops.sliding_max(torch.zeros(10), window)
+
+
+def test_signals_that_do_not_belong_together_raise(rng):
+    x, of = torch.zeros(2, 10), settings(rng)
+    with pytest.raises(ArgumentError, match=r"key must hold 10 samples of torch\.float32 on cpu, got 9"):
+        _ops.dynamics_forward(x, torch.zeros(2, 9), of)
+    with pytest.raises(ArgumentError, match=r"past must hold 4 samples of torch\.float32 .* got 4 of torch\.float64"):
+        _ops.limiter_forward(x, torch.zeros(2, 4).double(), None, of[..., :2], of[:0], of[:0])
+    with pytest.raises(ArgumentError, match=r"peaks must hold 10 samples .* got 9"):
+        _ops.limiter_forward(x, torch.zeros(2, 4), torch.zeros(2, 9), of[..., :2], of[:0], of[:0])
