@@ -319,6 +319,8 @@ TORCHFX_API int32_t torchfx_sliding_max(
 //   narrow  none; double source, float target
 //   delay_network  delays, lines, inputs, systems, rows, repeat, sos, sections, sos_rows, sos_repeat, lines' state, filters'
 //           state: as in torchfx_delay_network_forward, with as many outputs as inputs, channels / inputs groups
+//   dynamics  linked, settings, rows, repeat, state (channels / linked): x times the factor of torchfx_dynamics_gain, whose
+//           key is the largest magnitude of `linked` channels, side by side
 //
 // Factors and bounds in a step's arguments are doubles, states doubles unless said otherwise. States are updated in place.
 #define TORCHFX_STEPS(declare) \
@@ -331,7 +333,8 @@ TORCHFX_API int32_t torchfx_sliding_max(
     declare(widen)             \
     declare(narrow)            \
     declare(partitioned)       \
-    declare(delay_network)
+    declare(delay_network)     \
+    declare(dynamics)
 
 #define TORCHFX_STEP_NUMBER(name) TORCHFX_STEP_##name,
 enum torchfx_step { TORCHFX_STEPS(TORCHFX_STEP_NUMBER) };

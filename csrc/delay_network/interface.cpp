@@ -4,12 +4,12 @@
 #include <cmath>
 #include <deque>
 #include <new>
-#include <vector>
 
 #include "delay_network/kernels.h"
 #include "sos/kernels.h"
 #include "sos/lane_state.h"
 #include "sos/stage.h"
+#include "support/arena.h"
 #include "support/pool.h"
 #include "support/rows.h"
 #include "support/signal.h"
@@ -82,7 +82,7 @@ public:
     void end_row() { ends_.push_back(weights_.size()); }
 
     // `signals` are all of them, as they lie for the next block.
-    void point(const std::vector<const double*>& signals) {
+    void point(const ScratchVector<const double*>& signals) {
         pointers_.resize(sources_.size());
         for (std::size_t k = 0; k < sources_.size(); ++k) pointers_[k] = signals[sources_[k]];
     }
@@ -92,9 +92,9 @@ public:
     }
 
 private:
-    std::vector<std::size_t> sources_, ends_;
-    std::vector<double> weights_;
-    std::vector<const double*> pointers_;
+    ScratchVector<std::size_t> sources_, ends_;
+    ScratchVector<double> weights_;
+    ScratchVector<const double*> pointers_;
 };
 
 // What a line's filter reads and writes; see LoopFilterRun.
@@ -109,7 +109,7 @@ struct FilterStream {
 class LoopFilters {
 public:
     // `stages` are those of all lines.
-    LoopFilters(const SosStage* stages, int64_t sections, const std::vector<std::size_t>& lines) : sections_(sections) {
+    LoopFilters(const SosStage* stages, int64_t sections, const ScratchVector<std::size_t>& lines) : sections_(sections) {
         const SosKernels& kernels = TORCHFX_KERNELS(sos_kernels);
         for (std::size_t i = 0; i < lines.size(); ++i) {
             const int lane = static_cast<int>(i) % kernels.lanes;
@@ -130,7 +130,7 @@ public:
     // Calls body(line, the state of its sections, which it may change).
     template <class Body>
     void for_states(Body&& body) {
-        std::vector<double> own(static_cast<std::size_t>(2 * sections_));
+        ScratchVector<double> own(static_cast<std::size_t>(2 * sections_));
         for (Group& group : groups_)
             for (std::size_t lane = 0; lane < group.lines.size(); ++lane) {
                 group.state.get(static_cast<int>(lane), own.data());
@@ -161,13 +161,13 @@ private:
             : state(sections, lanes), constants(static_cast<std::size_t>(stage_constants * sections * lanes)) {}
 
         LaneState state;
-        std::vector<double> constants;
-        std::vector<std::size_t> lines;
+        ScratchVector<double> constants;
+        ScratchVector<std::size_t> lines;
         bool shifted = false;
     };
 
     int64_t sections_;
-    std::deque<Group> groups_;
+    std::deque<Group, ScratchAllocator<Group>> groups_;
 };
 
 // What a filtered line gets where its filter comes behind the matrix.
@@ -256,8 +256,8 @@ struct Call {
         const DelayNetworkKernels& kernels = TORCHFX_KERNELS(delay_network_kernels);
         const auto n = static_cast<std::size_t>(lines);
         // All signals of a block: out of the lines, the inputs, through the filters, added behind them, silence.
-        std::vector<const double*> signals(n);
-        std::vector<double*> pieces;
+        ScratchVector<const double*> signals(n);
+        ScratchVector<double*> pieces;
         for (int64_t i = 0; i < inputs + 2 * lines + 2; ++i, memory += block()) {
             pieces.push_back(memory);
             signals.push_back(memory);
@@ -267,9 +267,9 @@ struct Call {
         double *const silence = pieces[pieces.size() - 2], *const dropped = pieces.back();
         std::fill_n(silence, block(), 0.0);
 
-        std::vector<Line> line;
+        ScratchVector<Line> line;
         const double* kept = lines_in ? lines_in + group * held() : nullptr;
-        std::vector<std::size_t> filtered;
+        ScratchVector<std::size_t> filtered;
         for (int64_t i = 0; i < lines; ++i) {
             line.emplace_back(memory, delays[i], block(), kept);
             memory += Line::memory(delays[i], block());
@@ -284,7 +284,7 @@ struct Call {
             const int64_t count = std::min(block(), samples - start);
             for (std::size_t i = 0; i < n; ++i) signals[i] = line[i].read(count);
             load(kernels, group, start, count, pieces[0]);
-            const auto add_up = [&](Sums& sums, const std::vector<std::size_t>& rows, auto&& target) {
+            const auto add_up = [&](Sums& sums, const ScratchVector<std::size_t>& rows, auto&& target) {
                 sums.point(signals);
                 for (std::size_t i = 0; i < rows.size(); ++i) kernels.sum_f64(sums.row(i), count, target(rows[i]));
             };
@@ -312,11 +312,11 @@ struct Call {
     // The sums of a block, and for each the line whose signal it is.
     struct Plan {
         Sums fed, added, into, out;  // into filters, added behind them, into lines, put out
-        std::vector<std::size_t> fed_rows, added_rows, into_rows;
-        std::vector<Feed> feeds;  // of all lines
+        ScratchVector<std::size_t> fed_rows, added_rows, into_rows;
+        ScratchVector<Feed> feeds;  // of all lines
     };
 
-    Plan planned(int64_t group, const std::vector<std::size_t>& filtered) const {
+    Plan planned(int64_t group, const ScratchVector<std::size_t>& filtered) const {
         const int64_t width = lines + inputs;
         const auto n = static_cast<std::size_t>(lines), first_through = static_cast<std::size_t>(width);
         const double* system = systems + system_rows.of(group) * (lines + outputs) * width;
@@ -400,7 +400,7 @@ extern "C" int32_t torchfx_delay_network_forward(
     if (!finite(systems, system_rows * (lines + outputs) * (lines + inputs))) return TORCHFX_NOT_FINITE;
     const FlushSubnormals flush(true);  // a tail that is rounded to floats ends among those, too
     try {
-        std::vector<SosStage> stages(static_cast<std::size_t>(sections ? sos_rows * lines * sections : 0));
+        ScratchVector<SosStage> stages(static_cast<std::size_t>(sections ? sos_rows * lines * sections : 0));
         const int64_t count = static_cast<int64_t>(stages.size());
         if (const int32_t status = make_stages(sos, count, SosForm::shifted, stages.data())) return status;
         const auto with = [&](auto sample) {

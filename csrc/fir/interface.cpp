@@ -3,13 +3,13 @@
 #include <cmath>
 #include <iterator>
 #include <new>
-#include <vector>
 
 #include "fir/convolution.h"
 #include "fir/correlation.h"
 #include "fir/not_finite.h"
 #include "fir/plan.h"
 #include "fir/taps.h"
+#include "support/arena.h"
 #include "support/pool.h"
 #include "support/subnormals.h"
 #include "torchfx_dsp.h"
@@ -20,7 +20,7 @@ namespace {
 // One channel of a block shorter than the taps whose state goes on: the taps are then the long signal and the
 // block the filter.
 void filter_short_channel(const FirConvolution& block) {
-    std::vector<double> filter(static_cast<size_t>(block.signal.length));
+    ScratchVector<double> filter(static_cast<size_t>(block.signal.length));
     bool finite = true;
     for (int64_t t = 0; t < block.signal.length; ++t) {
         const double sample = sample_at(block.signal, t);
@@ -48,7 +48,7 @@ void filter_short_block(const FirConvolution& block) {
 void forward(FirConvolution job, const double* state_in) {
     const int64_t n_taps = job.filters.length;
     // Of one and the same state the end is written while the start is still to be read.
-    std::vector<double> state;
+    ScratchVector<double> state;
     if (state_in && state_in == job.output.tail) {
         state.assign(state_in, state_in + job.channels * (n_taps - 1));
         state_in = state.data();
@@ -74,7 +74,7 @@ FirSignal extended(const void* grad_y, int32_t dtype, int64_t stride, int64_t sa
 void backward_x(FirConvolution job) {
     const FirFilters taps = job.filters;
     job.filters.length = job.filters.stride = job.signal.tail ? taps.length : std::min(taps.length, job.signal.length);
-    std::vector<double> reversed;
+    ScratchVector<double> reversed;
     reversed.reserve(static_cast<size_t>(taps.rows.count * job.filters.length));
     for (int64_t row = 0; row < taps.rows.count; ++row) {
         const double* first = taps.data + row * taps.stride;

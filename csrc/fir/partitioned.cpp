@@ -6,11 +6,11 @@
 #include <cmath>
 #include <memory>
 #include <new>
-#include <vector>
 
 #include "fft/roots.h"
 #include "fir/not_finite.h"
 #include "fir/taps.h"
+#include "support/arena.h"
 #include "support/pool.h"
 #include "support/workspace.h"
 #include "torchfx_dsp.h"
@@ -105,7 +105,7 @@ public:
         shift_state();
         const int64_t reach = fir_.filters.length - 1, end = now(), count = std::min(end, reach);
         if (count > 0) {
-            std::vector<double> past(static_cast<std::size_t>(count)), before(static_cast<std::size_t>(reach));
+            ScratchVector<double> past(static_cast<std::size_t>(count)), before(static_cast<std::size_t>(reach));
             for (int64_t pair = 0; pair < fir_.channels * fir_.width; ++pair) {
                 for (int64_t t = 0; t < count; ++t)
                     past[static_cast<std::size_t>(t)] = past_of(input_of(pair))[(end - count + t) % past_length_];

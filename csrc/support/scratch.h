@@ -6,6 +6,8 @@
 #include <memory>
 #include <new>
 
+#include "support/arena.h"
+
 namespace torchfx {
 
 // Uninitialised, aligned to a cache line. Throws std::bad_alloc.
@@ -14,7 +16,7 @@ class Scratch {
 public:
     explicit Scratch(std::size_t count) : data_(count <= on_stack ? reinterpret_cast<T*>(local_) : allocate(count)) {}
     ~Scratch() {
-        if (data_ != reinterpret_cast<T*>(local_)) ::operator delete(data_, std::align_val_t{64});
+        if (data_ != reinterpret_cast<T*>(local_) && !is_from_arena(data_)) ::operator delete(data_, std::align_val_t{64});
     }
     Scratch(const Scratch&) = delete;
     Scratch& operator=(const Scratch&) = delete;
@@ -25,7 +27,8 @@ public:
 
 private:
     static T* allocate(std::size_t count) {
-        return static_cast<T*>(::operator new(count * sizeof(T), std::align_val_t{64}));
+        void* const found = take_from_arena(count * sizeof(T));
+        return static_cast<T*>(found ? found : ::operator new(count * sizeof(T), std::align_val_t{64}));
     }
     alignas(64) unsigned char local_[on_stack * sizeof(T)];
     T* data_;

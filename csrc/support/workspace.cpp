@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "support/arena.h"
 #include "torchfx_dsp.h"
 
 namespace torchfx {
@@ -44,12 +45,14 @@ Block* take_kept(std::size_t bytes) {
 }  // namespace
 
 double* take_memory(std::size_t bytes) {
+    if (void* const found = take_from_arena(bytes)) return static_cast<double*>(found);
     Block* block = bytes < smallest_kept || bytes > largest_kept ? nullptr : take_kept(bytes);
     if (!block) block = allocate(bytes);
     return reinterpret_cast<double*>(block + 1);
 }
 
 void give_memory_back(double* memory) {
+    if (is_from_arena(memory)) return;
     Block* block = reinterpret_cast<Block*>(memory) - 1;
     if (block->bytes >= smallest_kept && block->bytes <= largest_kept) {
         for (std::atomic<Block*>& slot : kept) {

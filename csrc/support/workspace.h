@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "support/arena.h"
+
 namespace torchfx {
 
 // Uninitialised memory aligned to a cache line. Blocks of middling size are kept for the next call: fresh ones
@@ -19,18 +21,18 @@ class Workspaces {
 public:
     // Buffers of `size` doubles. Throws std::bad_alloc.
     Workspaces(int count, int64_t size)
-        : count_(count), size_((size + 7) / 8 * 8), taken_(new std::atomic<bool>[static_cast<std::size_t>(count)]),
+        : count_(count), size_((size + 7) / 8 * 8), taken_(static_cast<std::size_t>(count)),
           data_(take_memory(sizeof(double) * static_cast<std::size_t>(size_ * count))) {
-        for (int i = 0; i < count; ++i) taken_[i].store(false, std::memory_order_relaxed);
+        for (std::atomic<bool>& each : taken_) each.store(false, std::memory_order_relaxed);
     }
 
     // One buffer for as long as this lives. Never more at a time than there are buffers.
     class Lease {
     public:
         explicit Lease(Workspaces& all) : all_(all) {
-            while (all_.taken_[index_].exchange(true, std::memory_order_acquire)) index_ = (index_ + 1) % all_.count_;
+            while (all_.taken_[static_cast<std::size_t>(index_)].exchange(true, std::memory_order_acquire)) index_ = (index_ + 1) % all_.count_;
         }
-        ~Lease() { all_.taken_[index_].store(false, std::memory_order_release); }
+        ~Lease() { all_.taken_[static_cast<std::size_t>(index_)].store(false, std::memory_order_release); }
         Lease(const Lease&) = delete;
         Lease& operator=(const Lease&) = delete;
         double* data() const { return all_.data_.get() + index_ * all_.size_; }
@@ -46,7 +48,7 @@ private:
     };
     int count_;
     int64_t size_;
-    std::unique_ptr<std::atomic<bool>[]> taken_;
+    ScratchVector<std::atomic<bool>> taken_;
     std::unique_ptr<double, GiveBack> data_;
 };
 

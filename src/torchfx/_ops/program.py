@@ -34,6 +34,7 @@ KINDS = {
     "narrow": 7,
     "partitioned": 8,
     "delay_network": 9,
+    "dynamics": 10,
 }
 """The kinds of csrc/program, by name."""
 
@@ -142,6 +143,21 @@ class Program:
             )  # fmt: skip
         network = (lengths.data_ptr(), len(delays), inputs, systems.tensor.data_ptr(), systems.rows, systems.repeat)
         return self._append("delay_network", source, (*network, *filters))
+
+    def dynamics(self, source: int, settings: Tensor, state: Tensor) -> int:
+        """Append a factor that follows the level; arguments are those of `_ops.dynamics_gain`.
+
+        Args:
+            source: the buffer to read.
+            settings: (..., 8).
+            state: (...): as many values as there are signals, or one for several channels that share their gain.
+        """
+        check_finite("settings", settings)
+        rows = coefficient_rows(settings.detach(), 1, state.shape)
+        self._kept.append(rows.tensor)
+        linked = self.channels // state.numel()
+        arguments = (linked, rows.tensor.data_ptr(), rows.rows, rows.repeat, self._address(state))
+        return self._append("dynamics", source, arguments)
 
     def gain(self, source: int, gain: float | Tensor) -> int:
         """Append a factor, or one for each row (...)."""

@@ -86,6 +86,17 @@ class Dynamics(Processor):
         """Process the next block."""
         return self._step(x, None, state, rate)
 
+    def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
+        """Append the gain, where the detector hears the signal itself and nothing in it is learned."""
+        settings = gain_settings(self.curve(), self.times(), rate, torch.device("cpu"))
+        smoothed, past, *_ = state
+        shape = program.shape
+        heard = (*shape[:-1], 1) if self.link and shape else shape
+        if self.sidechain is not None or past.numel() or settings.requires_grad or smoothed.shape != heard:
+            return None
+        found: int = program.dynamics(source, settings, smoothed)
+        return found
+
     def keyed(self, x: Tensor, key: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Process a signal by the level of another one: ducking, a bass that makes room for the kick drum.
 
