@@ -212,6 +212,15 @@ class Program:
         self._words = array("q", [self.double, len(self._records), count, *words])
         self._address_of_words, self._length = self._words.buffer_info()
 
+    @property
+    def words(self) -> array[int]:
+        """The program that `finish` made, as the C interface takes it."""
+        return self._words
+
+    def has_partitions(self) -> bool:
+        """Return whether a response runs by partitions: its state is more than its tensor says."""
+        return any(record.kind == "partitioned" for record in self._records)
+
     def run(self, x: Tensor, y: Tensor | None = None, threshold: int = THRESHOLD) -> Tensor:
         """Process a block (..., time); states go on. `y` is written if given, contiguous."""
         time = x.shape[-1]

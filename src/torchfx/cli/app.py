@@ -221,6 +221,81 @@ def spectrogram(
 
 
 @app.command()
+def live(
+    effect: Annotated[
+        list[str],
+        typer.Option("--effect", "-e", metavar="NAME:PARAMETERS", help="A filter or effect; repeat for a chain."),
+    ],
+    rate: Annotated[float, typer.Option("--rate", "-r", help="Sample rate, Hz.")] = 48_000,
+    block: Annotated[int, typer.Option("--block", help="Samples of a block.")] = 256,
+    channels: Annotated[int, typer.Option("--channels", help="Of input and output.")] = 2,
+    input_device: Annotated[str | None, typer.Option("--input", metavar="DEVICE", help="Number or name.")] = None,
+    output_device: Annotated[str | None, typer.Option("--output", metavar="DEVICE", help="Number or name.")] = None,
+    midi: Annotated[
+        list[str] | None,
+        typer.Option("--midi", metavar="CONTROLLER=PARAMETER", help="A MIDI controller, as in 7=cutoff; repeatable."),
+    ] = None,
+    seconds: Annotated[float | None, typer.Option("--seconds", help="How long; else until q or Ctrl-C.")] = None,
+) -> None:
+    """Run a chain between a sound device's input and output, with a level meter, latency and xruns.
+
+    In a terminal: up and down choose a parameter, left and right change it, space is bypass, q ends.
+
+    torchfx live -e lobutterworth:2kHz -e compressor:-20 --block 64 --midi 7=cutoff
+
+    Exit status 2: misuse; 3: the device cannot be opened, or is gone.
+    """
+    from torchfx.cli import live as command
+
+    request = command.Request(rate, block, channels, input_device, output_device, tuple(midi or ()), seconds)
+    raise typer.Exit(command.live(effect, request))
+
+
+@app.command()
+def play(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="An audio file.")],
+    effect: Annotated[
+        list[str] | None,
+        typer.Option("--effect", "-e", metavar="NAME:PARAMETERS", help="A filter or effect; repeat for a chain."),
+    ] = None,
+    block: Annotated[int, typer.Option("--block", help="Samples of a block.")] = 256,
+    output_device: Annotated[str | None, typer.Option("--output", metavar="DEVICE", help="Number or name.")] = None,
+    midi: Annotated[
+        list[str] | None,
+        typer.Option("--midi", metavar="CONTROLLER=PARAMETER", help="A MIDI controller, as in 7=cutoff; repeatable."),
+    ] = None,
+    seconds: Annotated[float | None, typer.Option("--seconds", help="How much of it.")] = None,
+    clock: Annotated[bool, typer.Option("--clock", help="Without a sound device: a clock asks.")] = False,
+) -> None:
+    """Play an audio file, through a chain if one is given; keys and display as in torchfx live."""
+    from torchfx.cli import live as command
+
+    request = command.Request(None, block, None, None, output_device, tuple(midi or ()), seconds, clock)
+    raise typer.Exit(command.play(file, effect or [], request))
+
+
+@app.command()
+def record(
+    file: Annotated[str, typer.Argument(metavar="OUT", help="The file to write.")],
+    effect: Annotated[
+        list[str] | None,
+        typer.Option("--effect", "-e", metavar="NAME:PARAMETERS", help="A filter or effect; repeat for a chain."),
+    ] = None,
+    rate: Annotated[float, typer.Option("--rate", "-r", help="Sample rate, Hz.")] = 48_000,
+    block: Annotated[int, typer.Option("--block", help="Samples of a block.")] = 256,
+    channels: Annotated[int, typer.Option("--channels", help="Of the input.")] = 2,
+    input_device: Annotated[str | None, typer.Option("--input", metavar="DEVICE", help="Number or name.")] = None,
+    seconds: Annotated[float | None, typer.Option("--seconds", help="How long; else until q or Ctrl-C.")] = None,
+    force: Annotated[bool, typer.Option("--force", "-f", help="Overwrite an existing file.")] = False,
+) -> None:
+    """Record from a sound device into an audio file, which appears when the recording ends."""
+    from torchfx.cli import live as command
+
+    request = command.Request(rate, block, channels, input_device, None, (), seconds)
+    raise typer.Exit(command.record(file, effect or [], request, force))
+
+
+@app.command()
 def demo() -> None:
     """Make a recording, filter it, and show the plan, the time and the deviation from SciPy."""
     from torchfx.cli import demo as command

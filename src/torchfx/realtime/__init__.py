@@ -1,6 +1,23 @@
-"""Block by block: streams, and files of any length in constant memory. The result is that of the whole signal."""
+"""Block by block: streams, live audio, and files of any length in constant memory. The result is the whole signal's."""
 
+from torchfx.realtime.backends import Backend, DeviceError, FileClock, SoundDevice
 from torchfx.realtime.files import FileReport, StreamProcessor, process_file
+from torchfx.realtime.live import RealtimeConfig, RealtimeProcessor, RealtimeStats, parameters_of
+from torchfx.realtime.midi import MidiMapping
 from torchfx.realtime.stream import Stream
 
-__all__ = ["FileReport", "Stream", "StreamProcessor", "process_file"]
+__all__ = [
+    "Backend",
+    "DeviceError",
+    "FileClock",
+    "FileReport",
+    "MidiMapping",
+    "RealtimeConfig",
+    "RealtimeProcessor",
+    "RealtimeStats",
+    "SoundDevice",
+    "Stream",
+    "StreamProcessor",
+    "parameters_of",
+    "process_file",
+]

@@ -14,7 +14,7 @@ from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError
 from torchfx.plan import Plan, State, kind_of, plan_of, runs_children
 from torchfx.realtime.runner import Runner
 
-__all__ = ["Stream"]
+__all__ = ["Stream", "surely_equal"]
 
 GLIDE_MS = 10.0
 """How long a stream takes to cross from the result of old parameters to that of new ones."""
@@ -184,7 +184,7 @@ class Stream:
                 "begins anew with them"
             )
         if frozen.signature() == before.signature():
-            if _equal(frozen, before):
+            if surely_equal(frozen, before):
                 return
             state, waiting = frozen.take_over(before, old.state)
         new = self._run(frozen, state)
@@ -224,7 +224,7 @@ class _Fade:
         return torch.lerp(old, new, along if begin >= 0 else along.clamp_(min=0))
 
 
-def _equal(a: Plan, b: Plan) -> bool:
+def surely_equal(a: Plan, b: Plan) -> bool:
     """Return whether two plans of one signature surely do the same."""
     if a is b:
         return True

@@ -1,0 +1,228 @@
+"""`torchfx live`, `torchfx play` and `torchfx record`."""
+
+from __future__ import annotations
+
+import math
+import os
+import select
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from torchfx import audio_io, spec
+from torchfx.checks import number_text
+from torchfx.cli.console import err, fail
+from torchfx.core.processor import FilterChain
+from torchfx.errors import ArgumentError, TorchFXError
+from torchfx.realtime import (
+    Backend,
+    FileClock,
+    MidiMapping,
+    RealtimeConfig,
+    RealtimeProcessor,
+    RealtimeStats,
+    SoundDevice,
+    parameters_of,
+)
+from torchfx.realtime.midi import share_of, value_at
+
+__all__ = ["Panel", "Request", "live", "play", "record"]
+
+REFRESH_S = 0.1
+STEPS = 50  # of a key, through a parameter's range
+BAR, FLOOR_DB = 20, -60.0
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line said."""
+
+    rate: float | None
+    block: int
+    channels: int | None
+    input_device: str | None = None
+    output_device: str | None = None
+    midi: tuple[str, ...] = ()
+    seconds: float | None = None
+    clock: bool = False
+
+    def config(self, rate: float, channels: int) -> RealtimeConfig:
+        """Return the engine's configuration; a device that is a number is one."""
+        devices = (int(each) if each and each.isdecimal() else each for each in (self.input_device, self.output_device))
+        return RealtimeConfig(rate, self.block, channels, *devices)
+
+
+def live(effects: list[str], request: Request) -> int:
+    """Run a chain between a device's input and output; return 0, 2 for misuse, 3 where the device fails."""
+    return _run(effects, request, lambda: (SoundDevice(), request.config(request.rate or 0, request.channels or 0)))
+
+
+def play(file: str, effects: list[str], request: Request) -> int:
+    """Play a file; likewise."""
+
+    def make() -> tuple[Backend, RealtimeConfig]:
+        info = audio_io.info(file)
+        backend = FileClock(file, lambda block: None, real_time=True) if request.clock else SoundDevice(file)
+        return backend, request.config(info.fs, info.channels)
+
+    return _run(effects, request, make)
+
+
+def record(file: str, effects: list[str], request: Request, force: bool) -> int:
+    """Record into a file; likewise."""
+
+    def make() -> tuple[Backend, RealtimeConfig]:
+        if Path(file).exists() and not force:
+            raise ArgumentError(f"{file} exists; --force overwrites it")
+        config = request.config(request.rate or 0, request.channels or 0)
+        return SoundDevice(target=file, playback=False), config
+
+    return _run(effects, request, make)
+
+
+def _run(effects: list[str], request: Request, make: Callable[[], tuple[Backend, RealtimeConfig]]) -> int:
+    try:
+        chain = FilterChain(*(spec.build(text) for text in effects))
+        backend, config = make()
+        processor = RealtimeProcessor(chain, backend, config)
+        mapping = MidiMapping(processor, _controllers(request.midi))
+        with ExitStack() as stack:
+            if request.midi:
+                stack.enter_context(mapping.listening())
+            keys = stack.enter_context(_keys())
+            stack.enter_context(processor)
+            try:
+                _show(Panel(processor), keys, request.seconds)
+            except KeyboardInterrupt:
+                err.print()
+        _sum_up(processor.stats())
+    except (ArgumentError, TypeError) as error:
+        return fail(error, 2)
+    except TorchFXError as error:
+        return fail(error, 3)
+    return 0
+
+
+def _controllers(texts: tuple[str, ...]) -> dict[int, str]:
+    found = {}
+    for text in texts:
+        controller, equals, name = text.partition("=")
+        if not equals or not controller.strip().isdecimal() or not name.strip():
+            raise ArgumentError(f"--midi takes CONTROLLER=PARAMETER, as in 7=cutoff, got {text!r}")
+        found[int(controller)] = name.strip()
+    return found
+
+
+class Panel:
+    """What is shown of a running processor in one line, and what keys do to it."""
+
+    def __init__(self, processor: RealtimeProcessor) -> None:
+        self.processor = processor
+        self.names = [
+            name for name, (_, declaration) in parameters_of(processor.chain).items()
+            if declaration.number is not None and name.rpartition(".")[2] != "fs"
+        ]  # fmt: skip
+        self.chosen, self.bypassed = 0, False
+
+    def line(self, stats: RealtimeStats) -> str:
+        """Return levels, latency, load, trouble and the chosen parameter."""
+        load = stats.p99_us / stats.block_us
+        text = (
+            f"in {_meter(stats.input_peaks)} out {_meter(stats.output_peaks)}  {1000 * stats.latency_s:.1f} ms  "
+            f"load {load:.0%}  xruns {stats.xruns}  misses {stats.deadline_misses + stats.late_results}"
+        )
+        if stats.sheds:
+            text += f"  overloads {stats.sheds}"
+        if self.bypassed:
+            text += "  BYPASS"
+        if self.names:
+            module, declaration = parameters_of(self.processor.chain)[self.names[self.chosen]]
+            text += f"  {self.names[self.chosen]} = {declaration.show(getattr(module, declaration.name))}"
+        return text
+
+    def press(self, key: str) -> bool:
+        """Do what a key stands for; return whether to go on."""
+        if key in {"up", "down"} and self.names:
+            self.chosen = (self.chosen + (1 if key == "down" else -1)) % len(self.names)
+        elif key in {"left", "right"} and self.names:
+            self._step(1 if key == "right" else -1)
+        elif key == " ":
+            self.bypassed = not self.bypassed
+            self.processor.bypass(self.bypassed)
+        return key != "q"
+
+    def _step(self, direction: int) -> None:
+        name, rate = self.names[self.chosen], self.processor.config.sample_rate
+        module, declaration = parameters_of(self.processor.chain)[name]
+        value = getattr(module, declaration.name)
+        share = 0.5 if value is None else share_of(declaration, float(value), rate)
+        share = min(1.0, max(0.0, share + direction / STEPS))
+        self.processor.set(name, float(number_text(value_at(declaration, share, rate))))
+
+
+def _show(panel: Panel, keys: Callable[[], str], seconds: float | None) -> None:
+    """Draw the line again and again until the source ends, the time is over or q is pressed."""
+    processor, shown = panel.processor, 0.0
+    has_end = processor.backend.source is not None
+    while seconds is None or shown < seconds:
+        pause = REFRESH_S if seconds is None else min(REFRESH_S, seconds - shown)
+        if processor.wait(pause) and has_end:
+            break
+        shown += pause
+        if err.is_terminal:
+            err.file.write("\r\033[K" + panel.line(processor.stats())[: max(20, err.width - 1)])
+            err.file.flush()
+        if not panel.press(keys()):
+            break
+    if err.is_terminal:
+        err.file.write("\n")
+
+
+def _sum_up(stats: RealtimeStats) -> None:
+    err.print(
+        f"{stats.blocks} blocks of {stats.block_us:.0f} us: p50 {stats.p50_us:.0f}, p99 {stats.p99_us:.0f}, "
+        f"p99.9 {stats.p999_us:.0f}, longest {stats.max_us:.0f} us; {stats.deadline_misses} deadline misses, "
+        f"{stats.xruns} xruns, {stats.late_results} late results, {stats.sheds} overloads",
+        markup=False,
+    )
+
+
+def _meter(peaks: tuple[float, ...]) -> str:
+    """Return a bar of the loudest channel, from -60 dB to full scale, and its level."""
+    peak = max(peaks, default=0.0)
+    level = max(FLOOR_DB, 20 * math.log10(peak)) if peak > 0 else FLOOR_DB
+    length = round(BAR * min(1.0, max(0.0, 1 - level / FLOOR_DB)))
+    return f"[{'#' * length}{'.' * (BAR - length)}] {level:5.1f} dB"
+
+
+ARROWS = {"A": "up", "B": "down", "C": "right", "D": "left"}
+
+
+@contextmanager
+def _keys() -> Iterator[Callable[[], str]]:
+    """Give a function that returns the key pressed since the last call, "" for none; outside a terminal always."""
+    try:
+        import termios
+        import tty
+    except ImportError:  # Windows
+        yield lambda: ""
+        return
+    if not sys.stdin.isatty():
+        yield lambda: ""
+        return
+    before = termios.tcgetattr(sys.stdin)
+
+    def pressed() -> str:
+        if not select.select([sys.stdin], [], [], 0)[0]:
+            return ""
+        # Past Python's buffer, of which `select` knows nothing.
+        found = os.read(sys.stdin.fileno(), 8).decode(errors="replace")
+        return ARROWS.get(found[2:3], "") if found.startswith("\033[") else found[:1]
+
+    try:
+        tty.setcbreak(sys.stdin)
+        yield pressed
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)

@@ -1,0 +1,290 @@
+"""The live engine through its C interface (csrc/torchfx_live.h): its rings and counters, and plans as its programs."""
+
+from __future__ import annotations
+
+import ctypes
+from array import array
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from torchfx._ops import native
+from torchfx._ops.memory import raise_for
+from torchfx._ops.program import Program
+from torchfx.errors import TorchFXError
+from torchfx.plan import Plan
+
+__all__ = ["Engine", "LiveProgram", "Snapshot"]
+
+Block = npt.NDArray[np.float32]
+
+FULL, EMPTY = 100, 101
+BINS, BINS_PER_OCTAVE, FIRST_OCTAVE = 32 * 26, 32, 8
+COUNTERS = (
+    "blocks", "underflows", "overflows", "deadline_misses", "late_results", "starved", "dropped", "sheds",
+    "shed_blocks", "failures", "changes", "longest_ns", "priority", "finished", "allocated",
+)  # fmt: skip
+ROOM = 1 << 16
+"""Bytes of working memory beyond twice what a block of silence takes."""
+
+_P, _I, _N = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
+_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "create": (_P, (ctypes.c_double, _N, _N, _I, _N, _N, _N, _N, _N)),
+    "free": (None, (_P,)),
+    "clock_start": (_I, (_P, _I)),
+    "clock_stop": (None, (_P,)),
+    "program_create": (_P, (_P, _N, _N, _N, _N, _P, _N, _N)),
+    "program_free": (None, (_P,)),
+    "program_measure": (_N, (_P,)),
+    "post": (_I, (_P, _P)),
+    "changing": (_I, (_P,)),
+    "retired": (_P, (_P,)),
+    "bypass": (None, (_P, _I)),
+    "end": (None, (_P, _N)),
+    "write_source": (_I, (_P, _P)),
+    "read_sink": (_I, (_P, _P)),
+    "take_work": (_I, (_P, _P, _P)),
+    "give_work": (_I, (_P, _P, _N)),
+    "counters": (None, (_P, _P)),
+    "histogram": (None, (_P, _P)),
+    "peaks": (None, (_P, _P, _P)),
+}
+
+
+def _function(name: str) -> Any:
+    """Return a function of the C interface; calls let other Python threads run."""
+    if native.library is None:
+        raise TorchFXError(f"live audio needs the native library: {native.why_missing}")
+    found = getattr(native.library, f"torchfx_live_{name}")
+    found.restype, found.argtypes = _FUNCTIONS[name]
+    return found
+
+
+class Snapshot(NamedTuple):
+    """What an engine has counted: counters by name, and how many calls took how long (`edges` in microseconds)."""
+
+    counters: dict[str, int]
+    counts: npt.NDArray[np.int64]
+    edges: npt.NDArray[np.float64]
+
+
+class LiveProgram:
+    """A plan that runs in an engine, with a state of its own.
+
+    Args:
+        plan: frozen, for blocks (channels, block) of float32.
+        channels: of the signal.
+        block: samples of a block.
+        before: the program it takes over from: states where the structure is the same. Where it is not, it starts from
+            rest, and is heard when its responses are complete.
+    """
+
+    def __init__(self, plan: Plan, channels: int, block: int, before: LiveProgram | None = None) -> None:
+        shape, device = (channels,), torch.device("cpu")
+        self.plan = plan
+        self.state = [value.clone().contiguous() for value in plan.init_state(shape, torch.float32, device)]
+        self.program = Program(shape, torch.float32)
+        target = self.program.attempt(plan.emit, 0, self.state)
+        if target is None:
+            raise TorchFXError("the plan has steps in Python")  # `supports` was not asked
+        self.program.finish(self.program.gain(target, 1.0) if target == 0 else target)
+        self._moves, waiting = ([], 0) if before is None else self._taken_over(before)
+        self.handle = self._create(channels, block, waiting)
+
+    @staticmethod
+    def supports(plan: Plan, channels: int) -> bool:
+        """Return whether all of a plan runs natively on so many channels."""
+        shape, device = (channels,), torch.device("cpu")
+        if plan.latency or not plan.keeps_rate or tuple(plan.leading(shape)) != shape:
+            return False
+        state = [value.contiguous() for value in plan.init_state(shape, torch.float32, device)]
+        return Program(shape, torch.float32).attempt(plan.emit, 0, state) is not None
+
+    def free(self) -> None:
+        """Free what the engine holds of it, once no engine runs it."""
+        if self.handle:
+            _function("program_free")(self.handle)
+            self.handle = None
+
+    def _create(self, channels: int, block: int, waiting: int) -> Any:
+        """Make it: with as much memory as a block of silence takes, and more."""
+        words = self.program.words
+        moves = array("q", [each for move in self._moves for each in move[:4]])
+        of_words, of_moves = words.buffer_info()[0], moves.buffer_info()[0]
+        create, free = _function("program_create"), _function("program_free")
+        bytes_needed = 0
+        for probing in (True, False):
+            found = create(
+                of_words, len(words), channels, block, bytes_needed,
+                of_moves, 0 if probing else len(moves) // 4, waiting,
+            )  # fmt: skip
+            if not found:
+                raise MemoryError("no memory for a live program")
+            if not probing:
+                return found
+            rest = [value.clone() for value in self.state]
+            bytes_needed = _function("program_measure")(found)
+            free(found)
+            if bytes_needed < 0:
+                raise_for(-bytes_needed, "program_run")
+            self.program.settle()
+            for value, before in zip(self.state, rest, strict=True):
+                value.copy_(before)
+            bytes_needed = 2 * bytes_needed + ROOM
+        raise AssertionError
+
+    def _taken_over(self, before: LiveProgram) -> tuple[list[tuple[Any, ...]], int]:
+        """Return what has to be moved from the other program's state into this one's, and how long to wait then.
+
+        `Plan.take_over` is linear in each tensor of the state: it copies one, drops it, or multiplies pairs by
+        matrices. What it makes of ones in even places and in odd places tells which.
+        """
+        settling = sum(step.settling for step in self.plan.steps)
+        if self.plan.signature() != before.plan.signature():
+            return [], settling
+        even, odd = ([torch.zeros_like(value) for value in self.state] for _ in range(2))
+        for one, other in zip(even, odd, strict=True):
+            one[..., ::2] = other[..., 1::2] = 1
+        from_even, waiting = self.plan.take_over(before.plan, tuple(even))
+        from_odd, _ = self.plan.take_over(before.plan, tuple(odd))
+        if self.program.has_partitions():
+            # Their sums lie elsewhere, and are larger than what a callback has time to copy.
+            waiting = max(waiting, settling)
+        moves = []
+        for value, old, *probes in zip(self.state, before.state, even, odd, from_even, from_odd, strict=True):
+            move = _move(value, old, *probes)
+            if move is not None:
+                moves.append(move)
+        return moves, waiting
+
+
+def _move(value: Tensor, old: Tensor, even: Tensor, odd: Tensor, a: Tensor, b: Tensor) -> tuple[Any, ...] | None:
+    """Return source, target, bytes and 0, or pairs and their matrices' address; what must be kept comes behind."""
+    if value.numel() == 0 or not (a.any() or b.any()):
+        return None
+    if torch.equal(a, even) and torch.equal(b, odd):
+        return old.data_ptr(), value.data_ptr(), value.nbytes, 0
+    matrices = torch.stack([a.double(), b.double()], dim=-1).contiguous()
+    return old.data_ptr(), value.data_ptr(), value.numel() // 2, matrices.data_ptr(), matrices
+
+
+class Engine:
+    """An engine of the C interface. One thread calls its methods, and one more those of each ring.
+
+    Args:
+        rate: Hz.
+        channels, block: of the blocks.
+        interleaved: whether the device's samples lie (time, channels).
+        source, sink: blocks that fit into the rings beside the device; 0 for none.
+        delay: blocks until a worker's results are due; 0: programs run.
+        fade: samples of a crossfade.
+        latency: samples by which the dry signal is delayed.
+    """
+
+    def __init__(
+        self, rate: float, channels: int, block: int, interleaved: bool, source: int, sink: int, delay: int, fade: int,
+        latency: int,
+    ) -> None:  # fmt: skip
+        self.channels, self.block = channels, block
+        self._calls = {name: _function(name) for name in _FUNCTIONS}
+        self.handle = self._calls["create"](rate, channels, block, interleaved, source, sink, delay, fade, latency)
+        if not self.handle:
+            raise MemoryError(f"no memory for a live engine of {channels} channels and blocks of {block} samples")
+        self._programs: dict[int, LiveProgram] = {}
+        self.number = ctypes.c_int64()
+
+    @property
+    def callback(self) -> int:
+        """The address of the function that a device calls, with `handle` as its user's data."""
+        assert native.library is not None
+        address = ctypes.cast(native.library.torchfx_live_callback, ctypes.c_void_p).value
+        assert address is not None
+        return address
+
+    def close(self) -> None:
+        """Free everything; clock and device have stopped."""
+        if self.handle:
+            self._calls["free"](self.handle)
+            self.handle = None
+        for program in self._programs.values():
+            program.free()
+        self._programs.clear()
+
+    # --- clock ----------------------------------------------------------------------------------------------
+
+    def start_clock(self, real_time: bool) -> None:
+        """Let a thread of the library call in the place of a device."""
+        status = self._calls["clock_start"](self.handle, real_time)
+        if status:
+            raise_for(status, "live_clock_start")
+
+    def stop_clock(self) -> None:
+        """End that thread."""
+        self._calls["clock_stop"](self.handle)
+
+    # --- programs -------------------------------------------------------------------------------------------
+
+    def post(self, program: LiveProgram) -> None:
+        """Make a program the next one; no change may be on its way."""
+        status = self._calls["post"](self.handle, program.handle)
+        if status:
+            raise_for(status, "live_post")
+        self._programs[program.handle] = program
+
+    def changing(self) -> bool:
+        """Return whether a change is on its way, and free the program that ran before the last one."""
+        old = self._calls["retired"](self.handle)
+        if old:
+            self._programs.pop(old).free()
+        return bool(self._calls["changing"](self.handle))
+
+    def bypass(self, wanted: bool) -> None:
+        """Let the dry signal be heard, or the processed one again."""
+        self._calls["bypass"](self.handle, wanted)
+
+    # --- rings ----------------------------------------------------------------------------------------------
+
+    def write_source(self, block: Block) -> bool:
+        """Write a block (channels, block); False if there is no room."""
+        return bool(self._calls["write_source"](self.handle, block.ctypes.data) != FULL)
+
+    def end_source(self, tail: int) -> None:
+        """Say that no more blocks come: so many blocks of silence follow."""
+        self._calls["end"](self.handle, tail)
+
+    def read_sink(self, block: Block) -> bool:
+        """Read a block; False if there is none."""
+        return bool(self._calls["read_sink"](self.handle, block.ctypes.data) != EMPTY)
+
+    def take_work(self, block: Block) -> int:
+        """Read a block for the worker and return its number, -1 if there is none."""
+        status = self._calls["take_work"](self.handle, block.ctypes.data, ctypes.byref(self.number))
+        return -1 if status == EMPTY else self.number.value
+
+    def give_work(self, block: Block, number: int) -> bool:
+        """Write a worker's result; False if there is no room."""
+        return bool(self._calls["give_work"](self.handle, block.ctypes.data, number) != FULL)
+
+    # --- counters -------------------------------------------------------------------------------------------
+
+    def counters(self) -> dict[str, int]:
+        """Return the counters by name."""
+        values = (ctypes.c_int64 * len(COUNTERS))()
+        self._calls["counters"](self.handle, values)
+        return dict(zip(COUNTERS, values, strict=True))
+
+    def snapshot(self) -> Snapshot:
+        """Return all that was counted."""
+        counts = np.zeros(BINS, np.int64)
+        self._calls["histogram"](self.handle, counts.ctypes.data)
+        edges = 2.0 ** (FIRST_OCTAVE + np.arange(BINS + 1) / BINS_PER_OCTAVE) / 1000
+        return Snapshot(self.counters(), counts, edges)
+
+    def peaks(self) -> tuple[Block, Block]:
+        """Return the largest magnitudes of input and output (channels,) since the last call."""
+        found = np.zeros((2, self.channels), np.float32)
+        self._calls["peaks"](self.handle, found[0].ctypes.data, found[1].ctypes.data)
+        return found[0], found[1]

@@ -1,0 +1,447 @@
+"""Live audio: the file clock and a fake PortAudio give what whole signals give; changes have no clicks."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import torchfx as fx
+from torchfx import audio_io
+from torchfx.errors import ArgumentError, ArgumentTypeError, AudioFileError, StreamError, TorchFXError
+from torchfx.realtime import FileClock, MidiMapping, RealtimeConfig, RealtimeProcessor, SoundDevice, parameters_of
+from torchfx.realtime.backends import DeviceError, _DeviceInfo, _Parameters, _StreamInfo
+
+FS = 48_000
+
+
+def equaliser() -> fx.FilterChain:
+    bands = [fx.filter.Peaking(100 * 2**i, 1.0, 3.0) for i in range(8)]
+    return fx.FilterChain(*bands)
+
+
+def noise(samples: int, channels: int = 2) -> torch.Tensor:
+    return 0.3 * torch.randn(channels, samples, generator=torch.Generator().manual_seed(3))
+
+
+def played(chain: torch.nn.Module, x: Any, **options: Any) -> tuple[torch.Tensor, Any]:
+    clock = FileClock(x)
+    with RealtimeProcessor(chain, clock, RealtimeConfig(**options)) as live:
+        assert live.wait(60)
+    return clock.output, live.stats()
+
+
+@pytest.mark.parametrize("samples", [1, 64, 5000])
+def test_a_native_chain_gives_what_the_whole_signal_gives(samples):
+    chain = equaliser() | fx.effect.Compressor(-30) | fx.effect.Reverb()
+    x = noise(samples)
+    y, stats = played(chain, x, block_size=64)
+    assert y.shape == x.shape
+    assert (y - (fx.Wave(x, FS) | chain).ys).abs().max() < 2e-7
+    assert (stats.failures, stats.dropped, stats.latency_samples) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "chain",
+    [
+        fx.effect.Gain(0.5) | torch.nn.Tanh(),
+        fx.effect.Limiter(-6.0),
+        fx.effect.NoiseGate(-20.0) | fx.filter.LoButterworth(1000),
+    ],
+    ids=["module", "look-ahead", "gate"],
+)
+def test_steps_in_python_run_a_stated_number_of_blocks_later(chain):
+    x = noise(3000)
+    y, stats = played(chain, x, block_size=128, worker_blocks=3)
+    assert y.shape == x.shape
+    assert (y - (fx.Wave(x, FS) | chain).ys).abs().max() < 2e-7
+    assert stats.latency_samples == 3 * 128 + fx.realtime.Stream(chain, FS, 2).latency_samples
+    assert stats.late_results == 0
+
+
+@pytest.mark.parametrize("chain", [fx.filter.FIR([1 / 3000] * 3000), fx.FilterChain()], ids=["long", "empty"])
+def test_odd_chains_are_native_too(chain):
+    x = noise(7000, 1)
+    y, _ = played(chain, x, block_size=100, channels=1)
+    assert (y - (fx.Wave(x, FS) | chain).ys).abs().max() < 2e-7
+
+
+@pytest.mark.parametrize("link", [True, False])
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_dynamics_are_steps_of_native_programs(link, channels, dtype):
+    chain = fx.effect.Compressor(-30.0, link=link) | fx.effect.Expander(-25.0, link=link)
+    stream = fx.realtime.Stream(chain, FS, channels)
+    x = noise(1000, channels).to(dtype)
+    y = torch.cat([stream.process(x[:, i : i + 64]) for i in range(0, 1000, 64)], dim=-1)
+    assert stream._runner is not None
+    assert [end for _, end in stream._runner._programs.values()] == [2]
+    assert torch.equal(y, (fx.Wave(x, FS) | chain).ys)
+
+
+def changed(chain: fx.Processor, change: Any, level: float = 1.0, **options: Any) -> torch.Tensor:
+    """Return what a constant becomes when `change(live)` is made while it runs."""
+
+    def source() -> Iterator[torch.Tensor]:
+        block = torch.full((2, 64), level)
+        yield from [block] * 800
+        change(live)
+        while live.stats().changes < 1:
+            yield block
+        yield from [block] * 8
+
+    clock = FileClock(source())
+    live = RealtimeProcessor(chain, clock, RealtimeConfig(block_size=64, **options))
+    with live:
+        assert live.wait(60)
+    return clock.output
+
+
+def test_parameters_change_without_a_step():
+    y = changed(fx.FilterChain(fx.effect.Gain(1.0)), lambda live: live.set("gain", 0.25), crossfade_ms=10.0)
+    assert y[0, 0] == 1
+    assert y[0, -1] == 0.25
+    assert y.diff().abs().max() <= 1.01 * 0.75 / 480
+
+
+def test_assignments_are_followed():
+    chain = fx.effect.Gain(1.0) | fx.filter.LoButterworth(5000)
+    y = changed(chain, lambda live: setattr(chain[0], "gain", 0.5))
+    assert y[0, -1] == pytest.approx(0.5, abs=1e-6)
+
+
+def test_new_parameters_take_the_state_over():
+    y = changed(fx.filter.LoButterworth(20, order=4), lambda live: live.set("cutoff", 30))
+    assert (y[:, 40_000:] - 1).abs().max() < 1e-4  # from rest it would begin at 0
+    delay = changed(fx.effect.Gain(2.0) | fx.filter.FIR([0.0] * 200 + [1.0]), lambda live: live.set("gain", 1.0))
+    assert delay[:, 300:].min() > 0.999
+
+
+def test_presets_are_crossed_to():
+    y = changed(
+        fx.effect.Gain(1.0), lambda live: live.switch(fx.effect.Gain(0.5) | fx.filter.LoButterworth(1000)), level=0.5
+    )
+    assert y[0, 0] == 0.5
+    assert y[0, -1] == pytest.approx(0.25, abs=1e-3)
+    assert y.diff().abs().max() < 0.01
+
+
+def test_a_bypass_is_heard():
+    def change(live: RealtimeProcessor) -> None:
+        live.bypass()
+        live.set("gain", 4.0)
+
+    y = changed(fx.effect.Gain(2.0), change)
+    assert y[0, 0] == 2
+    assert y[0, -1] == 1
+
+
+def test_files_come_in_and_go_out(tmp_path):
+    x = noise(10_000)
+    audio_io.save(tmp_path / "in.wav", x, FS)
+    clock = FileClock(tmp_path / "in.wav", tmp_path / "out.wav")
+    with RealtimeProcessor(fx.effect.Gain(0.5), clock) as live:
+        live.wait()
+    y, rate = audio_io.load(tmp_path / "out.wav")
+    assert rate == FS
+    assert torch.equal(y, 0.5 * x)
+
+
+def test_a_source_that_fails_leaves_no_file(tmp_path):
+    def source() -> Iterator[torch.Tensor]:
+        yield noise(1000)
+        raise AudioFileError("in.flac ends early: 1000 of 48000 frames")
+
+    target = tmp_path / "out.wav"
+    with (
+        pytest.raises(AudioFileError, match="ends early"),
+        RealtimeProcessor(fx.effect.Gain(0.5), FileClock(source(), target)) as live,
+    ):
+        live.wait()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("seconds", [1, pytest.param(20, marks=pytest.mark.many)])
+def test_a_busy_thread_beside_it_changes_nothing(seconds):
+    chain = equaliser() | fx.effect.Compressor(-30) | fx.effect.Reverb()
+    x = noise(seconds * FS)
+    clock = FileClock(x, real_time=True)
+    stop = threading.Event()
+
+    def busy() -> None:
+        while not stop.is_set():
+            sum(i * i for i in range(10_000))
+
+    thread = threading.Thread(target=busy)
+    thread.start()
+    try:
+        with RealtimeProcessor(chain, clock, RealtimeConfig(block_size=64, crossfade_ms=1)) as live:
+            assert live.wait(seconds + 60)
+            counters = live._engine.counters()  # type: ignore[union-attr]
+    finally:
+        stop.set()
+        thread.join()
+    assert counters["allocated"] == counters["failures"] == 0
+    assert counters["blocks"] >= seconds * FS // 64
+    if counters["sheds"] == counters["starved"] == counters["dropped"] == 0:  # whatever else the machine does
+        assert (clock.output - (fx.Wave(x, FS) | chain).ys).abs().max() < 2e-7
+
+
+# --- a sound device ---------------------------------------------------------------------------------------------------
+
+
+class FakePortAudio:
+    """PortAudio's functions with two devices, of which the second one hears only."""
+
+    def __init__(self, default: int = 0) -> None:
+        self.default, self.active, self.calls = default, 1, [0, 0]
+        self._infos = [
+            _DeviceInfo(2, b"Speakers and mic", 0, 2, 2, 0.01, 0.02, 0, 0, FS),
+            _DeviceInfo(2, b"USB mic", 0, 1, 0, 0.005, 0, 0, 0, FS),
+        ]
+
+    def Pa_Initialize(self) -> int:
+        self.calls[0] += 1
+        return 0
+
+    def Pa_Terminate(self) -> int:
+        self.calls[1] += 1
+        return 0
+
+    def Pa_GetDeviceCount(self) -> int:
+        return 2
+
+    def Pa_GetDefaultInputDevice(self) -> int:
+        return self.default
+
+    Pa_GetDefaultOutputDevice = Pa_GetDefaultInputDevice
+
+    def Pa_GetDeviceInfo(self, index: int) -> Any:
+        return ctypes.pointer(self._infos[index])
+
+    def Pa_GetStreamInfo(self, stream: Any) -> Any:
+        return ctypes.pointer(_StreamInfo(1, 0.01, 0.02, FS))
+
+    def Pa_OpenStream(self, stream, heard, played, rate, frames, flags, callback, user) -> int:
+        self.opened = [None if each is None else _Parameters.from_address(each).device for each in (heard, played)]
+        pointer, number = ctypes.c_void_p, ctypes.c_ulong
+        kind = ctypes.CFUNCTYPE(ctypes.c_int, pointer, pointer, number, pointer, number, pointer)
+        self.callback, self.user, self.frames = kind(callback), user, frames
+        return 0 if rate == FS else -9997
+
+    def Pa_GetErrorText(self, status: int) -> bytes:
+        return {-9997: b"Invalid sample rate", -9988: b"Invalid stream pointer"}[status]
+
+    def Pa_StartStream(self, stream: Any) -> int:
+        return 0
+
+    Pa_AbortStream = Pa_CloseStream = Pa_StartStream
+
+    def Pa_IsStreamActive(self, stream: Any) -> int:
+        return self.active
+
+    def play(self, x: np.ndarray, flags: int = 0) -> np.ndarray:
+        """Call the engine with a block (time, channels) as the device's thread does."""
+        x = np.ascontiguousarray(x, np.float32)
+        y = np.full_like(x, 9)
+        status = self.callback(x.ctypes.data, y.ctypes.data, len(x), None, flags, self.user)
+        if status == 1:
+            self.active = 0
+        return y
+
+
+def test_a_device_calls_the_engine_itself():
+    pa = FakePortAudio()
+    with RealtimeProcessor(fx.effect.Gain(0.5), SoundDevice(library=pa), RealtimeConfig(block_size=4)) as live:
+        x = np.arange(8).reshape(4, 2)
+        assert (pa.play(x, flags=4) == 0.5 * x).all()
+        stats = live.stats()
+        assert (stats.blocks, stats.xruns, stats.input_peaks, stats.output_peaks) == (1, 1, (6.0, 7.0), (3.0, 3.5))
+        assert stats.latency_s == pytest.approx(4 / FS + 0.03)
+        assert live.stats().input_peaks == (0.0, 0.0)
+        assert pa.opened == [0, 0]
+    assert pa.calls == [1, 1]
+
+
+def test_a_file_is_played_to_its_end_and_a_recording_kept(tmp_path):
+    pa = FakePortAudio()
+    config = RealtimeConfig(block_size=4)
+    with RealtimeProcessor(fx.effect.Gain(0.5), SoundDevice(torch.ones(2, 6), library=pa), config) as live:
+        while live._frames is None:  # the thread that feeds
+            pass
+        y = np.concatenate([pa.play(np.zeros((4, 2))) for _ in range(2)])
+        assert live.wait(10)
+    assert y[:, 0].tolist() == [0.5] * 6 + [0.0] * 2
+    assert pa.opened[0] is None
+
+    pa = FakePortAudio()
+    device = SoundDevice(target=tmp_path / "take.wav", playback=False, library=pa)
+    with RealtimeProcessor(fx.effect.Gain(0.5), device, config):
+        pa.play(np.ones((4, 2)))
+    assert torch.equal(audio_io.load(tmp_path / "take.wav")[0], torch.full((2, 4), 0.5))
+    assert pa.opened[1] is None
+
+
+def test_a_device_that_vanishes_is_named():
+    pa = FakePortAudio()
+    live = RealtimeProcessor(fx.effect.Gain(0.5), SoundDevice(library=pa)).start()
+    pa.active = -9988
+    with pytest.raises(DeviceError, match="the sound device is gone: Invalid stream pointer"):
+        live.wait(10)
+    pa.active = 1
+    live.start()
+    pa.active = 0
+    with pytest.raises(DeviceError, match="gone"):
+        live.stop()
+
+
+@pytest.mark.parametrize(
+    ("default", "config", "message"),
+    [
+        (-1, {}, "no input device that PortAudio can see"),
+        (0, {"input_device": "tape"}, "no input device 'tape' with 2 channels; .* 0: Speakers and mic"),
+        (0, {"input_device": 1}, "no input device 1 with 2 channels"),
+        (0, {"sample_rate": 44_100}, "2 channels at 44100 Hz and blocks of 256 samples: Invalid sample rate"),
+    ],
+)
+def test_a_device_that_cannot_be_opened_says_why(default, config, message):
+    live = RealtimeProcessor(fx.effect.Gain(0.5), SoundDevice(library=FakePortAudio(default)), RealtimeConfig(**config))
+    with pytest.raises(DeviceError, match=message):
+        live.start()
+
+
+def test_without_sounddevice_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sounddevice", None)
+    with pytest.raises(DeviceError, match=r"pip install torchfx\[realtime\]"):
+        RealtimeProcessor(fx.effect.Gain(0.5)).start()
+
+
+# --- misuse -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"sample_rate": 0}, r"sample_rate must lie in \(0, inf\) Hz, got 0"),
+        ({"block_size": 0}, "block_size must be a whole number >= 1, got 0"),
+        ({"channels": 0}, "channels must be a whole number >= 1, got 0"),
+        ({"worker_blocks": 0}, "worker_blocks must be a whole number >= 1, got 0"),
+        ({"crossfade_ms": 0}, r"crossfade_ms must lie in \(0, 10000\] ms, got 0"),
+    ],
+)
+def test_configurations_are_checked(values, message):
+    with pytest.raises(ArgumentError, match=message):
+        RealtimeConfig(**values)
+
+
+def test_chains_that_cannot_run_live_are_refused():
+    clock = FileClock(noise(100))
+    with pytest.raises(StreamError, match="whole signal"):
+        RealtimeProcessor(fx.effect.Reverse(), clock)
+    with pytest.raises(StreamError, match="sample rate"):
+        RealtimeProcessor(fx.Resample(44_100), clock)
+    with pytest.raises(StreamError, match="must keep the channels, 2"):
+        RealtimeProcessor(fx.effect.ToMono(), clock)
+    with pytest.raises(ArgumentTypeError, match="chain must be"):
+        RealtimeProcessor("gain", clock)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentTypeError, match="source must be"):
+        RealtimeProcessor(fx.effect.Gain(1), FileClock(3))  # type: ignore[arg-type]
+    with pytest.raises(ArgumentTypeError, match="target must be"):
+        RealtimeProcessor(fx.effect.Gain(1), FileClock(noise(100), 3))  # type: ignore[arg-type]
+
+
+def test_misuse_while_it_runs_is_named(tmp_path):
+    audio_io.save(tmp_path / "slow.wav", noise(100), 44_100)
+    with (
+        pytest.raises(ArgumentError, match="source must have the sample rate of the configuration, 48000 Hz, got 44"),
+        RealtimeProcessor(fx.effect.Gain(0.5), FileClock(tmp_path / "slow.wav")) as live,
+    ):
+        live.wait()
+    with (
+        pytest.raises(ArgumentError, match="source must have 1 or 2 channels"),
+        RealtimeProcessor(fx.effect.Gain(0.5), FileClock(noise(100, 3))) as live,
+    ):
+        live.wait()
+    live = RealtimeProcessor(fx.effect.Gain(0.5) | fx.effect.Gain(2.0), SoundDevice(library=FakePortAudio()))
+    with pytest.raises(StreamError, match="from start"):
+        live.stats()
+    with live:
+        with pytest.raises(StreamError, match="runs already"):
+            live.start()
+        with pytest.raises(ArgumentError, match="wait needs timeout_s"):
+            live.wait()
+        with pytest.raises(ArgumentError, match=r"several parameters are called 'gain': there are 0\.gain, 1\.gain"):
+            live.set("gain", 1)
+        with pytest.raises(ArgumentError, match="no parameter is called 'cutoff'"):
+            live.set("cutoff", 1)
+        live.set("1.gain", 3.0)
+        with pytest.raises(StreamError, match="wholly native"):
+            live.switch(torch.nn.Tanh())
+        with pytest.raises(ArgumentTypeError, match="chain must be"):
+            live.switch(None)  # type: ignore[arg-type]
+    assert live.stats().blocks == 0
+
+
+def test_the_times_of_calls_are_drawn(tmp_path):
+    clock = FileClock(noise(1000))
+    with RealtimeProcessor(fx.effect.Gain(0.5), clock) as live:
+        live.wait()
+        live.plot(tmp_path / "calls.png")
+    assert (tmp_path / "calls.png").stat().st_size > 1000
+
+
+# --- MIDI -------------------------------------------------------------------------------------------------------------
+
+
+def control(control: int, value: int, channel: int = 0) -> SimpleNamespace:
+    return SimpleNamespace(type="control_change", control=control, value=value, channel=channel)
+
+
+def test_controllers_set_parameters_within_their_ranges():
+    chain = fx.filter.LoButterworth(1000) | fx.effect.Reverb()
+    live = RealtimeProcessor(chain, FileClock(noise(64)))
+    mapping = MidiMapping(live, {1: "cutoff", 2: "1.room_size"}, channel=0)
+    mapping.handle(control(1, 0))
+    assert chain[0].cutoff == 20
+    mapping.handle(control(1, 64))
+    assert chain[0].cutoff == pytest.approx(20 * (21_600 / 20) ** (64 / 127))  # by ratio
+    mapping.handle(control(2, 127))
+    assert chain[1].room_size == 1
+    for ignored in (control(2, 0, channel=1), control(9, 0), SimpleNamespace(type="note_on", note=60)):
+        mapping.handle(ignored)
+    assert chain[1].room_size == 1
+    mido = pytest.importorskip("mido")
+    mapping.handle(mido.Message("control_change", control=2, value=0))
+    assert chain[1].room_size == 0
+
+
+def test_mappings_are_checked():
+    live = RealtimeProcessor(fx.filter.LoButterworth(1000), FileClock(noise(64)))
+    with pytest.raises(ArgumentError, match="controller must be a whole number <= 127, got 128"):
+        MidiMapping(live, {128: "cutoff"})
+    with pytest.raises(ArgumentError, match="no parameter is called 'gain'"):
+        MidiMapping(live, {1: "gain"})
+    with pytest.raises(ArgumentError, match="controller 1 must set a number, one of cutoff"):
+        MidiMapping(live, {1: "order"})
+    with pytest.raises(ArgumentError, match="channel"):
+        MidiMapping(live, {}, channel=16)
+
+
+def test_without_mido_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mido", None)
+    live = RealtimeProcessor(fx.filter.LoButterworth(1000), FileClock(noise(64)))
+    with pytest.raises(TorchFXError, match=r"pip install torchfx\[midi\]"), MidiMapping(live, {}).listening():
+        pass
+
+
+def test_parameters_are_found_by_place_and_name():
+    chain = fx.filter.LoButterworth(1000) | fx.effect.Gain(1)
+    assert [key for key in parameters_of(chain) if key != "fs"][:2] == ["0.cutoff", "0.order"]
+    assert "1.gain" in parameters_of(chain)
