@@ -346,9 +346,9 @@ def test_chains_that_cannot_run_live_are_refused():
     with pytest.raises(StreamError, match="whole signal"):
         RealtimeProcessor(fx.effect.Reverse(), clock)
     with pytest.raises(StreamError, match="sample rate"):
-        RealtimeProcessor(fx.Resample(44_100), clock)
+        RealtimeProcessor(fx.spec.build("resample:44100"), clock)
     with pytest.raises(StreamError, match="must keep the channels, 2"):
-        RealtimeProcessor(fx.effect.ToMono(), clock)
+        RealtimeProcessor(fx.effect.ChannelMatrix([[0.5, 0.5]]), clock)
     with pytest.raises(ArgumentTypeError, match="chain must be"):
         RealtimeProcessor("gain", clock)  # type: ignore[arg-type]
     with pytest.raises(ArgumentTypeError, match="source must be"):

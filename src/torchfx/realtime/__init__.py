@@ -1,8 +1,9 @@
 """Block by block: streams, live audio, and files of any length in constant memory. The result is the whole signal's."""
 
 from torchfx.realtime.backends import Backend, DeviceError, FileClock, SoundDevice
+from torchfx.realtime.config import RealtimeConfig
 from torchfx.realtime.files import FileReport, StreamProcessor, process_file
-from torchfx.realtime.live import RealtimeConfig, RealtimeProcessor, RealtimeStats, parameters_of
+from torchfx.realtime.live import RealtimeProcessor, RealtimeStats, parameters_of
 from torchfx.realtime.midi import MidiMapping
 from torchfx.realtime.stream import Stream
 

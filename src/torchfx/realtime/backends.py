@@ -6,7 +6,7 @@ import ctypes
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import torch
@@ -14,10 +14,8 @@ from torch import Tensor
 
 from torchfx import audio_io
 from torchfx.errors import ArgumentError, ArgumentTypeError, TorchFXError
+from torchfx.realtime.config import RealtimeConfig
 from torchfx.realtime.engine import Block, Engine
-
-if TYPE_CHECKING:
-    from torchfx.realtime.live import RealtimeConfig
 
 __all__ = ["Backend", "DeviceError", "FileClock", "SoundDevice", "Source", "Target"]
 
@@ -82,6 +80,7 @@ class FileClock(Backend):
         >>> clock = fx.realtime.FileClock(torch.randn(2, 48_000))
         >>> with fx.realtime.RealtimeProcessor(fx.effect.Gain(0.5), clock) as live:
         ...     live.wait()
+        True
         >>> clock.output.shape
         torch.Size([2, 48000])
     """

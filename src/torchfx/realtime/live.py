@@ -19,16 +19,16 @@ import torch
 from torch import nn
 
 from torchfx import audio_io
-from torchfx.checks import finite_number, whole_number
 from torchfx.core.processor import FilterChain
 from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError, TorchFXError
 from torchfx.parameters import Declaration
 from torchfx.plan import Plan, plan_of
 from torchfx.realtime.backends import Backend, DeviceError, SoundDevice, Target, blocks_of, check_ends
+from torchfx.realtime.config import RealtimeConfig
 from torchfx.realtime.engine import Engine, LiveProgram
 from torchfx.realtime.stream import Stream, surely_equal
 
-__all__ = ["RealtimeConfig", "RealtimeProcessor", "RealtimeStats", "parameter_key", "parameters_of"]
+__all__ = ["RealtimeProcessor", "RealtimeStats", "parameter_key", "parameters_of"]
 
 POLL_S = 0.005
 """How often assigned parameters are looked for."""
@@ -38,44 +38,6 @@ BUFFERED_S = 0.5
 
 SILENT_S = 2.0
 """A device that calls for so long not once is gone, whatever it says."""
-
-
-@dataclass(frozen=True)
-class RealtimeConfig:
-    """How a live chain runs.
-
-    Attributes:
-        sample_rate: Hz.
-        block_size: samples of a block, 1 ... 65536: the device's period.
-        channels: of input and output.
-        input_device, output_device: PortAudio's number of a device or a part of its name; None: the system's own.
-        worker_blocks: by how many blocks the output of a chain that is not wholly native lags behind: a thread of
-            Python has so much time for a block.
-        crossfade_ms: how long a change of parameters takes, and the way to the dry signal and back.
-    """
-
-    sample_rate: float = 48_000
-    block_size: int = 256
-    channels: int = 2
-    input_device: int | str | None = None
-    output_device: int | str | None = None
-    worker_blocks: int = 8
-    crossfade_ms: float = 20.0
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        if finite_number("sample_rate", self.sample_rate, "Hz") <= 0:
-            raise ArgumentError(f"sample_rate must lie in (0, inf) Hz, got {self.sample_rate:g}")
-        whole_number("block_size", self.block_size, 1, 1 << 16)
-        whole_number("channels", self.channels, 1, 1024)
-        whole_number("worker_blocks", self.worker_blocks, 1, 10_000)
-        if not 0 < finite_number("crossfade_ms", self.crossfade_ms, "ms") <= 10_000:
-            raise ArgumentError(f"crossfade_ms must lie in (0, 10000] ms, got {self.crossfade_ms:g}")
-
-    @property
-    def block_s(self) -> float:
-        """How long a block lasts, seconds."""
-        return self.block_size / self.sample_rate
 
 
 @dataclass(frozen=True)
@@ -150,6 +112,7 @@ class RealtimeProcessor:
         >>> with fx.realtime.RealtimeProcessor(chain, clock, fx.realtime.RealtimeConfig(block_size=64)) as live:
         ...     live.set("cutoff", 500)
         ...     live.wait()
+        True
         >>> live.stats().blocks, live.stats().failures
         (150, 0)
     """

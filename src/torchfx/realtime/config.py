@@ -1,0 +1,48 @@
+"""How a live chain runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torchfx.checks import finite_number, whole_number
+from torchfx.errors import ArgumentError
+
+__all__ = ["RealtimeConfig"]
+
+
+@dataclass(frozen=True)
+class RealtimeConfig:
+    """How a live chain runs.
+
+    Attributes:
+        sample_rate: Hz.
+        block_size: samples of a block, 1 ... 65536: the device's period.
+        channels: of input and output.
+        input_device, output_device: PortAudio's number of a device or a part of its name; None: the system's own.
+        worker_blocks: by how many blocks the output of a chain that is not wholly native lags behind: a thread of
+            Python has so much time for a block.
+        crossfade_ms: how long a change of parameters takes, and the way to the dry signal and back.
+    """
+
+    sample_rate: float = 48_000
+    block_size: int = 256
+    channels: int = 2
+    input_device: int | str | None = None
+    output_device: int | str | None = None
+    worker_blocks: int = 8
+    crossfade_ms: float = 20.0
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        if finite_number("sample_rate", self.sample_rate, "Hz") <= 0:
+            raise ArgumentError(f"sample_rate must lie in (0, inf) Hz, got {self.sample_rate:g}")
+        whole_number("block_size", self.block_size, 1, 1 << 16)
+        whole_number("channels", self.channels, 1, 1024)
+        whole_number("worker_blocks", self.worker_blocks, 1, 10_000)
+        if not 0 < finite_number("crossfade_ms", self.crossfade_ms, "ms") <= 10_000:
+            raise ArgumentError(f"crossfade_ms must lie in (0, 10000] ms, got {self.crossfade_ms:g}")
+
+    @property
+    def block_s(self) -> float:
+        """How long a block lasts, seconds."""
+        return self.block_size / self.sample_rate
