@@ -319,8 +319,8 @@ TORCHFX_API int32_t torchfx_sliding_max(
 //   narrow  none; double source, float target
 //   delay_network  delays, lines, inputs, systems, rows, repeat, sos, sections, sos_rows, sos_repeat, lines' state, filters'
 //           state: as in torchfx_delay_network_forward, with as many outputs as inputs, channels / inputs groups
-//   dynamics  linked, settings, rows, repeat, state (channels / linked): x times the factor of torchfx_dynamics_gain, whose
-//           key is the largest magnitude of `linked` channels, side by side
+//   dynamics  linked, settings, rows, repeat, state (channels / linked): as in torchfx_dynamics_forward without a key, for
+//           groups of `linked` channels side by side
 //
 // Factors and bounds in a step's arguments are doubles, states doubles unless said otherwise. States are updated in place.
 #define TORCHFX_STEPS(declare) \

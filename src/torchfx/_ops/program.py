@@ -145,7 +145,7 @@ class Program:
         return self._append("delay_network", source, (*network, *filters))
 
     def dynamics(self, source: int, settings: Tensor, state: Tensor) -> int:
-        """Append a factor that follows the level; arguments are those of `_ops.dynamics_gain`.
+        """Append a factor that follows the level; arguments are those of `_ops.dynamics_forward`.
 
         Args:
             source: the buffer to read.
