@@ -5,6 +5,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from torchfx import _ops
+from torchfx._ops import operator
 
 SOS = torch.tensor([[0.2, 0.3, 0.1, 1.0, -0.5, 0.3], [1.0, -1.0, 0.0, 1.0, 0.2, 0.0]]).double()
 OPERATORS = {
@@ -80,3 +81,16 @@ def test_views_that_change_the_sign_are_read_as_they_say(name):
     for i, argument in enumerate(given):
         got = operator(*given[:i], negated(argument), *given[i + 1 :])
         assert all(torch.equal(a, b) for a, b in zip(got, expected, strict=True))
+
+
+def test_out_of_memory_says_how_much_was_needed(monkeypatch):
+    def full(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr(operator, "empty", full)
+    x = torch.ones(4, 1 << 18)
+    with pytest.raises(
+        torch.OutOfMemoryError, match=r"sos_forward needs 4.0 MiB on cpu for its results.*shorter blocks.*CUDA out of"
+    ):
+        torch.ops.torchfx_ext.sos_forward(x, SOS)
+    assert bool((x == 1).all())

@@ -7,6 +7,7 @@ An operator's folder holds
     cpu.py         the same for CPU tensors, triton.py for CUDA tensors; each is optional and may lack operators
     gradient.py    GRADIENTS: one `Gradient` for each operator that is differentiable
     composite.py   instead of reference.py and gradient.py: a function that calls other operators
+    kernels.py     what triton.py launches; imported when it first does, as Triton takes long to load
 
 `register` derives the rest: the definition in PyTorch's dispatcher and its `out=` overload, shapes on meta and fake
 tensors, autograd in both directions, vmap, autocast, and the rows that `torchfx info` prints. A backend is a file: its
@@ -15,6 +16,7 @@ functions take the operator's arguments and then the results, allocated already,
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,6 +41,7 @@ from torchfx._ops.observers import (
     tracing_state,
     transforms_active,
 )
+from torchfx._ops.triton_launch import KernelError
 from torchfx.errors import ArgumentError
 
 __all__ = ["Operand", "Operator", "Row", "is_direct", "register"]
@@ -50,6 +53,9 @@ library = torch.library.Library("torchfx_ext", "DEF")
 
 KEYS = {"cpu": "CPU", "triton": "CUDA", "reference": "CompositeExplicitAutograd"}
 """A backend's file and the dispatch key its functions serve."""
+
+DERIVED = ("composite", "gradient")
+"""The other files that `register` reads."""
 
 Entry = Callable[..., Any]
 Shapes = Sequence[tuple[Sequence[int], torch.dtype]]
@@ -165,7 +171,7 @@ def register(package: ModuleType, operators: dict[str, Entry]) -> list[Row]:
         Which backend serves which operator.
     """
     files = {module.name for module in iter_modules(package.__path__)}
-    modules = {name: import_module(f"{package.__name__}.{name}") for name in sorted(files - {"schema"})}
+    modules = {name: import_module(f"{package.__name__}.{name}") for name in sorted(files & {*KEYS, *DERIVED})}
     gradients = modules["gradient"].GRADIENTS if "gradient" in modules else {}
     rows = []
     for operator in import_module(f"{package.__name__}.schema").OPERATORS:
@@ -228,10 +234,13 @@ class _Registration:
         self.recorded = self.transformed = self.composite
         if implementation.gradient is not None:
             self.recorded, self.transformed = differentiable(self, implementation.gradient, operators)
+        if "reference" in backends:
+            backends["reference"] = _warns_once(backends["reference"])
+            if "triton" in backends:
+                backends["triton"] = _falls_back(self.name, backends["triton"], backends["reference"])
         for file, backend in backends.items():
-            warned = _warns_once(backend) if file == "reference" else backend
-            library.impl(self.name, self._kernel(warned), KEYS[file])
-            library.impl(f"{self.name}.out", self._out_kernel(warned), KEYS[file])
+            library.impl(self.name, self._kernel(backend), KEYS[file])
+            library.impl(f"{self.name}.out", self._out_kernel(backend), KEYS[file])
         library.impl(self.name, self._fake, "Meta")
         library.impl(f"{self.name}.out", self._out_kernel(lambda *_: None), "Meta")
         library.impl(self.name, self._autograd, "Autograd")
@@ -305,7 +314,16 @@ class _Registration:
     def _kernel(self, backend: Entry) -> Entry:
         def run(*arguments: Any) -> Any:
             arguments = self.complete(arguments)
-            results = [empty(shape, dtype, arguments[0]) for shape, dtype in self.shapes(*arguments)]
+            shapes = self.shapes(*arguments)
+            try:
+                results = [empty(shape, dtype, arguments[0]) for shape, dtype in shapes]
+            except torch.OutOfMemoryError as error:
+                needed = sum(math.prod(shape) * dtype.itemsize for shape, dtype in shapes)
+                raise torch.OutOfMemoryError(
+                    f"{self.name} needs {needed / 2**20:.1f} MiB on {arguments[0].device} for its results; nothing was "
+                    f"changed. Pass fewer channels or examples at once, or shorter blocks with their state "
+                    f"(torchfx.realtime.Stream). {error}"
+                ) from error
             backend(*arguments, *results)
             return results[0] if self.single else tuple(results)
 
@@ -435,6 +453,28 @@ def _check_out(i: int, result: Tensor, shape: Sequence[int], dtype: torch.dtype,
             f"out[{i}] must be {dtype} of shape {tuple(shape)} on {x.device}, got {result.dtype} of shape "
             f"{tuple(result.shape)} on {result.device}"
         )
+
+
+def _falls_back(name: str, backend: Entry, reference: Entry) -> Entry:
+    """Run the reference, with one warning, on devices for which a backend's kernel can't be compiled or launched."""
+    broken: set[torch.device] = set()
+
+    def run(x: Tensor, *rest: Any) -> None:
+        if x.device not in broken:
+            try:
+                return backend(x, *rest)
+            except KernelError as error:
+                broken.add(x.device)
+                _warned.add(x.device.type)
+                warnings.warn(
+                    f"{name} has no kernel on {x.device}: {error}; the plain PyTorch reference runs, which is exact "
+                    f"but slow",
+                    RuntimeWarning,
+                    stacklevel=3,
+                )
+        return reference(x, *rest)
+
+    return run
 
 
 _warned: set[str] = set()

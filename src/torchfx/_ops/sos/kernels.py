@@ -1,0 +1,310 @@
+"""The cascade as Triton kernels: one launch for any number of sections.
+
+A program is one warp. It takes a tile of `LANES * 2^LOG_T` neighbouring samples into registers, 2^LOG_T in each lane,
+and runs one section after the other over it, for float64 samples in the shifted form that reference.py derives:
+
+- every lane runs its samples from rest, which gives the state that they add;
+- a scan over the lanes with the powers of one matrix gives each lane the state it starts from;
+- every lane runs its samples again from that state, which gives the output.
+
+So memory is read once and written once, and what is between two sections never leaves the registers. A channel is cut
+into chunks, one for each program. A chunk starts as long before its first sample as the filter remembers, from rest:
+programs don't talk to each other. How long that is, `memory` bounds in the kernel itself, so that the host needs no
+coefficient. A filter that hardly forgets makes chunks longer, up to the whole channel.
+
+`sequential` is for many short signals: a lane is a channel, and nothing is scanned.
+
+Products are fused where `tl.fma` says so and nowhere else: kernels are compiled with `enable_fp_fusion=False`.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+__all__ = ["chunked", "sequential"]
+
+
+@triton.jit
+def lanes_of(tile, LANES: tl.constexpr, LOG_T: tl.constexpr):
+    """Split a tile (LANES, 2^LOG_T) into its columns, float64 (LANES,): a lane's samples, one after the other."""
+    parts = (tl.reshape(tile, (LANES, 2**LOG_T)),)
+    for level in tl.static_range(LOG_T):
+        low, high = (), ()
+        for i in tl.static_range(2**level):
+            even, odd = tl.split(tl.reshape(parts[i], (LANES, 2 ** (LOG_T - level - 1), 2)))
+            low, high = low + (even,), high + (odd,)
+        parts = low + high
+    columns = ()
+    for i in tl.static_range(2**LOG_T):
+        columns = columns + (tl.reshape(parts[i], (LANES,)).to(tl.float64),)
+    return columns
+
+
+@triton.jit
+def tile_of(columns, dtype: tl.constexpr, LANES: tl.constexpr, LOG_T: tl.constexpr):
+    """Join what `lanes_of` split."""
+    parts = ()
+    for i in tl.static_range(2**LOG_T):
+        parts = parts + (tl.reshape(columns[i].to(dtype), (LANES, 1)),)
+    for level in tl.static_range(LOG_T - 1, -1, -1):
+        joined = ()
+        for i in tl.static_range(2**level):
+            pair = tl.join(parts[i], parts[i + 2**level])
+            joined = joined + (tl.reshape(pair, (LANES, 2 ** (LOG_T - level))),)
+        parts = joined
+    return parts[0]
+
+
+@triton.jit
+def section(sos, SHIFTED: tl.constexpr):
+    """Load sections and return them in shifted form: k, b0, p1, p0, q1, q0; scalars or tensors, as `sos` is."""
+    scale = 1.0 / tl.load(sos + 3)
+    b0, b1, b2 = tl.load(sos) * scale, tl.load(sos + 1) * scale, tl.load(sos + 2) * scale
+    a1, a2 = tl.load(sos + 4) * scale, tl.load(sos + 5) * scale
+    k = tl.full((), 0.0, tl.float64)
+    if SHIFTED:
+        k = shift_of(a1, a2)
+        # Products with k are exact, and so are sums of near values.
+        b1, b2 = 2 * k * b0 + b1, k * (k * b0 + b1) + b2
+        a1, a2 = 2 * k + a1, k * (k + a1) + a2
+    return k, b0, a1, a2, b1, b2
+
+
+@triton.jit
+def shift_of(a1, a2):
+    """Return 1 for poles near 1, -1 for poles near -1, otherwise 0."""
+    return tl.where(1 + a1 + a2 < 0.5, 1.0, tl.where(1 - a1 + a2 < 0.5, -1.0, 0.0)).to(tl.float64)
+
+
+@triton.jit
+def output(columns, w1, w2, k, b0, p1, p0, q1, q0, SHIFTED: tl.constexpr):
+    """Run the lanes' samples from their states. Return output and states after."""
+    out = ()
+    for j in tl.static_range(len(columns)):
+        y, w1, w2 = step(columns[j], w1, w2, k, b0, p1, p0, q1, q0, SHIFTED)
+        out = out + (y,)
+    return out, w1, w2
+
+
+@triton.jit
+def state_after(columns, w1, w2, valid, k, b0, p1, p0, q1, q0, SHIFTED: tl.constexpr):
+    """Return the lanes' states after their first `valid` samples."""
+    for j in tl.static_range(len(columns)):
+        _, to1, to2 = step(columns[j], w1, w2, k, b0, p1, p0, q1, q0, SHIFTED)
+        w1, w2 = tl.where(j < valid, to1, w1), tl.where(j < valid, to2, w2)
+    return w1, w2
+
+
+@triton.jit
+def step(x, w1, w2, k, b0, p1, p0, q1, q0, SHIFTED: tl.constexpr):
+    """Return a section's output for a sample, and its state after."""
+    y = tl.fma(b0, x, w1)
+    to1, to2 = tl.fma(q1, x, w2), q0 * x
+    if SHIFTED:
+        to1, to2 = tl.fma(k, w1, to1), tl.fma(k, w2, to2)
+    return y, tl.fma(-p1, y, to1), tl.fma(-p0, y, to2)
+
+
+@triton.jit
+def added(columns, k, b0, p1, p0, q1, q0, SHIFTED: tl.constexpr):
+    """Return the states after the lanes' samples, from rest."""
+    m, g1, g0 = k - p1, tl.fma(-p1, b0, q1), tl.fma(-p0, b0, q0)
+    w1, w2 = columns[0] * 0, columns[0] * 0
+    for j in tl.static_range(len(columns)):
+        to1, to2 = tl.fma(g1, columns[j], w2), g0 * columns[j]
+        if SHIFTED:
+            to2 = tl.fma(k, w2, to2)
+        w1, w2 = tl.fma(m, w1, to1), tl.fma(-p0, w1, to2)
+    return w1, w2
+
+
+@triton.jit
+def squared(m11, m12, m21, m22):
+    """Return a matrix times itself."""
+    cross, trace = m12 * m21, m11 + m22
+    return tl.fma(m11, m11, cross), m12 * trace, m21 * trace, tl.fma(m22, m22, cross)
+
+
+@triton.jit
+def carried(w1, w2, before1, before2, k, p1, p0, LANES: tl.constexpr, LOG_LANES: tl.constexpr, LOG_T: tl.constexpr):
+    """Return the states the lanes start from: the first (before1, before2), the others what came before them.
+
+    w1, w2 are what the lanes' samples add.
+    """
+    m11, m12, m21, m22 = k - p1, tl.full((), 1.0, tl.float64), -p0, k
+    for _ in tl.static_range(LOG_T):
+        m11, m12, m21, m22 = squared(m11, m12, m21, m22)
+    lane = tl.arange(0, LANES)
+    first = lane == 0
+    w1 = tl.where(first, tl.fma(m11, before1, tl.fma(m12, before2, w1)), w1)
+    w2 = tl.where(first, tl.fma(m21, before1, tl.fma(m22, before2, w2)), w2)
+    for level in tl.static_range(LOG_LANES):
+        source = lane - 2**level
+        there = tl.maximum(source, 0)
+        v1, v2 = tl.gather(w1, there, 0), tl.gather(w2, there, 0)
+        w1 = tl.where(source >= 0, tl.fma(m11, v1, tl.fma(m12, v2, w1)), w1)
+        w2 = tl.where(source >= 0, tl.fma(m21, v1, tl.fma(m22, v2, w2)), w2)
+        if level + 1 < LOG_LANES:
+            m11, m12, m21, m22 = squared(m11, m12, m21, m22)
+    there = tl.maximum(lane - 1, 0)
+    return tl.where(first, before1, tl.gather(w1, there, 0)), tl.where(first, before2, tl.gather(w2, there, 0))
+
+
+@triton.jit
+def squared_modulus(c0, c1, c2, gap, less):
+    """Return |c0 z^2 + c1 z + c2|^2 where |z| = 1 - gap and 1 - cosine = less, without cancelling near 1."""
+    radius = 1 - gap
+    re, im2 = -gap - radius * less, radius * radius * less * (2 - less)  # z - 1
+    slope, at_one = 2 * c0 + c1, c0 + c1 + c2
+    real = c0 * (re * re - im2) + slope * re + at_one
+    return real * real + (2 * c0 * re + slope) * (2 * c0 * re + slope) * im2
+
+
+@triton.jit
+def memory(sos, count, log_tolerance, N: tl.constexpr):
+    """Return after how many samples a cascade has forgotten: csrc/sos/decay.cpp, its bound a little wider.
+
+    The impulse response obeys |h[n]| <= rho^n M(rho) with M(rho) the largest |H(z)| on |z| = rho. On that circle the
+    numerator is below the sum of its coefficients' moduli, and |1 + a1/z + a2/z^2|^2 is a parabola in the cosine.
+    """
+    index = tl.arange(0, N)
+    there = index < count
+    row = sos + 6 * index
+    a0 = tl.load(row + 3, mask=there, other=1.0)
+    b0 = tl.load(row, mask=there, other=1.0) / a0
+    b1, b2 = tl.load(row + 1, mask=there, other=0.0) / a0, tl.load(row + 2, mask=there, other=0.0) / a0
+    a1, a2 = tl.load(row + 4, mask=there, other=0.0) / a0, tl.load(row + 5, mask=there, other=0.0) / a0
+    # 1 - the radius of each section's outermost pole; mirrored, so that it is the one nearest to 1.
+    c1 = -tl.abs(a1)
+    slope, at_one = 2 + c1, 1 + c1 + a2
+    half = slope / 2
+    discriminant = half * half - at_one
+    complex_gap = (1 - a2) / (1 + tl.sqrt(tl.maximum(a2, 0.0)))
+    gaps = tl.where(discriminant < 0, complex_gap, at_one / (half + tl.sqrt(tl.maximum(discriminant, 0.0))))
+    gap = tl.minimum(tl.min(gaps, 0), 0.1)
+    # The largest gain: at constant, at Nyquist, and at the sections' poles.
+    best = tl.full((), float("-inf"), tl.float64)
+    for i in range(-2, count):
+        if i < 0:
+            less = 2.0 * (i + 2) + gap * 0
+        else:
+            o1, o2 = tl.load(sos + 6 * i + 4), tl.load(sos + 6 * i + 5)
+            scale = 1.0 / tl.load(sos + 6 * i + 3)
+            cosine = -o1 * scale / (2 * tl.sqrt(tl.maximum(o2 * scale, 1e-300)))
+            less = tl.minimum(tl.maximum(1 - cosine, 0.0), 2.0)
+        over, under = squared_modulus(b0, b1, b2, 0.0, less), squared_modulus(1.0, a1, a2, 0.0, less)
+        gain = tl.sum(tl.where(there, tl.log(over) - tl.log(under), 0.0), 0)
+        best = tl.maximum(best, 0.5 * gain)
+    # Radii between the pole and 1.
+    gaps = gap * (0.5 + 0.06 * tl.arange(0, 8).to(tl.float64))[:, None]
+    c1, c2, at_one, slope = c1[None, :], a2[None, :], at_one[None, :], slope[None, :]
+    ahead = 2 * at_one + 4 * (1 - c2) * gaps - 2 * gaps * gaps - slope * (2 * gaps - gaps * gaps + 1 - c2)
+    less = tl.where(c2 > 0, ahead / (4 * tl.maximum(c2, 1e-300) * (1 - gaps)), 0.0)
+    smallest = squared_modulus(1.0, c1, c2, gaps, tl.minimum(tl.maximum(less, 0.0), 2.0))
+    largest = tl.abs(b0) + tl.abs(b1) + tl.abs(b2)
+    bound = tl.sum(tl.log(largest)[None, :] - 0.5 * tl.log(smallest), 1)
+    radii = tl.max(gaps, 1)
+    samples = tl.min((bound - tl.log(radii) - log_tolerance - best) / radii, 0)
+    forgets = (gap > 1e-7) & (samples < 1e15)  # false for NaN too
+    return tl.where(forgets, samples, 1e15).to(tl.int64) + 2 * count
+
+
+@triton.jit(do_not_specialize=["repeat", "count", "rows", "sos_repeat", "channels", "chunks", "chunk_tiles"])
+def chunked(
+    x, row_stride, time_stride, repeat, y, sos, count, rows, sos_repeat, before, after,
+    channels, time, chunks, chunk_tiles, log_tolerance,
+    N: tl.constexpr, LANES: tl.constexpr, LOG_LANES: tl.constexpr, LOG_T: tl.constexpr,
+    SHIFTED: tl.constexpr, HAS_STATE: tl.constexpr,
+):  # fmt: skip
+    """Run a chunk of a channel through the cascade; the program of the last one writes the state after."""
+    T: tl.constexpr = 2**LOG_T
+    TILE: tl.constexpr = LANES * T
+    channel = (tl.program_id(0) // chunks).to(tl.int64)
+    sos += (channel // sos_repeat) % rows * count * 6
+    x += channel // repeat * row_stride
+    y += channel * time
+
+    warm_up = tl.cdiv(memory(sos, count, log_tolerance, N), TILE) * TILE
+    whole = tl.cdiv(time, TILE) * TILE
+    # Programs that run three times what they keep finish sooner than fewer that run less.
+    span = tl.maximum(chunk_tiles.to(tl.int64) * TILE, tl.cdiv(warm_up, 2 * TILE) * TILE)
+    span = tl.where(warm_up >= whole, whole, span)
+    start = tl.program_id(0) % chunks * span
+    stop = tl.minimum(start + span, time)
+    begin = tl.maximum(start - warm_up, 0)
+
+    index = tl.arange(0, N)
+    lane = tl.arange(0, LANES)
+    offset = tl.arange(0, TILE)
+    there = index < count
+    state = (index * channels + channel) * 2
+    shift = tl.zeros((N,), tl.float64)
+    if SHIFTED:
+        a0 = tl.load(sos + 6 * index + 3, mask=there, other=1.0)
+        a1, a2 = tl.load(sos + 6 * index + 4, mask=there), tl.load(sos + 6 * index + 5, mask=there)
+        shift = shift_of(a1 / a0, a2 / a0)
+    carry1, carry2 = tl.zeros((N,), tl.float64), tl.zeros((N,), tl.float64)
+    if HAS_STATE:
+        given = index < tl.where(begin == 0, count, 0)
+        carry1 = tl.load(before + state, mask=given, other=0.0)
+        carry2 = tl.load(before + state + 1, mask=given, other=0.0) + shift * carry1
+
+    for now in range(begin, stop, TILE):
+        left = tl.minimum(time - now, TILE).to(tl.int32)
+        tile = tl.load(x + now * time_stride + offset * time_stride, mask=offset < left, other=0.0)
+        columns = lanes_of(tile, LANES, LOG_T)
+        last = index * 0 + (left - 1) // T
+        for i in range(count):
+            k, b0, p1, p0, q1, q0 = section(sos + 6 * i, SHIFTED)
+            this = lane * 0 + i
+            start1, start2 = tl.gather(carry1, this, 0), tl.gather(carry2, this, 0)
+            end1, end2 = added(columns, k, b0, p1, p0, q1, q0, SHIFTED)
+            start1, start2 = carried(end1, end2, start1, start2, k, p1, p0, LANES, LOG_LANES, LOG_T)
+            if left < TILE:
+                valid = left - lane * T
+                end1, end2 = state_after(columns, start1, start2, valid, k, b0, p1, p0, q1, q0, SHIFTED)
+            columns, whole1, whole2 = output(columns, start1, start2, k, b0, p1, p0, q1, q0, SHIFTED)
+            end1, end2 = tl.where(left < TILE, end1, whole1), tl.where(left < TILE, end2, whole2)
+            carry1 = tl.where(index == i, tl.gather(end1, last, 0), carry1)
+            carry2 = tl.where(index == i, tl.gather(end2, last, 0), carry2)
+        tile = tl.reshape(tile_of(columns, y.dtype.element_ty, LANES, LOG_T), (TILE,))
+        tl.store(y + now + offset, tile, mask=offset < tl.where(now < start, 0, left))
+
+    if (start < time) & (stop == time):
+        tl.store(after + state, carry1, mask=there)
+        tl.store(after + state + 1, carry2 - shift * carry1, mask=there)
+
+
+@triton.jit(do_not_specialize=["repeat", "count", "rows", "sos_repeat", "channels"])
+def sequential(
+    x, row_stride, time_stride, repeat, y, sos, count, rows, sos_repeat, before, after, channels, time,
+    LANES: tl.constexpr, LOG_T: tl.constexpr, SHIFTED: tl.constexpr, HAS_STATE: tl.constexpr,
+):  # fmt: skip
+    """Run whole channels, one in each lane. The state lies in `after` between two tiles, shifted."""
+    T: tl.constexpr = 2**LOG_T
+    channel = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
+    there = channel < channels
+    channel = tl.minimum(channel, channels - 1)
+    sample = tl.arange(0, T)
+    sos += (channel // sos_repeat) % rows * count * 6
+    x += (channel // repeat * row_stride)[:, None] + (sample * time_stride)[None, :]
+    y += (channel * time)[:, None] + sample[None, :]
+    for now in range(0, time, T):
+        left = tl.minimum(time - now, T).to(tl.int32)
+        mask = there[:, None] & (sample < left)[None, :]
+        columns = lanes_of(tl.load(x + now * time_stride, mask=mask, other=0.0), LANES, LOG_T)
+        for i in range(count):
+            k, b0, p1, p0, q1, q0 = section(sos + 6 * i, SHIFTED)
+            state = (i * channels + channel) * 2
+            source = tl.where(now > 0, after + state, before + state)
+            known = channel < tl.where((now > 0) | HAS_STATE, channels, 0)
+            w1, w2 = tl.load(source, mask=known, other=0.0), tl.load(source + 1, mask=known, other=0.0)
+            w2 = tl.where(now > 0, w2, w2 + k * w1)
+            end1, end2 = state_after(columns, w1, w2, left, k, b0, p1, p0, q1, q0, SHIFTED)
+            columns, _, _ = output(columns, w1, w2, k, b0, p1, p0, q1, q0, SHIFTED)
+            end2 = tl.where(now + T < time, end2, end2 - k * end1)
+            tl.store(after + state, end1, mask=there)
+            tl.store(after + state + 1, end2, mask=there)
+        tl.store(y + now, tile_of(columns, y.dtype.element_ty, LANES, LOG_T), mask=mask)
+        tl.debug_barrier()  # the states are read again, by other threads if the compiler lays them out so

@@ -1,0 +1,52 @@
+"""The cascade on CUDA tensors: kernels.py, one launch on the current stream; the host waits for nothing."""
+
+from __future__ import annotations
+
+import math
+
+from torch import Tensor
+
+from torchfx._ops import triton_launch
+from torchfx._ops.memory import coefficient_rows, packed, pass_on, signal_rows
+
+why_missing = triton_launch.why_missing
+
+LOG_T = 5
+LOG_TOLERANCE = {4: math.log(1e-10), 8: math.log(1e-14)}
+"""What a chunk may neglect of the samples before its warm-up, in the peak, by the bytes of a sample."""
+
+PROGRAMS_PER_PROCESSOR = 16
+"""Warps of up to 128 registers a thread that a multiprocessor holds at once."""
+
+
+def sos_forward(x: Tensor, sos: Tensor, state: Tensor | None, threshold: int, y: Tensor, after: Tensor) -> None:
+    """Run the cascade. Coefficients are not checked: reading them would wait for the device."""
+    if y.numel() == 0:
+        pass_on(state, after)
+        return
+    from torchfx._ops.sos import kernels
+
+    *leading, time = y.shape
+    channels = y.numel() // time
+    signal, row_stride, time_stride, repeat = signal_rows(x, leading)
+    sections, rows, sos_repeat = coefficient_rows(sos, 2, leading)
+    count = sections.shape[-2]
+    before = after if state is None else packed(state)
+    lanes = triton_launch.warp_size(x)
+    arguments = (
+        signal, row_stride, time_stride, repeat, y, sections, count, rows, sos_repeat, before, after, channels, time,
+    )  # fmt: skip
+    options = {
+        "LANES": lanes, "LOG_T": LOG_T, "SHIFTED": y.element_size() == 8, "HAS_STATE": state is not None,
+    }  # fmt: skip
+    if time < threshold:
+        triton_launch.launch(kernels.sequential, -(-channels // lanes), x, *arguments, **options)
+        return
+    tiles = -(-time // (lanes << LOG_T))
+    wanted = PROGRAMS_PER_PROCESSOR * triton_launch.processors(x)
+    chunk_tiles = -(-tiles // max(1, min(tiles, wanted // channels)))
+    chunks = -(-tiles // chunk_tiles)
+    triton_launch.launch(
+        kernels.chunked, channels * chunks, x, *arguments, chunks, chunk_tiles, LOG_TOLERANCE[y.element_size()],
+        N=max(8, 1 << (count - 1).bit_length()), LOG_LANES=lanes.bit_length() - 1, **options,
+    )  # fmt: skip

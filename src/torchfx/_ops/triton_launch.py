@@ -1,0 +1,61 @@
+"""How a Triton kernel is launched: device, stream, compiler options."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from functools import lru_cache
+from importlib.util import find_spec
+from subprocess import SubprocessError
+from typing import Any
+
+import torch
+from torch import Tensor
+
+__all__ = ["OPTIONS", "KernelError", "launch", "processors", "warp_size", "why_missing"]
+
+why_missing = "" if find_spec("triton") is not None else "needs triton, which isn't installed"
+
+OPTIONS = {"num_warps": 1, "enable_fp_fusion": False}
+"""Products are fused where the kernel says so."""
+
+INTERPRETED = (132, 32)
+"""Multiprocessors and lanes of a warp that CPU tensors, which only Triton's interpreter takes, are cut for."""
+
+
+class KernelError(RuntimeError):
+    """Triton has no kernel for this device: it can't compile it, or doesn't know the device."""
+
+
+def launch(kernel: Any, programs: int, x: Tensor, *arguments: Any, **constants: Any) -> None:
+    """Launch on the device of x and on its current stream.
+
+    Raises:
+        KernelError: the kernel can't be compiled or launched there.
+    """
+    from triton.errors import TritonError
+
+    elsewhere = x.is_cuda and x.device.index != torch.cuda.current_device()
+    try:
+        with torch.cuda.device(x.device) if elsewhere else nullcontext():
+            kernel[(programs,)](*arguments, **constants, **OPTIONS)
+    except (TritonError, RuntimeError, OSError, SubprocessError) as error:
+        reason = (str(error).strip() or "no reason given").splitlines()[-1]
+        raise KernelError(f"{type(error).__name__}: {reason}") from error
+
+
+def processors(x: Tensor) -> int:
+    """Return how many multiprocessors the device of x has."""
+    return _properties(x.device)[0]
+
+
+def warp_size(x: Tensor) -> int:
+    """Return how many lanes a warp of the device of x has."""
+    return _properties(x.device)[1]
+
+
+@lru_cache
+def _properties(device: torch.device) -> tuple[int, int]:
+    if device.type != "cuda":
+        return INTERPRETED
+    found = torch.cuda.get_device_properties(device)
+    return found.multi_processor_count, found.warp_size

@@ -1,0 +1,204 @@
+"""The GPU kernels without a GPU: their source through Triton's interpreter against SciPy, and what they compile to."""
+
+import json
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy import signal
+
+import triton_interpreter
+from oracle import bound, deviation, exact_sos
+from torchfx._ops.operator import _falls_back
+
+if os.environ.get("TORCHFX_TRITON") != "1":  # .ci/run insists
+    pytest.importorskip("triton", reason="needs the extra 'triton'")
+
+sys.path.append(str(Path(__file__).parents[2] / "tools"))
+
+FLOAT32, FLOAT64 = torch.float32, torch.float64
+FAST = signal.butter(3, 2000, fs=8000, output="sos")  # forgets 1e-10 in under 64 samples
+LOW = signal.butter(3, 20, "high", fs=192_000, output="sos")
+LONG = signal.cheby1(12, 0.5, [30, 90], "bandpass", fs=48_000, output="sos")
+EVERYWHERE, NOWHERE = 0, 1 << 40
+
+
+@pytest.fixture(scope="module")
+def run():
+    """Run a backend in the interpreter, as `triton_interpreter.run`."""
+    with triton_interpreter.interpreter() as pool:
+        yield lambda *arguments, **constants: pool.submit(triton_interpreter.run, *arguments, **constants).result()
+
+
+def signal_of(*shape, dtype=FLOAT32, layout="whole"):
+    """Return noise, in one of the layouts that callers have."""
+    x = torch.from_numpy(np.random.default_rng(0).standard_normal(shape)).to(dtype)
+    if layout == "every second":
+        return torch.stack([x, x + 1], dim=-1).flatten(-2)[..., ::2]
+    if layout == "interleaved":
+        return x.movedim(-1, 0).contiguous().movedim(0, -1)
+    return x
+
+
+def state_of(*shape):
+    return torch.from_numpy(np.random.default_rng(1).standard_normal(shape)) * 0.1
+
+
+CASES = {
+    # name: sections, signal, with a state?, threshold, options
+    "chunks that start early": (FAST, signal_of(150), True, EVERYWHERE, {}),
+    "chunks of float64": (FAST, signal_of(2, 100, dtype=FLOAT64, layout="every second"), True, EVERYWHERE, {}),
+    "20 Hz in float64": (LOW, signal_of(33, dtype=FLOAT64), True, EVERYWHERE, {}),
+    "order 24": (LONG, signal_of(9), True, EVERYWHERE, {"log_t": 1}),
+    "one sample": (FAST, signal_of(2, 1, dtype=FLOAT64), True, EVERYWHERE, {}),
+    "exactly a tile": (FAST, signal_of(16, dtype=FLOAT64), False, EVERYWHERE, {}),
+    "a whole tile and a sample": (FAST[:1], signal_of(1025), False, EVERYWHERE, {"lanes": 32, "log_t": 5}),
+    "17 channels, a lane each": (LOW, signal_of(17, 11, layout="interleaved"), True, NOWHERE, {}),
+    "float64, a lane each": (LOW, signal_of(3, 9, dtype=FLOAT64), False, NOWHERE, {}),
+    "one sample, a lane": (FAST, signal_of(1), True, NOWHERE, {}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_kernels_equal_scipy(run, name):
+    sos, x, given, threshold, options = CASES[name]
+    state = state_of(len(sos), *x.shape[:-1], 2) if given else None
+    (y, after), _ = run("sos_forward", (x, torch.from_numpy(sos), state, threshold), **options)
+    zi = np.zeros((len(sos), *x.shape[:-1], 2)) if state is None else state.numpy()
+    exact, exact_after = exact_sos(sos, x.numpy(), zi)
+    assert deviation(y, exact) < bound(x.dtype)
+    assert deviation(after, exact_after) < 1e-11
+
+
+@pytest.mark.parametrize("threshold", [EVERYWHERE, NOWHERE])
+def test_each_row_has_its_own_filter(run, threshold):
+    rows = torch.from_numpy(np.stack([FAST, LOW, FAST[::-1]]))[:, None]
+    rows = rows * torch.tensor([2.0, 2, 2, 2, 2, 2], dtype=FLOAT64)  # a0 = 2
+    x, state = signal_of(2, 18, dtype=FLOAT64), state_of(2, 3, 2, 2)
+    (y, after), _ = run("sos_forward", (x, rows, state, threshold))
+    assert y.shape == (3, 2, 18)
+    for i in range(3):
+        exact, exact_after = exact_sos(rows[i, 0].numpy() / 2, x.numpy(), state[:, i].numpy())
+        assert deviation(y[i], exact) < bound(FLOAT64)
+        assert deviation(after[:, i], exact_after) < 1e-11
+
+
+def test_chunks_rely_on_what_the_filter_forgets(run):
+    """With a tolerance of 1 a chunk starts far too late: what the other tests pass needs the bound."""
+    x = signal_of(150)
+    (y, _), _ = run("sos_forward", (x, torch.from_numpy(FAST), None, EVERYWHERE), LOG_TOLERANCE={4: 6.0})
+    assert deviation(y, exact_sos(FAST, x.numpy())) > 1e-3
+
+
+def test_a_section_changes_only_what_follows_a_nan(run):
+    x = signal_of(40)
+    x[21] = float("nan")
+    (y, _), _ = run("sos_forward", (x, torch.from_numpy(FAST), None, EVERYWHERE))
+    exact = exact_sos(FAST, x[:21].numpy())
+    assert deviation(y[:21], exact) < bound(FLOAT32)
+    assert np.isnan(y[21:]).all()
+
+
+def test_no_samples_pass_the_state_on(run):
+    state = state_of(2, 3, 2)
+    (y, after), _ = run("sos_forward", (signal_of(3, 0), torch.from_numpy(FAST), state, EVERYWHERE))
+    assert y.shape == (3, 0)
+    assert np.array_equal(after, state)
+
+
+# --- without a kernel ---
+
+
+def test_a_device_without_a_kernel_runs_the_reference_with_one_warning():
+    """This machine has no GPU: Triton finds no driver, and says so."""
+    run = _falls_back("sos_forward", backend_function("triton"), backend_function("reference"))
+    x, sos = signal_of(2, 50), torch.from_numpy(FAST)
+    y, after = torch.empty_like(x), torch.empty(len(FAST), 2, 2, dtype=FLOAT64)
+    with pytest.warns(RuntimeWarning, match=r"sos_forward has no kernel on cpu: RuntimeError: .*driver"):
+        run(x, sos, None, 0, y, after)
+    assert deviation(y, exact_sos(FAST, x.numpy())) < bound(FLOAT32)
+    run(x, sos, None, 0, y, after)  # warnings are errors here
+
+
+def backend_function(file):
+    return import_module(f"torchfx._ops.sos.{file}").sos_forward
+
+
+# --- compiled code ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def gpu_cost():
+    import gpu_cost
+
+    return gpu_cost
+
+
+many = pytest.mark.many
+
+
+@pytest.mark.parametrize(
+    ("arch", "dtype"),
+    [(90, "fp32"), (100, "fp32"), pytest.param(80, "fp32", marks=many), pytest.param(90, "fp64", marks=many)],
+)
+def test_the_cascade_compiles_without_spills(gpu_cost, arch, dtype):
+    target = gpu_cost.GPUTarget("cuda", arch, 32)
+    code = gpu_cost.disassembled(
+        gpu_cost.compiled(gpu_cost.kernels.chunked, target, dtype, **gpu_cost.constants(4, dtype == "fp64"))
+    )
+    assert code.spilled == 0
+    assert code.warps >= 8
+    assert code.shared <= 8192
+    assert "fma.rn.f64" in code.ptx
+    assert "bar.sync" not in gpu_cost.loops(code.sass)[1]
+
+
+def test_short_signals_compile_without_spills(gpu_cost):
+    code = gpu_cost.disassembled(
+        gpu_cost.compiled(
+            gpu_cost.kernels.sequential, gpu_cost.GPUTarget("cuda", 90, 32), "fp32", LANES=32, LOG_T=5, SHIFTED=False,
+            HAS_STATE=True,
+        )
+    )  # fmt: skip
+    assert (code.spilled, code.warps >= 8) == (0, True)
+
+
+@many
+def test_the_cascade_compiles_for_amd(gpu_cost):
+    target = gpu_cost.GPUTarget("hip", "gfx942", 64)
+    code = gpu_cost.compiled(gpu_cost.kernels.chunked, target, "fp32", **gpu_cost.constants(4, False, lanes=64))
+    assert "v_fma_f64" in code.asm["amdgcn"]
+    assert ".vgpr_spill_count: 0" in code.asm["amdgcn"]
+
+
+def test_the_bound_on_an_h100_is_near_a_copy(gpu_cost):
+    """The gate of 12 channels of 600 s: at most 2.5 times what a copy takes. Instructions can't hide behind it."""
+    found = gpu_cost.cascade("H100", 4)
+    assert found.bytes == 8
+    assert found.copy_ratio < 2.5
+    assert 4 * 9 < found.instructions["float64"] < 4 * 14
+
+
+def test_the_tool_prints_its_numbers(gpu_cost, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["gpu_cost.py", "--chip", "H100", "--json"])
+    assert gpu_cost.main() == 0
+    [row] = json.loads(capsys.readouterr().out)
+    assert row["picoseconds"]["bandwidth"] == pytest.approx(8 / 3.35)
+
+
+def test_counted_instructions_are_those_the_interpreter_executes(run, gpu_cost):
+    """A section more adds to a tile the float64 operations that its loop holds in machine code."""
+
+    def executed(sections, tiles):
+        sos = torch.from_numpy(np.repeat(FAST[1:], sections, axis=0))
+        arguments = (signal_of(1024 * tiles), sos, None, EVERYWHERE)
+        _, counts = run("sos_forward", arguments, lanes=32, log_t=5, processors=1, PROGRAMS_PER_PROCESSOR=1)
+        return sum(counts.values())
+
+    section = executed(2, 2) - executed(2, 1) - executed(1, 2) + executed(1, 1)
+    _, loop = gpu_cost.loops(gpu_cost.cascade_code("H100", 4).sass)
+    assert sum(loop[name] for name in ("DFMA", "DMUL", "DADD")) == pytest.approx(section, rel=0.03)

@@ -1,0 +1,70 @@
+"""Triton's interpreter, in a process of its own: it must be asked for before Triton is imported.
+
+`run` calls a GPU backend on CPU tensors; tiles are small, as each operation of a kernel takes the interpreter
+a tenth of a millisecond.
+"""
+
+import os
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from importlib import import_module
+from multiprocessing import get_context
+
+import numpy as np
+
+
+def interpreter():
+    """Return a pool of one process that interprets."""
+    return ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_interpret)
+
+
+def _interpret():
+    os.environ["TRITON_INTERPRET"] = "1"
+    np.seterr(all="ignore")
+
+
+def run(name, arguments, lanes=4, log_t=2, processors=132, **constants):
+    """Return the results of an operator, and how often the kernel did float64 arithmetic, by kind.
+
+    Args:
+        name: the operator.
+        arguments: its arguments.
+        lanes, log_t: a tile is `lanes` times 2^log_t samples.
+        processors: how many multiprocessors to share the work among.
+        constants: of `_ops/sos/triton.py`, to be replaced.
+    """
+    import triton.language as tl
+    from triton.runtime import interpreter as own
+
+    from operators import backend
+    from torchfx._ops import triton_launch
+    from torchfx._ops.sos import triton as sos
+
+    triton_launch.INTERPRETED = (processors, lanes)
+    triton_launch._properties.cache_clear()
+    before = {"LOG_T": sos.LOG_T, **{key: getattr(sos, key) for key in constants}}
+    sos.LOG_T = log_t
+    for key, value in constants.items():
+        setattr(sos, key, value)
+    counts: Counter[str] = Counter()
+    builder = own.InterpreterBuilder
+    kinds = {"create_fma": "fma", "create_fmul": "mul", "create_fadd": "add", "create_fsub": "add"}
+    originals = {method: getattr(builder, method) for method in kinds}
+
+    def counting(method):
+        def call(self, x, *rest):
+            counts[kinds[method]] += x.dtype.scalar == tl.float64
+            return originals[method](self, x, *rest)
+
+        return call
+
+    for method in kinds:
+        setattr(builder, method, counting(method))
+    try:
+        import_module("torchfx._ops")
+        return [result.numpy() for result in backend(name, "triton")(*arguments)], dict(counts)
+    finally:
+        for method, original in originals.items():
+            setattr(builder, method, original)
+        for key, value in before.items():
+            setattr(sos, key, value)

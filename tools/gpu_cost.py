@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+"""What the GPU kernels cost by their machine code: no device is needed, only Triton with its assembler.
+
+    python tools/gpu_cost.py --sections 4
+
+A kernel is compiled for a chip and disassembled. Its loops are found by their backward branches: the one over tiles,
+which stores samples, and in it the one over sections. What they hold gives instructions per sample, by the unit that
+runs them; registers and shared memory give how many warps fit on a multiprocessor. With the rates of the vendor's data
+sheets that bounds the time: the slowest unit's, as if all others ran beside it, no wait for memory were left open and
+nothing were computed twice. A measurement on a device can only be longer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import triton
+from rich.console import Console
+from rich.table import Table
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from torchfx._ops.sos import kernels
+from torchfx._ops.sos import triton as sos
+from torchfx._ops.triton_launch import OPTIONS
+
+BIN = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
+
+UNITS = {
+    "float64": ("DFMA", "DMUL", "DADD", "DSETP"),
+    "float32": ("FFMA", "FMUL", "FADD"),
+    "conversion": ("F2F", "I2F", "F2I", "MUFU"),
+    "exchange": ("SHFL", "LDS", "STS", "LDSM", "STSM"),
+    "memory": ("LDG", "STG", "LDL", "STL"),
+    "control": ("BRA", "BSSY", "BSYNC", "NOP", "BAR", "WARPSYNC", "CALL", "RET", "EXIT"),
+}
+"""Instructions by the unit that runs them; all others are integers, selections and moves."""
+
+
+@dataclass(frozen=True)
+class Chip:
+    """Rates of a GPU.
+
+    Attributes:
+        arch: compute capability.
+        processors: multiprocessors.
+        clock: boost clock in Hz.
+        bandwidth: of device memory, in bytes a second.
+        lanes: what a multiprocessor runs in one clock, in lanes, by unit.
+    """
+
+    arch: int
+    processors: int
+    clock: float
+    bandwidth: float
+    lanes: dict[str, float]
+
+
+def _lanes(float64: float, float32: float, conversion: float) -> dict[str, float]:
+    """Lanes a clock: NVIDIA's CUDA programming guide, "Throughput of native arithmetic instructions"."""
+    return {
+        "float64": float64, "float32": float32, "conversion": conversion, "exchange": 32, "memory": 32,
+        "integer": 64, "control": 64, "issue": 128,
+    }  # fmt: skip
+
+
+CHIPS = {
+    # NVIDIA's data sheets: A100 SXM 40 GB, H100 SXM, H200 SXM; the Ada whitepaper for the RTX 4090.
+    "A100": Chip(80, 108, 1.41e9, 1.555e12, _lanes(32, 64, 16)),
+    "H100": Chip(90, 132, 1.83e9, 3.35e12, _lanes(64, 128, 16)),
+    "H200": Chip(90, 132, 1.83e9, 4.8e12, _lanes(64, 128, 16)),
+    "RTX 4090": Chip(89, 128, 2.52e9, 1.008e12, _lanes(2, 128, 2)),
+}
+
+REGISTERS, WARPS = 65536, 64  # of a multiprocessor; compute capability 8.9 holds 48 warps, which no kernel here reaches
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A kernel for one target.
+
+    Attributes:
+        ptx, sass: its code.
+        registers: of a thread.
+        spilled: bytes of a thread that lie in local memory.
+        shared: bytes of shared memory.
+    """
+
+    ptx: str
+    sass: str
+    registers: int
+    spilled: int
+    shared: int
+
+    @property
+    def warps(self) -> int:
+        """How many warps fit on a multiprocessor: registers come in groups of 8."""
+        return min(WARPS, REGISTERS // (32 * (-(-self.registers // 8) * 8)))
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a sample costs on a chip.
+
+    Attributes:
+        chip: its name.
+        sections: of the cascade.
+        registers, spilled, shared, warps: as in `Compiled`.
+        bytes: read and written.
+        instructions: by unit.
+        picoseconds: by unit, and for the memory's bandwidth.
+        copy_ratio: the slowest unit's time, in times of a copy of the signal.
+    """
+
+    chip: str
+    sections: int
+    registers: int
+    spilled: int
+    shared: int
+    warps: int
+    bytes: int
+    instructions: dict[str, float]
+    picoseconds: dict[str, float]
+    copy_ratio: float
+
+
+def compiled(kernel: Any, target: GPUTarget, dtype: str, **constants: int) -> Any:
+    """Compile a kernel for a target without a device: samples of a dtype ("fp32"), neighbours in memory."""
+    constants["time_stride"] = 1
+    aligned = {"x", "y", "sos", "taps", "before", "after", "row_stride", "time"}
+    types = {"x": f"*{dtype}", "y": f"*{dtype}", "log_tolerance": "fp32"}
+    types |= dict.fromkeys(("sos", "taps", "before", "after"), "*fp64")
+    names = kernel.arg_names
+    source = ASTSource(
+        fn=kernel,
+        signature={name: "constexpr" if name in constants else types.get(name, "i32") for name in names},
+        constexprs={(names.index(name),): value for name, value in constants.items()},
+        attrs={(i,): [["tt.divisibility", 16]] for i, name in enumerate(names) if name in aligned},
+    )
+    return triton.compile(source, target=target, options=OPTIONS)
+
+
+def disassembled(binary: Any) -> Compiled:
+    """Return code and resources of a kernel compiled for an NVIDIA chip."""
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(binary.asm["cubin"])
+        file.flush()
+        used = _output("cuobjdump", "-res-usage", file.name)
+        sass = _output("nvdisasm", "-c", file.name)
+    found = {name: int(value) for name, value in re.findall(r"(REG|STACK|LOCAL):(\d+)", used)}
+    stack = max(found["STACK"], found["LOCAL"])
+    return Compiled(binary.asm["ptx"], sass, found["REG"], stack, binary.metadata.shared)
+
+
+def _output(tool: str, *arguments: str) -> str:
+    return subprocess.run([BIN / tool, *arguments], capture_output=True, text=True, check=True).stdout
+
+
+def loops(sass: str) -> list[Counter[str]]:
+    """Return the instructions of the loop over tiles and of the loop over sections in it.
+
+    The first is the largest loop that stores samples, the second the one inside it with the most float64 arithmetic.
+    Where a branch offers two ways, the shorter is counted: the longer one is the state after a last, partial tile, or
+    a division's slow way.
+    """
+    lines: list[str] = []
+    labels: dict[str, int] = {}
+    for line in sass.splitlines():
+        if label := re.match(r"(\.L_x_\d+):", line):
+            labels[label[1]] = len(lines)
+        elif instruction := re.match(r"\s+/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;", line):
+            lines.append(instruction[1])
+    branches = [(i, labels[to[1]]) for i, line in enumerate(lines) if (to := re.search(r"\bBRA\b.*`\((\S+)\)", line))]
+    found = [(to, i + 1) for i, to in branches if to <= i]
+    stores = [i for i, line in enumerate(lines) if re.search(r"\bSTG\b", line)]
+    tile = max((s for s in found if any(s[0] <= i < s[1] for i in stores)), key=lambda s: s[1] - s[0])
+    inner = [s for s in found if tile[0] <= s[0] and s[1] <= tile[1] and s != tile]
+    ends = dict(branches)
+    rare = []
+    for i, to in branches:
+        if i < to <= tile[1] and lines[i].startswith("@") and not any(i < s[0] and s[1] <= to for s in found):
+            there, otherwise = range(i + 1, to), range(to, to)
+            if lines[to - 1].startswith("BRA"):
+                otherwise = range(to, ends[to - 1])
+            rare.append(max(there, otherwise, key=len))
+
+    def of(span: tuple[int, int]) -> Counter[str]:
+        kept = (i for i in range(*span) if not any(i in skipped for skipped in rare))
+        return Counter(re.sub(r"^@\S+\s+", "", lines[i]).split(".")[0].split()[0] for i in kept)
+
+    return [of(tile), max(map(of, inner), key=lambda counts: counts["DFMA"])]
+
+
+def by_unit(instructions: Counter[str]) -> Counter[str]:
+    """Sum instructions up by the unit that runs them."""
+    unit = {name: unit for unit, names in UNITS.items() for name in names}
+    found: Counter[str] = Counter()
+    for name, count in instructions.items():
+        found[unit.get(name, "integer")] += count
+    found["issue"] = sum(instructions.values())
+    return found
+
+
+def cost(name: str, chip: Chip, code: Compiled, sections: int, sample_bytes: int, lane_samples: int) -> Cost:
+    """Return what a sample costs in a kernel whose lanes hold `lane_samples` of them."""
+    tile, section = (by_unit(found) for found in loops(code.sass))
+    instructions = {
+        unit: (tile[unit] + (sections - 1) * section[unit]) / lane_samples for unit in sorted({*tile, *section})
+    }
+    moved = 2 * sample_bytes
+    rate = chip.processors * chip.clock / 1e12
+    times = {unit: count / (chip.lanes[unit] * rate) for unit, count in instructions.items()}
+    copy = moved / chip.bandwidth * 1e12
+    times["bandwidth"] = copy
+    return Cost(
+        name, sections, code.registers, code.spilled, code.shared, code.warps, moved, instructions, times,
+        max(times.values()) / copy,
+    )  # fmt: skip
+
+
+def cascade_code(name: str, sections: int, dtype: str = "fp32") -> Compiled:
+    """Return the kernel of a long signal through a cascade, for one of `CHIPS`."""
+    target = GPUTarget("cuda", CHIPS[name].arch, 32)
+    return disassembled(compiled(kernels.chunked, target, dtype, **constants(sections, dtype == "fp64")))
+
+
+def cascade(name: str, sections: int, dtype: str = "fp32") -> Cost:
+    """Return what a sample of a long signal costs in the cascade's kernel, on one of `CHIPS`."""
+    code = cascade_code(name, sections, dtype)
+    return cost(name, CHIPS[name], code, sections, 8 if dtype == "fp64" else 4, 1 << sos.LOG_T)
+
+
+def constants(sections: int, double: bool, lanes: int = 32) -> dict[str, int]:
+    """Return the constants that the launch of a long signal gives the kernel."""
+    return {
+        "N": max(8, 1 << (sections - 1).bit_length()), "LANES": lanes, "LOG_LANES": int(math.log2(lanes)),
+        "LOG_T": sos.LOG_T, "SHIFTED": double, "HAS_STATE": True,
+    }  # fmt: skip
+
+
+def main() -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--sections", type=int, default=4, help="of the cascade (default 4)")
+    parser.add_argument("--double", action="store_true", help="float64 samples")
+    parser.add_argument("--chip", action="append", choices=[*CHIPS], help="only this chip; may be repeated")
+    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
+    chosen = parser.parse_args()
+    dtype = "fp64" if chosen.double else "fp32"
+    rows = [cascade(name, chosen.sections, dtype) for name in chosen.chip or CHIPS]
+    if chosen.json:
+        sys.stdout.write(msgspec.json.encode([asdict(row) for row in rows]).decode() + "\n")
+        return 0
+    table = Table(title=f"{chosen.sections} sections, {dtype}: bounds per sample, from machine code and data sheets")
+    units = ["float64", "conversion", "exchange", "integer", "issue"]
+    for column in ("chip", "registers", "warps", *units, "slowest, ps", "copy, ps", "ratio"):
+        table.add_column(column, justify="left" if column == "chip" else "right")
+    for row in rows:
+        slowest = max(row.picoseconds, key=row.picoseconds.__getitem__)
+        table.add_row(
+            row.chip, str(row.registers), str(row.warps), *(f"{row.instructions[unit]:.1f}" for unit in units),
+            f"{row.picoseconds[slowest]:.2f} {slowest}", f"{row.picoseconds['bandwidth']:.2f}",
+            f"{row.copy_ratio:.2f}",
+        )  # fmt: skip
+    Console(width=120).print(table)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
