@@ -296,6 +296,18 @@ def record(
 
 
 @app.command()
+def completion(shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")]) -> None:
+    """Print a script that completes commands, options and names of effects.
+
+    source <(torchfx completion bash)
+    torchfx completion fish > ~/.config/fish/completions/torchfx.fish
+    """
+    from torchfx.cli import completion as command
+
+    raise typer.Exit(command.run(shell, typer.main.get_command(app)))
+
+
+@app.command()
 def demo() -> None:
     """Make a recording, filter it, and show the plan, the time and the deviation from SciPy."""
     from torchfx.cli import demo as command
