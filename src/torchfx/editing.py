@@ -176,8 +176,10 @@ def _copy(reader: audio_io.Reader, span: Span, target: FILE) -> None:
 
 
 def _writer(target: FILE, source: audio_io.AudioInfo, tags: dict[str, str]) -> audio_io.Writer:
-    kept = audio_io.kept_tags(target, tags)
-    return audio_io.Writer(target, source.fs, source.channels, None, audio_io.kept_encoding(target, source), None, kept)
+    fs, channels, encoding = source.fs, source.channels, audio_io.kept_encoding(target, source)
+    bitrate = audio_io.kept_bitrate(target, source, fs, channels)
+    tags = audio_io.kept_tags(target, tags)
+    return audio_io.Writer(target, fs, channels, None, encoding, None, tags, bitrate=bitrate)
 
 
 def _write(reader: audio_io.Reader, span: Span, writer: audio_io.Writer) -> None:

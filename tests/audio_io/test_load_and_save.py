@@ -248,7 +248,7 @@ def test_headers_without_samples_raise(tmp_path):
     [
         ("a.xyz", {}, r"path must end in one of .wav, .flac, .ogg, .oga, .mp3, .aiff, .aif"),
         ("a", {}, "path must end in one of"),
-        ("a.wav", {"format": "xyz"}, "format must be one of WAV, FLAC, OGG, MP3, AIFF, got 'xyz'"),
+        ("a.wav", {"format": "xyz"}, "format must be one of WAV, FLAC, OGG, MP3, AIFF, OPUS, RAW, got 'xyz'"),
         (
             "a.flac",
             {"bits_per_sample": 32},

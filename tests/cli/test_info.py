@@ -28,4 +28,5 @@ def test_json_holds_the_numbers(tmp_path):
     assert found["schema"] == 1
     assert found["files"]["b.wav"] == {
         "fs": 8000, "channels": 1, "frames": 7, "format": "WAV", "encoding": "DOUBLE", "tags": {},
+        "bitrate": None,
     }  # fmt: skip

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -313,6 +314,29 @@ def test_stdin_and_stdout_are_wav_files(folder, talk):
     assert (ran.returncode, ran.stderr) == (0, b"")
     assert audio_io.load(io.BytesIO(ran.stdout))[0].equal(audio_io.load("talk.wav")[0])
     assert audio_io.info(io.BytesIO(ran.stdout)).format == "FLAC"
+
+
+def test_raw_samples_go_through_a_pipe(folder, talk):
+    raw = (np.random.default_rng(0).integers(-3000, 3000, 1000)).astype("<i2")
+    options = ("--raw", "16000,1,s16", "--format", "raw")
+    ran = run_apart("process", "-", "-", *options, "-e", "gain:2", folder=folder, text=False, input=raw.tobytes())
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert np.array_equal(np.frombuffer(ran.stdout, "<i2"), 2 * raw)
+
+
+def test_a_lossy_file_keeps_its_bitrate(folder, torchfx, talk):
+    audio_io.save("talk.mp3", talk.repeat(2, 4), 44_100, bitrate=256_000)
+    assert torchfx("talk.mp3", "out/", "-e", "gain:0.5")[0] == 0
+    assert torchfx("talk.mp3", "out/", "--format", "ogg", command="convert")[0] == 0
+    assert torchfx("talk.mp3", "low/", "--bitrate", "64k", command="convert")[0] == 0
+    rates = [audio_io.info(name).bitrate for name in ("out/talk.mp3", "out/talk.ogg", "low/talk.mp3")]
+    assert rates == [pytest.approx(256_000, rel=0.04), pytest.approx(256_000, rel=0.2), pytest.approx(64_000, rel=0.05)]
+    for option, value, message in [
+        ("--bitrate", "fast", "bitrate must be bits per second"),
+        ("--raw", "16000,s16", "raw must be RATE,CHANNELS,u8|s16"),
+    ]:
+        status, _, err = torchfx("talk.mp3", "x.mp3", option, value, command="convert")
+        assert (status, message in err) == (2, True)
 
 
 # --- presets ----------------------------------------------------------------------------------------------------------

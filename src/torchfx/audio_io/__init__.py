@@ -3,6 +3,7 @@
 The suffix decides the format, outputs appear whole or not at all, and every error fits one line.
 """
 
+from torchfx.audio_io.bitrate import kept_bitrate
 from torchfx.audio_io.formats import FORMATS, AudioInfo, kept_encoding
 from torchfx.audio_io.reader import Reader, info, load
 from torchfx.audio_io.tags import TAGS, kept_tags
@@ -16,6 +17,7 @@ __all__ = [
     "Reader",
     "Writer",
     "info",
+    "kept_bitrate",
     "kept_encoding",
     "kept_tags",
     "load",

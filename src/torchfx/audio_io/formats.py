@@ -27,6 +27,7 @@ __all__ = [
 
 FORMATS = {
     ".wav": "WAV", ".flac": "FLAC", ".ogg": "OGG", ".oga": "OGG", ".mp3": "MP3", ".aiff": "AIFF", ".aif": "AIFF",
+    ".opus": "OPUS", ".raw": "RAW",
 }  # fmt: skip
 DEFAULT_ENCODING = {
     "WAV": "FLOAT",
@@ -34,8 +35,11 @@ DEFAULT_ENCODING = {
     "OGG": "VORBIS",
     "MP3": "MPEG_LAYER_III",
     "AIFF": "PCM_24",
+    "OPUS": "OPUS",
+    "RAW": "PCM_16",
 }
-MOST_CHANNELS = {"WAV": 1024, "FLAC": 8, "OGG": 255, "MP3": 2, "AIFF": 1024}
+MOST_CHANNELS = {"WAV": 1024, "FLAC": 8, "OGG": 255, "MP3": 2, "AIFF": 1024, "OPUS": 255, "RAW": 1024}
+OPUS_RATES = (8000, 12_000, 16_000, 24_000, 48_000)  # Hz
 # Hz. libsndfile 1.2.2 ends in a segmentation fault beyond Vorbis' limits of channels and rate, and writes 800 MHz into
 # an AIFF from 2^30 Hz on.
 HIGHEST_RATE = {"OGG": 200_000, "AIFF": (1 << 30) - 1}
@@ -51,8 +55,9 @@ COMMON_INTEGERS = {
     "WAV": ("PCM_U8", "PCM_16", "PCM_24", "PCM_32"),
     "FLAC": ("PCM_S8", "PCM_16", "PCM_24"),
     "AIFF": ("PCM_S8", "PCM_16", "PCM_24", "PCM_32"),
+    "RAW": ("PCM_U8", "PCM_16", "PCM_24", "PCM_32"),
 }
-WITH_FLOATS = {"WAV", "AIFF"}
+WITH_FLOATS = {"WAV", "AIFF", "RAW"}
 # libsndfile 1.2.2 lists these encodings and refuses to write them.
 UNWRITABLE = {
     "WAV": {"MPEG_LAYER_III"},
@@ -72,6 +77,7 @@ class AudioInfo:
         format: container, such as "WAV".
         encoding: how samples are held, such as "PCM_16".
         tags: its texts by name, such as "title"; see `torchfx.audio_io.TAGS`.
+        bitrate: of a lossy encoding, bits per second: what Vorbis' header says, else the mean; None otherwise.
     """
 
     fs: int
@@ -80,6 +86,7 @@ class AudioInfo:
     format: str
     encoding: str
     tags: dict[str, str] = field(default_factory=dict, hash=False)
+    bitrate: int | None = None
 
     @property
     def bits(self) -> int | None:
@@ -152,6 +159,8 @@ def named_encoding(container: str, encoding: str | None, bits: int | None, doubl
 def _writable(container: str) -> frozenset[str]:
     import soundfile
 
+    if container == "OPUS":  # an Ogg file, too, but named otherwise
+        return frozenset({"OPUS"})
     return frozenset(soundfile.available_subtypes(container)) - UNWRITABLE.get(container, set())
 
 
@@ -171,6 +180,8 @@ def file_rate(container: str, fs: float) -> int:
     rate = sample_rate(fs)
     if not isinstance(rate, int):
         raise ArgumentError(f"fs must be a whole number of Hz in an audio file, got {fs}")
+    if container == "OPUS" and rate not in OPUS_RATES:
+        raise ArgumentError(f"fs must be one of {', '.join(map(str, OPUS_RATES))} Hz in OPUS files, got {rate}")
     highest = HIGHEST_RATE.get(container, (1 << 31) - 1)
     if rate > highest:
         raise ArgumentError(f"fs must lie in (0, {highest}] Hz in {container} files, got {rate}")

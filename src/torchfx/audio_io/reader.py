@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from torchfx.audio_io.formats import AudioInfo
+from torchfx.audio_io.bitrate import mean_bitrate, vorbis_bitrate
+from torchfx.audio_io.formats import BITS, AudioInfo
 from torchfx.audio_io.messages import file_errors
 from torchfx.audio_io.samples import block_frames, from_integers, integer_type
 from torchfx.audio_io.source import Source
@@ -37,6 +38,8 @@ class Reader:
     Args:
         source: a path, or a binary file object, which is read from its current position on and stays open. WAV, FLAC,
             OGG, MP3, AIFF or whatever else libsndfile reads. A pipe is copied to a temporary file first.
+        raw: sample rate (Hz), number of channels and encoding of a file without a header, such as (16000, 1, "PCM_16"),
+            little-endian.
 
     Attributes:
         info: everything below in one piece.
@@ -65,8 +68,9 @@ class Reader:
         [600, 400, 0]
     """
 
-    def __init__(self, source: str | os.PathLike[str] | BinaryIO) -> None:
+    def __init__(self, source: str | os.PathLike[str] | BinaryIO, raw: tuple[int, int, str] | None = None) -> None:
         """Open the file and read its header."""
+        self._raw = raw
         self._file: SoundFile | None = None
         self._position = 0
         self._source = Source(source)
@@ -84,8 +88,14 @@ class Reader:
         import soundfile
 
         self._source.rewind()
+        named = self._source.opened if isinstance(self._source.opened, (str, bytes)) else b""
+        if self._raw is None and os.fsdecode(named).lower().endswith(".raw"):  # soundfile would ask for more
+            name = self._source.name
+            raise AudioFileError(f"cannot read {name}: raw samples don't say their rate, channels and encoding")
         with self._calls():
-            return soundfile.SoundFile(self._source.opened)
+            if self._raw is None:
+                return soundfile.SoundFile(self._source.opened)
+            return soundfile.SoundFile(self._source.opened, "r", *self._raw, endian="LITTLE", format="RAW")
 
     def _described(self, file: SoundFile) -> AudioInfo:
         name = self._source.name
@@ -100,7 +110,12 @@ class Reader:
                 raise AudioFileError(f"cannot read {name}: truncated, {missing} of {promised} bytes are missing")
         container = "WAV" if file.format in {"WAVEX", "RF64"} else file.format  # WAVs with longer headers
         tags = read_tags(container, file)
-        return AudioInfo(file.samplerate, file.channels, file.frames, container, file.subtype, tags)
+        bitrate = None
+        if file.subtype not in BITS:
+            with self._calls():
+                start, size = self._source.start_and_size()
+            bitrate = vorbis_bitrate(start) or mean_bitrate(size, file.frames, file.samplerate, file.subtype)
+        return AudioInfo(file.samplerate, file.channels, file.frames, container, file.subtype, tags, bitrate)
 
     def read(self, count: int) -> Tensor:
         """Read the next frames.

@@ -7,7 +7,6 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from torchfx.audio_io.messages import file_errors, shown
@@ -63,8 +62,6 @@ class Source:
             raise AudioFileError(f"cannot read {self.name}: it is neither a file nor a pipe")
         elif status.st_size == 0:
             raise AudioFileError(f"cannot read {self.name}: the file is empty")
-        elif Path(path).suffix.lower() == ".raw":  # soundfile would ask for what the file does not say
-            raise AudioFileError(f"cannot read {self.name}: raw samples don't say their rate, channels and encoding")
 
     def _open_stream(self, source: Any) -> None:
         if hasattr(source, "readable") and not source.readable():
@@ -116,6 +113,17 @@ class Source:
             with open(self.opened, "rb") as file:  # type: ignore[arg-type]  # noqa: PTH123
                 promised, available = _sample_chunk(file)
         return (promised - available if available < promised < 0x7F000000 else 0), promised
+
+    def start_and_size(self) -> tuple[bytes, int]:
+        """Return the first bytes, and how many there are."""
+        if self._stream is None:
+            with open(self.opened, "rb") as file:  # type: ignore[arg-type]  # noqa: PTH123
+                return file.read(64), file.seek(0, os.SEEK_END)
+        position = self._stream.tell()
+        self._stream.seek(0)
+        found = self._stream.read(64), self._stream.seek(0, os.SEEK_END)
+        self._stream.seek(position)
+        return found
 
     def close(self) -> None:
         """Remove the copy of a pipe; the caller's file object stays open."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from torchfx.audio_io import temporary
+from torchfx.audio_io.bitrate import compression
 from torchfx.audio_io.formats import (
     FORMATS,
     INTEGERS,
@@ -54,8 +55,8 @@ class Writer:
     one.
 
     Args:
-        target: a path, whose suffix decides the format: .wav, .flac, .ogg, .mp3, .aiff; or a binary file object, which
-            gets the whole file at its current position when the block ends well.
+        target: a path, whose suffix decides the format: .wav, .flac, .ogg, .opus, .mp3, .aiff, .raw; or a binary file
+            object, which gets the whole file at its current position when the block ends well.
         fs: sample rate, Hz, a whole number.
         channels: number of channels.
         format: the format's name, instead of the suffix.
@@ -65,6 +66,7 @@ class Writer:
         tags: texts by name, of `torchfx.audio_io.TAGS`. Those that the format has no place for are left out; libsndfile
             appends its name to the software's.
         double: make float64 the default for WAV.
+        bitrate: of MP3, Vorbis and Opus, bits per second at least; by default what their encoders choose.
 
     Attributes:
         format: the container, such as "WAV". A WAV beyond 4 GiB becomes RF64, its form for long recordings.
@@ -102,6 +104,7 @@ class Writer:
         bits_per_sample: int | None = None,
         tags: Mapping[str, str] | None = None,
         double: bool = False,
+        bitrate: int | None = None,
     ) -> None:
         """Check the arguments; nothing is written yet."""
         self._target = Target(target)
@@ -111,6 +114,7 @@ class Writer:
         self._rate = file_rate(self.format, fs)
         self._channels = check_channels(self.format, channels)
         self._tags = checked_tags(self.format, tags)
+        self._compression = compression(self.format, self.encoding, bitrate, self._rate, self._channels)
         self._suffix = suffix if suffix.lower() in FORMATS else ""
         self._temporary: str | None = None
         self._file: SoundFile | None = None
@@ -178,16 +182,16 @@ class Writer:
         import soundfile
 
         assert self._temporary is not None
-        file = soundfile.SoundFile(
-            library_path(self._temporary),
-            "w",
-            samplerate=self._rate,
-            channels=self._channels,
-            format=self._container,
-            subtype=self.encoding,
-        )
+        file = soundfile.SoundFile(library_path(self._temporary), "w", **self._layout(), **self._compression)
         write_tags(file, self._tags)
         return file
+
+    def _layout(self) -> dict[str, Any]:
+        """Return what soundfile must know to write the file, and to read it where it has no header."""
+        container = "OGG" if self._container == "OPUS" else self._container
+        endian = {"endian": "LITTLE"} if container == "RAW" else {}
+        layout = {"samplerate": self._rate, "channels": self._channels, "subtype": self.encoding}
+        return {**layout, "format": container, **endian}
 
     def _change_container(self, container: str) -> None:
         """Go on in another container; what was written so far is copied there, once in a file's life."""
@@ -250,7 +254,11 @@ class Writer:
         if self.frames == 0:
             raise AudioFileError(f"cannot write {name}: no samples were given")
         self._file.close()
-        with soundfile.SoundFile(library_path(self._temporary)) as file:  # Vorbis does not tell when the disk is full
+        # Vorbis does not tell when the disk is full.
+        layout = self._layout() if self.format == "RAW" else {}
+        with soundfile.SoundFile(
+            library_path(self._temporary), **layout
+        ) as file:  # Vorbis does not tell when the disk is full
             kept = file.frames
         if kept < self.frames:
             raise AudioFileError(f"cannot write {name}: {kept} of {self.frames} frames were kept; is the disk full?")
@@ -274,6 +282,7 @@ def save(
     encoding: str | None = None,
     bits_per_sample: int | None = None,
     tags: Mapping[str, str] | None = None,
+    bitrate: int | None = None,
 ) -> None:
     """Write samples; the file appears under its name only when it is complete.
 
@@ -287,6 +296,7 @@ def save(
             (double for float64 samples), 24-bit integers for FLAC and AIFF, Vorbis for OGG.
         bits_per_sample: 8, 16, 24, 32 (or 64 for "PCM_F").
         tags: texts by name, of `torchfx.audio_io.TAGS`; those that the format has no place for are left out.
+        bitrate: of MP3, Vorbis and Opus, bits per second at least; by default what their encoders choose.
 
     Raises:
         ArgumentError: an unknown format; an encoding, a rate, a number of channels or a text the format cannot hold;
@@ -301,7 +311,7 @@ def save(
     if 0 in ys.shape:
         raise ArgumentError(f"ys must have the shape (channels, frames) and hold samples, got {tuple(ys.shape)}")
     double = str(ys.dtype).endswith("float64")
-    with Writer(path, fs, ys.shape[0], format, encoding, bits_per_sample, tags, double) as file:
+    with Writer(path, fs, ys.shape[0], format, encoding, bits_per_sample, tags, double, bitrate) as file:
         file.write(ys)
 
 

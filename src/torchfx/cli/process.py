@@ -42,7 +42,7 @@ def run(paths: list[str], request: Request, command: str = "process") -> int:
 def _recipe(request: Request) -> Recipe:
     chosen: dict[str, Any] = distributed.preset(request.preset) if request.preset else {}
     effects = (*chosen.pop("effects", ()), *(request.effect or ()))
-    given = {name: getattr(request, name) for name in ("rate", "format", "bits")}
+    given = {name: getattr(request, name) for name in ("rate", "format", "bits", "bitrate", "raw")}
     return Recipe(effects, **chosen | {name: value for name, value in given.items() if value is not None})
 
 

@@ -33,6 +33,14 @@ class Request:
         typer.Option("--format", metavar="NAME", help="wav, flac, ogg, mp3 or aiff; else the suffix decides."),
     ] = None
     bits: Annotated[int | None, typer.Option("--bits", help="Bits per sample; else as many as the source has.")] = None
+    bitrate: Annotated[
+        str | None,
+        typer.Option("--bitrate", metavar="128k", help="Of MP3, Vorbis, Opus; else no lower than a lossy source's."),
+    ] = None
+    raw: Annotated[
+        str | None,
+        typer.Option("--raw", metavar="RATE,CHANNELS,s16", help="Of raw samples: u8, s16, s24, s32, f32, f64."),
+    ] = None
     recursive: Annotated[
         bool, typer.Option("--recursive", "-R", help="Take the folders in a folder, too, and keep the tree.")
     ] = False

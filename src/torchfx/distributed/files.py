@@ -87,7 +87,8 @@ def _processed(job: Job, recipe: Recipe, overwrite: bool, check: Callable[..., o
         raise ArgumentError(f"{job.target} exists already; --force overwrites it")
     with ExitStack() as stack:
         source = stack.enter_context(_opened(job.source))
-        reader = stack.enter_context(audio_io.Reader(source))  # opened once: a pipe cannot be read again
+        raw = recipe.layout() if job.source == STREAM or job.source.lower().endswith(".raw") else None
+        reader = stack.enter_context(audio_io.Reader(source, raw))  # opened once: a pipe cannot be read again
         output = stack.enter_context(_placed(job.target, recipe))
         return _Work(reader, output, recipe, check).run()
 
@@ -211,21 +212,29 @@ class _Work:
 
     def _copy(self) -> dict[str, Any]:
         reader = self.reader
-        tags = audio_io.kept_tags(self.output.file, reader.tags, self.output.format)
-        arguments = self.output.format, self.encoding, self.recipe.bits, tags
-        with audio_io.Writer(self.output.file, reader.fs, reader.channels, *arguments) as writer:
+        with audio_io.Writer(
+            self.output.file, reader.fs, reader.channels, **self._options(reader.fs, reader.channels)
+        ) as writer:
             for start in range(0, reader.frames, BLOCK):
                 writer.write(reader.read_array(min(BLOCK, reader.frames - start), exact=True))
                 if self.check is not None:
                     self.check()
         return {"duration_s": reader.frames / reader.fs}
 
+    def _options(self, fs: float, channels: int) -> dict[str, Any]:
+        """Return how to write the result, for `audio_io`."""
+        file, form, source = self.output.file, self.output.format, self.reader.info
+        bitrate = self.recipe.bits_per_second() or audio_io.kept_bitrate(file, source, fs, channels, form)
+        chosen = {"encoding": self.encoding, "bits_per_sample": self.recipe.bits, "bitrate": bitrate}
+        return {"format": form, "tags": audio_io.kept_tags(file, source.tags, form), **chosen}
+
     def _in_blocks(self, chain: nn.Module) -> dict[str, Any]:
         from torchfx.realtime.files import process_file
 
         report = process_file(
-            chain, self.reader, self.output.file, BLOCK, self.check, self.output.format, self.encoding, self.recipe.bits
-        )
+            chain, self.reader, self.output.file, BLOCK, self.check, self.output.format, self.encoding,
+            self.recipe.bits, self.recipe.bits_per_second(),
+        )  # fmt: skip
         return {
             "duration_s": report.duration_s,
             "not_finite_in": report.not_finite_in,
@@ -236,14 +245,12 @@ class _Work:
         from torchfx.core.wave import Wave
         from torchfx.realtime.files import NotFinite
 
-        wave = Wave(self.reader.part(), self.reader.fs, metadata={"tags": self.reader.tags})
+        wave = Wave(self.reader.part(), self.reader.fs)
         result = wave | chain
         found = []
         for each in (wave, result):
             bad = NotFinite()
             bad.look(each.ys)
             found.append(bad.found)
-        result.save(
-            self.output.file, format=self.output.format, encoding=self.encoding, bits_per_sample=self.recipe.bits
-        )
+        audio_io.save(self.output.file, result.ys, result.fs, **self._options(result.fs, result.channels()))
         return {"duration_s": len(result) / result.fs, "not_finite_in": found[0], "not_finite_out": found[1]}

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["PRESETS", "Recipe", "preset"]
 
 PRESETS = Path(__file__).with_name("presets")
-FORMATS = {"wav": ".wav", "flac": ".flac", "ogg": ".ogg", "mp3": ".mp3", "aiff": ".aiff"}
+FORMATS = {name: f".{name}" for name in ("wav", "flac", "ogg", "opus", "mp3", "aiff", "raw")}
+RAW = {"u8": "PCM_U8", "s16": "PCM_16", "s24": "PCM_24", "s32": "PCM_32", "f32": "FLOAT", "f64": "DOUBLE"}
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,12 @@ class Recipe:
         rate: sample rate of the output, Hz or a text such as "16kHz"; resampled behind the effects.
         loudness: integrated loudness of the output, LUFS.
         true_peak: what no peak exceeds afterwards, dB below full scale (a limiter with look-ahead).
-        format: "wav", "flac", "ogg", "mp3" or "aiff"; by default the output's suffix decides.
+        format: "wav", "flac", "ogg", "opus", "mp3", "aiff" or "raw"; by default the output's suffix decides.
         bits: bits per sample; by default as many as the source's.
+        bitrate: of MP3, Vorbis and Opus: bits per second at least, or a text such as "128k"; by default no lower than a
+            lossy source's, else what the encoder chooses.
+        raw: of stdin and of files named .raw: sample rate, channels and u8, s16, s24, s32, f32 or f64, such as
+            "16000,1,s16", little-endian.
 
     Raises:
         ArgumentError: an unknown effect or format, or a value out of range.
@@ -41,12 +46,34 @@ class Recipe:
     true_peak: float | None = None
     format: str | None = None
     bits: int | None = None
+    bitrate: int | str | None = None
+    raw: str | None = None
 
     def __post_init__(self) -> None:
         """Check the arguments; effects are built, so that a wrong one is refused before any file is read."""
         if self.format is not None and self.format.lower() not in FORMATS:
             raise ArgumentError(f"format must be one of {', '.join(FORMATS)}, got {self.format!r}")
+        self.bits_per_second()
+        self.layout()
         self.chain()
+
+    def bits_per_second(self) -> int | None:
+        """Return the bit rate as a number."""
+        if self.bitrate is None or isinstance(self.bitrate, int):
+            return self.bitrate
+        number = self.bitrate.lower().removesuffix("k")
+        if not number.isdecimal():
+            raise ArgumentError(f'bitrate must be bits per second, or a text such as "128k", got {self.bitrate!r}')
+        return int(number) * (1000 if number != self.bitrate else 1)
+
+    def layout(self) -> tuple[int, int, str] | None:
+        """Return sample rate, channels and encoding of raw samples."""
+        if self.raw is None:
+            return None
+        fs, channels, encoding, *more = [*self.raw.split(","), "", ""]
+        if not fs.isdecimal() or not channels.isdecimal() or encoding not in RAW or any(more):
+            raise ArgumentError(f"raw must be RATE,CHANNELS,{'|'.join(RAW)}, as in 16000,1,s16, got {self.raw!r}")
+        return int(fs), int(channels), RAW[encoding]
 
     @property
     def suffix(self) -> str | None:
@@ -65,7 +92,8 @@ class Recipe:
     def __str__(self) -> str:
         """Return the recipe in one line; two recipes with different results differ in it."""
         steps = [each if isinstance(each, str) else _described(each) for each in self.effects]
-        encoded = [str(self.format or ""), f"{self.bits} bits" if self.bits else ""]
+        kbits = f"{self.bits_per_second()} bits/s" if self.bitrate else ""
+        encoded = [str(self.format or ""), f"{self.bits} bits" if self.bits else "", kbits, self.raw or ""]
         return " | ".join([*steps, *self._finish()] or ["copy"]) + "".join(f", {each}" for each in encoded if each)
 
 
@@ -116,7 +144,7 @@ def preset(name: str) -> dict[str, Any]:
     if not path.is_file():
         raise ArgumentError(f"a preset must be a TOML file or one of {', '.join(shipped)}, got {name!r}")
     try:
-        found = msgspec.toml.decode(path.read_bytes())
+        found: dict[str, Any] = msgspec.toml.decode(path.read_bytes())
     except (OSError, msgspec.DecodeError) as error:
         raise AudioFileError(f"cannot read {name}: {error}") from error
     known = [field.name for field in fields(Recipe)]

@@ -17,7 +17,7 @@ from torchfx.errors import ArgumentError, AudioFileError
 __all__ = ["STREAM", "Arrivals", "Job", "Source", "file_system", "find", "is_url", "plan_outputs", "stamp"]
 
 STREAM = "-"  # stdin or stdout
-SUFFIXES = {*audio_io.FORMATS, ".opus", ".w64", ".caf", ".au", ".rf64"}
+SUFFIXES = {*audio_io.FORMATS, ".w64", ".caf", ".au", ".rf64"} - {".raw"}
 TABLES = {".csv", ".parquet"}
 
 

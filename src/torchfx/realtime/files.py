@@ -61,6 +61,7 @@ def process_file(
     format: str | None = None,
     encoding: str | None = None,
     bits_per_sample: int | None = None,
+    bitrate: int | None = None,
 ) -> FileReport:
     """Run a file through a processor and write the result, block by block: memory does not grow with the file.
 
@@ -76,6 +77,7 @@ def process_file(
         progress: called with (frames done, frames in all), all passes counted.
         format, encoding, bits_per_sample: as in `torchfx.audio_io.save`; by default the suffix decides the format, and
             the source's encoding or bit depth is kept where the format has it.
+        bitrate: of MP3, Vorbis and Opus, bits per second at least; by default no lower than a lossy source's.
 
     Raises:
         StreamError: a part of the processor needs the whole signal at once; the message says which.
@@ -108,8 +110,11 @@ def process_file(
             encoding = audio_io.kept_encoding(target, reader.info, format)
         fs = plan.output_rate or reader.fs
         tags = audio_io.kept_tags(target, reader.tags, format)
+        if bitrate is None:
+            bitrate = audio_io.kept_bitrate(target, reader.info, fs, channels, format)
         work = _Work(plan, reader, block, progress)
-        with audio_io.Writer(target, fs, channels, format, encoding, bits_per_sample, tags) as writer:
+        options = (format, encoding, bits_per_sample, tags)
+        with audio_io.Writer(target, fs, channels, *options, bitrate=bitrate) as writer:
             for y in work.results():
                 writer.write(y)
         return FileReport(writer.frames, fs, channels, work.passes, work.bad_in.found, work.bad_out.found)
