@@ -287,6 +287,32 @@ void partitioned_is_the_sum_in_blocks_of_any_size() {
 }
 
 template <class Sample>
+void dynamics_is_the_operator_for_groups_of_channels() {
+    const std::vector<double> settings = {-20, -0.75, 0, 6, -1e4, 3, 0.001, 0.05, -30, -0.5, 0, 0, -1e4, 0, 0.01, 0.1};
+    for (int64_t linked : {1, 3}) {
+        const int64_t groups = 6 / linked;
+        std::vector<double> state = noises(groups), after = state;
+        const Signal<Sample> x = Signal<Sample>::random(6, 700, 2);
+        Signal<Sample> y(6, 700), expected(6, 700);
+        const Program program = Program(dtype_of<Sample>).step(
+            TORCHFX_STEP_dynamics, 0, 1, dtype_of<Sample>, {linked, address(settings), 2, 1, address(state)});
+        expect(run(program, x, y) == TORCHFX_OK, "dynamics is accepted");
+        torchfx_dynamics_forward(dtype_of<Sample>, x.values.data(), x.row, x.stride, 1, nullptr, 0, 0, 1,
+                                 expected.values.data(), expected.row, groups, linked, 1, 700, settings.data(), 2, 1,
+                                 after.data(), after.data(), 1);
+        expect(largest_difference(y, expected) == 0 && state == after, "dynamics is the operator");
+        std::vector<double> bad = settings;
+        bad[3] = nan;
+        const auto status = [&](const std::vector<int64_t>& arguments) {
+            return run(Program(dtype_of<Sample>).step(TORCHFX_STEP_dynamics, 0, 1, dtype_of<Sample>, arguments), x, y);
+        };
+        expect(status({linked, address(bad), 2, 1, address(state)}) == TORCHFX_NOT_FINITE, "a NaN is refused");
+        expect(status({4, address(settings), 1, 1, address(state)}) == TORCHFX_BAD_ARGUMENT, "no whole groups");
+        expect(status({linked, address(settings), 2, 1, 0}) == TORCHFX_BAD_ARGUMENT, "no state");
+    }
+}
+
+template <class Sample>
 void every_step_equals_its_definition() {
     context = sizeof(Sample) == 4 ? "float32" : "float64";
     gain_multiplies_by_the_factor_of_the_row<Sample>();
@@ -295,6 +321,7 @@ void every_step_equals_its_definition() {
     delay_gives_its_state_first_and_keeps_the_last_inputs<Sample>();
     sos_and_fir_are_the_recurrence_and_the_sum<Sample>();
     partitioned_is_the_sum_in_blocks_of_any_size<Sample>();
+    dynamics_is_the_operator_for_groups_of_channels<Sample>();
 }
 
 // --- chains --------------------------------------------------------------------------------------------

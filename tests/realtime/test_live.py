@@ -274,8 +274,7 @@ def test_a_file_is_played_to_its_end_and_a_recording_kept(tmp_path):
     pa = FakePortAudio()
     config = RealtimeConfig(block_size=4)
     with RealtimeProcessor(fx.effect.Gain(0.5), SoundDevice(torch.ones(2, 6), library=pa), config) as live:
-        while live._frames is None:  # the thread that feeds
-            pass
+        assert live._fed.wait(60)
         y = np.concatenate([pa.play(np.zeros((4, 2))) for _ in range(2)])
         assert live.wait(10)
     assert y[:, 0].tolist() == [0.5] * 6 + [0.0] * 2

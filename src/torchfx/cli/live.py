@@ -50,8 +50,10 @@ class Request:
 
     def config(self, rate: float, channels: int) -> RealtimeConfig:
         """Return the engine's configuration; a device that is a number is one."""
-        devices = (int(each) if each and each.isdecimal() else each for each in (self.input_device, self.output_device))
-        return RealtimeConfig(rate, self.block, channels, *devices)
+        heard, played = (
+            int(each) if each and each.isdecimal() else each for each in (self.input_device, self.output_device)
+        )
+        return RealtimeConfig(rate, self.block, channels, heard, played)
 
 
 def live(effects: list[str], request: Request) -> int:

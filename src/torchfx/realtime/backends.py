@@ -156,7 +156,7 @@ def _parts(source: Source, config: RealtimeConfig) -> Iterator[Block]:
                     return
                 yield found.astype(np.float32, copy=False)
     else:
-        for part in source:  # type: ignore[union-attr]
+        for part in source:
             yield part.detach().to("cpu", torch.float32).numpy()
 
 

@@ -36,6 +36,9 @@ POLL_S = 0.005
 BUFFERED_S = 0.5
 """Of a source and a target, between their threads and the engine."""
 
+FIRST_S = 0.5
+"""A device is started when the source's ring is full, or after so long."""
+
 SILENT_S = 2.0
 """A device that calls for so long not once is gone, whatever it says."""
 
@@ -131,7 +134,7 @@ class RealtimeProcessor:
         self._engine: Engine | None = None
         self._last: RealtimeStats | None = None
         self._threads: list[Thread] = []
-        self._stop, self._drained = Event(), Event()
+        self._stop, self._fed, self._drained = Event(), Event(), Event()
         self._problem = ""
         self._error: BaseException | None = None
         self._frames: int | None = None  # of the source, once it has ended
@@ -149,8 +152,8 @@ class RealtimeProcessor:
         rings = max(16, math.ceil(BUFFERED_S / config.block_s))
         delay = 0 if self.is_native else config.worker_blocks
         fade = max(1, round(config.sample_rate * config.crossfade_ms / 1000))
-        self._stop.clear()
-        self._drained.clear()
+        for event in (self._stop, self._fed, self._drained):
+            event.clear()
         self._problem, self._error, self._frames, self._last = "", None, None, None
         self._seen = (0, 0.0)
         engine = self._engine = Engine(
@@ -167,6 +170,7 @@ class RealtimeProcessor:
             self._begin(self._follow if self.is_native else self._work)
             if backend.source is not None:
                 self._begin(self._feed)
+                self._fed.wait(FIRST_S)
             if backend.target is not None:
                 self._begin(self._drain)
             else:
@@ -275,6 +279,7 @@ class RealtimeProcessor:
         counters, counts, edges = engine.snapshot()
         heard, played = engine.peaks()
         self._histogram = (counts, edges)
+        longest_us = counters["longest_ns"] / 1000
         return RealtimeStats(
             blocks=counters["blocks"],
             xruns=counters["underflows"] + counters["overflows"],
@@ -285,11 +290,10 @@ class RealtimeProcessor:
                 )
             },
             block_us=self.config.block_s * 1e6,
-            **{
-                name: min(_quantile(counts, edges, share), counters["longest_ns"] / 1000)
-                for name, share in (("p50_us", 0.5), ("p99_us", 0.99), ("p999_us", 0.999))
-            },
-            max_us=counters["longest_ns"] / 1000,
+            p50_us=min(longest_us, _quantile(counts, edges, 0.5)),
+            p99_us=min(longest_us, _quantile(counts, edges, 0.99)),
+            p999_us=min(longest_us, _quantile(counts, edges, 0.999)),
+            max_us=longest_us,
             latency_samples=self.latency_samples,
             latency_s=self.latency_samples / self.config.sample_rate + self.config.block_s + self.backend.latency_s,
             input_peaks=tuple(map(float, heard)),
@@ -408,12 +412,14 @@ class RealtimeProcessor:
         try:
             for block, count in blocks_of(source, self.config):
                 while not engine.write_source(block):
+                    self._fed.set()
                     if self._stop.wait(self.config.block_s):
                         return
                 frames += count
         finally:
             self._frames = frames
             engine.end_source(math.ceil(self.latency_samples / self.config.block_size))
+            self._fed.set()
 
     def _drain(self) -> None:
         """Bring the result to the target: as long as the source where there is one, its latency left out."""
