@@ -95,6 +95,29 @@ def test_changes_faster_than_the_glide_are_all_followed_in_the_end():
     assert roughness(y) < 0.02
 
 
+SERIES = {
+    "sections": lambda: fx.filter.LoButterworth(2000, order=3),
+    "sections for each channel": lambda: fx.filter.LoButterworth(torch.tensor([2000.0, 3000.0]), order=3),
+    "beside a network": lambda: fx.filter.LoButterworth(2000) | nn.Tanh() | fx.filter.HiButterworth(50),
+}
+
+
+@pytest.mark.parametrize("name", SERIES)
+def test_the_last_of_many_changes_arrives(name):
+    x, module, changed = tone(0.7), SERIES[name](), SERIES[name]()
+    part = module if isinstance(module, fx.filter.LoButterworth) else module[0]
+    other = changed if isinstance(changed, fx.filter.LoButterworth) else changed[0]
+    cutoffs = iter([500.0, 1000.0, 700.0, 4000.0, 900.0])
+    stream, parts = Stream(module, FS, 2), []
+    for i, block in enumerate(x.split(BLOCK, dim=-1)):
+        if i % 20 == 10 and (cutoff := next(cutoffs, None)) is not None:
+            part.cutoff = other.cutoff = part.cutoff * 0 + cutoff
+        parts.append(stream.process(block))
+    y, fresh = torch.cat(parts, dim=-1), Stream(changed, FS, 2).process(x)
+    assert float((y[..., -9000:] - fresh[..., -9000:]).abs().max()) < 1e-9
+    assert roughness(y[..., 2000:]) < 0.01
+
+
 def test_a_change_does_not_depend_on_the_split():
     def listen(sizes):
         module = fx.filter.LoButterworth(3000, order=3)

@@ -91,7 +91,7 @@ def signal_rows(x: Tensor, leading: Sequence[int]) -> Signal:
     """Return a signal (..., time) for a result with these leading dimensions, which it broadcasts to."""
     time = x.shape[-1]
     repeat = 1
-    if x.dim() - 1 != len(leading) or x.shape[:-1] != torch.Size(leading):
+    if x.shape != (*leading, time):
         x, repeat = _broadcast(x, leading)
     if x.is_contiguous() and not x.is_neg():
         return Signal(x, time, 1, repeat)

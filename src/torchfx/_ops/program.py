@@ -64,12 +64,16 @@ class Program:
     Args:
         shape: the signal's leading dimensions.
         dtype: the signal's type.
+
+    Attributes:
+        copied: whether coefficients had to be copied; else what is written into their tensors is followed.
     """
 
     def __init__(self, shape: tuple[int, ...], dtype: torch.dtype) -> None:
         self.shape, self.dtype = tuple(shape), dtype
         self.double = dtype is torch.float64
         self.channels = math.prod(shape)
+        self.copied = False
         self._records: list[Record] = []
         self._buffers = RESULT
         self._kept: list[Tensor] = []
@@ -226,7 +230,7 @@ class Program:
         time = x.shape[-1]
         if y is None:
             y = empty((*self.shape, time), x.dtype, x)
-        if y.numel() == 0:
+        if time == 0 or self.channels == 0:
             return y
         signal, row_stride, time_stride, repeat = signal_rows(x, self.shape)
         if repeat != 1:
@@ -266,6 +270,7 @@ class Program:
     def _rows(self, coefficients: Tensor, core: int) -> Any:
         rows = coefficient_rows(coefficients.detach(), core, self.shape)
         self._kept.append(rows.tensor)
+        self.copied = self.copied or rows.tensor.data_ptr() != coefficients.data_ptr()
         return rows
 
     def _address(self, state: Tensor) -> int:

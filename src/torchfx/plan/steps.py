@@ -121,6 +121,10 @@ class Step(ABC):
         """Return the step with values of its own, which later assignments to processors leave alone."""
         return self
 
+    def assign(self, other: Step) -> bool:
+        """Take the coefficients of a step with an equal signature, in place; return whether that makes them alike."""
+        return False
+
     def emit(self, program: Program, source: int, state: State) -> int | None:
         """Append the step to a native program, from a buffer; return the buffer it writes, or None if it cannot.
 
@@ -225,6 +229,18 @@ class LTIStep(Step):
     def frozen(self) -> LTIStep:
         """Return the step with coefficients of its own."""
         return LTIStep(self.system.frozen(), self.members)
+
+    def assign(self, other: Step) -> bool:
+        """Take the sections, where these are all that can differ."""
+        assert isinstance(other, LTIStep)
+        own, new = self.system, other.system
+        if own.sos is None or new.sos is None or own.sos.shape != new.sos.shape:
+            return False
+        if own.taps is not None or isinstance(new.gain, Tensor) or own.gain != new.gain:
+            return False
+        own.sos.copy_(new.sos)
+        self._placed.clear()
+        return True
 
     def emit(self, program: Program, source: int, state: State) -> int | None:
         """Append delay, gain, response and sections."""

@@ -11,7 +11,7 @@ from torchfx._ops import native
 from torchfx._ops.operator import is_direct
 from torchfx._ops.program import Program
 from torchfx.errors import ArgumentError
-from torchfx.plan import LateStep, State, Step
+from torchfx.plan import LateStep, Plan, State, Step
 from torchfx.rate import resampled_length
 
 __all__ = ["Runner"]
@@ -93,6 +93,24 @@ class Runner:
             for kept, value in zip(self._state[where], after, strict=True):
                 kept.copy_(value)  # in place: programs know where it lies
         return x
+
+    def assign(self, plan: Plan, state: Sequence[Tensor]) -> bool:
+        """Go on with a plan's coefficients and state in the place of the own ones, if that is all that is new.
+
+        Args:
+            plan: of the same signature and for the same blocks.
+            state: it is copied.
+
+        Returns:
+            Whether it was possible; if not, this runner must not be used any more.
+        """
+        if any(program.copied for program, _ in self._programs.values()):
+            return False
+        if not all(step.assign(other) for step, other in zip(self.steps, plan.steps, strict=True)):
+            return False
+        for kept, value in zip(self._state, state, strict=True):
+            kept.copy_(value)
+        return True
 
     def flush(self) -> Iterator[Tensor]:
         """Yield what is left once the signal has ended: each late step's last samples, through the steps behind it."""

@@ -65,6 +65,7 @@ class Stream:
         self._blocks: tuple[tuple[int, ...], torch.dtype, torch.device] | None = None
         self._runner: Runner | None = None
         self._fade: _Fade | None = None
+        self._spare: tuple[Plan, Runner] | None = None  # what ran before the last change
         self._start: Sequence[Tensor] | None = None
 
     @property
@@ -172,34 +173,39 @@ class Stream:
         assert self._runner is not None
         assert self._blocks is not None
         before, old = self._plan, self._runner
-        frozen = plan.frozen()
-        was, is_now = (each.leading(tuple(self._blocks[0])) for each in (before, frozen))
+        was, is_now = (each.leading(tuple(self._blocks[0])) for each in (before, plan))
         if len(was) != len(is_now) or any(a not in {1, b} for a, b in zip(was, is_now, strict=True)):
             raise StreamError(f"a running stream's output cannot change its shape, from {was} to {is_now}")
         self._followed = plan
-        state, waiting = None, sum(step.settling for step in frozen.steps)
-        if frozen.signature() != before.signature() and not (frozen.keeps_rate and before.keeps_rate):
+        state, waiting = None, sum(step.settling for step in plan.steps)
+        same = plan.signature() == before.signature()
+        if not same and not (plan.keeps_rate and before.keeps_rate):
             raise StreamError(
                 "a stream that changes the sample rate cannot take modules, rates or qualities that changed: reset() "
                 "begins anew with them"
             )
-        if frozen.signature() == before.signature():
-            if surely_equal(frozen, before):
+        if same:
+            if surely_equal(plan, before):
                 return
-            state, waiting = frozen.take_over(before, old.state)
-        new = self._run(frozen, state)
-        self._fade = _Fade((before, old), (frozen, new), waiting, max(1, round(self.fs * GLIDE_MS / 1000)))
+            state, waiting = plan.take_over(before, old.state)
+        new = self._spare
+        if new is None or state is None or new[0].signature() != plan.signature() or not new[1].assign(plan, state):
+            frozen = plan.frozen()
+            new = frozen, self._run(frozen, state)
+        self._plan, self._runner = new
+        self._fade = _Fade((before, old), new, waiting, max(1, round(self.fs * GLIDE_MS / 1000)))
 
     def _cross(self, block: Tensor) -> Tensor:
         """Process a block on the way from old parameters to new ones."""
         fade = self._fade
         assert fade is not None
-        inside = min(block.shape[-1], fade.left)
-        y = fade.process(block[..., :inside])
+        time = block.shape[-1]
+        inside = min(time, fade.left)
+        y = fade.process(block if inside == time else block[..., :inside])
         if fade.left == 0:
-            self._fade = None
-            if inside < block.shape[-1]:
-                rest = self._plan.filled(fade.new.process(block[..., inside:]), block.shape[-1] - inside)
+            self._fade, self._spare = None, (fade.plans[0], fade.old)
+            if inside < time:
+                rest = self._plan.filled(fade.new.process(block[..., inside:]), time - inside)
                 y = torch.cat([y, rest], dim=-1)
         return y
 
@@ -220,7 +226,9 @@ class _Fade:
         end = 1 - self.left / self.length
         old, new = self.plans[0].filled(self.old.process(x), time), self.plans[1].filled(self.new.process(x), time)
         # As many as of the block, or at another rate.
-        along = torch.linspace(begin, end, new.shape[-1] + 1, dtype=new.dtype, device=new.device)[1:]
+        count = new.shape[-1]
+        first = begin + (end - begin) / max(1, count)
+        along = torch.linspace(first, end, count, dtype=new.dtype, device=new.device)
         return torch.lerp(old, new, along if begin >= 0 else along.clamp_(min=0))
 
 
