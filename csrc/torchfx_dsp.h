@@ -321,6 +321,7 @@ TORCHFX_API int32_t torchfx_sliding_max(
 //           state: as in torchfx_delay_network_forward, with as many outputs as inputs, channels / inputs groups
 //   dynamics  linked, settings, rows, repeat, state (channels / linked): as in torchfx_dynamics_forward without a key, for
 //           groups of `linked` channels side by side
+//   allpole  a, order, a_rows, a_repeat, state (channels, order): constant coefficients as in torchfx_allpole_forward
 //
 // Factors and bounds in a step's arguments are doubles, states doubles unless said otherwise. States are updated in place.
 #define TORCHFX_STEPS(declare) \
@@ -334,7 +335,8 @@ TORCHFX_API int32_t torchfx_sliding_max(
     declare(narrow)            \
     declare(partitioned)       \
     declare(delay_network)     \
-    declare(dynamics)
+    declare(dynamics)          \
+    declare(allpole)
 
 #define TORCHFX_STEP_NUMBER(name) TORCHFX_STEP_##name,
 enum torchfx_step { TORCHFX_STEPS(TORCHFX_STEP_NUMBER) };

@@ -34,41 +34,11 @@ struct Coefficients {
     }
 };
 
-// What a kernel needs to know of coefficients that don't change.
-class Prepared {
-public:
-    template <class Coefficient>
-    Prepared(const Coefficient* a, int64_t order, int lanes)
-        : a_(static_cast<size_t>(order + lanes)), response_(static_cast<size_t>(lanes * lanes)), order_(order) {
-        std::copy_n(a, order, a_.begin());
-        double* const h = response_.data();
-        h[0] = 1;
-        for (int64_t i = 1; i < lanes; ++i)
-            for (int64_t k = 0; k < std::min(i, order); ++k) h[i] -= a_[static_cast<size_t>(k)] * h[i - 1 - k];
-        for (int j = 1; j < lanes; ++j) std::copy_n(h, lanes - j, h + j * lanes + j);
-    }
-    AllpoleStretch view() const { return {a_.data(), response_.data(), order_}; }
-    const double* a() const { return a_.data(); }
-
-    // Runs the recursion in place; samples[-order ... -1] are the outputs before.
-    void run(const AllpoleKernels& kernels, double* samples, int64_t count) const {
-        std::vector<double> given(samples, samples + count);
-        kernels.stretch(view(), samples, count);
-        if (std::isfinite(samples[count - 1])) return;
-        std::copy(given.begin(), given.end(), samples);
-        kernels.singly_f64(a_.data(), 0, order_, samples, count);
-    }
-
-private:
-    std::vector<double> a_, response_;
-    int64_t order_;
-};
-
-void singly(const AllpoleKernels& k, const float* a, int64_t order, double* samples, int64_t count) {
-    k.singly_f32(a, order, order, samples, count);
+void forward(const AllpoleKernels& k, const float* a, int64_t step, int64_t order, double* samples, int64_t count) {
+    k.forward_f32(a, step, order, samples, count);
 }
-void singly(const AllpoleKernels& k, const double* a, int64_t order, double* samples, int64_t count) {
-    k.singly_f64(a, order, order, samples, count);
+void forward(const AllpoleKernels& k, const double* a, int64_t step, int64_t order, double* samples, int64_t count) {
+    k.forward_f64(a, step, order, samples, count);
 }
 void backward(const AllpoleKernels& k, const AllpoleGradient<float>& of, double* samples, int64_t count) {
     k.backward_f32(of, samples, count);
@@ -150,12 +120,11 @@ struct Forward {
         double* const tile = memory.data() + order();
         std::reverse_copy(past, past + order(), memory.data());
         const Coefficient* a = coefficients.of(c, samples);
-        const Prepared prepared(a, coefficients.per_sample ? 0 : order(), kernels.lanes);
+        const int64_t step = coefficients.per_sample ? order() : 0;
         for (; start < samples; start += tile_samples) {
             const int64_t count = std::min(tile_samples, samples - start);
             x.load(c, start, count, tile);
-            if (coefficients.per_sample) singly(kernels, a + start * order(), order(), tile, count);
-            else prepared.run(kernels, tile, count);
+            forward(kernels, a + start * step, step, order(), tile, count);
             y.store(c, start, count, tile);
             std::copy(tile + count - order(), tile + count, memory.data());
             flush_tiny(memory.data(), order());
@@ -269,7 +238,7 @@ struct Backward {
 
     // Backwards in time the recursion is the same: each tile is turned round and run with nothing before it.
     void constant(const AllpoleKernels& kernels, int64_t c, double* pending) const {
-        const Prepared prepared(coefficients.of(c, samples), order(), kernels.lanes);
+        const Coefficient* a = coefficients.of(c, samples);
         std::vector<double> memory(static_cast<size_t>(2 * (tile_samples + order())));
         std::vector<double> sums(static_cast<size_t>(order()));
         double *const tile = memory.data() + order(), *const outputs = tile + tile_samples;
@@ -278,8 +247,8 @@ struct Backward {
             grad_y.load(c, start, count, tile);
             std::reverse(tile, tile + count);
             for (int64_t i = 0; i < std::min(count, order()); ++i) tile[i] += pending[i];
-            prepared.run(kernels, tile, count);
-            carry(prepared.a(), tile, count, pending);
+            forward(kernels, a, 0, order(), tile, count);
+            carry(a, tile, count, pending);
             flush_tiny(pending, order());
             if (grad_a) {
                 load_outputs(c, start - order(), count + order(), outputs);
@@ -296,7 +265,7 @@ struct Backward {
     }
 
     // What the samples before a tile get from it, and from those after it that it did not reach.
-    void carry(const double* a, const double* reversed, int64_t count, double* pending) const {
+    void carry(const Coefficient* a, const double* reversed, int64_t count, double* pending) const {
         for (int64_t j = 0; j < order(); ++j) {
             double sum = j + count < order() ? pending[j + count] : 0;
             for (int64_t k = j; k < order() && k - j < count; ++k) sum -= a[k] * reversed[count - 1 - (k - j)];

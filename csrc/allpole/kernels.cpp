@@ -8,7 +8,7 @@ namespace {
 
 // The newest output comes last: the others don't have to wait for it.
 template <int order, class Coefficient>
-void singly_fixed(const Coefficient* a, int64_t step, double* samples, int64_t count) {
+void forward_fixed(const Coefficient* a, int64_t step, double* samples, int64_t count) {
     double past[order];
     for (int k = 0; k < order; ++k) past[k] = samples[-1 - k];
     for (int64_t t = 0; t < count; ++t, a += step) {
@@ -20,41 +20,26 @@ void singly_fixed(const Coefficient* a, int64_t step, double* samples, int64_t c
 }
 
 template <class Coefficient>
-void singly(const Coefficient* a, int64_t step, int64_t order, double* samples, int64_t count) {
+void forward(const Coefficient* a, int64_t step, int64_t order, double* samples, int64_t count) {
     switch (order) {
-        case 1: return singly_fixed<1>(a, step, samples, count);
-        case 2: return singly_fixed<2>(a, step, samples, count);
-        case 3: return singly_fixed<3>(a, step, samples, count);
-        case 4: return singly_fixed<4>(a, step, samples, count);
+        case 1: return forward_fixed<1>(a, step, samples, count);
+        case 2: return forward_fixed<2>(a, step, samples, count);
+        case 3: return forward_fixed<3>(a, step, samples, count);
+        case 4: return forward_fixed<4>(a, step, samples, count);
+        case 5: return forward_fixed<5>(a, step, samples, count);
+        case 6: return forward_fixed<6>(a, step, samples, count);
+        case 7: return forward_fixed<7>(a, step, samples, count);
+        case 8: return forward_fixed<8>(a, step, samples, count);
+        case 9: return forward_fixed<9>(a, step, samples, count);
+        case 10: return forward_fixed<10>(a, step, samples, count);
+        case 11: return forward_fixed<11>(a, step, samples, count);
+        case 12: return forward_fixed<12>(a, step, samples, count);
     }
     for (int64_t t = 0; t < count; ++t, a += step) {
         double y = samples[t];
         for (int64_t k = order - 1; k >= 0; --k) y = minus_product(a[k], samples[t - 1 - k], y);
         samples[t] = y;
     }
-}
-
-void stretch(const AllpoleStretch& of, double* samples, int64_t count) {
-    int64_t t = 0;
-    for (; t + VD <= count; t += VD) {
-        vd even = load(samples + t), odd = {};
-        int64_t k = of.order - 1;
-        for (; k >= 1; k -= 2) {
-            even = fnma(set1(samples[t - 1 - k]), load(of.a + k), even);
-            odd = fnma(set1(samples[t - k]), load(of.a + k - 1), odd);
-        }
-        if (k == 0) even = fnma(set1(samples[t - 1]), load(of.a), even);
-        double rest[VD];
-        store(rest, even + odd);
-        even = odd = vd{};
-        for (int j = 0; j + 1 < VD; j += 2) {
-            even = fma(set1(rest[j]), load(of.response + j * VD), even);
-            odd = fma(set1(rest[j + 1]), load(of.response + (j + 1) * VD), odd);
-        }
-        if (VD == 1) even = set1(rest[0]);
-        store(samples + t, even + odd);
-    }
-    singly(of.a, 0, of.order, samples + t, count - t);
 }
 
 template <int order, class Coefficient>
@@ -121,7 +106,7 @@ void correlate(const double* w, const double* y, int64_t count, double* sums, in
 
 }  // namespace
 
-extern const AllpoleKernels allpole_kernels = {VD, stretch, singly<float>, singly<double>, backward<float>,
+extern const AllpoleKernels allpole_kernels = {forward<float>, forward<double>, backward<float>,
                                                backward<double>, correlate};
 
 }  // namespace TORCHFX_ISA_NAMESPACE

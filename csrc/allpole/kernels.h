@@ -8,15 +8,6 @@
 
 namespace torchfx {
 
-// Coefficients that hold for a stretch of samples, prepared for blocks of `lanes` samples. With the coefficients as a
-// lower-triangular matrix on a block, its outputs are the matrix's inverse times what the samples are once the outputs
-// before the block are taken off.
-struct AllpoleStretch {
-    const double* a;         // (order + lanes,): a[1] ... a[order], then zeros
-    const double* response;  // (lanes, lanes): column j is the response to a unit sample at j, zeros before it
-    int64_t order;
-};
-
 template <class Coefficient>
 struct AllpoleGradient {
     const Coefficient* a;  // (count, order)
@@ -28,12 +19,10 @@ struct AllpoleGradient {
 };
 
 struct AllpoleKernels {
-    int lanes;
-    // samples[-order ... -1] are the outputs before. A NaN may spread to the lanes - 1 outputs before it.
-    void (*stretch)(const AllpoleStretch&, double* samples, int64_t count);
-    // The same sample by sample, with one row of `order` coefficients for all samples (step 0) or each (step = order).
-    void (*singly_f32)(const float* a, int64_t step, int64_t order, double* samples, int64_t count);
-    void (*singly_f64)(const double* a, int64_t step, int64_t order, double* samples, int64_t count);
+    // samples[-order ... -1] are the outputs before; one row of `order` coefficients for all samples (step 0) or each
+    // (step = order). Sample by sample: in blocks, by the block's own inverse, rounding grows a hundredfold for low cutoffs.
+    void (*forward_f32)(const float* a, int64_t step, int64_t order, double* samples, int64_t count);
+    void (*forward_f64)(const double* a, int64_t step, int64_t order, double* samples, int64_t count);
     // From gradients of the outputs to those of the samples, in place, with a row of coefficients for each sample.
     void (*backward_f32)(const AllpoleGradient<float>&, double* samples, int64_t count);
     void (*backward_f64)(const AllpoleGradient<double>&, double* samples, int64_t count);

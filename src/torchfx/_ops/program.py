@@ -35,6 +35,7 @@ KINDS = {
     "partitioned": 8,
     "delay_network": 9,
     "dynamics": 10,
+    "allpole": 11,
 }
 """The kinds of csrc/program, by name."""
 
@@ -162,6 +163,13 @@ class Program:
         linked = self.channels // state.numel()
         arguments = (linked, rows.tensor.data_ptr(), rows.rows, rows.repeat, self._address(state))
         return self._append("dynamics", source, arguments)
+
+    def allpole(self, source: int, a: Tensor, past: Tensor) -> int:
+        """Append a recursion with coefficients (..., order) and its past outputs (..., order), the latest first."""
+        check_finite("a", a)
+        rows = self._rows(a, 1)
+        arguments = (rows.tensor.data_ptr(), a.shape[-1], rows.rows, rows.repeat, self._address(past))
+        return self._append("allpole", source, arguments)
 
     def gain(self, source: int, gain: float | Tensor) -> int:
         """Append a factor, or one for each row (...)."""

@@ -10,6 +10,9 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from torchfx import _ops
+from torchfx._ops import native
+from torchfx._ops.operator import is_direct
+from torchfx._ops.program import Program
 from torchfx.errors import ArgumentError
 from torchfx.tensors import broadcast_shapes, check_signal, coefficients, is_readable
 
@@ -209,7 +212,22 @@ def _direct(b: Tensor, a: Tensor, x: Tensor, zi: Tensor | None) -> tuple[Tensor,
     of the output by way of a.
     """
     order = b.shape[-1] - 1
-    between, after = _ops.fir_forward(x.double(), b, zi)
-    y, _ = _ops.allpole_forward(between, a[..., None, 1:])
-    _, fed_back = _ops.fir_forward(y[..., -order:], a, None)
-    return y.to(x.dtype), after - fed_back
+    leading = torch.broadcast_shapes(x.shape[:-1], b.shape[:-1], a.shape[:-1])
+    if native.library is not None and is_direct(x) and not _records_gradient(b, a, x, zi):
+        past, after = (torch.zeros(*leading, order, dtype=torch.float64) for _ in range(2))
+        if zi is not None:
+            after.copy_(zi)
+        program = Program(tuple(leading), x.dtype)
+        between = program.fir(program.widen(0), b, after)
+        program.finish(program.narrow(program.allpole(between, a[..., 1:], past)))
+        y, last = program.run(x), past.flip(-1)
+    else:
+        between, after = _ops.fir_forward(x.double(), b, zi)
+        last, _ = _ops.allpole_forward(between, a[..., None, 1:])
+        y, last = last.to(x.dtype), last[..., -order:]
+    _, fed_back = _ops.fir_forward(last, a, None)
+    return y, after - fed_back
+
+
+def _records_gradient(*tensors: Tensor | None) -> bool:
+    return torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in tensors)
