@@ -180,7 +180,8 @@ def loops(sass: str) -> list[Counter[str]]:
             labels[label[1]] = len(lines)
         elif instruction := re.match(r"\s+/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;", line):
             lines.append(instruction[1])
-    branches = [(i, labels[to[1]]) for i, line in enumerate(lines) if (to := re.search(r"\bBRA\b.*`\((\S+)\)", line))]
+    branch = re.compile(r"\bBRA\b.*`\((\S+)\)")
+    branches = [(i, labels[target[1]]) for i, line in enumerate(lines) if (target := branch.search(line))]
     found = [(to, i + 1) for i, to in branches if to <= i]
     stores = [i for i, line in enumerate(lines) if re.search(r"\bSTG\b", line)]
     tile = max((s for s in found if any(s[0] <= i < s[1] for i in stores)), key=lambda s: s[1] - s[0])

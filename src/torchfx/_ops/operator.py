@@ -462,7 +462,8 @@ def _falls_back(name: str, backend: Entry, reference: Entry) -> Entry:
     def run(x: Tensor, *rest: Any) -> None:
         if x.device not in broken:
             try:
-                return backend(x, *rest)
+                backend(x, *rest)
+                return
             except KernelError as error:
                 broken.add(x.device)
                 _warned.add(x.device.type)
@@ -472,7 +473,7 @@ def _falls_back(name: str, backend: Entry, reference: Entry) -> Entry:
                     RuntimeWarning,
                     stacklevel=3,
                 )
-        return reference(x, *rest)
+        reference(x, *rest)
 
     return run
 

@@ -1,0 +1,370 @@
+#!/usr/bin/env python3
+"""Everything that only a GPU can show, in one run of under 8 minutes: it needs neither soundfile nor the network.
+
+    python tools/gpu_check.py                         # writes benchmark/results/gpu.json and gpu-traces/
+    python tools/gpu_check.py --only correctness
+
+Parts: `correctness` of the kernels against SciPy, `sanitizer` (the same under compute-sanitizer, where that works),
+`benchmark` (times of the device, between events, beside a copy, plain PyTorch, SciPy and CuPy) and `traces` (small ones
+that the profiler's tests can use). A part that fails is told and the next one begins. Status: 0 all good, 1 something
+failed, 2 there is no CUDA device.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import itertools
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import torch
+from scipy import signal
+from torch import Tensor
+
+from torchfx import _ops
+from torchfx.bench.hardware import hardware
+
+RESULTS = Path(__file__).parents[1] / "benchmark" / "results"
+FS = 48_000
+BOUND = {torch.float32: 1e-6, torch.float64: 1e-10}
+"""Deviation from SciPy in long double that is allowed, in its peak."""
+
+DESIGNS = {
+    "butterworth 8 at 1 kHz": signal.butter(8, 1000, fs=FS, output="sos"),
+    "butterworth 8 highpass at 20 Hz": signal.butter(8, 20, "high", fs=FS, output="sos"),
+    "chebyshev 12 at 20 Hz": signal.cheby1(12, 0.5, 20, fs=FS, output="sos"),
+    "elliptic 8 at 5 kHz": signal.ellip(8, 0.5, 60, 5000, fs=FS, output="sos"),
+    "64 sections": np.tile(signal.butter(2, [900, 1100], "bandpass", fs=FS, output="sos"), (32, 1)),
+}
+FOUR = torch.from_numpy(signal.butter(8, [300, 3000], "bandpass", fs=FS, output="sos")[:4].copy())
+SHAPES = [(2, 1), (17, 33), (3, 1025), (2, 40_000), (1, 1_000_000)]
+
+Failure = (AssertionError, RuntimeError, ValueError, TypeError, OSError, subprocess.SubprocessError)
+
+
+# --- correctness ------------------------------------------------------------------------------------------
+
+
+def correctness(quick: bool) -> Iterator[dict[str, Any]]:
+    """Yield one row for each case: how far the device's result is from SciPy's."""
+    generator = np.random.default_rng(0)
+    for (name, sos), shape, dtype in itertools.product(DESIGNS.items(), SHAPES[: 3 if quick else None], BOUND):
+        x = torch.from_numpy(generator.standard_normal(shape)).to(dtype)
+        zi = generator.standard_normal((len(sos), shape[0], 2)) * 0.1
+        for threshold in (1, 1 << 40)[: 1 if shape[1] > 2000 else 2]:
+            y, after = _ops.parallel_iir_forward(
+                x.cuda(), torch.from_numpy(sos).cuda(), torch.from_numpy(zi).cuda(), threshold
+            )
+            exact, state = signal.sosfilt(sos.astype(np.longdouble), x.numpy().astype(np.longdouble), zi=zi * 1.0)
+            yield _row(f"{name}, {shape}, {dtype}, threshold {threshold}", y, exact, BOUND[dtype])
+            yield _row(f"{name}, {shape}, {dtype}, state after", after, state, 1e-9)
+    yield from _ways_of_calling()
+
+
+def _ways_of_calling() -> Iterator[dict[str, Any]]:
+    """Yield rows for strides, batches, streams, capture, a second device and gradients."""
+    x = torch.randn(6, 50_000, generator=torch.Generator().manual_seed(0))
+    sos = FOUR.cuda()
+    exact = signal.sosfilt(FOUR.numpy(), x.double().numpy())
+    device = x.cuda()
+    interleaved = device.T.contiguous().T
+    yield _row("interleaved", _ops.parallel_iir_forward(interleaved, sos)[0], exact, 1e-6)
+    rows = sos.expand(6, -1, -1) * torch.tensor([2.0], device="cuda", dtype=torch.float64)
+    rows[..., 3:] = FOUR[:, 3:].cuda()
+    batched = _ops.parallel_iir_forward(device, rows)[0]
+    yield _row("a cascade for each channel", batched, exact * 2 ** len(FOUR), 1e-6)
+    streams, found = [torch.cuda.Stream() for _ in range(3)], []
+    for stream in streams:
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            found.append(_ops.parallel_iir_forward(device, sos)[0])
+    torch.cuda.synchronize()
+    for i, y in enumerate(found):
+        yield _row(f"stream {i}", y, exact, 1e-6)
+    held, graph = torch.zeros_like(device), torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = _ops.parallel_iir_forward(held, sos)[0]
+    held.copy_(device)
+    graph.replay()
+    yield _row("captured in a graph", captured, exact, 1e-6)
+    torch.cuda.synchronize()
+    with torch.cuda.device(0):
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            _ops.parallel_iir_forward(device, sos)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+    if torch.cuda.device_count() > 1:
+        yield _row("second device", _ops.parallel_iir_forward(x.to("cuda:1"), FOUR.to("cuda:1"))[0], exact, 1e-6)
+    gradients = []
+    for where in ("cpu", "cuda"):
+        signal_, sections = (tensor.clone().to(where).requires_grad_() for tensor in (x, FOUR))
+        _ops.parallel_iir_forward(signal_, sections)[0].square().sum().backward()
+        gradients.append((signal_.grad, sections.grad))
+    for name, on_cpu, on_device in zip(("signal", "sections"), *gradients, strict=True):
+        assert on_cpu is not None
+        assert on_device is not None
+        yield _row(f"gradient of the {name}", on_device, on_cpu.double().numpy(), 1e-5)
+
+
+def _row(name: str, y: Tensor, exact: Any, bound: float) -> dict[str, Any]:
+    exact = np.asarray(exact, np.float64)
+    found = y.detach().cpu().double().numpy()
+    deviation = float(np.abs(found - exact).max() / max(np.abs(exact).max(), 1e-300))
+    return {"case": name, "deviation": deviation, "bound": bound, "good": deviation <= bound}
+
+
+def sanitizer() -> dict[str, Any]:
+    """Run the quick cases under compute-sanitizer."""
+    tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+    if not Path(tool).exists():
+        return {"ran": False, "why": "compute-sanitizer isn't installed", "good": True}
+    command = [tool, "--error-exitcode", "9", sys.executable, __file__, "--only", "correctness", "--quick", "--output"]
+    try:
+        ran = subprocess.run([*command, os.devnull], capture_output=True, text=True, timeout=150, check=False)
+    except subprocess.TimeoutExpired:
+        return {"ran": False, "why": "took more than 150 s", "good": True}
+    tail = (ran.stdout + ran.stderr).strip().splitlines()[-5:]
+    worked = any("ERROR SUMMARY" in line for line in tail)
+    return {"ran": worked, "status": ran.returncode, "tail": tail, "good": not worked or ran.returncode == 0}
+
+
+# --- times ------------------------------------------------------------------------------------------------
+
+
+def benchmark(deadline: float) -> Iterator[dict[str, Any]]:
+    """Yield one row for each contender and signal: median, fastest and slowest of interleaved turns."""
+    for channels, samples, rounds in ((12, 600 * FS, 7), (8, 60 * FS, 15), (1, 5 * FS, 25), (2, 512, 50)):
+        x = torch.randn(channels, samples, device="cuda")
+        yield from _turns("4 sections", x, _contenders(x), rounds, deadline)
+        del x
+        torch.cuda.empty_cache()
+    x = torch.randn(8, 60 * FS, device="cuda", requires_grad=True)
+    sos = FOUR.cuda()
+
+    def both() -> None:
+        torch.autograd.grad(_ops.parallel_iir_forward(x, sos)[0], x, torch.ones_like(x))
+
+    passes = {"forward": lambda: _ops.parallel_iir_forward(x.detach(), sos), "forward and backward": both}
+    yield from _turns("gradient of the signal", x, passes, 7, deadline)
+    taps = torch.randn(511, dtype=torch.float64, device="cuda")
+    y = torch.empty_like(x)
+    responses = {"copy": lambda: y.copy_(x), "torchfx": lambda: _ops.fir_forward(x.detach(), taps)}
+    with torch.no_grad():
+        yield from _turns("511 taps", x, responses, 7, deadline)
+
+
+def _contenders(x: Tensor) -> dict[str, Callable[[], object]]:
+    sos, y = FOUR.cuda(), torch.empty_like(x)
+    after = torch.empty(len(FOUR), len(x), 2, dtype=torch.float64, device="cuda")
+    found: dict[str, Callable[[], object]] = {
+        "copy": lambda: y.copy_(x),
+        "torchfx": lambda: _ops.parallel_iir_forward(x, sos),
+        "torchfx, threshold=1": lambda: _ops.parallel_iir_forward(x, sos, None, 1),
+    }
+    if x.numel() <= 8 * 60 * FS:
+        from torchfx._ops.sos import reference
+
+        found["plain PyTorch"] = lambda: reference.sos_forward(x, sos, None, 1024, y, after)
+        try:
+            import cupy
+            from cupyx.scipy.signal import sosfilt
+        except ImportError:
+            pass
+        else:
+            array, sections = cupy.asarray(x), cupy.asarray(sos)
+            found["CuPy"] = lambda: sosfilt(sections, array)
+    return found
+
+
+def _turns(
+    work: str, x: Tensor, contenders: Mapping[str, Callable[[], object]], rounds: int, deadline: float
+) -> Iterator[dict[str, Any]]:
+    """Time contenders in turns, between events; a large buffer is written in between, so that no cache is warm."""
+    flush = torch.empty(64 << 20, dtype=torch.int32, device="cuda")
+    times: dict[str, list[float]] = {name: [] for name in contenders}
+    host: dict[str, list[float]] = {name: [] for name in contenders}
+    for run in contenders.values():
+        run()
+    for _ in range(rounds):
+        if time.monotonic() > deadline:
+            break
+        for name, run in contenders.items():
+            flush.zero_()
+            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            torch.cuda.synchronize()
+            started = time.perf_counter()
+            begin.record()
+            run()
+            end.record()
+            host[name].append(time.perf_counter() - started)
+            torch.cuda.synchronize()
+            times[name].append(begin.elapsed_time(end) / 1e3)
+    bytes_moved = 2 * x.numel() * x.element_size()
+    copy = statistics.median(times["copy"]) if times.get("copy") else None
+    for name, taken in times.items():
+        if taken:
+            median = statistics.median(taken)
+            yield {
+                "work": work, "contender": name, "channels": len(x), "samples": x.shape[-1], "rounds": len(taken),
+                "time_s": median, "low_s": min(taken), "high_s": max(taken), "host_s": statistics.median(host[name]),
+                "ns_per_sample": median / x.numel() * 1e9, "gb_per_s": bytes_moved / median / 1e9,
+                "times_copy": median / copy if copy else None,
+            }  # fmt: skip
+    if work == "4 sections" and x.numel() <= 8 * 60 * FS:
+        samples = x.cpu().numpy()
+        started = time.perf_counter()
+        signal.sosfilt(FOUR.numpy(), samples)
+        taken_s = time.perf_counter() - started
+        yield {"work": work, "contender": "SciPy on the CPU", "channels": len(x), "samples": x.shape[-1],
+               "rounds": 1, "time_s": taken_s, "ns_per_sample": taken_s / x.numel() * 1e9}  # fmt: skip
+
+
+# --- traces -----------------------------------------------------------------------------------------------
+
+
+def traces(folder: Path) -> Iterator[dict[str, Any]]:
+    """Record three steps of each program; yield file and size."""
+    folder.mkdir(parents=True, exist_ok=True)
+    activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    for name, step in _programs().items():
+        for _ in range(3):
+            step()
+        torch.cuda.synchronize()
+        plain = folder / f"{name}.json"
+        with torch.profiler.profile(
+            activities=activities,
+            schedule=torch.profiler.schedule(wait=0, warmup=1, active=3, repeat=1),
+            on_trace_ready=_exporter(plain),
+            record_shapes=True,
+        ) as recorded:
+            for _ in range(4):
+                step()
+                torch.cuda.synchronize()
+                recorded.step()
+        packed = plain.with_suffix(".json.gz")
+        packed.write_bytes(gzip.compress(plain.read_bytes(), mtime=0))
+        plain.unlink()
+        yield {"program": name, "file": packed.name, "bytes": packed.stat().st_size, "good": True}
+
+
+def _exporter(path: Path) -> Callable[[torch.profiler.profile], None]:
+    return lambda recorded: recorded.export_chrome_trace(str(path))
+
+
+def _programs() -> dict[str, Callable[[], object]]:
+    def multiply_add(size: int) -> Callable[[], object]:
+        a, b, c = (torch.randn(size, size, device="cuda") for _ in range(3))
+        return lambda: a @ b + c
+
+    small = multiply_add(64)
+    graph = torch.cuda.CUDAGraph()
+    small()
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph):
+        small()
+    model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 10)).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    batch, labels = torch.randn(64, 256, device="cuda"), torch.randint(10, (64,), device="cuda")
+
+    def train() -> None:
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(batch), labels).backward()
+        optimizer.step()
+
+    import torchfx as fx
+
+    chain = fx.filter.HiButterworth(80) | fx.filter.LoButterworth(8000, order=4) | fx.effect.Gain(0.5)
+    wave = fx.Wave(torch.randn(8, 10 * FS, device="cuda"), FS)
+    return {
+        "matmul_add_64": small,
+        "matmul_add_4096": multiply_add(4096),
+        "matmul_add_compiled": torch.compile(small),
+        "matmul_add_graph": graph.replay,
+        "training_step": train,
+        "torchfx_chain": lambda: wave | chain,
+    }
+
+
+# --- the run ----------------------------------------------------------------------------------------------
+
+
+def main() -> int:
+    """Run the parts; print as they go; write the JSON."""
+    parts = ("correctness", "benchmark", "traces", "sanitizer")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--only", action="append", choices=parts, help="this part; may be repeated")
+    parser.add_argument("--quick", action="store_true", help="fewer cases of correctness")
+    parser.add_argument("--seconds", type=float, default=440, help="no new part or turn after so many (default 440)")
+    parser.add_argument("--output", type=Path, default=RESULTS / "gpu.json", help="where the JSON goes")
+    chosen = parser.parse_args()
+    if not torch.cuda.is_available():
+        why = "this PyTorch is built without CUDA" if torch.version.cuda is None else "the driver shows no device"
+        sys.stderr.write(f"gpu_check: no CUDA device here ({why}): nothing was checked\n")
+        return 2
+    deadline = time.monotonic() + chosen.seconds
+    answer: dict[str, Any] = {"hardware": hardware(torch.get_num_threads()), "failed": []}
+    answer["operators"] = {row.operator: row.backends["cuda"] for row in _ops.rows}
+    work: dict[str, Callable[[], Any]] = {
+        "correctness": lambda: correctness(chosen.quick),
+        "benchmark": lambda: benchmark(deadline),
+        "traces": lambda: traces(chosen.output.parent / "gpu-traces"),
+        "sanitizer": lambda: iter([sanitizer()]),
+    }
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for part in chosen.only or parts:
+            rows: list[dict[str, Any]] = []
+            started = time.monotonic()
+            try:
+                if started < deadline:
+                    for row in work[part]():
+                        rows.append(row)
+                        if not row.get("good", True):
+                            answer["failed"].append(f"{part}: {row}")
+            except Failure as error:
+                answer["failed"].append(f"{part}: {type(error).__name__}: {error}")
+                traceback.print_exc()
+            answer[part] = rows
+            sys.stdout.write(f"{part}: {len(rows)} rows in {time.monotonic() - started:.1f} s\n")
+            _show(part, rows)
+    answer["warnings"] = sorted({str(warning.message) for warning in caught})
+    if chosen.output != Path(os.devnull):
+        chosen.output.parent.mkdir(parents=True, exist_ok=True)
+        chosen.output.write_bytes(msgspec.json.format(msgspec.json.encode(answer), indent=1) + b"\n")
+    for line in (*answer["warnings"], *answer["failed"]):
+        sys.stdout.write(line + "\n")
+    sys.stdout.write(f"{len(answer['failed'])} failures; JSON in {chosen.output}\n")
+    return 1 if answer["failed"] else 0
+
+
+def _show(part: str, rows: list[dict[str, Any]]) -> None:
+    if part == "correctness" and rows:
+        worst = max(rows, key=lambda row: row["deviation"] / row["bound"])
+        sys.stdout.write(f"  worst: {worst['case']}: {worst['deviation']:.2e} (bound {worst['bound']:.0e})\n")
+    elif part == "benchmark":
+        for row in rows:
+            copies = f"{row['times_copy']:6.2f} copies" if row.get("times_copy") else ""
+            sys.stdout.write(
+                f"  {row['work']}, {row['channels']} x {row['samples']}, {row['contender']}: "
+                f"{row['time_s'] * 1e6:.1f} us, {row.get('gb_per_s', 0):.0f} GB/s {copies}\n"
+            )
+    else:
+        for row in rows:
+            sys.stdout.write(f"  {row}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
