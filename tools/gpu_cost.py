@@ -241,11 +241,11 @@ def cascade(name: str, sections: int, dtype: str = "fp32") -> Cost:
     return cost(name, CHIPS[name], code, sections, 8 if dtype == "fp64" else 4, 1 << sos.LOG_T)
 
 
-def constants(sections: int, double: bool, lanes: int = 32) -> dict[str, int]:
+def constants(sections: int, double: bool, lanes: int = 32, adjoint: bool = False) -> dict[str, int]:
     """Return the constants that the launch of a long signal gives the kernel."""
     return {
         "N": max(8, 1 << (sections - 1).bit_length()), "LANES": lanes, "LOG_LANES": int(math.log2(lanes)),
-        "LOG_T": sos.LOG_T, "SHIFTED": double, "HAS_STATE": True,
+        "LOG_T": sos.LOG_T, "SHIFTED": double, "HAS_STATE": True, "ADJOINT": adjoint,
     }  # fmt: skip
 
 

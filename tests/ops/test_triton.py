@@ -12,6 +12,7 @@ import torch
 from scipy import signal
 
 import triton_interpreter
+from operators import backend
 from oracle import bound, deviation, exact_sos
 from torchfx._ops.operator import _falls_back
 
@@ -85,6 +86,22 @@ def test_each_row_has_its_own_filter(run, threshold):
         exact, exact_after = exact_sos(rows[i, 0].numpy() / 2, x.numpy(), state[:, i].numpy())
         assert deviation(y[i], exact) < bound(FLOAT64)
         assert deviation(after[:, i], exact_after) < 1e-11
+
+
+@pytest.mark.parametrize(
+    ("sos", "dtype", "threshold", "time"),
+    [(FAST, FLOAT32, EVERYWHERE, 50), (LOW, FLOAT64, EVERYWHERE, 21), (LOW, FLOAT64, NOWHERE, 9)],
+)
+def test_gradients_of_signal_and_state_are_one_launch(run, sos, dtype, threshold, time):
+    """The oracle is the definition in plain PyTorch, on the CPU."""
+    x, sections = signal_of(2, time, dtype=dtype), torch.from_numpy(sos)
+    grad_y, grad_after = x.flip(-1) + 0.5, state_of(len(sos), 2, 2)
+    arguments = (grad_y, grad_after, x, sections, None, None, threshold, True, False, True)
+    (grad_x, _, grad_state), counts = run("sos_backward", arguments)
+    exact_x, _, exact_state = backend("sos_backward", "reference")(*arguments)
+    assert counts["fma"] > 0
+    assert deviation(grad_x, exact_x.numpy()) < bound(dtype)
+    assert deviation(grad_state, exact_state.numpy()) < 1e-10
 
 
 def test_chunks_rely_on_what_the_filter_forgets(run):
@@ -161,7 +178,7 @@ def test_short_signals_compile_without_spills(gpu_cost):
     code = gpu_cost.disassembled(
         gpu_cost.compiled(
             gpu_cost.kernels.sequential, gpu_cost.GPUTarget("cuda", 90, 32), "fp32", LANES=32, LOG_T=5, SHIFTED=False,
-            HAS_STATE=True,
+            HAS_STATE=True, ADJOINT=False,
         )
     )  # fmt: skip
     assert (code.spilled, code.warps >= 8) == (0, True)

@@ -463,7 +463,6 @@ def _falls_back(name: str, backend: Entry, reference: Entry) -> Entry:
         if x.device not in broken:
             try:
                 backend(x, *rest)
-                return
             except KernelError as error:
                 broken.add(x.device)
                 _warned.add(x.device.type)
@@ -473,6 +472,8 @@ def _falls_back(name: str, backend: Entry, reference: Entry) -> Entry:
                     RuntimeWarning,
                     stacklevel=3,
                 )
+            else:
+                return
         reference(x, *rest)
 
     return run

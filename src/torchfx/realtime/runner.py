@@ -128,6 +128,11 @@ class Runner:
             program.settle()
         return tuple(value.clone() for value in self._state)
 
+    def restore(self, state: Sequence[Tensor]) -> None:
+        """Set all steps' states, in place; of steps that run in Python only."""
+        for kept, value in zip(self._state, state, strict=True):
+            kept.copy_(value)
+
 
 def _copied(value: Tensor, like: Tensor) -> Tensor:
     if value.shape != like.shape or value.dtype != like.dtype:

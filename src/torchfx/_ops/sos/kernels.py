@@ -78,27 +78,36 @@ def shift_of(a1, a2):
 
 
 @triton.jit
-def output(columns, w1, w2, k, b0, p1, p0, q1, q0, SHIFTED: tl.constexpr):
+def output(columns, w1, w2, k, b0, p1, p0, q1, q0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
     """Run the lanes' samples from their states. Return output and states after."""
     out = ()
     for j in tl.static_range(len(columns)):
-        y, w1, w2 = step(columns[j], w1, w2, k, b0, p1, p0, q1, q0, SHIFTED)
+        y, w1, w2 = step(columns[j], w1, w2, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
         out = out + (y,)
     return out, w1, w2
 
 
 @triton.jit
-def state_after(columns, w1, w2, valid, k, b0, p1, p0, q1, q0, SHIFTED: tl.constexpr):
+def state_after(columns, w1, w2, valid, k, b0, p1, p0, q1, q0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
     """Return the lanes' states after their first `valid` samples."""
     for j in tl.static_range(len(columns)):
-        _, to1, to2 = step(columns[j], w1, w2, k, b0, p1, p0, q1, q0, SHIFTED)
+        _, to1, to2 = step(columns[j], w1, w2, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
         w1, w2 = tl.where(j < valid, to1, w1), tl.where(j < valid, to2, w2)
     return w1, w2
 
 
 @triton.jit
-def step(x, w1, w2, k, b0, p1, p0, q1, q0, SHIFTED: tl.constexpr):
-    """Return a section's output for a sample, and its state after."""
+def step(x, w1, w2, k, b0, p1, p0, q1, q0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
+    """Return a section's output for a sample, and its state after.
+
+    With w' = A w + B x and y = C w + b0 x, the adjoint's step is w' = A^T w + C^T x, y = B^T w + b0 x.
+    """
+    if ADJOINT:
+        y = tl.fma(tl.fma(-p1, b0, q1), w1, tl.fma(tl.fma(-p0, b0, q0), w2, b0 * x))
+        to2 = w1
+        if SHIFTED:
+            to2 = tl.fma(k, w2, to2)
+        return y, tl.fma(k - p1, w1, tl.fma(-p0, w2, x)), to2
     y = tl.fma(b0, x, w1)
     to1, to2 = tl.fma(q1, x, w2), q0 * x
     if SHIFTED:
@@ -107,15 +116,19 @@ def step(x, w1, w2, k, b0, p1, p0, q1, q0, SHIFTED: tl.constexpr):
 
 
 @triton.jit
-def added(columns, k, b0, p1, p0, q1, q0, SHIFTED: tl.constexpr):
+def added(columns, k, b0, p1, p0, q1, q0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
     """Return the states after the lanes' samples, from rest."""
     m, g1, g0 = k - p1, tl.fma(-p1, b0, q1), tl.fma(-p0, b0, q0)
     w1, w2 = columns[0] * 0, columns[0] * 0
     for j in tl.static_range(len(columns)):
-        to1, to2 = tl.fma(g1, columns[j], w2), g0 * columns[j]
-        if SHIFTED:
-            to2 = tl.fma(k, w2, to2)
-        w1, w2 = tl.fma(m, w1, to1), tl.fma(-p0, w1, to2)
+        x = columns[j]
+        if ADJOINT:
+            _, w1, w2 = step(x, w1, w2, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
+        else:
+            to1, to2 = tl.fma(g1, x, w2), g0 * x
+            if SHIFTED:
+                to2 = tl.fma(k, w2, to2)
+            w1, w2 = tl.fma(m, w1, to1), tl.fma(-p0, w1, to2)
     return w1, w2
 
 
@@ -127,12 +140,17 @@ def squared(m11, m12, m21, m22):
 
 
 @triton.jit
-def carried(w1, w2, before1, before2, k, p1, p0, LANES: tl.constexpr, LOG_LANES: tl.constexpr, LOG_T: tl.constexpr):
+def carried(
+    w1, w2, before1, before2, k, p1, p0,
+    LANES: tl.constexpr, LOG_LANES: tl.constexpr, LOG_T: tl.constexpr, ADJOINT: tl.constexpr,
+):  # fmt: skip
     """Return the states the lanes start from: the first (before1, before2), the others what came before them.
 
     w1, w2 are what the lanes' samples add.
     """
     m11, m12, m21, m22 = k - p1, tl.full((), 1.0, tl.float64), -p0, k
+    if ADJOINT:
+        m12, m21 = m21, m12
     for _ in tl.static_range(LOG_T):
         m11, m12, m21, m22 = squared(m11, m12, m21, m22)
     lane = tl.arange(0, LANES)
@@ -215,15 +233,24 @@ def chunked(
     x, row_stride, time_stride, repeat, y, sos, count, rows, sos_repeat, before, after,
     channels, time, chunks, chunk_tiles, log_tolerance,
     N: tl.constexpr, LANES: tl.constexpr, LOG_LANES: tl.constexpr, LOG_T: tl.constexpr,
-    SHIFTED: tl.constexpr, HAS_STATE: tl.constexpr,
+    SHIFTED: tl.constexpr, HAS_STATE: tl.constexpr, ADJOINT: tl.constexpr,
 ):  # fmt: skip
-    """Run a chunk of a channel through the cascade; the program of the last one writes the state after."""
+    """Run a chunk of a channel through the cascade; the program of the last one writes the state after.
+
+    The adjoint runs the sections and the samples from the last to the first.
+    """
     T: tl.constexpr = 2**LOG_T
     TILE: tl.constexpr = LANES * T
     channel = (tl.program_id(0) // chunks).to(tl.int64)
     sos += (channel // sos_repeat) % rows * count * 6
     x += channel // repeat * row_stride
     y += channel * time
+    forwards = 1
+    if ADJOINT:
+        x += (time - 1) * time_stride
+        y += time - 1
+        forwards = -1
+        time_stride = -time_stride
 
     warm_up = tl.cdiv(memory(sos, count, log_tolerance, N), TILE) * TILE
     whole = tl.cdiv(time, TILE) * TILE
@@ -248,38 +275,49 @@ def chunked(
     if HAS_STATE:
         given = index < tl.where(begin == 0, count, 0)
         carry1 = tl.load(before + state, mask=given, other=0.0)
-        carry2 = tl.load(before + state + 1, mask=given, other=0.0) + shift * carry1
+        carry2 = tl.load(before + state + 1, mask=given, other=0.0)
+        if ADJOINT:
+            carry1 -= shift * carry2
+        else:
+            carry2 += shift * carry1
 
     for now in range(begin, stop, TILE):
         left = tl.minimum(time - now, TILE).to(tl.int32)
         tile = tl.load(x + now * time_stride + offset * time_stride, mask=offset < left, other=0.0)
         columns = lanes_of(tile, LANES, LOG_T)
         last = index * 0 + (left - 1) // T
-        for i in range(count):
+        for nth in range(count):
+            i = nth
+            if ADJOINT:
+                i = count - 1 - nth
             k, b0, p1, p0, q1, q0 = section(sos + 6 * i, SHIFTED)
             this = lane * 0 + i
             start1, start2 = tl.gather(carry1, this, 0), tl.gather(carry2, this, 0)
-            end1, end2 = added(columns, k, b0, p1, p0, q1, q0, SHIFTED)
-            start1, start2 = carried(end1, end2, start1, start2, k, p1, p0, LANES, LOG_LANES, LOG_T)
+            end1, end2 = added(columns, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
+            start1, start2 = carried(end1, end2, start1, start2, k, p1, p0, LANES, LOG_LANES, LOG_T, ADJOINT)
             if left < TILE:
                 valid = left - lane * T
-                end1, end2 = state_after(columns, start1, start2, valid, k, b0, p1, p0, q1, q0, SHIFTED)
-            columns, whole1, whole2 = output(columns, start1, start2, k, b0, p1, p0, q1, q0, SHIFTED)
+                end1, end2 = state_after(columns, start1, start2, valid, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
+            columns, whole1, whole2 = output(columns, start1, start2, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
             end1, end2 = tl.where(left < TILE, end1, whole1), tl.where(left < TILE, end2, whole2)
             carry1 = tl.where(index == i, tl.gather(end1, last, 0), carry1)
             carry2 = tl.where(index == i, tl.gather(end2, last, 0), carry2)
         tile = tl.reshape(tile_of(columns, y.dtype.element_ty, LANES, LOG_T), (TILE,))
-        tl.store(y + now + offset, tile, mask=offset < tl.where(now < start, 0, left))
+        tl.store(y + (now + offset) * forwards, tile, mask=offset < tl.where(now < start, 0, left))
 
     if (start < time) & (stop == time):
+        if ADJOINT:
+            carry1 += shift * carry2
+        else:
+            carry2 -= shift * carry1
         tl.store(after + state, carry1, mask=there)
-        tl.store(after + state + 1, carry2 - shift * carry1, mask=there)
+        tl.store(after + state + 1, carry2, mask=there)
 
 
 @triton.jit(do_not_specialize=["repeat", "count", "rows", "sos_repeat", "channels"])
 def sequential(
     x, row_stride, time_stride, repeat, y, sos, count, rows, sos_repeat, before, after, channels, time,
-    LANES: tl.constexpr, LOG_T: tl.constexpr, SHIFTED: tl.constexpr, HAS_STATE: tl.constexpr,
+    LANES: tl.constexpr, LOG_T: tl.constexpr, SHIFTED: tl.constexpr, HAS_STATE: tl.constexpr, ADJOINT: tl.constexpr,
 ):  # fmt: skip
     """Run whole channels, one in each lane. The state lies in `after` between two tiles, shifted."""
     T: tl.constexpr = 2**LOG_T
@@ -288,23 +326,40 @@ def sequential(
     channel = tl.minimum(channel, channels - 1)
     sample = tl.arange(0, T)
     sos += (channel // sos_repeat) % rows * count * 6
-    x += (channel // repeat * row_stride)[:, None] + (sample * time_stride)[None, :]
-    y += (channel * time)[:, None] + sample[None, :]
+    forwards = 1
+    x += channel // repeat * row_stride
+    y += channel * time
+    if ADJOINT:
+        x += (time - 1) * time_stride
+        y += time - 1
+        forwards = -1
+        time_stride = -time_stride
+    x = x[:, None] + (sample * time_stride)[None, :]
+    y = y[:, None] + (sample * forwards)[None, :]
     for now in range(0, time, T):
         left = tl.minimum(time - now, T).to(tl.int32)
         mask = there[:, None] & (sample < left)[None, :]
         columns = lanes_of(tl.load(x + now * time_stride, mask=mask, other=0.0), LANES, LOG_T)
-        for i in range(count):
+        for nth in range(count):
+            i = nth
+            if ADJOINT:
+                i = count - 1 - nth
             k, b0, p1, p0, q1, q0 = section(sos + 6 * i, SHIFTED)
             state = (i * channels + channel) * 2
             source = tl.where(now > 0, after + state, before + state)
             known = channel < tl.where((now > 0) | HAS_STATE, channels, 0)
             w1, w2 = tl.load(source, mask=known, other=0.0), tl.load(source + 1, mask=known, other=0.0)
-            w2 = tl.where(now > 0, w2, w2 + k * w1)
-            end1, end2 = state_after(columns, w1, w2, left, k, b0, p1, p0, q1, q0, SHIFTED)
-            columns, _, _ = output(columns, w1, w2, k, b0, p1, p0, q1, q0, SHIFTED)
-            end2 = tl.where(now + T < time, end2, end2 - k * end1)
+            if ADJOINT:
+                w1 = tl.where(now > 0, w1, w1 - k * w2)
+            else:
+                w2 = tl.where(now > 0, w2, w2 + k * w1)
+            end1, end2 = state_after(columns, w1, w2, left, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
+            columns, _, _ = output(columns, w1, w2, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
+            if ADJOINT:
+                end1 = tl.where(now + T < time, end1, end1 + k * end2)
+            else:
+                end2 = tl.where(now + T < time, end2, end2 - k * end1)
             tl.store(after + state, end1, mask=there)
             tl.store(after + state + 1, end2, mask=there)
-        tl.store(y + now, tile_of(columns, y.dtype.element_ty, LANES, LOG_T), mask=mask)
+        tl.store(y + now * forwards, tile_of(columns, y.dtype.element_ty, LANES, LOG_T), mask=mask)
         tl.debug_barrier()  # the states are read again, by other threads if the compiler lays them out so
