@@ -15,19 +15,21 @@ namespace {
 // it and two behind it, costs little.
 template <int N, class Read, class Write>
 TORCHFX_INLINE void smoothed_by(Smoothed* of, int64_t count, Read&& read, Write&& write) {
-    double y[N], sign[N], rise[N], fall[N], fallen[N][2 * VD];
+    double y[N], sign[N], rise[N], fall[N], rise_left[N], fall_left[N], fallen[N][2 * VD];
     double* samples[N];
     for (int i = 0; i < N; ++i) {
         sign[i] = of[i].rise >= of[i].fall ? 1 : -1;
-        rise[i] = of[i].rise;
-        fall[i] = of[i].fall;
+        rise[i] = sign[i] * of[i].rise;
+        fall[i] = sign[i] * of[i].fall;
+        rise_left[i] = 1 - of[i].rise;
+        fall_left[i] = 1 - of[i].fall;
         y[i] = sign[i] * of[i].y;
         samples[i] = of[i].samples;
     }
     for (int64_t t = -VD; t < count + 2 * VD; t += VD) {
         for (int i = 0; i < N; ++i) {
             if (t + VD < count) {
-                const vd x = set1(sign[i]) * read(i, t + VD);
+                const vd x = read(i, t + VD);
                 store(samples[i] + t + VD, set1(rise[i]) * x);
                 store(fallen[i] + (t + VD) % (2 * VD), set1(fall[i]) * x);
             }
@@ -37,8 +39,8 @@ TORCHFX_INLINE void smoothed_by(Smoothed* of, int64_t count, Read&& read, Write&
         const int64_t size = t + VD < count ? VD : count - t;
         for (int64_t j = 0; j < size; ++j)
             for (int i = 0; i < N; ++i) {
-                const double risen = plus_product(1 - rise[i], y[i], samples[i][t + j]);
-                const double falling = plus_product(1 - fall[i], y[i], fallen[i][t % (2 * VD) + j]);
+                const double risen = plus_product(rise_left[i], y[i], samples[i][t + j]);
+                const double falling = plus_product(fall_left[i], y[i], fallen[i][t % (2 * VD) + j]);
                 samples[i][t + j] = y[i] = risen > falling ? risen : falling;
             }
     }
@@ -67,10 +69,26 @@ constexpr uint64_t root_half = 0x3fe6a09e667f3bcd;  // sqrt(1/2)
 constexpr uint64_t integers = 0x4330000000000000;   // 2^52: its last bits count
 constexpr double per_octave = 6.020599913279624;    // dB, 20 log10(2)
 
-// Where the series end: relative errors below 1e-15 for doubles, and 1e-12 for floats, which round alike then all but
-// always.
-template <class Sample> constexpr int last_odd = sizeof(Sample) == 8 ? 21 : 13;
-template <class Sample> constexpr int last_power = sizeof(Sample) == 8 ? 14 : 10;
+// Terms of the series below: relative errors below 1e-15 for doubles, and 1e-12 for floats, which round alike then all
+// but always.
+template <class Sample> constexpr int log_terms = sizeof(Sample) == 8 ? 11 : 7;
+template <class Sample> constexpr int exp_terms = sizeof(Sample) == 8 ? 15 : 11;
+
+constexpr double inverse_odds[] = {1.0, 1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13, 1.0 / 15, 1.0 / 17,
+                                   1.0 / 19, 1.0 / 21};
+constexpr double inverse_factorials[] = {
+    1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800,
+    1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800, 1.0 / 87178291200};
+
+// of[0] + of[1] v + ...: even and odd powers apart, so that half as many products wait for each other.
+template <int terms>
+TORCHFX_INLINE vd series(const double* of, vd v) {
+    const vd square = v * v;
+    vd sums[2] = {set1(of[(terms - 1) / 2 * 2]), set1(of[(terms - 2) / 2 * 2 + 1])};
+    TORCHFX_UNROLL
+    for (int n = terms - 3; n >= 0; --n) sums[n % 2] = fma(sums[n % 2], square, set1(of[n]));
+    return fma(sums[1], v, sums[0]);
+}
 
 // log2 of normal numbers: 2^e m with m from sqrt(1/2) on, and log(m) = 2 artanh((m - 1) / (m + 1)) by its series.
 template <class Sample>
@@ -78,50 +96,44 @@ TORCHFX_INLINE vd log2_of(vd v) {
     const vu shifted = bits_of(v) + set_bits(one - root_half);
     const vd e = from_bits((shifted >> 52) | set_bits(integers)) - set1(0x1p52 + 1023);
     const vd m = from_bits((shifted & set_bits(mantissa)) + set_bits(root_half));
-    const vd s = (m - set1(1.0)) / (m + set1(1.0)), square = s * s;
-    vd sum = set1(1.0 / last_odd<Sample>);
-    TORCHFX_UNROLL
-    for (int n = last_odd<Sample> - 2; n >= 1; n -= 2) sum = fma(sum, square, set1(1.0 / n));
-    return fma(s * sum, set1(2.8853900817779268), e);  // 2 / log(2)
+    const vd s = (m - set1(1.0)) / (m + set1(1.0));
+    return fma(s * series<log_terms<Sample>>(inverse_odds, s * s), set1(2.8853900817779268), e);  // 2 / log(2)
 }
-
-constexpr double inverse_factorials[] = {
-    1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800,
-    1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800, 1.0 / 87178291200};
 
 // 2^v for v in [-1000, 1000]: 2^k e^z with |z| <= log(2) / 2, by the series of the exponential function.
 template <class Sample>
 TORCHFX_INLINE vd exp2_of(vd v) {
     constexpr double rounds = 0x1.8p52;  // adding it rounds to whole numbers
     const vd counted = v + set1(rounds), z = (v - (counted - set1(rounds))) * set1(0.6931471805599453);
-    vd sum = set1(inverse_factorials[last_power<Sample>]);
-    TORCHFX_UNROLL
-    for (int n = last_power<Sample> - 1; n >= 0; --n) sum = fma(sum, z, set1(inverse_factorials[n]));
-    return from_bits(bits_of(sum) + (bits_of(counted) << 52));
+    return from_bits(bits_of(series<exp_terms<Sample>>(inverse_factorials, z)) + (bits_of(counted) << 52));
 }
+
+TORCHFX_INLINE vd at_least(vd bound, vd v) { return bound > v ? bound : v; }
+TORCHFX_INLINE vd at_most(vd bound, vd v) { return bound < v ? bound : v; }
 
 // The gain in dB that a curve asks for at the level of each sample.
 template <class Sample>
 struct Curve {
-    vd threshold, above, below, lowest, half, bend;
+    vd threshold, both, below, lowest, half, knee, bend;
 
     TORCHFX_INLINE_MEMBER explicit Curve(const GainCurve& of)
-        : threshold(set1(of.threshold)), above(set1(of.above)), below(set1(of.below)), lowest(set1(of.lowest)),
-          half(set1(of.knee / 2)), bend(set1(of.knee > 0 ? 0.5 / of.knee : 0.0)) {}
+        : threshold(set1(of.threshold)), both(set1(of.above + of.below)), below(set1(of.below)), lowest(set1(of.lowest)),
+          half(set1(of.knee / 2)), knee(set1(of.knee)), bend(set1(of.knee > 0 ? 0.5 / of.knee : 0.0)) {}
 
+    // k(o) is a parabola over the knee, and straight behind it; k(-o) = k(o) - o.
     TORCHFX_INLINE_MEMBER vd operator()(vd sample) const {
-        const vd x = from_bits(bits_of(sample) & set_bits(magnitude)), quietest = set1(1e-15), zero = set1(0.0);
-        const vd over = log2_of<Sample>(x < quietest ? quietest : x) * set1(per_octave) - threshold, bent = over + half;
-        const vd k = bent <= zero ? zero : (over >= half ? over : bent * bent * bend);
-        const vd gain = fma(above, k, below * (k - over));
-        return (gain < lowest ? lowest : gain) + (x - x);  // NaN where x is NaN or infinite
+        const vd x = from_bits(bits_of(sample) & set_bits(magnitude)), zero = set1(0.0);
+        const vd over = fma(log2_of<Sample>(at_least(set1(1e-15), x)), set1(per_octave), -threshold);
+        const vd bent = at_most(knee, at_least(zero, over + half));
+        const vd k = fma(bent * bend, bent, at_least(zero, over - half));
+        return at_least(lowest, fnma(below, over, both * k)) + (x - x);  // NaN where x is NaN or infinite
     }
 };
 
 template <class Sample>
 TORCHFX_INLINE vd factors(vd gain, vd makeup) {
-    const vd least = set1(-1000.0), most = set1(1000.0), octaves = (gain + makeup) * set1(1 / per_octave);
-    const vd within = octaves < least ? least : (octaves > most ? most : octaves);
+    const vd octaves = (gain + makeup) * set1(1 / per_octave);
+    const vd within = at_most(set1(1000.0), at_least(set1(-1000.0), octaves));
     return octaves == octaves ? exp2_of<Sample>(within) : octaves;
 }
 
