@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 if _TYPE_CHECKING:
     from torchfx import augment, distributed, effect, filter, functional, loudness, parameters, realtime
+    from torchfx.batch import batch_process
     from torchfx.core.context import Memoryless, WithContext
     from torchfx.core.learning import learn
     from torchfx.core.processor import FilterChain, Parallel, Processor
@@ -49,6 +50,7 @@ __all__ = [
     "Wave",
     "WithContext",
     "augment",
+    "batch_process",
     "distributed",
     "effect",
     "filter",
@@ -61,7 +63,9 @@ __all__ = [
     "suggest_device",
 ]
 
-_MODULES = ("core.wave", "core.processor", "core.context", "core.learning", "plan", "rate", "suggest", "errors")
+_MODULES = (
+    "batch", "core.wave", "core.processor", "core.context", "core.learning", "plan", "rate", "suggest", "errors",
+)  # fmt: skip
 _LATER = ("augment", "distributed", "effect", "filter", "functional", "loudness", "parameters", "realtime")
 """Loaded when they are asked for; none registers an operator."""
 

@@ -21,6 +21,7 @@ from torchfx.effect.pitch import PitchShift, TimeStretch, Varispeed
 from torchfx.effect.reverb import Reverb
 from torchfx.effect.reverse import Reverse
 from torchfx.effect.silence import Pad, TrimSilence
+from torchfx.effect.transient import TransientShaper
 from torchfx.effect.waveshaping import BitCrush, Distortion, HardClip, Overdrive, SoftClip, WaveShaper
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "SoftClip",
     "StereoWidth",
     "TimeStretch",
+    "TransientShaper",
     "Tremolo",
     "TrimSilence",
     "Varispeed",

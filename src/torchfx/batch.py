@@ -1,0 +1,94 @@
+"""Many signals of different lengths through one module, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from torchfx._ops.operator import is_direct
+from torchfx.checks import number_text
+from torchfx.core.wave import Wave
+from torchfx.errors import ArgumentTypeError, SampleRateError
+from torchfx.tensors import check_signal
+
+__all__ = ["batch_process"]
+
+Signal = TypeVar("Signal", Wave, Tensor)
+
+
+def batch_process(waves: Sequence[Signal], effect: nn.Module) -> list[Signal]:
+    """Run signals through a module, as many at a time as PyTorch uses threads (`torch.set_num_threads`).
+
+    Each is processed by itself, by one thread: the results are those of a loop, of any module and for any lengths. What
+    a module draws from PyTorch's own generator is drawn in any order.
+
+    Args:
+        waves: waves of one sample rate, or tensors (..., time), which are taken at the rate of `torchfx.sample_rate`.
+        effect: a filter, an effect, a chain.
+
+    Returns:
+        What `wave | effect` gives for each wave, with its metadata; what `effect(x)` gives for each tensor.
+
+    Raises:
+        SampleRateError: waves of different rates.
+        ArgumentTypeError: signals that are neither all waves nor all tensors, or a module that is none.
+
+    Examples:
+        >>> import torch, torchfx as fx
+        >>> waves = [fx.Wave(torch.randn(2, n), 48_000) for n in (30_000, 48_000)]
+        >>> batch_process(waves, fx.filter.HiButterworth(80) | fx.effect.Compressor(-20))[1]
+        Wave(2 channels, 1.000 s, 48000 Hz, torch.float32, cpu)
+    """
+    if not isinstance(effect, nn.Module):
+        raise ArgumentTypeError(f"effect must be an nn.Module, got {type(effect).__name__}")
+    given = list(waves)
+    kinds = {Wave if isinstance(wave, Wave) else Tensor if isinstance(wave, Tensor) else type(wave) for wave in given}
+    if kinds - {Wave, Tensor} or len(kinds) > 1:
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise ArgumentTypeError(f"waves must hold waves, or tensors (..., time), got {names}")
+    rates = {wave.fs for wave in given if isinstance(wave, Wave)}
+    if len(rates) > 1:
+        found = ", ".join(number_text(rate) for rate in sorted(rates))
+        raise SampleRateError(f"waves must share one sample rate, got {found} Hz")
+    for wave in given:
+        check_signal(wave.ys if isinstance(wave, Wave) else wave)
+    results: list[Any] = [None] * len(given)
+    rest = iter(range(len(given)))
+
+    def run(count: int) -> None:
+        """Process the next signals that no other thread has taken, at most `count`."""
+        for _, i in zip(range(count), rest, strict=False):
+            wave = given[i]
+            results[i] = wave | effect if isinstance(wave, Wave) else effect(wave)
+
+    run(1)  # plans are made once
+    threads = torch.get_num_threads()
+    if threads == 1 or len(given) < 3 or not all(map(_is_plain, given)):
+        run(len(given))
+        return results
+    recording, inferring = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+
+    def run_apart() -> None:
+        with torch.inference_mode(inferring), torch.set_grad_enabled(recording):
+            run(len(given))
+
+    torch.set_num_threads(1)  # in the threads that begin now, too
+    try:
+        with ThreadPoolExecutor(threads - 1) as pool:
+            others = [pool.submit(copy_context().run, run_apart) for _ in range(threads - 1)]
+            run(len(given))
+            for other in others:
+                other.result()
+    finally:
+        torch.set_num_threads(threads)
+    return results
+
+
+def _is_plain(wave: Wave | Tensor) -> bool:
+    """Return whether another thread would do the same: modes, transforms and autocast are each thread's own."""
+    return is_direct(wave.ys if isinstance(wave, Wave) else wave) and not torch.is_autocast_enabled("cpu")

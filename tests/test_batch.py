@@ -1,0 +1,82 @@
+"""Many signals at once give what each gives alone."""
+
+import pytest
+import torch
+
+import torchfx as fx
+from processors.cases import noise
+from torchfx.errors import ArgumentTypeError, SampleRateError
+
+FS = 16_000
+LENGTHS = (1, 17, 1023, 1025, 1500, 2047)
+
+EFFECTS = {
+    "chain": fx.filter.HiButterworth(20, order=12) | fx.filter.DesignableFIR(3000, 101) | fx.effect.Gain(0.5),
+    "causal": fx.effect.Compressor() | fx.effect.Limiter() | torch.nn.Tanh(),
+    "measured": fx.effect.Normalize(0.5),
+    "whole": fx.filter.LoButterworth(500) | fx.effect.Reverse(),
+    "rate": fx.filter.Resample(48_000),
+    "channels": fx.effect.Mono(),
+}
+
+
+@pytest.fixture(autouse=True)
+def three_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    yield
+    assert torch.get_num_threads() == 3
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("name", EFFECTS)
+def test_each_gives_what_it_gives_alone(name):
+    waves = [fx.Wave(noise(2, n, seed=n), FS, metadata={"n": n}) for n in LENGTHS]
+    waves += [fx.Wave(noise(1, 1300), FS), fx.Wave(noise(2, 1300).double(), FS)]
+    for wave, y in zip(waves, fx.batch_process(waves, EFFECTS[name]), strict=True):
+        alone = wave | EFFECTS[name]
+        assert (y.fs, y.metadata, y.ys.dtype) == (alone.fs, wave.metadata, alone.ys.dtype)
+        assert torch.allclose(y.ys, alone.ys, rtol=0, atol=2e-7)
+
+
+def test_tensors_are_processed_at_the_ambient_rate():
+    effect, signals = fx.filter.LoButterworth(500), [noise(n) for n in LENGTHS]
+    with fx.sample_rate(FS):
+        for y, x in zip(fx.batch_process(signals, effect), signals, strict=True):
+            assert torch.allclose(y, effect(x), rtol=0, atol=2e-7)
+    assert fx.batch_process([], effect) == []
+
+
+def test_gradients_are_recorded_where_they_are_wanted():
+    gain = torch.nn.Parameter(torch.tensor(0.5))
+    signals = [noise(n) for n in LENGTHS]
+    found = fx.batch_process(signals, fx.effect.Gain(gain))
+    grad = torch.autograd.grad(sum(y.sum() for y in found), gain)[0]
+    assert torch.allclose(grad, sum(x.sum() for x in signals))
+    with torch.no_grad():
+        assert not any(y.requires_grad for y in fx.batch_process(signals, fx.effect.Gain(gain)))
+    with torch.inference_mode():
+        assert all(y.is_inference() for y in fx.batch_process(signals, fx.effect.Gain(0.5)))
+
+
+class Picky(torch.nn.Module):
+    def forward(self, x):
+        if x.shape[-1] == 1025:
+            raise ArithmeticError("1025 samples")
+        return x
+
+
+def test_an_error_in_another_thread_is_raised_here():
+    with pytest.raises(ArithmeticError, match="1025 samples"):
+        fx.batch_process([noise(n) for n in LENGTHS], Picky())
+
+
+def test_misuse_is_said():
+    with pytest.raises(ArgumentTypeError, match=r"effect must be an nn.Module, got function"):
+        fx.batch_process([noise(2, 5)], lambda x: x)
+    with pytest.raises(ArgumentTypeError, match=r"waves must hold waves, or tensors \(..., time\), got Tensor, Wave"):
+        fx.batch_process([noise(2, 5), fx.Wave(noise(2, 5), FS)], fx.effect.Gain(1.0))
+    with pytest.raises(ArgumentTypeError, match=r"got list"):
+        fx.batch_process([[1.0, 2.0]], fx.effect.Gain(1.0))
+    with pytest.raises(SampleRateError, match="waves must share one sample rate, got 8000, 16000 Hz"):
+        fx.batch_process([fx.Wave(noise(2, 5), FS), fx.Wave(noise(2, 5), 8000)], fx.effect.Gain(1.0))
