@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
@@ -154,7 +155,7 @@ class NotFinite:
     def look(self, block: Tensor) -> None:
         """Take the next block into account."""
         # A sum is NaN or infinite where a sample is, and costs a fraction of looking at each.
-        if not bool(torch.isfinite(block.sum())):
+        if not math.isfinite(float(block.sum())):
             bad = ~torch.isfinite(block)
             count = int(bad.sum())
             if count:
