@@ -380,6 +380,14 @@ def test_a_run_that_is_killed_goes_on(tmp_path, archive):
     check_archive(archive, out, report, factor=1.0)
 
 
+def test_who_leaves_early_leaves_no_half_files(tmp_path, archive):
+    outcomes = plan([archive], tmp_path / "out", Recipe(("gain:0.5",)), recursive=True).run(workers=3)
+    assert next(outcomes).error is None
+    outcomes.close()
+    assert 1 <= len(written(tmp_path / "out")) < len(written(archive)) - 2
+    assert list((tmp_path / "out").rglob(".torchfx-*")) == []
+
+
 def test_threads_are_shared_out(tmp_path, tree):
     before = torch.get_num_threads()
     seen = []

@@ -264,6 +264,9 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(folder, torchfx, tree):
     assert (status, err) == (0, "")
     assert out == ("chain: gain:-3dB | resample:8kHz, flac\nin/a.wav -> out/a.flac\nin/deep/b.wav -> out/deep/b.flac\n")
     assert files(folder) == before
+    assert torchfx("talk.wav", "in/a.wav", "-e", "gain:1", "-n")[1] == (
+        "chain: gain:1\ntalk.wav -> in/a.wav; exists already, --force overwrites it\n"
+    )
 
 
 def test_what_is_done_is_skipped(folder, torchfx, tree):
@@ -285,6 +288,8 @@ def test_failures_are_a_table(folder, torchfx, tree):
     header, row = (folder / "failed.csv").read_text().splitlines()
     assert header == "source,target,error"
     assert row.startswith("in/bad.wav,out/bad.wav,cannot read in/bad.wav: ")
+    status, _, err = torchfx("in", "out", "-e", "gain:0.5", "-f", "--failures", "none/failed.csv")
+    assert (status, err.splitlines()[-1]) == (3, "error: cannot write none/failed.csv: No such file or directory")
 
 
 # --- conversion -------------------------------------------------------------------------------------------------------

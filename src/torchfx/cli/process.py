@@ -49,7 +49,8 @@ def _recipe(request: Request) -> Recipe:
 def _show(plan: Plan) -> int:
     line(f"chain: {plan.recipe}")
     for job in plan.jobs:
-        line(f"{job.source} -> {job.target}")
+        refused = "; exists already, --force overwrites it" if plan.will_fail(job) else ""
+        line(f"{job.source} -> {job.target}{refused}")
     for job, reason in plan.skipped:
         line(f"{job.source} skipped, {job.target} is {'done' if reason == 'done' else 'there'}")
     return 0

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torchfx.audio_io.messages import file_errors, shown
 from torchfx.checks import whole_number
 from torchfx.distributed.engines import ENGINES, Work, cores
 from torchfx.distributed.files import Outcome, is_taken
@@ -44,6 +45,10 @@ class Plan:
     recipe: Recipe
     overwrite: frozenset[str]
     manifest: Manifest | None = None
+
+    def will_fail(self, job: Job) -> bool:
+        """Whether a job's output exists and may not be replaced."""
+        return job.target not in self.overwrite and is_taken(job.target)
 
     def run(self, engine: str = "threads", workers: int | None = None) -> Iterator[Outcome]:
         """Do the jobs and yield what becomes of each; see `process` for the arguments."""
@@ -141,18 +146,23 @@ class Report:
         return f"{files / wall:.0f} files/s, {self.audio_s / wall:.0f} x real time"
 
     def save_failures(self, path: str | os.PathLike[str]) -> None:
-        """Write a table of the failures: source, target, error; JSON where the name ends so, CSV otherwise."""
+        """Write a table of the failures: source, target, error; JSON where the name ends so, CSV otherwise.
+
+        Raises:
+            AudioFileError: it cannot be written.
+        """
         rows = [
             {"source": each.job.source, "target": each.job.target, "error": str(each.error)} for each in self.failures
         ]
-        if Path(path).suffix.lower() == ".json":
-            Path(path).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-            return
         text = io.StringIO()
-        table = csv.DictWriter(text, ("source", "target", "error"), lineterminator="\n")
-        table.writeheader()
-        table.writerows(rows)
-        Path(path).write_text(text.getvalue(), encoding="utf-8", errors="surrogateescape")
+        if Path(path).suffix.lower() == ".json":
+            json.dump(rows, text, indent=1)
+        else:
+            table = csv.DictWriter(text, ("source", "target", "error"), lineterminator="\n")
+            table.writeheader()
+            table.writerows(rows)
+        with file_errors("write", shown(path)):
+            Path(path).write_text(text.getvalue(), encoding="utf-8", errors="surrogateescape")
 
 
 def process(
