@@ -9,7 +9,8 @@
 extern "C" {
 #endif
 
-/* One thread, the owner's, calls all functions but the callback. Rings have one more thread each at their other end. */
+/* One thread, the owner's, starts and stops the engine, and posts programs and takes them back. Each ring has one thread at
+ * either end. Counters, peaks and bypass are any thread's. */
 typedef struct torchfx_live torchfx_live;
 typedef struct torchfx_live_program torchfx_live_program;
 

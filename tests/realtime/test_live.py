@@ -168,6 +168,18 @@ def test_a_source_that_fails_leaves_no_file(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_step_in_python_that_raises_ends_it():
+    class Broken(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            raise RuntimeError("no model")
+
+    with (
+        pytest.raises(RuntimeError, match="no model"),
+        RealtimeProcessor(fx.Memoryless(Broken()), FileClock(noise(1000))) as live,
+    ):
+        live.wait()
+
+
 @pytest.mark.parametrize("seconds", [1, pytest.param(20, marks=pytest.mark.many)])
 def test_a_busy_thread_beside_it_changes_nothing(seconds):
     chain = equaliser() | fx.effect.Compressor(-30) | fx.effect.Reverb()
@@ -192,6 +204,21 @@ def test_a_busy_thread_beside_it_changes_nothing(seconds):
     assert counters["blocks"] >= seconds * FS // 64
     if counters["sheds"] == counters["starved"] == counters["dropped"] == 0:  # whatever else the machine does
         assert (clock.output - (fx.Wave(x, FS) | chain).ys).abs().max() < 2e-7
+
+
+def test_a_change_that_cannot_run_live_leaves_the_sound_as_it_is():
+    chain = fx.FilterChain(fx.effect.Compressor(-20.0))
+    pa = FakePortAudio()
+    with RealtimeProcessor(chain, SoundDevice(library=pa)) as live:
+        chain[0].sidechain = fx.filter.HiButterworth(100)
+        while not live.stats().problem:
+            live.wait(0.01)
+        assert "has to stay so, start anew" in live.stats().problem
+        assert pa.play(np.zeros((256, 2))).max() == 0
+        chain[0].sidechain = None
+        while live.stats().problem:
+            live.wait(0.01)
+    assert live.stats().failures == 0
 
 
 # --- a sound device ---------------------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torchfx import audio_io, spec
-from torchfx.checks import number_text
 from torchfx.cli.console import err, fail
 from torchfx.core.processor import FilterChain
 from torchfx.errors import ArgumentError, TorchFXError
@@ -161,7 +160,7 @@ class Panel:
         value = getattr(module, declaration.name)
         share = 0.5 if value is None else share_of(declaration, float(value), rate)
         share = min(1.0, max(0.0, share + direction / STEPS))
-        self.processor.set(name, float(number_text(value_at(declaration, share, rate))))
+        self.processor.set(name, float(f"{value_at(declaration, share, rate):.4g}"))
 
 
 def _show(panel: Panel, keys: Callable[[], str], seconds: float | None) -> None:

@@ -98,7 +98,7 @@ class LiveProgram:
     def supports(plan: Plan, channels: int) -> bool:
         """Return whether all of a plan runs natively on so many channels."""
         shape, device = (channels,), torch.device("cpu")
-        if plan.latency or not plan.keeps_rate or tuple(plan.leading(shape)) != shape:
+        if native.library is None or plan.latency or not plan.keeps_rate or tuple(plan.leading(shape)) != shape:
             return False
         state = [value.contiguous() for value in plan.init_state(shape, torch.float32, device)]
         return Program(shape, torch.float32).attempt(plan.emit, 0, state) is not None
@@ -172,7 +172,9 @@ def _move(value: Tensor, old: Tensor, even: Tensor, odd: Tensor, a: Tensor, b: T
 
 
 class Engine:
-    """An engine of the C interface. One thread calls its methods, and one more those of each ring.
+    """An engine of the C interface.
+
+    One thread posts programs, each ring has one at either end, and what is counted is any thread's.
 
     Args:
         rate: Hz.

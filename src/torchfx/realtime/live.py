@@ -135,7 +135,7 @@ class RealtimeProcessor:
         self._last: RealtimeStats | None = None
         self._threads: list[Thread] = []
         self._stop, self._fed, self._drained = Event(), Event(), Event()
-        self._problem = ""
+        self._problem = self._refusal = ""
         self._error: BaseException | None = None
         self._frames: int | None = None  # of the source, once it has ended
         self._program: LiveProgram | None = None
@@ -154,7 +154,8 @@ class RealtimeProcessor:
         fade = max(1, round(config.sample_rate * config.crossfade_ms / 1000))
         for event in (self._stop, self._fed, self._drained):
             event.clear()
-        self._problem, self._error, self._frames, self._last = "", None, None, None
+        self._problem = self._refusal = ""
+        self._error, self._frames, self._last = None, None, None
         self._seen = (0, 0.0)
         engine = self._engine = Engine(
             config.sample_rate, config.channels, config.block_size, backend.interleaved,
@@ -185,12 +186,12 @@ class RealtimeProcessor:
         """End, and raise what went wrong in the meantime."""
         if self._engine is None:
             return
-        self._last = self.stats()
+        self._last, problem = self.stats(), self._trouble()
         self._close()
         if self._error is not None:
             raise self._error
-        if self._last.problem:
-            raise DeviceError(self._last.problem)
+        if problem:
+            raise DeviceError(problem)
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until the source has ended and all of it came out; return whether that is so.
@@ -299,7 +300,7 @@ class RealtimeProcessor:
             input_peaks=tuple(map(float, heard)),
             output_peaks=tuple(map(float, played)),
             has_priority=bool(counters["priority"]),
-            problem=self._trouble(),
+            problem=self._trouble() or self._refusal,
         )  # fmt: skip
 
     def plot(self, path: str | os.PathLike[str]) -> None:
@@ -375,18 +376,25 @@ class RealtimeProcessor:
         while not self._stop.wait(POLL_S):
             if engine.changing():
                 continue
-            plan = self._plan()
-            if plan is self._followed:
-                continue
-            frozen, before = plan.frozen(), self._program
-            assert before is not None
-            self._followed = plan
-            if frozen.signature() == before.plan.signature() and surely_equal(frozen, before.plan):
-                continue
-            if not LiveProgram.supports(frozen, self.config.channels):
-                raise StreamError("a live chain whose steps are all native has to stay so: start anew with this one")
-            self._program = LiveProgram(frozen, self.config.channels, self.config.block_size, before)
-            engine.post(self._program)
+            try:
+                self._post_changes(engine)
+                self._refusal = ""
+            except TorchFXError as error:
+                self._refusal = f"what was assigned last cannot run live: {error}"  # the sound goes on as it was
+
+    def _post_changes(self, engine: Engine) -> None:
+        plan = self._plan()
+        if plan is self._followed:
+            return
+        frozen, before = plan.frozen(), self._program
+        assert before is not None
+        if not LiveProgram.supports(frozen, self.config.channels):
+            raise StreamError("a chain whose steps are all native has to stay so, start anew with this one")
+        self._followed = plan
+        if frozen.signature() == before.plan.signature() and surely_equal(frozen, before.plan):
+            return
+        self._program = LiveProgram(frozen, self.config.channels, self.config.block_size, before)
+        engine.post(self._program)
 
     def _work(self) -> None:
         """Run the steps in Python, block by block."""
