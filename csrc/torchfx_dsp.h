@@ -322,6 +322,8 @@ TORCHFX_API int32_t torchfx_sliding_max(
 //   dynamics  linked, settings, rows, repeat, state (channels / linked): as in torchfx_dynamics_forward without a key, for
 //           groups of `linked` channels side by side
 //   allpole  a, order, a_rows, a_repeat, state (channels, order): constant coefficients as in torchfx_allpole_forward
+//   limiter  linked, delay, settings, rows, repeat, past in the step's dtype, state, ramp: as in torchfx_limiter_forward
+//           without peaks, looking ahead by the delay, for such groups
 //
 // Factors and bounds in a step's arguments are doubles, states doubles unless said otherwise. States are updated in place.
 #define TORCHFX_STEPS(declare) \
@@ -336,7 +338,8 @@ TORCHFX_API int32_t torchfx_sliding_max(
     declare(partitioned)       \
     declare(delay_network)     \
     declare(dynamics)          \
-    declare(allpole)
+    declare(allpole)           \
+    declare(limiter)
 
 #define TORCHFX_STEP_NUMBER(name) TORCHFX_STEP_##name,
 enum torchfx_step { TORCHFX_STEPS(TORCHFX_STEP_NUMBER) };

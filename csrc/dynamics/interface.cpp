@@ -3,9 +3,9 @@
 #include <cmath>
 #include <new>
 #include <numeric>
-#include <vector>
 
 #include "dynamics/kernels.h"
+#include "support/arena.h"
 #include "support/pool.h"
 #include "support/rows.h"
 #include "support/signal.h"
@@ -171,8 +171,8 @@ struct Limiter {
         const double* const own = recursions.of(group);
         const int64_t most = std::min(samples, std::max(limiter_samples, window)), before = window - 1;
         const auto size = [](int64_t count) { return static_cast<size_t>(count); };
-        std::vector<Sample> peaks(size(before + most)), heard(size(before + most)), row(size(most));
-        std::vector<double> taken(size(ahead + most + vector_room)), factors(size(most));
+        ScratchVector<Sample> peaks(size(before + most)), heard(size(before + most)), row(size(most));
+        ScratchVector<double> taken(size(ahead + most + vector_room)), factors(size(most));
         if (levels.key.data) levels.read(kernels, group, 0, before, peaks.data(), heard.data());
         else
             for (int64_t i = 0; i < groups.width; ++i)
@@ -297,7 +297,7 @@ extern "C" int32_t torchfx_sliding_max(
         parallel_for_or_throw(channels * parts, threads_for(channels * samples, threads), [&](int64_t i) {
             const int64_t c = i / parts, start = i % parts * tile, count = std::min(tile, samples - start);
             const Sample* const from = static_cast<const Sample*>(x) + c * x_channel_stride + start * x_time_stride;
-            std::vector<Sample> heard(static_cast<size_t>(count + window - 1));
+            ScratchVector<Sample> heard(static_cast<size_t>(count + window - 1));
             for (size_t t = 0; t < heard.size(); ++t) heard[t] = from[static_cast<int64_t>(t) * x_time_stride];
             kernels.maximum(heard.data(), count, window);
             std::copy_n(heard.data(), count, static_cast<Sample*>(y) + c * y_channel_stride + start);

@@ -52,10 +52,10 @@ def test_a_native_chain_gives_what_the_whole_signal_gives(samples):
     "chain",
     [
         fx.effect.Gain(0.5) | torch.nn.Tanh(),
-        fx.effect.Limiter(-6.0),
+        fx.effect.Limiter(-6.0, true_peak=True),
         fx.effect.NoiseGate(-20.0) | fx.filter.LoButterworth(1000),
     ],
-    ids=["module", "look-ahead", "gate"],
+    ids=["module", "true-peak", "gate"],
 )
 def test_steps_in_python_run_a_stated_number_of_blocks_later(chain):
     x = noise(3000)
@@ -64,6 +64,16 @@ def test_steps_in_python_run_a_stated_number_of_blocks_later(chain):
     assert (y - (fx.Wave(x, FS) | chain).ys).abs().max() < 2e-7
     assert stats.latency_samples == 3 * 128 + fx.realtime.Stream(chain, FS, 2).latency_samples
     assert stats.late_results == 0
+
+
+@pytest.mark.parametrize("link", [True, False])
+def test_a_native_limiter_lags_by_its_look_ahead(link):
+    chain = fx.filter.HiButterworth(80) | fx.effect.Limiter(-20.0, link=link) | fx.effect.Gain(2.0)
+    x = noise(3000)
+    for size in (64, 1000):  # shorter and longer than the look-ahead
+        y, stats = played(chain, x, block_size=size)
+        assert stats.latency_samples == fx.realtime.Stream(chain, FS, 2).latency_samples > 64
+        assert (y - (fx.Wave(x, FS) | chain).ys).abs().max() < 2e-7
 
 
 @pytest.mark.parametrize("chain", [fx.filter.FIR([1 / 3000] * 3000), fx.FilterChain()], ids=["long", "empty"])

@@ -36,6 +36,7 @@ KINDS = {
     "delay_network": 9,
     "dynamics": 10,
     "allpole": 11,
+    "limiter": 12,
 }
 """The kinds of csrc/program, by name."""
 
@@ -170,6 +171,25 @@ class Program:
         rows = self._rows(a, 1)
         arguments = (rows.tensor.data_ptr(), a.shape[-1], rows.rows, rows.repeat, self._address(past))
         return self._append("allpole", source, arguments)
+
+    def limiter(self, source: int, settings: Tensor, past: Tensor, state: Tensor, ramp: Tensor) -> int:
+        """Append a limiter; arguments are those of `_ops.limiter_forward`.
+
+        Args:
+            source: the buffer to read.
+            settings: (..., 2).
+            past: (..., delay): what the output has yet to give.
+            state: (...), one for several channels that share their reduction.
+            ramp: (..., delay), likewise.
+        """
+        check_finite("settings", settings)
+        rows = coefficient_rows(settings.detach(), 1, state.shape)
+        self._kept.append(rows.tensor)
+        arguments = (
+            self.channels // state.numel(), past.shape[-1], rows.tensor.data_ptr(), rows.rows, rows.repeat,
+            self._address(past), self._address(state), self._address(ramp),
+        )  # fmt: skip
+        return self._append("limiter", source, arguments)
 
     def gain(self, source: int, gain: float | Tensor) -> int:
         """Append a factor, or one for each row (...)."""

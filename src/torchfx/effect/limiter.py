@@ -99,13 +99,27 @@ class Limiter(Processor):
             found = self._peaks(torch.cat([past, x], dim=-1), time)
             peaks = torch.cat([past_peaks, channel_peak(found) if self.link else found], dim=-1)
             past_peaks = peaks[..., time:].clone()
-        threshold = 10 ** (torch.as_tensor(self.threshold_db, dtype=torch.float64, device=x.device) / 20)
-        settings = columns((threshold, smoothing(self.release_ms, rate)), x.device)
+        settings = self._settings(rate, x.device)
         late = past[..., kept - self.latency_samples(rate) :]
         link = LINKED if self.link else None
         y, reduction, ramp = _ops.limiter_forward(x, late, peaks, settings, reduction, ramp, link)
         past = x[..., time - kept :].clone() if time >= kept else torch.cat([past[..., time:], x], dim=-1)
         return y, (past, past_peaks, reduction, ramp)
+
+    def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
+        """Append the limiter, where peaks are samples and nothing in it is learned."""
+        settings = self._settings(rate, torch.device("cpu"))
+        past, _, reduction, ramp = state
+        linked = (*program.shape[:-1], 1) if self.link and program.shape else program.shape
+        if self.true_peak or settings.requires_grad or reduction.shape != linked:
+            return None
+        found: int = program.limiter(source, settings, past, reduction, ramp)
+        return found
+
+    def _settings(self, rate: Any, device: torch.device) -> Tensor:
+        """Return threshold and the coefficient of the release."""
+        threshold = 10 ** (torch.as_tensor(self.threshold_db, dtype=torch.float64, device=device) / 20)
+        return columns((threshold, smoothing(self.release_ms, rate)), device)
 
     def _peaks(self, heard: Tensor, time: int) -> Tensor:
         """Return the peak at each of `time` samples, between it and the next one too; `_wait` samples late."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from array import array
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from torchfx._ops import native
 from torchfx._ops.memory import raise_for
 from torchfx._ops.program import Program
 from torchfx.errors import TorchFXError
-from torchfx.plan import Plan
+from torchfx.plan import LateStep, Plan
 
 __all__ = ["Engine", "LiveProgram", "Snapshot"]
 
@@ -84,7 +85,7 @@ class LiveProgram:
 
     def __init__(self, plan: Plan, channels: int, block: int, before: LiveProgram | None = None) -> None:
         shape, device = (channels,), torch.device("cpu")
-        self.plan = plan
+        plan = self.plan = _in_full(plan)
         self.state = [value.clone().contiguous() for value in plan.init_state(shape, torch.float32, device)]
         self.program = Program(shape, torch.float32)
         target = self.program.attempt(plan.emit, 0, self.state)
@@ -98,8 +99,9 @@ class LiveProgram:
     def supports(plan: Plan, channels: int) -> bool:
         """Return whether all of a plan runs natively on so many channels."""
         shape, device = (channels,), torch.device("cpu")
-        if native.library is None or plan.latency or not plan.keeps_rate or tuple(plan.leading(shape)) != shape:
+        if native.library is None or not plan.keeps_rate or tuple(plan.leading(shape)) != shape:
             return False
+        plan = _in_full(plan)
         state = [value.contiguous() for value in plan.init_state(shape, torch.float32, device)]
         return Program(shape, torch.float32).attempt(plan.emit, 0, state) is not None
 
@@ -159,6 +161,11 @@ class LiveProgram:
             if move is not None:
                 moves.append(move)
         return moves, waiting
+
+
+def _in_full(plan: Plan) -> Plan:
+    """Return a plan whose late steps give as many samples as they get, from the first block on."""
+    return replace(plan, steps=tuple(step.inner if isinstance(step, LateStep) else step for step in plan.steps))
 
 
 def _move(value: Tensor, old: Tensor, even: Tensor, odd: Tensor, a: Tensor, b: Tensor) -> tuple[Any, ...] | None:

@@ -390,6 +390,10 @@ class RealtimeProcessor:
         assert before is not None
         if not LiveProgram.supports(frozen, self.config.channels):
             raise StreamError("a chain whose steps are all native has to stay so, start anew with this one")
+        if plan.latency != self._followed.latency:
+            raise StreamError(
+                f"the latency has to stay {self._followed.latency} samples, start anew with {plan.latency}"
+            )
         self._followed = plan
         if frozen.signature() == before.plan.signature() and surely_equal(frozen, before.plan):
             return

@@ -1,0 +1,53 @@
+// The step limiter: the signal, delayed, never louder than a threshold.
+#include <algorithm>
+#include <cmath>
+
+#include "program/step.h"
+#include "support/rows.h"
+
+namespace torchfx {
+namespace {
+
+enum Argument { linked, delay, settings, rows, repeat, past, state, ramp };
+
+int32_t check(const Step& step, const StepCheck& check) {
+    const int64_t width = step.integer(linked);
+    if (width < 1 || check.channels % width || step.integer(delay) < 0 || !step.integer(settings) || !step.integer(state))
+        return TORCHFX_BAD_ARGUMENT;
+    const Rows of_settings = {step.integer(rows), step.integer(repeat)};
+    if (!of_settings.valid(check.channels / width)) return TORCHFX_BAD_ARGUMENT;
+    if (step.integer(delay) && (!step.integer(past) || !step.integer(ramp))) return TORCHFX_BAD_ARGUMENT;
+    const double* const values = step.pointer<const double>(settings);
+    const bool finite = std::all_of(values, values + 2 * of_settings.count, [](double v) { return std::isfinite(v); });
+    return finite ? TORCHFX_OK : TORCHFX_NOT_FINITE;
+}
+
+// The last `count` samples of all there were move into `kept`.
+template <class Sample>
+void keep(const StepRun& run, Sample* kept, int64_t count) {
+    const int64_t fresh = std::min(count, run.samples), stride = run.source.time_stride;
+    for (int64_t c = 0; c < run.channels; ++c, kept += count) {
+        std::copy(kept + fresh, kept + count, kept);
+        const Sample* const x = run.source.channel<const Sample>(c) + (run.samples - fresh) * stride;
+        for (int64_t t = 0; t < fresh; ++t) kept[count - fresh + t] = x[t * stride];
+    }
+}
+
+int32_t run(const Step& step, const StepRun& run) {
+    const int64_t width = step.integer(linked), ahead = step.integer(delay);
+    double *const reduction = step.pointer<double>(state), *const last = step.pointer<double>(ramp);
+    const int32_t status = torchfx_limiter_forward(
+        step.dtype(), run.source.data, run.source.channel_stride, run.source.time_stride, 1, step.pointer<const void>(past),
+        ahead, nullptr, 0, 0, 1, run.target.data, run.target.channel_stride, run.channels / width, width, 1, run.samples,
+        ahead + 1, ahead, step.pointer<const double>(settings), step.integer(rows), step.integer(repeat), reduction,
+        reduction, last, last, run.threads);
+    if (step.dtype() == TORCHFX_F32) keep(run, step.pointer<float>(past), ahead);
+    else keep(run, step.pointer<double>(past), ahead);
+    return status;
+}
+
+}  // namespace
+
+extern const StepKind limiter_step = {8, false, false, check, run, nullptr};
+
+}  // namespace torchfx
