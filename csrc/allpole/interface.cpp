@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
-#include <vector>
 
 #include "allpole/kernels.h"
 #include "allpole/lane_kernels.h"
+#include "support/arena.h"
 #include "support/pool.h"
 #include "support/rows.h"
 #include "support/signal.h"
@@ -108,7 +108,7 @@ struct Forward {
     int64_t order() const { return coefficients.order; }
 
     void channel(const AllpoleKernels& kernels, int64_t c) const {
-        std::vector<double> past(static_cast<size_t>(order()), 0.0);
+        ScratchVector<double> past(static_cast<size_t>(order()), 0.0);
         if (state_in) std::copy_n(state_in + c * order(), order(), past.data());
         stretch(kernels, c, 0, past.data());
         if (state_out) std::copy_n(past.data(), order(), state_out + c * order());
@@ -116,7 +116,7 @@ struct Forward {
 
     // The samples from `start` on; `past` are the outputs before and then the last ones, latest first.
     void stretch(const AllpoleKernels& kernels, int64_t c, int64_t start, double* past) const {
-        std::vector<double> memory(static_cast<size_t>(order() + std::min(tile_samples, samples - start)));
+        ScratchVector<double> memory(static_cast<size_t>(order() + std::min(tile_samples, samples - start)));
         double* const tile = memory.data() + order();
         std::reverse_copy(past, past + order(), memory.data());
         const Coefficient* a = coefficients.of(c, samples);
@@ -171,7 +171,7 @@ struct Backward {
     int64_t order() const { return coefficients.order; }
 
     void channel(const AllpoleKernels& kernels, int64_t c) const {
-        std::vector<double> pending(static_cast<size_t>(order()), 0.0);
+        ScratchVector<double> pending(static_cast<size_t>(order()), 0.0);
         if (grad_state_out) std::copy_n(grad_state_out + c * order(), order(), pending.data());
         if (coefficients.per_sample) per_sample(kernels, c, 0, samples, pending.data());
         else constant(kernels, c, pending.data());
@@ -187,7 +187,7 @@ struct Backward {
 
     // Samples first ... end - 1.
     void per_sample(const AllpoleKernels& kernels, int64_t c, int64_t first, int64_t end, double* pending) const {
-        std::vector<double> memory(static_cast<size_t>(2 * tile_samples + order()));
+        ScratchVector<double> memory(static_cast<size_t>(2 * tile_samples + order()));
         double *const tile = memory.data(), *const outputs = tile + tile_samples;
         while (end > first) {
             const int64_t start = std::max(first, end - tile_samples), count = end - start;
@@ -239,8 +239,8 @@ struct Backward {
     // Backwards in time the recursion is the same: each tile is turned round and run with nothing before it.
     void constant(const AllpoleKernels& kernels, int64_t c, double* pending) const {
         const Coefficient* a = coefficients.of(c, samples);
-        std::vector<double> memory(static_cast<size_t>(2 * (tile_samples + order())));
-        std::vector<double> sums(static_cast<size_t>(order()));
+        ScratchVector<double> memory(static_cast<size_t>(2 * (tile_samples + order())));
+        ScratchVector<double> sums(static_cast<size_t>(order()));
         double *const tile = memory.data() + order(), *const outputs = tile + tile_samples;
         for (int64_t end = samples; end > 0;) {
             const int64_t start = (end - 1) / tile_samples * tile_samples, count = end - start;

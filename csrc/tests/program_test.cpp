@@ -343,6 +343,36 @@ void dynamics_is_the_operator_for_groups_of_channels() {
 }
 
 template <class Sample>
+void limiter_is_the_operator_in_blocks_of_any_size() {
+    const int64_t delay = 50;
+    const std::vector<double> settings = {0.3, 0.001};
+    for (int64_t linked : {1, 2}) {
+        const int64_t groups = 4 / linked;
+        std::vector<double> state(static_cast<size_t>(groups)), ramp(static_cast<size_t>(groups * delay));
+        std::vector<double> after = state, ramp_after = ramp;
+        std::vector<Sample> past(static_cast<size_t>(4 * delay)), silence = past;
+        const Signal<Sample> x = Signal<Sample>::random(4, 700, 2);
+        Signal<Sample> y(4, 700), expected(4, 700);
+        const Program program = Program(dtype_of<Sample>).step(
+            TORCHFX_STEP_limiter, 0, 1, dtype_of<Sample>,
+            {linked, delay, address(settings), 1, 1, address(past), address(state), address(ramp)});
+        for (int64_t start = 0, count; start < 700; start += count) {
+            count = std::min<int64_t>(700 - start, pick(1, 120));
+            expect(torchfx_program_run(program.words.data(), program.size(), x.values.data() + start * x.stride, x.row,
+                                       x.stride, y.values.data() + start, y.row, 4, count, never, 1) == TORCHFX_OK,
+                   "limiter is accepted");
+        }
+        torchfx_limiter_forward(dtype_of<Sample>, x.values.data(), x.row, x.stride, 1, silence.data(), delay, nullptr, 0, 0,
+                                1, expected.values.data(), expected.row, groups, linked, 1, 700, delay + 1, delay,
+                                settings.data(), 1, 1, after.data(), after.data(), ramp_after.data(), ramp_after.data(), 1);
+        expect(largest_difference(y, expected) < 1e-6, "limiter is the operator");
+        expect(run(Program(dtype_of<Sample>).step(TORCHFX_STEP_limiter, 0, 1, dtype_of<Sample>,
+                                                  {linked, delay, address(settings), 1, 1, 0, address(state), address(ramp)}),
+                   x, y) == TORCHFX_BAD_ARGUMENT, "a limiter without a past is refused");
+    }
+}
+
+template <class Sample>
 void every_step_equals_its_definition() {
     context = sizeof(Sample) == 4 ? "float32" : "float64";
     gain_multiplies_by_the_factor_of_the_row<Sample>();
@@ -353,6 +383,7 @@ void every_step_equals_its_definition() {
     sos_and_fir_are_the_recurrence_and_the_sum<Sample>();
     partitioned_is_the_sum_in_blocks_of_any_size<Sample>();
     dynamics_is_the_operator_for_groups_of_channels<Sample>();
+    limiter_is_the_operator_in_blocks_of_any_size<Sample>();
 }
 
 // --- chains --------------------------------------------------------------------------------------------
