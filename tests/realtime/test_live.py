@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import torchfx as fx
-from torchfx import audio_io
+from torchfx import audio_io, spec
 from torchfx.errors import ArgumentError, ArgumentTypeError, AudioFileError, StreamError, TorchFXError
 from torchfx.realtime import FileClock, MidiMapping, RealtimeConfig, RealtimeProcessor, SoundDevice, parameters_of
 from torchfx.realtime.backends import DeviceError, _DeviceInfo, _Parameters, _StreamInfo
@@ -132,6 +132,13 @@ def test_new_parameters_take_the_state_over():
     assert (y[:, 40_000:] - 1).abs().max() < 1e-4  # from rest it would begin at 0
     delay = changed(fx.effect.Gain(2.0) | fx.filter.FIR([0.0] * 200 + [1.0]), lambda live: live.set("gain", 1.0))
     assert delay[:, 300:].min() > 0.999
+
+
+def test_a_limiter_goes_on_while_its_threshold_moves():
+    y = changed(fx.effect.Limiter(-6.0), lambda live: live.set("threshold_db", -12.0))
+    assert y[0, 10_000] == pytest.approx(10 ** (-6 / 20), rel=1e-6)
+    assert y[0, -1] == pytest.approx(10 ** (-12 / 20), rel=1e-3)
+    assert y[:, 10_000:].min() > 0.25  # from rest, its delay would be silent
 
 
 def test_presets_are_crossed_to():
@@ -382,7 +389,7 @@ def test_chains_that_cannot_run_live_are_refused():
     with pytest.raises(StreamError, match="whole signal"):
         RealtimeProcessor(fx.effect.Reverse(), clock)
     with pytest.raises(StreamError, match="sample rate"):
-        RealtimeProcessor(fx.spec.build("resample:44100"), clock)
+        RealtimeProcessor(spec.build("resample:44100"), clock)
     with pytest.raises(StreamError, match="must keep the channels, 2"):
         RealtimeProcessor(fx.effect.ChannelMatrix([[0.5, 0.5]]), clock)
     with pytest.raises(ArgumentTypeError, match="chain must be"):

@@ -18,7 +18,7 @@ from torchfx._ops.program import Program
 from torchfx.errors import TorchFXError
 from torchfx.plan import LateStep, Plan
 
-__all__ = ["Engine", "LiveProgram", "Snapshot"]
+__all__ = ["Engine", "LiveProgram", "Snapshot", "in_full"]
 
 Block = npt.NDArray[np.float32]
 
@@ -85,7 +85,7 @@ class LiveProgram:
 
     def __init__(self, plan: Plan, channels: int, block: int, before: LiveProgram | None = None) -> None:
         shape, device = (channels,), torch.device("cpu")
-        plan = self.plan = _in_full(plan)
+        plan = self.plan = in_full(plan)
         self.state = [value.clone().contiguous() for value in plan.init_state(shape, torch.float32, device)]
         self.program = Program(shape, torch.float32)
         target = self.program.attempt(plan.emit, 0, self.state)
@@ -101,7 +101,7 @@ class LiveProgram:
         shape, device = (channels,), torch.device("cpu")
         if native.library is None or not plan.keeps_rate or tuple(plan.leading(shape)) != shape:
             return False
-        plan = _in_full(plan)
+        plan = in_full(plan)
         state = [value.contiguous() for value in plan.init_state(shape, torch.float32, device)]
         return Program(shape, torch.float32).attempt(plan.emit, 0, state) is not None
 
@@ -163,7 +163,7 @@ class LiveProgram:
         return moves, waiting
 
 
-def _in_full(plan: Plan) -> Plan:
+def in_full(plan: Plan) -> Plan:
     """Return a plan whose late steps give as many samples as they get, from the first block on."""
     return replace(plan, steps=tuple(step.inner if isinstance(step, LateStep) else step for step in plan.steps))
 

@@ -25,7 +25,7 @@ from torchfx.parameters import Declaration
 from torchfx.plan import Plan, plan_of
 from torchfx.realtime.backends import Backend, DeviceError, SoundDevice, Target, blocks_of, check_ends
 from torchfx.realtime.config import RealtimeConfig
-from torchfx.realtime.engine import Engine, LiveProgram
+from torchfx.realtime.engine import Engine, LiveProgram, in_full
 from torchfx.realtime.stream import Stream, surely_equal
 
 __all__ = ["RealtimeProcessor", "RealtimeStats", "parameter_key", "parameters_of"]
@@ -386,7 +386,7 @@ class RealtimeProcessor:
         plan = self._plan()
         if plan is self._followed:
             return
-        frozen, before = plan.frozen(), self._program
+        frozen, before = in_full(plan.frozen()), self._program
         assert before is not None
         if not LiveProgram.supports(frozen, self.config.channels):
             raise StreamError("a chain whose steps are all native has to stay so, start anew with this one")
