@@ -31,21 +31,21 @@ def run(name, arguments, lanes=4, log_t=2, processors=132, **constants):
         arguments: its arguments.
         lanes, log_t: a tile is `lanes` times 2^log_t samples.
         processors: how many multiprocessors to share the work among.
-        constants: of `_ops/sos/triton.py`, to be replaced.
+        constants: of the operator's `triton.py`, to be replaced.
     """
     import triton.language as tl
     from triton.runtime import interpreter as own
 
     from operators import backend
     from torchfx._ops import triton_launch
-    from torchfx._ops.sos import triton as sos
 
+    module = import_module(f"torchfx._ops.{name.partition('_')[0]}.triton")
     triton_launch.INTERPRETED = (processors, lanes)
     triton_launch._properties.cache_clear()
-    before = {"LOG_T": sos.LOG_T, **{key: getattr(sos, key) for key in constants}}
-    sos.LOG_T = log_t
+    constants |= {"LOG_T": {4: log_t, 8: log_t}} if hasattr(module, "LOG_T") else {}
+    before = {key: getattr(module, key) for key in constants}
     for key, value in constants.items():
-        setattr(sos, key, value)
+        setattr(module, key, value)
     counts: Counter[str] = Counter()
     builder = own.InterpreterBuilder
     kinds = {"create_fma": "fma", "create_fmul": "mul", "create_fadd": "add", "create_fsub": "add"}
@@ -67,4 +67,4 @@ def run(name, arguments, lanes=4, log_t=2, processors=132, **constants):
         for method, original in originals.items():
             setattr(builder, method, original)
         for key, value in before.items():
-            setattr(sos, key, value)
+            setattr(module, key, value)

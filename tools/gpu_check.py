@@ -70,6 +70,14 @@ def correctness(quick: bool) -> Iterator[dict[str, Any]]:
             exact, state = signal.sosfilt(sos.astype(np.longdouble), x.numpy().astype(np.longdouble), zi=zi * 1.0)
             yield _row(f"{name}, {shape}, {dtype}, threshold {threshold}", y, exact, BOUND[dtype])
             yield _row(f"{name}, {shape}, {dtype}, state after", after, state, 1e-9)
+    for count, dtype in itertools.product((1, 5, 511), BOUND):
+        taps, x = generator.standard_normal(count), torch.from_numpy(generator.standard_normal((3, 20_001))).to(dtype)
+        zi = generator.standard_normal((3, count - 1))
+        y, after = _ops.fir_forward(x.cuda(), torch.from_numpy(taps).cuda(), torch.from_numpy(zi).cuda())
+        exact, state = signal.lfilter(taps, [1.0], x.double().numpy(), zi=zi)
+        yield _row(f"{count} taps, {dtype}", y, exact, BOUND[dtype])
+        if count > 1:
+            yield _row(f"{count} taps, {dtype}, state after", after, state, BOUND[dtype])
     yield from _ways_of_calling()
 
 

@@ -136,6 +136,7 @@ class Cost:
 
 def compiled(kernel: Any, target: GPUTarget, dtype: str, **constants: int) -> Any:
     """Compile a kernel for a target without a device: samples of a dtype ("fp32"), neighbours in memory."""
+    options = OPTIONS | {name: constants.pop(name) for name in ("num_warps", "num_stages") if name in constants}
     constants["time_stride"] = 1
     aligned = {"x", "y", "sos", "taps", "before", "after", "row_stride", "time"}
     types = {"x": f"*{dtype}", "y": f"*{dtype}", "log_tolerance": "fp32"}
@@ -147,7 +148,7 @@ def compiled(kernel: Any, target: GPUTarget, dtype: str, **constants: int) -> An
         constexprs={(names.index(name),): value for name, value in constants.items()},
         attrs={(i,): [["tt.divisibility", 16]] for i, name in enumerate(names) if name in aligned},
     )
-    return triton.compile(source, target=target, options=OPTIONS)
+    return triton.compile(source, target=target, options=options)
 
 
 def disassembled(binary: Any) -> Compiled:
@@ -238,14 +239,15 @@ def cascade_code(name: str, sections: int, dtype: str = "fp32") -> Compiled:
 def cascade(name: str, sections: int, dtype: str = "fp32") -> Cost:
     """Return what a sample of a long signal costs in the cascade's kernel, on one of `CHIPS`."""
     code = cascade_code(name, sections, dtype)
-    return cost(name, CHIPS[name], code, sections, 8 if dtype == "fp64" else 4, 1 << sos.LOG_T)
+    size = 8 if dtype == "fp64" else 4
+    return cost(name, CHIPS[name], code, sections, size, 1 << sos.LOG_T[size])
 
 
 def constants(sections: int, double: bool, lanes: int = 32, adjoint: bool = False) -> dict[str, int]:
     """Return the constants that the launch of a long signal gives the kernel."""
     return {
         "N": max(8, 1 << (sections - 1).bit_length()), "LANES": lanes, "LOG_LANES": int(math.log2(lanes)),
-        "LOG_T": sos.LOG_T, "SHIFTED": double, "HAS_STATE": True, "ADJOINT": adjoint,
+        "LOG_T": sos.LOG_T[8 if double else 4], "SHIFTED": double, "HAS_STATE": True, "ADJOINT": adjoint,
     }  # fmt: skip
 
 

@@ -13,7 +13,8 @@ from scipy import signal
 
 import triton_interpreter
 from operators import backend
-from oracle import bound, deviation, exact_sos
+from oracle import bound, deviation, exact_fir, exact_sos
+from torchfx._ops.fir import triton as fir
 from torchfx._ops.operator import _falls_back
 
 if os.environ.get("TORCHFX_TRITON") != "1":  # .ci/run insists
@@ -127,6 +128,32 @@ def test_no_samples_pass_the_state_on(run):
     assert np.array_equal(after, state)
 
 
+TILE = {"ROWS": 16, "COLUMNS": 16}
+RESPONSES = {
+    # name: taps, signal, with a state?
+    "tiles and a rest": (state_of(37), signal_of(2, 300, layout="every second"), True),
+    "float64, one row of taps for each channel": (state_of(3, 1, 5), signal_of(2, 70, dtype=FLOAT64), True),
+    "one tap": (state_of(1), signal_of(20), False),
+    "longer than the signal": (state_of(40), signal_of(7, dtype=FLOAT64), True),
+    "a state that outlasts the block": (state_of(300), signal_of(2, 260), True),
+}
+
+
+@pytest.mark.parametrize("name", RESPONSES)
+def test_responses_equal_scipy(run, name):
+    taps, x, given = RESPONSES[name]
+    leading = torch.broadcast_shapes(x.shape[:-1], taps.shape[:-1])
+    state = state_of(*leading, taps.shape[-1] - 1) if given else None
+    (y, after), _ = run("fir_forward", (x, taps, state), SHAPES={4: TILE, 8: TILE})
+    zi = np.zeros((*leading, taps.shape[-1] - 1)) if state is None else state.numpy()
+    for index in np.ndindex(*leading):
+        weights = taps.expand(*leading, taps.shape[-1])[index]
+        exact, exact_after = exact_fir(weights.numpy(), x.expand(*leading, x.shape[-1])[index].numpy(), zi[index])
+        assert deviation(y[index], exact) < bound(x.dtype)
+        if len(exact_after):
+            assert np.abs(after[index] - exact_after).max() < 2 * bound(x.dtype) * np.abs(exact).max()
+
+
 # --- without a kernel ---
 
 
@@ -159,19 +186,28 @@ many = pytest.mark.many
 
 
 @pytest.mark.parametrize(
-    ("arch", "dtype"),
-    [(90, "fp32"), (100, "fp32"), pytest.param(80, "fp32", marks=many), pytest.param(90, "fp64", marks=many)],
+    ("arch", "dtype", "adjoint"),
+    [
+        (90, "fp32", False),
+        (100, "fp32", False),
+        pytest.param(80, "fp32", False, marks=many),
+        pytest.param(90, "fp64", False, marks=many),
+        pytest.param(90, "fp32", True, marks=many),
+        pytest.param(90, "fp64", True, marks=many),
+    ],
 )
-def test_the_cascade_compiles_without_spills(gpu_cost, arch, dtype):
+def test_the_cascade_compiles_without_spills_in_its_loops(gpu_cost, arch, dtype, adjoint):
     target = gpu_cost.GPUTarget("cuda", arch, 32)
     code = gpu_cost.disassembled(
-        gpu_cost.compiled(gpu_cost.kernels.chunked, target, dtype, **gpu_cost.constants(4, dtype == "fp64"))
+        gpu_cost.compiled(
+            gpu_cost.kernels.chunked, target, dtype, **gpu_cost.constants(4, dtype == "fp64", adjoint=adjoint)
+        )
     )
-    assert code.spilled == 0
+    assert code.spilled <= 16  # bytes, around the loops
+    assert all(found["LDL"] + found["STL"] == 0 for found in gpu_cost.loops(code.sass))
     assert code.warps >= 8
     assert code.shared <= 8192
     assert "fma.rn.f64" in code.ptx
-    assert "bar.sync" not in gpu_cost.loops(code.sass)[1]
 
 
 def test_short_signals_compile_without_spills(gpu_cost):
@@ -182,6 +218,18 @@ def test_short_signals_compile_without_spills(gpu_cost):
         )
     )  # fmt: skip
     assert (code.spilled, code.warps >= 8) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("arch", "dtype"), [(90, "fp32"), pytest.param(80, "fp32", marks=many), pytest.param(90, "fp64", marks=many)]
+)
+def test_responses_compile_to_products_of_matrices(gpu_cost, arch, dtype):
+    shape = fir.SHAPES[4 if dtype == "fp32" else 8]
+    target = gpu_cost.GPUTarget("cuda", arch, 32)
+    kernel = import_module("torchfx._ops.fir.kernels").response
+    code = gpu_cost.disassembled(gpu_cost.compiled(kernel, target, dtype, **shape, HAS_STATE=True))
+    assert code.spilled == 0
+    assert {80: "HMMA", 90: "HGMMA" if dtype == "fp32" else "DMMA"}[arch] in code.sass
 
 
 @many

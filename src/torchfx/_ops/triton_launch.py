@@ -37,7 +37,7 @@ def launch(kernel: Any, programs: int, x: Tensor, *arguments: Any, **constants: 
     elsewhere = x.is_cuda and x.device.index != torch.cuda.current_device()
     try:
         with torch.cuda.device(x.device) if elsewhere else nullcontext():
-            kernel[(programs,)](*arguments, **constants, **OPTIONS)
+            kernel[(programs,)](*arguments, **{**OPTIONS, **constants})
     except (TritonError, RuntimeError, OSError, SubprocessError) as error:
         reason = (str(error).strip() or "no reason given").splitlines()[-1]
         raise KernelError(f"{type(error).__name__}: {reason}") from error

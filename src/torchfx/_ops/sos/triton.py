@@ -15,7 +15,9 @@ why_missing = triton_launch.why_missing
 
 CONTIGUOUS = torch.contiguous_format
 
-LOG_T = 5
+LOG_T = {4: 5, 8: 4}
+"""The logarithm of how many samples a lane holds, by their bytes: as many as registers hold."""
+
 LOG_TOLERANCE = {4: math.log(1e-10), 8: math.log(1e-14)}
 """What a chunk may neglect of the samples before its warm-up, in the peak, by the bytes of a sample."""
 
@@ -71,18 +73,18 @@ def _launch(
     sections, rows, sos_repeat = coefficient_rows(sos, 2, leading)
     count = sections.shape[-2]
     before = after if state is None else packed(state)
-    lanes = triton_launch.warp_size(x)
+    lanes, log_t = triton_launch.warp_size(x), LOG_T[y.element_size()]
     arguments = (
         signal, row_stride, time_stride, repeat, y, sections, count, rows, sos_repeat, before, after, channels, time,
     )  # fmt: skip
     options = {
-        "LANES": lanes, "LOG_T": LOG_T, "SHIFTED": y.element_size() == 8, "HAS_STATE": state is not None,
+        "LANES": lanes, "LOG_T": log_t, "SHIFTED": y.element_size() == 8, "HAS_STATE": state is not None,
         "ADJOINT": adjoint,
     }  # fmt: skip
     if time < threshold:
         triton_launch.launch(kernels.sequential, -(-channels // lanes), x, *arguments, **options)
         return
-    tiles = -(-time // (lanes << LOG_T))
+    tiles = -(-time // (lanes << log_t))
     wanted = PROGRAMS_PER_PROCESSOR * triton_launch.processors(x)
     chunk_tiles = -(-tiles // max(1, min(tiles, wanted // channels)))
     chunks = -(-tiles // chunk_tiles)

@@ -1,0 +1,52 @@
+"""The finite impulse response on CUDA tensors: kernels.py, one launch on the current stream."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from torchfx._ops import triton_launch
+from torchfx._ops.fir import reference
+from torchfx._ops.memory import coefficient_rows, packed, pass_on, signal_rows
+
+__all__ = ["fir_backward", "fir_forward"]
+
+why_missing = triton_launch.why_missing
+
+SHAPES = {
+    4: {"ROWS": 128, "COLUMNS": 32, "num_warps": 4, "num_stages": 1},
+    8: {"ROWS": 64, "COLUMNS": 32, "num_warps": 4, "num_stages": 1},
+}
+"""A tile of outputs, by the bytes of a sample: as large as registers hold. Rows share a matrix of taps."""
+
+LONGEST = 4096
+"""Taps beyond which a transform is faster: by the rates of tensor cores and memory, not measured."""
+
+
+def fir_forward(x: Tensor, taps: Tensor, state: Tensor | None, y: Tensor, after: Tensor) -> None:
+    """Run the response. Taps are not checked: reading them would wait for the device.
+
+    A NaN or an infinite sample also reaches the up to 31 outputs before it that lie in its row.
+    """
+    if y.numel() == 0:
+        pass_on(state, after)
+        return
+    if taps.shape[-1] > LONGEST:
+        reference.fir_forward(x, taps, state, y, after)
+        return
+    from torchfx._ops.fir import kernels
+
+    *leading, time = y.shape
+    signal, row_stride, time_stride, repeat = signal_rows(x, leading)
+    weights, rows, tap_repeat = coefficient_rows(taps, 1, leading)
+    count = weights.shape[-1]
+    shape = SHAPES[y.element_size()]
+    tiles = -(-(time + count - 1) // (shape["ROWS"] * shape["COLUMNS"]))
+    triton_launch.launch(
+        kernels.response, y.numel() // time * tiles, x,
+        signal, row_stride, time_stride, repeat, y, weights, count, rows, tap_repeat,
+        after if state is None else packed(state), after, time, tiles, HAS_STATE=state is not None, **shape,
+    )  # fmt: skip
+
+
+fir_backward = reference.fir_backward
+"""By the definition, whose sums run through `fir_forward`."""
