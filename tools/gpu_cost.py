@@ -146,7 +146,7 @@ def compiled(kernel: Any, target: GPUTarget, dtype: str, **constants: int) -> An
         fn=kernel,
         signature={name: "constexpr" if name in constants else types.get(name, "i32") for name in names},
         constexprs={(names.index(name),): value for name, value in constants.items()},
-        attrs={(i,): [["tt.divisibility", 16]] for i, name in enumerate(names) if name in aligned},
+        attrs={(i,): [["tt.divisibility", 16]] for i, name in enumerate(names) if name in aligned - {*constants}},
     )
     return triton.compile(source, target=target, options=options)
 
