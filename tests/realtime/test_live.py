@@ -22,6 +22,12 @@ from torchfx.realtime.backends import DeviceError, _DeviceInfo, _Parameters, _St
 FS = 48_000
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """Devices that are called by hand may take their time."""
+    monkeypatch.setattr("torchfx.realtime.live.SILENT_S", 1e9)
+
+
 def equaliser() -> fx.FilterChain:
     bands = [fx.filter.Peaking(100 * 2**i, 1.0, 3.0) for i in range(8)]
     return fx.FilterChain(*bands)
@@ -343,6 +349,13 @@ def test_a_device_that_vanishes_is_named():
     pa.active = 0
     with pytest.raises(DeviceError, match="gone"):
         live.stop()
+
+
+def test_a_device_that_no_longer_asks_is_gone(monkeypatch):
+    monkeypatch.setattr("torchfx.realtime.live.SILENT_S", 0.01)
+    live = RealtimeProcessor(fx.effect.Gain(0.5), SoundDevice(library=FakePortAudio())).start()
+    with pytest.raises(DeviceError, match=r"it has asked for nothing for 0\.01 s"):
+        live.wait(60)
 
 
 @pytest.mark.parametrize(
