@@ -321,7 +321,8 @@ TORCHFX_API int32_t torchfx_sliding_max(
 //           state: as in torchfx_delay_network_forward, with as many outputs as inputs, channels / inputs groups
 //   dynamics  linked, settings, rows, repeat, state (channels / linked): as in torchfx_dynamics_forward without a key, for
 //           groups of `linked` channels side by side
-//   allpole  a, order, a_rows, a_repeat, state (channels, order): constant coefficients as in torchfx_allpole_forward
+//   lfilter  order >= 1, b, b_rows, b_repeat, a, a_rows, a_repeat, state (channels, order): a transfer function, rows of
+//           order + 1 coefficients as above, a[0] being taken for 1; the state is SciPy's zi
 //   limiter  linked, delay, settings, rows, repeat, past in the step's dtype, state, ramp: as in torchfx_limiter_forward
 //           without peaks, looking ahead by the delay, for such groups
 //
@@ -338,7 +339,7 @@ TORCHFX_API int32_t torchfx_sliding_max(
     declare(partitioned)       \
     declare(delay_network)     \
     declare(dynamics)          \
-    declare(allpole)           \
+    declare(lfilter)           \
     declare(limiter)
 
 #define TORCHFX_STEP_NUMBER(name) TORCHFX_STEP_##name,

@@ -35,7 +35,7 @@ KINDS = {
     "partitioned": 8,
     "delay_network": 9,
     "dynamics": 10,
-    "allpole": 11,
+    "lfilter": 11,
     "limiter": 12,
 }
 """The kinds of csrc/program, by name."""
@@ -165,12 +165,14 @@ class Program:
         arguments = (linked, rows.tensor.data_ptr(), rows.rows, rows.repeat, self._address(state))
         return self._append("dynamics", source, arguments)
 
-    def allpole(self, source: int, a: Tensor, past: Tensor) -> int:
-        """Append a recursion with coefficients (..., order) and its past outputs (..., order), the latest first."""
-        check_finite("a", a)
-        rows = self._rows(a, 1)
-        arguments = (rows.tensor.data_ptr(), a.shape[-1], rows.rows, rows.repeat, self._address(past))
-        return self._append("allpole", source, arguments)
+    def lfilter(self, source: int, b: Tensor, a: Tensor, state: Tensor) -> int:
+        """Append a transfer function, (..., order + 1) each with a0 = 1, with SciPy's zi (..., order)."""
+        arguments = [b.shape[-1] - 1]
+        for name, each in (("b", b), ("a", a)):
+            check_finite(name, each)
+            rows = self._rows(each, 1)
+            arguments += [rows.tensor.data_ptr(), rows.rows, rows.repeat]
+        return self._append("lfilter", source, (*arguments, self._address(state)))
 
     def limiter(self, source: int, settings: Tensor, past: Tensor, state: Tensor, ramp: Tensor) -> int:
         """Append a limiter; arguments are those of `_ops.limiter_forward`.

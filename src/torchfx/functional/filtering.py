@@ -206,7 +206,7 @@ def _is_stable(a: Tensor) -> bool:
 
 
 def _direct(b: Tensor, a: Tensor, x: Tensor, zi: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Run the recursion: the response b, to whose output the state adds, and then 1 / a.
+    """Run the recursion natively, or as the response b, to whose output the state adds, and then 1 / a.
 
     The state is that of the transposed direct form, what past samples still add: those of the input by way of b, those
     of the output by way of a.
@@ -214,19 +214,16 @@ def _direct(b: Tensor, a: Tensor, x: Tensor, zi: Tensor | None) -> tuple[Tensor,
     order = b.shape[-1] - 1
     leading = torch.broadcast_shapes(x.shape[:-1], b.shape[:-1], a.shape[:-1])
     if native.library is not None and is_direct(x) and not _records_gradient(b, a, x, zi):
-        past, after = (torch.zeros(*leading, order, dtype=torch.float64) for _ in range(2))
+        after = torch.zeros(*leading, order, dtype=torch.float64)
         if zi is not None:
             after.copy_(zi)
         program = Program(tuple(leading), x.dtype)
-        between = program.fir(program.widen(0), b, after)
-        program.finish(program.narrow(program.allpole(between, a[..., 1:], past)))
-        y, last = program.run(x), past.flip(-1)
-    else:
-        between, after = _ops.fir_forward(x.double(), b, zi)
-        last, _ = _ops.allpole_forward(between, a[..., None, 1:])
-        y, last = last.to(x.dtype), last[..., -order:]
-    _, fed_back = _ops.fir_forward(last, a, None)
-    return y, after - fed_back
+        program.finish(program.lfilter(0, b, a, after))
+        return program.run(x), after
+    between, after = _ops.fir_forward(x.double(), b, zi)
+    y, _ = _ops.allpole_forward(between, a[..., None, 1:])
+    _, fed_back = _ops.fir_forward(y[..., -order:], a, None)
+    return y.to(x.dtype), after - fed_back
 
 
 def _records_gradient(*tensors: Tensor | None) -> bool:
