@@ -21,8 +21,8 @@ LOG_T = {4: 5, 8: 4}
 LOG_TOLERANCE = {4: math.log(1e-10), 8: math.log(1e-14)}
 """What a chunk may neglect of the samples before its warm-up, in the peak, by the bytes of a sample."""
 
-PROGRAMS_PER_PROCESSOR = 16
-"""Warps of up to 128 registers a thread that a multiprocessor holds at once."""
+PROGRAMS_PER_PROCESSOR = {4: 8, 8: 12}
+"""How many warps a multiprocessor has registers for, by the bytes of a sample (`tools/gpu_cost.py`)."""
 
 
 def sos_forward(x: Tensor, sos: Tensor, state: Tensor | None, threshold: int, y: Tensor, after: Tensor) -> None:
@@ -85,7 +85,7 @@ def _launch(
         triton_launch.launch(kernels.sequential, -(-channels // lanes), x, *arguments, **options)
         return
     tiles = -(-time // (lanes << log_t))
-    wanted = PROGRAMS_PER_PROCESSOR * triton_launch.processors(x)
+    wanted = PROGRAMS_PER_PROCESSOR[y.element_size()] * triton_launch.processors(x)
     chunk_tiles = -(-tiles // max(1, min(tiles, wanted // channels)))
     chunks = -(-tiles // chunk_tiles)
     triton_launch.launch(
