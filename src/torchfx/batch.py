@@ -46,7 +46,7 @@ def batch_process(waves: Sequence[Signal], effect: nn.Module) -> list[Signal]:
     """
     if not isinstance(effect, nn.Module):
         raise ArgumentTypeError(f"effect must be an nn.Module, got {type(effect).__name__}")
-    given = list(waves)
+    given: list[Any] = list(waves)
     kinds = {Wave if isinstance(wave, Wave) else Tensor if isinstance(wave, Tensor) else type(wave) for wave in given}
     if kinds - {Wave, Tensor} or len(kinds) > 1:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))

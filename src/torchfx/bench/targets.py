@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from torchfx.bench import calls, chains, octave_bank, operators, signals, time_varying
+from torchfx.bench import calls, chains, effects, octave_bank, operators, signals, time_varying
 from torchfx.bench.chains import Chain, Design
 from torchfx.bench.contenders import scipy_signal, torchfx_library
 from torchfx.bench.equalizers import Equalizers, equalized, sosfilt_per_item, trained
@@ -41,6 +41,8 @@ NOTES = (
     "repeated on its own would find its signal in the cache, and one in training doesn't",
     "resonance that changes at every sample: forward plus backward, for signal and coefficients, all float32, compared "
     "with torchlpc where that is installed; the result is compared with the recurrence in float64",
+    "effects: their output in float32 against that in float64; pedalboard, on one thread as always, and pyloudnorm "
+    "take part where they are installed; pedalboard's channels do not share a gain",
     "lfilter is called once per filter, sosfilt once with all sections, oaconvolve once with all taps convolved "
     "beforehand",
 )
@@ -231,6 +233,50 @@ CLAIMS = (
         "<=",
         trained,
         alternate,
+    ),
+    *(
+        Claim(
+            f"{text}, 2 channels 60 s, 1 thread, over pedalboard",
+            effects.Effect(text=text, peer=peer),
+            2,
+            60,
+            effects.by_pedalboard,
+            target,
+            ours=effects.processed,
+            threads=1,
+            off=effects.off,
+            needs=("pedalboard",),
+        )
+        for text, peer, target in (
+            ("compressor:-20,link=true", ("Compressor", -20, 4, 5, 100), 3),
+            ("compressor:-20,link=false", ("Compressor", -20, 4, 5, 100), 3),
+            ("limiter:-6", ("Limiter", -6, 100), 2),
+            ("limiter:-6,link=false", ("Limiter", -6, 100), 2),
+            ("reverb", ("Reverb",), 2),
+        )
+    ),
+    Claim(
+        "delay:250ms, 2 channels 60 s, cost in torch.mul",
+        effects.Effect(text="delay:250ms"),
+        2,
+        60,
+        calls.multiply,
+        3,
+        "<=",
+        effects.processed,
+        off=effects.off,
+    ),
+    Claim(
+        "integrated loudness, 2 channels 60 s, 1 thread, over pyloudnorm",
+        effects.Effect(),
+        2,
+        60,
+        effects.by_pyloudnorm,
+        10,
+        ours=effects.loudness_of,
+        threads=1,
+        off=effects.loudness_off,
+        needs=("pyloudnorm",),
     ),
     *(
         Claim(f"Resample, {work}, 2 channels 30 s, over {name}", work, 2, 30, other, target, ours=resampled)
