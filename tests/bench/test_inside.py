@@ -8,7 +8,18 @@ import pytest
 import torch
 
 from torchfx import _ops
-from torchfx.bench import calls, chains, equalizers, inside, operators, signals, targets, threshold, time_varying
+from torchfx.bench import (
+    calls,
+    chains,
+    effects,
+    equalizers,
+    inside,
+    operators,
+    signals,
+    targets,
+    threshold,
+    time_varying,
+)
 from torchfx.bench.contenders import scipy_signal
 from torchfx.bench.exact import deviation
 from torchfx.bench.targets import Claim
@@ -176,3 +187,10 @@ def test_threshold_compares_whole_and_split():
 def test_no_crossover_where_splitting_never_pays():
     rows = [threshold.ThresholdRow(1, n, 1, 2, 0.5, 0.5, 0.5) for n in (64, 128)]
     assert threshold.crossover(rows) is None
+
+
+def test_works_on_effects_give_what_their_claims_check():
+    x = signals.noise(2, 48_000)
+    work = effects.Effect(text="compressor:-20")
+    assert effects.off(work, x, effects.processed(work.job(), x)().numpy()) < 2e-7
+    assert effects.loudness_off(work, x, effects.loudness_of(work.job(), x)().numpy()) < 2e-7
