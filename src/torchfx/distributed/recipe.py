@@ -28,7 +28,8 @@ class Recipe:
         effects: filters and effects in order, modules or texts such as "hibutterworth:80,order=4".
         rate: sample rate of the output, Hz or a text such as "16kHz"; resampled behind the effects.
         loudness: integrated loudness of the output, LUFS.
-        true_peak: what no peak exceeds afterwards, dB below full scale (a limiter with look-ahead).
+        true_peak: what no peak exceeds afterwards, dB below full scale (a limiter with look-ahead). Where it has much
+            to limit, the output is quieter than `loudness`: speech with high peaks by about 1 LU.
         format: "wav", "flac", "ogg", "opus", "mp3", "aiff" or "raw"; by default the output's suffix decides.
         bits: bits per sample; by default as many as the source's.
         bitrate: of MP3, Vorbis and Opus: bits per second at least, or a text such as "128k"; by default no lower than a
