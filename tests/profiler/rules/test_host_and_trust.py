@@ -39,6 +39,15 @@ def test_waits_are_counted_with_their_like():
     ], "after the last one nothing is launched any more"
 
 
+@pytest.mark.parametrize(("name", "slug"), [("aten::mm", "cpu-hotspot"), ("aten::copy_", "cpu-copies")])
+def test_an_operator_of_many_shapes_is_shown_wherever_it_runs(name, slug):
+    story = Story(gpu=None)
+    for i in range(5):
+        story.op(name, 3000 * i, 2900, **{"Input Dims": f"[[{8 + i}, 64]]", "Input type": '["float"]'})
+    finding = one(story, slug)
+    assert finding.stretches.total / 1000 == finding.time_us == 5 * 2900
+
+
 @pytest.mark.parametrize("cold", [0, 20_000])
 def test_no_share_is_over_the_window(cold):
     story = waiting("cudaStreamSynchronize")

@@ -82,6 +82,7 @@ def cpu_copies(
             "aten::cat": "Write into a tensor made once instead of joining pieces.",
         }.get(asked, "Keep one dtype and one layout all the way; write into tensors made once."),
         linked=True,
+        stretches=taken,
     )
 
 

@@ -77,7 +77,8 @@ def cpu_hotspot(
         return
     if len(same) < often and spent[best] < once_us * 1000:
         return
-    part, whole = spent[best] / total, min(spent[best] / length, 1.0)  # threads may work at the same time
+    taken = trace.events.times_of(same).clip(window.start, window.end)
+    part, whole = spent[best] / total, min(window.share(taken), spent[best] / length)  # threads may work together
     fix, known = _hotspot_fix(trace, name, same, times, heavy=heavy)
     yield Finding(
         title=f"{shortened(name)} takes {percent(part)} of the operators' time on the CPU, {percent(whole)} of all "
@@ -92,6 +93,7 @@ def cpu_hotspot(
         else "Not heavy arithmetic, but memory traffic or a serial algorithm.",
         fix=fix,
         linked=True,
+        stretches=taken,
     )
 
 
