@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -12,7 +13,7 @@ from torchfx.profiler.trace.meaning.kinds import GPU_WORK
 from torchfx.profiler.trace.model.device import devices_of, streams_of
 from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["evidence", "severity_of", "where"]
+__all__ = ["evidence", "most_first", "severity_of", "where"]
 
 _FRAMES: Final = 64
 """Of a stack; between an operator and the program's own line lie some three frames for each module of a model."""
@@ -38,7 +39,7 @@ def evidence(
     total = np.zeros(len(names), np.int64)
     np.add.at(total, which, spent)
     found = []
-    for i in np.argsort(-total, kind="stable")[:limit].tolist():
+    for i in most_first(total, [events.texts[int(name)] for name in names])[:limit]:
         same = np.flatnonzero(which == i)
         longest = chosen[same[spent[same] == spent[same].max()]]
         row = int(longest[np.argmin(events.ts[longest])])
@@ -47,6 +48,11 @@ def evidence(
         all_of_it = chosen[same]
         found.append(Evidence(trace.name(row), len(same), time_us, start_us, where(trace, row), stack, note, all_of_it))
     return tuple(found)
+
+
+def most_first(total: npt.NDArray[np.number], texts: Sequence[str]) -> list[int]:
+    """Order groups by their totals, and equal ones by their texts: the order of a file's events says nothing."""
+    return sorted(range(len(texts)), key=lambda i: (-total[i], texts[i]))
 
 
 def where(trace: Trace, row: int) -> str:

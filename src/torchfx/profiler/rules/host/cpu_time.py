@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from torchfx.profiler.finding import Evidence
-from torchfx.profiler.rules.evidence import evidence
+from torchfx.profiler.rules.evidence import evidence, most_first
 from torchfx.profiler.trace.derived.occupation import compiling
 from torchfx.profiler.trace.derived.steady import steady_window
 from torchfx.profiler.trace.file.columns import Int32, Int64
@@ -34,10 +34,10 @@ def by_shape(trace: Trace, rows: Int32, times: Int64) -> tuple[Evidence, ...]:
         return evidence(trace, rows, times=times)
     distinct, which = np.unique(shapes, return_inverse=True)
     total = np.bincount(which, times.astype(np.float64))
+    texts = [trace.events.texts[int(shape)] if shape >= 0 else "unknown" for shape in distinct]
     found: list[Evidence] = []
-    for i in np.argsort(-total, kind="stable")[:3].tolist():
-        same = which == i
-        text = trace.events.texts[int(distinct[i])] if distinct[i] >= 0 else "unknown"
+    for i in most_first(total, texts)[:3]:
+        same, text = which == i, texts[i]
         while text.endswith(",[]]") or text.endswith(", []]"):  # arguments without a tensor
             text = text[: text.rindex(",")] + "]"
         found += evidence(trace, rows[same], times=times[same], limit=2, note=f"inputs {text[:80]}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence
+from torchfx.profiler.rules.evidence import evidence, most_first
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.launching import kernel_launches
 from torchfx.profiler.trace.derived.occupancy_queries import adapted_kernels
@@ -78,6 +78,7 @@ def _adapted(trace: Trace) -> str:
         return ""
     ids, which = np.unique(trace.events.name[rows], return_inverse=True)
     spent = np.bincount(which.reshape(-1), weights=trace.events.dur[rows])
-    short = [decode(trace.events.texts[i]).short for i in ids[np.argsort(-spent, kind="stable")[:3]].tolist()]
+    texts = [trace.events.texts[int(name)] for name in ids]
+    short = [decode(texts[i]).short for i in most_first(spent, texts)[:3]]
     more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
     return f" Occupancy is asked for before {enumeration(short)}{more}: kernels that adapt their launch."

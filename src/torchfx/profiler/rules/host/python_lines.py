@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from torchfx.profiler.finding import Evidence
+from torchfx.profiler.rules.evidence import most_first
 from torchfx.profiler.trace.derived.host_timeline import HostTimeline
 from torchfx.profiler.trace.derived.ownership import own_frames
 from torchfx.profiler.trace.model.intervals import Intervals
@@ -26,12 +27,13 @@ def python_lines(trace: Trace, when: Intervals, limit: int = 3) -> tuple[Evidenc
     rows, starts, ends = own[own >= 0], starts[own >= 0], ends[own >= 0]
     names, which = np.unique(events.name[rows], return_inverse=True)
     spent = np.bincount(which, (ends - starts).astype(np.float64), minlength=len(names))
+    texts = [events.texts[int(name)] for name in names]
     found = []
-    for i in np.argsort(-spent, kind="stable")[:limit].tolist():
+    for i in most_first(spent, texts)[:limit]:
         mine = which == i
         found.append(
             Evidence(
-                events.texts[names[i]],
+                texts[i],
                 len(np.unique(rows[mine])),
                 float(spent[i]) / 1000,
                 int(starts[mine].min()) / 1000,
