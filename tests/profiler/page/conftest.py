@@ -1,15 +1,6 @@
 import pytest
 
-from profiler.page.browser import Opened, chromium
-
-
-@pytest.fixture(scope="package")
-def browser():
-    started, program = chromium()
-    with started as playwright:
-        one = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield one
-        one.close()
+from profiler.page.browser import Opened
 
 
 @pytest.fixture

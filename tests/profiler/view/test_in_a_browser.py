@@ -6,7 +6,6 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from profiler.page.browser import chromium
 from torchfx.profiler.view import server
 
 pytestmark = [pytest.mark.many, pytest.mark.browser]
@@ -48,13 +47,6 @@ class StubHandler(BaseHTTPRequestHandler):
 
     def log_message(self, *args):
         pass
-
-
-@pytest.fixture(scope="module")
-def browser():
-    started, program = chromium()
-    with started as playwright:
-        yield playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
 
 
 def test_the_viewer_gets_the_bytes_of_the_file_after_it_answered(browser, tmp_path):
