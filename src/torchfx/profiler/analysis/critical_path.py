@@ -51,9 +51,9 @@ def critical_parts(trace: Trace) -> tuple[PathPart, ...]:
     parts = []
     for one in np.unique(code).tolist():
         mine = np.flatnonzero(code == one)
-        which = np.unique(_names(trace, found.row[mine]), return_inverse=True)[1]
-        sums = np.bincount(which.reshape(-1), weights=spent[mine])
-        most = int(found.row[mine[np.flatnonzero(which.reshape(-1) == int(sums.argmax()))[0]]])
+        which = np.unique(_names(trace, found.row[mine]), return_inverse=True)[1].reshape(-1)
+        sums = np.bincount(which, weights=spent[mine])
+        most = int(found.row[mine[np.argmax(sums[which] == sums.max())]])  # of equal ones the first
         total = int(spent[mine].sum())
         parts.append(
             PathPart(
@@ -68,7 +68,7 @@ def critical_parts(trace: Trace) -> tuple[PathPart, ...]:
                 longest_of(Intervals.union(found.starts[mine], found.ends[mine])),
             )
         )
-    return tuple(sorted(parts, key=lambda part: -part.time_us))
+    return tuple(sorted(parts, key=lambda part: (-part.time_us, part.where, part.what)))
 
 
 def _names(trace: Trace, rows: Int32) -> Int32:
