@@ -44,3 +44,14 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    from profiler.page.browser import chromium
+
+    started, program = chromium()
+    with started as playwright:
+        one = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield one
+        one.close()
