@@ -15,7 +15,7 @@ import torch
 
 import torchfx as fx
 from torchfx import audio_io, distributed
-from torchfx.distributed import Arrivals, Job, Recipe, Source, find, plan, process
+from torchfx.distributed import Arrivals, Job, Recipe, Report, Source, find, plan, process
 from torchfx.distributed.manifest import NAME
 from torchfx.distributed.sources import plan_outputs
 from torchfx.errors import ArgumentError, ArgumentTypeError, AudioFileError
@@ -464,3 +464,17 @@ def test_a_file_has_arrived_when_it_stands_still(tmp_path):
     assert arrivals.look() == []
     with pytest.raises(ArgumentError, match="folder must be one that exists"):
         Arrivals(str(tmp_path / "none"))
+
+
+def test_a_table_that_cannot_be_written_leaves_the_one_before(tmp_path, monkeypatch):
+    def full(path, *_, **__):
+        path.write_bytes(b"source,")
+        raise OSError(28, "No space left on device")
+
+    table = tmp_path / "failures.csv"
+    table.write_text("before")
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(AudioFileError, match="cannot write .*failures.csv: No space left on device"):
+        Report().save_failures(table)
+    assert table.read_bytes() == b"before"
+    assert [each.name for each in tmp_path.iterdir()] == ["failures.csv"]

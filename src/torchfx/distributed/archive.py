@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torchfx.audio_io import temporary
 from torchfx.audio_io.messages import file_errors, shown
 from torchfx.checks import whole_number
 from torchfx.distributed.engines import ENGINES, Work, cores
@@ -148,6 +149,8 @@ class Report:
     def save_failures(self, path: str | os.PathLike[str]) -> None:
         """Write a table of the failures: source, target, error; JSON where the name ends so, CSV otherwise.
 
+        The table appears whole or not at all.
+
         Raises:
             AudioFileError: it cannot be written.
         """
@@ -162,7 +165,12 @@ class Report:
             table.writeheader()
             table.writerows(rows)
         with file_errors("write", shown(path)):
-            Path(path).write_text(text.getvalue(), encoding="utf-8", errors="surrogateescape")
+            begun = temporary.create(os.fspath(Path(path).parent), ".part", 0o666)
+            try:
+                Path(begun).write_text(text.getvalue(), encoding="utf-8", errors="surrogateescape")
+                Path(begun).replace(path)
+            finally:
+                temporary.remove(begun)
 
 
 def process(
