@@ -474,7 +474,7 @@ def test_a_table_that_cannot_be_written_leaves_the_one_before(tmp_path, monkeypa
     table = tmp_path / "failures.csv"
     table.write_text("before")
     monkeypatch.setattr(Path, "write_text", full)
-    with pytest.raises(AudioFileError, match="cannot write .*failures.csv: No space left on device"):
+    with pytest.raises(AudioFileError, match=r"cannot write .*failures\.csv: No space left on device"):
         Report().save_failures(table)
     assert table.read_bytes() == b"before"
     assert [each.name for each in tmp_path.iterdir()] == ["failures.csv"]
