@@ -87,11 +87,8 @@ struct Taps {
 // What x adds to output t of channel c, also beyond the block. Sums in long double take a hundred times longer over NaNs.
 template <class Sum = long double, class Sample>
 Sum filtered(Signal<Sample>& x, int64_t x_repeat, int64_t c, int64_t t, const Taps& taps) {
-    Sum sum = 0;
-    const double* row = &taps(c, 0);
-    for (int64_t k = std::max<int64_t>(0, t - x.samples + 1); k <= std::min<int64_t>(t, taps.count - 1); ++k)
-        sum += static_cast<Sum>(row[k]) * x(c / x_repeat, t - k);
-    return sum;
+    const int64_t first = std::max<int64_t>(0, t - x.samples + 1), end = std::min<int64_t>(t + 1, taps.count);
+    return dot<Sum>(&taps(c, first), 1, &x(c / x_repeat, t - first), -x.time_stride, end - first);
 }
 
 template <class Sample>
@@ -150,26 +147,20 @@ void gradients_equal_the_sums(const Case& t) {
                                      x.data(), x.channel_stride, x.time_stride, t.x_repeat, t.channels, t.samples,
                                      grad_taps.values.data(), t.n_taps, t.tap_rows, t.tap_repeat, t.threads) == TORCHFX_OK,
            "backward_taps accepts its arguments");
-    const auto grad_output = [&](int64_t c, int64_t i) -> long double {
-        if (i < t.samples) return g(c, i);
-        return with_state ? grad_state[static_cast<size_t>(c * (t.n_taps - 1) + i - t.samples)] : 0;
-    };
     Error error_x, error_state, error_taps;
     std::vector<long double> true_taps(taps.values.size());
     for (int64_t c = 0; c < t.channels; ++c) {
-        const double* row = &taps(c, 0);
-        long double* true_row = &true_taps[static_cast<size_t>(taps.row(c) * t.n_taps)];
-        for (int64_t i = 0; i < t.samples; ++i) {
-            long double true_x = 0;
-            const long double sample = x(c / t.x_repeat, i);
-            for (int64_t k = 0; k < t.n_taps && (with_state || i + k < t.samples); ++k) {
-                true_x += row[k] * grad_output(c, i + k);
-                true_row[k] += sample * grad_output(c, i + k);
-            }
-            error_x.add(grad_x(c, i), true_x);
-        }
+        std::vector<double> grad_output;  // of the block and, behind it, of the state
+        for (int64_t i = 0; i < t.samples; ++i) grad_output.push_back(g(c, i));
         for (int64_t j = 0; j < t.n_taps - 1; ++j)
-            error_state.add(grad_state_in[static_cast<size_t>(c * (t.n_taps - 1) + j)], grad_output(c, j));
+            grad_output.push_back(with_state ? grad_state[static_cast<size_t>(c * (t.n_taps - 1) + j)] : 0);
+        for (int64_t i = 0; i < t.samples; ++i)
+            error_x.add(grad_x(c, i), dot<long double>(&taps(c, 0), 1, &grad_output[static_cast<size_t>(i)], 1, t.n_taps));
+        for (int64_t k = 0; k < t.n_taps; ++k)
+            true_taps[static_cast<size_t>(taps.row(c) * t.n_taps + k)] += dot<long double>(
+                &x(c / t.x_repeat, 0), x.time_stride, &grad_output[static_cast<size_t>(k)], 1, t.samples);
+        for (int64_t j = 0; j < t.n_taps - 1; ++j)
+            error_state.add(grad_state_in[static_cast<size_t>(c * (t.n_taps - 1) + j)], grad_output[static_cast<size_t>(j)]);
     }
     for (size_t k = 0; k < true_taps.size(); ++k) error_taps.add(grad_taps.values[k], true_taps[k]);
     expect(error_x.within(tolerance<Sample>), "grad_x equals the sum");
@@ -342,10 +333,9 @@ void a_nan_or_an_infinity_acts_as_in_the_direct_sum() {
                         forward_same = forward_same && same(found, truth, 1e-4);
                     }
                     for (int64_t t = 0; t < samples; ++t) {
-                        double truth = 0;
-                        const double* row = &taps(c, 0);
-                        for (int64_t k = 0; k < n_taps; ++k)
-                            truth += row[k] * (t + k < samples ? x(c, t + k) : before[t + k - samples]);
+                        const int64_t inside = std::min(n_taps, samples - t);
+                        double truth = dot<double>(&taps(c, 0), 1, &x(c, t), x.time_stride, inside);
+                        if (inside < n_taps) truth += dot<double>(&taps(c, inside), 1, before + t + inside - samples, 1, n_taps - inside);
                         backward_same = backward_same && same(grad_x(c, t), truth, 1e-4);
                     }
                 }

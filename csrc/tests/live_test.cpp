@@ -209,9 +209,10 @@ void a_clock_runs_a_file_through(bool real_time) {
     std::atomic<bool> good{true}, done{false};
     std::thread reader([&] {
         while (!done || count < blocks) {
+            const bool finished = engine.counted(TORCHFX_LIVE_finished);  // asked first: blocks may come until then
             const std::vector<float> y = engine.read_sink(block);
             if (y.empty()) {
-                if (engine.counted(TORCHFX_LIVE_finished)) break;
+                if (finished) break;
                 std::this_thread::yield();
                 continue;
             }
