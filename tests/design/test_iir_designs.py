@@ -74,7 +74,7 @@ def test_sections_of_all_pole_filters_are_scipys(family, side):
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("btype", BAND_TYPES)
-@pytest.mark.parametrize("rounds", [1, pytest.param(40, marks=pytest.mark.many)])
+@pytest.mark.parametrize("rounds", [1, pytest.param(10, marks=pytest.mark.many)])
 def test_responses_are_scipys(family, btype, rounds, rng):
     ours, scipys = FAMILIES[family]
     for order in [*range(1, 13)] * rounds:

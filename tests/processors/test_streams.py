@@ -4,7 +4,7 @@ import io
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import torchfx as fx
@@ -42,6 +42,7 @@ def same(name, y, again):
 
 @pytest.mark.parametrize("dtype", BOUNDS)
 @pytest.mark.parametrize("name", STREAMING)
+@settings(max_examples=min(settings().max_examples, 25))  # of each processor and type
 @given(seed=st.integers(0, 10**6), sizes=st.lists(st.integers(0, 700), max_size=8))
 def test_blocks_equal_the_whole(name, dtype, seed, sizes):
     module = as_type(CASES[name](seed), dtype)

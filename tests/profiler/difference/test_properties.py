@@ -97,7 +97,7 @@ def test_traces_without_any_time_do_not_raise(durations):
         assert str(diff(one.trace("a"), other.trace("b"), rules=()))
 
 
-@settings(max_examples=5 * settings().max_examples, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(stories, stories)
 def test_every_pair_can_be_shown(one, other):
     found = diff(build(one).trace("a"), build(other).trace("b"))
