@@ -1,5 +1,7 @@
 """Fixtures every test may use."""
 
+import atexit
+import gc
 import os
 
 import numpy as np
@@ -26,6 +28,17 @@ def pytest_collection_modifyitems(items):
             item.add_marker("many")
         elif not many and "many" in item.keywords:
             item.add_marker(pytest.mark.skip(reason="TORCHFX_CASES=many runs it, as .ci/run does"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _what_stays_is_collected_no_more():
+    """What compiled programs leave behind would make every later collection of garbage take seconds."""
+    yield
+    gc.collect()
+    gc.freeze()
+
+
+atexit.register(gc.unfreeze)
 
 
 @pytest.fixture
