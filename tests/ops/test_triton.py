@@ -129,7 +129,7 @@ def test_no_samples_pass_the_state_on(run):
     assert np.array_equal(after, state)
 
 
-TILE = {"ROWS": 16, "COLUMNS": 16}
+TILE = {"ROWS": 16, "DEPTH": 16, "COLUMNS": 16}
 RESPONSES = {
     # name: taps, signal, with a state?
     "tiles and a rest": (state_of(37), signal_of(2, 300, layout="every second"), True),

@@ -88,7 +88,8 @@ def _launch(
     wanted = PROGRAMS_PER_PROCESSOR[y.element_size()] * triton_launch.processors(x)
     chunk_tiles = -(-tiles // max(1, min(tiles, wanted // channels)))
     chunks = -(-tiles // chunk_tiles)
+    table = sos.new_empty(rows, count, kernels.TABLE.value)
     triton_launch.launch(
-        kernels.chunked, channels * chunks, x, *arguments, chunks, chunk_tiles, LOG_TOLERANCE[y.element_size()],
-        sos.new_empty(rows, count, kernels.TABLE.value), N=max(8, 1 << (count - 1).bit_length()), LOG_LANES=lanes.bit_length() - 1, **options,
+        kernels.chunked, channels * chunks, x, *arguments, chunks, chunk_tiles, LOG_TOLERANCE[y.element_size()], table,
+        N=max(8, 1 << (count - 1).bit_length()), LOG_LANES=lanes.bit_length() - 1, **options,
     )  # fmt: skip
