@@ -140,33 +140,40 @@ def squared(m11, m12, m21, m22):
 
 
 @triton.jit
+def gathered(values, there, LANES: tl.constexpr, LOG_LANES: tl.constexpr):
+    """Return what lies at the places `there` of each 2^LOG_LANES lanes."""
+    shape: tl.constexpr = (LANES >> LOG_LANES, 2**LOG_LANES)
+    return tl.reshape(tl.gather(tl.reshape(values, shape), tl.reshape(there, shape), 1), (LANES,))
+
+
+@triton.jit
 def carried(
     w1, w2, before1, before2, k, p1, p0,
     LANES: tl.constexpr, LOG_LANES: tl.constexpr, LOG_T: tl.constexpr, ADJOINT: tl.constexpr,
 ):  # fmt: skip
     """Return the states the lanes start from: the first (before1, before2), the others what came before them.
 
-    w1, w2 are what the lanes' samples add.
+    w1, w2 are what the lanes' samples add. Each 2^LOG_LANES lanes are a channel of their own.
     """
     m11, m12, m21, m22 = k - p1, tl.full((), 1.0, tl.float64), -p0, k
     if ADJOINT:
         m12, m21 = m21, m12
     for _ in tl.static_range(LOG_T):
         m11, m12, m21, m22 = squared(m11, m12, m21, m22)
-    lane = tl.arange(0, LANES)
-    first = lane == 0
+    nth = tl.arange(0, LANES) % 2**LOG_LANES
+    first = nth == 0
     w1 = tl.where(first, tl.fma(m11, before1, tl.fma(m12, before2, w1)), w1)
     w2 = tl.where(first, tl.fma(m21, before1, tl.fma(m22, before2, w2)), w2)
     for level in tl.static_range(LOG_LANES):
-        source = lane - 2**level
-        there = tl.maximum(source, 0)
-        v1, v2 = tl.gather(w1, there, 0), tl.gather(w2, there, 0)
-        w1 = tl.where(source >= 0, tl.fma(m11, v1, tl.fma(m12, v2, w1)), w1)
-        w2 = tl.where(source >= 0, tl.fma(m21, v1, tl.fma(m22, v2, w2)), w2)
+        there = tl.maximum(nth - 2**level, 0)
+        v1, v2 = gathered(w1, there, LANES, LOG_LANES), gathered(w2, there, LANES, LOG_LANES)
+        w1 = tl.where(nth >= 2**level, tl.fma(m11, v1, tl.fma(m12, v2, w1)), w1)
+        w2 = tl.where(nth >= 2**level, tl.fma(m21, v1, tl.fma(m22, v2, w2)), w2)
         if level + 1 < LOG_LANES:
             m11, m12, m21, m22 = squared(m11, m12, m21, m22)
-    there = tl.maximum(lane - 1, 0)
-    return tl.where(first, before1, tl.gather(w1, there, 0)), tl.where(first, before2, tl.gather(w2, there, 0))
+    there = tl.maximum(nth - 1, 0)
+    v1, v2 = gathered(w1, there, LANES, LOG_LANES), gathered(w2, there, LANES, LOG_LANES)
+    return tl.where(first, before1, v1), tl.where(first, before2, v2)
 
 
 @triton.jit
