@@ -169,5 +169,4 @@ def test_the_network_compiles_without_spills_in_its_filters(lines, height, log_t
     assert filters["DFMA"] > 100
     assert filters["LDL"] + filters["STL"] == 0
     assert (block["DMMA"] > 0) == (lines > 1)
-    print("STL", block["STL"], block["LDL"], code.spilled)
     assert code.shared <= 101_376  # what chips of compute capability 8.9 have

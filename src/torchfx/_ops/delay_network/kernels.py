@@ -28,11 +28,7 @@ def wrapped(place, length):
 @triton.jit
 def mixed(matrix, tile):
     """Return a matrix (LINES, LINES) times a tile (LINES, samples)."""
-    if tile.shape[0] == 1:
-        product = matrix * tile
-    else:
-        product = tl.dot(matrix, tile, out_dtype=tl.float64)
-    return product
+    return matrix * tile if tile.shape[0] == 1 else tl.dot(matrix, tile, out_dtype=tl.float64)
 
 
 @triton.jit
@@ -73,7 +69,8 @@ def filtered(
 
 @triton.jit(
     do_not_specialize=[
-        "repeat", "inputs", "outputs", "rows", "system_repeat", "sections", "sos_rows", "sos_repeat", "signals", "block",
+        "repeat", "inputs", "outputs", "rows", "system_repeat", "sections", "sos_rows", "sos_repeat", "signals",
+        "block",
     ]
 )  # fmt: skip
 def network(
