@@ -166,7 +166,7 @@ def test_the_network_compiles_without_spills_in_its_filters(lines, height, log_t
         )
     )  # fmt: skip
     block, filters = gpu_cost.loops(code.sass)
-    assert filters["DFMA"] > 100
+    assert filters["DFMA"] >= 80  # 5 for each of a lane's samples
     assert filters["LDL"] + filters["STL"] == 0
     assert (block["DMMA"] > 0) == (lines > 1)
     assert code.shared <= 101_376  # what chips of compute capability 8.9 have

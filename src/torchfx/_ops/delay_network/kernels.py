@@ -14,7 +14,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from torchfx._ops.sos.kernels import added, carried, lanes_of, output, section, state_after, tile_of
+from torchfx._ops.sos.kernels import TABLE, lanes_of, tabulate, through, tile_of
 
 __all__ = ["network"]
 
@@ -33,7 +33,7 @@ def mixed(matrix, tile):
 
 @triton.jit
 def filtered(
-    tile, left, first, last, sos, sections, lines, before, after, section_stride,
+    tile, left, first, last, table, sections, lines, before, after, section_stride,
     LOG_T: tl.constexpr, LOG_RUN: tl.constexpr, SHIFTED: tl.constexpr, HAS_STATE: tl.constexpr,
 ):  # fmt: skip
     """Run each line of a tile through its cascade. The states lie in `after` between two tiles, shifted.
@@ -43,25 +43,22 @@ def filtered(
     """
     LANES: tl.constexpr = tile.shape[0] << LOG_RUN
     lane = tl.arange(0, LANES)
-    line, nth = tl.minimum(lane >> LOG_RUN, lines - 1), lane % 2**LOG_RUN
-    valid = left - (nth << LOG_T)
-    incomplete = left % 2**LOG_T != 0
+    line = tl.minimum(lane >> LOG_RUN, lines - 1)
+    valid = left - (lane % 2**LOG_RUN << LOG_T)
     holds_last = (valid > 0) & (valid <= 2**LOG_T) & (lane >> LOG_RUN < lines)
     columns = lanes_of(tile, LANES, LOG_T)
     for i in range(sections):
-        k, b0, p1, p0, q1, q0 = section(sos + (line * sections + i) * 6, SHIFTED)
+        this = table + (line * sections + i) * TABLE
+        k = tl.load(this)
         state = i * section_stride + 2 * line
         source = tl.where(first, before + state, after + state)
         known = lane < tl.where((first == 0) | HAS_STATE, LANES, 0)
         start1, start2 = tl.load(source, mask=known, other=0.0), tl.load(source + 1, mask=known, other=0.0)
         start2 = tl.where(first, start2 + k * start1, start2)
         tl.debug_barrier()  # all have read the state before one writes it
-        end1, end2 = added(columns, k, b0, p1, p0, q1, q0, SHIFTED, False)
-        start1, start2 = carried(end1, end2, start1, start2, k, p1, p0, LANES, LOG_RUN, LOG_T, False)
-        if incomplete:
-            end1, end2 = state_after(columns, start1, start2, valid, k, b0, p1, p0, q1, q0, SHIFTED, False)
-        columns, whole1, whole2 = output(columns, start1, start2, k, b0, p1, p0, q1, q0, SHIFTED, False)
-        end1, end2 = tl.where(incomplete, end1, whole1), tl.where(incomplete, end2, whole2)
+        columns, end1, end2 = through(
+            columns, start1, start2, valid, left % 2**LOG_T != 0, this, LANES, LOG_RUN, SHIFTED, False
+        )
         tl.store(after + state, end1, mask=holds_last)
         tl.store(after + state + 1, tl.where(last, end2 - k * end1, end2), mask=holds_last)
     return tl.reshape(tile_of(columns, tl.float64, LANES, LOG_T), tile.shape)
@@ -75,7 +72,7 @@ def filtered(
 )  # fmt: skip
 def network(
     x, row_stride, time_stride, repeat, y, inputs, outputs, delays, system, rows, system_repeat,
-    sos, sections, sos_rows, sos_repeat, lines, lines_after, before, after, signals, time, block,
+    sos, table, sections, sos_rows, sos_repeat, lines, lines_after, before, after, signals, time, block,
     LINES: tl.constexpr, TIME: tl.constexpr, LOG_T: tl.constexpr, LOG_RUN: tl.constexpr, SHIFTED: tl.constexpr,
     FILTERED: tl.constexpr, FILTER_FIRST: tl.constexpr, HAS_LINES: tl.constexpr, HAS_STATE: tl.constexpr,
 ):  # fmt: skip
@@ -96,7 +93,9 @@ def network(
 
     width = count + inputs
     system += (signal // system_repeat) % rows * (count + outputs) * width
-    sos += (signal // sos_repeat) % sos_rows * count * sections * 6
+    row = (signal // sos_repeat) % sos_rows * count * sections
+    sos += 6 * row
+    table += TABLE * row
     x += signal // repeat * inputs * row_stride  # rows repeat only where each signal has one
     y += signal * outputs * time
     lines += signal * held
@@ -112,6 +111,9 @@ def network(
         given = tl.load(lines + ring[:, None] + (at + offset)[None, :], mask=mask & HAS_LINES, other=0.0)
         place = wrapped(oldest[:, None] + (at + offset)[None, :], delay[:, None])
         tl.store(lines_after + ring[:, None] + place, given, mask=mask)
+    for i in range(sections):
+        each = tl.minimum(line, count - 1) * sections + i
+        tabulate(table + TABLE * each, sos + 6 * each, LOG_RUN, LOG_T, SHIFTED, False)
     tl.debug_barrier()
 
     for now in range(0, time, block):
@@ -125,11 +127,11 @@ def network(
         weights, target = system + count * width, y + now + offset
         for _ in range(outputs):
             total = tl.sum(tl.load(weights + line, mask=is_line, other=0.0)[:, None] * r, 0)
-            row = samples
+            channel = samples
             for j in range(inputs):
-                u = tl.load(row, mask=there, other=0.0).to(tl.float64)
+                u = tl.load(channel, mask=there, other=0.0).to(tl.float64)
                 total += tl.load(weights + count + j) * u
-                row += row_stride
+                channel += row_stride
             tl.store(target, total.to(y.dtype.element_ty), mask=there)
             weights += width
             target += time
@@ -139,13 +141,13 @@ def network(
             s = mixed(feedback, r)
         elif FILTER_FIRST:
             r = filtered(
-                r, left, first, last, sos, sections, count, before, after, section_stride,
+                r, left, first, last, table, sections, count, before, after, section_stride,
                 LOG_T, LOG_RUN, SHIFTED, HAS_STATE,
             )  # fmt: skip
             s = mixed(feedback, r)
         else:
             s = filtered(
-                mixed(feedback, r), left, first, last, sos, sections, count, before, after, section_stride,
+                mixed(feedback, r), left, first, last, table, sections, count, before, after, section_stride,
                 LOG_T, LOG_RUN, SHIFTED, HAS_STATE,
             )  # fmt: skip
         for j in range(inputs):

@@ -48,23 +48,25 @@ def delay_network_forward(
             result.copy_(values)
         return
     from torchfx._ops.delay_network import kernels
+    from torchfx._ops.sos.kernels import TABLE
 
     *leading, outputs, time = y.shape
     inputs, signals = x.shape[-2], y.numel() // (outputs * time)
     signal, row_stride, time_stride, repeat = signal_rows(x, (*leading, inputs))
     matrices, rows, system_repeat = coefficient_rows(system, 2, leading)
     sections = Rows(lines_after, 1, 1) if sos is None else coefficient_rows(sos, 3, leading)
+    table = lines_after.new_empty(sections.rows, count, after.shape[0], TABLE.value)
     height = 1 if count == 1 else max(16, 1 << (count - 1).bit_length())  # tl.dot takes no less
     warp = triton_launch.warp_size(x)
     block = min(*delays, TILE // height, warp << LOG_LANE)  # no line takes more lanes than a warp has
     if block >> LOG_LANE:
         block &= -1 << LOG_LANE
-    log_time = max(LOG_LANE, (min(block, time) - 1).bit_length())
+    log_time = max(LOG_LANE + 1, (min(block, time) - 1).bit_length())
     log_run = log_time - LOG_LANE
     triton_launch.launch(
         kernels.network, signals, x,
         signal, row_stride, time_stride, repeat, y, inputs, outputs, tuple(2 * delay + 1 for delay in delays),
-        matrices, rows, system_repeat, sections.tensor, after.shape[0], sections.rows, sections.repeat,
+        matrices, rows, system_repeat, sections.tensor, table, after.shape[0], sections.rows, sections.repeat,
         lines_after if lines is None else packed(lines), lines_after, after if state is None else packed(state), after,
         signals, time, block,
         LINES=height, TIME=1 << log_time, LOG_T=LOG_LANE, LOG_RUN=log_run, SHIFTED=y.element_size() == 8,
