@@ -5,8 +5,7 @@ read in the same block. A block is a tile of lines by samples: what comes out of
 product on tensor cores where the chip has them for float64, and through the filters, by the scan of sos/kernels.py.
 
 Lines lie in `lines_after`, as rings of exactly their delays: what comes out of a place is replaced by what goes in at
-the same time. They begin where they have to for the oldest sample to come first when the signal ends. What comes out
-before a line's delay is over is read from the state before.
+the same time. The state before is copied there, turned so that the oldest sample comes first when the signal ends.
 """
 
 from __future__ import annotations

@@ -90,5 +90,6 @@ def _launch(
     chunks = -(-tiles // chunk_tiles)
     triton_launch.launch(
         kernels.chunked, channels * chunks, x, *arguments, chunks, chunk_tiles, LOG_TOLERANCE[y.element_size()],
-        sos.new_empty(rows, count, kernels.TABLE.value), N=max(8, 1 << (count - 1).bit_length()), LOG_LANES=lanes.bit_length() - 1, **options,
+        sos.new_empty(rows, count, kernels.TABLE.value),
+        N=max(8, 1 << (count - 1).bit_length()), LOG_LANES=lanes.bit_length() - 1, **options,
     )  # fmt: skip
