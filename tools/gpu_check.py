@@ -49,6 +49,14 @@ DESIGNS = {
     "64 sections": np.tile(signal.butter(2, [900, 1100], "bandpass", fs=FS, output="sos"), (32, 1)),
 }
 FOUR = torch.from_numpy(signal.butter(8, [300, 3000], "bandpass", fs=FS, output="sos")[:4].copy())
+NETWORKS = {
+    # name: delays, signals and samples
+    "a comb of one sample": ([1], (3, 1025)),
+    "one line": ([701], (2, 20_001)),
+    "16 lines longer than the signal": ([*range(1000, 1016)], (3, 17)),
+    "24 lines": ([*range(250, 1930, 70)], (5, 20_001)),
+    "64 lines": ([*range(128, 192)], (2, 4001)),
+}
 SHAPES = [(2, 1), (17, 33), (3, 1025), (2, 40_000), (1, 1_000_000)]
 
 Failure = (AssertionError, RuntimeError, ValueError, TypeError, OSError, subprocess.SubprocessError)
@@ -78,7 +86,36 @@ def correctness(quick: bool) -> Iterator[dict[str, Any]]:
         yield _row(f"{count} taps, {dtype}", y, exact, BOUND[dtype])
         if count > 1:
             yield _row(f"{count} taps, {dtype}, state after", after, state, BOUND[dtype])
+    for (name, (delays, shape)), (sections, filter_first) in itertools.product(
+        NETWORKS.items(), ((0, False), (2, False), (2, True))
+    ):
+        yield from _delay_network(name, delays, shape, sections, filter_first, generator)
     yield from _ways_of_calling()
+
+
+def _delay_network(
+    name: str, delays: list[int], shape: tuple[int, int], sections: int, filter_first: bool, generator: Any
+) -> Iterator[dict[str, Any]]:
+    """Yield rows for a network of delay lines with all lines joined, beside the CPU's kernel in float64."""
+    count, (signals, samples) = len(delays), shape
+    system = generator.standard_normal((count + 2, count + 2)) * 0.5 / count
+    x, lines = generator.standard_normal((signals, 2, samples)), generator.standard_normal((signals, sum(delays)))
+    zi = generator.standard_normal((sections, signals, count, 2)) * 0.1
+    sos = FOUR[:sections].expand(count, -1, -1) if sections else None
+    tensors = [torch.from_numpy(each) for each in (system, lines, zi)]
+
+    def run(x: Tensor) -> tuple[Tensor, ...]:
+        matrix, held, state = (each.to(x.device) for each in tensors)
+        filters = None if sos is None else sos.to(x.device)
+        return _ops.delay_network_forward(x, delays, matrix, filters, held, state, filter_first)
+
+    exact = run(torch.from_numpy(x))
+    for dtype, bound in BOUND.items():
+        found = run(torch.from_numpy(x).to("cuda", dtype))
+        case = f"{name}, {sections} sections, filter_first={filter_first}, {dtype}"
+        for what, y, known in zip(("", ", lines after", ", state after"), found, exact, strict=True):
+            if known.numel():
+                yield _row(case + what, y, known, bound)
 
 
 def _ways_of_calling() -> Iterator[dict[str, Any]]:
@@ -172,6 +209,23 @@ def benchmark(deadline: float) -> Iterator[dict[str, Any]]:
     responses = {"copy": lambda: y.copy_(x), "torchfx": lambda: _ops.fir_forward(x.detach(), taps)}
     with torch.no_grad():
         yield from _turns("511 taps", x, responses, 7, deadline)
+    for shape in ((2, 10 * FS), (64, 1, FS)):
+        yield from _reverb(torch.randn(shape, device="cuda"), deadline)
+
+
+def _reverb(x: Tensor, deadline: float) -> Iterator[dict[str, Any]]:
+    import torchfx as fx
+
+    reverb, samples = fx.effect.Reverb(fs=FS), x.cpu()
+    reverb(samples)
+    started = time.perf_counter()
+    reverb(samples)
+    taken_s = time.perf_counter() - started
+    rows = x.flatten(0, -2)
+    yield {"work": "reverb", "contender": "torchfx on the CPU", "channels": len(rows), "samples": x.shape[-1],
+           "rounds": 1, "time_s": taken_s, "ns_per_sample": taken_s / x.numel() * 1e9}  # fmt: skip
+    y = torch.empty_like(x)
+    yield from _turns("reverb", rows, {"copy": lambda: y.copy_(x), "torchfx": lambda: reverb(x)}, 7, deadline)
 
 
 def _contenders(x: Tensor) -> dict[str, Callable[[], object]]:

@@ -134,13 +134,16 @@ class Cost:
     copy_ratio: float
 
 
-def compiled(kernel: Any, target: GPUTarget, dtype: str, **constants: int) -> Any:
-    """Compile a kernel for a target without a device: samples of a dtype ("fp32"), neighbours in memory."""
+def compiled(kernel: Any, target: GPUTarget, dtype: str, lines: int = 1, **constants: int) -> Any:
+    """Compile a kernel for a target without a device: samples of a dtype ("fp32"), neighbours in memory.
+
+    `lines` are those of a network of delay lines.
+    """
     options = OPTIONS | {name: constants.pop(name) for name in ("num_warps", "num_stages") if name in constants}
     constants["time_stride"] = 1
     aligned = {"x", "y", "sos", "taps", "before", "after", "row_stride", "time", "table"}
-    types = {"x": f"*{dtype}", "y": f"*{dtype}", "log_tolerance": "fp32"}
-    types |= dict.fromkeys(("sos", "taps", "before", "after", "table"), "*fp64")
+    types: dict[str, Any] = {"x": f"*{dtype}", "y": f"*{dtype}", "log_tolerance": "fp32", "delays": ("i32",) * lines}
+    types |= dict.fromkeys(("sos", "taps", "before", "after", "table", "system", "lines", "lines_after"), "*fp64")
     names = kernel.arg_names
     source = ASTSource(
         fn=kernel,

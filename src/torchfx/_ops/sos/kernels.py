@@ -211,12 +211,19 @@ def tabulated(table):
 
 
 @triton.jit
+def gathered(values, there, LANES: tl.constexpr, LOG_LANES: tl.constexpr):
+    """Return what lies at the places `there` of each 2^LOG_LANES lanes: of one warp, so that they only exchange."""
+    shape: tl.constexpr = (LANES >> LOG_LANES, 2**LOG_LANES)
+    return tl.reshape(tl.gather(tl.reshape(values, shape), tl.reshape(there, shape), 1), (LANES,))
+
+
+@triton.jit
 def carried(w1, w2, before1, before2, table, LANES: tl.constexpr, LOG_LANES: tl.constexpr):
     """Return the states the lanes start from and end with: the first starts from (before1, before2).
 
-    w1, w2 are what the lanes' samples add, `table` is the section's.
+    w1, w2 are what the lanes' samples add, `table` is the section's. Each 2^LOG_LANES lanes are a channel.
     """
-    lane = tl.arange(0, LANES)
+    lane = tl.arange(0, LANES) % 2**LOG_LANES
     first = lane == 0
     for level in tl.static_range(LOG_LANES):
         power = table + 8 + 4 * level
@@ -226,13 +233,35 @@ def carried(w1, w2, before1, before2, table, LANES: tl.constexpr, LOG_LANES: tl.
             w2 = tl.where(first, tl.fma(m21, before1, tl.fma(m22, before2, w2)), w2)
         source = lane - 2**level
         there = tl.maximum(source, 0)
-        v1, v2 = tl.gather(w1, there, 0), tl.gather(w2, there, 0)
+        v1, v2 = gathered(w1, there, LANES, LOG_LANES), gathered(w2, there, LANES, LOG_LANES)
         w1 = tl.where(source >= 0, tl.fma(m11, v1, tl.fma(m12, v2, w1)), w1)
         w2 = tl.where(source >= 0, tl.fma(m21, v1, tl.fma(m22, v2, w2)), w2)
     there = tl.maximum(lane - 1, 0)
-    start1 = tl.where(first, before1, tl.gather(w1, there, 0))
-    start2 = tl.where(first, before2, tl.gather(w2, there, 0))
+    start1 = tl.where(first, before1, gathered(w1, there, LANES, LOG_LANES))
+    start2 = tl.where(first, before2, gathered(w2, there, LANES, LOG_LANES))
     return start1, start2, w1, w2
+
+
+@triton.jit
+def through(
+    columns, before1, before2, valid, incomplete, table,
+    LANES: tl.constexpr, LOG_LANES: tl.constexpr, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr,
+):  # fmt: skip
+    """Run a section over a tile. Return output, and the lanes' states after their first `valid` samples.
+
+    All samples are valid where the tile isn't `incomplete`. The rest is as in `carried`.
+    """
+    T: tl.constexpr = len(columns)
+    k, b0, m, p, g1, g0 = tabulated(table)
+    part1, part2 = tl.zeros((LANES,), tl.float64), tl.zeros((LANES,), tl.float64)
+    if incomplete:
+        part1, part2 = state_after(columns, part1, part2, valid, k, b0, m, p, g1, g0, SHIFTED, ADJOINT)
+    columns, end1, end2 = from_rest(columns, k, b0, m, p, g1, g0, SHIFTED, ADJOINT)
+    start1, start2, end1, end2 = carried(end1, end2, before1, before2, table, LANES, LOG_LANES)
+    if incomplete:
+        end1, end2 = decayed(start1, start2, valid, k, m, p, T, SHIFTED, ADJOINT)
+        end1, end2 = end1 + part1, end2 + part2
+    return with_decay(columns, start1, start2, k, m, p, g1, g0, SHIFTED, ADJOINT), end1, end2
 
 
 @triton.jit
@@ -365,21 +394,11 @@ def chunked(
             i = nth
             if ADJOINT:
                 i = count - 1 - nth
-            this = table + TABLE * i
-            k, b0, m, p, g1, g0 = tabulated(this)
             at = lane * 0 + i
-            valid = left - lane * T
-            part1, part2 = tl.zeros((LANES,), tl.float64), tl.zeros((LANES,), tl.float64)
-            if left < TILE:
-                part1, part2 = state_after(columns, part1, part2, valid, k, b0, m, p, g1, g0, SHIFTED, ADJOINT)
-            columns, end1, end2 = from_rest(columns, k, b0, m, p, g1, g0, SHIFTED, ADJOINT)
-            start1, start2, end1, end2 = carried(
-                end1, end2, tl.gather(carry1, at, 0), tl.gather(carry2, at, 0), this, LANES, LOG_LANES
-            )
-            if left < TILE:
-                end1, end2 = decayed(start1, start2, valid, k, m, p, T, SHIFTED, ADJOINT)
-                end1, end2 = end1 + part1, end2 + part2
-            columns = with_decay(columns, start1, start2, k, m, p, g1, g0, SHIFTED, ADJOINT)
+            columns, end1, end2 = through(
+                columns, tl.gather(carry1, at, 0), tl.gather(carry2, at, 0), left - lane * T, left < TILE,
+                table + TABLE * i, LANES, LOG_LANES, SHIFTED, ADJOINT,
+            )  # fmt: skip
             carry1 = tl.where(index == i, tl.gather(end1, last, 0), carry1)
             carry2 = tl.where(index == i, tl.gather(end2, last, 0), carry2)
         tile = tl.reshape(tile_of(columns, y.dtype.element_ty, LANES, LOG_T), (TILE,))
