@@ -138,9 +138,10 @@ def compiled(kernel: Any, target: GPUTarget, dtype: str, **constants: int) -> An
     """Compile a kernel for a target without a device: samples of a dtype ("fp32"), neighbours in memory."""
     options = OPTIONS | {name: constants.pop(name) for name in ("num_warps", "num_stages") if name in constants}
     constants["time_stride"] = 1
-    aligned = {"x", "y", "sos", "taps", "before", "after", "row_stride", "time"}
+    float64 = {"sos", "taps", "a", "m", "maps", "feedback", "drive", "before", "after"}
+    aligned = {"x", "y", "row_stride", "time", *float64}
     types = {"x": f"*{dtype}", "y": f"*{dtype}", "log_tolerance": "fp32"}
-    types |= dict.fromkeys(("sos", "taps", "before", "after"), "*fp64")
+    types |= dict.fromkeys(float64, "*fp64")
     names = kernel.arg_names
     source = ASTSource(
         fn=kernel,

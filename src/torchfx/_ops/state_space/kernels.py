@@ -17,8 +17,8 @@ if the signal is zero there.
 
 `sequential` is for more states and for the saturated loop, which is not affine: a lane is a channel.
 
-An all-pole filter of up to two coefficients is such a system, whose states are its past outputs: COMPANION. It lacks all
-of the matrix but these coefficients.
+An all-pole filter of up to two coefficients is such a system too, whose states are its past outputs: COMPANION, where
+the coefficients stand for the matrix.
 """
 
 from __future__ import annotations
@@ -75,9 +75,7 @@ def composed_2(p11, p12, p21, p22, q1, q2, m11, m12, m21, m22, b1, b2):
 @triton.jit
 def prefixes(maps, STATES: tl.constexpr):
     """Return each map composed with all before it."""
-    if STATES == 1:
-        return tl.associative_scan(maps, 0, composed_1)
-    return tl.associative_scan(maps, 0, composed_2)
+    return tl.associative_scan(maps, 0, composed_1 if STATES == 1 else composed_2)
 
 
 @triton.jit
@@ -92,37 +90,39 @@ def last_of(values, TILE: tl.constexpr):
 @triton.jit
 def turned(s, STATES: tl.constexpr):
     """Return a state in the basis of the maps; its own inverse but for a factor of 2."""
-    if STATES == 1:
-        return s
-    return s[0] + s[1], s[0] - s[1]
+    if STATES == 2:
+        s = s[0] + s[1], s[0] - s[1]
+    return s
 
 
 @triton.jit
 def maps_of(x, m, there, STATES: tl.constexpr, COMPANION: tl.constexpr):
     """Return the maps of samples x whose coefficients lie at m; the identity where there is none."""
+    ONE: tl.constexpr = STATES == 1
     if COMPANION:
-        a1 = -tl.load(m, mask=there, other=0.0).to(tl.float64)
-        if STATES == 1:
-            return tl.where(there, a1, 1.0), x
-        a12 = -tl.load(m + 1, mask=there, other=0.0).to(tl.float64)
-        a11, a21, a22, b1, b2 = a1, 1.0, 0.0, x, 0.0
+        a11, b1 = -tl.load(m, mask=there, other=0.0).to(tl.float64), x
+        if not ONE:
+            a12 = -tl.load(m + 1, mask=there, other=0.0).to(tl.float64)
+            a21, a22, b2 = 1.0, 0.0, 0.0
     else:
-        a11 = tl.load(m, mask=there, other=0.0)
-        if STATES == 1:
-            return tl.where(there, a11, 1.0), tl.load(m + 1, mask=there, other=0.0) * x
-        a12, b1 = tl.load(m + 1, mask=there, other=0.0), tl.load(m + 2, mask=there, other=0.0) * x
-        a21, a22 = tl.load(m + 3, mask=there, other=0.0), tl.load(m + 4, mask=there, other=0.0)
-        b2 = tl.load(m + 5, mask=there, other=0.0) * x
-    # Near poles at 1 or -1 these differences are exact, whatever is left of them.
-    plus1, plus2, minus1, minus2 = a11 + a12, a21 + a22, a11 - a12, a21 - a22
-    return (
-        tl.where(there, 0.5 * (plus1 + plus2), 1.0),
-        tl.where(there, 0.5 * (minus1 + minus2), 0.0),
-        tl.where(there, 0.5 * (plus1 - plus2), 0.0),
-        tl.where(there, 0.5 * (minus1 - minus2), 1.0),
-        b1 + b2,
-        b1 - b2,
-    )
+        a11, b1 = tl.load(m, mask=there, other=0.0), tl.load(m + STATES, mask=there, other=0.0) * x
+        if not ONE:
+            a12 = tl.load(m + 1, mask=there, other=0.0)
+            a21, a22 = tl.load(m + 3, mask=there, other=0.0), tl.load(m + 4, mask=there, other=0.0)
+            b2 = tl.load(m + 5, mask=there, other=0.0) * x
+    found = (tl.where(there, a11, 1.0), b1)
+    if not ONE:
+        # Near poles at 1 or -1 these differences are exact, whatever is left of them.
+        plus1, plus2, minus1, minus2 = a11 + a12, a21 + a22, a11 - a12, a21 - a22
+        found = (
+            tl.where(there, 0.5 * (plus1 + plus2), 1.0),
+            tl.where(there, 0.5 * (minus1 + minus2), 0.0),
+            tl.where(there, 0.5 * (plus1 - plus2), 0.0),
+            tl.where(there, 0.5 * (minus1 - minus2), 1.0),
+            b1 + b2,
+            b1 - b2,
+        )
+    return found
 
 
 # --- one or two states: scans ------------------------------------------------------------------------------
@@ -130,10 +130,13 @@ def maps_of(x, m, there, STATES: tl.constexpr, COMPANION: tl.constexpr):
 
 @triton.jit(do_not_specialize=["repeat", "times", "rows", "m_repeat", "chunks", "chunk_tiles"])
 def chunk_maps(
-    x, row_stride, time_stride, repeat, m, hold, times, rows, m_repeat, maps, time, chunks, chunk_tiles,
+    x, row_stride, time_stride, repeat, m, hold, step, times, rows, m_repeat, maps, time, chunks, chunk_tiles,
     STATES: tl.constexpr, COMPANION: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    """Write the composed map of a chunk: maps (channels, chunks, STATES * (STATES + 1))."""
+    """Write the composed map of a chunk: maps (channels, chunks, STATES * (STATES + 1)).
+
+    The coefficients of sample t begin at t // hold * step.
+    """
     SIZE: tl.constexpr = STATES if COMPANION else (STATES + 1) * (STATES + 1)
     channel = (tl.program_id(0) // chunks).to(tl.int64)
     x += channel // repeat * row_stride
@@ -147,7 +150,7 @@ def chunk_maps(
         t = now + tl.arange(0, TILE)
         there = t < time
         sample = tl.load(x + t * time_stride, mask=there, other=0.0).to(tl.float64)
-        tile = prefixes(maps_of(sample, m + t // hold * SIZE, there, STATES, COMPANION), STATES)
+        tile = prefixes(maps_of(sample, m + t // hold * step, there, STATES, COMPANION), STATES)
         total = composed(total, last_of(tile, TILE), STATES)
     maps += tl.program_id(0).to(tl.int64) * (STATES * (STATES + 1))
     for i in tl.static_range(STATES * (STATES + 1)):
@@ -156,7 +159,8 @@ def chunk_maps(
 
 @triton.jit(do_not_specialize=["repeat", "times", "rows", "m_repeat", "chunks", "chunk_tiles"])
 def scanned(
-    x, row_stride, time_stride, repeat, y, m, hold, times, rows, m_repeat, before, after, maps, time, chunks, chunk_tiles,
+    x, row_stride, time_stride, repeat, y, m, hold, step, times, rows, m_repeat, before, after, maps,
+    time, chunks, chunk_tiles,
     STATES: tl.constexpr, COMPANION: tl.constexpr, HAS_STATE: tl.constexpr, HAS_MAPS: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """Run a chunk of a channel; the program of the last one writes the state after. There are at most TILE chunks."""
@@ -189,7 +193,7 @@ def scanned(
         t = now + index
         there = t < time
         sample = tl.load(x + t * time_stride, mask=there, other=0.0).to(tl.float64)
-        row = m + t // hold * SIZE
+        row = m + t // hold * step
         to = applied(prefixes(maps_of(sample, row, there, STATES, COMPANION), STATES), s, STATES)
         if COMPANION:
             out = to[0]
@@ -211,7 +215,7 @@ def scanned(
     if (start < time) & (stop == time):
         s = turned(s, STATES)
         for i in tl.static_range(STATES):
-            tl.store(after + channel * STATES + i, s[i] / STATES)
+            tl.store(after + channel * STATES + i, s[i] * (1.0 / STATES))
 
 
 # --- any number of states, and the saturated loop ----------------------------------------------------------
@@ -245,9 +249,9 @@ def solved(b, c, NEWTON_STEPS: tl.constexpr):
 
 @triton.jit(do_not_specialize=["repeat", "times", "rows", "m_repeat", "channels"])
 def sequential(
-    x, row_stride, time_stride, repeat, y, m, hold, times, rows, m_repeat, feedback, drive, before, after, channels, time,
-    STATES: tl.constexpr, SATURATED: tl.constexpr, HAS_STATE: tl.constexpr, NEWTON_STEPS: tl.constexpr,
-    LANES: tl.constexpr,
+    x, row_stride, time_stride, repeat, y, m, hold, times, rows, m_repeat, feedback, drive, before, after,
+    channels, time, STATES: tl.constexpr, SATURATED: tl.constexpr, HAS_STATE: tl.constexpr,
+    NEWTON_STEPS: tl.constexpr, LANES: tl.constexpr,
 ):  # fmt: skip
     """Run whole channels, one in each lane."""
     SIZE: tl.constexpr = STATES + 1

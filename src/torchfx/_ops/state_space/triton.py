@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import torch
+import math
+
 from torch import Tensor
 
 from torchfx._ops import triton_launch
@@ -16,11 +17,15 @@ why_missing = triton_launch.why_missing
 MOST_SCANNED = 2
 """States up to which composed maps fit in registers."""
 
-WARPS, LANE_SAMPLES = 4, 8
-"""A tile has so many warps, and so many samples in each lane: as many as registers hold."""
+WARPS = 4
+LANE_SAMPLES = {4: 4, 8: 2}
+"""A tile of the scan: its warps, and the samples in each lane by their bytes, which one load fetches."""
 
-PROGRAMS_PER_PROCESSOR = 2
-"""How many of these a multiprocessor has registers for (tests/ops/test_triton_varying.py)."""
+PROGRAMS_PER_PROCESSOR = {4: 3, 8: 4}
+"""How many of these a multiprocessor has registers for, by the bytes of a sample (tests/ops/test_triton_varying.py)."""
+
+FEWEST_CHUNKS = 3
+"""Chunks of a channel are read twice: fewer of them save no time."""
 
 
 def state_space_forward(x: Tensor, system: Tensor, state: Tensor | None, y: Tensor, after: Tensor) -> None:
@@ -61,13 +66,14 @@ def scan(x: Tensor, coefficients: Tensor, core: int, state: Tensor | None, y: Te
     channels, states, times = y.numel() // time, after.shape[-1], coefficients.shape[-core]
     signal, row_stride, time_stride, repeat = signal_rows(x, leading)
     values, rows, m_repeat = coefficient_rows(coefficients, core, leading)
-    tile = triton_launch.warp_size(x) * WARPS * LANE_SAMPLES
+    tile = triton_launch.warp_size(x) * WARPS * LANE_SAMPLES[y.element_size()]
     tiles = -(-time // tile)
-    wanted = PROGRAMS_PER_PROCESSOR * triton_launch.processors(x) // channels
-    chunk_tiles = -(-tiles // max(1, min(wanted, tile)))
+    wanted = min(PROGRAMS_PER_PROCESSOR[y.element_size()] * triton_launch.processors(x) // channels, tile)
+    chunk_tiles = tiles if wanted < FEWEST_CHUNKS else -(-tiles // wanted)
     chunks = -(-tiles // chunk_tiles)
     maps = after.new_empty(channels * chunks * states * (states + 1))
-    own = (values, time // times, times, rows, m_repeat)
+    hold, step = (1, 0) if times == 1 else (time // times, math.prod(coefficients.shape[1 - core :]))
+    own = (values, hold, step, times, rows, m_repeat)
     options = {"STATES": states, "COMPANION": core == 2, "TILE": tile, "num_warps": WARPS}
     if chunks > 1:
         triton_launch.launch(
