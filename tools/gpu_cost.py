@@ -138,7 +138,7 @@ def compiled(kernel: Any, target: GPUTarget, dtype: str, **constants: int) -> An
     """Compile a kernel for a target without a device: samples of a dtype ("fp32"), neighbours in memory."""
     options = OPTIONS | {name: constants.pop(name) for name in ("num_warps", "num_stages") if name in constants}
     constants["time_stride"] = 1
-    float64 = {"sos", "taps", "a", "m", "maps", "feedback", "drive", "before", "after"}
+    float64 = {"sos", "table", "taps", "a", "m", "maps", "feedback", "drive", "before", "after"}
     aligned = {"x", "y", "row_stride", "time", *float64}
     types = {"x": f"*{dtype}", "y": f"*{dtype}", "log_tolerance": "fp32"}
     types |= dict.fromkeys(float64, "*fp64")
@@ -272,7 +272,7 @@ def main() -> int:
     for row in rows:
         slowest = max(row.picoseconds, key=row.picoseconds.__getitem__)
         table.add_row(
-            row.chip, str(row.registers), str(row.warps), *(f"{row.instructions[unit]:.1f}" for unit in units),
+            row.chip, str(row.registers), str(row.warps), *(f"{row.instructions.get(unit, 0):.1f}" for unit in units),
             f"{row.picoseconds[slowest]:.2f} {slowest}", f"{row.picoseconds['bandwidth']:.2f}",
             f"{row.copy_ratio:.2f}",
         )  # fmt: skip
