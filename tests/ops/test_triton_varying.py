@@ -153,7 +153,7 @@ def low_filters(count, mirrored):
 
 @pytest.mark.parametrize(("count", "mirrored", "processors"), [(1, False, 2), (2000, False, 1), (2000, True, 2)])
 def test_poles_near_one_stay_exact_in_tiles_of_the_device(run, count, mirrored, processors):
-    """Direct forms run sample by sample are off by more than 1e-12 here."""
+    """Maps of the direct forms' own states, instead of their sums and differences, are off by 4e-10 here."""
     x, (b, a) = signal_of(2000), low_filters(count, mirrored)
     zero, one = np.zeros(count), np.ones(count)
     rows = [
@@ -163,10 +163,10 @@ def test_poles_near_one_stay_exact_in_tiles_of_the_device(run, count, mirrored, 
     ]
     direct = np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
     y, _ = run("allpole_forward", (x, torch.from_numpy(a[:, 1:].copy()), None), lanes=32, processors=processors)
-    assert deviation(y, loop(x, companion(a[:, 1:]), 0)[0]) < 1e-12
+    assert deviation(y, loop(x, companion(a[:, 1:]), 0)[0]) < 2e-13
     for system in (direct, direct.swapaxes(-1, -2).copy()):
         y, _ = run("state_space_forward", (x, torch.from_numpy(system), None), lanes=32, processors=processors)
-        assert deviation(y, loop(x, system, 0)[0]) < 1e-12
+        assert deviation(y, loop(x, system, 0)[0]) < 2e-13
 
 
 @pytest.mark.parametrize("options", [WHOLE, CUT])
