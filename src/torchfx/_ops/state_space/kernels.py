@@ -8,12 +8,12 @@ whatever the coefficients are: nothing is neglected, as it is where chunks start
 A program walks the tiles of a channel. A long channel is cut into chunks, one for each program, by two launches:
 `chunk_maps` composes the maps of each chunk, and `scanned` scans those of the chunks before its own first.
 
-Maps of two states are composed in the basis s1 + s2, s1 - s2. Where both poles are near 1 or near -1, the elements of A^k
-grow with k in the direct forms' own basis, and what they multiply nearly cancels. In this basis one element grows, and
-multiplies a component that is small itself.
+Maps of two states are composed in the basis s1 + s2, s1 - s2. Where both poles are near 1 or near -1, the elements of
+A^k grow with k in the direct forms' own basis, and what they multiply nearly cancels. In this basis one element grows,
+and multiplies a component that is small itself.
 
-A product of maps overflows where unstable coefficients would let a state grow by 1e308: then states become NaN, even of a
-signal that is zero there.
+A product of maps overflows where unstable coefficients would let a state grow by 1e308: then states become NaN, even
+of a signal that is zero there.
 
 `sequential` is for more states and for the saturated loop, which is not affine: a lane is a channel.
 
