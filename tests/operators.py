@@ -11,7 +11,7 @@ from torchfx._ops import native
 
 
 def declared(name):
-    """Return the package that an operator is declared in, by its name, and the operator."""
+    """Return an operator's folder, "torchfx._ops.sos", and its declaration."""
     [found] = [
         (f"torchfx._ops.{package.name}", operator)
         for package in iter_modules(_ops.__path__)

@@ -21,6 +21,23 @@ def interpreter():
 def _interpret():
     os.environ["TRITON_INTERPRET"] = "1"
     np.seterr(all="ignore")
+    from triton.runtime.interpreter import ScanOps
+
+    ScanOps.generic_scan = _doubling_scan
+
+
+def _doubling_scan(scan, inputs):
+    """Combine pairs at distances 1, 2, 4, ..., as lanes do; the interpreter's own scan goes from one to the next."""
+    values, distance = inputs, 1
+    while distance < len(inputs[0].handle.data):
+        earlier = [scan.to_tensor(np.roll(each.handle.data, distance), each.dtype) for each in values]
+        found = scan.combine_fn.fn(*earlier, *values)
+        values = [
+            scan.to_tensor(np.append(old.handle.data[:distance], new.handle.data[distance:]), old.dtype)
+            for old, new in zip(values, found, strict=True)
+        ]
+        distance *= 2
+    return values
 
 
 def run(name, arguments, lanes=4, log_t=2, processors=132, **constants):

@@ -35,6 +35,7 @@ from torch import Tensor
 
 from torchfx import _ops
 from torchfx.bench.hardware import hardware
+from torchfx.design.state_space import state_variable
 
 RESULTS = Path(__file__).parents[1] / "benchmark" / "results"
 FS = 48_000
@@ -90,6 +91,7 @@ def correctness(quick: bool) -> Iterator[dict[str, Any]]:
         NETWORKS.items(), ((0, False), (2, False), (2, True))
     ):
         yield from _delay_network(name, delays, shape, sections, filter_first, generator)
+    yield from _varying(quick)
     yield from _ways_of_calling()
 
 
@@ -116,6 +118,45 @@ def _delay_network(
         for what, y, known in zip(("", ", lines after", ", state after"), found, exact, strict=True):
             if known.numel():
                 yield _row(case + what, y, known, bound)
+
+
+def _varying(quick: bool) -> Iterator[dict[str, Any]]:
+    """Yield rows for filters that change along the signal, and their gradients; the oracle is the CPU in float64."""
+    draw = torch.Generator().manual_seed(0)
+    signals = ((17, 1025, torch.float32), (2, 1, torch.float64), (1, 100_000, torch.float64))  # each compiles anew
+    for channels, samples, dtype in signals[: 2 if quick else None]:
+        x = torch.randn(channels, samples, generator=draw).to(dtype)
+        cases: list[tuple[str, Callable[..., tuple[Tensor, Tensor]], list[Tensor]]] = []
+        for times, n in itertools.product({1, samples}, (1, 2, 3)):
+            a, past = _within(draw, channels, times, n), _within(draw, channels, n)
+            cases.append((f"all-pole of order {n}, {times} rows", _ops.allpole_forward, [x, a, past]))
+        for times, n in itertools.product({1, samples}, (1, 2, 4)):
+            system, state = _within(draw, channels, times, n + 1, n + 1), _within(draw, channels, n)
+            cases.append((f"{n} states, {times} matrices", _ops.state_space_forward, [x, system, state]))
+            loop = [2 * _within(draw, channels, 1)[:, 0].abs() + each for each in (0.5, 0.0)]
+            system = torch.cat([system[..., :-1, :], system[..., -1:, :].abs()], dim=-2)
+            cases.append((f"saturated, {n} states, {times}", _ops.saturated_forward, [x, system, *loop, state]))
+        for name, run, arguments in cases:
+            found = []
+            for where in ("cpu", "cuda"):
+                first = arguments[0].double() if where == "cpu" else arguments[0]
+                moved = [each.detach().to(where).requires_grad_() for each in (first, *arguments[1:])]
+                torch.cuda.set_sync_debug_mode("error")  # nothing here may wait for the device
+                try:
+                    y, after = run(*moved)
+                    found.append([y, after, *torch.autograd.grad(y.double().square().sum() + after.sum(), moved)])
+                finally:
+                    torch.cuda.set_sync_debug_mode("default")
+            for i, (on_cpu, on_device) in enumerate(zip(*found, strict=True)):
+                result, bound = ("y", "after")[i] if i < 2 else f"gradient {i - 2}", BOUND[dtype] * (10 if i > 1 else 1)
+                yield _row(
+                    f"{name}, {channels} x {samples}, {dtype}, {result}", on_device, on_cpu.detach().numpy(), bound
+                )
+
+
+def _within(draw: torch.Generator, *shape: int) -> Tensor:
+    """Return float64 numbers whose sums over the last dimension stay within 0.95: coefficients that are stable."""
+    return (1.9 * torch.rand(shape, generator=draw, dtype=torch.float64) - 0.95) / shape[-1]
 
 
 def _ways_of_calling() -> Iterator[dict[str, Any]]:
@@ -211,6 +252,7 @@ def benchmark(deadline: float) -> Iterator[dict[str, Any]]:
         yield from _turns("511 taps", x, responses, 7, deadline)
     for shape in ((2, 10 * FS), (64, 1, FS)):
         yield from _reverb(torch.randn(shape, device="cuda"), deadline)
+    yield from _varying_times(deadline)
 
 
 def _reverb(x: Tensor, deadline: float) -> Iterator[dict[str, Any]]:
@@ -226,6 +268,22 @@ def _reverb(x: Tensor, deadline: float) -> Iterator[dict[str, Any]]:
            "rounds": 1, "time_s": taken_s, "ns_per_sample": taken_s / x.numel() * 1e9}  # fmt: skip
     y = torch.empty_like(x)
     yield from _turns("reverb", rows, {"copy": lambda: y.copy_(x), "torchfx": lambda: reverb(x)}, 7, deadline)
+
+
+def _varying_times(deadline: float) -> Iterator[dict[str, Any]]:
+    """Yield rows for filters that change at every sample: training on seconds, and a sweep of ten seconds."""
+    x = torch.randn(16, FS, device="cuda", requires_grad=True)
+    a = _within(torch.Generator().manual_seed(0), 16, FS, 2).cuda().requires_grad_()
+
+    def both() -> None:
+        torch.autograd.grad(_ops.allpole_forward(x, a)[0], (x, a), torch.ones_like(x))
+
+    passes = {"forward": lambda: _ops.allpole_forward(x.detach(), a.detach()), "forward and backward": both}
+    yield from _turns("all-pole of order 2", x, passes, 7, deadline)
+    sweep = torch.randn(2, 10 * FS, device="cuda")
+    system, y = state_variable(torch.linspace(100, 8000, 10 * FS), 2.0, 0.0, FS).cuda(), torch.empty_like(sweep)
+    swept = {"copy": lambda: y.copy_(sweep), "torchfx": lambda: _ops.state_space_forward(sweep, system)}
+    yield from _turns("state-variable filter", sweep, swept, 15, deadline)
 
 
 def _contenders(x: Tensor) -> dict[str, Callable[[], object]]:
