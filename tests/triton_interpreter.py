@@ -36,10 +36,10 @@ def run(name, arguments, lanes=4, log_t=2, processors=132, **constants):
     import triton.language as tl
     from triton.runtime import interpreter as own
 
-    from operators import backend
+    from operators import backend, declared
     from torchfx._ops import triton_launch
 
-    module = import_module(f"torchfx._ops.{name.partition('_')[0]}.triton")
+    module = import_module(f"{declared(name)[0]}.triton")
     triton_launch.INTERPRETED = (processors, lanes)
     triton_launch._properties.cache_clear()
     constants |= {"LOG_T": {4: log_t, 8: log_t}} if hasattr(module, "LOG_T") else {}

@@ -24,6 +24,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,8 @@ DESIGNS = {
     "64 sections": np.tile(signal.butter(2, [900, 1100], "bandpass", fs=FS, output="sos"), (32, 1)),
 }
 FOUR = torch.from_numpy(signal.butter(8, [300, 3000], "bandpass", fs=FS, output="sos")[:4].copy())
+FOLLOWED = 1 - torch.exp(-1 / (FS * torch.tensor([0.005, 0.1], dtype=torch.float64)))  # 5 and 100 ms
+COMPRESSED = torch.cat([torch.tensor([-20, -0.75, 0, 6, -300, 3], dtype=torch.float64), FOLLOWED.flip(0)])
 SHAPES = [(2, 1), (17, 33), (3, 1025), (2, 40_000), (1, 1_000_000)]
 
 Failure = (AssertionError, RuntimeError, ValueError, TypeError, OSError, subprocess.SubprocessError)
@@ -78,7 +81,27 @@ def correctness(quick: bool) -> Iterator[dict[str, Any]]:
         yield _row(f"{count} taps, {dtype}", y, exact, BOUND[dtype])
         if count > 1:
             yield _row(f"{count} taps, {dtype}, state after", after, state, BOUND[dtype])
+    for shape, (dtype, bound) in itertools.product(SHAPES[: 3 if quick else None], BOUND.items()):
+        x = torch.from_numpy(generator.standard_normal(shape)).to(dtype)
+        on_device, on_cpu = (_detectors(each) for each in (x.cuda(), x.double()))
+        for name, run in on_device.items():
+            for what, found, exact in zip(("", ", state after"), run(), on_cpu[name](), strict=False):
+                yield _row(f"{name}, {shape}, {dtype}{what}", found, exact, 1e-9 if what else bound)
     yield from _ways_of_calling()
+
+
+def _detectors(x: Tensor) -> dict[str, Callable[[], tuple[Tensor, ...]]]:
+    """Return a detector, a compressor whose channels share a gain, and a limiter with a look-ahead of 5 ms."""
+    ahead = 240
+    followed, compressed = FOLLOWED.to(x.device), COMPRESSED.to(x.device)
+    limited = torch.stack([torch.full_like(followed[0], 0.5), followed[1]])
+    past, state = x.new_zeros(len(x), ahead), followed.new_zeros(1)
+    ramp = followed.new_zeros(1, ahead)
+    return {
+        "ballistics": lambda: _ops.ballistics_forward(x, followed),
+        "compressor": lambda: _ops.dynamics_forward(x, None, compressed, state, -2),
+        "limiter": lambda: _ops.limiter_forward(x, past, None, limited, state, ramp, -2),
+    }
 
 
 def _ways_of_calling() -> Iterator[dict[str, Any]]:
@@ -108,10 +131,13 @@ def _ways_of_calling() -> Iterator[dict[str, Any]]:
     graph.replay()
     yield _row("captured in a graph", captured, exact, 1e-6)
     torch.cuda.synchronize()
+    detectors = _detectors(device)
     with torch.cuda.device(0):
         torch.cuda.set_sync_debug_mode("error")
         try:
             _ops.parallel_iir_forward(device, sos)
+            for run in detectors.values():
+                run()
         finally:
             torch.cuda.set_sync_debug_mode("default")
     if torch.cuda.device_count() > 1:
@@ -172,6 +198,10 @@ def benchmark(deadline: float) -> Iterator[dict[str, Any]]:
     responses = {"copy": lambda: y.copy_(x), "torchfx": lambda: _ops.fir_forward(x.detach(), taps)}
     with torch.no_grad():
         yield from _turns("511 taps", x, responses, 7, deadline)
+    for channels, seconds in ((2, 60), (16, 10)):
+        x = torch.randn(channels, seconds * FS, device="cuda")
+        detectors = {"copy": partial(torch.empty_like(x).copy_, x)} | _detectors(x)
+        yield from _turns("detectors", x, detectors, 7, deadline)
 
 
 def _contenders(x: Tensor) -> dict[str, Callable[[], object]]:

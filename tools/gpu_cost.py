@@ -141,6 +141,7 @@ def compiled(kernel: Any, target: GPUTarget, dtype: str, **constants: int) -> An
     aligned = {"x", "y", "sos", "taps", "before", "after", "row_stride", "time"}
     types = {"x": f"*{dtype}", "y": f"*{dtype}", "log_tolerance": "fp32"}
     types |= dict.fromkeys(("sos", "taps", "before", "after"), "*fp64")
+    types |= {"key": f"*{dtype}"} | dict.fromkeys(("coefficients", "settings", "gain"), "*fp64")
     names = kernel.arg_names
     source = ASTSource(
         fn=kernel,
