@@ -17,7 +17,7 @@ CONTIGUOUS = torch.contiguous_format
 LOG_T = {4: 5, 8: 4}
 """The logarithm of how many samples a lane holds, by their bytes: as many as registers hold."""
 
-PROGRAMS_PER_PROCESSOR = {4: 8, 8: 12}
+PROGRAMS_PER_PROCESSOR = {4: 8, 8: 8}
 """How many warps a multiprocessor has registers for, by the bytes of a sample (`tools/gpu_cost.py`)."""
 
 
@@ -84,5 +84,5 @@ def _launch(
     chunks, chunk_tiles = triton_launch.split(-(-time // (lanes << log_t)), wanted)
     triton_launch.launch(
         kernels.chunked, channels * chunks, x, *arguments, chunks, chunk_tiles, LOG_TOLERANCE[y.element_size()],
-        N=max(8, 1 << (count - 1).bit_length()), LOG_LANES=lanes.bit_length() - 1, **options,
+        sos.new_empty(rows, count, kernels.TABLE.value), N=max(8, 1 << (count - 1).bit_length()), LOG_LANES=lanes.bit_length() - 1, **options,
     )  # fmt: skip
