@@ -86,10 +86,13 @@ def ballistics(
     carry = tl.zeros((LANES,), tl.float64)
     if HAS_STATE:
         carry += tl.load(before + channel, mask=begin == 0, other=0.0)
+    left = tl.minimum(stop - begin, TILE).to(tl.int32)
+    ahead = tl.load(x + begin * time_stride + offset * time_stride, mask=offset < left, other=0.0)
     for now in range(begin, stop, TILE):
-        left = tl.minimum(time - now, TILE).to(tl.int32)
-        tile = tl.load(x + now * time_stride + offset * time_stride, mask=offset < left, other=0.0)
-        columns = lanes_of(tile, LANES, LOG_T)
+        columns = lanes_of(ahead, LANES, LOG_T)
+        following = now + TILE
+        more = tl.minimum(stop - following, TILE).to(tl.int32)
+        ahead = tl.load(x + following * time_stride + offset * time_stride, mask=offset < more, other=0.0)
         out, guess, end, wrong = columns, carry, carry, 1
         while wrong > 0:
             out, end, kept = followed(columns, guess, rise, fall, left - lane * T)
@@ -101,8 +104,10 @@ def ballistics(
             _, moved = tl.associative_scan((tl.gather(kept, previous, 0), off), 0, composed)
             guess += moved
         carry = tl.gather(end, lane * 0 + (LANES - 1), 0)
-        tile = tl.reshape(tile_of(out, y.dtype.element_ty, LANES, LOG_T), (TILE,))
-        tl.store(y + now + offset, tile, mask=offset < tl.where(now < start, 0, left))
+        if now >= start:
+            tile = tl.reshape(tile_of(out, y.dtype.element_ty, LANES, LOG_T), (TILE,))
+            tl.store(y + now + offset, tile, mask=offset < left)
+        left = more
 
     if (start < time) & (stop == time):
         tl.store(after + channel + lane, carry, mask=lane == 0)

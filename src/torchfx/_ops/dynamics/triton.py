@@ -11,7 +11,7 @@ from torchfx._ops.triton_launch import LOG_TOLERANCE
 
 why_missing = triton_launch.why_missing
 
-LOG_T = {4: 5, 8: 5}
+LOG_T = {4: 5, 8: 4}
 """The logarithm of how many samples a lane holds, by their bytes: as many as registers hold."""
 
 PROGRAMS_PER_PROCESSOR = 8
