@@ -24,6 +24,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,8 @@ NETWORKS = {
     "24 lines": ([*range(250, 1930, 70)], (5, 20_001)),
     "64 lines": ([*range(128, 192)], (2, 4001)),
 }
+FOLLOWED = 1 - torch.exp(-1 / (FS * torch.tensor([0.005, 0.1], dtype=torch.float64)))  # 5 and 100 ms
+COMPRESSED = torch.cat([torch.tensor([-20, -0.75, 0, 6, -300, 3], dtype=torch.float64), FOLLOWED.flip(0)])
 SHAPES = [(2, 1), (17, 33), (3, 1025), (2, 40_000), (1, 1_000_000)]
 
 Failure = (AssertionError, RuntimeError, ValueError, TypeError, OSError, subprocess.SubprocessError)
@@ -92,6 +95,12 @@ def correctness(quick: bool) -> Iterator[dict[str, Any]]:
     ):
         yield from _delay_network(name, delays, shape, sections, filter_first, generator)
     yield from _varying(quick)
+    for shape, (dtype, bound) in itertools.product(SHAPES[: 3 if quick else None], BOUND.items()):
+        x = torch.from_numpy(generator.standard_normal(shape)).to(dtype)
+        on_device, on_cpu = (_detectors(each) for each in (x.cuda(), x.double()))
+        for name, run in on_device.items():
+            for what, found, exact in zip(("", ", state after"), run(), on_cpu[name](), strict=False):
+                yield _row(f"{name}, {shape}, {dtype}{what}", found, exact, 1e-9 if what else bound)
     yield from _ways_of_calling()
 
 
@@ -159,6 +168,20 @@ def _within(draw: torch.Generator, *shape: int) -> Tensor:
     return (1.9 * torch.rand(shape, generator=draw, dtype=torch.float64) - 0.95) / shape[-1]
 
 
+def _detectors(x: Tensor) -> dict[str, Callable[[], tuple[Tensor, ...]]]:
+    """Return a detector, a compressor whose channels share a gain, and a limiter with a look-ahead of 5 ms."""
+    ahead = 240
+    followed, compressed = FOLLOWED.to(x.device), COMPRESSED.to(x.device)
+    limited = torch.stack([torch.full_like(followed[0], 0.5), followed[1]])
+    past, state = x.new_zeros(len(x), ahead), followed.new_zeros(1)
+    ramp = followed.new_zeros(1, ahead)
+    return {
+        "ballistics": lambda: _ops.ballistics_forward(x, followed),
+        "compressor": lambda: _ops.dynamics_forward(x, None, compressed, state, -2),
+        "limiter": lambda: _ops.limiter_forward(x, past, None, limited, state, ramp, -2),
+    }
+
+
 def _ways_of_calling() -> Iterator[dict[str, Any]]:
     """Yield rows for strides, batches, streams, capture, a second device and gradients."""
     x = torch.randn(6, 50_000, generator=torch.Generator().manual_seed(0))
@@ -186,10 +209,13 @@ def _ways_of_calling() -> Iterator[dict[str, Any]]:
     graph.replay()
     yield _row("captured in a graph", captured, exact, 1e-6)
     torch.cuda.synchronize()
+    detectors = _detectors(device)
     with torch.cuda.device(0):
         torch.cuda.set_sync_debug_mode("error")
         try:
             _ops.parallel_iir_forward(device, sos)
+            for run in detectors.values():
+                run()
         finally:
             torch.cuda.set_sync_debug_mode("default")
     if torch.cuda.device_count() > 1:
@@ -253,6 +279,10 @@ def benchmark(deadline: float) -> Iterator[dict[str, Any]]:
     for shape in ((2, 10 * FS), (64, 1, FS)):
         yield from _reverb(torch.randn(shape, device="cuda"), deadline)
     yield from _varying_times(deadline)
+    for channels, seconds in ((2, 60), (16, 10)):
+        x = torch.randn(channels, seconds * FS, device="cuda")
+        detectors = {"copy": partial(torch.empty_like(x).copy_, x)} | _detectors(x)
+        yield from _turns("detectors", x, detectors, 7, deadline)
 
 
 def _reverb(x: Tensor, deadline: float) -> Iterator[dict[str, Any]]:

@@ -142,11 +142,13 @@ def compiled(kernel: Any, target: GPUTarget, dtype: str, lines: int = 1, **const
     options = OPTIONS | {name: constants.pop(name) for name in ("num_warps", "num_stages") if name in constants}
     constants["time_stride"] = 1
     float64 = {
-        "sos", "table", "taps", "a", "m", "maps", "feedback", "drive", "system", "lines", "lines_after", "before", "after",
+        "sos", "table", "taps", "a", "m", "maps", "feedback", "drive", "system", "lines", "lines_after", "before",
+        "after", "coefficients", "settings", "gain",
     }  # fmt: skip
     aligned = {"x", "y", "weights", "row_stride", "time", *float64}
-    types: dict[str, Any] = {"x": f"*{dtype}", "y": f"*{dtype}", "log_tolerance": "fp32", "delays": ("i32",) * lines}
-    types |= {"weights": {"fp32": "*fp16"}.get(dtype, "*fp64"), "scale": "*fp32"} | dict.fromkeys(float64, "*fp64")
+    types: dict[str, Any] = dict.fromkeys(("x", "y", "key"), f"*{dtype}") | dict.fromkeys(float64, "*fp64")
+    types |= {"weights": {"fp32": "*fp16"}.get(dtype, "*fp64"), "scale": "*fp32", "log_tolerance": "fp32"}
+    types |= {"delays": ("i32",) * lines}
     names = kernel.arg_names
     source = ASTSource(
         fn=kernel,

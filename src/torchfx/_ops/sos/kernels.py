@@ -25,41 +25,12 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from torchfx._ops.kernels import lanes_of, tile_of
+
 __all__ = ["TABLE", "chunked", "sequential"]
 
 TABLE = tl.constexpr(32)
 """Numbers of a section in the table: those of `section`, and from 8 on the powers of its matrix, 4 for each level."""
-
-
-@triton.jit
-def lanes_of(tile, LANES: tl.constexpr, LOG_T: tl.constexpr):
-    """Split a tile (LANES, 2^LOG_T) into its columns, float64 (LANES,): a lane's samples, one after the other."""
-    parts = (tl.reshape(tile, (LANES, 2**LOG_T)),)
-    for level in tl.static_range(LOG_T):
-        low, high = (), ()
-        for i in tl.static_range(2**level):
-            even, odd = tl.split(tl.reshape(parts[i], (LANES, 2 ** (LOG_T - level - 1), 2)))
-            low, high = low + (even,), high + (odd,)
-        parts = low + high
-    columns = ()
-    for i in tl.static_range(2**LOG_T):
-        columns = columns + (tl.reshape(parts[i], (LANES,)).to(tl.float64),)
-    return columns
-
-
-@triton.jit
-def tile_of(columns, dtype: tl.constexpr, LANES: tl.constexpr, LOG_T: tl.constexpr):
-    """Join what `lanes_of` split."""
-    parts = ()
-    for i in tl.static_range(2**LOG_T):
-        parts = parts + (tl.reshape(columns[i].to(dtype), (LANES, 1)),)
-    for level in tl.static_range(LOG_T - 1, -1, -1):
-        joined = ()
-        for i in tl.static_range(2**level):
-            pair = tl.join(parts[i], parts[i + 2**level])
-            joined = joined + (tl.reshape(pair, (LANES, 2 ** (LOG_T - level))),)
-        parts = joined
-    return parts[0]
 
 
 @triton.jit

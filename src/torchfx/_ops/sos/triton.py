@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
 from torchfx._ops import triton_launch
 from torchfx._ops.memory import add_up, coefficient_rows, packed, pass_on, signal_rows
 from torchfx._ops.sos import reference
+from torchfx._ops.triton_launch import LOG_TOLERANCE
 
 why_missing = triton_launch.why_missing
 
@@ -17,9 +16,6 @@ CONTIGUOUS = torch.contiguous_format
 
 LOG_T = {4: 5, 8: 4}
 """The logarithm of how many samples a lane holds, by their bytes: as many as registers hold."""
-
-LOG_TOLERANCE = {4: math.log(1e-10), 8: math.log(1e-14)}
-"""What a chunk may neglect of the samples before its warm-up, in the peak, by the bytes of a sample."""
 
 PROGRAMS_PER_PROCESSOR = {4: 8, 8: 8}
 """How many warps a multiprocessor has registers for, by the bytes of a sample (`tools/gpu_cost.py`)."""
@@ -84,10 +80,8 @@ def _launch(
     if time < threshold:
         triton_launch.launch(kernels.sequential, -(-channels // lanes), x, *arguments, **options)
         return
-    tiles = -(-time // (lanes << log_t))
-    wanted = PROGRAMS_PER_PROCESSOR[y.element_size()] * triton_launch.processors(x)
-    chunk_tiles = -(-tiles // max(1, min(tiles, wanted // channels)))
-    chunks = -(-tiles // chunk_tiles)
+    wanted = PROGRAMS_PER_PROCESSOR[y.element_size()] * triton_launch.processors(x) // channels
+    chunks, chunk_tiles = triton_launch.split(-(-time // (lanes << log_t)), wanted)
     table = sos.new_empty(rows, count, kernels.TABLE.value)
     triton_launch.launch(
         kernels.chunked, channels * chunks, x, *arguments, chunks, chunk_tiles, LOG_TOLERANCE[y.element_size()], table,
