@@ -138,9 +138,9 @@ def compiled(kernel: Any, target: GPUTarget, dtype: str, **constants: int) -> An
     """Compile a kernel for a target without a device: samples of a dtype ("fp32"), neighbours in memory."""
     options = OPTIONS | {name: constants.pop(name) for name in ("num_warps", "num_stages") if name in constants}
     constants["time_stride"] = 1
-    aligned = {"x", "y", "sos", "taps", "before", "after", "row_stride", "time"}
+    aligned = {"x", "y", "sos", "taps", "before", "after", "signals", "by_chunk", "row_stride", "time"}
     types = {"x": f"*{dtype}", "y": f"*{dtype}", "log_tolerance": "fp32"}
-    types |= dict.fromkeys(("sos", "taps", "before", "after"), "*fp64")
+    types |= {"signals": f"*{dtype}"} | dict.fromkeys(("sos", "taps", "before", "after", "by_chunk"), "*fp64")
     names = kernel.arg_names
     source = ASTSource(
         fn=kernel,
@@ -243,11 +243,14 @@ def cascade(name: str, sections: int, dtype: str = "fp32") -> Cost:
     return cost(name, CHIPS[name], code, sections, size, 1 << sos.LOG_T[size])
 
 
-def constants(sections: int, double: bool, lanes: int = 32, adjoint: bool = False) -> dict[str, int]:
+def constants(
+    sections: int, double: bool, lanes: int = 32, adjoint: bool = False, has_signals: bool = False
+) -> dict[str, int]:
     """Return the constants that the launch of a long signal gives the kernel."""
     return {
         "N": max(8, 1 << (sections - 1).bit_length()), "LANES": lanes, "LOG_LANES": int(math.log2(lanes)),
         "LOG_T": sos.LOG_T[8 if double else 4], "SHIFTED": double, "HAS_STATE": True, "ADJOINT": adjoint,
+        "HAS_SIGNALS": has_signals,
     }  # fmt: skip
 
 

@@ -27,7 +27,7 @@ __all__ = ["chunked", "sequential"]
 
 @triton.jit
 def lanes_of(tile, LANES: tl.constexpr, LOG_T: tl.constexpr):
-    """Split a tile (LANES, 2^LOG_T) into its columns, float64 (LANES,): a lane's samples, one after the other."""
+    """Split a tile (LANES, 2^LOG_T) into its columns (LANES,): a lane's samples, one after the other."""
     parts = (tl.reshape(tile, (LANES, 2**LOG_T)),)
     for level in tl.static_range(LOG_T):
         low, high = (), ()
@@ -37,8 +37,17 @@ def lanes_of(tile, LANES: tl.constexpr, LOG_T: tl.constexpr):
         parts = low + high
     columns = ()
     for i in tl.static_range(2**LOG_T):
-        columns = columns + (tl.reshape(parts[i], (LANES,)).to(tl.float64),)
+        columns = columns + (tl.reshape(parts[i], (LANES,)),)
     return columns
+
+
+@triton.jit
+def widened(columns):
+    """Return columns in float64."""
+    wide = ()
+    for j in tl.static_range(len(columns)):
+        wide = wide + (columns[j].to(tl.float64),)
+    return wide
 
 
 @triton.jit
@@ -46,14 +55,14 @@ def tile_of(columns, dtype: tl.constexpr, LANES: tl.constexpr, LOG_T: tl.constex
     """Join what `lanes_of` split."""
     parts = ()
     for i in tl.static_range(2**LOG_T):
-        parts = parts + (tl.reshape(columns[i].to(dtype), (LANES, 1)),)
-    for level in tl.static_range(LOG_T - 1, -1, -1):
+        parts = parts + (tl.reshape(columns[i].to(dtype), (1, LANES)),)
+    for level in tl.static_range(LOG_T):
         joined = ()
-        for i in tl.static_range(2**level):
-            pair = tl.join(parts[i], parts[i + 2**level])
-            joined = joined + (tl.reshape(pair, (LANES, 2 ** (LOG_T - level))),)
+        for i in tl.static_range(2 ** (LOG_T - level - 1)):
+            pair = tl.permute(tl.join(parts[2 * i], parts[2 * i + 1]), (2, 0, 1))
+            joined = joined + (tl.reshape(pair, (2 ** (level + 1), LANES)),)
         parts = joined
-    return parts[0]
+    return tl.trans(parts[0])
 
 
 @triton.jit
@@ -85,6 +94,46 @@ def output(columns, w1, w2, k, b0, p1, p0, q1, q0, SHIFTED: tl.constexpr, ADJOIN
         y, w1, w2 = step(columns[j], w1, w2, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
         out = out + (y,)
     return out, w1, w2
+
+
+@triton.jit
+def output_and_sums(columns, entering, leaving, w1, w2, k, b0, p1, p0, q1, q0, SHIFTED: tl.constexpr):
+    """Run the adjoint as `output`. Return also the five sums over a lane's samples that the section's gradient needs.
+
+    They are sums of products of what enters and leaves the section with the gradients at its output and its states.
+    """
+    out = ()
+    zero = columns[0] * 0
+    g_x, w1_x, w2_x, w1_y, w2_y = zero, zero, zero, zero, zero
+    for j in tl.static_range(len(columns)):
+        g, x, y = columns[j], entering[j].to(tl.float64), leaving[j].to(tl.float64)
+        g_x = tl.fma(g, x, g_x)
+        w1_x, w2_x = tl.fma(w1, x, w1_x), tl.fma(w2, x, w2_x)
+        w1_y, w2_y = tl.fma(w1, y, w1_y), tl.fma(w2, y, w2_y)
+        grad_x, w1, w2 = step(g, w1, w2, k, b0, p1, p0, q1, q0, SHIFTED, True)
+        out = out + (grad_x,)
+    return out, w1, w2, g_x, w1_x, w2_x, w1_y, w2_y
+
+
+@triton.jit
+def store_gradients(to, sos, g_x, w1_x, w2_x, w1_y, w2_y, there, SHIFTED: tl.constexpr):
+    """Store the gradients of b0 b1 b2 a0 a1 a2 by the sums of `output_and_sums`.
+
+    They go back through the shifted form and the division by a0.
+    """
+    k, _, p1, p0, _, _ = section(sos, SHIFTED)
+    scale = 1.0 / tl.load(sos + 3)
+    by_b2, by_a2 = w2_x * scale, -w2_y * scale
+    by_b1, by_a1 = (w1_x + k * w2_x) * scale, -(w1_y + k * w2_y) * scale
+    by_b0 = (g_x + (2 * k - p1) * w1_x + (k * k - p0) * w2_x) * scale
+    by_a0 = tl.load(sos) * by_b0 + tl.load(sos + 1) * by_b1 + tl.load(sos + 2) * by_b2
+    by_a0 = -(by_a0 + tl.load(sos + 4) * by_a1 + tl.load(sos + 5) * by_a2) * scale
+    tl.store(to, by_b0, mask=there)
+    tl.store(to + 1, by_b1, mask=there)
+    tl.store(to + 2, by_b2, mask=there)
+    tl.store(to + 3, by_a0, mask=there)
+    tl.store(to + 4, by_a1, mask=there)
+    tl.store(to + 5, by_a2, mask=there)
 
 
 @triton.jit
@@ -231,13 +280,17 @@ def memory(sos, count, log_tolerance, N: tl.constexpr):
 @triton.jit(do_not_specialize=["repeat", "count", "rows", "sos_repeat", "channels", "chunks", "chunk_tiles"])
 def chunked(
     x, row_stride, time_stride, repeat, y, sos, count, rows, sos_repeat, before, after,
-    channels, time, chunks, chunk_tiles, log_tolerance,
+    channels, time, chunks, chunk_tiles, log_tolerance, signals, by_chunk,
     N: tl.constexpr, LANES: tl.constexpr, LOG_LANES: tl.constexpr, LOG_T: tl.constexpr,
-    SHIFTED: tl.constexpr, HAS_STATE: tl.constexpr, ADJOINT: tl.constexpr,
+    SHIFTED: tl.constexpr, HAS_STATE: tl.constexpr, ADJOINT: tl.constexpr, HAS_SIGNALS: tl.constexpr,
 ):  # fmt: skip
     """Run a chunk of a channel through the cascade; the program of the last one writes the state after.
 
     The adjoint runs the sections and the samples from the last to the first.
+
+    `signals` (channels, count + 1, time) hold what enters each section, and the output. If HAS_SIGNALS, the cascade
+    writes them instead of y, and the adjoint reads them for the gradients of the sections. What its chunk adds to these
+    goes to `by_chunk` (programs, count, 6).
     """
     T: tl.constexpr = 2**LOG_T
     TILE: tl.constexpr = LANES * T
@@ -245,10 +298,12 @@ def chunked(
     sos += (channel // sos_repeat) % rows * count * 6
     x += channel // repeat * row_stride
     y += channel * time
+    signals += channel * (count + 1) * time
     forwards = 1
     if ADJOINT:
         x += (time - 1) * time_stride
         y += time - 1
+        signals += time - 1
         forwards = -1
         time_stride = -time_stride
 
@@ -264,6 +319,7 @@ def chunked(
     index = tl.arange(0, N)
     lane = tl.arange(0, LANES)
     offset = tl.arange(0, TILE)
+    ahead = offset * forwards
     there = index < count
     state = (index * channels + channel) * 2
     shift = tl.zeros((N,), tl.float64)
@@ -280,16 +336,24 @@ def chunked(
             carry1 -= shift * carry2
         else:
             carry2 += shift * carry1
+    g_x, w1_x, w2_x, w1_y, w2_y = carry1 * 0, carry1 * 0, carry1 * 0, carry1 * 0, carry1 * 0
 
     for now in range(begin, stop, TILE):
         left = tl.minimum(time - now, TILE).to(tl.int32)
+        own = offset < tl.where(now < start, 0, left)
+        at = now * forwards
         tile = tl.load(x + now * time_stride + offset * time_stride, mask=offset < left, other=0.0)
-        columns = lanes_of(tile, LANES, LOG_T)
+        columns = widened(lanes_of(tile, LANES, LOG_T))
+        if HAS_SIGNALS and ADJOINT:
+            leaving = lanes_of(tl.load(signals + (count * time + at) + ahead, mask=own, other=0.0), LANES, LOG_T)
         last = index * 0 + (left - 1) // T
         for nth in range(count):
             i = nth
             if ADJOINT:
                 i = count - 1 - nth
+            if HAS_SIGNALS and not ADJOINT:
+                tile = tl.reshape(tile_of(columns, y.dtype.element_ty, LANES, LOG_T), (TILE,))
+                tl.store(signals + (i * time + at) + ahead, tile, mask=own)
             k, b0, p1, p0, q1, q0 = section(sos + 6 * i, SHIFTED)
             this = lane * 0 + i
             start1, start2 = tl.gather(carry1, this, 0), tl.gather(carry2, this, 0)
@@ -298,13 +362,32 @@ def chunked(
             if left < TILE:
                 valid = left - lane * T
                 end1, end2 = state_after(columns, start1, start2, valid, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
-            columns, whole1, whole2 = output(columns, start1, start2, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
+            if HAS_SIGNALS and ADJOINT:
+                entering = lanes_of(tl.load(signals + (i * time + at) + ahead, mask=own, other=0.0), LANES, LOG_T)
+                columns, whole1, whole2, gx, w1x, w2x, w1y, w2y = output_and_sums(
+                    columns, entering, leaving, start1, start2, k, b0, p1, p0, q1, q0, SHIFTED
+                )
+                leaving = entering
+                g_x = tl.where(index == i, g_x + tl.sum(gx, 0), g_x)
+                w1_x = tl.where(index == i, w1_x + tl.sum(w1x, 0), w1_x)
+                w2_x = tl.where(index == i, w2_x + tl.sum(w2x, 0), w2_x)
+                w1_y = tl.where(index == i, w1_y + tl.sum(w1y, 0), w1_y)
+                w2_y = tl.where(index == i, w2_y + tl.sum(w2y, 0), w2_y)
+            else:
+                columns, whole1, whole2 = output(columns, start1, start2, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
             end1, end2 = tl.where(left < TILE, end1, whole1), tl.where(left < TILE, end2, whole2)
             carry1 = tl.where(index == i, tl.gather(end1, last, 0), carry1)
             carry2 = tl.where(index == i, tl.gather(end2, last, 0), carry2)
         tile = tl.reshape(tile_of(columns, y.dtype.element_ty, LANES, LOG_T), (TILE,))
-        tl.store(y + (now + offset) * forwards, tile, mask=offset < tl.where(now < start, 0, left))
+        if HAS_SIGNALS and not ADJOINT:
+            tl.store(signals + (count * time + at) + ahead, tile, mask=own)
+        else:
+            tl.store(y + at + ahead, tile, mask=own)
 
+    if HAS_SIGNALS and ADJOINT:
+        to = by_chunk + (tl.program_id(0).to(tl.int64) * count + index) * 6
+        one = sos + 6 * tl.minimum(index, count - 1)
+        store_gradients(to, one, g_x, w1_x, w2_x, w1_y, w2_y, there, SHIFTED)
     if (start < time) & (stop == time):
         if ADJOINT:
             carry1 += shift * carry2
@@ -339,7 +422,7 @@ def sequential(
     for now in range(0, time, T):
         left = tl.minimum(time - now, T).to(tl.int32)
         mask = there[:, None] & (sample < left)[None, :]
-        columns = lanes_of(tl.load(x + now * time_stride, mask=mask, other=0.0), LANES, LOG_T)
+        columns = widened(lanes_of(tl.load(x + now * time_stride, mask=mask, other=0.0), LANES, LOG_T))
         for nth in range(count):
             i = nth
             if ADJOINT:
