@@ -22,7 +22,7 @@ sys.path.append(str(Path(__file__).parents[2] / "tools"))
 FLOAT32, FLOAT64 = torch.float32, torch.float64
 FAST = torch.from_numpy(signal.butter(3, 2000, fs=8000, output="sos"))
 LOW = torch.from_numpy(signal.butter(3, 20, "high", fs=192_000, output="sos"))
-LONG = torch.from_numpy(signal.cheby1(12, 0.5, [30, 90], "bandpass", fs=48_000, output="sos"))
+LONG = torch.from_numpy(signal.butter(24, 20, fs=192_000, output="sos"))  # a gain of 5e-84 in the first of 12 sections
 ROWS = torch.stack([FAST, LOW, FAST.flip(0)])[:, None] * torch.tensor([1.0, 1, 1, 2, 2, 2], dtype=FLOAT64)
 EVERYWHERE, NOWHERE = 0, 1 << 40
 EARLY = {"LOG_TOLERANCE": {4: 0.0, 8: 0.0}}
@@ -70,8 +70,10 @@ CASES = {
 def test_gradients_of_a_cascade_equal_the_definition(run, name):
     sos, x, given, options = CASES[name]
     leading = torch.broadcast_shapes(x.shape[:-1], sos.shape[:-2])
-    states = (sos.shape[-2], *leading, 2)
-    state, grad_after = (noise(*states, seed=1) * 0.1, noise(*states, seed=2) * 0.1) if given else (None, None)
+    state = grad_after = None
+    if given:
+        state = backend("sos_forward", "reference")(noise(*leading, 30_000, seed=1), sos)[1]
+        grad_after = noise(*state.shape, seed=2) * 0.1
     grad_y = every_second(noise(*leading, x.shape[-1], dtype=x.dtype, seed=3))
     arguments = (grad_y, grad_after, x, sos, state, None, NOWHERE, True, True, True)
     (grad_x, grad_sos, grad_state), _ = run("sos_backward", arguments, **options)
@@ -166,7 +168,9 @@ def test_both_launches_compile_without_spills_in_their_loops(arch, dtype, adjoin
     constants = gpu_cost.constants(4, dtype == "fp64", adjoint=adjoint, has_signals=True)
     target = gpu_cost.GPUTarget("cuda", arch, 32)
     code = gpu_cost.disassembled(gpu_cost.compiled(gpu_cost.kernels.chunked, target, dtype, **constants))
-    assert code.spilled <= 32  # bytes, around the loops
-    assert all(found["LDL"] + found["STL"] == 0 for found in gpu_cost.loops(code.sass))
+    tiles, sections = gpu_cost.loops(code.sass)
+    assert code.spilled <= 32  # bytes
+    assert tiles["LDL"] + tiles["STL"] <= 4  # a tile, that is 1024 samples of every section
+    assert sections["LDL"] + sections["STL"] == 0
     assert code.warps >= sos_triton.PROGRAMS_WITH_SIGNALS
     assert code.shared <= 8192

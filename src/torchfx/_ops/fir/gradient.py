@@ -43,7 +43,7 @@ def backward(forward: Forward, arguments: Arguments, grads: Sequence[Tensor | No
 
 
 def by_taps(x: Tensor, taps: Tensor, g: Tensor) -> Tensor:
-    """Return the gradient of the taps, shaped like these, by transforms of blocks; g is (..., time + n - 1), float64."""
+    """Return the gradient of the taps (..., n) by transforms of blocks; g is float64 (..., time + n - 1)."""
     time, count = x.shape[-1], taps.shape[-1]
     size = 1 << min(max(2048, 4 * count), g.shape[-1]).bit_length()
     step = size - count + 1
@@ -51,7 +51,8 @@ def by_taps(x: Tensor, taps: Tensor, g: Tensor) -> Tensor:
     blocks = torch.nn.functional.pad(x.double(), (0, silence)).unflatten(-1, (-1, step))
     windows = torch.nn.functional.pad(g, (0, silence)).unfold(-1, size, step)
     spectrum = (torch.fft.rfft(blocks, size).conj() * torch.fft.rfft(windows)).sum(-2)
-    return torch.fft.irfft(spectrum.sum_to_size(*taps.shape[:-1], spectrum.shape[-1]), size)[..., :count]
+    correlation: Tensor = torch.fft.irfft(spectrum.sum_to_size(*taps.shape[:-1], spectrum.shape[-1]), size)
+    return correlation[..., :count]
 
 
 def tangent(forward: Forward, arguments: Arguments, tangents: Sequence[Tensor | None]) -> tuple[Tensor, Tensor]:

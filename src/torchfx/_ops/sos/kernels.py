@@ -51,6 +51,15 @@ def widened(columns):
 
 
 @triton.jit
+def scaled(columns, factor):
+    """Return columns times a factor."""
+    found = ()
+    for j in tl.static_range(len(columns)):
+        found = found + (columns[j] * factor,)
+    return found
+
+
+@triton.jit
 def tile_of(columns, dtype: tl.constexpr, LANES: tl.constexpr, LOG_T: tl.constexpr):
     """Join what `lanes_of` split."""
     parts = ()
@@ -230,7 +239,9 @@ def squared_modulus(c0, c1, c2, gap, less):
 
 @triton.jit
 def memory(sos, count, log_tolerance, N: tl.constexpr):
-    """Return after how many samples a cascade has forgotten: csrc/sos/decay.cpp, its bound a little wider.
+    """Return after how many samples a cascade has forgotten, and the logarithm of the largest gain up to each section.
+
+    The first is csrc/sos/decay.cpp's bound, a little wider.
 
     The impulse response obeys |h[n]| <= rho^n M(rho) with M(rho) the largest |H(z)| on |z| = rho. On that circle the
     numerator is below the sum of its coefficients' moduli, and |1 + a1/z + a2/z^2|^2 is a parabola in the cosine.
@@ -251,7 +262,7 @@ def memory(sos, count, log_tolerance, N: tl.constexpr):
     gaps = tl.where(discriminant < 0, complex_gap, at_one / (half + tl.sqrt(tl.maximum(discriminant, 0.0))))
     gap = tl.minimum(tl.min(gaps, 0), 0.1)
     # The largest gain: at constant, at Nyquist, and at the sections' poles.
-    best = tl.full((), float("-inf"), tl.float64)
+    best = tl.full((N,), float("-inf"), tl.float64)
     for i in range(-2, count):
         if i < 0:
             less = 2.0 * (i + 2) + gap * 0
@@ -261,8 +272,9 @@ def memory(sos, count, log_tolerance, N: tl.constexpr):
             cosine = -o1 * scale / (2 * tl.sqrt(tl.maximum(o2 * scale, 1e-300)))
             less = tl.minimum(tl.maximum(1 - cosine, 0.0), 2.0)
         over, under = squared_modulus(b0, b1, b2, 0.0, less), squared_modulus(1.0, a1, a2, 0.0, less)
-        gain = tl.sum(tl.where(there, tl.log(over) - tl.log(under), 0.0), 0)
-        best = tl.maximum(best, 0.5 * gain)
+        gain = tl.where(there, tl.log(over) - tl.log(under), 0.0)
+        best = tl.maximum(best, 0.5 * tl.cumsum(gain, 0))
+    whole = tl.max(tl.where(index == N - 1, best, float("-inf")), 0)
     # Radii between the pole and 1.
     gaps = gap * (0.5 + 0.06 * tl.arange(0, 8).to(tl.float64))[:, None]
     c1, c2, at_one, slope = c1[None, :], a2[None, :], at_one[None, :], slope[None, :]
@@ -272,9 +284,9 @@ def memory(sos, count, log_tolerance, N: tl.constexpr):
     largest = tl.abs(b0) + tl.abs(b1) + tl.abs(b2)
     bound = tl.sum(tl.log(largest)[None, :] - 0.5 * tl.log(smallest), 1)
     radii = tl.max(gaps, 1)
-    samples = tl.min((bound - tl.log(radii) - log_tolerance - best) / radii, 0)
+    samples = tl.min((bound - tl.log(radii) - log_tolerance - whole) / radii, 0)
     forgets = (gap > 1e-7) & (samples < 1e15)  # false for NaN too
-    return tl.where(forgets, samples, 1e15).to(tl.int64) + 2 * count
+    return tl.where(forgets, samples, 1e15).to(tl.int64) + 2 * count, best
 
 
 @triton.jit(do_not_specialize=["repeat", "count", "rows", "sos_repeat", "channels", "chunks", "chunk_tiles"])
@@ -290,7 +302,8 @@ def chunked(
 
     `signals` (channels, count + 1, time) hold what enters each section, and the output. If HAS_SIGNALS, the cascade
     writes them instead of y, and the adjoint reads them for the gradients of the sections. What its chunk adds to these
-    goes to `by_chunk` (programs, count, 6).
+    goes to `by_chunk` (programs, count, 6). Signals are divided by the largest gain so far: a design may put a gain of
+    1e-50 into its first section.
     """
     T: tl.constexpr = 2**LOG_T
     TILE: tl.constexpr = LANES * T
@@ -307,7 +320,8 @@ def chunked(
         forwards = -1
         time_stride = -time_stride
 
-    warm_up = tl.cdiv(memory(sos, count, log_tolerance, N), TILE) * TILE
+    forgotten, log_gain = memory(sos, count, log_tolerance, N)
+    warm_up = tl.cdiv(forgotten, TILE) * TILE
     whole = tl.cdiv(time, TILE) * TILE
     # Programs that run three times what they keep finish sooner than fewer that run less.
     span = tl.maximum(chunk_tiles.to(tl.int64) * TILE, tl.cdiv(warm_up, 2 * TILE) * TILE)
@@ -336,6 +350,7 @@ def chunked(
             carry1 -= shift * carry2
         else:
             carry2 += shift * carry1
+    gain = tl.exp(tl.minimum(tl.maximum(log_gain, -600.0), 600.0))
     g_x, w1_x, w2_x, w1_y, w2_y = carry1 * 0, carry1 * 0, carry1 * 0, carry1 * 0, carry1 * 0
 
     for now in range(begin, stop, TILE):
@@ -352,8 +367,10 @@ def chunked(
             if ADJOINT:
                 i = count - 1 - nth
             if HAS_SIGNALS and not ADJOINT:
-                tile = tl.reshape(tile_of(columns, y.dtype.element_ty, LANES, LOG_T), (TILE,))
-                tl.store(signals + (i * time + at) + ahead, tile, mask=own)
+                gain_so_far = tl.gather(gain, lane * 0 + tl.maximum(i - 1, 0), 0)
+                scale = tl.where(i > 0, 1 / gain_so_far, 1.0)
+                entering = tile_of(scaled(columns, scale), y.dtype.element_ty, LANES, LOG_T)
+                tl.store(signals + (i * time + at) + ahead, tl.reshape(entering, (TILE,)), mask=own)
             k, b0, p1, p0, q1, q0 = section(sos + 6 * i, SHIFTED)
             this = lane * 0 + i
             start1, start2 = tl.gather(carry1, this, 0), tl.gather(carry2, this, 0)
@@ -378,16 +395,19 @@ def chunked(
             end1, end2 = tl.where(left < TILE, end1, whole1), tl.where(left < TILE, end2, whole2)
             carry1 = tl.where(index == i, tl.gather(end1, last, 0), carry1)
             carry2 = tl.where(index == i, tl.gather(end2, last, 0), carry2)
-        tile = tl.reshape(tile_of(columns, y.dtype.element_ty, LANES, LOG_T), (TILE,))
+        to = y + at
         if HAS_SIGNALS and not ADJOINT:
-            tl.store(signals + (count * time + at) + ahead, tile, mask=own)
-        else:
-            tl.store(y + at + ahead, tile, mask=own)
+            to = signals + (count * time + at)
+            columns = scaled(columns, 1 / tl.gather(gain, lane * 0 + count - 1, 0))
+        tile = tl.reshape(tile_of(columns, y.dtype.element_ty, LANES, LOG_T), (TILE,))
+        tl.store(to + ahead, tile, mask=own)
 
     if HAS_SIGNALS and ADJOINT:
         to = by_chunk + (tl.program_id(0).to(tl.int64) * count + index) * 6
         one = sos + 6 * tl.minimum(index, count - 1)
-        store_gradients(to, one, g_x, w1_x, w2_x, w1_y, w2_y, there, SHIFTED)
+        before_gain = tl.where(index > 0, tl.gather(gain, tl.maximum(index - 1, 0), 0), 1.0)
+        g_x, w1_x, w2_x = g_x * before_gain, w1_x * before_gain, w2_x * before_gain
+        store_gradients(to, one, g_x, w1_x, w2_x, w1_y * gain, w2_y * gain, there, SHIFTED)
     if (start < time) & (stop == time):
         if ADJOINT:
             carry1 += shift * carry2
