@@ -21,7 +21,7 @@ LOG_T = {4: 5, 8: 4}
 LOG_TOLERANCE = {4: math.log(1e-10), 8: math.log(1e-14)}
 """What a chunk may neglect of the samples before its warm-up, in the peak, by the bytes of a sample."""
 
-PROGRAMS_PER_PROCESSOR = {4: 8, 8: 10}
+PROGRAMS_PER_PROCESSOR = {4: 8, 8: 8}
 """How many warps a multiprocessor has registers for, by the bytes of a sample (`tools/gpu_cost.py`)."""
 
 PROGRAMS_WITH_SIGNALS = 8
@@ -116,6 +116,6 @@ def _launch(
     chunks, chunk_tiles = _cut(y, PROGRAMS_PER_PROCESSOR[size] if kept is None else PROGRAMS_WITH_SIGNALS)
     triton_launch.launch(
         kernels.chunked, channels * chunks, x, *arguments, chunks, chunk_tiles, LOG_TOLERANCE[size],
-        *((y, after) if kept is None else kept), N=max(8, 1 << (count - 1).bit_length()),
-        LOG_LANES=lanes.bit_length() - 1, HAS_SIGNALS=kept is not None, **options,
+        sos.new_empty(rows, count, kernels.TABLE.value), *((y, after) if kept is None else kept),
+        N=max(8, 1 << (count - 1).bit_length()), LOG_LANES=lanes.bit_length() - 1, HAS_SIGNALS=kept is not None, **options,
     )  # fmt: skip
