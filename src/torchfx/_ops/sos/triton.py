@@ -24,9 +24,6 @@ LOG_TOLERANCE = {4: math.log(1e-10), 8: math.log(1e-14)}
 PROGRAMS_PER_PROCESSOR = {4: 8, 8: 8}
 """How many warps a multiprocessor has registers for, by the bytes of a sample (`tools/gpu_cost.py`)."""
 
-PROGRAMS_WITH_SIGNALS = 8
-"""The same where a launch writes or reads the signals between sections."""
-
 
 def sos_forward(x: Tensor, sos: Tensor, state: Tensor | None, threshold: int, y: Tensor, after: Tensor) -> None:
     """Run the cascade. Coefficients are not checked: reading them would wait for the device."""
@@ -63,7 +60,7 @@ def sos_backward(
     by_x = grad_x if need_x and grad_x.shape == grad_y.shape else torch.empty_like(grad_y, memory_format=CONTIGUOUS)
     by_state = grad_state if need_state else sos.new_empty(count, *leading, 2)
     if need_sos:
-        chunks, _ = _cut(by_x, PROGRAMS_WITH_SIGNALS)
+        chunks, _ = _cut(by_x)
         kept = x.new_empty(*leading, count + 1, time), sos.new_empty(*leading, chunks, count, 6)
         _launch(x, sos, state, 0, by_x, by_state, adjoint=False, kept=kept)
         _launch(grad_y, sos, grad_after, 0, by_x, by_state, adjoint=True, kept=kept)
@@ -74,11 +71,11 @@ def sos_backward(
         add_up(by_x, grad_x)
 
 
-def _cut(y: Tensor, programs: int) -> tuple[int, int]:
-    """Return into how many chunks a channel is cut for so many programs on a multiprocessor, and their tiles."""
+def _cut(y: Tensor) -> tuple[int, int]:
+    """Return into how many chunks a channel is cut, and how many tiles each has."""
     time = y.shape[-1]
     tiles = -(-time // (triton_launch.warp_size(y) << LOG_T[y.element_size()]))
-    wanted = programs * triton_launch.processors(y)
+    wanted = PROGRAMS_PER_PROCESSOR[y.element_size()] * triton_launch.processors(y)
     chunk_tiles = -(-tiles // max(1, min(tiles, wanted * time // y.numel())))
     return -(-tiles // chunk_tiles), chunk_tiles
 
@@ -113,9 +110,10 @@ def _launch(
     if time < threshold:
         triton_launch.launch(kernels.sequential, -(-channels // lanes), x, *arguments, **options)
         return
-    chunks, chunk_tiles = _cut(y, PROGRAMS_PER_PROCESSOR[size] if kept is None else PROGRAMS_WITH_SIGNALS)
+    chunks, chunk_tiles = _cut(y)
     triton_launch.launch(
         kernels.chunked, channels * chunks, x, *arguments, chunks, chunk_tiles, LOG_TOLERANCE[size],
         sos.new_empty(rows, count, kernels.TABLE.value), *((y, after) if kept is None else kept),
-        N=max(8, 1 << (count - 1).bit_length()), LOG_LANES=lanes.bit_length() - 1, HAS_SIGNALS=kept is not None, **options,
+        N=max(8, 1 << (count - 1).bit_length()), LOG_LANES=lanes.bit_length() - 1, HAS_SIGNALS=kept is not None,
+        **options,
     )  # fmt: skip
