@@ -43,6 +43,9 @@ FS = 48_000
 BOUND = {torch.float32: 1e-6, torch.float64: 1e-10}
 """Deviation from SciPy in long double that is allowed, in its peak."""
 
+SECTION_BOUND = {torch.float32: 1e-6, torch.float64: 1e-9}
+"""Deviation of a section's gradient from that of float64 samples on the CPU, in its own peak."""
+
 DESIGNS = {
     "butterworth 8 at 1 kHz": signal.butter(8, 1000, fs=FS, output="sos"),
     "butterworth 8 highpass at 20 Hz": signal.butter(8, 20, "high", fs=FS, output="sos"),
@@ -101,6 +104,7 @@ def correctness(quick: bool) -> Iterator[dict[str, Any]]:
         for name, run in on_device.items():
             for what, found, exact in zip(("", ", state after"), run(), on_cpu[name](), strict=False):
                 yield _row(f"{name}, {shape}, {dtype}{what}", found, exact, 1e-9 if what else bound)
+    yield from _gradients(generator, quick)
     yield from _ways_of_calling()
 
 
@@ -180,6 +184,34 @@ def _detectors(x: Tensor) -> dict[str, Callable[[], tuple[Tensor, ...]]]:
         "compressor": lambda: _ops.dynamics_forward(x, None, compressed, state, -2),
         "limiter": lambda: _ops.limiter_forward(x, past, None, limited, state, ramp, -2),
     }
+
+
+def _gradients(generator: np.random.Generator, quick: bool) -> Iterator[dict[str, Any]]:
+    """Yield rows for the gradients by sections and taps."""
+
+    def noise(*shape: int) -> Tensor:
+        return torch.from_numpy(generator.standard_normal(shape))
+
+    operators = torch.ops.torchfx_ext
+    for (name, design), shape, dtype in itertools.product(DESIGNS.items(), SHAPES[1 : 3 if quick else 4], BOUND):
+        x, grad_y, sos = noise(*shape).to(dtype), noise(*shape).to(dtype), torch.from_numpy(design)
+        _, state = operators.sos_forward(noise(shape[0], FS), sos)
+        given = (noise(*state.shape) * 0.1, x, sos, state)
+        want = (None, 1024, True, True, True)
+        exact = operators.sos_backward(grad_y.double(), given[0], x.double(), *given[2:], *want)
+        found = operators.sos_backward(grad_y.cuda(), *(tensor.cuda() for tensor in given), *want)
+        case, peak = f"gradients, {name}, {shape}, {dtype}", exact[1].abs().amax(-1, keepdim=True)
+        yield _row(f"{case}, signal", found[0], exact[0], BOUND[dtype])
+        yield _row(f"{case}, sections", found[1].cpu() / peak, exact[1] / peak, SECTION_BOUND[dtype])
+        yield _row(f"{case}, state", found[2], exact[2], 1e-9)
+    for count, dtype in itertools.product((1, 5, 511), BOUND):
+        x, taps, grad_y = noise(3, 20_001).to(dtype), noise(count), noise(3, 20_001).to(dtype)
+        grad_after, need = noise(3, count - 1), (True, True, True)
+        exact = operators.fir_backward(grad_y.double(), grad_after, x.double(), taps, *need)
+        found = operators.fir_backward(grad_y.cuda(), grad_after.cuda(), x.cuda(), taps.cuda(), *need)
+        for result, on_device, on_cpu in zip(("signal", "taps", "state"), found, exact, strict=True):
+            if on_cpu.numel():
+                yield _row(f"gradients, {count} taps, {dtype}, {result}", on_device, on_cpu, BOUND[dtype])
 
 
 def _ways_of_calling() -> Iterator[dict[str, Any]]:
@@ -263,19 +295,13 @@ def benchmark(deadline: float) -> Iterator[dict[str, Any]]:
         yield from _turns("4 sections", x, _contenders(x), rounds, deadline)
         del x
         torch.cuda.empty_cache()
-    x = torch.randn(8, 60 * FS, device="cuda", requires_grad=True)
-    sos = FOUR.cuda()
-
-    def both() -> None:
-        torch.autograd.grad(_ops.parallel_iir_forward(x, sos)[0], x, torch.ones_like(x))
-
-    passes = {"forward": lambda: _ops.parallel_iir_forward(x.detach(), sos), "forward and backward": both}
-    yield from _turns("gradient of the signal", x, passes, 7, deadline)
+    x = torch.randn(8, 60 * FS, device="cuda")
+    y, grad_y = torch.empty_like(x), torch.randn_like(x)
     taps = torch.randn(511, dtype=torch.float64, device="cuda")
-    y = torch.empty_like(x)
-    responses = {"copy": lambda: y.copy_(x), "torchfx": lambda: _ops.fir_forward(x.detach(), taps)}
-    with torch.no_grad():
-        yield from _turns("511 taps", x, responses, 7, deadline)
+    cascade = _passes(lambda x, sos: _ops.parallel_iir_forward(x, sos)[0], x, FOUR.cuda(), grad_y)
+    response = _passes(lambda x, taps: _ops.fir_forward(x, taps)[0], x, taps, grad_y)
+    for work, passes in {"gradients of 4 sections": cascade, "511 taps": response}.items():
+        yield from _turns(work, x, {"copy": lambda: y.copy_(x), **passes}, 7, deadline)
     for shape in ((2, 10 * FS), (64, 1, FS)):
         yield from _reverb(torch.randn(shape, device="cuda"), deadline)
     yield from _varying_times(deadline)
@@ -314,6 +340,24 @@ def _varying_times(deadline: float) -> Iterator[dict[str, Any]]:
     system, y = state_variable(torch.linspace(100, 8000, 10 * FS), 2.0, 0.0, FS).cuda(), torch.empty_like(sweep)
     swept = {"copy": lambda: y.copy_(sweep), "torchfx": lambda: _ops.state_space_forward(sweep, system)}
     yield from _turns("state-variable filter", sweep, swept, 15, deadline)
+
+
+def _passes(
+    run: Callable[[Tensor, Tensor], Tensor], x: Tensor, coefficients: Tensor, grad_y: Tensor
+) -> dict[str, Callable[[], object]]:
+    """Return the forward pass alone, and with gradients of the signal, of the coefficients and of both."""
+    signal_, variable = x.clone().requires_grad_(), coefficients.clone().requires_grad_()
+
+    def with_gradients(x: Tensor, coefficients: Tensor) -> Callable[[], object]:
+        wanted = [tensor for tensor in (x, coefficients) if tensor.requires_grad]
+        return lambda: torch.autograd.grad(run(x, coefficients), wanted, grad_y)
+
+    return {
+        "forward": lambda: run(x, coefficients),
+        "and by the signal": with_gradients(signal_, coefficients),
+        "and by the coefficients": with_gradients(x, variable),
+        "and by both": with_gradients(signal_, variable),
+    }
 
 
 def _contenders(x: Tensor) -> dict[str, Callable[[], object]]:

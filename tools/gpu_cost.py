@@ -143,10 +143,10 @@ def compiled(kernel: Any, target: GPUTarget, dtype: str, lines: int = 1, **const
     constants["time_stride"] = 1
     float64 = {
         "sos", "table", "taps", "a", "m", "maps", "feedback", "drive", "system", "lines", "lines_after", "before",
-        "after", "coefficients", "settings", "gain",
+        "after", "coefficients", "settings", "gain", "by_chunk",
     }  # fmt: skip
-    aligned = {"x", "y", "weights", "row_stride", "time", *float64}
-    types: dict[str, Any] = dict.fromkeys(("x", "y", "key"), f"*{dtype}") | dict.fromkeys(float64, "*fp64")
+    aligned = {"x", "y", "weights", "signals", "row_stride", "time", *float64}
+    types: dict[str, Any] = dict.fromkeys(("x", "y", "key", "signals"), f"*{dtype}") | dict.fromkeys(float64, "*fp64")
     types |= {"weights": {"fp32": "*fp16"}.get(dtype, "*fp64"), "scale": "*fp32", "log_tolerance": "fp32"}
     types |= {"delays": ("i32",) * lines}
     names = kernel.arg_names
@@ -251,11 +251,14 @@ def cascade(name: str, sections: int, dtype: str = "fp32") -> Cost:
     return cost(name, CHIPS[name], code, sections, size, 1 << sos.LOG_T[size])
 
 
-def constants(sections: int, double: bool, lanes: int = 32, adjoint: bool = False) -> dict[str, int]:
+def constants(
+    sections: int, double: bool, lanes: int = 32, adjoint: bool = False, has_signals: bool = False
+) -> dict[str, int]:
     """Return the constants that the launch of a long signal gives the kernel."""
     return {
         "N": max(8, 1 << (sections - 1).bit_length()), "LANES": lanes, "LOG_LANES": int(math.log2(lanes)),
         "LOG_T": sos.LOG_T[8 if double else 4], "SHIFTED": double, "HAS_STATE": True, "ADJOINT": adjoint,
+        "HAS_SIGNALS": has_signals,
     }  # fmt: skip
 
 

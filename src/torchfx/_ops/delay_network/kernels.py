@@ -13,7 +13,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from torchfx._ops.sos.kernels import TABLE, lanes_of, tabulate, through, tile_of
+from torchfx._ops.kernels import lanes_of, tile_of
+from torchfx._ops.sos.kernels import TABLE, tabulate, through
 
 __all__ = ["network"]
 

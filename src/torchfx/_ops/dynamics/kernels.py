@@ -28,7 +28,7 @@ import triton
 import triton.language as tl
 
 from torchfx._ops.dynamics import composite
-from torchfx._ops.kernels import lanes_of, tile_of
+from torchfx._ops.kernels import lanes_of, tile_of, widened
 
 __all__ = ["ballistics", "curve", "product"]
 
@@ -89,7 +89,7 @@ def ballistics(
     left = tl.minimum(stop - begin, TILE).to(tl.int32)
     ahead = tl.load(x + begin * time_stride + offset * time_stride, mask=offset < left, other=0.0)
     for now in range(begin, stop, TILE):
-        columns = lanes_of(ahead, LANES, LOG_T)
+        columns = widened(lanes_of(ahead, LANES, LOG_T))
         following = now + TILE
         more = tl.minimum(stop - following, TILE).to(tl.int32)
         ahead = tl.load(x + following * time_stride + offset * time_stride, mask=offset < more, other=0.0)

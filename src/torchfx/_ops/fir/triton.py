@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from torchfx._ops import triton_launch
-from torchfx._ops.fir import reference
-from torchfx._ops.memory import coefficient_rows, packed, pass_on, signal_rows
+from torchfx._ops.fir import gradient, reference
+from torchfx._ops.memory import add_up, coefficient_rows, packed, pass_on, signal_rows
 
 __all__ = ["fir_backward", "fir_forward"]
 
@@ -62,5 +62,34 @@ def fir_forward(x: Tensor, taps: Tensor, state: Tensor | None, y: Tensor, after:
     )  # fmt: skip
 
 
-fir_backward = reference.fir_backward
-"""By the definition, whose sums run through `fir_forward`."""
+def fir_backward(
+    grad_y: Tensor,
+    grad_after: Tensor,
+    x: Tensor,
+    taps: Tensor,
+    need_x: bool,
+    need_taps: bool,
+    need_state: bool,
+    grad_x: Tensor,
+    grad_taps: Tensor,
+    grad_state: Tensor,
+) -> None:
+    """Run the signal's gradient, a response to the taps in reverse order, in the precision of the samples.
+
+    That of the taps is a sum over the whole signal, by the definition in float64.
+    """
+    if grad_y.numel() == 0:
+        reference.fir_backward(
+            grad_y, grad_after, x, taps, need_x, need_taps, need_state, grad_x, grad_taps, grad_state
+        )
+        return
+    reach = taps.shape[-1] - 1
+    if need_x:
+        g = torch.cat([grad_y, grad_after.to(grad_y.dtype)], dim=-1)
+        response = torch.empty_like(g)
+        fir_forward(g, taps.flip(-1), None, response, taps.new_empty(grad_after.shape))
+        add_up(response[..., reach:], grad_x)
+    if need_taps:
+        grad_taps.copy_(gradient.by_taps(x, taps, torch.cat([grad_y.double(), grad_after], dim=-1)))
+    if need_state:
+        grad_state.copy_(torch.cat([grad_y[..., :reach].double(), grad_after], dim=-1)[..., :reach])

@@ -25,7 +25,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from torchfx._ops.kernels import lanes_of, tile_of
+from torchfx._ops.kernels import lanes_of, tile_of, widened
 
 __all__ = ["TABLE", "chunked", "sequential"]
 
@@ -123,6 +123,56 @@ def with_decay(columns, w1, w2, k, m, p, g1, g0, SHIFTED: tl.constexpr, ADJOINT:
 
 
 @triton.jit
+def scaled(columns, factor):
+    """Return columns times a factor."""
+    found = ()
+    for j in tl.static_range(len(columns)):
+        found = found + (columns[j] * factor,)
+    return found
+
+
+@triton.jit
+def output_and_sums(columns, entering, leaving, w1, w2, table, SHIFTED: tl.constexpr):
+    """Run the adjoint from the lanes' states. Return its output and five sums over each lane's samples.
+
+    They are sums of products of what enters and leaves the section with the gradients at its output and its states.
+    """
+    k, b0, m, p, g1, g0 = tabulated(table)
+    out = ()
+    zero = columns[0] * 0
+    g_x, w1_x, w2_x, w1_y, w2_y = zero, zero, zero, zero, zero
+    for j in tl.static_range(len(columns)):
+        g, x, y = columns[j], entering[j].to(tl.float64), leaving[j].to(tl.float64)
+        g_x = tl.fma(g, x, g_x)
+        w1_x, w2_x = tl.fma(w1, x, w1_x), tl.fma(w2, x, w2_x)
+        w1_y, w2_y = tl.fma(w1, y, w1_y), tl.fma(w2, y, w2_y)
+        grad_x, w1, w2 = step(g, w1, w2, k, b0, m, p, g1, g0, SHIFTED, True)
+        out = out + (grad_x,)
+    return out, g_x, w1_x, w2_x, w1_y, w2_y
+
+
+@triton.jit
+def store_gradients(to, sos, g_x, w1_x, w2_x, w1_y, w2_y, there, SHIFTED: tl.constexpr):
+    """Store the gradients of b0 b1 b2 a0 a1 a2 by the sums of `output_and_sums`.
+
+    They go back through the shifted form and the division by a0.
+    """
+    k, _, m, p, _, _ = section(sos, SHIFTED)
+    scale = 1.0 / tl.load(sos + 3)
+    by_b2, by_a2 = w2_x * scale, -w2_y * scale
+    by_b1, by_a1 = (w1_x + k * w2_x) * scale, -(w1_y + k * w2_y) * scale
+    by_b0 = (g_x + (k + m) * w1_x + (k * k + p) * w2_x) * scale
+    by_a0 = tl.load(sos) * by_b0 + tl.load(sos + 1) * by_b1 + tl.load(sos + 2) * by_b2
+    by_a0 = -(by_a0 + tl.load(sos + 4) * by_a1 + tl.load(sos + 5) * by_a2) * scale
+    tl.store(to, by_b0, mask=there)
+    tl.store(to + 1, by_b1, mask=there)
+    tl.store(to + 2, by_b2, mask=there)
+    tl.store(to + 3, by_a0, mask=there)
+    tl.store(to + 4, by_a1, mask=there)
+    tl.store(to + 5, by_a2, mask=there)
+
+
+@triton.jit
 def state_after(columns, w1, w2, valid, k, b0, m, p, g1, g0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
     """Return the lanes' states after their first `valid` samples."""
     for j in tl.static_range(len(columns)):
@@ -214,13 +264,14 @@ def carried(w1, w2, before1, before2, table, LANES: tl.constexpr, LOG_LANES: tl.
 
 
 @triton.jit
-def through(
+def started(
     columns, before1, before2, valid, incomplete, table,
     LANES: tl.constexpr, LOG_LANES: tl.constexpr, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr,
 ):  # fmt: skip
-    """Run a section over a tile. Return output, and the lanes' states after their first `valid` samples.
+    """Run a section over a tile from rest. Return output, and the lanes' states before and after their samples.
 
-    All samples are valid where the tile isn't `incomplete`. The rest is as in `carried`.
+    The states are the true ones, those after behind the first `valid` samples. All samples are valid where the tile
+    isn't `incomplete`. The rest is as in `carried`.
     """
     T: tl.constexpr = len(columns)
     k, b0, m, p, g1, g0 = tabulated(table)
@@ -232,6 +283,19 @@ def through(
     if incomplete:
         end1, end2 = decayed(start1, start2, valid, k, m, p, T, SHIFTED, ADJOINT)
         end1, end2 = end1 + part1, end2 + part2
+    return columns, start1, start2, end1, end2
+
+
+@triton.jit
+def through(
+    columns, before1, before2, valid, incomplete, table,
+    LANES: tl.constexpr, LOG_LANES: tl.constexpr, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr,
+):  # fmt: skip
+    """Run a section over a tile. Return output, and the lanes' states after; arguments as those of `started`."""
+    columns, start1, start2, end1, end2 = started(
+        columns, before1, before2, valid, incomplete, table, LANES, LOG_LANES, SHIFTED, ADJOINT
+    )
+    k, _, m, p, g1, g0 = tabulated(table)
     return with_decay(columns, start1, start2, k, m, p, g1, g0, SHIFTED, ADJOINT), end1, end2
 
 
@@ -247,7 +311,9 @@ def squared_modulus(c0, c1, c2, gap, less):
 
 @triton.jit
 def memory(sos, count, log_tolerance, N: tl.constexpr):
-    """Return after how many samples a cascade has forgotten: csrc/sos/decay.cpp, its bound a little wider.
+    """Return after how many samples a cascade has forgotten, and the logarithm of the largest gain up to each section.
+
+    The first is csrc/sos/decay.cpp's bound, a little wider.
 
     The impulse response obeys |h[n]| <= rho^n M(rho) with M(rho) the largest |H(z)| on |z| = rho. On that circle the
     numerator is below the sum of its coefficients' moduli, and |1 + a1/z + a2/z^2|^2 is a parabola in the cosine.
@@ -268,7 +334,7 @@ def memory(sos, count, log_tolerance, N: tl.constexpr):
     gaps = tl.where(discriminant < 0, complex_gap, at_one / (half + tl.sqrt(tl.maximum(discriminant, 0.0))))
     gap = tl.minimum(tl.min(gaps, 0), 0.1)
     # The largest gain: at constant, at Nyquist, and at the sections' poles.
-    best = tl.full((), float("-inf"), tl.float64)
+    best = tl.full((N,), float("-inf"), tl.float64)
     for i in range(-2, count):
         if i < 0:
             less = 2.0 * (i + 2) + gap * 0
@@ -278,8 +344,9 @@ def memory(sos, count, log_tolerance, N: tl.constexpr):
             cosine = -o1 * scale / (2 * tl.sqrt(tl.maximum(o2 * scale, 1e-300)))
             less = tl.minimum(tl.maximum(1 - cosine, 0.0), 2.0)
         over, under = squared_modulus(b0, b1, b2, 0.0, less), squared_modulus(1.0, a1, a2, 0.0, less)
-        gain = tl.sum(tl.where(there, tl.log(over) - tl.log(under), 0.0), 0)
-        best = tl.maximum(best, 0.5 * gain)
+        gain = tl.where(there, tl.log(over) - tl.log(under), 0.0)
+        best = tl.maximum(best, 0.5 * tl.cumsum(gain, 0))
+    whole = tl.max(tl.where(index == N - 1, best, float("-inf")), 0)
     # Radii between the pole and 1.
     gaps = gap * (0.5 + 0.06 * tl.arange(0, 8).to(tl.float64))[:, None]
     c1, c2, at_one, slope = c1[None, :], a2[None, :], at_one[None, :], slope[None, :]
@@ -289,21 +356,26 @@ def memory(sos, count, log_tolerance, N: tl.constexpr):
     largest = tl.abs(b0) + tl.abs(b1) + tl.abs(b2)
     bound = tl.sum(tl.log(largest)[None, :] - 0.5 * tl.log(smallest), 1)
     radii = tl.max(gaps, 1)
-    samples = tl.min((bound - tl.log(radii) - log_tolerance - best) / radii, 0)
+    samples = tl.min((bound - tl.log(radii) - log_tolerance - whole) / radii, 0)
     forgets = (gap > 1e-7) & (samples < 1e15)  # false for NaN too
-    return tl.where(forgets, samples, 1e15).to(tl.int64) + 2 * count
+    return tl.where(forgets, samples, 1e15).to(tl.int64) + 2 * count, best
 
 
 @triton.jit(do_not_specialize=["repeat", "count", "rows", "sos_repeat", "channels", "chunks", "chunk_tiles"])
 def chunked(
     x, row_stride, time_stride, repeat, y, sos, count, rows, sos_repeat, before, after,
-    channels, time, chunks, chunk_tiles, log_tolerance, table,
+    channels, time, chunks, chunk_tiles, log_tolerance, table, signals, by_chunk,
     N: tl.constexpr, LANES: tl.constexpr, LOG_LANES: tl.constexpr, LOG_T: tl.constexpr,
-    SHIFTED: tl.constexpr, HAS_STATE: tl.constexpr, ADJOINT: tl.constexpr,
+    SHIFTED: tl.constexpr, HAS_STATE: tl.constexpr, ADJOINT: tl.constexpr, HAS_SIGNALS: tl.constexpr,
 ):  # fmt: skip
     """Run a chunk of a channel through the cascade; the program of the last one writes the state after.
 
     The adjoint runs the sections and the samples from the last to the first.
+
+    `signals` (channels, count + 1, time) hold what enters each section, and the output. If HAS_SIGNALS, the cascade
+    writes them instead of y, and the adjoint reads them for the gradients of the sections. What its chunk adds to these
+    goes to `by_chunk` (programs, count, 6). Signals are divided by the largest gain so far: a design may put a gain of
+    1e-50 into its first section.
     """
     T: tl.constexpr = 2**LOG_T
     TILE: tl.constexpr = LANES * T
@@ -313,14 +385,17 @@ def chunked(
     table += TABLE * row
     x += channel // repeat * row_stride
     y += channel * time
+    signals += channel * (count + 1) * time
     forwards = 1
     if ADJOINT:
         x += (time - 1) * time_stride
         y += time - 1
+        signals += time - 1
         forwards = -1
         time_stride = -time_stride
 
-    warm_up = tl.cdiv(memory(sos, count, log_tolerance, N), TILE) * TILE
+    forgotten, log_gain = memory(sos, count, log_tolerance, N)
+    warm_up = tl.cdiv(forgotten, TILE) * TILE
     whole = tl.cdiv(time, TILE) * TILE
     # Programs that run three times what they keep finish sooner than fewer that run less.
     span = tl.maximum(chunk_tiles.to(tl.int64) * TILE, tl.cdiv(warm_up, 2 * TILE) * TILE)
@@ -332,6 +407,7 @@ def chunked(
     index = tl.arange(0, N)
     lane = tl.arange(0, LANES)
     offset = tl.arange(0, TILE)
+    along = offset * forwards
     there = index < count
     state = (index * channels + channel) * 2
     shift = tl.zeros((N,), tl.float64)
@@ -349,6 +425,9 @@ def chunked(
         else:
             carry2 += shift * carry1
 
+    gain = tl.exp(tl.minimum(tl.maximum(log_gain, -600.0), 600.0))
+    g_x, w1_x, w2_x, w1_y, w2_y = carry1 * 0, carry1 * 0, carry1 * 0, carry1 * 0, carry1 * 0
+
     each = tl.minimum(index, count - 1)
     tabulate(table + TABLE * each, sos + 6 * each, LOG_LANES, LOG_T, SHIFTED, ADJOINT)
     tl.debug_barrier()
@@ -356,25 +435,65 @@ def chunked(
     ahead = tl.load(x + begin * time_stride + offset * time_stride, mask=offset < left, other=0.0)
     for now in range(begin, stop, TILE):
         left = tl.minimum(stop - now, TILE).to(tl.int32)
-        columns = lanes_of(ahead, LANES, LOG_T)
+        own = offset < tl.where(now < start, 0, left)
+        columns = widened(lanes_of(ahead, LANES, LOG_T))
         following = now + TILE
         more = tl.minimum(stop - following, TILE).to(tl.int32)
-        ahead = tl.load(x + following * time_stride + offset * time_stride, mask=offset < more, other=0.0)
+        if not HAS_SIGNALS:
+            ahead = tl.load(x + following * time_stride + offset * time_stride, mask=offset < more, other=0.0)
+        elif ADJOINT:
+            leaving = lanes_of(
+                tl.load(signals + (count * time + now * forwards) + along, mask=own, other=0.0), LANES, LOG_T
+            )
         last = index * 0 + (left - 1) // T
         for nth in range(count):
             i = nth
             if ADJOINT:
                 i = count - 1 - nth
             at = lane * 0 + i
-            columns, end1, end2 = through(
-                columns, tl.gather(carry1, at, 0), tl.gather(carry2, at, 0), left - lane * T, left < TILE,
-                table + TABLE * i, LANES, LOG_LANES, SHIFTED, ADJOINT,
-            )  # fmt: skip
+            before1, before2 = tl.gather(carry1, at, 0), tl.gather(carry2, at, 0)
+            this = table + TABLE * i
+            if HAS_SIGNALS and not ADJOINT:
+                gain_so_far = tl.gather(gain, lane * 0 + tl.maximum(i - 1, 0), 0)
+                scale = tl.where(i > 0, 1 / gain_so_far, 1.0)
+                entering = tile_of(scaled(columns, scale), y.dtype.element_ty, LANES, LOG_T)
+                tl.store(signals + (i * time + now * forwards) + along, tl.reshape(entering, (TILE,)), mask=own)
+            if HAS_SIGNALS and ADJOINT:
+                _, start1, start2, end1, end2 = started(
+                    columns, before1, before2, left - lane * T, left < TILE, this, LANES, LOG_LANES, SHIFTED, ADJOINT
+                )
+                entering = lanes_of(
+                    tl.load(signals + (i * time + now * forwards) + along, mask=own, other=0.0), LANES, LOG_T
+                )
+                columns, gx, w1x, w2x, w1y, w2y = output_and_sums(
+                    columns, entering, leaving, start1, start2, this, SHIFTED
+                )
+                leaving = entering
+                g_x = tl.where(index == i, g_x + tl.sum(gx, 0), g_x)
+                w1_x = tl.where(index == i, w1_x + tl.sum(w1x, 0), w1_x)
+                w2_x = tl.where(index == i, w2_x + tl.sum(w2x, 0), w2_x)
+                w1_y = tl.where(index == i, w1_y + tl.sum(w1y, 0), w1_y)
+                w2_y = tl.where(index == i, w2_y + tl.sum(w2y, 0), w2_y)
+            else:
+                columns, end1, end2 = through(
+                    columns, before1, before2, left - lane * T, left < TILE, this, LANES, LOG_LANES, SHIFTED, ADJOINT
+                )
             carry1 = tl.where(index == i, tl.gather(end1, last, 0), carry1)
             carry2 = tl.where(index == i, tl.gather(end2, last, 0), carry2)
+        to = y + now * forwards
+        if HAS_SIGNALS:
+            ahead = tl.load(x + following * time_stride + offset * time_stride, mask=offset < more, other=0.0)
+            if not ADJOINT:
+                to = signals + (count * time + now * forwards)
+                columns = scaled(columns, 1 / tl.gather(gain, lane * 0 + count - 1, 0))
         tile = tl.reshape(tile_of(columns, y.dtype.element_ty, LANES, LOG_T), (TILE,))
-        tl.store(y + (now + offset) * forwards, tile, mask=offset < tl.where(now < start, 0, left))
+        tl.store(to + along, tile, mask=own)
 
+    if HAS_SIGNALS and ADJOINT:
+        to = by_chunk + (tl.program_id(0).to(tl.int64) * count + index) * 6
+        before_gain = tl.where(index > 0, tl.gather(gain, tl.maximum(index - 1, 0), 0), 1.0)
+        g_x, w1_x, w2_x = g_x * before_gain, w1_x * before_gain, w2_x * before_gain
+        store_gradients(to, sos + 6 * each, g_x, w1_x, w2_x, w1_y * gain, w2_y * gain, there, SHIFTED)
     if (start < time) & (stop == time):
         if ADJOINT:
             carry1 += shift * carry2
@@ -409,7 +528,7 @@ def sequential(
     for now in range(0, time, T):
         left = tl.minimum(time - now, T).to(tl.int32)
         mask = there[:, None] & (sample < left)[None, :]
-        columns = lanes_of(tl.load(x + now * time_stride, mask=mask, other=0.0), LANES, LOG_T)
+        columns = widened(lanes_of(tl.load(x + now * time_stride, mask=mask, other=0.0), LANES, LOG_T))
         for nth in range(count):
             i = nth
             if ADJOINT:
