@@ -10,6 +10,18 @@ from torchfx import _ops
 from torchfx._ops import native
 
 
+def declared(name):
+    """Return an operator's folder, "torchfx._ops.sos", and its declaration."""
+    [found] = [
+        (f"torchfx._ops.{package.name}", operator)
+        for package in iter_modules(_ops.__path__)
+        if package.ispkg
+        for operator in import_module(f"torchfx._ops.{package.name}.schema").OPERATORS
+        if operator.name == name
+    ]
+    return found
+
+
 def backend(name, file):
     """Return the function of `_ops/<folder>/<file>.py`, which allocates its results and checks its arguments first.
 
@@ -17,13 +29,7 @@ def backend(name, file):
         name: the operator, "sos_forward".
         file: "cpu", "triton", "reference" or "composite".
     """
-    [(folder, operator)] = [
-        (f"torchfx._ops.{package.name}", found)
-        for package in iter_modules(_ops.__path__)
-        if package.ispkg
-        for found in import_module(f"torchfx._ops.{package.name}.schema").OPERATORS
-        if found.name == name
-    ]
+    folder, operator = declared(name)
     defaults = {argument.name: argument.default_value for argument in torch._C.parse_schema(operator.schema).arguments}
 
     def run(*arguments):

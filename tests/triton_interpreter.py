@@ -21,6 +21,23 @@ def interpreter():
 def _interpret():
     os.environ["TRITON_INTERPRET"] = "1"
     np.seterr(all="ignore")
+    from triton.runtime.interpreter import ScanOps
+
+    ScanOps.generic_scan = _doubling_scan
+
+
+def _doubling_scan(scan, inputs):
+    """Combine pairs at distances 1, 2, 4, ..., as lanes do; the interpreter's own scan goes from one to the next."""
+    values, distance = inputs, 1
+    while distance < len(inputs[0].handle.data):
+        earlier = [scan.to_tensor(np.roll(each.handle.data, distance), each.dtype) for each in values]
+        found = scan.combine_fn.fn(*earlier, *values)
+        values = [
+            scan.to_tensor(np.append(old.handle.data[:distance], new.handle.data[distance:]), old.dtype)
+            for old, new in zip(values, found, strict=True)
+        ]
+        distance *= 2
+    return values
 
 
 def run(name, arguments, lanes=4, log_t=2, processors=132, **constants):
@@ -36,10 +53,10 @@ def run(name, arguments, lanes=4, log_t=2, processors=132, **constants):
     import triton.language as tl
     from triton.runtime import interpreter as own
 
-    from operators import backend
+    from operators import backend, declared
     from torchfx._ops import triton_launch
 
-    module = import_module(f"torchfx._ops.{name.partition('_')[0]}.triton")
+    module = import_module(f"{declared(name)[0]}.triton")
     triton_launch.INTERPRETED = (processors, lanes)
     triton_launch._properties.cache_clear()
     constants |= {"LOG_T": {4: log_t, 8: log_t}} if hasattr(module, "LOG_T") else {}

@@ -24,6 +24,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +36,15 @@ from torch import Tensor
 
 from torchfx import _ops
 from torchfx.bench.hardware import hardware
+from torchfx.design.state_space import state_variable
 
 RESULTS = Path(__file__).parents[1] / "benchmark" / "results"
 FS = 48_000
 BOUND = {torch.float32: 1e-6, torch.float64: 1e-10}
 """Deviation from SciPy in long double that is allowed, in its peak."""
+
+SECTION_BOUND = {torch.float32: 1e-6, torch.float64: 1e-9}
+"""Deviation of a section's gradient from that of float64 samples on the CPU, in its own peak."""
 
 DESIGNS = {
     "butterworth 8 at 1 kHz": signal.butter(8, 1000, fs=FS, output="sos"),
@@ -49,6 +54,16 @@ DESIGNS = {
     "64 sections": np.tile(signal.butter(2, [900, 1100], "bandpass", fs=FS, output="sos"), (32, 1)),
 }
 FOUR = torch.from_numpy(signal.butter(8, [300, 3000], "bandpass", fs=FS, output="sos")[:4].copy())
+NETWORKS = {
+    # name: delays, signals and samples
+    "a comb of one sample": ([1], (3, 1025)),
+    "one line": ([701], (2, 20_001)),
+    "16 lines longer than the signal": ([*range(1000, 1016)], (3, 17)),
+    "24 lines": ([*range(250, 1930, 70)], (5, 20_001)),
+    "64 lines": ([*range(128, 192)], (2, 4001)),
+}
+FOLLOWED = 1 - torch.exp(-1 / (FS * torch.tensor([0.005, 0.1], dtype=torch.float64)))  # 5 and 100 ms
+COMPRESSED = torch.cat([torch.tensor([-20, -0.75, 0, 6, -300, 3], dtype=torch.float64), FOLLOWED.flip(0)])
 SHAPES = [(2, 1), (17, 33), (3, 1025), (2, 40_000), (1, 1_000_000)]
 
 Failure = (AssertionError, RuntimeError, ValueError, TypeError, OSError, subprocess.SubprocessError)
@@ -78,7 +93,125 @@ def correctness(quick: bool) -> Iterator[dict[str, Any]]:
         yield _row(f"{count} taps, {dtype}", y, exact, BOUND[dtype])
         if count > 1:
             yield _row(f"{count} taps, {dtype}, state after", after, state, BOUND[dtype])
+    for (name, (delays, shape)), (sections, filter_first) in itertools.product(
+        NETWORKS.items(), ((0, False), (2, False), (2, True))
+    ):
+        yield from _delay_network(name, delays, shape, sections, filter_first, generator)
+    yield from _varying(quick)
+    for shape, (dtype, bound) in itertools.product(SHAPES[: 3 if quick else None], BOUND.items()):
+        x = torch.from_numpy(generator.standard_normal(shape)).to(dtype)
+        on_device, on_cpu = (_detectors(each) for each in (x.cuda(), x.double()))
+        for name, run in on_device.items():
+            for what, found, exact in zip(("", ", state after"), run(), on_cpu[name](), strict=False):
+                yield _row(f"{name}, {shape}, {dtype}{what}", found, exact, 1e-9 if what else bound)
+    yield from _gradients(generator, quick)
     yield from _ways_of_calling()
+
+
+def _delay_network(
+    name: str, delays: list[int], shape: tuple[int, int], sections: int, filter_first: bool, generator: Any
+) -> Iterator[dict[str, Any]]:
+    """Yield rows for a network of delay lines with all lines joined, beside the CPU's kernel in float64."""
+    count, (signals, samples) = len(delays), shape
+    system = generator.standard_normal((count + 2, count + 2)) * 0.5 / count
+    x, lines = generator.standard_normal((signals, 2, samples)), generator.standard_normal((signals, sum(delays)))
+    zi = generator.standard_normal((sections, signals, count, 2)) * 0.1
+    sos = FOUR[:sections].expand(count, -1, -1) if sections else None
+    tensors = [torch.from_numpy(each) for each in (system, lines, zi)]
+
+    def run(x: Tensor) -> tuple[Tensor, ...]:
+        matrix, held, state = (each.to(x.device) for each in tensors)
+        filters = None if sos is None else sos.to(x.device)
+        return _ops.delay_network_forward(x, delays, matrix, filters, held, state, filter_first)
+
+    exact = run(torch.from_numpy(x))
+    for dtype, bound in BOUND.items():
+        found = run(torch.from_numpy(x).to("cuda", dtype))
+        case = f"{name}, {sections} sections, filter_first={filter_first}, {dtype}"
+        for what, y, known in zip(("", ", lines after", ", state after"), found, exact, strict=True):
+            if known.numel():
+                yield _row(case + what, y, known, bound)
+
+
+def _varying(quick: bool) -> Iterator[dict[str, Any]]:
+    """Yield rows for filters that change along the signal, and their gradients; the oracle is the CPU in float64."""
+    draw = torch.Generator().manual_seed(0)
+    signals = ((17, 1025, torch.float32), (2, 1, torch.float64), (1, 100_000, torch.float64))  # each compiles anew
+    for channels, samples, dtype in signals[: 2 if quick else None]:
+        x = torch.randn(channels, samples, generator=draw).to(dtype)
+        cases: list[tuple[str, Callable[..., tuple[Tensor, Tensor]], list[Tensor]]] = []
+        for times, n in itertools.product({1, samples}, (1, 2, 3)):
+            a, past = _within(draw, channels, times, n), _within(draw, channels, n)
+            cases.append((f"all-pole of order {n}, {times} rows", _ops.allpole_forward, [x, a, past]))
+        for times, n in itertools.product({1, samples}, (1, 2, 4)):
+            system, state = _within(draw, channels, times, n + 1, n + 1), _within(draw, channels, n)
+            cases.append((f"{n} states, {times} matrices", _ops.state_space_forward, [x, system, state]))
+            loop = [2 * _within(draw, channels, 1)[:, 0].abs() + each for each in (0.5, 0.0)]
+            system = torch.cat([system[..., :-1, :], system[..., -1:, :].abs()], dim=-2)
+            cases.append((f"saturated, {n} states, {times}", _ops.saturated_forward, [x, system, *loop, state]))
+        for name, run, arguments in cases:
+            found = []
+            for where in ("cpu", "cuda"):
+                first = arguments[0].double() if where == "cpu" else arguments[0]
+                moved = [each.detach().to(where).requires_grad_() for each in (first, *arguments[1:])]
+                torch.cuda.set_sync_debug_mode("error")  # nothing here may wait for the device
+                try:
+                    y, after = run(*moved)
+                    found.append([y, after, *torch.autograd.grad(y.double().square().sum() + after.sum(), moved)])
+                finally:
+                    torch.cuda.set_sync_debug_mode("default")
+            for i, (on_cpu, on_device) in enumerate(zip(*found, strict=True)):
+                result, bound = ("y", "after")[i] if i < 2 else f"gradient {i - 2}", BOUND[dtype] * (10 if i > 1 else 1)
+                yield _row(
+                    f"{name}, {channels} x {samples}, {dtype}, {result}", on_device, on_cpu.detach().numpy(), bound
+                )
+
+
+def _within(draw: torch.Generator, *shape: int) -> Tensor:
+    """Return float64 numbers whose sums over the last dimension stay within 0.95: coefficients that are stable."""
+    return (1.9 * torch.rand(shape, generator=draw, dtype=torch.float64) - 0.95) / shape[-1]
+
+
+def _detectors(x: Tensor) -> dict[str, Callable[[], tuple[Tensor, ...]]]:
+    """Return a detector, a compressor whose channels share a gain, and a limiter with a look-ahead of 5 ms."""
+    ahead = 240
+    followed, compressed = FOLLOWED.to(x.device), COMPRESSED.to(x.device)
+    limited = torch.stack([torch.full_like(followed[0], 0.5), followed[1]])
+    past, state = x.new_zeros(len(x), ahead), followed.new_zeros(1)
+    ramp = followed.new_zeros(1, ahead)
+    return {
+        "ballistics": lambda: _ops.ballistics_forward(x, followed),
+        "compressor": lambda: _ops.dynamics_forward(x, None, compressed, state, -2),
+        "limiter": lambda: _ops.limiter_forward(x, past, None, limited, state, ramp, -2),
+    }
+
+
+def _gradients(generator: np.random.Generator, quick: bool) -> Iterator[dict[str, Any]]:
+    """Yield rows for the gradients by sections and taps."""
+
+    def noise(*shape: int) -> Tensor:
+        return torch.from_numpy(generator.standard_normal(shape))
+
+    operators = torch.ops.torchfx_ext
+    for (name, design), shape, dtype in itertools.product(DESIGNS.items(), SHAPES[1 : 3 if quick else 4], BOUND):
+        x, grad_y, sos = noise(*shape).to(dtype), noise(*shape).to(dtype), torch.from_numpy(design)
+        _, state = operators.sos_forward(noise(shape[0], FS), sos)
+        given = (noise(*state.shape) * 0.1, x, sos, state)
+        want = (None, 1024, True, True, True)
+        exact = operators.sos_backward(grad_y.double(), given[0], x.double(), *given[2:], *want)
+        found = operators.sos_backward(grad_y.cuda(), *(tensor.cuda() for tensor in given), *want)
+        case, peak = f"gradients, {name}, {shape}, {dtype}", exact[1].abs().amax(-1, keepdim=True)
+        yield _row(f"{case}, signal", found[0], exact[0], BOUND[dtype])
+        yield _row(f"{case}, sections", found[1].cpu() / peak, exact[1] / peak, SECTION_BOUND[dtype])
+        yield _row(f"{case}, state", found[2], exact[2], 1e-9)
+    for count, dtype in itertools.product((1, 5, 511), BOUND):
+        x, taps, grad_y = noise(3, 20_001).to(dtype), noise(count), noise(3, 20_001).to(dtype)
+        grad_after, need = noise(3, count - 1), (True, True, True)
+        exact = operators.fir_backward(grad_y.double(), grad_after, x.double(), taps, *need)
+        found = operators.fir_backward(grad_y.cuda(), grad_after.cuda(), x.cuda(), taps.cuda(), *need)
+        for result, on_device, on_cpu in zip(("signal", "taps", "state"), found, exact, strict=True):
+            if on_cpu.numel():
+                yield _row(f"gradients, {count} taps, {dtype}, {result}", on_device, on_cpu, BOUND[dtype])
 
 
 def _ways_of_calling() -> Iterator[dict[str, Any]]:
@@ -108,10 +241,13 @@ def _ways_of_calling() -> Iterator[dict[str, Any]]:
     graph.replay()
     yield _row("captured in a graph", captured, exact, 1e-6)
     torch.cuda.synchronize()
+    detectors = _detectors(device)
     with torch.cuda.device(0):
         torch.cuda.set_sync_debug_mode("error")
         try:
             _ops.parallel_iir_forward(device, sos)
+            for run in detectors.values():
+                run()
         finally:
             torch.cuda.set_sync_debug_mode("default")
     if torch.cuda.device_count() > 1:
@@ -159,19 +295,69 @@ def benchmark(deadline: float) -> Iterator[dict[str, Any]]:
         yield from _turns("4 sections", x, _contenders(x), rounds, deadline)
         del x
         torch.cuda.empty_cache()
-    x = torch.randn(8, 60 * FS, device="cuda", requires_grad=True)
-    sos = FOUR.cuda()
+    x = torch.randn(8, 60 * FS, device="cuda")
+    y, grad_y = torch.empty_like(x), torch.randn_like(x)
+    taps = torch.randn(511, dtype=torch.float64, device="cuda")
+    cascade = _passes(lambda x, sos: _ops.parallel_iir_forward(x, sos)[0], x, FOUR.cuda(), grad_y)
+    response = _passes(lambda x, taps: _ops.fir_forward(x, taps)[0], x, taps, grad_y)
+    for work, passes in {"gradients of 4 sections": cascade, "511 taps": response}.items():
+        yield from _turns(work, x, {"copy": lambda: y.copy_(x), **passes}, 7, deadline)
+    for shape in ((2, 10 * FS), (64, 1, FS)):
+        yield from _reverb(torch.randn(shape, device="cuda"), deadline)
+    yield from _varying_times(deadline)
+    for channels, seconds in ((2, 60), (16, 10)):
+        x = torch.randn(channels, seconds * FS, device="cuda")
+        detectors = {"copy": partial(torch.empty_like(x).copy_, x)} | _detectors(x)
+        yield from _turns("detectors", x, detectors, 7, deadline)
+
+
+def _reverb(x: Tensor, deadline: float) -> Iterator[dict[str, Any]]:
+    import torchfx as fx
+
+    reverb, samples = fx.effect.Reverb(fs=FS), x.cpu()
+    reverb(samples)
+    started = time.perf_counter()
+    reverb(samples)
+    taken_s = time.perf_counter() - started
+    rows = x.flatten(0, -2)
+    yield {"work": "reverb", "contender": "torchfx on the CPU", "channels": len(rows), "samples": x.shape[-1],
+           "rounds": 1, "time_s": taken_s, "ns_per_sample": taken_s / x.numel() * 1e9}  # fmt: skip
+    y = torch.empty_like(x)
+    yield from _turns("reverb", rows, {"copy": lambda: y.copy_(x), "torchfx": lambda: reverb(x)}, 7, deadline)
+
+
+def _varying_times(deadline: float) -> Iterator[dict[str, Any]]:
+    """Yield rows for filters that change at every sample: training on seconds, and a sweep of ten seconds."""
+    x = torch.randn(16, FS, device="cuda", requires_grad=True)
+    a = _within(torch.Generator().manual_seed(0), 16, FS, 2).cuda().requires_grad_()
 
     def both() -> None:
-        torch.autograd.grad(_ops.parallel_iir_forward(x, sos)[0], x, torch.ones_like(x))
+        torch.autograd.grad(_ops.allpole_forward(x, a)[0], (x, a), torch.ones_like(x))
 
-    passes = {"forward": lambda: _ops.parallel_iir_forward(x.detach(), sos), "forward and backward": both}
-    yield from _turns("gradient of the signal", x, passes, 7, deadline)
-    taps = torch.randn(511, dtype=torch.float64, device="cuda")
-    y = torch.empty_like(x)
-    responses = {"copy": lambda: y.copy_(x), "torchfx": lambda: _ops.fir_forward(x.detach(), taps)}
-    with torch.no_grad():
-        yield from _turns("511 taps", x, responses, 7, deadline)
+    passes = {"forward": lambda: _ops.allpole_forward(x.detach(), a.detach()), "forward and backward": both}
+    yield from _turns("all-pole of order 2", x, passes, 7, deadline)
+    sweep = torch.randn(2, 10 * FS, device="cuda")
+    system, y = state_variable(torch.linspace(100, 8000, 10 * FS), 2.0, 0.0, FS).cuda(), torch.empty_like(sweep)
+    swept = {"copy": lambda: y.copy_(sweep), "torchfx": lambda: _ops.state_space_forward(sweep, system)}
+    yield from _turns("state-variable filter", sweep, swept, 15, deadline)
+
+
+def _passes(
+    run: Callable[[Tensor, Tensor], Tensor], x: Tensor, coefficients: Tensor, grad_y: Tensor
+) -> dict[str, Callable[[], object]]:
+    """Return the forward pass alone, and with gradients of the signal, of the coefficients and of both."""
+    signal_, variable = x.clone().requires_grad_(), coefficients.clone().requires_grad_()
+
+    def with_gradients(x: Tensor, coefficients: Tensor) -> Callable[[], object]:
+        wanted = [tensor for tensor in (x, coefficients) if tensor.requires_grad]
+        return lambda: torch.autograd.grad(run(x, coefficients), wanted, grad_y)
+
+    return {
+        "forward": lambda: run(x, coefficients),
+        "and by the signal": with_gradients(signal_, coefficients),
+        "and by the coefficients": with_gradients(x, variable),
+        "and by both": with_gradients(signal_, variable),
+    }
 
 
 def _contenders(x: Tensor) -> dict[str, Callable[[], object]]:

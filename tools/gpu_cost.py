@@ -134,13 +134,21 @@ class Cost:
     copy_ratio: float
 
 
-def compiled(kernel: Any, target: GPUTarget, dtype: str, **constants: int) -> Any:
-    """Compile a kernel for a target without a device: samples of a dtype ("fp32"), neighbours in memory."""
+def compiled(kernel: Any, target: GPUTarget, dtype: str, lines: int = 1, **constants: int) -> Any:
+    """Compile a kernel for a target without a device: samples of a dtype ("fp32"), neighbours in memory.
+
+    `lines` are those of a network of delay lines.
+    """
     options = OPTIONS | {name: constants.pop(name) for name in ("num_warps", "num_stages") if name in constants}
     constants["time_stride"] = 1
-    aligned = {"x", "y", "sos", "taps", "before", "after", "row_stride", "time"}
-    types = {"x": f"*{dtype}", "y": f"*{dtype}", "log_tolerance": "fp32"}
-    types |= dict.fromkeys(("sos", "taps", "before", "after"), "*fp64")
+    float64 = {
+        "sos", "table", "taps", "a", "m", "maps", "feedback", "drive", "system", "lines", "lines_after", "before",
+        "after", "coefficients", "settings", "gain", "by_chunk",
+    }  # fmt: skip
+    aligned = {"x", "y", "weights", "signals", "row_stride", "time", *float64}
+    types: dict[str, Any] = dict.fromkeys(("x", "y", "key", "signals"), f"*{dtype}") | dict.fromkeys(float64, "*fp64")
+    types |= {"weights": {"fp32": "*fp16"}.get(dtype, "*fp64"), "scale": "*fp32", "log_tolerance": "fp32"}
+    types |= {"delays": ("i32",) * lines}
     names = kernel.arg_names
     source = ASTSource(
         fn=kernel,
@@ -243,11 +251,14 @@ def cascade(name: str, sections: int, dtype: str = "fp32") -> Cost:
     return cost(name, CHIPS[name], code, sections, size, 1 << sos.LOG_T[size])
 
 
-def constants(sections: int, double: bool, lanes: int = 32, adjoint: bool = False) -> dict[str, int]:
+def constants(
+    sections: int, double: bool, lanes: int = 32, adjoint: bool = False, has_signals: bool = False
+) -> dict[str, int]:
     """Return the constants that the launch of a long signal gives the kernel."""
     return {
         "N": max(8, 1 << (sections - 1).bit_length()), "LANES": lanes, "LOG_LANES": int(math.log2(lanes)),
         "LOG_T": sos.LOG_T[8 if double else 4], "SHIFTED": double, "HAS_STATE": True, "ADJOINT": adjoint,
+        "HAS_SIGNALS": has_signals,
     }  # fmt: skip
 
 
@@ -271,7 +282,7 @@ def main() -> int:
     for row in rows:
         slowest = max(row.picoseconds, key=row.picoseconds.__getitem__)
         table.add_row(
-            row.chip, str(row.registers), str(row.warps), *(f"{row.instructions[unit]:.1f}" for unit in units),
+            row.chip, str(row.registers), str(row.warps), *(f"{row.instructions.get(unit, 0):.1f}" for unit in units),
             f"{row.picoseconds[slowest]:.2f} {slowest}", f"{row.picoseconds['bandwidth']:.2f}",
             f"{row.copy_ratio:.2f}",
         )  # fmt: skip

@@ -227,8 +227,6 @@ class _Registration:
         self.overload, self.out_overload = overloads.default, overloads.out
         self.composite = implementation.composite
         backends = dict(implementation.backends)
-        if self.composite is not None:
-            backends["reference"] = _writes(self.composite, len(self.arguments))
         self.cpu = self._kernel(backends["cpu"]) if "cpu" in backends else None
         # How a call is recorded for a gradient, and how it runs under torch.func's transforms.
         self.recorded = self.transformed = self.composite
@@ -236,8 +234,10 @@ class _Registration:
             self.recorded, self.transformed = differentiable(self, implementation.gradient, operators)
         if "reference" in backends:
             backends["reference"] = _warns_once(backends["reference"])
-            if "triton" in backends:
-                backends["triton"] = _falls_back(self.name, backends["triton"], backends["reference"])
+        if self.composite is not None:  # what it calls warns
+            backends["reference"] = _writes(self.composite, len(self.arguments))
+        if "triton" in backends:
+            backends["triton"] = _falls_back(self.name, backends["triton"], backends["reference"])
         for file, backend in backends.items():
             library.impl(self.name, self._kernel(backend), KEYS[file])
             library.impl(f"{self.name}.out", self._out_kernel(backend), KEYS[file])

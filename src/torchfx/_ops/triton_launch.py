@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import nullcontext
 from functools import lru_cache
 from importlib.util import find_spec
@@ -11,12 +12,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["OPTIONS", "KernelError", "launch", "processors", "warp_size", "why_missing"]
+__all__ = ["LOG_TOLERANCE", "OPTIONS", "KernelError", "launch", "processors", "split", "warp_size", "why_missing"]
 
 why_missing = "" if find_spec("triton") is not None else "needs triton, which isn't installed"
 
 OPTIONS = {"num_warps": 1, "enable_fp_fusion": False}
 """Products are fused where the kernel says so."""
+
+LOG_TOLERANCE = {4: math.log(1e-10), 8: math.log(1e-14)}
+"""What a chunk may neglect of the samples before its warm-up, in the peak, by the bytes of a sample."""
 
 INTERPRETED = (132, 32)
 """Multiprocessors and lanes of a warp that CPU tensors, which only Triton's interpreter takes, are cut for."""
@@ -41,6 +45,12 @@ def launch(kernel: Any, programs: int, x: Tensor, *arguments: Any, **constants: 
     except (TritonError, RuntimeError, OSError, SubprocessError) as error:
         reason = (str(error).strip() or "no reason given").splitlines()[-1]
         raise KernelError(f"{type(error).__name__}: {reason}") from error
+
+
+def split(tiles: int, wanted: int) -> tuple[int, int]:
+    """Return into how many chunks, at most as many as wanted, a channel is cut, and the tiles of each."""
+    chunk_tiles = -(-tiles // max(1, min(tiles, wanted)))
+    return -(-tiles // chunk_tiles), chunk_tiles
 
 
 def processors(x: Tensor) -> int:

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from torchfx._ops.differentiation import Gradient
 
-__all__ = ["GRADIENTS", "backward"]
+__all__ = ["GRADIENTS", "backward", "by_taps"]
 
 Forward = Callable[[Tensor, Tensor, "Tensor | None"], tuple[Tensor, Tensor]]
 Arguments = Sequence[Any]  # x, taps, state
@@ -39,10 +39,20 @@ def backward(forward: Forward, arguments: Arguments, grads: Sequence[Tensor | No
     time, reach = x.shape[-1], taps.shape[-1] - 1
     g = torch.cat([grad_y.double(), grad_after], dim=-1)
     grad_x = forward(g.flip(-1), taps, None)[0].flip(-1)[..., :time]
-    size = time + reach
-    spectrum = torch.fft.rfft(x.double(), size).conj() * torch.fft.rfft(g, size)
-    correlation = torch.fft.irfft(spectrum.sum_to_size(*taps.shape[:-1], spectrum.shape[-1]), size)
-    return grad_x.to(x.dtype).sum_to_size(x.shape), correlation[..., : reach + 1], g[..., :reach]
+    return grad_x.to(x.dtype).sum_to_size(x.shape), by_taps(x, taps, g), g[..., :reach]
+
+
+def by_taps(x: Tensor, taps: Tensor, g: Tensor) -> Tensor:
+    """Return the gradient of the taps (..., n) by transforms of blocks; g is float64 (..., time + n - 1)."""
+    time, count = x.shape[-1], taps.shape[-1]
+    size = 1 << min(max(2048, 4 * count), g.shape[-1]).bit_length()
+    step = size - count + 1
+    silence = -time % step if time else step
+    blocks = torch.nn.functional.pad(x.double(), (0, silence)).unflatten(-1, (-1, step))
+    windows = torch.nn.functional.pad(g, (0, silence)).unfold(-1, size, step)
+    spectrum = (torch.fft.rfft(blocks, size).conj() * torch.fft.rfft(windows)).sum(-2)
+    correlation: Tensor = torch.fft.irfft(spectrum.sum_to_size(*taps.shape[:-1], spectrum.shape[-1]), size)
+    return correlation[..., :count]
 
 
 def tangent(forward: Forward, arguments: Arguments, tangents: Sequence[Tensor | None]) -> tuple[Tensor, Tensor]:

@@ -1,10 +1,13 @@
-"""The finite impulse response as a Triton kernel: a product of matrices with the taps' Toeplitz matrix.
+"""The finite impulse response as Triton kernels: products of matrices with the taps' Toeplitz matrix.
 
-A program computes `ROWS` times `COLUMNS` neighbouring outputs as a matrix, row after row. For each `COLUMNS` taps the
-samples that far back, as rows, are multiplied by a matrix of taps. What the response still owes when the signal ends
-are further outputs, of silence: the state after.
+`toeplitz` writes that matrix in blocks of `DEPTH` times `COLUMNS` taps. A program of `response` computes `ROWS` times
+`COLUMNS` neighbouring outputs as a matrix, row after row: for each block, rows of the samples that lie that far back
+are multiplied by it. What the response still owes when the signal ends are further outputs, of silence: the state
+after.
 
-float32 samples are multiplied as three TF32 products each, which keep float32's precision, and summed in float32.
+Tensor cores multiply float16 numbers and keep 32 bits of the sums. A float32 sample is the sum of two of them, to 22
+bits, once a power of two has brought the loudest sample of a tile near their largest; a tap likewise. Three of the four
+products matter. Tensor cores cut sums off instead of rounding them, so that only a block is summed up there.
 """
 
 from __future__ import annotations
@@ -12,33 +15,109 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-__all__ = ["response"]
+__all__ = ["response", "toeplitz"]
 
 
-@triton.jit(do_not_specialize=["repeat", "count", "rows", "tap_repeat", "tiles"])
+@triton.jit
+def toeplitz(taps, count, blocks, weights, scale, SPAN: tl.constexpr, DEPTH: tl.constexpr, COLUMNS: tl.constexpr):
+    """Write a block of a row of taps; as two float16 numbers each if that is the type of `weights`."""
+    HALVES: tl.constexpr = weights.dtype.element_ty == tl.float16
+    row, block = tl.program_id(0) // blocks, tl.program_id(0) % blocks
+    taps += row * count
+    weights += tl.program_id(0) * (DEPTH * COLUMNS * (1 + HALVES))
+    depth, column = tl.arange(0, DEPTH)[:, None], tl.arange(0, COLUMNS)[None, :]
+    lag = column - depth - COLUMNS + DEPTH * (block + 1)
+    values = tl.load(taps + lag, mask=(lag >= 0) & (lag < count), other=0.0)
+    to = depth * COLUMNS + column
+    if HALVES:
+        all_taps = tl.arange(0, SPAN)
+        power, inverse = power_of_two(tl.abs(tl.load(taps + all_taps, mask=all_taps < count, other=0.0)).to(tl.float32))
+        values *= power
+        high = values.to(tl.float16)
+        tl.store(weights + to, high)
+        tl.store(weights + DEPTH * COLUMNS + to, (values - high.to(tl.float64)).to(tl.float16))
+        tl.store(scale + row, inverse)
+    else:
+        tl.store(weights + to, values)
+
+
+@triton.jit
+def power_of_two(magnitudes):
+    """Return the power of two that brings the largest finite float32 magnitude to 2^14 or more, and 1 over it."""
+    largest = tl.max(tl.where(magnitudes < float("inf"), magnitudes, 0.0), 0)
+    exponent = tl.maximum(largest.to(tl.int32, bitcast=True) >> 23, 15)  # biased by 127
+    power = ((254 + 14 - exponent) << 23).to(tl.float32, bitcast=True)
+    return power, ((exponent - 14) << 23).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def magnitudes(x, start, stop, time, time_stride, SPAN: tl.constexpr):
+    """Return the largest magnitudes of x[start ... stop] in `SPAN` columns."""
+    found, column = tl.zeros((SPAN,), tl.float32), tl.arange(0, SPAN)
+    for now in range(start, stop, SPAN):
+        first, end = tl.maximum(-now, 0).to(tl.int32), tl.minimum(time - now, SPAN).to(tl.int32)
+        there = (column >= first) & (column < end)
+        found = tl.maximum(found, tl.abs(tl.load(x + now * time_stride + column * time_stride, mask=there, other=0.0)))
+    return found
+
+
+@triton.jit
+def products(
+    x, start, time, time_stride, weights, blocks, power,
+    ROWS: tl.constexpr, DEPTH: tl.constexpr, COLUMNS: tl.constexpr, INSIDE: tl.constexpr,
+):  # fmt: skip
+    """Return a tile of outputs. INSIDE: all of its samples lie in the signal."""
+    HALVES: tl.constexpr = weights.dtype.element_ty == tl.float16
+    total = tl.zeros((ROWS, COLUMNS), x.dtype.element_ty)
+    rest = tl.zeros((ROWS, COLUMNS), x.dtype.element_ty)
+    depth = tl.arange(0, DEPTH)
+    offset = tl.arange(0, ROWS)[:, None] * COLUMNS + depth[None, :]
+    to = depth[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    for block in range(blocks):
+        at = start + COLUMNS - DEPTH * (block + 1)  # of the first sample; offsets from there are 32-bit numbers
+        if INSIDE:
+            samples = tl.load(x + at * time_stride + offset * time_stride)
+        else:
+            first, end = tl.maximum(-at, 0).to(tl.int32), tl.minimum(time - at, ROWS * COLUMNS + DEPTH).to(tl.int32)
+            there = (offset >= first) & (offset < end)
+            samples = tl.load(x + at * time_stride + offset * time_stride, mask=there, other=0.0)
+        if HALVES:
+            samples *= power
+            high = samples.to(tl.float16)
+            low = (samples - high.to(tl.float32)).to(tl.float16)
+            of_block = weights + block * (2 * DEPTH * COLUMNS) + to
+            taps, low_taps = tl.load(of_block), tl.load(of_block + DEPTH * COLUMNS)
+            total += tl.dot(high, taps)
+            rest = tl.dot(low, taps, rest)
+            rest = tl.dot(high, low_taps, rest)
+        else:
+            total = tl.dot(samples, tl.load(weights + block * (DEPTH * COLUMNS) + to), total, out_dtype=tl.float64)
+    return total + rest
+
+
+@triton.jit(do_not_specialize=["repeat", "count", "blocks", "rows", "tap_repeat", "tiles"])
 def response(
-    x, row_stride, time_stride, repeat, y, taps, count, rows, tap_repeat, before, after, time, tiles,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr, HAS_STATE: tl.constexpr,
+    x, row_stride, time_stride, repeat, y, weights, scale, count, blocks, rows, tap_repeat, before, after, time, tiles,
+    ROWS: tl.constexpr, DEPTH: tl.constexpr, COLUMNS: tl.constexpr, SPAN: tl.constexpr, HAS_STATE: tl.constexpr,
 ):  # fmt: skip
     """Compute a tile of a channel's outputs, or of its state after."""
+    HALVES: tl.constexpr = weights.dtype.element_ty == tl.float16
     channel = (tl.program_id(0) // tiles).to(tl.int64)
     start = (tl.program_id(0) % tiles).to(tl.int64) * (ROWS * COLUMNS)
+    row = (channel // tap_repeat) % rows
     x += channel // repeat * row_stride
-    taps += (channel // tap_repeat) % rows * count
-    row, column = tl.arange(0, ROWS), tl.arange(0, COLUMNS)
-    offset = row[:, None] * COLUMNS + column[None, :]
-    lag = column[None, :] - column[:, None]
-    total = tl.zeros((ROWS, COLUMNS), y.dtype.element_ty)
-    for back in range(0, count + COLUMNS - 1, COLUMNS):
-        at = start - back  # of the tile's first sample; offsets within the tile are 32-bit numbers
-        first, end = tl.maximum(-at, 0).to(tl.int32), tl.minimum(time - at, ROWS * COLUMNS).to(tl.int32)
-        samples = tl.load(
-            x + at * time_stride + offset * time_stride, mask=(offset >= first) & (offset < end), other=0.0
-        )
-        there = (lag + back >= 0) & (lag + back < count)
-        weights = tl.load(taps + back + lag, mask=there, other=0.0).to(y.dtype.element_ty)
-        total = tl.dot(samples, weights, total, input_precision="tf32x3", out_dtype=y.dtype.element_ty)
-    at = start + offset
+    weights += row * blocks * (DEPTH * COLUMNS * (1 + HALVES))
+    earliest = start + COLUMNS - blocks * DEPTH
+    power = 1.0
+    if HALVES:
+        power, inverse = power_of_two(magnitudes(x, earliest, start + ROWS * COLUMNS, time, time_stride, SPAN))
+    if (earliest >= 0) & (start + ROWS * COLUMNS + DEPTH <= time):
+        total = products(x, start, time, time_stride, weights, blocks, power, ROWS, DEPTH, COLUMNS, True)
+    else:
+        total = products(x, start, time, time_stride, weights, blocks, power, ROWS, DEPTH, COLUMNS, False)
+    if HALVES:
+        total = total * inverse * tl.load(scale + row)
+    at = start + tl.arange(0, ROWS)[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
     owed = count - 1
     if HAS_STATE:
         total += tl.load(before + channel * owed + at, mask=at < owed, other=0.0).to(y.dtype.element_ty)

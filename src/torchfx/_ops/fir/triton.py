@@ -1,22 +1,26 @@
-"""The finite impulse response on CUDA tensors: kernels.py, one launch on the current stream."""
+"""The finite impulse response on CUDA tensors: kernels.py, two launches on the current stream."""
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from torchfx._ops import triton_launch
-from torchfx._ops.fir import reference
-from torchfx._ops.memory import coefficient_rows, packed, pass_on, signal_rows
+from torchfx._ops.fir import gradient, reference
+from torchfx._ops.memory import add_up, coefficient_rows, packed, pass_on, signal_rows
 
 __all__ = ["fir_backward", "fir_forward"]
 
 why_missing = triton_launch.why_missing
 
 SHAPES = {
-    4: {"ROWS": 128, "COLUMNS": 32, "num_warps": 4, "num_stages": 1},
-    8: {"ROWS": 64, "COLUMNS": 32, "num_warps": 4, "num_stages": 1},
+    4: {"ROWS": 64, "DEPTH": 64, "COLUMNS": 64, "num_warps": 4},
+    8: {"ROWS": 64, "DEPTH": 32, "COLUMNS": 32, "num_warps": 4},
 }
-"""A tile of outputs, by the bytes of a sample: as large as registers hold. Rows share a matrix of taps."""
+"""A tile of outputs and a block of taps, by the bytes of a sample: measured on an H100 (`tools/gpu_check.py`)."""
+
+SPAN = 1024
+"""How many magnitudes a program reads at once, to scale its samples."""
 
 LONGEST = 4096
 """Taps beyond which a transform is faster: by the rates of tensor cores and memory, not measured."""
@@ -25,7 +29,7 @@ LONGEST = 4096
 def fir_forward(x: Tensor, taps: Tensor, state: Tensor | None, y: Tensor, after: Tensor) -> None:
     """Run the response. Taps are not checked: reading them would wait for the device.
 
-    A NaN or an infinite sample also reaches the up to 31 outputs before it that lie in its row.
+    A NaN or an infinite sample also reaches up to `COLUMNS` outputs before it, and `DEPTH` after those it belongs to.
     """
     if y.numel() == 0:
         pass_on(state, after)
@@ -39,14 +43,53 @@ def fir_forward(x: Tensor, taps: Tensor, state: Tensor | None, y: Tensor, after:
     signal, row_stride, time_stride, repeat = signal_rows(x, leading)
     weights, rows, tap_repeat = coefficient_rows(taps, 1, leading)
     count = weights.shape[-1]
-    shape = SHAPES[y.element_size()]
-    tiles = -(-(time + count - 1) // (shape["ROWS"] * shape["COLUMNS"]))
+    size = y.element_size()
+    shape = SHAPES[size]
+    depth, columns = shape["DEPTH"], shape["COLUMNS"]
+    blocks = -(-(count + columns - 1) // depth)
+    halves = {4: 2, 8: 1}[size]
+    matrices = taps.new_empty(rows * blocks * halves, depth, columns, dtype=torch.float16 if size == 4 else None)
+    scale = taps.new_empty(rows, dtype=torch.float32)
+    triton_launch.launch(
+        kernels.toeplitz, rows * blocks, x, weights, count, blocks, matrices, scale,
+        SPAN=1 << (count - 1).bit_length(), DEPTH=depth, COLUMNS=columns, num_warps=4,
+    )  # fmt: skip
+    tiles = -(-(time + count - 1) // (shape["ROWS"] * columns))
     triton_launch.launch(
         kernels.response, y.numel() // time * tiles, x,
-        signal, row_stride, time_stride, repeat, y, weights, count, rows, tap_repeat,
-        after if state is None else packed(state), after, time, tiles, HAS_STATE=state is not None, **shape,
+        signal, row_stride, time_stride, repeat, y, matrices, scale, count, blocks, rows, tap_repeat,
+        after if state is None else packed(state), after, time, tiles, SPAN=SPAN, HAS_STATE=state is not None, **shape,
     )  # fmt: skip
 
 
-fir_backward = reference.fir_backward
-"""By the definition, whose sums run through `fir_forward`."""
+def fir_backward(
+    grad_y: Tensor,
+    grad_after: Tensor,
+    x: Tensor,
+    taps: Tensor,
+    need_x: bool,
+    need_taps: bool,
+    need_state: bool,
+    grad_x: Tensor,
+    grad_taps: Tensor,
+    grad_state: Tensor,
+) -> None:
+    """Run the signal's gradient, a response to the taps in reverse order, in the precision of the samples.
+
+    That of the taps is a sum over the whole signal, by the definition in float64.
+    """
+    if grad_y.numel() == 0:
+        reference.fir_backward(
+            grad_y, grad_after, x, taps, need_x, need_taps, need_state, grad_x, grad_taps, grad_state
+        )
+        return
+    reach = taps.shape[-1] - 1
+    if need_x:
+        g = torch.cat([grad_y, grad_after.to(grad_y.dtype)], dim=-1)
+        response = torch.empty_like(g)
+        fir_forward(g, taps.flip(-1), None, response, taps.new_empty(grad_after.shape))
+        add_up(response[..., reach:], grad_x)
+    if need_taps:
+        grad_taps.copy_(gradient.by_taps(x, taps, torch.cat([grad_y.double(), grad_after], dim=-1)))
+    if need_state:
+        grad_state.copy_(torch.cat([grad_y[..., :reach].double(), grad_after], dim=-1)[..., :reach])

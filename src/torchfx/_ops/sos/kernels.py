@@ -3,14 +3,17 @@
 A program is one warp. It takes a tile of `LANES * 2^LOG_T` neighbouring samples into registers, 2^LOG_T in each lane,
 and runs one section after the other over it, for float64 samples in the shifted form that reference.py derives:
 
-- every lane runs its samples from rest, which gives the state that they add;
+- every lane runs its samples from rest, which gives an output and the state that they add;
 - a scan over the lanes with the powers of one matrix gives each lane the state it starts from;
-- every lane runs its samples again from that state, which gives the output.
+- every lane adds what that state still gives to the output.
 
-So memory is read once and written once, and what is between two sections never leaves the registers. A channel is cut
-into chunks, one for each program. A chunk starts as long before its first sample as the filter remembers, from rest:
-programs don't talk to each other. How long that is, `memory` bounds in the kernel itself, so that the host needs no
-coefficient. A filter that hardly forgets makes chunks longer, up to the whole channel.
+So memory is read once and written once, and what is between two sections never leaves the registers. The next tile is
+read while one is computed. A program computes the sections' matrices and their powers once and keeps them in `table`,
+which all programs with the same sections fill with the same numbers.
+
+A channel is cut into chunks, one for each program. A chunk starts as long before its first sample as the filter
+remembers, from rest: programs don't talk to each other. How long that is, `memory` bounds in the kernel itself, so that
+the host needs no coefficient. A filter that hardly forgets makes chunks longer, up to the whole channel.
 
 `sequential` is for many short signals: a lane is a channel, and nothing is scanned.
 
@@ -22,53 +25,30 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-__all__ = ["chunked", "sequential"]
+from torchfx._ops.kernels import lanes_of, tile_of, widened
 
+__all__ = ["TABLE", "chunked", "sequential"]
 
-@triton.jit
-def lanes_of(tile, LANES: tl.constexpr, LOG_T: tl.constexpr):
-    """Split a tile (LANES, 2^LOG_T) into its columns, float64 (LANES,): a lane's samples, one after the other."""
-    parts = (tl.reshape(tile, (LANES, 2**LOG_T)),)
-    for level in tl.static_range(LOG_T):
-        low, high = (), ()
-        for i in tl.static_range(2**level):
-            even, odd = tl.split(tl.reshape(parts[i], (LANES, 2 ** (LOG_T - level - 1), 2)))
-            low, high = low + (even,), high + (odd,)
-        parts = low + high
-    columns = ()
-    for i in tl.static_range(2**LOG_T):
-        columns = columns + (tl.reshape(parts[i], (LANES,)).to(tl.float64),)
-    return columns
-
-
-@triton.jit
-def tile_of(columns, dtype: tl.constexpr, LANES: tl.constexpr, LOG_T: tl.constexpr):
-    """Join what `lanes_of` split."""
-    parts = ()
-    for i in tl.static_range(2**LOG_T):
-        parts = parts + (tl.reshape(columns[i].to(dtype), (LANES, 1)),)
-    for level in tl.static_range(LOG_T - 1, -1, -1):
-        joined = ()
-        for i in tl.static_range(2**level):
-            pair = tl.join(parts[i], parts[i + 2**level])
-            joined = joined + (tl.reshape(pair, (LANES, 2 ** (LOG_T - level))),)
-        parts = joined
-    return parts[0]
+TABLE = tl.constexpr(32)
+"""Numbers of a section in the table: those of `section`, and from 8 on the powers of its matrix, 4 for each level."""
 
 
 @triton.jit
 def section(sos, SHIFTED: tl.constexpr):
-    """Load sections and return them in shifted form: k, b0, p1, p0, q1, q0; scalars or tensors, as `sos` is."""
+    """Load sections and return them as systems w' = A w + B x, y = w1 + b0 x: k, b0, m, p, g1, g0, shaped like `sos`.
+
+    A = [[m, 1], [p, k]] and B = [g1, g0], of the shifted section.
+    """
     scale = 1.0 / tl.load(sos + 3)
     b0, b1, b2 = tl.load(sos) * scale, tl.load(sos + 1) * scale, tl.load(sos + 2) * scale
     a1, a2 = tl.load(sos + 4) * scale, tl.load(sos + 5) * scale
-    k = tl.full((), 0.0, tl.float64)
+    k = b0 * 0
     if SHIFTED:
         k = shift_of(a1, a2)
         # Products with k are exact, and so are sums of near values.
         b1, b2 = 2 * k * b0 + b1, k * (k * b0 + b1) + b2
         a1, a2 = 2 * k + a1, k * (k + a1) + a2
-    return k, b0, a1, a2, b1, b2
+    return k, b0, k - a1, -a2, tl.fma(-a1, b0, b1), tl.fma(-a2, b0, b2)
 
 
 @triton.jit
@@ -78,57 +58,135 @@ def shift_of(a1, a2):
 
 
 @triton.jit
-def output(columns, w1, w2, k, b0, p1, p0, q1, q0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
+def step(x, w1, w2, k, b0, m, p, g1, g0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
+    """Return a section's output for a sample, and its state after.
+
+    The adjoint's step is w' = A^T w + C^T x, y = B^T w + b0 x, where C = [1, 0].
+    """
+    if ADJOINT:
+        y = tl.fma(g1, w1, tl.fma(g0, w2, b0 * x))
+        to2 = w1
+        if SHIFTED:
+            to2 = tl.fma(k, w2, to2)
+        return y, tl.fma(m, w1, tl.fma(p, w2, x)), to2
+    to2 = g0 * x
+    if SHIFTED:
+        to2 = tl.fma(k, w2, to2)
+    return tl.fma(b0, x, w1), tl.fma(m, w1, tl.fma(g1, x, w2)), tl.fma(p, w1, to2)
+
+
+@triton.jit
+def decay(y, w1, w2, k, m, p, g1, g0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
+    """Return an output plus what a state gives to it without input, and the state after."""
+    if ADJOINT:
+        to2 = w1
+        if SHIFTED:
+            to2 = tl.fma(k, w2, to2)
+        return tl.fma(g1, w1, tl.fma(g0, w2, y)), tl.fma(m, w1, p * w2), to2
+    to2 = p * w1
+    if SHIFTED:
+        to2 = tl.fma(k, w2, to2)
+    return y + w1, tl.fma(m, w1, w2), to2
+
+
+@triton.jit
+def output(columns, w1, w2, k, b0, m, p, g1, g0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
     """Run the lanes' samples from their states. Return output and states after."""
     out = ()
     for j in tl.static_range(len(columns)):
-        y, w1, w2 = step(columns[j], w1, w2, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
+        y, w1, w2 = step(columns[j], w1, w2, k, b0, m, p, g1, g0, SHIFTED, ADJOINT)
         out = out + (y,)
     return out, w1, w2
 
 
 @triton.jit
-def state_after(columns, w1, w2, valid, k, b0, p1, p0, q1, q0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
+def from_rest(columns, k, b0, m, p, g1, g0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
+    """Run the lanes' samples from rest. Return output and states after."""
+    x = columns[0]
+    out, w1, w2 = (b0 * x,), g1 * x, g0 * x
+    if ADJOINT:
+        w1, w2 = x, x * 0
+    for j in tl.static_range(1, len(columns)):
+        y, w1, w2 = step(columns[j], w1, w2, k, b0, m, p, g1, g0, SHIFTED, ADJOINT)
+        out = out + (y,)
+    return out, w1, w2
+
+
+@triton.jit
+def with_decay(columns, w1, w2, k, m, p, g1, g0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
+    """Return outputs from rest plus what the lanes' states give."""
+    out = ()
+    for j in tl.static_range(len(columns)):
+        y, w1, w2 = decay(columns[j], w1, w2, k, m, p, g1, g0, SHIFTED, ADJOINT)
+        out = out + (y,)
+    return out
+
+
+@triton.jit
+def scaled(columns, factor):
+    """Return columns times a factor."""
+    found = ()
+    for j in tl.static_range(len(columns)):
+        found = found + (columns[j] * factor,)
+    return found
+
+
+@triton.jit
+def output_and_sums(columns, entering, leaving, w1, w2, table, SHIFTED: tl.constexpr):
+    """Run the adjoint from the lanes' states. Return its output and five sums over each lane's samples.
+
+    They are sums of products of what enters and leaves the section with the gradients at its output and its states.
+    """
+    k, b0, m, p, g1, g0 = tabulated(table)
+    out = ()
+    zero = columns[0] * 0
+    g_x, w1_x, w2_x, w1_y, w2_y = zero, zero, zero, zero, zero
+    for j in tl.static_range(len(columns)):
+        g, x, y = columns[j], entering[j].to(tl.float64), leaving[j].to(tl.float64)
+        g_x = tl.fma(g, x, g_x)
+        w1_x, w2_x = tl.fma(w1, x, w1_x), tl.fma(w2, x, w2_x)
+        w1_y, w2_y = tl.fma(w1, y, w1_y), tl.fma(w2, y, w2_y)
+        grad_x, w1, w2 = step(g, w1, w2, k, b0, m, p, g1, g0, SHIFTED, True)
+        out = out + (grad_x,)
+    return out, g_x, w1_x, w2_x, w1_y, w2_y
+
+
+@triton.jit
+def store_gradients(to, sos, g_x, w1_x, w2_x, w1_y, w2_y, there, SHIFTED: tl.constexpr):
+    """Store the gradients of b0 b1 b2 a0 a1 a2 by the sums of `output_and_sums`.
+
+    They go back through the shifted form and the division by a0.
+    """
+    k, _, m, p, _, _ = section(sos, SHIFTED)
+    scale = 1.0 / tl.load(sos + 3)
+    by_b2, by_a2 = w2_x * scale, -w2_y * scale
+    by_b1, by_a1 = (w1_x + k * w2_x) * scale, -(w1_y + k * w2_y) * scale
+    by_b0 = (g_x + (k + m) * w1_x + (k * k + p) * w2_x) * scale
+    by_a0 = tl.load(sos) * by_b0 + tl.load(sos + 1) * by_b1 + tl.load(sos + 2) * by_b2
+    by_a0 = -(by_a0 + tl.load(sos + 4) * by_a1 + tl.load(sos + 5) * by_a2) * scale
+    tl.store(to, by_b0, mask=there)
+    tl.store(to + 1, by_b1, mask=there)
+    tl.store(to + 2, by_b2, mask=there)
+    tl.store(to + 3, by_a0, mask=there)
+    tl.store(to + 4, by_a1, mask=there)
+    tl.store(to + 5, by_a2, mask=there)
+
+
+@triton.jit
+def state_after(columns, w1, w2, valid, k, b0, m, p, g1, g0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
     """Return the lanes' states after their first `valid` samples."""
     for j in tl.static_range(len(columns)):
-        _, to1, to2 = step(columns[j], w1, w2, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
+        _, to1, to2 = step(columns[j], w1, w2, k, b0, m, p, g1, g0, SHIFTED, ADJOINT)
         w1, w2 = tl.where(j < valid, to1, w1), tl.where(j < valid, to2, w2)
     return w1, w2
 
 
 @triton.jit
-def step(x, w1, w2, k, b0, p1, p0, q1, q0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
-    """Return a section's output for a sample, and its state after.
-
-    With w' = A w + B x and y = C w + b0 x, the adjoint's step is w' = A^T w + C^T x, y = B^T w + b0 x.
-    """
-    if ADJOINT:
-        y = tl.fma(tl.fma(-p1, b0, q1), w1, tl.fma(tl.fma(-p0, b0, q0), w2, b0 * x))
-        to2 = w1
-        if SHIFTED:
-            to2 = tl.fma(k, w2, to2)
-        return y, tl.fma(k - p1, w1, tl.fma(-p0, w2, x)), to2
-    y = tl.fma(b0, x, w1)
-    to1, to2 = tl.fma(q1, x, w2), q0 * x
-    if SHIFTED:
-        to1, to2 = tl.fma(k, w1, to1), tl.fma(k, w2, to2)
-    return y, tl.fma(-p1, y, to1), tl.fma(-p0, y, to2)
-
-
-@triton.jit
-def added(columns, k, b0, p1, p0, q1, q0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
-    """Return the states after the lanes' samples, from rest."""
-    m, g1, g0 = k - p1, tl.fma(-p1, b0, q1), tl.fma(-p0, b0, q0)
-    w1, w2 = columns[0] * 0, columns[0] * 0
-    for j in tl.static_range(len(columns)):
-        x = columns[j]
-        if ADJOINT:
-            _, w1, w2 = step(x, w1, w2, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
-        else:
-            to1, to2 = tl.fma(g1, x, w2), g0 * x
-            if SHIFTED:
-                to2 = tl.fma(k, w2, to2)
-            w1, w2 = tl.fma(m, w1, to1), tl.fma(-p0, w1, to2)
+def decayed(w1, w2, valid, k, m, p, T: tl.constexpr, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
+    """Return what states are after `valid` samples, at most T, without input."""
+    for j in tl.static_range(T):
+        _, to1, to2 = decay(0.0, w1, w2, k, m, p, 0.0, 0.0, SHIFTED, ADJOINT)
+        w1, w2 = tl.where(j < valid, to1, w1), tl.where(j < valid, to2, w2)
     return w1, w2
 
 
@@ -140,33 +198,105 @@ def squared(m11, m12, m21, m22):
 
 
 @triton.jit
-def carried(
-    w1, w2, before1, before2, k, p1, p0,
-    LANES: tl.constexpr, LOG_LANES: tl.constexpr, LOG_T: tl.constexpr, ADJOINT: tl.constexpr,
+def tabulate(
+    table, sos, LOG_LANES: tl.constexpr, LOG_T: tl.constexpr, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr
 ):  # fmt: skip
-    """Return the states the lanes start from: the first (before1, before2), the others what came before them.
-
-    w1, w2 are what the lanes' samples add.
-    """
-    m11, m12, m21, m22 = k - p1, tl.full((), 1.0, tl.float64), -p0, k
+    """Write sections, and the powers of their matrices that carry a state over 1, 2, 4, ... lanes' samples."""
+    k, b0, m, p, g1, g0 = section(sos, SHIFTED)
+    tl.store(table, k)
+    tl.store(table + 1, b0)
+    tl.store(table + 2, m)
+    tl.store(table + 3, p)
+    tl.store(table + 4, g1)
+    tl.store(table + 5, g0)
+    m11, m12, m21, m22 = m, k * 0 + 1, p, k
     if ADJOINT:
         m12, m21 = m21, m12
-    for _ in tl.static_range(LOG_T):
+    for level in tl.static_range(LOG_T + LOG_LANES):
+        if level >= LOG_T:
+            power = table + 8 + 4 * (level - LOG_T)
+            tl.store(power, m11)
+            tl.store(power + 1, m12)
+            tl.store(power + 2, m21)
+            tl.store(power + 3, m22)
         m11, m12, m21, m22 = squared(m11, m12, m21, m22)
-    lane = tl.arange(0, LANES)
+
+
+@triton.jit
+def tabulated(table):
+    """Return what `section` returned."""
+    return (
+        tl.load(table), tl.load(table + 1), tl.load(table + 2), tl.load(table + 3), tl.load(table + 4),
+        tl.load(table + 5),
+    )  # fmt: skip
+
+
+@triton.jit
+def gathered(values, there, LANES: tl.constexpr, LOG_LANES: tl.constexpr):
+    """Return what lies at the places `there` of each 2^LOG_LANES lanes: of one warp, so that they only exchange."""
+    shape: tl.constexpr = (LANES >> LOG_LANES, 2**LOG_LANES)
+    return tl.reshape(tl.gather(tl.reshape(values, shape), tl.reshape(there, shape), 1), (LANES,))
+
+
+@triton.jit
+def carried(w1, w2, before1, before2, table, LANES: tl.constexpr, LOG_LANES: tl.constexpr):
+    """Return the states the lanes start from and end with: the first starts from (before1, before2).
+
+    w1, w2 are what the lanes' samples add, `table` is the section's. Each 2^LOG_LANES lanes are a channel.
+    """
+    lane = tl.arange(0, LANES) % 2**LOG_LANES
     first = lane == 0
-    w1 = tl.where(first, tl.fma(m11, before1, tl.fma(m12, before2, w1)), w1)
-    w2 = tl.where(first, tl.fma(m21, before1, tl.fma(m22, before2, w2)), w2)
     for level in tl.static_range(LOG_LANES):
+        power = table + 8 + 4 * level
+        m11, m12, m21, m22 = tl.load(power), tl.load(power + 1), tl.load(power + 2), tl.load(power + 3)
+        if level == 0:
+            w1 = tl.where(first, tl.fma(m11, before1, tl.fma(m12, before2, w1)), w1)
+            w2 = tl.where(first, tl.fma(m21, before1, tl.fma(m22, before2, w2)), w2)
         source = lane - 2**level
         there = tl.maximum(source, 0)
-        v1, v2 = tl.gather(w1, there, 0), tl.gather(w2, there, 0)
+        v1, v2 = gathered(w1, there, LANES, LOG_LANES), gathered(w2, there, LANES, LOG_LANES)
         w1 = tl.where(source >= 0, tl.fma(m11, v1, tl.fma(m12, v2, w1)), w1)
         w2 = tl.where(source >= 0, tl.fma(m21, v1, tl.fma(m22, v2, w2)), w2)
-        if level + 1 < LOG_LANES:
-            m11, m12, m21, m22 = squared(m11, m12, m21, m22)
     there = tl.maximum(lane - 1, 0)
-    return tl.where(first, before1, tl.gather(w1, there, 0)), tl.where(first, before2, tl.gather(w2, there, 0))
+    start1 = tl.where(first, before1, gathered(w1, there, LANES, LOG_LANES))
+    start2 = tl.where(first, before2, gathered(w2, there, LANES, LOG_LANES))
+    return start1, start2, w1, w2
+
+
+@triton.jit
+def started(
+    columns, before1, before2, valid, incomplete, table,
+    LANES: tl.constexpr, LOG_LANES: tl.constexpr, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr,
+):  # fmt: skip
+    """Run a section over a tile from rest. Return output, and the lanes' states before and after their samples.
+
+    The states are the true ones, those after behind the first `valid` samples. All samples are valid where the tile
+    isn't `incomplete`. The rest is as in `carried`.
+    """
+    T: tl.constexpr = len(columns)
+    k, b0, m, p, g1, g0 = tabulated(table)
+    part1, part2 = tl.zeros((LANES,), tl.float64), tl.zeros((LANES,), tl.float64)
+    if incomplete:
+        part1, part2 = state_after(columns, part1, part2, valid, k, b0, m, p, g1, g0, SHIFTED, ADJOINT)
+    columns, end1, end2 = from_rest(columns, k, b0, m, p, g1, g0, SHIFTED, ADJOINT)
+    start1, start2, end1, end2 = carried(end1, end2, before1, before2, table, LANES, LOG_LANES)
+    if incomplete:
+        end1, end2 = decayed(start1, start2, valid, k, m, p, T, SHIFTED, ADJOINT)
+        end1, end2 = end1 + part1, end2 + part2
+    return columns, start1, start2, end1, end2
+
+
+@triton.jit
+def through(
+    columns, before1, before2, valid, incomplete, table,
+    LANES: tl.constexpr, LOG_LANES: tl.constexpr, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr,
+):  # fmt: skip
+    """Run a section over a tile. Return output, and the lanes' states after; arguments as those of `started`."""
+    columns, start1, start2, end1, end2 = started(
+        columns, before1, before2, valid, incomplete, table, LANES, LOG_LANES, SHIFTED, ADJOINT
+    )
+    k, _, m, p, g1, g0 = tabulated(table)
+    return with_decay(columns, start1, start2, k, m, p, g1, g0, SHIFTED, ADJOINT), end1, end2
 
 
 @triton.jit
@@ -181,7 +311,9 @@ def squared_modulus(c0, c1, c2, gap, less):
 
 @triton.jit
 def memory(sos, count, log_tolerance, N: tl.constexpr):
-    """Return after how many samples a cascade has forgotten: csrc/sos/decay.cpp, its bound a little wider.
+    """Return after how many samples a cascade has forgotten, and the logarithm of the largest gain up to each section.
+
+    The first is csrc/sos/decay.cpp's bound, a little wider.
 
     The impulse response obeys |h[n]| <= rho^n M(rho) with M(rho) the largest |H(z)| on |z| = rho. On that circle the
     numerator is below the sum of its coefficients' moduli, and |1 + a1/z + a2/z^2|^2 is a parabola in the cosine.
@@ -202,7 +334,7 @@ def memory(sos, count, log_tolerance, N: tl.constexpr):
     gaps = tl.where(discriminant < 0, complex_gap, at_one / (half + tl.sqrt(tl.maximum(discriminant, 0.0))))
     gap = tl.minimum(tl.min(gaps, 0), 0.1)
     # The largest gain: at constant, at Nyquist, and at the sections' poles.
-    best = tl.full((), float("-inf"), tl.float64)
+    best = tl.full((N,), float("-inf"), tl.float64)
     for i in range(-2, count):
         if i < 0:
             less = 2.0 * (i + 2) + gap * 0
@@ -212,8 +344,9 @@ def memory(sos, count, log_tolerance, N: tl.constexpr):
             cosine = -o1 * scale / (2 * tl.sqrt(tl.maximum(o2 * scale, 1e-300)))
             less = tl.minimum(tl.maximum(1 - cosine, 0.0), 2.0)
         over, under = squared_modulus(b0, b1, b2, 0.0, less), squared_modulus(1.0, a1, a2, 0.0, less)
-        gain = tl.sum(tl.where(there, tl.log(over) - tl.log(under), 0.0), 0)
-        best = tl.maximum(best, 0.5 * gain)
+        gain = tl.where(there, tl.log(over) - tl.log(under), 0.0)
+        best = tl.maximum(best, 0.5 * tl.cumsum(gain, 0))
+    whole = tl.max(tl.where(index == N - 1, best, float("-inf")), 0)
     # Radii between the pole and 1.
     gaps = gap * (0.5 + 0.06 * tl.arange(0, 8).to(tl.float64))[:, None]
     c1, c2, at_one, slope = c1[None, :], a2[None, :], at_one[None, :], slope[None, :]
@@ -223,36 +356,46 @@ def memory(sos, count, log_tolerance, N: tl.constexpr):
     largest = tl.abs(b0) + tl.abs(b1) + tl.abs(b2)
     bound = tl.sum(tl.log(largest)[None, :] - 0.5 * tl.log(smallest), 1)
     radii = tl.max(gaps, 1)
-    samples = tl.min((bound - tl.log(radii) - log_tolerance - best) / radii, 0)
+    samples = tl.min((bound - tl.log(radii) - log_tolerance - whole) / radii, 0)
     forgets = (gap > 1e-7) & (samples < 1e15)  # false for NaN too
-    return tl.where(forgets, samples, 1e15).to(tl.int64) + 2 * count
+    return tl.where(forgets, samples, 1e15).to(tl.int64) + 2 * count, best
 
 
 @triton.jit(do_not_specialize=["repeat", "count", "rows", "sos_repeat", "channels", "chunks", "chunk_tiles"])
 def chunked(
     x, row_stride, time_stride, repeat, y, sos, count, rows, sos_repeat, before, after,
-    channels, time, chunks, chunk_tiles, log_tolerance,
+    channels, time, chunks, chunk_tiles, log_tolerance, table, signals, by_chunk,
     N: tl.constexpr, LANES: tl.constexpr, LOG_LANES: tl.constexpr, LOG_T: tl.constexpr,
-    SHIFTED: tl.constexpr, HAS_STATE: tl.constexpr, ADJOINT: tl.constexpr,
+    SHIFTED: tl.constexpr, HAS_STATE: tl.constexpr, ADJOINT: tl.constexpr, HAS_SIGNALS: tl.constexpr,
 ):  # fmt: skip
     """Run a chunk of a channel through the cascade; the program of the last one writes the state after.
 
     The adjoint runs the sections and the samples from the last to the first.
+
+    `signals` (channels, count + 1, time) hold what enters each section, and the output. If HAS_SIGNALS, the cascade
+    writes them instead of y, and the adjoint reads them for the gradients of the sections. What its chunk adds to these
+    goes to `by_chunk` (programs, count, 6). Signals are divided by the largest gain so far: a design may put a gain of
+    1e-50 into its first section.
     """
     T: tl.constexpr = 2**LOG_T
     TILE: tl.constexpr = LANES * T
     channel = (tl.program_id(0) // chunks).to(tl.int64)
-    sos += (channel // sos_repeat) % rows * count * 6
+    row = (channel // sos_repeat) % rows * count
+    sos += 6 * row
+    table += TABLE * row
     x += channel // repeat * row_stride
     y += channel * time
+    signals += channel * (count + 1) * time
     forwards = 1
     if ADJOINT:
         x += (time - 1) * time_stride
         y += time - 1
+        signals += time - 1
         forwards = -1
         time_stride = -time_stride
 
-    warm_up = tl.cdiv(memory(sos, count, log_tolerance, N), TILE) * TILE
+    forgotten, log_gain = memory(sos, count, log_tolerance, N)
+    warm_up = tl.cdiv(forgotten, TILE) * TILE
     whole = tl.cdiv(time, TILE) * TILE
     # Programs that run three times what they keep finish sooner than fewer that run less.
     span = tl.maximum(chunk_tiles.to(tl.int64) * TILE, tl.cdiv(warm_up, 2 * TILE) * TILE)
@@ -264,6 +407,7 @@ def chunked(
     index = tl.arange(0, N)
     lane = tl.arange(0, LANES)
     offset = tl.arange(0, TILE)
+    along = offset * forwards
     there = index < count
     state = (index * channels + channel) * 2
     shift = tl.zeros((N,), tl.float64)
@@ -281,30 +425,75 @@ def chunked(
         else:
             carry2 += shift * carry1
 
+    gain = tl.exp(tl.minimum(tl.maximum(log_gain, -600.0), 600.0))
+    g_x, w1_x, w2_x, w1_y, w2_y = carry1 * 0, carry1 * 0, carry1 * 0, carry1 * 0, carry1 * 0
+
+    each = tl.minimum(index, count - 1)
+    tabulate(table + TABLE * each, sos + 6 * each, LOG_LANES, LOG_T, SHIFTED, ADJOINT)
+    tl.debug_barrier()
+    left = tl.minimum(stop - begin, TILE).to(tl.int32)
+    ahead = tl.load(x + begin * time_stride + offset * time_stride, mask=offset < left, other=0.0)
     for now in range(begin, stop, TILE):
-        left = tl.minimum(time - now, TILE).to(tl.int32)
-        tile = tl.load(x + now * time_stride + offset * time_stride, mask=offset < left, other=0.0)
-        columns = lanes_of(tile, LANES, LOG_T)
+        left = tl.minimum(stop - now, TILE).to(tl.int32)
+        own = offset < tl.where(now < start, 0, left)
+        columns = widened(lanes_of(ahead, LANES, LOG_T))
+        following = now + TILE
+        more = tl.minimum(stop - following, TILE).to(tl.int32)
+        if not HAS_SIGNALS:
+            ahead = tl.load(x + following * time_stride + offset * time_stride, mask=offset < more, other=0.0)
+        elif ADJOINT:
+            leaving = lanes_of(
+                tl.load(signals + (count * time + now * forwards) + along, mask=own, other=0.0), LANES, LOG_T
+            )
         last = index * 0 + (left - 1) // T
         for nth in range(count):
             i = nth
             if ADJOINT:
                 i = count - 1 - nth
-            k, b0, p1, p0, q1, q0 = section(sos + 6 * i, SHIFTED)
-            this = lane * 0 + i
-            start1, start2 = tl.gather(carry1, this, 0), tl.gather(carry2, this, 0)
-            end1, end2 = added(columns, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
-            start1, start2 = carried(end1, end2, start1, start2, k, p1, p0, LANES, LOG_LANES, LOG_T, ADJOINT)
-            if left < TILE:
-                valid = left - lane * T
-                end1, end2 = state_after(columns, start1, start2, valid, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
-            columns, whole1, whole2 = output(columns, start1, start2, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
-            end1, end2 = tl.where(left < TILE, end1, whole1), tl.where(left < TILE, end2, whole2)
+            at = lane * 0 + i
+            before1, before2 = tl.gather(carry1, at, 0), tl.gather(carry2, at, 0)
+            this = table + TABLE * i
+            if HAS_SIGNALS and not ADJOINT:
+                gain_so_far = tl.gather(gain, lane * 0 + tl.maximum(i - 1, 0), 0)
+                scale = tl.where(i > 0, 1 / gain_so_far, 1.0)
+                entering = tile_of(scaled(columns, scale), y.dtype.element_ty, LANES, LOG_T)
+                tl.store(signals + (i * time + now * forwards) + along, tl.reshape(entering, (TILE,)), mask=own)
+            if HAS_SIGNALS and ADJOINT:
+                _, start1, start2, end1, end2 = started(
+                    columns, before1, before2, left - lane * T, left < TILE, this, LANES, LOG_LANES, SHIFTED, ADJOINT
+                )
+                entering = lanes_of(
+                    tl.load(signals + (i * time + now * forwards) + along, mask=own, other=0.0), LANES, LOG_T
+                )
+                columns, gx, w1x, w2x, w1y, w2y = output_and_sums(
+                    columns, entering, leaving, start1, start2, this, SHIFTED
+                )
+                leaving = entering
+                g_x = tl.where(index == i, g_x + tl.sum(gx, 0), g_x)
+                w1_x = tl.where(index == i, w1_x + tl.sum(w1x, 0), w1_x)
+                w2_x = tl.where(index == i, w2_x + tl.sum(w2x, 0), w2_x)
+                w1_y = tl.where(index == i, w1_y + tl.sum(w1y, 0), w1_y)
+                w2_y = tl.where(index == i, w2_y + tl.sum(w2y, 0), w2_y)
+            else:
+                columns, end1, end2 = through(
+                    columns, before1, before2, left - lane * T, left < TILE, this, LANES, LOG_LANES, SHIFTED, ADJOINT
+                )
             carry1 = tl.where(index == i, tl.gather(end1, last, 0), carry1)
             carry2 = tl.where(index == i, tl.gather(end2, last, 0), carry2)
+        to = y + now * forwards
+        if HAS_SIGNALS:
+            ahead = tl.load(x + following * time_stride + offset * time_stride, mask=offset < more, other=0.0)
+            if not ADJOINT:
+                to = signals + (count * time + now * forwards)
+                columns = scaled(columns, 1 / tl.gather(gain, lane * 0 + count - 1, 0))
         tile = tl.reshape(tile_of(columns, y.dtype.element_ty, LANES, LOG_T), (TILE,))
-        tl.store(y + (now + offset) * forwards, tile, mask=offset < tl.where(now < start, 0, left))
+        tl.store(to + along, tile, mask=own)
 
+    if HAS_SIGNALS and ADJOINT:
+        to = by_chunk + (tl.program_id(0).to(tl.int64) * count + index) * 6
+        before_gain = tl.where(index > 0, tl.gather(gain, tl.maximum(index - 1, 0), 0), 1.0)
+        g_x, w1_x, w2_x = g_x * before_gain, w1_x * before_gain, w2_x * before_gain
+        store_gradients(to, sos + 6 * each, g_x, w1_x, w2_x, w1_y * gain, w2_y * gain, there, SHIFTED)
     if (start < time) & (stop == time):
         if ADJOINT:
             carry1 += shift * carry2
@@ -339,12 +528,12 @@ def sequential(
     for now in range(0, time, T):
         left = tl.minimum(time - now, T).to(tl.int32)
         mask = there[:, None] & (sample < left)[None, :]
-        columns = lanes_of(tl.load(x + now * time_stride, mask=mask, other=0.0), LANES, LOG_T)
+        columns = widened(lanes_of(tl.load(x + now * time_stride, mask=mask, other=0.0), LANES, LOG_T))
         for nth in range(count):
             i = nth
             if ADJOINT:
                 i = count - 1 - nth
-            k, b0, p1, p0, q1, q0 = section(sos + 6 * i, SHIFTED)
+            k, b0, m, p, g1, g0 = section(sos + 6 * i, SHIFTED)
             state = (i * channels + channel) * 2
             source = tl.where(now > 0, after + state, before + state)
             known = channel < tl.where((now > 0) | HAS_STATE, channels, 0)
@@ -353,8 +542,8 @@ def sequential(
                 w1 = tl.where(now > 0, w1, w1 - k * w2)
             else:
                 w2 = tl.where(now > 0, w2, w2 + k * w1)
-            end1, end2 = state_after(columns, w1, w2, left, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
-            columns, _, _ = output(columns, w1, w2, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
+            end1, end2 = state_after(columns, w1, w2, left, k, b0, m, p, g1, g0, SHIFTED, ADJOINT)
+            columns, _, _ = output(columns, w1, w2, k, b0, m, p, g1, g0, SHIFTED, ADJOINT)
             if ADJOINT:
                 end1 = tl.where(now + T < time, end1, end1 + k * end2)
             else:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
 from torchfx._ops import triton_launch
 from torchfx._ops.memory import add_up, coefficient_rows, packed, pass_on, signal_rows
 from torchfx._ops.sos import reference
+from torchfx._ops.triton_launch import LOG_TOLERANCE
 
 why_missing = triton_launch.why_missing
 
@@ -18,10 +17,7 @@ CONTIGUOUS = torch.contiguous_format
 LOG_T = {4: 5, 8: 4}
 """The logarithm of how many samples a lane holds, by their bytes: as many as registers hold."""
 
-LOG_TOLERANCE = {4: math.log(1e-10), 8: math.log(1e-14)}
-"""What a chunk may neglect of the samples before its warm-up, in the peak, by the bytes of a sample."""
-
-PROGRAMS_PER_PROCESSOR = {4: 8, 8: 12}
+PROGRAMS_PER_PROCESSOR = {4: 8, 8: 8}
 """How many warps a multiprocessor has registers for, by the bytes of a sample (`tools/gpu_cost.py`)."""
 
 
@@ -48,23 +44,48 @@ def sos_backward(
     grad_sos: Tensor,
     grad_state: Tensor,
 ) -> None:
-    """Run the adjoint: one launch for the signal and the state, the definition where sections want a gradient."""
-    if need_sos or grad_y.numel() == 0:
+    """Run the adjoint. Where sections want a gradient, a launch before it keeps the signals between them."""
+    if grad_y.numel() == 0:
         reference.sos_backward(
             grad_y, grad_after, x, sos, state, checkpoints, threshold, need_x, need_sos, need_state,
             grad_x, grad_sos, grad_state,
         )  # fmt: skip
         return
+    *leading, time = grad_y.shape
+    count = sos.shape[-2]
     by_x = grad_x if need_x and grad_x.shape == grad_y.shape else torch.empty_like(grad_y, memory_format=CONTIGUOUS)
-    by_state = grad_state if need_state else sos.new_empty(sos.shape[-2], *grad_y.shape[:-1], 2)
-    _launch(grad_y, sos, grad_after, threshold, by_x, by_state, adjoint=True)
+    by_state = grad_state if need_state else sos.new_empty(count, *leading, 2)
+    if need_sos:
+        chunks, _ = _cut(by_x)
+        kept = x.new_empty(*leading, count + 1, time), sos.new_empty(*leading, chunks, count, 6)
+        _launch(x, sos, state, 0, by_x, by_state, adjoint=False, kept=kept)
+        _launch(grad_y, sos, grad_after, 0, by_x, by_state, adjoint=True, kept=kept)
+        add_up(kept[1].movedim(-3, 0), grad_sos)
+    else:
+        _launch(grad_y, sos, grad_after, threshold, by_x, by_state, adjoint=True)
     if need_x:
         add_up(by_x, grad_x)
 
 
+def _cut(y: Tensor) -> tuple[int, int]:
+    """Return into how many chunks a channel is cut, and how many tiles each has."""
+    time = y.shape[-1]
+    wanted = PROGRAMS_PER_PROCESSOR[y.element_size()] * triton_launch.processors(y) * time // y.numel()
+    return triton_launch.split(-(-time // (triton_launch.warp_size(y) << LOG_T[y.element_size()])), wanted)
+
+
 def _launch(
-    x: Tensor, sos: Tensor, state: Tensor | None, threshold: int, y: Tensor, after: Tensor, *, adjoint: bool
+    x: Tensor,
+    sos: Tensor,
+    state: Tensor | None,
+    threshold: int,
+    y: Tensor,
+    after: Tensor,
+    *,
+    adjoint: bool,
+    kept: tuple[Tensor, Tensor] | None = None,
 ) -> None:
+    """Launch the kernel for signals of this length; `kept` are its `signals` and `by_chunk`, for any length."""
     from torchfx._ops.sos import kernels
 
     *leading, time = y.shape
@@ -73,22 +94,21 @@ def _launch(
     sections, rows, sos_repeat = coefficient_rows(sos, 2, leading)
     count = sections.shape[-2]
     before = after if state is None else packed(state)
-    lanes, log_t = triton_launch.warp_size(x), LOG_T[y.element_size()]
+    size, lanes = y.element_size(), triton_launch.warp_size(x)
     arguments = (
         signal, row_stride, time_stride, repeat, y, sections, count, rows, sos_repeat, before, after, channels, time,
     )  # fmt: skip
     options = {
-        "LANES": lanes, "LOG_T": log_t, "SHIFTED": y.element_size() == 8, "HAS_STATE": state is not None,
-        "ADJOINT": adjoint,
+        "LANES": lanes, "LOG_T": LOG_T[size], "SHIFTED": size == 8, "HAS_STATE": state is not None, "ADJOINT": adjoint,
     }  # fmt: skip
     if time < threshold:
         triton_launch.launch(kernels.sequential, -(-channels // lanes), x, *arguments, **options)
         return
-    tiles = -(-time // (lanes << log_t))
-    wanted = PROGRAMS_PER_PROCESSOR[y.element_size()] * triton_launch.processors(x)
-    chunk_tiles = -(-tiles // max(1, min(tiles, wanted // channels)))
-    chunks = -(-tiles // chunk_tiles)
+    chunks, chunk_tiles = _cut(y)
+    table = sos.new_empty(rows, count, kernels.TABLE.value)
     triton_launch.launch(
-        kernels.chunked, channels * chunks, x, *arguments, chunks, chunk_tiles, LOG_TOLERANCE[y.element_size()],
-        N=max(8, 1 << (count - 1).bit_length()), LOG_LANES=lanes.bit_length() - 1, **options,
+        kernels.chunked, channels * chunks, x, *arguments, chunks, chunk_tiles, LOG_TOLERANCE[size], table,
+        *((y, after) if kept is None else kept),
+        N=max(8, 1 << (count - 1).bit_length()), LOG_LANES=lanes.bit_length() - 1, HAS_SIGNALS=kept is not None,
+        **options,
     )  # fmt: skip

@@ -1,0 +1,48 @@
+"""What the operators' Triton kernels share: tiles of neighbouring samples, of which each lane holds a row."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+__all__ = ["lanes_of", "tile_of", "widened"]
+
+
+@triton.jit
+def lanes_of(tile, LANES: tl.constexpr, LOG_T: tl.constexpr):
+    """Split a tile (LANES, 2^LOG_T) into its columns (LANES,): a lane's samples, one after the other."""
+    parts = (tl.reshape(tile, (LANES, 2**LOG_T)),)
+    for level in tl.static_range(LOG_T):
+        low, high = (), ()
+        for i in tl.static_range(2**level):
+            even, odd = tl.split(tl.reshape(parts[i], (LANES, 2 ** (LOG_T - level - 1), 2)))
+            low, high = low + (even,), high + (odd,)
+        parts = low + high
+    columns = ()
+    for i in tl.static_range(2**LOG_T):
+        columns = columns + (tl.reshape(parts[i], (LANES,)),)
+    return columns
+
+
+@triton.jit
+def widened(columns):
+    """Return columns in float64."""
+    wide = ()
+    for j in tl.static_range(len(columns)):
+        wide = wide + (columns[j].to(tl.float64),)
+    return wide
+
+
+@triton.jit
+def tile_of(columns, dtype: tl.constexpr, LANES: tl.constexpr, LOG_T: tl.constexpr):
+    """Join what `lanes_of` split."""
+    parts = ()
+    for i in tl.static_range(2**LOG_T):
+        parts = parts + (tl.reshape(columns[i].to(dtype), (1, LANES)),)
+    for level in tl.static_range(LOG_T):
+        joined = ()
+        for i in tl.static_range(2 ** (LOG_T - level - 1)):
+            pair = tl.permute(tl.join(parts[2 * i], parts[2 * i + 1]), (2, 0, 1))
+            joined = joined + (tl.reshape(pair, (2 ** (level + 1), LANES)),)
+        parts = joined
+    return tl.trans(parts[0])
