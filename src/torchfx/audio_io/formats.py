@@ -16,6 +16,7 @@ __all__ = [
     "FORMATS",
     "INTEGERS",
     "AudioInfo",
+    "Chapter",
     "check_channels",
     "file_rate",
     "kept_encoding",
@@ -67,6 +68,19 @@ UNWRITABLE = {
 
 
 @dataclass(frozen=True)
+class Chapter:
+    """A named place in a recording; it reaches to the next one.
+
+    Attributes:
+        start_s: where it begins, seconds. Files hold it to 1 ms.
+        title: its name.
+    """
+
+    start_s: float
+    title: str
+
+
+@dataclass(frozen=True)
 class AudioInfo:
     """What a file says of itself.
 
@@ -78,6 +92,7 @@ class AudioInfo:
         encoding: how samples are held, such as "PCM_16".
         tags: its texts by name, such as "title"; see `torchfx.audio_io.TAGS`.
         bitrate: of a lossy encoding, bits per second: what Vorbis' header says, else the mean; None otherwise.
+        chapters: by their beginning.
     """
 
     fs: int
@@ -87,6 +102,7 @@ class AudioInfo:
     encoding: str
     tags: dict[str, str] = field(default_factory=dict, hash=False)
     bitrate: int | None = None
+    chapters: tuple[Chapter, ...] = ()
 
     @property
     def bits(self) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -37,7 +38,8 @@ def file_errors(verb: str, name: str) -> Iterator[None]:
 
 
 def library_errors() -> tuple[type[Exception], ...]:
-    """Return what soundfile raises; the assertions among it say that fewer frames were written than asked for."""
+    """Return what the libraries raise; soundfile's assertions say that fewer frames were written than asked for."""
     import soundfile
 
-    return (OSError, ValueError, AssertionError, soundfile.SoundFileError)
+    mutagen = sys.modules.get("mutagen")  # what is not loaded raises nothing
+    return (OSError, ValueError, AssertionError, soundfile.SoundFileError, *([mutagen.MutagenError] if mutagen else []))

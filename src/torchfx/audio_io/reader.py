@@ -50,6 +50,7 @@ class Reader:
         encoding: how samples are held, such as "PCM_16".
         bits: bits per sample, or None where the encoding is lossy.
         tags: the file's texts by name, such as "title".
+        chapters: its named places.
 
     Raises:
         AudioFileError: the file is missing, empty, truncated, or of no known format.
@@ -82,7 +83,7 @@ class Reader:
             raise
         self.fs, self.channels, self.frames = self.info.fs, self.info.channels, self.info.frames
         self.format, self.encoding, self.bits = self.info.format, self.info.encoding, self.info.bits
-        self.tags = self.info.tags
+        self.tags, self.chapters = self.info.tags, self.info.chapters
 
     def _open(self) -> SoundFile:
         import soundfile
@@ -109,13 +110,15 @@ class Reader:
             if missing:
                 raise AudioFileError(f"cannot read {name}: truncated, {missing} of {promised} bytes are missing")
         container = "WAV" if file.format in {"WAVEX", "RF64"} else file.format  # WAVs with longer headers
-        tags = read_tags(container, file)
+        with self._calls():
+            tags, chapters = read_tags(container, file, self._source)
         bitrate = None
         if file.subtype not in BITS:
             with self._calls():
                 start, size = self._source.start_and_size()
             bitrate = vorbis_bitrate(start) or mean_bitrate(size, file.frames, file.samplerate, file.subtype)
-        return AudioInfo(file.samplerate, file.channels, file.frames, container, file.subtype, tags, bitrate)
+        layout = file.samplerate, file.channels, file.frames, container, file.subtype
+        return AudioInfo(*layout, tags, bitrate, chapters)
 
     def read(self, count: int) -> Tensor:
         """Read the next frames.

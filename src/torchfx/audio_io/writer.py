@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -16,6 +16,7 @@ from torchfx.audio_io.bitrate import compression
 from torchfx.audio_io.formats import (
     FORMATS,
     INTEGERS,
+    Chapter,
     check_channels,
     file_rate,
     long_format,
@@ -23,9 +24,10 @@ from torchfx.audio_io.formats import (
     named_format,
 )
 from torchfx.audio_io.messages import file_errors, library_errors
+from torchfx.audio_io.mutagen_tags import HOLDING, has_mutagen, warn_of_loss, write_more
 from torchfx.audio_io.samples import block_frames, integer_type, interleaved, quantised
 from torchfx.audio_io.source import library_path
-from torchfx.audio_io.tags import checked_tags, write_tags
+from torchfx.audio_io.tags import checked_tags, fitting_tags, write_tags
 from torchfx.audio_io.target import Target
 from torchfx.errors import ArgumentError, ArgumentTypeError, AudioFileError
 
@@ -67,6 +69,7 @@ class Writer:
             appends its name to the software's.
         double: make float64 the default for WAV.
         bitrate: of MP3, Vorbis and Opus, bits per second at least; by default what their encoders choose.
+        chapters: named places; they need mutagen (`torchfx[tags]`). Those behind the end are left out.
 
     Attributes:
         format: the container, such as "WAV". A WAV beyond 4 GiB becomes RF64, its form for long recordings.
@@ -81,6 +84,8 @@ class Writer:
 
     Warns:
         ClippingWarning: samples beyond full scale, once, with their number, unless the file holds floats.
+        UserWarning: tags or chapters that the format has a place for are lost, as mutagen is not installed, or as a WAV
+            has become RF64.
 
     Examples:
         >>> import io, torch
@@ -105,6 +110,7 @@ class Writer:
         tags: Mapping[str, str] | None = None,
         double: bool = False,
         bitrate: int | None = None,
+        chapters: Sequence[Chapter] = (),
     ) -> None:
         """Check the arguments; nothing is written yet."""
         self._target = Target(target)
@@ -113,7 +119,13 @@ class Writer:
         self.encoding = named_encoding(self.format, encoding, bits_per_sample, double)
         self._rate = file_rate(self.format, fs)
         self._channels = check_channels(self.format, channels)
-        self._tags = checked_tags(self.format, tags)
+        tags = checked_tags(self.format, tags)
+        self._tags = fitting_tags(self.format, tags)
+        self._more = {name: text for name, text in tags.items() if name not in self._tags}
+        self._chapters = chapters if self.format in HOLDING else ()
+        if self._chapters and not has_mutagen():
+            warn_of_loss()
+            self._chapters = ()
         self._compression = compression(self.format, self.encoding, bitrate, self._rate, self._channels)
         self._suffix = suffix if suffix.lower() in FORMATS else ""
         self._temporary: str | None = None
@@ -254,15 +266,25 @@ class Writer:
         if self.frames == 0:
             raise AudioFileError(f"cannot write {name}: no samples were given")
         self._file.close()
-        # Vorbis does not tell when the disk is full.
+        self._add_tags(self._temporary)
         layout = self._layout() if self.format == "RAW" else {}
-        with soundfile.SoundFile(
-            library_path(self._temporary), **layout
-        ) as file:  # Vorbis does not tell when the disk is full
-            kept = file.frames
+        with soundfile.SoundFile(library_path(self._temporary), **layout) as file:
+            kept = file.frames  # Vorbis does not tell when the disk is full
         if kept < self.frames:
             raise AudioFileError(f"cannot write {name}: {kept} of {self.frames} frames were kept; is the disk full?")
         self._target.receive(self._temporary)
+
+    def _add_tags(self, path: str) -> None:
+        """Add what libsndfile has not written."""
+        length_s = self.frames / self._rate
+        chapters = [each for each in self._chapters if each.start_s < length_s]
+        if not self._more and not chapters:
+            return
+        if self._container == "RF64":
+            names = ", ".join([*self._more, *(["chapters"] if chapters else [])])
+            warnings.warn(f"{self._target.name}: RF64 files hold no {names}", stacklevel=_callers_level())
+            return
+        write_more(path, self.format, self.encoding, self._more, chapters, length_s)
 
     def _discard(self) -> None:
         """Close and remove the temporary file, if it is still there."""
@@ -283,6 +305,7 @@ def save(
     bits_per_sample: int | None = None,
     tags: Mapping[str, str] | None = None,
     bitrate: int | None = None,
+    chapters: Sequence[Chapter] = (),
 ) -> None:
     """Write samples; the file appears under its name only when it is complete.
 
@@ -297,6 +320,7 @@ def save(
         bits_per_sample: 8, 16, 24, 32 (or 64 for "PCM_F").
         tags: texts by name, of `torchfx.audio_io.TAGS`; those that the format has no place for are left out.
         bitrate: of MP3, Vorbis and Opus, bits per second at least; by default what their encoders choose.
+        chapters: named places, as for `Writer`.
 
     Raises:
         ArgumentError: an unknown format; an encoding, a rate, a number of channels or a text the format cannot hold;
@@ -311,7 +335,7 @@ def save(
     if 0 in ys.shape:
         raise ArgumentError(f"ys must have the shape (channels, frames) and hold samples, got {tuple(ys.shape)}")
     double = str(ys.dtype).endswith("float64")
-    with Writer(path, fs, ys.shape[0], format, encoding, bits_per_sample, tags, double, bitrate) as file:
+    with Writer(path, fs, ys.shape[0], format, encoding, bits_per_sample, tags, double, bitrate, chapters) as file:
         file.write(ys)
 
 

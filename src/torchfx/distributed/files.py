@@ -226,7 +226,8 @@ class _Work:
         file, form, source = self.output.file, self.output.format, self.reader.info
         bitrate = self.recipe.bits_per_second() or audio_io.kept_bitrate(file, source, fs, channels, form)
         chosen = {"encoding": self.encoding, "bits_per_sample": self.recipe.bits, "bitrate": bitrate}
-        return {"format": form, "tags": audio_io.kept_tags(file, source.tags, form), **chosen}
+        tags = audio_io.kept_tags(file, source.tags, form)
+        return {"format": form, "tags": tags, "chapters": source.chapters, **chosen}
 
     def _in_blocks(self, chain: nn.Module) -> dict[str, Any]:
         from torchfx.realtime.files import process_file
