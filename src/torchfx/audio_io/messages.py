@@ -41,5 +41,6 @@ def library_errors() -> tuple[type[Exception], ...]:
     """Return what the libraries raise; soundfile's assertions say that fewer frames were written than asked for."""
     import soundfile
 
-    mutagen = sys.modules.get("mutagen")  # what is not loaded raises nothing
-    return (OSError, ValueError, AssertionError, soundfile.SoundFileError, *([mutagen.MutagenError] if mutagen else []))
+    errors = [(sys.modules.get("mutagen"), "MutagenError"), (sys.modules.get("av"), "FFmpegError")]
+    loaded = [getattr(module, name) for module, name in errors if module is not None]  # others raise nothing
+    return (OSError, ValueError, AssertionError, soundfile.SoundFileError, *loaded)

@@ -40,6 +40,7 @@ class Source:
         self.name = shown(source)
         self._stream: _Stream | None = None
         self._spooled: Any = None
+        self._handle: Any = None
         try:
             with file_errors("read", self.name):
                 if isinstance(source, (str, bytes, os.PathLike)):
@@ -114,6 +115,14 @@ class Source:
         yield self._stream
         self._stream.seek(position)
 
+    def stream(self) -> Any:
+        """Return a file object at the source's start, for a library that calls it until the source is closed."""
+        if self._stream is None and self._handle is None:
+            self._handle = open(self.opened, "rb")  # type: ignore[arg-type]  # noqa: SIM115, PTH123
+        file = self._stream or self._handle
+        file.seek(0)
+        return file
+
     def missing_bytes(self) -> tuple[int, int]:
         """Return how many bytes the chunk of samples of a WAV or an AIFF lacks, and how many it promises.
 
@@ -136,8 +145,9 @@ class Source:
 
     def close(self) -> None:
         """Remove the copy of a pipe; the caller's file object stays open."""
-        if self._spooled is not None:
-            self._spooled.close()
+        for file in (self._spooled, self._handle):
+            if file is not None:
+                file.close()
 
 
 class _Stream:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, BinaryIO
 
+from torchfx.audio_io.aac import METADATA
 from torchfx.audio_io.formats import Chapter, output_format
 from torchfx.audio_io.mutagen_tags import COMMENTED, HOLDING, has_mutagen, read_more, warn_of_loss
 from torchfx.errors import ArgumentError, ArgumentTypeError
@@ -27,6 +28,8 @@ HELD = {
     "WAV": frozenset(LIBSNDFILES) - {"license"},
     "AIFF": frozenset({"title", "artist", "comment", "copyright"}),
     "MP3": frozenset(LIBSNDFILES) - {"copyright", "license", "software"},
+    "M4A": frozenset(METADATA),
+    "AAC": frozenset(),
 }
 # Bytes. libsndfile 1.2.2 skips a longer text of a WAV, refuses to read an AIFF that holds a longer one, and cuts the
 # software at 127 bytes with its own name, which it appends.

@@ -6,14 +6,16 @@ import os
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from torchfx.audio_io import temporary
+from torchfx.audio_io.aac import AACReader, AACWriter, check_pyav
 from torchfx.audio_io.bitrate import compression
 from torchfx.audio_io.formats import (
+    AAC_FORMATS,
     FORMATS,
     INTEGERS,
     Chapter,
@@ -42,7 +44,12 @@ if TYPE_CHECKING:
 __all__ = ["ClippingWarning", "Writer", "save"]
 
 FLOATS = {"FLOAT", "DOUBLE"}
-SPECTRA = {"VORBIS", "OPUS", "MPEG_LAYER_III"}  # encodings that hold samples beyond full scale, until they are decoded
+SPECTRA = {
+    "VORBIS",
+    "OPUS",
+    "MPEG_LAYER_III",
+    "AAC",
+}  # encodings that hold samples beyond full scale, until they are decoded
 
 
 class ClippingWarning(UserWarning):
@@ -57,8 +64,9 @@ class Writer:
     one.
 
     Args:
-        target: a path, whose suffix decides the format: .wav, .flac, .ogg, .opus, .mp3, .aiff, .raw; or a binary file
-            object, which gets the whole file at its current position when the block ends well.
+        target: a path, whose suffix decides the format: .wav, .flac, .ogg, .opus, .mp3, .aiff, .raw, and with PyAV
+            (`torchfx[av]`) .m4a and .aac; or a binary file object, which gets the whole file at its current position
+            when the block ends well.
         fs: sample rate, Hz, a whole number.
         channels: number of channels.
         format: the format's name, instead of the suffix.
@@ -68,8 +76,9 @@ class Writer:
         tags: texts by name, of `torchfx.audio_io.TAGS`. Those that the format has no place for are left out; libsndfile
             appends its name to the software's.
         double: make float64 the default for WAV.
-        bitrate: of MP3, Vorbis and Opus, bits per second at least; by default what their encoders choose.
-        chapters: named places; they need mutagen (`torchfx[tags]`). Those behind the end are left out.
+        bitrate: of MP3, Vorbis and Opus, bits per second at least, of AAC on average; by default what their encoders
+            choose.
+        chapters: named places; but for .m4a they need mutagen (`torchfx[tags]`), and those behind the end are left out.
 
     Attributes:
         format: the container, such as "WAV". A WAV beyond 4 GiB becomes RF64, its form for long recordings.
@@ -80,7 +89,7 @@ class Writer:
         ArgumentError: an unknown format; an encoding, a rate, a number of channels or a text that the format cannot
             hold.
         ArgumentTypeError: neither a path nor a binary file object; tags that are no texts.
-        AudioFileError: the folder is missing, or the file cannot be written.
+        AudioFileError: the folder is missing, the file cannot be written, or AAC is asked for without PyAV.
 
     Warns:
         ClippingWarning: samples beyond full scale, once, with their number, unless the file holds floats.
@@ -122,14 +131,16 @@ class Writer:
         tags = checked_tags(self.format, tags)
         self._tags = fitting_tags(self.format, tags)
         self._more = {name: text for name, text in tags.items() if name not in self._tags}
-        self._chapters = chapters if self.format in HOLDING else ()
-        if self._chapters and not has_mutagen():
+        self._chapters = chapters if self.format in {*HOLDING, "M4A"} else ()
+        if self._chapters and self.format in HOLDING and not has_mutagen():
             warn_of_loss()
             self._chapters = ()
         self._compression = compression(self.format, self.encoding, bitrate, self._rate, self._channels)
         self._suffix = suffix if suffix.lower() in FORMATS else ""
+        if self.format in AAC_FORMATS:
+            check_pyav("write", self._target.name)
         self._temporary: str | None = None
-        self._file: SoundFile | None = None
+        self._file: SoundFile | AACWriter | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -190,10 +201,13 @@ class Writer:
         assert self._file is not None
         self._file.write(interleaved(block, integer_type(self.encoding) or block.dtype))
 
-    def _open(self) -> SoundFile:
+    def _open(self) -> SoundFile | AACWriter:
         import soundfile
 
         assert self._temporary is not None
+        if self.format in AAC_FORMATS:
+            layout = self.format, self._rate, self._channels
+            return AACWriter(self._temporary, *layout, self._compression.get("bitrate"), self._tags, self._chapters)
         file = soundfile.SoundFile(library_path(self._temporary), "w", **self._layout(), **self._compression)
         write_tags(file, self._tags)
         return file
@@ -258,8 +272,6 @@ class Writer:
             )
 
     def _finish(self) -> None:
-        import soundfile
-
         assert self._file is not None
         assert self._temporary is not None
         name = self._target.name
@@ -267,18 +279,26 @@ class Writer:
             raise AudioFileError(f"cannot write {name}: no samples were given")
         self._file.close()
         self._add_tags(self._temporary)
-        layout = self._layout() if self.format == "RAW" else {}
-        with soundfile.SoundFile(library_path(self._temporary), **layout) as file:
-            kept = file.frames  # Vorbis does not tell when the disk is full
+        kept = self._frames_in(self._temporary)  # Vorbis does not tell when the disk is full
         if kept < self.frames:
             raise AudioFileError(f"cannot write {name}: {kept} of {self.frames} frames were kept; is the disk full?")
         self._target.receive(self._temporary)
+
+    def _frames_in(self, path: str) -> int:
+        if self.format in AAC_FORMATS:
+            with open(path, "rb") as written, closing(AACReader(written, self.format, self._target.name)) as reader:  # noqa: PTH123
+                return reader.frames
+        import soundfile
+
+        layout = self._layout() if self.format == "RAW" else {}
+        with soundfile.SoundFile(library_path(path), **layout) as file:
+            return int(file.frames)
 
     def _add_tags(self, path: str) -> None:
         """Add what libsndfile has not written."""
         length_s = self.frames / self._rate
         chapters = [each for each in self._chapters if each.start_s < length_s]
-        if not self._more and not chapters:
+        if self.format not in HOLDING or not (self._more or chapters):
             return
         if self._container == "RF64":
             names = ", ".join([*self._more, *(["chapters"] if chapters else [])])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["PRESETS", "Recipe", "preset"]
 
 PRESETS = Path(__file__).with_name("presets")
-FORMATS = {name: f".{name}" for name in ("wav", "flac", "ogg", "opus", "mp3", "aiff", "raw")}
+FORMATS = {name: f".{name}" for name in ("wav", "flac", "ogg", "opus", "mp3", "m4a", "aac", "aiff", "raw")}
 RAW = {"u8": "PCM_U8", "s16": "PCM_16", "s24": "PCM_24", "s32": "PCM_32", "f32": "FLOAT", "f64": "DOUBLE"}
 
 
