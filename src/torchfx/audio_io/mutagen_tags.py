@@ -51,7 +51,7 @@ def read_more(container: str, encoding: str, file: Any, name: str) -> tuple[dict
 
     try:
         if container == "MP3":
-            return _from_id3(ID3(fileobj=file))
+            return _from_id3(ID3(fileobj=file, load_v1=False))  # libsndfile reads ID3v1
         held = _mutagen_class(container, encoding)(fileobj=file)
     except ID3NoHeaderError:
         return {}, ()
@@ -78,7 +78,7 @@ def write_more(
 
     if container == "MP3":
         try:
-            frames = ID3(path)
+            frames = ID3(path, load_v1=False)
         except ID3NoHeaderError:
             frames = ID3()
         _add_frames(frames, tags, chapters, length_s)
