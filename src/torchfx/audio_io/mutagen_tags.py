@@ -66,7 +66,7 @@ def read_more(container: str, encoding: str, file: Any, name: str) -> tuple[dict
 def write_more(
     path: str, container: str, encoding: str, tags: Mapping[str, str], chapters: Sequence[Chapter], length_s: float
 ) -> None:
-    """Add tags and chapters to a file that has samples."""
+    """Add tags and chapters to a file that has samples; an MP3 has no tags yet."""
     if container in COMMENTED:
         held = _mutagen_class(container, encoding)(path)
         if held.tags is None:
@@ -74,13 +74,10 @@ def write_more(
         _add_comments(held.tags, tags, chapters)
         held.save()
         return
-    from mutagen.id3 import ID3, ID3NoHeaderError
+    from mutagen.id3 import ID3
 
     if container == "MP3":
-        try:
-            frames = ID3(path, load_v1=False)
-        except ID3NoHeaderError:
-            frames = ID3()
+        frames = ID3()
         _add_frames(frames, tags, chapters, length_s)
         frames.save(path)
     else:

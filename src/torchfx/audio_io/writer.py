@@ -130,11 +130,13 @@ class Writer:
         self._channels = check_channels(self.format, channels)
         tags = checked_tags(self.format, tags)
         self._tags = fitting_tags(self.format, tags)
-        self._more = {name: text for name, text in tags.items() if name not in self._tags}
         self._chapters = chapters if self.format in {*HOLDING, "M4A"} else ()
         if self._chapters and self.format in HOLDING and not has_mutagen():
             warn_of_loss()
             self._chapters = ()
+        if self.format == "MP3" and (self._chapters or len(self._tags) < len(tags)):
+            self._tags = {}  # LAME's ID3v1 tag, which cuts texts, would contradict mutagen's
+        self._more = {name: text for name, text in tags.items() if name not in self._tags}
         self._compression = compression(self.format, self.encoding, bitrate, self._rate, self._channels)
         self._suffix = suffix if suffix.lower() in FORMATS else ""
         if self.format in AAC_FORMATS:
