@@ -8,6 +8,7 @@ either: a recording comes back behind 1024 samples of silence, in whole packets 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -189,12 +190,9 @@ class AACWriter:
         """Encode what is left, and end the file."""
         if self._file.closed:
             return
-        try:
+        with self._file, closing(self._av):  # PyAV 17 crashes later where a container is left open
             if self._written:
                 self._av.mux(self._stream.encode(None))
-            self._av.close()
-        finally:
-            self._file.close()
 
 
 assert set(DEMUXERS) == set(MUXERS) == AAC_FORMATS
