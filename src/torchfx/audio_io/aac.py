@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +28,6 @@ METADATA = {  # FFmpeg's names of what an .m4a holds
 }  # fmt: skip
 DEMUXERS = {"M4A": "mov", "AAC": "aac"}
 MUXERS = {"M4A": "ipod", "AAC": "adts"}
-MS = Fraction(1, 1000)
 
 
 def aac_format(start: bytes) -> str | None:
@@ -85,7 +83,7 @@ class AACReader:
             self.frames = self._length(file, stream, first.samples)
         self.tags = {name: self._av.metadata[key] for name, key in METADATA.items() if self._av.metadata.get(key)}
         self.chapters = tuple(
-            Chapter(float(each["start"] * (each["time_base"] or MS)), each["metadata"].get("title", ""))
+            Chapter(float(each["start"] * each["time_base"]), each["metadata"].get("title", ""))
             for each in self._av.chapters()
         )
 
@@ -155,6 +153,8 @@ class AACWriter:
         chapters: Sequence[Chapter],
     ) -> None:  # fmt: skip
         """Open the encoder; the header is written with the first samples."""
+        from fractions import Fraction
+
         import av
 
         self._file = open(path, "wb")  # noqa: SIM115, PTH123  (closed with the writer)
@@ -165,11 +165,17 @@ class AACWriter:
         if bitrate is not None:
             self._stream.bit_rate = bitrate
         self._av.metadata.update({METADATA[name]: text for name, text in tags.items()})
-        starts = [round(each.start_s / MS) for each in chapters]
+        starts = [round(1000 * each.start_s) for each in chapters]
         ends = [*starts[1:], *starts[-1:]]
         self._av.set_chapters(
             [
-                {"id": i, "start": start, "end": end, "time_base": MS, "metadata": {"title": chapter.title}}
+                {
+                    "id": i,
+                    "start": start,
+                    "end": end,
+                    "time_base": Fraction(1, 1000),
+                    "metadata": {"title": chapter.title},
+                }
                 for i, (start, end, chapter) in enumerate(zip(starts, ends, chapters, strict=True))
             ]
         )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import platform
 import re
 import secrets
+import zlib
 from contextlib import suppress
 from pathlib import Path
 
@@ -79,4 +79,4 @@ def _host() -> str:
         where.append(Path("/proc/sys/kernel/random/boot_id").read_text())
     with suppress(OSError):
         where.append(os.readlink("/proc/self/ns/pid"))  # noqa: PTH115  (no path, but "pid:[4026531836]")
-    return hashlib.sha256("\n".join(where).encode("utf-8", "replace")).hexdigest()[:8]
+    return f"{zlib.crc32(repr(where).encode('utf-8', 'replace')):08x}"
