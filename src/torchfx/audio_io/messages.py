@@ -34,6 +34,8 @@ def file_errors(verb: str, name: str) -> Iterator[None]:
         text = " ".join(text.split()).rstrip(".").removeprefix("Error : ")
         if text in {"", "System error"}:
             text = "the system refused" + ("; is the disk full?" if verb == "write" else "")
+        if text == "flac decoder lost sync":
+            text += "; the file was cut or is damaged"
         raise AudioFileError(f"cannot {verb} {name}: {text}") from error
 
 
