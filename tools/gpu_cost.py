@@ -138,9 +138,9 @@ def compiled(kernel: Any, target: GPUTarget, dtype: str, **constants: int) -> An
     """Compile a kernel for a target without a device: samples of a dtype ("fp32"), neighbours in memory."""
     options = OPTIONS | {name: constants.pop(name) for name in ("num_warps", "num_stages") if name in constants}
     constants["time_stride"] = 1
-    aligned = {"x", "y", "sos", "taps", "before", "after", "row_stride", "time"}
+    aligned = {"x", "y", "sos", "taps", "before", "after", "row_stride", "time", "table"}
     types = {"x": f"*{dtype}", "y": f"*{dtype}", "log_tolerance": "fp32"}
-    types |= dict.fromkeys(("sos", "taps", "before", "after"), "*fp64")
+    types |= dict.fromkeys(("sos", "taps", "before", "after", "table"), "*fp64")
     names = kernel.arg_names
     source = ASTSource(
         fn=kernel,
@@ -271,7 +271,7 @@ def main() -> int:
     for row in rows:
         slowest = max(row.picoseconds, key=row.picoseconds.__getitem__)
         table.add_row(
-            row.chip, str(row.registers), str(row.warps), *(f"{row.instructions[unit]:.1f}" for unit in units),
+            row.chip, str(row.registers), str(row.warps), *(f"{row.instructions.get(unit, 0):.1f}" for unit in units),
             f"{row.picoseconds[slowest]:.2f} {slowest}", f"{row.picoseconds['bandwidth']:.2f}",
             f"{row.copy_ratio:.2f}",
         )  # fmt: skip

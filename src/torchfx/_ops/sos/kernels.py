@@ -3,14 +3,17 @@
 A program is one warp. It takes a tile of `LANES * 2^LOG_T` neighbouring samples into registers, 2^LOG_T in each lane,
 and runs one section after the other over it, for float64 samples in the shifted form that reference.py derives:
 
-- every lane runs its samples from rest, which gives the state that they add;
+- every lane runs its samples from rest, which gives an output and the state that they add;
 - a scan over the lanes with the powers of one matrix gives each lane the state it starts from;
-- every lane runs its samples again from that state, which gives the output.
+- every lane adds what that state still gives to the output.
 
-So memory is read once and written once, and what is between two sections never leaves the registers. A channel is cut
-into chunks, one for each program. A chunk starts as long before its first sample as the filter remembers, from rest:
-programs don't talk to each other. How long that is, `memory` bounds in the kernel itself, so that the host needs no
-coefficient. A filter that hardly forgets makes chunks longer, up to the whole channel.
+So memory is read once and written once, and what is between two sections never leaves the registers. The next tile is
+read while one is computed. A program computes the sections' matrices and their powers once and keeps them in `table`,
+which all programs with the same sections fill with the same numbers.
+
+A channel is cut into chunks, one for each program. A chunk starts as long before its first sample as the filter
+remembers, from rest: programs don't talk to each other. How long that is, `memory` bounds in the kernel itself, so that
+the host needs no coefficient. A filter that hardly forgets makes chunks longer, up to the whole channel.
 
 `sequential` is for many short signals: a lane is a channel, and nothing is scanned.
 
@@ -22,7 +25,10 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-__all__ = ["chunked", "sequential"]
+__all__ = ["TABLE", "chunked", "sequential"]
+
+TABLE = tl.constexpr(32)
+"""Numbers of a section in the table: those of `section`, and from 8 on the powers of its matrix, 4 for each level."""
 
 
 @triton.jit
@@ -58,17 +64,20 @@ def tile_of(columns, dtype: tl.constexpr, LANES: tl.constexpr, LOG_T: tl.constex
 
 @triton.jit
 def section(sos, SHIFTED: tl.constexpr):
-    """Load sections and return them in shifted form: k, b0, p1, p0, q1, q0; scalars or tensors, as `sos` is."""
+    """Load sections and return them as systems w' = A w + B x, y = w1 + b0 x: k, b0, m, p, g1, g0, shaped like `sos`.
+
+    A = [[m, 1], [p, k]] and B = [g1, g0], of the shifted section.
+    """
     scale = 1.0 / tl.load(sos + 3)
     b0, b1, b2 = tl.load(sos) * scale, tl.load(sos + 1) * scale, tl.load(sos + 2) * scale
     a1, a2 = tl.load(sos + 4) * scale, tl.load(sos + 5) * scale
-    k = tl.full((), 0.0, tl.float64)
+    k = b0 * 0
     if SHIFTED:
         k = shift_of(a1, a2)
         # Products with k are exact, and so are sums of near values.
         b1, b2 = 2 * k * b0 + b1, k * (k * b0 + b1) + b2
         a1, a2 = 2 * k + a1, k * (k + a1) + a2
-    return k, b0, a1, a2, b1, b2
+    return k, b0, k - a1, -a2, tl.fma(-a1, b0, b1), tl.fma(-a2, b0, b2)
 
 
 @triton.jit
@@ -78,57 +87,85 @@ def shift_of(a1, a2):
 
 
 @triton.jit
-def output(columns, w1, w2, k, b0, p1, p0, q1, q0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
+def step(x, w1, w2, k, b0, m, p, g1, g0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
+    """Return a section's output for a sample, and its state after.
+
+    The adjoint's step is w' = A^T w + C^T x, y = B^T w + b0 x, where C = [1, 0].
+    """
+    if ADJOINT:
+        y = tl.fma(g1, w1, tl.fma(g0, w2, b0 * x))
+        to2 = w1
+        if SHIFTED:
+            to2 = tl.fma(k, w2, to2)
+        return y, tl.fma(m, w1, tl.fma(p, w2, x)), to2
+    to2 = g0 * x
+    if SHIFTED:
+        to2 = tl.fma(k, w2, to2)
+    return tl.fma(b0, x, w1), tl.fma(m, w1, tl.fma(g1, x, w2)), tl.fma(p, w1, to2)
+
+
+@triton.jit
+def decay(y, w1, w2, k, m, p, g1, g0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
+    """Return an output plus what a state gives to it without input, and the state after."""
+    if ADJOINT:
+        to2 = w1
+        if SHIFTED:
+            to2 = tl.fma(k, w2, to2)
+        return tl.fma(g1, w1, tl.fma(g0, w2, y)), tl.fma(m, w1, p * w2), to2
+    to2 = p * w1
+    if SHIFTED:
+        to2 = tl.fma(k, w2, to2)
+    return y + w1, tl.fma(m, w1, w2), to2
+
+
+@triton.jit
+def output(columns, w1, w2, k, b0, m, p, g1, g0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
     """Run the lanes' samples from their states. Return output and states after."""
     out = ()
     for j in tl.static_range(len(columns)):
-        y, w1, w2 = step(columns[j], w1, w2, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
+        y, w1, w2 = step(columns[j], w1, w2, k, b0, m, p, g1, g0, SHIFTED, ADJOINT)
         out = out + (y,)
     return out, w1, w2
 
 
 @triton.jit
-def state_after(columns, w1, w2, valid, k, b0, p1, p0, q1, q0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
+def from_rest(columns, k, b0, m, p, g1, g0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
+    """Run the lanes' samples from rest. Return output and states after."""
+    x = columns[0]
+    out, w1, w2 = (b0 * x,), g1 * x, g0 * x
+    if ADJOINT:
+        w1, w2 = x, x * 0
+    for j in tl.static_range(1, len(columns)):
+        y, w1, w2 = step(columns[j], w1, w2, k, b0, m, p, g1, g0, SHIFTED, ADJOINT)
+        out = out + (y,)
+    return out, w1, w2
+
+
+@triton.jit
+def with_decay(columns, w1, w2, k, m, p, g1, g0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
+    """Return outputs from rest plus what the lanes' states give."""
+    out = ()
+    for j in tl.static_range(len(columns)):
+        y, w1, w2 = decay(columns[j], w1, w2, k, m, p, g1, g0, SHIFTED, ADJOINT)
+        out = out + (y,)
+    return out
+
+
+@triton.jit
+def state_after(columns, w1, w2, valid, k, b0, m, p, g1, g0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
     """Return the lanes' states after their first `valid` samples."""
     for j in tl.static_range(len(columns)):
-        _, to1, to2 = step(columns[j], w1, w2, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
+        _, to1, to2 = step(columns[j], w1, w2, k, b0, m, p, g1, g0, SHIFTED, ADJOINT)
         w1, w2 = tl.where(j < valid, to1, w1), tl.where(j < valid, to2, w2)
     return w1, w2
 
 
 @triton.jit
-def step(x, w1, w2, k, b0, p1, p0, q1, q0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
-    """Return a section's output for a sample, and its state after.
-
-    With w' = A w + B x and y = C w + b0 x, the adjoint's step is w' = A^T w + C^T x, y = B^T w + b0 x.
-    """
-    if ADJOINT:
-        y = tl.fma(tl.fma(-p1, b0, q1), w1, tl.fma(tl.fma(-p0, b0, q0), w2, b0 * x))
-        to2 = w1
-        if SHIFTED:
-            to2 = tl.fma(k, w2, to2)
-        return y, tl.fma(k - p1, w1, tl.fma(-p0, w2, x)), to2
-    y = tl.fma(b0, x, w1)
-    to1, to2 = tl.fma(q1, x, w2), q0 * x
-    if SHIFTED:
-        to1, to2 = tl.fma(k, w1, to1), tl.fma(k, w2, to2)
-    return y, tl.fma(-p1, y, to1), tl.fma(-p0, y, to2)
-
-
-@triton.jit
-def added(columns, k, b0, p1, p0, q1, q0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
-    """Return the states after the lanes' samples, from rest."""
-    m, g1, g0 = k - p1, tl.fma(-p1, b0, q1), tl.fma(-p0, b0, q0)
-    w1, w2 = columns[0] * 0, columns[0] * 0
-    for j in tl.static_range(len(columns)):
-        x = columns[j]
-        if ADJOINT:
-            _, w1, w2 = step(x, w1, w2, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
-        else:
-            to1, to2 = tl.fma(g1, x, w2), g0 * x
-            if SHIFTED:
-                to2 = tl.fma(k, w2, to2)
-            w1, w2 = tl.fma(m, w1, to1), tl.fma(-p0, w1, to2)
+def decayed(w1, w2, valid, k, m, p, T: tl.constexpr, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
+    """Return what states are after `valid` samples, at most T, without input."""
+    for j in tl.static_range(T):
+        _, to1, to2 = decay(0.0, w1, w2, k, m, p, 0.0, 0.0, SHIFTED, ADJOINT)
+        w1, w2 = tl.where(j < valid, to1, w1), tl.where(j < valid, to2, w2)
     return w1, w2
 
 
@@ -140,33 +177,62 @@ def squared(m11, m12, m21, m22):
 
 
 @triton.jit
-def carried(
-    w1, w2, before1, before2, k, p1, p0,
-    LANES: tl.constexpr, LOG_LANES: tl.constexpr, LOG_T: tl.constexpr, ADJOINT: tl.constexpr,
+def tabulate(
+    table, sos, LOG_LANES: tl.constexpr, LOG_T: tl.constexpr, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr
 ):  # fmt: skip
-    """Return the states the lanes start from: the first (before1, before2), the others what came before them.
-
-    w1, w2 are what the lanes' samples add.
-    """
-    m11, m12, m21, m22 = k - p1, tl.full((), 1.0, tl.float64), -p0, k
+    """Write sections, and the powers of their matrices that carry a state over 1, 2, 4, ... lanes' samples."""
+    k, b0, m, p, g1, g0 = section(sos, SHIFTED)
+    tl.store(table, k)
+    tl.store(table + 1, b0)
+    tl.store(table + 2, m)
+    tl.store(table + 3, p)
+    tl.store(table + 4, g1)
+    tl.store(table + 5, g0)
+    m11, m12, m21, m22 = m, k * 0 + 1, p, k
     if ADJOINT:
         m12, m21 = m21, m12
-    for _ in tl.static_range(LOG_T):
+    for level in tl.static_range(LOG_T + LOG_LANES):
+        if level >= LOG_T:
+            power = table + 8 + 4 * (level - LOG_T)
+            tl.store(power, m11)
+            tl.store(power + 1, m12)
+            tl.store(power + 2, m21)
+            tl.store(power + 3, m22)
         m11, m12, m21, m22 = squared(m11, m12, m21, m22)
+
+
+@triton.jit
+def tabulated(table):
+    """Return what `section` returned."""
+    return (
+        tl.load(table), tl.load(table + 1), tl.load(table + 2), tl.load(table + 3), tl.load(table + 4),
+        tl.load(table + 5),
+    )  # fmt: skip
+
+
+@triton.jit
+def carried(w1, w2, before1, before2, table, LANES: tl.constexpr, LOG_LANES: tl.constexpr):
+    """Return the states the lanes start from and end with: the first starts from (before1, before2).
+
+    w1, w2 are what the lanes' samples add, `table` is the section's.
+    """
     lane = tl.arange(0, LANES)
     first = lane == 0
-    w1 = tl.where(first, tl.fma(m11, before1, tl.fma(m12, before2, w1)), w1)
-    w2 = tl.where(first, tl.fma(m21, before1, tl.fma(m22, before2, w2)), w2)
     for level in tl.static_range(LOG_LANES):
+        power = table + 8 + 4 * level
+        m11, m12, m21, m22 = tl.load(power), tl.load(power + 1), tl.load(power + 2), tl.load(power + 3)
+        if level == 0:
+            w1 = tl.where(first, tl.fma(m11, before1, tl.fma(m12, before2, w1)), w1)
+            w2 = tl.where(first, tl.fma(m21, before1, tl.fma(m22, before2, w2)), w2)
         source = lane - 2**level
         there = tl.maximum(source, 0)
         v1, v2 = tl.gather(w1, there, 0), tl.gather(w2, there, 0)
         w1 = tl.where(source >= 0, tl.fma(m11, v1, tl.fma(m12, v2, w1)), w1)
         w2 = tl.where(source >= 0, tl.fma(m21, v1, tl.fma(m22, v2, w2)), w2)
-        if level + 1 < LOG_LANES:
-            m11, m12, m21, m22 = squared(m11, m12, m21, m22)
     there = tl.maximum(lane - 1, 0)
-    return tl.where(first, before1, tl.gather(w1, there, 0)), tl.where(first, before2, tl.gather(w2, there, 0))
+    start1 = tl.where(first, before1, tl.gather(w1, there, 0))
+    start2 = tl.where(first, before2, tl.gather(w2, there, 0))
+    return start1, start2, w1, w2
 
 
 @triton.jit
@@ -231,7 +297,7 @@ def memory(sos, count, log_tolerance, N: tl.constexpr):
 @triton.jit(do_not_specialize=["repeat", "count", "rows", "sos_repeat", "channels", "chunks", "chunk_tiles"])
 def chunked(
     x, row_stride, time_stride, repeat, y, sos, count, rows, sos_repeat, before, after,
-    channels, time, chunks, chunk_tiles, log_tolerance,
+    channels, time, chunks, chunk_tiles, log_tolerance, table,
     N: tl.constexpr, LANES: tl.constexpr, LOG_LANES: tl.constexpr, LOG_T: tl.constexpr,
     SHIFTED: tl.constexpr, HAS_STATE: tl.constexpr, ADJOINT: tl.constexpr,
 ):  # fmt: skip
@@ -242,7 +308,9 @@ def chunked(
     T: tl.constexpr = 2**LOG_T
     TILE: tl.constexpr = LANES * T
     channel = (tl.program_id(0) // chunks).to(tl.int64)
-    sos += (channel // sos_repeat) % rows * count * 6
+    row = (channel // sos_repeat) % rows * count
+    sos += 6 * row
+    table += TABLE * row
     x += channel // repeat * row_stride
     y += channel * time
     forwards = 1
@@ -281,25 +349,37 @@ def chunked(
         else:
             carry2 += shift * carry1
 
+    each = tl.minimum(index, count - 1)
+    tabulate(table + TABLE * each, sos + 6 * each, LOG_LANES, LOG_T, SHIFTED, ADJOINT)
+    tl.debug_barrier()
+    left = tl.minimum(stop - begin, TILE).to(tl.int32)
+    ahead = tl.load(x + begin * time_stride + offset * time_stride, mask=offset < left, other=0.0)
     for now in range(begin, stop, TILE):
-        left = tl.minimum(time - now, TILE).to(tl.int32)
-        tile = tl.load(x + now * time_stride + offset * time_stride, mask=offset < left, other=0.0)
-        columns = lanes_of(tile, LANES, LOG_T)
+        left = tl.minimum(stop - now, TILE).to(tl.int32)
+        columns = lanes_of(ahead, LANES, LOG_T)
+        following = now + TILE
+        more = tl.minimum(stop - following, TILE).to(tl.int32)
+        ahead = tl.load(x + following * time_stride + offset * time_stride, mask=offset < more, other=0.0)
         last = index * 0 + (left - 1) // T
         for nth in range(count):
             i = nth
             if ADJOINT:
                 i = count - 1 - nth
-            k, b0, p1, p0, q1, q0 = section(sos + 6 * i, SHIFTED)
-            this = lane * 0 + i
-            start1, start2 = tl.gather(carry1, this, 0), tl.gather(carry2, this, 0)
-            end1, end2 = added(columns, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
-            start1, start2 = carried(end1, end2, start1, start2, k, p1, p0, LANES, LOG_LANES, LOG_T, ADJOINT)
+            this = table + TABLE * i
+            k, b0, m, p, g1, g0 = tabulated(this)
+            at = lane * 0 + i
+            valid = left - lane * T
+            part1, part2 = tl.zeros((LANES,), tl.float64), tl.zeros((LANES,), tl.float64)
             if left < TILE:
-                valid = left - lane * T
-                end1, end2 = state_after(columns, start1, start2, valid, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
-            columns, whole1, whole2 = output(columns, start1, start2, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
-            end1, end2 = tl.where(left < TILE, end1, whole1), tl.where(left < TILE, end2, whole2)
+                part1, part2 = state_after(columns, part1, part2, valid, k, b0, m, p, g1, g0, SHIFTED, ADJOINT)
+            columns, end1, end2 = from_rest(columns, k, b0, m, p, g1, g0, SHIFTED, ADJOINT)
+            start1, start2, end1, end2 = carried(
+                end1, end2, tl.gather(carry1, at, 0), tl.gather(carry2, at, 0), this, LANES, LOG_LANES
+            )
+            if left < TILE:
+                end1, end2 = decayed(start1, start2, valid, k, m, p, T, SHIFTED, ADJOINT)
+                end1, end2 = end1 + part1, end2 + part2
+            columns = with_decay(columns, start1, start2, k, m, p, g1, g0, SHIFTED, ADJOINT)
             carry1 = tl.where(index == i, tl.gather(end1, last, 0), carry1)
             carry2 = tl.where(index == i, tl.gather(end2, last, 0), carry2)
         tile = tl.reshape(tile_of(columns, y.dtype.element_ty, LANES, LOG_T), (TILE,))
@@ -344,7 +424,7 @@ def sequential(
             i = nth
             if ADJOINT:
                 i = count - 1 - nth
-            k, b0, p1, p0, q1, q0 = section(sos + 6 * i, SHIFTED)
+            k, b0, m, p, g1, g0 = section(sos + 6 * i, SHIFTED)
             state = (i * channels + channel) * 2
             source = tl.where(now > 0, after + state, before + state)
             known = channel < tl.where((now > 0) | HAS_STATE, channels, 0)
@@ -353,8 +433,8 @@ def sequential(
                 w1 = tl.where(now > 0, w1, w1 - k * w2)
             else:
                 w2 = tl.where(now > 0, w2, w2 + k * w1)
-            end1, end2 = state_after(columns, w1, w2, left, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
-            columns, _, _ = output(columns, w1, w2, k, b0, p1, p0, q1, q0, SHIFTED, ADJOINT)
+            end1, end2 = state_after(columns, w1, w2, left, k, b0, m, p, g1, g0, SHIFTED, ADJOINT)
+            columns, _, _ = output(columns, w1, w2, k, b0, m, p, g1, g0, SHIFTED, ADJOINT)
             if ADJOINT:
                 end1 = tl.where(now + T < time, end1, end1 + k * end2)
             else:

@@ -21,7 +21,7 @@ LOG_T = {4: 5, 8: 4}
 LOG_TOLERANCE = {4: math.log(1e-10), 8: math.log(1e-14)}
 """What a chunk may neglect of the samples before its warm-up, in the peak, by the bytes of a sample."""
 
-PROGRAMS_PER_PROCESSOR = {4: 8, 8: 12}
+PROGRAMS_PER_PROCESSOR = {4: 8, 8: 8}
 """How many warps a multiprocessor has registers for, by the bytes of a sample (`tools/gpu_cost.py`)."""
 
 
@@ -90,5 +90,5 @@ def _launch(
     chunks = -(-tiles // chunk_tiles)
     triton_launch.launch(
         kernels.chunked, channels * chunks, x, *arguments, chunks, chunk_tiles, LOG_TOLERANCE[y.element_size()],
-        N=max(8, 1 << (count - 1).bit_length()), LOG_LANES=lanes.bit_length() - 1, **options,
+        sos.new_empty(rows, count, kernels.TABLE.value), N=max(8, 1 << (count - 1).bit_length()), LOG_LANES=lanes.bit_length() - 1, **options,
     )  # fmt: skip
