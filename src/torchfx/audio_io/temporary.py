@@ -6,7 +6,6 @@ import functools
 import os
 import platform
 import re
-import secrets
 import zlib
 from contextlib import suppress
 from pathlib import Path
@@ -25,7 +24,7 @@ def create(folder: str, suffix: str, mode: int) -> str:
     if folder not in _swept:
         _swept.add(folder)
         _sweep(folder)
-    name = f".torchfx-{os.getpid()}-{_host()}-{secrets.token_hex(4)}{suffix}"
+    name = f".torchfx-{os.getpid()}-{_host()}-{os.urandom(4).hex()}{suffix}"
     path = os.path.join(folder, name)  # noqa: PTH118  (libsndfile takes strings)
     _living.add(path)
     try:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from secrets import token_hex
 from threading import local
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -156,7 +155,7 @@ def _copy_to_url(whole: str, target: str) -> None:
     """Copy a file to a URL under another name, then rename it: not all file systems write at once."""
     system, path = file_system(target)
     folder, _, name = path.rpartition("/")
-    begun = f"{folder}/.torchfx-{token_hex(4)}-{name}"
+    begun = f"{folder}/.torchfx-{os.urandom(4).hex()}-{name}"
     try:
         system.makedirs(folder, exist_ok=True)
         try:

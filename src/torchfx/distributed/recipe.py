@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
@@ -119,6 +118,8 @@ def _described(module: nn.Module) -> str:
     text = " ".join(repr(module).split())
     if not state:
         return text
+    import hashlib
+
     digest = hashlib.sha256()
     for name, value in state.items():
         data = value.detach().cpu().numpy().tobytes() if hasattr(value, "detach") else repr(value).encode()
