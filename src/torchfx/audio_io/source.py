@@ -202,7 +202,7 @@ def _chunks(file: Any) -> Iterator[tuple[bytes, int]]:
     while order is not None:
         file.seek(start)
         header = file.read(8)
-        if len(header) < 8:
+        if len(header) < 8 or not all(32 <= letter < 127 for letter in header[:4]):  # samples of a file without sizes
             return
         size = int.from_bytes(header[4:], order)
         yield header[:4], size
