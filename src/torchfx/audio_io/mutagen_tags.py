@@ -67,25 +67,20 @@ def write_more(
     path: str, container: str, encoding: str, tags: Mapping[str, str], chapters: Sequence[Chapter], length_s: float
 ) -> None:
     """Add tags and chapters to a file that has samples; an MP3 has no tags yet."""
-    if container in COMMENTED:
-        held = _mutagen_class(container, encoding)(path)
-        if held.tags is None:
-            held.add_tags()
-        _add_comments(held.tags, tags, chapters)
-        held.save()
-        return
-    from mutagen.id3 import ID3
-
     if container == "MP3":
-        frames = ID3()
-        _add_frames(frames, tags, chapters, length_s)
-        frames.save(path)
+        from mutagen.id3 import ID3
+
+        held = texts = ID3()
     else:
         held = _mutagen_class(container, encoding)(path)
         if held.tags is None:
             held.add_tags()
-        _add_frames(held.tags, tags, chapters, length_s)
-        held.save()
+        texts = held.tags
+    if container in COMMENTED:
+        _add_comments(texts, tags, chapters)
+    else:
+        _add_frames(texts, tags, chapters, length_s)
+    held.save(path)
 
 
 def _mutagen_class(container: str, encoding: str) -> Any:

@@ -44,12 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["ClippingWarning", "Writer", "save"]
 
 FLOATS = {"FLOAT", "DOUBLE"}
-SPECTRA = {
-    "VORBIS",
-    "OPUS",
-    "MPEG_LAYER_III",
-    "AAC",
-}  # encodings that hold samples beyond full scale, until they are decoded
+SPECTRA = {"VORBIS", "OPUS", "MPEG_LAYER_III", "AAC"}  # hold samples beyond full scale, until they are decoded
 
 
 class ClippingWarning(UserWarning):
@@ -288,8 +283,8 @@ class Writer:
 
     def _frames_in(self, path: str) -> int:
         if self.format in AAC_FORMATS:
-            with open(path, "rb") as written, closing(AACReader(written, self.format, self._target.name)) as reader:  # noqa: PTH123
-                return reader.frames
+            with open(path, "rb") as file, closing(AACReader(file, self.format, self._target.name)) as written:  # noqa: PTH123
+                return written.frames
         import soundfile
 
         layout = self._layout() if self.format == "RAW" else {}

@@ -156,7 +156,8 @@ def info(
     Exit status 1: some files could not be read; 2: misuse; 3: none could.
     `torchfx stats` measures loudness and peak.
     """
-    _start_at_once()
+    if files:
+        _start_at_once()
     from torchfx.cli import info as command
 
     raise typer.Exit(command.run(files or [], form))

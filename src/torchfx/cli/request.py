@@ -35,9 +35,7 @@ class Request:
     bits: Annotated[int | None, typer.Option("--bits", help="Bits per sample; else as many as the source has.")] = None
     bitrate: Annotated[
         str | None,
-        typer.Option(
-            "--bitrate", metavar="128k", help="Of MP3, Vorbis, Opus, AAC; else no lower than a lossy source's."
-        ),
+        typer.Option("--bitrate", metavar="128k", help="Of a lossy format; else no lower than a lossy source's."),
     ] = None
     raw: Annotated[
         str | None,
