@@ -20,8 +20,10 @@ import torchfx as fx
 FS, BLOCK = 48_000, 64
 
 
-def resident_bytes() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+def private_bytes() -> int:
+    """Return the resident memory that is no file's: pages of libraries come as code first runs, 16 at a time."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("RssAnon:")[2].split(maxsplit=1)[0]) * 1024
 
 
 def busy(stop: threading.Event) -> None:
@@ -50,7 +52,7 @@ def main() -> int:
         with fx.realtime.RealtimeProcessor(chain, clock, fx.realtime.RealtimeConfig(FS, BLOCK)) as live:
             memory, count = array("q", [0]) * (2 * options.seconds + 60), 0  # room of its own, so that it does not grow
             while not live.wait(1.0):
-                memory[count] = resident_bytes()
+                memory[count] = private_bytes()
                 count += 1
             stats = live.stats()
             if options.plot:
@@ -62,7 +64,7 @@ def main() -> int:
     print(f"real-time priority: {stats.has_priority}; {stats.blocks} blocks of {stats.block_us:.0f} us")
     print(f"p50 {stats.p50_us:.0f}, p99 {stats.p99_us:.0f}, p99.9 {stats.p999_us:.0f}, longest {stats.max_us:.0f} us")
     print(f"deadline misses {stats.deadline_misses}, xruns {stats.xruns}, overloads {stats.sheds}")
-    print(f"resident memory, settled: {settled[0]} bytes, at the end: {settled[-1]}")
+    print(f"private resident memory, settled: {settled[0]} bytes, at the end: {settled[-1]}")
     good = stats.deadline_misses == 0 and stats.p999_us < stats.block_us / 2 and settled[-1] <= settled[0]
     return 0 if good else 1
 

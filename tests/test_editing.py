@@ -157,3 +157,68 @@ def test_the_commands(tmp_path):
     assert run_here("concat", "a.wav", folder=tmp_path).returncode == 2
     names = sorted(path.name for path in itertools.chain(tmp_path.iterdir(), (tmp_path / "parts").iterdir()))
     assert names == ["a-1.flac", "a-2.flac", "a.wav", "b.wav", "c.flac", "parts"]
+
+
+# --- tags and chapters ------------------------------------------------------------------------------------------------
+
+TAGS = {"title": "Größe", "composer": "日本", "license": "CC0"}
+CHAPTERS = [audio_io.Chapter(0.0, "intro"), audio_io.Chapter(1.0, "talk"), audio_io.Chapter(2.5, "end")]
+
+
+@pytest.fixture(params=["wav", "mp3", "flac", "ogg", "opus", "aiff"])
+def talk(tmp_path, request):
+    pytest.importorskip("mutagen")
+    path = tmp_path / f"talk.{request.param}"
+    noise = np.random.default_rng(0).uniform(-0.5, 0.5, (1, 3 * FS))
+    audio_io.save(path, noise, FS, tags=TAGS, chapters=CHAPTERS)
+    return path
+
+
+def chapters(path):
+    return [(each.start_s, each.title) for each in audio_io.info(path).chapters]
+
+
+def test_a_part_has_the_chapters_that_reach_into_it(tmp_path, talk):
+    target = tmp_path / f"part{talk.suffix}"
+    editing.trim(talk, target, 0.5, 2.5)
+    assert chapters(target) == [(0.0, "intro"), (0.5, "talk")]
+    assert TAGS.items() <= audio_io.info(target).tags.items()
+    editing.trim(talk, target, 1.0, 1.5)
+    assert chapters(target) == [(0.0, "talk")]
+
+
+def test_each_part_of_a_split_has_its_chapters(tmp_path, talk):
+    parts = editing.split(talk, tmp_path / "parts", every=2.0)
+    assert [chapters(part) for part in parts] == [[(0.0, "intro"), (1.0, "talk")], [(0.0, "talk"), (0.5, "end")]]
+    assert all(TAGS.items() <= audio_io.info(part).tags.items() for part in parts)
+
+
+def test_joined_files_have_the_first_ones_tags_and_the_chapters_of_all(tmp_path, talk):
+    second, joined = tmp_path / "second.wav", tmp_path / f"joined{talk.suffix}"
+    audio_io.save(second, np.zeros((1, FS)), FS, tags={"title": "no"}, chapters=[audio_io.Chapter(0.25, "second")])
+    assert editing.concat([talk, second], joined) >= 4.0
+    length = audio_io.info(talk).frames / FS
+    *first, (start, title) = chapters(joined)
+    assert first == [(each.start_s, each.title) for each in CHAPTERS]
+    assert (start, title) == (pytest.approx(length + 0.25, abs=6e-4), "second")
+    assert TAGS.items() <= audio_io.info(joined).tags.items()
+
+
+@pytest.mark.parametrize("words", [["convert"], ["process", "-e", "gain:0.5"], ["process", "-e", "reverse"]])
+@pytest.mark.parametrize("suffix", [".flac", ".mp3", ".wav", ".ogg"])
+def test_conversions_keep_tags_and_chapters(tmp_path, talk, words, suffix):
+    command, *rest = words
+    ran = run_here(command, talk.name, f"out{suffix}", *rest, folder=tmp_path)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert TAGS.items() <= audio_io.info(tmp_path / f"out{suffix}").tags.items()
+    assert chapters(tmp_path / f"out{suffix}") == [(each.start_s, each.title) for each in CHAPTERS]
+
+
+def test_what_is_lost_without_mutagen_is_a_warning_in_one_line(tmp_path, talk, monkeypatch):
+    monkeypatch.setattr(audio_io.tags, "has_mutagen", lambda: False)
+    monkeypatch.setattr(audio_io.writer, "has_mutagen", lambda: False)
+    for words in (["convert", talk.name, "out.flac"], ["trim", talk.name, "part.flac"], ["info", talk.name]):
+        audio_io.mutagen_tags.warn_of_loss.cache_clear()
+        ran = run_here(*words, folder=tmp_path)
+        assert ran.returncode == 0
+        assert ran.stderr == "warning: some tags or chapters are lost; pip install 'torchfx[tags]' keeps them\n"

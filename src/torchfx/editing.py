@@ -1,7 +1,7 @@
 """Audio files cut and joined, without PyTorch and in constant memory.
 
-Samples are copied as they are: integers come back bit for bit where the output has at least as many bits. Tags are kept
-where the format has a place for them, and every output appears whole or not at all.
+Samples are copied as they are: integers come back bit for bit where the output has at least as many bits. Tags and
+chapters are kept where the format has a place for them, and every output appears whole or not at all.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from torchfx import audio_io
+from torchfx.audio_io import Chapter
 from torchfx.errors import ArgumentError
 from torchfx.parameters import decibels, duration, duration_samples, named
 
@@ -58,7 +59,8 @@ def trim(source: FILE, target: FILE, start: Time = 0.0, end: Time | None = None)
 def concat(sources: Sequence[FILE], target: FILE) -> float:
     """Join files, one behind the other.
 
-    The encoding is the one of the most bits among the sources, where the output's format has it.
+    The encoding is the one of the most bits among the sources, where the output's format has it. Tags are the first
+    source's; chapters are those of all.
 
     Args:
         sources: the files, of one sample rate and one number of channels.
@@ -80,7 +82,13 @@ def concat(sources: Sequence[FILE], target: FILE) -> float:
             raise ArgumentError(f"sources must be alike: {sources[0]} has {first}, {source} {this}")
     best = max(found, key=lambda each: each.bits or 32)
     with ExitStack() as stack:
-        writer = stack.enter_context(_writer(target, best, found[0].tags))
+        starts = itertools.accumulate((each.frames / each.fs for each in found), initial=0.0)
+        chapters = [
+            Chapter(start + each.start_s, each.title)
+            for start, one in zip(starts, found, strict=False)
+            for each in one.chapters
+        ]
+        writer = stack.enter_context(_writer(target, best, found[0].tags, chapters))
         for source in sources:
             with audio_io.Reader(source) as reader:
                 _write(reader, (0, reader.frames), writer)
@@ -171,15 +179,28 @@ def _loud(reader: audio_io.Reader, threshold: float, least: int, keep: int) -> l
 
 
 def _copy(reader: audio_io.Reader, span: Span, target: FILE) -> None:
-    with _writer(target, reader.info, reader.tags) as writer:
+    chapters = _chapters_within(reader.chapters, span[0] / reader.fs, span[1] / reader.fs)
+    with _writer(target, reader.info, reader.tags, chapters) as writer:
         _write(reader, span, writer)
 
 
-def _writer(target: FILE, source: audio_io.AudioInfo, tags: dict[str, str]) -> audio_io.Writer:
+def _chapters_within(chapters: Sequence[Chapter], start_s: float, end_s: float) -> list[Chapter]:
+    """Return the chapters of a part, in its time; one that began before it begins with it."""
+    ends = [each.start_s for each in chapters[1:]] + [end_s]
+    return [
+        Chapter(max(0.0, each.start_s - start_s), each.title)
+        for each, end in zip(chapters, ends, strict=False)
+        if each.start_s < end_s and end > start_s
+    ]
+
+
+def _writer(
+    target: FILE, source: audio_io.AudioInfo, tags: dict[str, str], chapters: Sequence[Chapter]
+) -> audio_io.Writer:
     fs, channels, encoding = source.fs, source.channels, audio_io.kept_encoding(target, source)
     bitrate = audio_io.kept_bitrate(target, source, fs, channels)
     tags = audio_io.kept_tags(target, tags)
-    return audio_io.Writer(target, fs, channels, None, encoding, None, tags, bitrate=bitrate)
+    return audio_io.Writer(target, fs, channels, None, encoding, None, tags, bitrate=bitrate, chapters=chapters)
 
 
 def _write(reader: audio_io.Reader, span: Span, writer: audio_io.Writer) -> None:

@@ -43,7 +43,7 @@ def test_a_bitrate_is_at_least_what_was_asked_for(tmp_path, name, fs, channels, 
         ("a.mp3", {"bitrate": 400_000}, r"bitrate must lie in \[32000, 320000\] bits/s in MP3 files of 48000 Hz"),
         ("a.opus", {"bitrate": 600_000}, r"bitrate must lie in \[12000, 512000\] bits/s in OPUS files"),
         ("a.ogg", {"bitrate": 9_000_000}, r"bitrate must lie in \[1, \d+\] bits/s in OGG files"),
-        ("a.flac", {"bitrate": 128_000}, "bitrate is for MP3, OGG and OPUS files, got 128000 for FLAC"),
+        ("a.flac", {"bitrate": 128_000}, "bitrate is for MP3, OGG, OPUS, M4A, AAC files, got 128000 for FLAC"),
         ("a.opus", {"fs": 44_100}, "fs must be one of 8000, 12000, 16000, 24000, 48000 Hz in OPUS files, got 44100"),
     ],
 )

@@ -27,6 +27,6 @@ def test_json_holds_the_numbers(tmp_path):
     found = json.loads(run_here("info", "b.wav", "--format", "json", folder=tmp_path).stdout)
     assert found["schema"] == 1
     assert found["files"]["b.wav"] == {
-        "fs": 8000, "channels": 1, "frames": 7, "format": "WAV", "encoding": "DOUBLE", "tags": {},
+        "fs": 8000, "channels": 1, "frames": 7, "format": "WAV", "encoding": "DOUBLE", "tags": {}, "chapters": [],
         "bitrate": None,
     }  # fmt: skip

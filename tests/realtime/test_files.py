@@ -199,12 +199,12 @@ def test_the_target_may_be_the_source(source):
 
 
 def test_bit_depth_and_tags_are_kept(tmp_path):
-    tags = {"title": "A title", "license": "CC0"}
+    tags = {"title": "A title", "copyright": "CC0"}
     audio_io.save(tmp_path / "a.flac", noise(), FS, bits_per_sample=16, tags=tags)
     process_file(Gain(0.5), tmp_path / "a.flac", tmp_path / "b.flac")
     assert audio_io.info(tmp_path / "b.flac") == audio_io.AudioInfo(FS, 2, FRAMES, "FLAC", "PCM_16", tags)
     process_file(Gain(0.5), tmp_path / "a.flac", tmp_path / "b.wav")
-    assert audio_io.info(tmp_path / "b.wav") == audio_io.AudioInfo(FS, 2, FRAMES, "WAV", "PCM_16", {"title": "A title"})
+    assert audio_io.info(tmp_path / "b.wav") == audio_io.AudioInfo(FS, 2, FRAMES, "WAV", "PCM_16", tags)
 
 
 @pytest.mark.parametrize(

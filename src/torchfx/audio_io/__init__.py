@@ -4,7 +4,7 @@ The suffix decides the format, outputs appear whole or not at all, and every err
 """
 
 from torchfx.audio_io.bitrate import kept_bitrate
-from torchfx.audio_io.formats import FORMATS, AudioInfo, kept_encoding
+from torchfx.audio_io.formats import FORMATS, AudioInfo, Chapter, kept_encoding
 from torchfx.audio_io.reader import Reader, info, load
 from torchfx.audio_io.tags import TAGS, kept_tags
 from torchfx.audio_io.writer import ClippingWarning, Writer, save
@@ -13,6 +13,7 @@ __all__ = [
     "FORMATS",
     "TAGS",
     "AudioInfo",
+    "Chapter",
     "ClippingWarning",
     "Reader",
     "Writer",

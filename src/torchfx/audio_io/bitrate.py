@@ -7,7 +7,7 @@ import os
 from functools import cache
 from typing import Any, BinaryIO
 
-from torchfx.audio_io.formats import AudioInfo, output_format
+from torchfx.audio_io.formats import AAC_FORMATS, AudioInfo, output_format
 from torchfx.checks import whole_number
 from torchfx.errors import ArgumentError
 
@@ -19,6 +19,8 @@ MP3_STEPS = tuple(
     1000 * step for step in (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160, 192, 224, 256, 320)
 )
 OPUS_RATES = (6_000, 256_000)  # for each channel
+AAC_RATES = (8_000, 256_000)  # for each channel; no more than 6 bits for each sample (ISO/IEC 14496-3, 4.5.3)
+RATED = ("MP3", "OGG", "OPUS", "M4A", "AAC")  # the formats that have one
 MP3_LEAD = 1105 + 576  # samples. LAME's delay, and half a frame to fill up the last one
 ROUNDING = 1.03  # a mean counts the headers
 VORBIS_STEPS = 20  # levels of quality that are looked at
@@ -40,22 +42,22 @@ def kept_bitrate(
         Bits per second; None where source or output is not lossy.
     """
     container = output_format(path, format)
-    if source.bitrate is None or container not in {"MP3", "OGG", "OPUS"}:
+    if source.bitrate is None or container not in RATED:
         return None
     low, high = _range(container, int(fs), channels)
     return min(max(source.bitrate, low), high)
 
 
 def compression(container: str, encoding: str, bitrate: int | None, fs: int, channels: int) -> dict[str, Any]:
-    """Return soundfile's arguments for at least a bit rate.
+    """Return soundfile's arguments, or `AACWriter`'s, for at least a bit rate; AAC keeps it on average.
 
     Raises:
         ArgumentError: the format has none, or not this one at this sample rate.
     """
     if bitrate is None:
         return {}
-    if container not in {"MP3", "OGG", "OPUS"}:
-        raise ArgumentError(f"bitrate is for MP3, OGG and OPUS files, got {bitrate} for {container}")
+    if container not in RATED:
+        raise ArgumentError(f"bitrate is for {', '.join(RATED)} files, got {bitrate} for {container}")
     container = "OPUS" if encoding == "OPUS" else container
     low, high = _range(container, fs, channels)
     if not low <= whole_number("bitrate", bitrate, 1) <= high:
@@ -63,6 +65,8 @@ def compression(container: str, encoding: str, bitrate: int | None, fs: int, cha
             f"bitrate must lie in [{low}, {high}] bits/s in {container} files of {fs} Hz with {channels} channels, "
             f"got {bitrate}"
         )
+    if container in AAC_FORMATS:
+        return {"bitrate": bitrate}
     if container == "OGG":
         rates = _vorbis_rates(fs, channels)
         return {"compression_level": next(level for level, rate in reversed(rates) if rate >= bitrate)}
@@ -79,6 +83,8 @@ def _range(container: str, fs: int, channels: int) -> tuple[int, int]:
         return 1, rates[0][1]
     if container == "OPUS":
         return OPUS_RATES[0] * channels, OPUS_RATES[1] * channels
+    if container in AAC_FORMATS:
+        return AAC_RATES[0] * channels, min(AAC_RATES[1], 6 * fs) * channels
     return next((low, high) for least, low, high in MP3_RATES if fs >= least)
 
 

@@ -12,10 +12,12 @@ from torchfx.checks import sample_rate, whole_number
 from torchfx.errors import ArgumentError
 
 __all__ = [
+    "AAC_FORMATS",
     "BITS",
     "FORMATS",
     "INTEGERS",
     "AudioInfo",
+    "Chapter",
     "check_channels",
     "file_rate",
     "kept_encoding",
@@ -27,7 +29,7 @@ __all__ = [
 
 FORMATS = {
     ".wav": "WAV", ".flac": "FLAC", ".ogg": "OGG", ".oga": "OGG", ".mp3": "MP3", ".aiff": "AIFF", ".aif": "AIFF",
-    ".opus": "OPUS", ".raw": "RAW",
+    ".opus": "OPUS", ".m4a": "M4A", ".aac": "AAC", ".raw": "RAW",
 }  # fmt: skip
 DEFAULT_ENCODING = {
     "WAV": "FLOAT",
@@ -36,10 +38,17 @@ DEFAULT_ENCODING = {
     "MP3": "MPEG_LAYER_III",
     "AIFF": "PCM_24",
     "OPUS": "OPUS",
+    "M4A": "AAC",
+    "AAC": "AAC",
     "RAW": "PCM_16",
 }
-MOST_CHANNELS = {"WAV": 1024, "FLAC": 8, "OGG": 255, "MP3": 2, "AIFF": 1024, "OPUS": 255, "RAW": 1024}
+AAC_FORMATS = {"M4A", "AAC"}  # that PyAV reads and writes
+MOST_CHANNELS = {
+    "WAV": 1024, "FLAC": 8, "OGG": 255, "MP3": 2, "AIFF": 1024, "OPUS": 255, "M4A": 2, "AAC": 2, "RAW": 1024,
+}  # fmt: skip
 OPUS_RATES = (8000, 12_000, 16_000, 24_000, 48_000)  # Hz
+AAC_RATES = (7350, 8000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 64_000, 88_200, 96_000)
+RATES = {"OPUS": OPUS_RATES, "M4A": AAC_RATES, "AAC": AAC_RATES}
 # Hz. libsndfile 1.2.2 ends in a segmentation fault beyond Vorbis' limits of channels and rate, and writes 800 MHz into
 # an AIFF from 2^30 Hz on.
 HIGHEST_RATE = {"OGG": 200_000, "AIFF": (1 << 30) - 1}
@@ -67,6 +76,19 @@ UNWRITABLE = {
 
 
 @dataclass(frozen=True)
+class Chapter:
+    """A named place in a recording; it reaches to the next one.
+
+    Attributes:
+        start_s: where it begins, seconds. Files hold it to 1 ms.
+        title: its name.
+    """
+
+    start_s: float
+    title: str
+
+
+@dataclass(frozen=True)
 class AudioInfo:
     """What a file says of itself.
 
@@ -78,6 +100,7 @@ class AudioInfo:
         encoding: how samples are held, such as "PCM_16".
         tags: its texts by name, such as "title"; see `torchfx.audio_io.TAGS`.
         bitrate: of a lossy encoding, bits per second: what Vorbis' header says, else the mean; None otherwise.
+        chapters: by their beginning.
     """
 
     fs: int
@@ -87,6 +110,7 @@ class AudioInfo:
     encoding: str
     tags: dict[str, str] = field(default_factory=dict, hash=False)
     bitrate: int | None = None
+    chapters: tuple[Chapter, ...] = ()
 
     @property
     def bits(self) -> int | None:
@@ -161,6 +185,8 @@ def _writable(container: str) -> frozenset[str]:
 
     if container == "OPUS":  # an Ogg file, too, but named otherwise
         return frozenset({"OPUS"})
+    if container in AAC_FORMATS:
+        return frozenset({"AAC"})
     return frozenset(soundfile.available_subtypes(container)) - UNWRITABLE.get(container, set())
 
 
@@ -180,8 +206,9 @@ def file_rate(container: str, fs: float) -> int:
     rate = sample_rate(fs)
     if not isinstance(rate, int):
         raise ArgumentError(f"fs must be a whole number of Hz in an audio file, got {fs}")
-    if container == "OPUS" and rate not in OPUS_RATES:
-        raise ArgumentError(f"fs must be one of {', '.join(map(str, OPUS_RATES))} Hz in OPUS files, got {rate}")
+    if rate not in RATES.get(container, (rate,)):
+        allowed = ", ".join(map(str, RATES[container]))
+        raise ArgumentError(f"fs must be one of {allowed} Hz in {container} files, got {rate}")
     highest = HIGHEST_RATE.get(container, (1 << 31) - 1)
     if rate > highest:
         raise ArgumentError(f"fs must lie in (0, {highest}] Hz in {container} files, got {rate}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -33,11 +34,15 @@ def file_errors(verb: str, name: str) -> Iterator[None]:
         text = " ".join(text.split()).rstrip(".").removeprefix("Error : ")
         if text in {"", "System error"}:
             text = "the system refused" + ("; is the disk full?" if verb == "write" else "")
+        if text == "flac decoder lost sync":
+            text += "; the file was cut or is damaged"
         raise AudioFileError(f"cannot {verb} {name}: {text}") from error
 
 
 def library_errors() -> tuple[type[Exception], ...]:
-    """Return what soundfile raises; the assertions among it say that fewer frames were written than asked for."""
+    """Return what the libraries raise; soundfile's assertions say that fewer frames were written than asked for."""
     import soundfile
 
-    return (OSError, ValueError, AssertionError, soundfile.SoundFileError)
+    errors = [(sys.modules.get("mutagen"), "MutagenError"), (sys.modules.get("av"), "FFmpegError")]
+    loaded = [getattr(module, name) for module, name in errors if module is not None]  # others raise nothing
+    return (OSError, ValueError, AssertionError, soundfile.SoundFileError, *loaded)

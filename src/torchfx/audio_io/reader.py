@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from torchfx.audio_io.aac import AACReader, aac_format, check_pyav
 from torchfx.audio_io.bitrate import mean_bitrate, vorbis_bitrate
 from torchfx.audio_io.formats import BITS, AudioInfo
 from torchfx.audio_io.messages import file_errors
@@ -37,7 +38,8 @@ class Reader:
 
     Args:
         source: a path, or a binary file object, which is read from its current position on and stays open. WAV, FLAC,
-            OGG, MP3, AIFF or whatever else libsndfile reads. A pipe is copied to a temporary file first.
+            OGG, MP3, AIFF or whatever else libsndfile reads, and with PyAV (`torchfx[av]`) .m4a and .aac. A pipe is
+            copied to a temporary file first.
         raw: sample rate (Hz), number of channels and encoding of a file without a header, such as (16000, 1, "PCM_16"),
             little-endian.
 
@@ -50,6 +52,7 @@ class Reader:
         encoding: how samples are held, such as "PCM_16".
         bits: bits per sample, or None where the encoding is lossy.
         tags: the file's texts by name, such as "title".
+        chapters: its named places.
 
     Raises:
         AudioFileError: the file is missing, empty, truncated, or of no known format.
@@ -71,7 +74,7 @@ class Reader:
     def __init__(self, source: str | os.PathLike[str] | BinaryIO, raw: tuple[int, int, str] | None = None) -> None:
         """Open the file and read its header."""
         self._raw = raw
-        self._file: SoundFile | None = None
+        self._file: SoundFile | AACReader | None = None
         self._position = 0
         self._source = Source(source)
         try:
@@ -82,9 +85,9 @@ class Reader:
             raise
         self.fs, self.channels, self.frames = self.info.fs, self.info.channels, self.info.frames
         self.format, self.encoding, self.bits = self.info.format, self.info.encoding, self.info.bits
-        self.tags = self.info.tags
+        self.tags, self.chapters = self.info.tags, self.info.chapters
 
-    def _open(self) -> SoundFile:
+    def _open(self) -> SoundFile | AACReader:
         import soundfile
 
         self._source.rewind()
@@ -93,11 +96,18 @@ class Reader:
             name = self._source.name
             raise AudioFileError(f"cannot read {name}: raw samples don't say their rate, channels and encoding")
         with self._calls():
-            if self._raw is None:
+            if self._raw is not None:
+                return soundfile.SoundFile(self._source.opened, "r", *self._raw, endian="LITTLE", format="RAW")
+            try:
                 return soundfile.SoundFile(self._source.opened)
-            return soundfile.SoundFile(self._source.opened, "r", *self._raw, endian="LITTLE", format="RAW")
+            except soundfile.LibsndfileError:
+                container = aac_format(self._source.start_and_size()[0])
+                if container is None:
+                    raise
+            check_pyav("read", self._source.name)
+            return AACReader(self._source.stream(), container, self._source.name)
 
-    def _described(self, file: SoundFile) -> AudioInfo:
+    def _described(self, file: SoundFile | AACReader) -> AudioInfo:
         name = self._source.name
         if file.frames == 0:
             raise AudioFileError(f"cannot read {name}: it holds no samples")
@@ -109,13 +119,16 @@ class Reader:
             if missing:
                 raise AudioFileError(f"cannot read {name}: truncated, {missing} of {promised} bytes are missing")
         container = "WAV" if file.format in {"WAVEX", "RF64"} else file.format  # WAVs with longer headers
-        tags = read_tags(container, file)
+        with self._calls():
+            named = isinstance(file, AACReader)
+            tags, chapters = (file.tags, file.chapters) if named else read_tags(container, file, self._source)
         bitrate = None
         if file.subtype not in BITS:
             with self._calls():
                 start, size = self._source.start_and_size()
             bitrate = vorbis_bitrate(start) or mean_bitrate(size, file.frames, file.samplerate, file.subtype)
-        return AudioInfo(file.samplerate, file.channels, file.frames, container, file.subtype, tags, bitrate)
+        layout = file.samplerate, file.channels, file.frames, container, file.subtype
+        return AudioInfo(*layout, tags, bitrate, chapters)
 
     def read(self, count: int) -> Tensor:
         """Read the next frames.
@@ -195,14 +208,14 @@ class Reader:
     def seek(self, frame: int) -> None:
         """Go to a frame, counted from the start, from 0 to `frames`.
 
-        Ogg files are decoded up to it: 5 minutes take about a second.
+        Ogg, .m4a and .aac files are decoded up to it: 5 minutes take about a second.
         """
         if whole_number("frame", frame, 0) > self.frames:
             raise ArgumentError(f"frame must lie in [0, {self.frames}] for {self._source.name}, got {frame}")
         if self._file is None:
             raise AudioFileError(f"cannot read {self._source.name}: it was closed")
         lead = MP3_LEAD if self.format == "MP3" else 0
-        if self._file.seekable() and self.format != "OGG" and frame >= lead:
+        if frame >= lead and not (isinstance(self._file, AACReader) or self.format == "OGG") and self._file.seekable():
             with self._calls():
                 self._file.seek(frame - lead)
             self._position = frame - lead

@@ -6,13 +6,16 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, BinaryIO, Literal
 
 from torchfx.audio_io.messages import file_errors, shown
 from torchfx.errors import ArgumentTypeError, AudioFileError
 
 __all__ = ["Source", "library_path"]
+
+START = 1 << 16  # bytes: where tags in front of the samples are
 
 
 class Source:
@@ -37,6 +40,7 @@ class Source:
         self.name = shown(source)
         self._stream: _Stream | None = None
         self._spooled: Any = None
+        self._handle: Any = None
         try:
             with file_errors("read", self.name):
                 if isinstance(source, (str, bytes, os.PathLike)):
@@ -99,36 +103,51 @@ class Source:
             with file_errors("read", self.name):
                 raise self._stream.failure
 
+    @contextmanager
+    def from_start(self) -> Iterator[Any]:
+        """Yield a file object at the source's start; libsndfile reads on from where it was."""
+        if self._stream is None:
+            with open(self.opened, "rb") as file:  # type: ignore[arg-type]  # noqa: PTH123
+                yield file
+            return
+        position = self._stream.tell()
+        self._stream.seek(0)
+        yield self._stream
+        self._stream.seek(position)
+
+    def stream(self) -> Any:
+        """Return a file object at the source's start, for a library that calls it until the source is closed."""
+        if self._stream is None and self._handle is None:
+            self._handle = open(self.opened, "rb")  # type: ignore[arg-type]  # noqa: SIM115, PTH123
+        file = self._stream or self._handle
+        file.seek(0)
+        return file
+
     def missing_bytes(self) -> tuple[int, int]:
         """Return how many bytes the chunk of samples of a WAV or an AIFF lacks, and how many it promises.
 
         libsndfile would shorten the recording silently. 0 and values near 2^31 and 2^32 are no promise: programs that
         write to a pipe cannot go back to fill in the size.
         """
-        if self._stream is not None:
-            position = self._stream.tell()
-            promised, available = _sample_chunk(self._stream)
-            self._stream.seek(position)  # libsndfile reads on from where it was
-        else:
-            with open(self.opened, "rb") as file:  # type: ignore[arg-type]  # noqa: PTH123
-                promised, available = _sample_chunk(file)
+        with self.from_start() as file:
+            promised, available = _sample_chunk(file)
         return (promised - available if available < promised < 0x7F000000 else 0), promised
 
     def start_and_size(self) -> tuple[bytes, int]:
         """Return the first bytes, and how many there are."""
-        if self._stream is None:
-            with open(self.opened, "rb") as file:  # type: ignore[arg-type]  # noqa: PTH123
-                return file.read(64), file.seek(0, os.SEEK_END)
-        position = self._stream.tell()
-        self._stream.seek(0)
-        found = self._stream.read(64), self._stream.seek(0, os.SEEK_END)
-        self._stream.seek(position)
-        return found
+        with self.from_start() as file:
+            return file.read(START), file.seek(0, os.SEEK_END)
+
+    def has_chunk(self, name: bytes) -> bool:
+        """Whether a WAV or an AIFF has a chunk of this name, in letters of any case."""
+        with self.from_start() as file:
+            return any(found.lower() == name.lower() for found, _ in _chunks(file))
 
     def close(self) -> None:
         """Remove the copy of a pipe; the caller's file object stays open."""
-        if self._spooled is not None:
-            self._spooled.close()
+        for file in (self._spooled, self._handle):
+            if file is not None:
+                file.close()
 
 
 class _Stream:
@@ -150,8 +169,10 @@ class _Stream:
         position = self._try(self._file.tell)
         return -1 if position is None else int(position) - self._start
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int = -1) -> bytes:
         """Return as many bytes as asked for unless the file ends; an unbuffered one gives fewer at a time."""
+        if size < 0:
+            return self._try(self._file.read) or b""
         data = b""
         while len(data) < size and (more := self._try(self._file.read, size - len(data))):
             data += more
@@ -171,20 +192,27 @@ def library_path(path: str) -> str | bytes:
     return path if os.name == "nt" else os.fsencode(path)
 
 
-_CHUNKS: dict[bytes, tuple[bytes, Literal["little", "big"]]] = {b"RIFF": (b"data", "little"), b"FORM": (b"SSND", "big")}
+_ORDERS: dict[bytes, Literal["little", "big"]] = {b"RIFF": "little", b"FORM": "big"}
+
+
+def _chunks(file: Any) -> Iterator[tuple[bytes, int]]:
+    """Yield name and size of each chunk of a WAV or an AIFF; the file is at its first byte then."""
+    order = _ORDERS.get(file.read(4))
+    start = 12
+    while order is not None:
+        file.seek(start)
+        header = file.read(8)
+        if len(header) < 8 or not all(32 <= letter < 127 for letter in header[:4]):  # samples of a file without sizes
+            return
+        size = int.from_bytes(header[4:], order)
+        yield header[:4], size
+        start += 8 + size + size % 2
 
 
 def _sample_chunk(file: Any) -> tuple[int, int]:
     """Return the size a WAV's or AIFF's chunk of samples promises and the bytes that follow it; zeros without one."""
-    file.seek(0)
-    wanted, order = _CHUNKS.get(file.read(4), (b"", "little"))
-    if not wanted:
-        return 0, 0
-    file.seek(12)
-    while len(header := file.read(8)) == 8:
-        size = int.from_bytes(header[4:], order)
-        if header[:4] == wanted:
+    for name, size in _chunks(file):
+        if name in {b"data", b"SSND"}:
             start = file.tell()
             return size, file.seek(0, os.SEEK_END) - start
-        file.seek(size + size % 2, os.SEEK_CUR)
     return 0, 0

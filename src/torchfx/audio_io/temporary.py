@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import platform
 import re
-import secrets
+import zlib
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,7 +24,7 @@ def create(folder: str, suffix: str, mode: int) -> str:
     if folder not in _swept:
         _swept.add(folder)
         _sweep(folder)
-    name = f".torchfx-{os.getpid()}-{_host()}-{secrets.token_hex(4)}{suffix}"
+    name = f".torchfx-{os.getpid()}-{_host()}-{os.urandom(4).hex()}{suffix}"
     path = os.path.join(folder, name)  # noqa: PTH118  (libsndfile takes strings)
     _living.add(path)
     try:
@@ -79,4 +78,4 @@ def _host() -> str:
         where.append(Path("/proc/sys/kernel/random/boot_id").read_text())
     with suppress(OSError):
         where.append(os.readlink("/proc/self/ns/pid"))  # noqa: PTH115  (no path, but "pid:[4026531836]")
-    return hashlib.sha256("\n".join(where).encode("utf-8", "replace")).hexdigest()[:8]
+    return f"{zlib.crc32(repr(where).encode('utf-8', 'replace')):08x}"

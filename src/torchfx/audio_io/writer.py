@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from torchfx.audio_io import temporary
+from torchfx.audio_io.aac import AACReader, AACWriter, check_pyav
 from torchfx.audio_io.bitrate import compression
 from torchfx.audio_io.formats import (
+    AAC_FORMATS,
     FORMATS,
     INTEGERS,
+    Chapter,
     check_channels,
     file_rate,
     long_format,
@@ -23,9 +26,10 @@ from torchfx.audio_io.formats import (
     named_format,
 )
 from torchfx.audio_io.messages import file_errors, library_errors
+from torchfx.audio_io.mutagen_tags import HOLDING, has_mutagen, warn_of_loss, write_more
 from torchfx.audio_io.samples import block_frames, integer_type, interleaved, quantised
 from torchfx.audio_io.source import library_path
-from torchfx.audio_io.tags import checked_tags, write_tags
+from torchfx.audio_io.tags import checked_tags, fitting_tags, write_tags
 from torchfx.audio_io.target import Target
 from torchfx.errors import ArgumentError, ArgumentTypeError, AudioFileError
 
@@ -40,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["ClippingWarning", "Writer", "save"]
 
 FLOATS = {"FLOAT", "DOUBLE"}
-SPECTRA = {"VORBIS", "OPUS", "MPEG_LAYER_III"}  # encodings that hold samples beyond full scale, until they are decoded
+SPECTRA = {"VORBIS", "OPUS", "MPEG_LAYER_III", "AAC"}  # hold samples beyond full scale, until they are decoded
 
 
 class ClippingWarning(UserWarning):
@@ -55,8 +59,9 @@ class Writer:
     one.
 
     Args:
-        target: a path, whose suffix decides the format: .wav, .flac, .ogg, .opus, .mp3, .aiff, .raw; or a binary file
-            object, which gets the whole file at its current position when the block ends well.
+        target: a path, whose suffix decides the format: .wav, .flac, .ogg, .opus, .mp3, .aiff, .raw, and with PyAV
+            (`torchfx[av]`) .m4a and .aac; or a binary file object, which gets the whole file at its current position
+            when the block ends well.
         fs: sample rate, Hz, a whole number.
         channels: number of channels.
         format: the format's name, instead of the suffix.
@@ -66,7 +71,9 @@ class Writer:
         tags: texts by name, of `torchfx.audio_io.TAGS`. Those that the format has no place for are left out; libsndfile
             appends its name to the software's.
         double: make float64 the default for WAV.
-        bitrate: of MP3, Vorbis and Opus, bits per second at least; by default what their encoders choose.
+        bitrate: of MP3, Vorbis and Opus, bits per second at least, of AAC on average; by default what their encoders
+            choose.
+        chapters: named places; but for .m4a they need mutagen (`torchfx[tags]`), and those behind the end are left out.
 
     Attributes:
         format: the container, such as "WAV". A WAV beyond 4 GiB becomes RF64, its form for long recordings.
@@ -77,10 +84,12 @@ class Writer:
         ArgumentError: an unknown format; an encoding, a rate, a number of channels or a text that the format cannot
             hold.
         ArgumentTypeError: neither a path nor a binary file object; tags that are no texts.
-        AudioFileError: the folder is missing, or the file cannot be written.
+        AudioFileError: the folder is missing, the file cannot be written, or AAC is asked for without PyAV.
 
     Warns:
         ClippingWarning: samples beyond full scale, once, with their number, unless the file holds floats.
+        UserWarning: tags or chapters that the format has a place for are lost, as mutagen is not installed, or as a WAV
+            has become RF64.
 
     Examples:
         >>> import io, torch
@@ -105,6 +114,7 @@ class Writer:
         tags: Mapping[str, str] | None = None,
         double: bool = False,
         bitrate: int | None = None,
+        chapters: Sequence[Chapter] = (),
     ) -> None:
         """Check the arguments; nothing is written yet."""
         self._target = Target(target)
@@ -113,11 +123,21 @@ class Writer:
         self.encoding = named_encoding(self.format, encoding, bits_per_sample, double)
         self._rate = file_rate(self.format, fs)
         self._channels = check_channels(self.format, channels)
-        self._tags = checked_tags(self.format, tags)
+        tags = checked_tags(self.format, tags)
+        self._tags = fitting_tags(self.format, tags)
+        self._chapters = chapters if self.format in {*HOLDING, "M4A"} else ()
+        if self._chapters and self.format in HOLDING and not has_mutagen():
+            warn_of_loss()
+            self._chapters = ()
+        if self.format == "MP3" and (self._chapters or len(self._tags) < len(tags)):
+            self._tags = {}  # LAME's ID3v1 tag, which cuts texts, would contradict mutagen's
+        self._more = {name: text for name, text in tags.items() if name not in self._tags}
         self._compression = compression(self.format, self.encoding, bitrate, self._rate, self._channels)
         self._suffix = suffix if suffix.lower() in FORMATS else ""
+        if self.format in AAC_FORMATS:
+            check_pyav("write", self._target.name)
         self._temporary: str | None = None
-        self._file: SoundFile | None = None
+        self._file: SoundFile | AACWriter | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -178,10 +198,13 @@ class Writer:
         assert self._file is not None
         self._file.write(interleaved(block, integer_type(self.encoding) or block.dtype))
 
-    def _open(self) -> SoundFile:
+    def _open(self) -> SoundFile | AACWriter:
         import soundfile
 
         assert self._temporary is not None
+        if self.format in AAC_FORMATS:
+            layout = self.format, self._rate, self._channels
+            return AACWriter(self._temporary, *layout, self._compression.get("bitrate"), self._tags, self._chapters)
         file = soundfile.SoundFile(library_path(self._temporary), "w", **self._layout(), **self._compression)
         write_tags(file, self._tags)
         return file
@@ -246,23 +269,39 @@ class Writer:
             )
 
     def _finish(self) -> None:
-        import soundfile
-
         assert self._file is not None
         assert self._temporary is not None
         name = self._target.name
         if self.frames == 0:
             raise AudioFileError(f"cannot write {name}: no samples were given")
         self._file.close()
-        # Vorbis does not tell when the disk is full.
-        layout = self._layout() if self.format == "RAW" else {}
-        with soundfile.SoundFile(
-            library_path(self._temporary), **layout
-        ) as file:  # Vorbis does not tell when the disk is full
-            kept = file.frames
+        self._add_tags(self._temporary)
+        kept = self._frames_in(self._temporary)  # Vorbis does not tell when the disk is full
         if kept < self.frames:
             raise AudioFileError(f"cannot write {name}: {kept} of {self.frames} frames were kept; is the disk full?")
         self._target.receive(self._temporary)
+
+    def _frames_in(self, path: str) -> int:
+        if self.format in AAC_FORMATS:
+            with open(path, "rb") as file, closing(AACReader(file, self.format, self._target.name)) as written:  # noqa: PTH123
+                return written.frames
+        import soundfile
+
+        layout = self._layout() if self.format == "RAW" else {}
+        with soundfile.SoundFile(library_path(path), **layout) as file:
+            return int(file.frames)
+
+    def _add_tags(self, path: str) -> None:
+        """Add what libsndfile has not written."""
+        length_s = self.frames / self._rate
+        chapters = [each for each in self._chapters if each.start_s < length_s]
+        if self.format not in HOLDING or not (self._more or chapters):
+            return
+        if self._container == "RF64":
+            names = ", ".join([*self._more, *(["chapters"] if chapters else [])])
+            warnings.warn(f"{self._target.name}: RF64 files hold no {names}", stacklevel=_callers_level())
+            return
+        write_more(path, self.format, self.encoding, self._more, chapters, length_s)
 
     def _discard(self) -> None:
         """Close and remove the temporary file, if it is still there."""
@@ -283,6 +322,7 @@ def save(
     bits_per_sample: int | None = None,
     tags: Mapping[str, str] | None = None,
     bitrate: int | None = None,
+    chapters: Sequence[Chapter] = (),
 ) -> None:
     """Write samples; the file appears under its name only when it is complete.
 
@@ -297,6 +337,7 @@ def save(
         bits_per_sample: 8, 16, 24, 32 (or 64 for "PCM_F").
         tags: texts by name, of `torchfx.audio_io.TAGS`; those that the format has no place for are left out.
         bitrate: of MP3, Vorbis and Opus, bits per second at least; by default what their encoders choose.
+        chapters: named places, as for `Writer`.
 
     Raises:
         ArgumentError: an unknown format; an encoding, a rate, a number of channels or a text the format cannot hold;
@@ -311,7 +352,7 @@ def save(
     if 0 in ys.shape:
         raise ArgumentError(f"ys must have the shape (channels, frames) and hold samples, got {tuple(ys.shape)}")
     double = str(ys.dtype).endswith("float64")
-    with Writer(path, fs, ys.shape[0], format, encoding, bits_per_sample, tags, double, bitrate) as file:
+    with Writer(path, fs, ys.shape[0], format, encoding, bits_per_sample, tags, double, bitrate, chapters) as file:
         file.write(ys)
 
 

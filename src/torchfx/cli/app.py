@@ -77,6 +77,8 @@ def convert(
     torchfx convert talk.wav talk.flac
     torchfx convert recordings/ flacs/ --recursive --format flac
     """
+    if request.rate is None:
+        _start_at_once()
     from torchfx.cli import process as command
 
     raise typer.Exit(command.run(paths, request, "convert"))
@@ -154,6 +156,8 @@ def info(
     Exit status 1: some files could not be read; 2: misuse; 3: none could.
     `torchfx stats` measures loudness and peak.
     """
+    if files:
+        _start_at_once()
     from torchfx.cli import info as command
 
     raise typer.Exit(command.run(files or [], form))
@@ -172,6 +176,7 @@ def trim(
     A TIME is in seconds, or a text such as 250ms, 1:30 or "480 samples"; with a - in front it counts from the end:
     torchfx trim in.wav out.wav --start 0.5 --end -250ms
     """
+    _start_at_once()
     from torchfx.cli import edit as command
 
     raise typer.Exit(command.trim(source, target, start, end, force))
@@ -183,6 +188,7 @@ def concat(
     force: Annotated[bool, typer.Option("--force", "-f", help="Overwrite an existing output.")] = False,
 ) -> None:
     """Join audio files of one sample rate and number of channels."""
+    _start_at_once()
     from torchfx.cli import edit as command
 
     raise typer.Exit(command.concat(paths, force))
@@ -204,6 +210,7 @@ def split(
 
     torchfx split talk.flac parts --silence -40
     """
+    _start_at_once()
     from torchfx.cli import edit as command
 
     raise typer.Exit(command.split(source, folder, every, silence, least, suffix, force))
@@ -714,6 +721,6 @@ def merge(
 
 
 def _start_at_once() -> None:
-    """Keep NumPy from starting threads for matrices, of which traces have none: 50 ms of 150 on 2 processors."""
+    """Keep NumPy from starting threads for matrices, of which traces and files have none: 50 ms of 150 on 2 cores."""
     if "numpy" not in sys.modules:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from torchfx import editing
-from torchfx.cli.streams import answer, complain
+from torchfx.cli.streams import answer, complain, warnings_said
 from torchfx.errors import ArgumentError, ArgumentTypeError, AudioFileError
 
 __all__ = ["concat", "split", "trim"]
@@ -56,7 +56,8 @@ def _check_free(paths: Sequence[Path], force: bool) -> None:
 
 def _answered(work: Callable[[], str]) -> int:
     try:
-        answer(work())
+        with warnings_said():
+            answer(work())
     except (ArgumentError, ArgumentTypeError) as error:
         return complain(error, 2)
     except AudioFileError as error:

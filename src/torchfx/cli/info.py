@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torchfx import audio_io
 from torchfx.cli.documents import show
-from torchfx.cli.streams import answer, complain
+from torchfx.cli.streams import answer, complain, warnings_said
 from torchfx.errors import ArgumentError, AudioFileError
 from torchfx.profiler.present.document import Column, Document, File, Row, Table
 from torchfx.profiler.present.formats import check_format
@@ -32,7 +32,8 @@ def run(paths: list[str], form: str) -> int:
         check_format(form)
     except ArgumentError as error:
         return complain(error, 2)
-    read = {path: _read(path) for path in paths}
+    with warnings_said():
+        read = {path: _read(path) for path in paths}
     found = {path: each for path, each in read.items() if each is not None}
     if not found:
         return 3

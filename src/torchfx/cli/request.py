@@ -30,12 +30,12 @@ class Request:
     ] = None
     format: Annotated[
         str | None,
-        typer.Option("--format", metavar="NAME", help="wav, flac, ogg, mp3 or aiff; else the suffix decides."),
+        typer.Option("--format", metavar="NAME", help="wav, flac, ogg, mp3, m4a ...; else the suffix decides."),
     ] = None
     bits: Annotated[int | None, typer.Option("--bits", help="Bits per sample; else as many as the source has.")] = None
     bitrate: Annotated[
         str | None,
-        typer.Option("--bitrate", metavar="128k", help="Of MP3, Vorbis, Opus; else no lower than a lossy source's."),
+        typer.Option("--bitrate", metavar="128k", help="Of a lossy format; else no lower than a lossy source's."),
     ] = None
     raw: Annotated[
         str | None,

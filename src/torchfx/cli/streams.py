@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,7 @@ __all__ = [
     "shows_colour",
     "shows_unicode",
     "tell",
+    "warnings_said",
     "width",
     "write_file",
 ]
@@ -70,6 +72,19 @@ def complain(error: Exception | str, status: int) -> int:
     """Print an error in one line and return the exit status."""
     say(f"error: {' '.join(str(error).split())}")
     return status
+
+
+@contextmanager
+def warnings_said() -> Iterator[None]:
+    """Print warnings as lines of stderr, without the source line that Python adds."""
+
+    def hear(message: Warning | str, *place: Any, **more: Any) -> None:
+        say(f"warning: {message}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = hear
+        yield
 
 
 def shows_colour(stream: TextIO | None) -> bool:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchfx.distributed.files import Outcome, heard_warnings, process_job
 from torchfx.distributed.manifest import Manifest
 from torchfx.distributed.recipe import Recipe
 from torchfx.distributed.sources import Job
 from torchfx.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 __all__ = ["ENGINES", "Work", "cores"]
 
@@ -65,6 +66,8 @@ def in_threads(work: Work, workers: int) -> Iterator[Outcome]:
             for job in work.jobs:
                 yield work.do(job)
             return
+        from concurrent.futures import ThreadPoolExecutor  # loads `logging`, which one file needs not
+
         stop = Event()
 
         def check(*_: object) -> None:
@@ -105,6 +108,8 @@ def in_ray(work: Work, workers: int) -> Iterator[Outcome]:
 
     Every machine must see the files under the same paths. Outcomes come as they are done.
     """
+    import logging
+
     try:
         import ray
     except ImportError as error:

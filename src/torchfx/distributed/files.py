@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from secrets import token_hex
 from threading import local
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -156,7 +155,7 @@ def _copy_to_url(whole: str, target: str) -> None:
     """Copy a file to a URL under another name, then rename it: not all file systems write at once."""
     system, path = file_system(target)
     folder, _, name = path.rpartition("/")
-    begun = f"{folder}/.torchfx-{token_hex(4)}-{name}"
+    begun = f"{folder}/.torchfx-{os.urandom(4).hex()}-{name}"
     try:
         system.makedirs(folder, exist_ok=True)
         try:
@@ -226,7 +225,8 @@ class _Work:
         file, form, source = self.output.file, self.output.format, self.reader.info
         bitrate = self.recipe.bits_per_second() or audio_io.kept_bitrate(file, source, fs, channels, form)
         chosen = {"encoding": self.encoding, "bits_per_sample": self.recipe.bits, "bitrate": bitrate}
-        return {"format": form, "tags": audio_io.kept_tags(file, source.tags, form), **chosen}
+        tags = audio_io.kept_tags(file, source.tags, form)
+        return {"format": form, "tags": tags, "chapters": source.chapters, **chosen}
 
     def _in_blocks(self, chain: nn.Module) -> dict[str, Any]:
         from torchfx.realtime.files import process_file

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["PRESETS", "Recipe", "preset"]
 
 PRESETS = Path(__file__).with_name("presets")
-FORMATS = {name: f".{name}" for name in ("wav", "flac", "ogg", "opus", "mp3", "aiff", "raw")}
+FORMATS = {name: f".{name}" for name in ("wav", "flac", "ogg", "opus", "mp3", "m4a", "aac", "aiff", "raw")}
 RAW = {"u8": "PCM_U8", "s16": "PCM_16", "s24": "PCM_24", "s32": "PCM_32", "f32": "FLOAT", "f64": "DOUBLE"}
 
 
@@ -119,6 +118,8 @@ def _described(module: nn.Module) -> str:
     text = " ".join(repr(module).split())
     if not state:
         return text
+    import hashlib
+
     digest = hashlib.sha256()
     for name, value in state.items():
         data = value.detach().cpu().numpy().tobytes() if hasattr(value, "detach") else repr(value).encode()

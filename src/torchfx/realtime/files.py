@@ -67,7 +67,8 @@ def process_file(
     """Run a file through a processor and write the result, block by block: memory does not grow with the file.
 
     The result is that of `Wave.from_file(source) | processor`, saved. Effects that have to hear all of the signal first
-    (`torchfx.effect.Normalize`) make the file be read once more for each.
+    (`torchfx.effect.Normalize`) make the file be read once more for each. Tags and chapters are the source's; an effect
+    that stretches time does not move the chapters.
 
     Args:
         processor: a filter, an effect, a chain.
@@ -115,7 +116,7 @@ def process_file(
             bitrate = audio_io.kept_bitrate(target, reader.info, fs, channels, format)
         work = _Work(plan, reader, block, progress)
         options = (format, encoding, bits_per_sample, tags)
-        with audio_io.Writer(target, fs, channels, *options, bitrate=bitrate) as writer:
+        with audio_io.Writer(target, fs, channels, *options, bitrate=bitrate, chapters=reader.chapters) as writer:
             for y in work.results():
                 writer.write(y)
         return FileReport(writer.frames, fs, channels, work.passes, work.bad_in.found, work.bad_out.found)
