@@ -214,7 +214,7 @@ def test_responses_compile_to_products_of_matrices(gpu_cost, arch, dtype):
     shape = fir.SHAPES[4 if dtype == "fp32" else 8]
     target = gpu_cost.GPUTarget("cuda", arch, 32)
     kernel = import_module("torchfx._ops.fir.kernels").response
-    code = gpu_cost.disassembled(gpu_cost.compiled(kernel, target, dtype, **shape, SPAN=fir.SPAN, HAS_STATE=True))
+    code = gpu_cost.disassembled(gpu_cost.compiled(kernel, target, dtype, **shape, HAS_STATE=True))
     assert code.spilled == 0
     assert {80: "HMMA", 90: "HGMMA" if dtype == "fp32" else "DMMA"}[arch] in code.sass
 

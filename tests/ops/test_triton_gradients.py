@@ -122,7 +122,7 @@ def test_gradients_of_signal_and_state_keep_no_signals(run, sos, dtype, threshol
     assert len(grad_sos) == 0
 
 
-TILE = {"ROWS": 16, "COLUMNS": 16}
+TILE = {"ROWS": 16, "DEPTH": 16, "COLUMNS": 16}
 RESPONSES = {
     # name: taps, signal
     "tiles and a rest": (noise(37), every_second(noise(2, 300, dtype=FLOAT32))),

@@ -38,11 +38,11 @@ def tile_of(columns, dtype: tl.constexpr, LANES: tl.constexpr, LOG_T: tl.constex
     """Join what `lanes_of` split."""
     parts = ()
     for i in tl.static_range(2**LOG_T):
-        parts = parts + (tl.reshape(columns[i].to(dtype), (1, LANES)),)
-    for level in tl.static_range(LOG_T):
+        parts = parts + (tl.reshape(columns[i].to(dtype), (LANES, 1)),)
+    for level in tl.static_range(LOG_T - 1, -1, -1):
         joined = ()
-        for i in tl.static_range(2 ** (LOG_T - level - 1)):
-            pair = tl.permute(tl.join(parts[2 * i], parts[2 * i + 1]), (2, 0, 1))
-            joined = joined + (tl.reshape(pair, (2 ** (level + 1), LANES)),)
+        for i in tl.static_range(2**level):
+            pair = tl.join(parts[i], parts[i + 2**level])
+            joined = joined + (tl.reshape(pair, (LANES, 2 ** (LOG_T - level))),)
         parts = joined
-    return tl.trans(parts[0])
+    return parts[0]

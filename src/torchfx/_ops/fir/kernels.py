@@ -52,7 +52,7 @@ def power_of_two(magnitudes):
 
 @triton.jit
 def magnitudes(x, start, stop, time, time_stride, SPAN: tl.constexpr):
-    """Return the largest magnitudes of x[start ... stop] in `SPAN` columns."""
+    """Return the largest magnitudes of x[start ... stop] in `SPAN` columns: many, as memory is waited for once a row."""
     found, column = tl.zeros((SPAN,), tl.float32), tl.arange(0, SPAN)
     for now in range(start, stop, SPAN):
         first, end = tl.maximum(-now, 0).to(tl.int32), tl.minimum(time - now, SPAN).to(tl.int32)
@@ -63,10 +63,13 @@ def magnitudes(x, start, stop, time, time_stride, SPAN: tl.constexpr):
 
 @triton.jit
 def products(
-    x, start, time, time_stride, weights, blocks, power,
+    x, start, time, time_stride, weights, blocks, power, inverse,
     ROWS: tl.constexpr, DEPTH: tl.constexpr, COLUMNS: tl.constexpr, INSIDE: tl.constexpr,
 ):  # fmt: skip
-    """Return a tile of outputs. INSIDE: all of its samples lie in the signal."""
+    """Return a tile of outputs. INSIDE: all of its samples lie in the signal.
+
+    Float16 samples are multiplied by `power` before and by `inverse` after.
+    """
     HALVES: tl.constexpr = weights.dtype.element_ty == tl.float16
     total = tl.zeros((ROWS, COLUMNS), x.dtype.element_ty)
     rest = tl.zeros((ROWS, COLUMNS), x.dtype.element_ty)
@@ -87,18 +90,18 @@ def products(
             low = (samples - high.to(tl.float32)).to(tl.float16)
             of_block = weights + block * (2 * DEPTH * COLUMNS) + to
             taps, low_taps = tl.load(of_block), tl.load(of_block + DEPTH * COLUMNS)
-            total += tl.dot(high, taps)
+            total = tl.fma(tl.dot(high, taps), inverse, total)
             rest = tl.dot(low, taps, rest)
             rest = tl.dot(high, low_taps, rest)
         else:
             total = tl.dot(samples, tl.load(weights + block * (DEPTH * COLUMNS) + to), total, out_dtype=tl.float64)
-    return total + rest
+    return tl.fma(rest, inverse, total)
 
 
 @triton.jit(do_not_specialize=["repeat", "count", "blocks", "rows", "tap_repeat", "tiles"])
 def response(
     x, row_stride, time_stride, repeat, y, weights, scale, count, blocks, rows, tap_repeat, before, after, time, tiles,
-    ROWS: tl.constexpr, DEPTH: tl.constexpr, COLUMNS: tl.constexpr, SPAN: tl.constexpr, HAS_STATE: tl.constexpr,
+    ROWS: tl.constexpr, DEPTH: tl.constexpr, COLUMNS: tl.constexpr, HAS_STATE: tl.constexpr,
 ):  # fmt: skip
     """Compute a tile of a channel's outputs, or of its state after."""
     HALVES: tl.constexpr = weights.dtype.element_ty == tl.float16
@@ -108,15 +111,16 @@ def response(
     x += channel // repeat * row_stride
     weights += row * blocks * (DEPTH * COLUMNS * (1 + HALVES))
     earliest = start + COLUMNS - blocks * DEPTH
-    power = 1.0
+    power, inverse = 1.0, 1.0
     if HALVES:
-        power, inverse = power_of_two(magnitudes(x, earliest, start + ROWS * COLUMNS, time, time_stride, SPAN))
+        power, inverse = power_of_two(
+            magnitudes(x, earliest, start + ROWS * COLUMNS, time, time_stride, ROWS * COLUMNS)
+        )
+        inverse *= tl.load(scale + row)
     if (earliest >= 0) & (start + ROWS * COLUMNS + DEPTH <= time):
-        total = products(x, start, time, time_stride, weights, blocks, power, ROWS, DEPTH, COLUMNS, True)
+        total = products(x, start, time, time_stride, weights, blocks, power, inverse, ROWS, DEPTH, COLUMNS, True)
     else:
-        total = products(x, start, time, time_stride, weights, blocks, power, ROWS, DEPTH, COLUMNS, False)
-    if HALVES:
-        total = total * inverse * tl.load(scale + row)
+        total = products(x, start, time, time_stride, weights, blocks, power, inverse, ROWS, DEPTH, COLUMNS, False)
     at = start + tl.arange(0, ROWS)[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
     owed = count - 1
     if HAS_STATE:

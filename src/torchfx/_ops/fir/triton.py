@@ -14,13 +14,10 @@ __all__ = ["fir_backward", "fir_forward"]
 why_missing = triton_launch.why_missing
 
 SHAPES = {
-    4: {"ROWS": 64, "DEPTH": 64, "COLUMNS": 64, "num_warps": 4},
+    4: {"ROWS": 128, "DEPTH": 64, "COLUMNS": 64, "num_warps": 4, "num_stages": 1},
     8: {"ROWS": 64, "DEPTH": 32, "COLUMNS": 32, "num_warps": 4},
 }
 """A tile of outputs and a block of taps, by the bytes of a sample: measured on an H100 (`tools/gpu_check.py`)."""
-
-SPAN = 1024
-"""How many magnitudes a program reads at once, to scale its samples."""
 
 LONGEST = 4096
 """Taps beyond which a transform is faster: by the rates of tensor cores and memory, not measured."""
@@ -58,7 +55,7 @@ def fir_forward(x: Tensor, taps: Tensor, state: Tensor | None, y: Tensor, after:
     triton_launch.launch(
         kernels.response, y.numel() // time * tiles, x,
         signal, row_stride, time_stride, repeat, y, matrices, scale, count, blocks, rows, tap_repeat,
-        after if state is None else packed(state), after, time, tiles, SPAN=SPAN, HAS_STATE=state is not None, **shape,
+        after if state is None else packed(state), after, time, tiles, HAS_STATE=state is not None, **shape,
     )  # fmt: skip
 
 
