@@ -91,4 +91,5 @@ def batch_process(waves: Sequence[Signal], effect: nn.Module) -> list[Signal]:
 
 def _is_plain(wave: Wave | Tensor) -> bool:
     """Return whether another thread would do the same: modes, transforms and autocast are each thread's own."""
-    return is_direct(wave.ys if isinstance(wave, Wave) else wave) and not torch.is_autocast_enabled("cpu")
+    signal = wave.ys if isinstance(wave, Wave) else wave
+    return signal.is_cpu and is_direct(signal) and not torch.is_autocast_enabled("cpu")

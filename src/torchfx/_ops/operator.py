@@ -115,14 +115,14 @@ class Implementation:
 
 
 def is_direct(x: Tensor) -> bool:
-    """Return whether a call on this signal may go straight to the CPU's kernel, past the dispatcher.
+    """Return whether a call on this signal may go straight to its device's kernel, past the dispatcher.
 
     Not so for subclasses, for views that change the sign of their memory, for types that autocast may change, and not
     while a mode, a transform, a profiler or a tracer wants to see the operator.
     """
     return (
         type(x) is Tensor
-        and x.is_cpu
+        and (x.is_cpu or x.is_cuda)
         and x.dtype in DTYPES
         and not (
             modes_active()
@@ -248,11 +248,12 @@ class _Registration:
         torch.library.register_vmap(f"torchfx_ext::{self.name}", self._batched, lib=library)
         for device in ("cpu", "cuda"):
             torch.library.register_autocast(f"torchfx_ext::{self.name}", device, torch.float32, lib=library)
-        self.entry = self._entry(backends.get("cpu"))
+        gpu = self._kernel(backends["triton"]) if "triton" in backends else None
+        self.entry = self._entry(backends.get("cpu"), gpu)
 
     # --- the entry point ----------------------------------------------------------------------------------
 
-    def _entry(self, cpu: Entry | None) -> Entry:
+    def _entry(self, cpu: Entry | None, gpu: Entry | None) -> Entry:
         """Return the function callers use: all arguments by position, and `out=` for results that exist already.
 
         It leaves out the dispatcher, which costs several microseconds, where nothing asks for it.
@@ -277,6 +278,8 @@ class _Registration:
                 for i in tensors:
                     if arguments[i] is not None and arguments[i].requires_grad:
                         return recorded(*arguments)
+            if not x.is_cpu:
+                return overload(*arguments) if gpu is None else gpu(*arguments)
             if cpu is None:
                 return overload(*arguments) if composite is None else composite(*arguments)
             results = []
@@ -291,7 +294,7 @@ class _Registration:
 
     def below_autograd(self, *arguments: Any) -> Any:
         """Run the operator where autograd has recorded it already."""
-        if self.cpu is not None and is_direct(arguments[0]):
+        if self.cpu is not None and arguments[0].is_cpu and is_direct(arguments[0]):
             return self.cpu(*arguments)
         with torch._C._AutoDispatchBelowAutograd():
             return self.overload(*arguments)

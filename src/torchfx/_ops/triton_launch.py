@@ -22,8 +22,14 @@ OPTIONS = {"num_warps": 1, "enable_fp_fusion": False}
 LOG_TOLERANCE = {4: math.log(1e-10), 8: math.log(1e-14)}
 """What a chunk may neglect of the samples before its warm-up, in the peak, by the bytes of a sample."""
 
+_compiled: dict[Any, tuple[Any, tuple[Any, ...]]] = {}
+"""Compiled kernels with the constants they take, by all that Triton distinguishes, which takes longer to find them."""
+
 INTERPRETED = (132, 32)
 """Multiprocessors and lanes of a warp that CPU tensors, which only Triton's interpreter takes, are cut for."""
+
+
+_HERE = nullcontext()
 
 
 class KernelError(RuntimeError):
@@ -36,15 +42,31 @@ def launch(kernel: Any, programs: int, x: Tensor, *arguments: Any, **constants: 
     Raises:
         KernelError: the kernel can't be compiled or launched there.
     """
-    from triton.errors import TritonError
+    device = x.device
+    with torch.cuda.device(device) if device.type == "cuda" and device.index != torch.cuda.current_device() else _HERE:
+        key = (id(kernel), device, *constants.values(), *map(_distinguished, arguments))
+        known = _compiled.get(key)
+        if known is not None:
+            known[0][(programs, 1, 1)](*arguments, *known[1])
+            return
+        from triton.errors import TritonError
 
-    elsewhere = x.is_cuda and x.device.index != torch.cuda.current_device()
-    try:
-        with torch.cuda.device(x.device) if elsewhere else nullcontext():
-            kernel[(programs,)](*arguments, **{**OPTIONS, **constants})
-    except (TritonError, RuntimeError, OSError, SubprocessError) as error:
-        reason = (str(error).strip() or "no reason given").splitlines()[-1]
-        raise KernelError(f"{type(error).__name__}: {reason}") from error
+        try:
+            found = kernel[(programs,)](*arguments, **{**OPTIONS, **constants})
+        except (TritonError, RuntimeError, OSError, SubprocessError) as error:
+            reason = (str(error).strip() or "no reason given").splitlines()[-1]
+            raise KernelError(f"{type(error).__name__}: {reason}") from error
+        if found is not None:  # the interpreter compiles nothing
+            _compiled[key] = found, tuple(constants[name] for name in kernel.arg_names[len(arguments) :])
+
+
+def _distinguished(argument: Any) -> Any:
+    """Return what Triton may compile a kernel of its own for: types, alignment, ones, multiples of 16."""
+    if isinstance(argument, Tensor):
+        return argument.dtype, argument.data_ptr() % 16 == 0
+    if isinstance(argument, int):
+        return argument == 1, argument % 16 == 0, argument.bit_length() > 31
+    return argument
 
 
 def split(tiles: int, wanted: int) -> tuple[int, int]:

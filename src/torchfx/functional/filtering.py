@@ -214,7 +214,13 @@ def _direct(b: Tensor, a: Tensor, x: Tensor, zi: Tensor | None) -> tuple[Tensor,
     order = b.shape[-1] - 1
     leading = torch.broadcast_shapes(x.shape[:-1], b.shape[:-1], a.shape[:-1])
     compiling = torch.compiler.is_dynamo_compiling()
-    if native.library is not None and not compiling and is_direct(x) and not _records_gradient(b, a, x, zi):
+    if (
+        native.library is not None
+        and not compiling
+        and x.is_cpu
+        and is_direct(x)
+        and not _records_gradient(b, a, x, zi)
+    ):
         after = torch.zeros(*leading, order, dtype=torch.float64)
         if zi is not None:
             after.copy_(zi)

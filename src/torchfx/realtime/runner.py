@@ -73,7 +73,7 @@ class Runner:
 
         Blocks at the start come back shorter where steps lag, by their latency in all.
         """
-        direct = is_direct(x)
+        direct = x.is_cpu and is_direct(x)
         i = first
         while i < len(self.steps):
             if direct and i in self._programs:

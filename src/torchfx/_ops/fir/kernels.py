@@ -52,7 +52,7 @@ def power_of_two(magnitudes):
 
 @triton.jit
 def magnitudes(x, start, stop, time, time_stride, SPAN: tl.constexpr):
-    """Return the largest magnitudes of x[start ... stop] in `SPAN` columns: many, as memory is waited for once a row."""
+    """Return the largest magnitudes of x[start ... stop] in `SPAN` columns: many, as each row of them is waited for."""
     found, column = tl.zeros((SPAN,), tl.float32), tl.arange(0, SPAN)
     for now in range(start, stop, SPAN):
         first, end = tl.maximum(-now, 0).to(tl.int32), tl.minimum(time - now, SPAN).to(tl.int32)
@@ -72,7 +72,6 @@ def products(
     """
     HALVES: tl.constexpr = weights.dtype.element_ty == tl.float16
     total = tl.zeros((ROWS, COLUMNS), x.dtype.element_ty)
-    rest = tl.zeros((ROWS, COLUMNS), x.dtype.element_ty)
     depth = tl.arange(0, DEPTH)
     offset = tl.arange(0, ROWS)[:, None] * COLUMNS + depth[None, :]
     to = depth[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
@@ -90,12 +89,13 @@ def products(
             low = (samples - high.to(tl.float32)).to(tl.float16)
             of_block = weights + block * (2 * DEPTH * COLUMNS) + to
             taps, low_taps = tl.load(of_block), tl.load(of_block + DEPTH * COLUMNS)
-            total = tl.fma(tl.dot(high, taps), inverse, total)
-            rest = tl.dot(low, taps, rest)
-            rest = tl.dot(high, low_taps, rest)
+            part = tl.dot(low, taps)
+            part = tl.dot(high, low_taps, part)
+            part = tl.dot(high, taps, part)
+            total = tl.fma(part, inverse, total)
         else:
             total = tl.dot(samples, tl.load(weights + block * (DEPTH * COLUMNS) + to), total, out_dtype=tl.float64)
-    return tl.fma(rest, inverse, total)
+    return total
 
 
 @triton.jit(do_not_specialize=["repeat", "count", "blocks", "rows", "tap_repeat", "tiles"])

@@ -14,7 +14,7 @@ __all__ = ["fir_backward", "fir_forward"]
 why_missing = triton_launch.why_missing
 
 SHAPES = {
-    4: {"ROWS": 128, "DEPTH": 64, "COLUMNS": 64, "num_warps": 4, "num_stages": 1},
+    4: {"ROWS": 128, "DEPTH": 64, "COLUMNS": 64, "num_warps": 8, "num_stages": 1},
     8: {"ROWS": 64, "DEPTH": 32, "COLUMNS": 32, "num_warps": 4},
 }
 """A tile of outputs and a block of taps, by the bytes of a sample: measured on an H100 (`tools/gpu_check.py`)."""
