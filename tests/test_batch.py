@@ -5,6 +5,7 @@ import torch
 
 import torchfx as fx
 from processors.cases import noise
+from torchfx import batch
 from torchfx.errors import ArgumentTypeError, SampleRateError
 
 FS = 16_000
@@ -80,3 +81,15 @@ def test_misuse_is_said():
         fx.batch_process([[1.0, 2.0]], fx.effect.Gain(1.0))
     with pytest.raises(SampleRateError, match="waves must share one sample rate, got 8000, 16000 Hz"):
         fx.batch_process([fx.Wave(noise(2, 5), FS), fx.Wave(noise(2, 5), 8000)], fx.effect.Gain(1.0))
+
+
+@pytest.mark.parametrize(("name", "stacks"), [("chain", True), ("causal", False), ("measured", False), ("rate", False)])
+def test_signals_of_a_gpu_run_as_one_batch_where_that_changes_nothing(name, stacks):
+    """On the CPU: there may be no GPU here."""
+    waves = [fx.Wave(noise(2, n, seed=n), FS, metadata={"n": n}) for n in LENGTHS]
+    found = batch._stacked(waves, EFFECTS[name])
+    assert (found is not None) == stacks
+    for wave, y in zip(waves, found or [], strict=stacks):
+        assert (y.fs, y.metadata) == (FS, wave.metadata)
+        assert torch.allclose(y.ys, (wave | EFFECTS[name]).ys, rtol=0, atol=2e-7)
+    assert batch._stacked([*waves, fx.Wave(noise(1, 9), FS)], EFFECTS[name]) is None

@@ -9,11 +9,15 @@ from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from torchfx._ops.operator import is_direct
 from torchfx.checks import number_text
+from torchfx.core.processor import FilterChain
 from torchfx.core.wave import Wave
 from torchfx.errors import ArgumentTypeError, SampleRateError
+from torchfx.plan import plan_of
+from torchfx.rate import ambient_rate
 from torchfx.tensors import check_signal
 
 __all__ = ["batch_process"]
@@ -26,6 +30,9 @@ def batch_process(waves: Sequence[Signal], effect: nn.Module) -> list[Signal]:
 
     Each is processed by itself, by one thread: the results are those of a loop, of any module and for any lengths. What
     a module draws from PyTorch's own generator is drawn in any order.
+
+    On a GPU, signals of as many channels run as one batch, the shorter ones with silence behind them, if the module is
+    a chain of filters and effects that need no whole signal, have no latency and keep the sample rate.
 
     Args:
         waves: waves of one sample rate, or tensors (..., time), which are taken at the rate of `torchfx.sample_rate`.
@@ -57,6 +64,10 @@ def batch_process(waves: Sequence[Signal], effect: nn.Module) -> list[Signal]:
         raise SampleRateError(f"waves must share one sample rate, got {found} Hz")
     for wave in given:
         check_signal(wave.ys if isinstance(wave, Wave) else wave)
+    if len(given) > 1 and all((wave.ys if isinstance(wave, Wave) else wave).is_cuda for wave in given):
+        together = _stacked(given, effect)
+        if together is not None:
+            return together
     results: list[Any] = [None] * len(given)
     rest = iter(range(len(given)))
 
@@ -87,6 +98,28 @@ def batch_process(waves: Sequence[Signal], effect: nn.Module) -> list[Signal]:
     finally:
         torch.set_num_threads(threads)
     return results
+
+
+def _stacked(given: list[Any], effect: nn.Module) -> list[Any] | None:
+    """Return the results of signals that run as the rows of one; None where they would not be those of each alone."""
+    signals = [wave.ys if isinstance(wave, Wave) else wave for wave in given]
+    first = signals[0]
+    fs = given[0].fs if isinstance(given[0], Wave) else ambient_rate()
+    plan = plan_of(FilterChain(effect), fs)
+    alike = all(
+        (each.shape[:-1], each.dtype, each.device) == (first.shape[:-1], first.dtype, first.device) for each in signals
+    )
+    if not alike or plan.refusal or plan.latency or plan.output_rate != fs:
+        return None
+    rows = torch.stack([pad(each, (0, max(map(_samples, signals)) - _samples(each))) for each in signals])
+    found = [row[..., : _samples(each)] for row, each in zip(plan.run(rows), signals, strict=True)]
+    return [
+        wave.transform(lambda _, y=y: y) if isinstance(wave, Wave) else y for wave, y in zip(given, found, strict=True)
+    ]
+
+
+def _samples(x: Tensor) -> int:
+    return x.shape[-1]
 
 
 def _is_plain(wave: Wave | Tensor) -> bool:

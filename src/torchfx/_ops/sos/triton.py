@@ -17,6 +17,10 @@ CONTIGUOUS = torch.contiguous_format
 LOG_T = {4: 5, 8: 4}
 """The logarithm of how many samples a lane holds, by their bytes: as many as registers hold."""
 
+SHORT = 100
+"""Samples of which fewer always run in a lane for each channel. That takes 0.15 us a sample on an H100, for up to
+thousands of channels; a tile for each program takes 16 us, or 18 ns a tile where that is more."""
+
 PROGRAMS_PER_PROCESSOR = {4: 8, 8: 8}
 """How many warps a multiprocessor has registers for, by the bytes of a sample (`tools/gpu_cost.py`)."""
 
@@ -101,7 +105,7 @@ def _launch(
     options = {
         "LANES": lanes, "LOG_T": LOG_T[size], "SHIFTED": size == 8, "HAS_STATE": state is not None, "ADJOINT": adjoint,
     }  # fmt: skip
-    if time < threshold:
+    if time < min(threshold, max(SHORT, channels * -(-time // (lanes << LOG_T[size])) // 8)):
         triton_launch.launch(kernels.sequential, -(-channels // lanes), x, *arguments, **options)
         return
     chunks, chunk_tiles = _cut(y)
