@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,16 @@ from torchfx._ops.checks import check_stable
 from torchfx._ops.observers import dual_level_active, is_wrapped, modes_active
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["broadcast_shapes", "check_signal", "coefficients", "is_readable", "no_device", "on_device", "sections"]
+__all__ = [
+    "broadcast_shapes",
+    "check_signal",
+    "coefficients",
+    "is_readable",
+    "no_device",
+    "numbers",
+    "on_device",
+    "sections",
+]
 
 HALVES = (torch.float16, torch.bfloat16)
 
@@ -54,6 +64,22 @@ def check_signal(x: Any, half: torch.dtype | None = None) -> Tensor:
         raise ArgumentError(f"x must hold samples, shape (..., time), got the empty shape {tuple(x.shape)}")
     checked: Tensor = x
     return checked
+
+
+def numbers(values: Sequence[float], device: torch.device) -> Tensor:
+    """Return numbers as a float64 tensor, which nobody may change.
+
+    Those on a GPU are kept: copying them there waits for the device, and can't be part of a CUDA graph.
+    """
+    if device.type != "cuda" or torch.compiler.is_compiling() or modes_active():
+        return torch.tensor(values, dtype=torch.float64, device=device)
+    return _kept(tuple(values), device)
+
+
+@lru_cache(maxsize=256)
+def _kept(values: tuple[float, ...], device: torch.device) -> Tensor:
+    with torch.inference_mode(False):
+        return torch.tensor(values, dtype=torch.float64, device=device)
 
 
 def coefficients(name: str, values: Sequence[Any] | npt.NDArray[Any] | Tensor) -> Tensor:

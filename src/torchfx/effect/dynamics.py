@@ -16,7 +16,7 @@ from torchfx.errors import ArgumentError
 from torchfx.parameters import Value, check_single, decibels, flag, milliseconds, number, processor, sample_rate
 from torchfx.plan import State
 from torchfx.rate import ambient_rate
-from torchfx.tensors import check_signal
+from torchfx.tensors import check_signal, numbers
 
 __all__ = ["LINKED", "Compressor", "Expander", "NoiseGate", "StaticCurve", "channel_peak", "gain_settings"]
 
@@ -267,7 +267,8 @@ def gain_settings(curve: StaticCurve, times_ms: tuple[Value, Value], rate: float
 
 def columns(values: Sequence[Value], device: torch.device) -> Tensor:
     """Return numbers, or tensors (...) that broadcast, as one float64 tensor (..., n)."""
-    if not any(isinstance(value, Tensor) for value in values):
-        return torch.tensor(values, dtype=torch.float64, device=device)
+    plain = [value for value in values if not isinstance(value, Tensor)]
+    if len(plain) == len(values):
+        return numbers(plain, device)
     found = [torch.as_tensor(value, dtype=torch.float64, device=device) for value in values]
     return torch.stack(torch.broadcast_tensors(*found), dim=-1)
