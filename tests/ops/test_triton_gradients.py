@@ -143,7 +143,7 @@ def test_gradients_of_a_response_equal_the_definition(run, name):
     for gradient, expected in zip(found, exact("fir_backward", *arguments), strict=True):
         assert gradient.shape == expected.shape
         if expected.size:  # a single tap has no state
-            assert deviation(gradient, expected) < bound(x.dtype)
+            assert deviation(gradient, expected) < GRADIENT_BOUND[x.dtype]
 
 
 # --- compiled code ----------------------------------------------------------------------------------------

@@ -43,14 +43,18 @@ def backward(forward: Forward, arguments: Arguments, grads: Sequence[Tensor | No
 
 
 def by_taps(x: Tensor, taps: Tensor, g: Tensor) -> Tensor:
-    """Return the gradient of the taps (..., n) by transforms of blocks; g is float64 (..., time + n - 1)."""
+    """Return the gradient of the taps (..., n), float64, by transforms of blocks in the precision of g.
+
+    g has the shape (..., time + n - 1). The blocks are added up in float64.
+    """
     time, count = x.shape[-1], taps.shape[-1]
     size = 1 << min(max(2048, 4 * count), g.shape[-1]).bit_length()
     step = size - count + 1
     silence = -time % step if time else step
-    blocks = torch.nn.functional.pad(x.double(), (0, silence)).unflatten(-1, (-1, step))
+    blocks = torch.nn.functional.pad(x.to(g.dtype), (0, silence)).unflatten(-1, (-1, step))
     windows = torch.nn.functional.pad(g, (0, silence)).unfold(-1, size, step)
-    spectrum = (torch.fft.rfft(blocks, size).conj() * torch.fft.rfft(windows)).sum(-2)
+    products = torch.fft.rfft(blocks, size).conj() * torch.fft.rfft(windows)
+    spectrum = products.sum(-2, dtype=torch.complex128)
     correlation: Tensor = torch.fft.irfft(spectrum.sum_to_size(*taps.shape[:-1], spectrum.shape[-1]), size)
     return correlation[..., :count]
 

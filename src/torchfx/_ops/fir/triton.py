@@ -71,22 +71,19 @@ def fir_backward(
     grad_taps: Tensor,
     grad_state: Tensor,
 ) -> None:
-    """Run the signal's gradient, a response to the taps in reverse order, in the precision of the samples.
-
-    That of the taps is a sum over the whole signal, by the definition in float64.
-    """
+    """Run the signal's gradient, a response to the taps in reverse order, and that of the taps, both in x's dtype."""
     if grad_y.numel() == 0:
         reference.fir_backward(
             grad_y, grad_after, x, taps, need_x, need_taps, need_state, grad_x, grad_taps, grad_state
         )
         return
     reach = taps.shape[-1] - 1
+    g = torch.cat([grad_y, grad_after.to(grad_y.dtype)], dim=-1)
     if need_x:
-        g = torch.cat([grad_y, grad_after.to(grad_y.dtype)], dim=-1)
         response = torch.empty_like(g)
         fir_forward(g, taps.flip(-1), None, response, taps.new_empty(grad_after.shape))
         add_up(response[..., reach:], grad_x)
     if need_taps:
-        grad_taps.copy_(gradient.by_taps(x, taps, torch.cat([grad_y.double(), grad_after], dim=-1)))
+        grad_taps.copy_(gradient.by_taps(x, taps, g))
     if need_state:
         grad_state.copy_(torch.cat([grad_y[..., :reach].double(), grad_after], dim=-1)[..., :reach])
