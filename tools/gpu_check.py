@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Everything that only a GPU can show, in one run of under 8 minutes: it needs neither soundfile nor the network.
 
-    python tools/gpu_check.py                         # writes benchmark/results/gpu.json and gpu-traces/
+    python tools/gpu_check.py                         # writes benchmark/results/gpu/check.json and traces/
     python tools/gpu_check.py --only correctness
 
 Parts: `correctness` of the kernels against SciPy, `sanitizer` (the same under compute-sanitizer, where that works),
@@ -42,7 +42,7 @@ from torchfx import _ops
 from torchfx.bench.hardware import hardware
 from torchfx.design.state_space import state_variable
 
-RESULTS = Path(__file__).parents[1] / "benchmark" / "results"
+RESULTS = Path(__file__).parents[1] / "benchmark" / "results" / "gpu"
 FS = 48_000
 BOUND = {torch.float32: 1e-6, torch.float64: 1e-10}
 """Deviation from SciPy in long double that is allowed, in its peak."""
@@ -594,7 +594,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=parts, help="this part; may be repeated")
     parser.add_argument("--quick", action="store_true", help="fewer cases of correctness")
     parser.add_argument("--seconds", type=float, default=440, help="no new part or turn after so many (default 440)")
-    parser.add_argument("--output", type=Path, default=RESULTS / "gpu.json", help="where the JSON goes")
+    parser.add_argument("--output", type=Path, default=RESULTS / "check.json", help="where the JSON goes")
     chosen = parser.parse_args()
     if not torch.cuda.is_available():
         why = "this PyTorch is built without CUDA" if torch.version.cuda is None else "the driver shows no device"
@@ -606,7 +606,7 @@ def main() -> int:
     work: dict[str, Callable[[], Any]] = {
         "correctness": lambda: correctness(chosen.quick),
         "benchmark": lambda: benchmark(deadline),
-        "traces": lambda: traces(chosen.output.parent / "gpu-traces"),
+        "traces": lambda: traces(chosen.output.parent / "traces"),
         "sanitizer": lambda: iter([sanitizer()]),
     }
     with warnings.catch_warnings(record=True) as caught:
