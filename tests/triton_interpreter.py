@@ -13,6 +13,18 @@ from multiprocessing import get_context
 import numpy as np
 
 
+def noise(*shape, dtype=None, layout="whole", seed=0):
+    """Return noise, float32 unless told, in one of the layouts that callers have."""
+    import torch
+
+    x = torch.from_numpy(np.random.default_rng(seed).standard_normal(shape)).to(dtype or torch.float32)
+    if layout == "every second":
+        return torch.stack([x, x + 1], dim=-1).flatten(-2)[..., ::2]
+    if layout == "interleaved":
+        return x.movedim(-1, 0).contiguous().movedim(0, -1)
+    return x
+
+
 def interpreter():
     """Return a pool of one process that interprets."""
     return ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_interpret)

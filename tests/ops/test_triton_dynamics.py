@@ -12,6 +12,7 @@ import triton_interpreter
 from operators import backend
 from oracle import bound, deviation
 from torchfx._ops.dynamics.triton import PROGRAMS_PER_PROCESSOR, WARPS
+from triton_interpreter import noise
 
 if os.environ.get("TORCHFX_TRITON") != "1":  # .ci/run insists
     pytest.importorskip("triton", reason="needs the extra 'triton'")
@@ -28,16 +29,6 @@ def run():
     """Run a backend in the interpreter, as `triton_interpreter.run`."""
     with triton_interpreter.interpreter() as pool:
         yield lambda *arguments, **constants: pool.submit(triton_interpreter.run, *arguments, **constants).result()
-
-
-def noise(*shape, dtype=FLOAT32, layout="whole", seed=0):
-    """Return noise, in one of the layouts that callers have."""
-    x = torch.from_numpy(np.random.default_rng(seed).standard_normal(shape)).to(dtype)
-    if layout == "every second":
-        return torch.stack([x, x + 1], dim=-1).flatten(-2)[..., ::2]
-    if layout == "interleaved":
-        return x.movedim(-1, 0).contiguous().movedim(0, -1)
-    return x
 
 
 def rows(*values):

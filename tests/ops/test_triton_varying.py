@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from oracle import bound, deviation
 from torchfx import _ops
 from torchfx._ops.state_space import gradient
 from torchfx._ops.state_space import triton as state_space
+from triton_interpreter import noise
 
 if os.environ.get("TORCHFX_TRITON") != "1":  # .ci/run insists
     pytest.importorskip("triton", reason="needs the extra 'triton'")
@@ -24,6 +26,7 @@ if os.environ.get("TORCHFX_TRITON") != "1":  # .ci/run insists
 sys.path.append(str(Path(__file__).parents[2] / "tools"))
 
 FLOAT32, FLOAT64 = torch.float32, torch.float64
+signal_of = partial(noise, dtype=FLOAT64)
 WHOLE, CUT = {"processors": 1}, {"processors": 132}  # one program for each channel, or many
 many = pytest.mark.many
 
@@ -33,16 +36,6 @@ def run():
     """Run a backend in the interpreter, as `triton_interpreter.run`; return its results."""
     with triton_interpreter.interpreter() as pool:
         yield lambda *arguments, **constants: pool.submit(triton_interpreter.run, *arguments, **constants).result()[0]
-
-
-def signal_of(*shape, dtype=FLOAT64, layout="whole"):
-    """Return noise, in one of the layouts that callers have."""
-    x = torch.from_numpy(np.random.default_rng(0).standard_normal(shape)).to(dtype)
-    if layout == "every second":
-        return torch.stack([x, x + 1], dim=-1).flatten(-2)[..., ::2]
-    if layout == "interleaved":
-        return x.movedim(-1, 0).contiguous().movedim(0, -1)
-    return x
 
 
 def coefficients_of(*shape):

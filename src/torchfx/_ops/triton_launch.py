@@ -29,9 +29,6 @@ INTERPRETED = (132, 32)
 """Multiprocessors and lanes of a warp that CPU tensors, which only Triton's interpreter takes, are cut for."""
 
 
-_HERE = nullcontext()
-
-
 class KernelError(RuntimeError):
     """Triton has no kernel for this device: it can't compile it, or doesn't know the device."""
 
@@ -43,7 +40,8 @@ def launch(kernel: Any, programs: int, x: Tensor, *arguments: Any, **constants: 
         KernelError: the kernel can't be compiled or launched there.
     """
     device = x.device
-    with torch.cuda.device(device) if device.type == "cuda" and device.index != torch.cuda.current_device() else _HERE:
+    elsewhere = x.is_cuda and device.index != torch.cuda.current_device()
+    with torch.cuda.device(device) if elsewhere else nullcontext():
         key = (id(kernel), device, *constants.values(), *map(_distinguished, arguments))
         known = _compiled.get(key)
         if known is not None:

@@ -21,8 +21,8 @@ SHORT = 100
 """Samples of which fewer always run in a lane for each channel. That takes 0.15 us a sample on an H100, for up to
 thousands of channels; a tile for each program takes 16 us, or 18 ns a tile where that is more."""
 
-PROGRAMS_PER_PROCESSOR = {4: 8, 8: 8}
-"""How many warps a multiprocessor has registers for, by the bytes of a sample (`tools/gpu_cost.py`)."""
+PROGRAMS_PER_PROCESSOR = 8
+"""How many warps a multiprocessor has registers for (`tools/gpu_cost.py`)."""
 
 
 def sos_forward(x: Tensor, sos: Tensor, state: Tensor | None, threshold: int, y: Tensor, after: Tensor) -> None:
@@ -73,9 +73,13 @@ def sos_backward(
 
 def _cut(y: Tensor) -> tuple[int, int]:
     """Return into how many chunks a channel is cut, and how many tiles each has."""
-    time = y.shape[-1]
-    wanted = PROGRAMS_PER_PROCESSOR[y.element_size()] * triton_launch.processors(y) * time // y.numel()
-    return triton_launch.split(-(-time // (triton_launch.warp_size(y) << LOG_T[y.element_size()])), wanted)
+    wanted = PROGRAMS_PER_PROCESSOR * triton_launch.processors(y) * y.shape[-1] // y.numel()
+    return triton_launch.split(_tiles(y), wanted)
+
+
+def _tiles(y: Tensor) -> int:
+    """Return how many tiles a channel has."""
+    return -(-y.shape[-1] // (triton_launch.warp_size(y) << LOG_T[y.element_size()]))
 
 
 def _launch(
@@ -105,7 +109,7 @@ def _launch(
     options = {
         "LANES": lanes, "LOG_T": LOG_T[size], "SHIFTED": size == 8, "HAS_STATE": state is not None, "ADJOINT": adjoint,
     }  # fmt: skip
-    if time < min(threshold, max(SHORT, channels * -(-time // (lanes << LOG_T[size])) // 8)):
+    if time < min(threshold, max(SHORT, channels * _tiles(y) // 8)):
         triton_launch.launch(kernels.sequential, -(-channels // lanes), x, *arguments, **options)
         return
     chunks, chunk_tiles = _cut(y)
