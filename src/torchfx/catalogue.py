@@ -21,7 +21,7 @@ from typing import Any
 from torchfx import parameters
 from torchfx.parameters import Declaration
 
-__all__ = ["Entry", "available"]
+__all__ = ["Entry", "available", "named"]
 
 PACKAGES = ("torchfx.filter", "torchfx.effect")
 
@@ -59,13 +59,24 @@ def available() -> dict[str, Entry]:
         >>> available()["gain"].summary
         'Multiply a signal by a constant.'
     """
+    return {entry.name.lower(): entry for package in _packages() for entry in _entries(package)}
+
+
+def named(name: str) -> Entry | None:
+    """Return what `available` has under a name, in lower case, without a look at the other classes."""
+    found = [entry for package in _packages() for entry in _entries(package, name)]
+    return found[-1] if found else None
+
+
+def _packages() -> tuple[str, ...]:
     offered = (point.value for point in metadata.entry_points(group="torchfx.processors"))
-    found = [entry for package in (*PACKAGES, *offered) for entry in _entries(package)]
-    return {entry.name.lower(): entry for entry in found}
+    return *PACKAGES, *offered
 
 
-def _entries(package: str) -> Iterator[Entry]:
+def _entries(package: str, wanted: str | None = None) -> Iterator[Entry]:
     for name in _exported(package):
+        if wanted is not None and name.lower() != wanted:
+            continue
         try:
             described = _described(package, name)
         except _Unclear:

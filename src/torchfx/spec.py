@@ -6,7 +6,7 @@ import difflib
 import re
 from typing import TYPE_CHECKING, Any
 
-from torchfx.catalogue import Entry, available
+from torchfx.catalogue import Entry, available, named
 from torchfx.errors import ArgumentError
 from torchfx.parameters import REQUIRED
 
@@ -65,9 +65,10 @@ def signature_text(entry: Entry) -> str:
 
 
 def _find(name: str) -> Entry:
+    entry = named(name)
+    if entry is not None:
+        return entry
     known = available()
-    if name in known:
-        return known[name]
     close = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
     raise ArgumentError(f"there is no filter or effect {name!r}; {hint}available: {', '.join(sorted(known))}")

@@ -8,7 +8,8 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, Literal
+from functools import cached_property
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 from torchfx.audio_io.messages import file_errors, shown
 from torchfx.errors import ArgumentTypeError, AudioFileError
@@ -16,6 +17,20 @@ from torchfx.errors import ArgumentTypeError, AudioFileError
 __all__ = ["Source", "library_path"]
 
 START = 1 << 16  # bytes: where tags in front of the samples are
+
+
+class Chunks(NamedTuple):
+    """Of a WAV or an AIFF.
+
+    Attributes:
+        promised: size of the chunk of samples, bytes; 0 without one.
+        available: how many bytes follow its header.
+        with_id3: whether there is a chunk of ID3 tags.
+    """
+
+    promised: int
+    available: int
+    with_id3: bool
 
 
 class Source:
@@ -123,25 +138,32 @@ class Source:
         file.seek(0)
         return file
 
+    @cached_property
+    def chunks(self) -> Chunks:
+        """What matters of the chunks of a WAV or an AIFF, read once."""
+        promised = available = 0
+        with_id3 = False
+        with self.from_start() as file:
+            for name, size in _chunks(file):
+                if name in {b"data", b"SSND"} and not promised:
+                    promised, start = size, file.tell()
+                    available = file.seek(0, os.SEEK_END) - start
+                with_id3 = with_id3 or name.lower() == b"id3 "
+        return Chunks(promised, available, with_id3)
+
     def missing_bytes(self) -> tuple[int, int]:
         """Return how many bytes the chunk of samples of a WAV or an AIFF lacks, and how many it promises.
 
         libsndfile would shorten the recording silently. 0 and values near 2^31 and 2^32 are no promise: programs that
         write to a pipe cannot go back to fill in the size.
         """
-        with self.from_start() as file:
-            promised, available = _sample_chunk(file)
+        promised, available, _ = self.chunks
         return (promised - available if available < promised < 0x7F000000 else 0), promised
 
     def start_and_size(self) -> tuple[bytes, int]:
         """Return the first bytes, and how many there are."""
         with self.from_start() as file:
             return file.read(START), file.seek(0, os.SEEK_END)
-
-    def has_chunk(self, name: bytes) -> bool:
-        """Whether a WAV or an AIFF has a chunk of this name, in letters of any case."""
-        with self.from_start() as file:
-            return any(found.lower() == name.lower() for found, _ in _chunks(file))
 
     def close(self) -> None:
         """Remove the copy of a pipe; the caller's file object stays open."""
@@ -207,12 +229,3 @@ def _chunks(file: Any) -> Iterator[tuple[bytes, int]]:
         size = int.from_bytes(header[4:], order)
         yield header[:4], size
         start += 8 + size + size % 2
-
-
-def _sample_chunk(file: Any) -> tuple[int, int]:
-    """Return the size a WAV's or AIFF's chunk of samples promises and the bytes that follow it; zeros without one."""
-    for name, size in _chunks(file):
-        if name in {b"data", b"SSND"}:
-            start = file.tell()
-            return size, file.seek(0, os.SEEK_END) - start
-    return 0, 0

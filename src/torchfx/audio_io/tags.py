@@ -137,7 +137,7 @@ def read_tags(container: str, file: SoundFile, source: Source) -> tuple[dict[str
     """
     texts = {name: str(getattr(file, name)) for name in LIBSNDFILES}
     found = {name: text for name, text in texts.items() if text and (container, name) != ("AIFF", "software")}
-    if container not in HOLDING or (container in {"WAV", "AIFF"} and not source.has_chunk(b"ID3 ")):
+    if container not in HOLDING or (container in {"WAV", "AIFF"} and not source.chunks.with_id3):
         return found, ()
     if not has_mutagen():
         if container in {"WAV", "AIFF"} or _shows_more(container, source.start_and_size()[0]):

@@ -98,14 +98,15 @@ def _status(path: str) -> os.stat_result | None:
 
 def _take_over(path: str, temporary: str) -> None:
     """Give a file the permissions of the one it is going to replace, and its owner and group where that is allowed."""
-    before = _status(path)
+    before, now = _status(path), os.stat(temporary)  # noqa: PTH116
     if before is None:
         return
-    if hasattr(os, "chown"):
+    if (before.st_uid, before.st_gid) != (now.st_uid, now.st_gid):
         for owner, group in ((-1, before.st_gid), (before.st_uid, -1)):
             with suppress(OSError):
                 os.chown(temporary, owner, group)
-    os.chmod(temporary, stat.S_IMODE(before.st_mode) & 0o777)  # noqa: PTH101
+    if (before.st_mode ^ now.st_mode) & 0o777:
+        os.chmod(temporary, stat.S_IMODE(before.st_mode) & 0o777)  # noqa: PTH101
 
 
 def _copy(temporary: str, stream: Any) -> None:

@@ -37,7 +37,8 @@ def create(folder: str, suffix: str, mode: int) -> str:
 
 def remove(path: str) -> None:
     """Remove a temporary file, if it is still there."""
-    Path(path).unlink(missing_ok=True)
+    with suppress(FileNotFoundError):
+        os.unlink(path)  # noqa: PTH108
     _living.discard(path)
 
 

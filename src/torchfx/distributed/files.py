@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from threading import local
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -172,9 +173,10 @@ def _copy_to_url(whole: str, target: str) -> None:
 @contextmanager
 def _folders_of(target: Path) -> Iterator[None]:
     """Make the folders of a target; after an exception, remove those that were made."""
-    missing = [folder for folder in target.parents if not folder.exists()]
+    missing = list(takewhile(lambda folder: not folder.is_dir(), target.parents))
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        if missing:
+            target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = f"{target.parent} is a file" if target.parent.is_file() else error.strerror
         raise AudioFileError(f"cannot write {target}: {reason}") from error

@@ -35,7 +35,7 @@ class FileReport:
         frames: samples per channel that were written.
         fs: their rate, Hz.
         channels: how many.
-        passes: how often the source was read.
+        passes: how often the source was read; once where it is no longer than a block.
         not_finite_in: NaN and infinite samples in the source, and the frame of the first.
         not_finite_out: the same of the result.
     """
@@ -67,7 +67,7 @@ def process_file(
     """Run a file through a processor and write the result, block by block: memory does not grow with the file.
 
     The result is that of `Wave.from_file(source) | processor`, saved. Effects that have to hear all of the signal first
-    (`torchfx.effect.Normalize`) make the file be read once more for each. Tags and chapters are the source's; an effect
+    (`torchfx.effect.Normalize`) make a file of several blocks be read once more for each. Tags and chapters are the source's; an effect
     that stretches time does not move the chapters.
 
     Args:
@@ -89,11 +89,11 @@ def process_file(
     Examples:
         >>> import pathlib, tempfile, torch, torchfx as fx
         >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> fx.Wave(torch.randn(2, 48_000), 48_000).save(folder / "noise.wav")
+        >>> fx.Wave(torch.randn(2, 96_000), 48_000).save(folder / "noise.wav")
         >>> chain = fx.filter.LoButterworth(1000) | fx.effect.Normalize("-1dB")
         >>> report = process_file(chain, folder / "noise.wav", folder / "low.flac")
         >>> report.frames, report.passes
-        (48000, 2)
+        (96000, 2)
     """
     whole_number("block", block, 1)
     with nullcontext(source) if isinstance(source, audio_io.Reader) else audio_io.Reader(source) as reader:
@@ -170,12 +170,20 @@ class _Work:
 
     def __init__(self, plan: Plan, reader: audio_io.Reader, block: int, progress: Progress | None) -> None:
         self.plan, self.reader, self.block, self.progress = plan, reader, block, progress
-        self.passes = 1 + sum(step.measures for step in plan.steps)
+        self.at_once = reader.frames <= block
+        self.passes = 1 if self.at_once else 1 + sum(step.measures for step in plan.steps)
         self.bad_in, self.bad_out = NotFinite(), NotFinite()
         self._done = 0
 
     def results(self) -> Iterator[Tensor]:
-        """Measure what has to be measured, then yield the result block by block."""
+        """Measure what has to be measured, then yield the result block by block; that of a single block at once."""
+        if self.at_once:
+            for x in self._blocks(look=True):
+                with torch.no_grad():
+                    y = self.plan.run(x)
+                self.bad_out.look(y)
+                yield y
+            return
         measured: dict[int, Sequence[Tensor]] = {}
         for i, step in enumerate(self.plan.steps):
             if not step.measures:
