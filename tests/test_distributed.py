@@ -18,7 +18,7 @@ from torchfx import audio_io, distributed
 from torchfx.distributed import Arrivals, Job, Recipe, Report, Source, find, plan, process
 from torchfx.distributed.manifest import NAME
 from torchfx.distributed.sources import plan_outputs
-from torchfx.errors import ArgumentError, ArgumentTypeError, AudioFileError
+from torchfx.errors import ArgumentError, ArgumentTypeError, AudioFileError, TorchFXError
 
 MANY = os.environ.get("TORCHFX_CASES") == "many"
 
@@ -245,10 +245,20 @@ def test_a_wrong_recipe_is_refused(change, message):
 
 
 def test_engines_and_workers_are_checked(tmp_path, talk):
-    with pytest.raises(ArgumentError, match="engine must be one of threads, ray, got 'spark'"):
+    with pytest.raises(ArgumentError, match="engine must be one of threads, processes, ray, got 'spark'"):
         process(talk, tmp_path / "out", "gain:1", engine="spark")
     with pytest.raises(ArgumentError, match="workers must be"):
         process(talk, tmp_path / "out", "gain:1", workers=0)
+
+
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+LOCAL = ["threads", pytest.param("processes", marks=forks)]
+
+
+def test_processes_need_a_system_that_forks(tmp_path, tree, monkeypatch):
+    monkeypatch.delattr(os, "fork", raising=False)
+    with pytest.raises(ArgumentError, match='engine must be "threads" where the system cannot fork'):
+        process(tree, tmp_path / "out", "gain:1", engine="processes")
 
 
 # --- archives ---------------------------------------------------------------------------------------------------------
@@ -292,9 +302,12 @@ def check_archive(archive, out, report, factor=0.5):
     assert torch.allclose(audio_io.load(out / sample)[0], expected, rtol=0, atol=2**-15)
 
 
-def test_an_archive_is_complete_and_corrupt_files_are_reported(tmp_path, archive):
+@pytest.mark.parametrize("engine", LOCAL)
+def test_an_archive_is_complete_and_corrupt_files_are_reported(tmp_path, archive, engine):
     seen = []
-    report = process(archive, tmp_path / "out", "gain:0.5", workers=3, progress=lambda *state: seen.append(state[1]))
+    report = process(
+        archive, tmp_path / "out", "gain:0.5", engine=engine, workers=3, progress=lambda *state: seen.append(state[1])
+    )
     check_archive(archive, tmp_path / "out", report)
     assert report.done + len(report.failures) == len(seen) == seen[0]
     assert report.audio_s == pytest.approx(report.done / 16)
@@ -359,14 +372,16 @@ from torchfx.distributed import Recipe, process
 def kill(report, total):
     if report.done == int(sys.argv[3]):
         os.kill(os.getpid(), signal.SIGKILL)
-process(sys.argv[1], sys.argv[2], Recipe(bits=24), workers=3, progress=kill)
+process(sys.argv[1], sys.argv[2], Recipe(bits=24), engine=sys.argv[4], workers=3, progress=kill)
 """
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows kills otherwise")
-def test_a_run_that_is_killed_goes_on(tmp_path, archive):
+@pytest.mark.parametrize("engine", LOCAL)
+def test_a_run_that_is_killed_goes_on(tmp_path, archive, engine):
     out = tmp_path / "out"
-    ran = subprocess.run([sys.executable, "-c", KILLED, archive, out, "70"], check=False)
+    words = [sys.executable, "-c", KILLED, archive, out, "70", engine]
+    ran = subprocess.run(words, check=False, stdout=subprocess.PIPE)  # which forks hold open until they end, too
     assert ran.returncode == -signal.SIGKILL
     finished = {line["target"] for line in lines(out) if line["state"] == "done"}
     before = {name: path.stat().st_mtime_ns for name, path in written(out).items()}
@@ -380,8 +395,9 @@ def test_a_run_that_is_killed_goes_on(tmp_path, archive):
     check_archive(archive, out, report, factor=1.0)
 
 
-def test_who_leaves_early_leaves_no_half_files(tmp_path, archive):
-    outcomes = plan([archive], tmp_path / "out", Recipe(("gain:0.5",)), recursive=True).run(workers=3)
+@pytest.mark.parametrize("engine", LOCAL)
+def test_who_leaves_early_leaves_no_half_files(tmp_path, archive, engine):
+    outcomes = plan([archive], tmp_path / "out", Recipe(("gain:0.5",)), recursive=True).run(engine, workers=3)
     assert next(outcomes).error is None
     outcomes.close()
     assert 1 <= len(written(tmp_path / "out")) < len(written(archive)) - 2
@@ -408,10 +424,52 @@ def test_threads_are_shared_out(tmp_path, tree):
         torch.set_num_threads(before)
 
 
-def test_warnings_stay_with_their_file(tmp_path, tree):
+@forks
+def test_a_fork_has_one_thread(tmp_path, tree):
+    class Asks(fx.Processor):
+        """Multiplies by the number of threads."""
+
+        def forward(self, x):
+            return x * torch.get_num_threads()
+
+    assert process(tree, tmp_path / "out", Asks(), engine="processes", workers=2).done == 3
+    for path in written(tree):
+        assert audio_io.load(tmp_path / "out" / path)[0].equal(audio_io.load(tree / path)[0])
+
+
+@forks
+def test_a_fork_that_dies_ends_the_run(tmp_path, tree):
+    class Dies(fx.Processor):
+        """Ends its process."""
+
+        def forward(self, x):
+            os._exit(7)
+
+    with pytest.raises(TorchFXError, match="a fork died, exit status 7"):
+        process(tree, tmp_path / "out", Dies(), engine="processes", workers=2)
+
+
+@pytest.mark.parametrize("engine", LOCAL)
+def test_outcomes_come_in_the_jobs_order(tmp_path, archive, engine):
+    made = plan([archive], tmp_path / "out", Recipe(("gain:0.5",)), recursive=True)
+    assert [each.job for each in made.run(engine, workers=3)] == list(made.jobs)
+
+
+def test_what_is_noted_as_done_is_on_the_disk(tmp_path, tree, monkeypatch):
+    """A line must not outlive its output when the power fails."""
+    order = []
+    sync, write = os.fsync, os.write
+    monkeypatch.setattr(os, "fsync", lambda file: (order.append("sync"), sync(file)))
+    monkeypatch.setattr(os, "write", lambda file, data: (order.append(json.loads(data)["state"]), write(file, data))[1])
+    process(tree, tmp_path / "out", "gain:0.5", workers=1)
+    assert order == ["begun", "sync", "done"] * 3
+
+
+@pytest.mark.parametrize("engine", LOCAL)
+def test_warnings_stay_with_their_file(tmp_path, tree, engine):
     fx.Wave(torch.ones(1, 500), 8000).save(tree / "loud.wav", bits_per_sample=16)
     made = plan([tree], tmp_path / "out", Recipe(("gain:1.9",)), recursive=True)
-    warned = [Path(each.job.source).name for each in made.run(workers=2) if each.warnings]
+    warned = [Path(each.job.source).name for each in made.run(engine, workers=2) if each.warnings]
     assert warned == ["loud.wav"]
 
 

@@ -146,6 +146,9 @@ class AACWriter:
         bitrate: bits per second on average, or None for the encoder's own choice.
         tags: texts of `METADATA`.
         chapters: of an .m4a.
+
+    Attributes:
+        frames: how many were written so far.
     """
 
     def __init__(
@@ -180,7 +183,7 @@ class AACWriter:
             ]
         )
         self._time_base = Fraction(1, rate)
-        self._written = 0
+        self.frames = 0
 
     def write(self, frames: npt.NDArray[Any]) -> None:
         """Encode samples (frames, channels)."""
@@ -188,8 +191,8 @@ class AACWriter:
 
         planes = np.ascontiguousarray(frames.T, np.float32)
         frame = av.AudioFrame.from_ndarray(planes, "fltp", self._layout)
-        frame.sample_rate, frame.pts, frame.time_base = self._stream.rate, self._written, self._time_base
-        self._written += len(frames)
+        frame.sample_rate, frame.pts, frame.time_base = self._stream.rate, self.frames, self._time_base
+        self.frames += len(frames)
         self._av.mux(self._stream.encode(frame))
 
     def close(self) -> None:
@@ -197,7 +200,7 @@ class AACWriter:
         if self._file.closed:
             return
         with self._file, closing(self._av):  # PyAV 17 crashes later where a container is left open
-            if self._written:
+            if self.frames:
                 self._av.mux(self._stream.encode(None))
 
 

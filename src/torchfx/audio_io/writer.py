@@ -277,15 +277,15 @@ class Writer:
             raise AudioFileError(f"cannot write {name}: no samples were given")
         self._file.close()
         self._add_tags(self._temporary)
-        kept = self._frames_in(self._temporary)  # Vorbis does not tell when the disk is full
+        kept = min(self._file.frames, self._frames_in(self._temporary))
         if kept < self.frames:
             raise AudioFileError(f"cannot write {name}: {kept} of {self.frames} frames were kept; is the disk full?")
         self._target.receive(self._temporary)
 
     def _frames_in(self, path: str) -> int:
-        if self.format in PLAIN and self.encoding in BITS:  # each write was checked
-            room = os.stat(path).st_size // (self._channels * BITS[self.encoding] // 8)  # noqa: PTH116
-            return min(self._file.frames, room)
+        """Return how many frames a closed file holds, or has room for: Vorbis does not tell when the disk is full."""
+        if self.format in PLAIN and self.encoding in BITS:
+            return os.stat(path).st_size // (self._channels * BITS[self.encoding] // 8)  # noqa: PTH116
         if self.format in AAC_FORMATS:
             with open(path, "rb") as file, closing(AACReader(file, self.format, self._target.name)) as written:  # noqa: PTH123
                 return written.frames

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
@@ -47,7 +48,9 @@ class Request:
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", min=1, help="Files at once.", show_default="processors")
     ] = None
-    engine: Annotated[str, typer.Option("--engine", help="threads, or ray: a cluster, or a local one.")] = "threads"
+    engine: Annotated[str, typer.Option("--engine", help="processes, threads, or ray: a cluster, or a local one.")] = (
+        "processes" if sys.platform == "linux" else "threads"
+    )
     skip_existing: Annotated[
         bool,
         typer.Option("--skip-existing", help="Keep a manifest in OUT; do only what is new or changed, or was stopped."),

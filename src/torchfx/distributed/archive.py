@@ -196,8 +196,9 @@ def process(
             paths, or URLs where fsspec is installed.
         output: the folder for the results, a local path or a URL.
         recipe: a `Recipe`, or a filter, effect or chain, as a module or as a text.
-        engine: "threads" of this process, or "ray" (extra `ray`): on the Ray cluster this program is connected to, or a
-            local one.
+        engine: "threads" of this process; "processes", forks of it with one thread each, which work on short files at
+            once where threads wait for each other (Linux; modules on the CPU); or "ray" (extra `ray`): on the Ray
+            cluster this program is connected to, or a local one.
         workers: how many files are under way at once, >= 1; by default as many as there are processors.
         recursive: whether the folders in a folder count, too.
         overwrite: whether to do everything again.

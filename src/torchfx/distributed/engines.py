@@ -1,12 +1,15 @@
-"""Who does the work: threads of this process, or Ray."""
+"""Who does the work: threads of this process, forks of it, or Ray."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import tempfile
+from array import array
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -15,10 +18,11 @@ from torchfx.distributed.files import Outcome, heard_warnings, process_job
 from torchfx.distributed.manifest import Manifest
 from torchfx.distributed.recipe import Recipe
 from torchfx.distributed.sources import Job
-from torchfx.errors import ArgumentError
+from torchfx.errors import ArgumentError, TorchFXError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+    from multiprocessing.connection import Connection
 
 __all__ = ["ENGINES", "Work", "cores"]
 
@@ -103,6 +107,87 @@ def _shared_out(workers: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+def in_processes(work: Work, workers: int) -> Iterator[Outcome]:
+    """Do the jobs in forks of this process: short files take mostly Python, of which only one thread runs at a time.
+
+    Outcomes come in the jobs' order. A fork has one thread. If the caller leaves, the files under way are dropped.
+
+    Raises:
+        ArgumentError: the system cannot fork.
+        TorchFXError: a fork died.
+    """
+    if not hasattr(os, "fork"):
+        raise ArgumentError(f'engine must be "threads" where the system cannot fork, got "processes" on {sys.platform}')
+    if min(workers, len(work.jobs)) < 2:
+        yield from in_threads(work, 1)
+        return
+    from multiprocessing import get_context
+
+    fork = get_context("fork")
+    with heard_warnings(), tempfile.TemporaryFile(buffering=0) as tickets:
+        tickets.write(array("Q", range(len(work.jobs))).tobytes())
+        tickets.seek(0)
+        forks: dict[Connection, Any] = {}
+        try:
+            for _ in range(min(workers, len(work.jobs))):
+                outcomes, sender = fork.Pipe(duplex=False)
+                forks[outcomes] = fork.Process(target=_serve, args=(work, tickets.fileno(), sender), daemon=True)
+                forks[outcomes].start()
+                sender.close()
+            done: dict[int, Outcome] = {}
+            due = 0
+            for number, outcome in _received(forks):
+                done[number] = outcome
+                while due in done:
+                    yield done.pop(due)
+                    due += 1
+        finally:
+            for each in forks.values():
+                each.terminate()
+            for outcomes, each in forks.items():
+                each.join()
+                outcomes.close()
+
+
+def _received(forks: Mapping[Connection, Any]) -> Iterator[tuple[int, Outcome]]:
+    """Yield what forks send until all have ended."""
+    from multiprocessing.connection import wait
+
+    at_work = dict(forks)
+    while at_work:
+        ready = wait(list(at_work))
+        for outcomes in [each for each in at_work if each in ready]:
+            try:
+                yield outcomes.recv()
+            except EOFError:  # noqa: PERF203
+                fork = at_work.pop(outcomes)
+                fork.join()
+                if fork.exitcode:
+                    raise TorchFXError(f"a fork died, exit status {fork.exitcode}") from None
+
+
+def _serve(work: Work, tickets: int, sender: Connection) -> None:
+    """Do jobs in a fork until none is left. A ticket is a job's number; the forks share the position in their file."""
+    parent = os.getppid()
+
+    def end(*_: object) -> None:
+        raise SystemExit(1)
+
+    def check(*_: object) -> None:
+        if os.getppid() != parent:  # which was killed
+            raise _Stopped
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its forks
+    torch = sys.modules.get("torch")
+    if torch is not None:  # OpenMP's threads do not survive a fork
+        torch.set_num_threads(1)
+    with suppress(_Stopped, BrokenPipeError):
+        while ticket := os.read(tickets, 8):
+            number = int.from_bytes(ticket, sys.byteorder)
+            sender.send((number, work.do(work.jobs[number], check)))
+
+
 def in_ray(work: Work, workers: int) -> Iterator[Outcome]:
     """Do the jobs with Ray Data, on the cluster this program is part of, or on a local one that is started.
 
@@ -148,7 +233,11 @@ class _Worker:
             return {"outcome": process_job(job, self.recipe, job.target in self.overwrite)}
 
 
-ENGINES: dict[str, Callable[[Work, int], Iterator[Outcome]]] = {"threads": in_threads, "ray": in_ray}
+ENGINES: dict[str, Callable[[Work, int], Iterator[Outcome]]] = {
+    "threads": in_threads,
+    "processes": in_processes,
+    "ray": in_ray,
+}
 
 
 def cores() -> int:

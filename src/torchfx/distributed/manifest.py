@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from torchfx.audio_io.messages import file_errors
 from torchfx.distributed.files import Outcome
-from torchfx.distributed.sources import Job, is_url, stamp
+from torchfx.distributed.sources import STREAM, Job, is_url, stamp
 from torchfx.errors import AudioFileError
 
 __all__ = ["NAME", "Manifest"]
@@ -63,6 +64,7 @@ class Manifest:
     def end(self, entry: dict[str, Any], outcome: Outcome) -> None:
         """Note what became of it."""
         if outcome.error is None:
+            _sync(outcome.job.target)
             self._write({**entry, "state": "done", "seconds": round(outcome.duration_s, 6)})
         else:
             self._write({**entry, "state": "failed", "error": str(outcome.error)})
@@ -100,6 +102,18 @@ class Manifest:
     def __exit__(self, *_: object) -> None:
         """Close the file."""
         os.close(self._file)
+
+
+def _sync(target: str) -> None:
+    """Have an output written to the disk: the line that says it is done must not outlive it when the power fails."""
+    if target == STREAM or is_url(target):
+        return
+    with suppress(OSError):  # it was replaced already, or its file system cannot
+        output = os.open(target, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+        try:
+            os.fsync(output)
+        finally:
+            os.close(output)
 
 
 def _entry(line: bytes) -> dict[str, Any] | None:

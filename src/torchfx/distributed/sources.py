@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import glob
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -224,12 +225,26 @@ def _checked(jobs: list[Job]) -> list[Job]:
                 f"the outputs' names must differ, got {job.target} for both {first[job.target]} and {job.source}"
             )
         first[job.target] = job.source
-    read = {os.path.realpath(job.source): job.source for job in jobs if not is_url(job.source)}
+    real = _real_paths()
+    read = {real(job.source): job.source for job in jobs if not is_url(job.source)}
     for job in jobs:
-        other = read.get(os.path.realpath(job.target), job.source)
+        other = read.get(real(job.target), job.source)
         if other != job.source:
             raise ArgumentError(f"the output of {job.source} must not be another input, got {job.target}")
     return jobs
+
+
+def _real_paths() -> Callable[[str], str]:
+    """Return `os.path.realpath` for many files of few folders, which are asked for once."""
+    folders = cache(os.path.realpath)
+
+    def real(path: str) -> str:
+        if os.path.islink(path):  # noqa: PTH114
+            return os.path.realpath(path)
+        folder, name = os.path.split(path)
+        return os.path.join(folders(folder), name)  # noqa: PTH118
+
+    return real
 
 
 def stamp(path: str) -> tuple[int, str]:
@@ -298,9 +313,5 @@ def without(sources: list[Source], folder: str | None) -> list[Source]:
     if folder is None or is_url(folder):
         prefix = None if folder is None else folder.rstrip("/") + "/"
         return [source for source in sources if prefix is None or not source.path.startswith(prefix)]
-    top = Path(os.path.realpath(folder))
-    return [
-        source
-        for source in sources
-        if is_url(source.path) or not Path(os.path.realpath(source.path)).is_relative_to(top)
-    ]
+    real, top = _real_paths(), Path(os.path.realpath(folder))
+    return [source for source in sources if is_url(source.path) or not Path(real(source.path)).is_relative_to(top)]

@@ -67,8 +67,8 @@ def process_file(
     """Run a file through a processor and write the result, block by block: memory does not grow with the file.
 
     The result is that of `Wave.from_file(source) | processor`, saved. Effects that have to hear all of the signal first
-    (`torchfx.effect.Normalize`) make a file of several blocks be read once more for each. Tags and chapters are the source's; an effect
-    that stretches time does not move the chapters.
+    (`torchfx.effect.Normalize`) make a file of several blocks be read once more for each. Tags and chapters are the
+    source's; an effect that stretches time does not move the chapters.
 
     Args:
         processor: a filter, an effect, a chain.
