@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Compare `torchfx process` over many short files with a shell's loop over sox: decode, high-pass, gain, encode.
+"""Compare `torchfx process` over many files with a shell's loop over sox: decode, high-pass, gain, encode.
 
 python benchmark/files_vs_sox.py --files 1000
+python benchmark/files_vs_sox.py --files 40 --seconds 30 --rate 44100 --channels 2
 
-Equality first, then rounds in turns. The command's time includes its start, most of which is importing PyTorch; the
-work's time is what the command says of itself. Single conversions are compared as well.
+Equality first, then rounds in turns, each into a new folder: a file system may wait for the disk where a file replaces
+another. The command's time includes its start, most of which is importing PyTorch; the work's time is what the command
+says of itself. Single conversions are compared as well.
 """
 
 import argparse
@@ -19,9 +21,8 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-FS, SECONDS = 16_000, 2
-SOX = 'for f in in/*.wav; do sox -D -q "$f" "sox/${f##*/}" highpass 80 gain -3; done'
-ONCE = 'for f in in/0000*.wav; do sox -D -q "$f" "sox/${f##*/}"; done'
+SOX = 'mkdir {0}; for f in in/*.wav; do sox -D -q "$f" "{0}/${{f##*/}}" highpass 80 gain -3; done'
+ONCE = 'for f in in/0000*.wav; do sox -D -q "$f" "sox0/${f##*/}"; done'
 TORCHFX = [sys.executable, "-m", "torchfx"]
 
 
@@ -31,35 +32,36 @@ def timed(command, folder):
     return time.perf_counter() - start, ran.stderr
 
 
-def make(folder, count):
-    for name in ("in", "sox", "ours"):
-        (folder / name).mkdir()
+def make(folder, options):
+    (folder / "in").mkdir()
     noise = np.random.default_rng(0)
-    for i in range(count):
-        samples = noise.uniform(-0.5, 0.5, FS * SECONDS)
-        soundfile.write(folder / "in" / f"{i:05}.wav", samples, FS, subtype="PCM_16")
+    for i in range(options.files):
+        samples = noise.uniform(-0.5, 0.5, (options.rate * options.seconds, options.channels))
+        soundfile.write(folder / "in" / f"{i:05}.wav", samples, options.rate, subtype="PCM_16")
 
 
 def check_equal(folder):
-    for path in sorted((folder / "sox").iterdir()):
-        ours, theirs = (soundfile.read(folder / name / path.name)[0] for name in ("ours", "sox"))
+    for path in sorted((folder / "sox0").iterdir()):
+        ours, theirs = (soundfile.read(folder / name / path.name)[0] for name in ("ours0", "sox0"))
         assert np.abs(ours - theirs).max() <= 2 / 2**15, path.name
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=1000)
+    parser.add_argument("--seconds", type=int, default=2)
+    parser.add_argument("--rate", type=int, default=16_000)
+    parser.add_argument("--channels", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        make(folder, options.files)
+        make(folder, options)
         effects = ("-e", "biquadhpf:80", "-e", "gain:-3dB")
-        command = [*TORCHFX, "process", "in", "ours/", *effects, "--force"]
         rounds = []
         for i in range(options.rounds + 1):
-            sox, _ = timed(["bash", "-c", SOX], folder)
-            whole, said = timed(command, folder)
+            sox, _ = timed(["bash", "-c", SOX.format(f"sox{i}")], folder)
+            whole, said = timed([*TORCHFX, "process", "in", f"ours{i}/", *effects], folder)
             if i == 0:
                 check_equal(folder)  # and the first round warms up
                 continue

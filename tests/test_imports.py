@@ -250,3 +250,17 @@ except SystemExit:
     print("torch" in sys.modules)
 """
     assert run(code).splitlines()[-1] == "False"
+
+
+def test_the_collector_leaves_alone_what_processing_imports(tmp_path, monkeypatch):
+    """Importing PyTorch makes hundreds of thousands of objects; to look through them takes a fifth of a short run."""
+    monkeypatch.chdir(tmp_path)
+    audio_io.save("a.wav", torch.zeros(1, 100), 8000)
+    code = """
+import atexit, gc, sys
+atexit.register(lambda: print(gc.get_freeze_count() > 100_000, gc.get_stats()[2]["collections"]))
+sys.argv = ["torchfx", "process", "a.wav", "b.wav", "-e", "gain:-3dB"]
+from torchfx.cli import main
+main()
+"""
+    assert run(code).splitlines()[-1] == "True 0"

@@ -8,7 +8,7 @@ import pytest
 
 import torchfx as fx
 from torchfx import Processor, spec
-from torchfx.catalogue import available
+from torchfx.catalogue import available, named
 from torchfx.errors import ArgumentError
 
 
@@ -84,6 +84,14 @@ def test_what_is_read_from_source_is_what_the_classes_say():
         assert entry.signature() == inspect.signature(cls)
         assert entry.summary == inspect.getdoc(cls).splitlines()[0]
         assert [type(each) for each in entry.declarations] == [type(each) for each in cls.declarations.values()]
+
+
+def test_an_entry_may_be_asked_for_by_itself():
+    for name, entry in available().items():
+        one = named(name)
+        assert (one.name, one.module, one.summary) == (entry.name, entry.module, entry.summary)
+        assert one.signature() == entry.signature()
+    assert named("filterchain") is named("nothing") is None
 
 
 def test_the_names_that_documents_promise_exist():

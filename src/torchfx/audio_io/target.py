@@ -98,9 +98,10 @@ def _status(path: str) -> os.stat_result | None:
 
 def _take_over(path: str, temporary: str) -> None:
     """Give a file the permissions of the one it is going to replace, and its owner and group where that is allowed."""
-    before, now = _status(path), os.stat(temporary)  # noqa: PTH116
+    before = _status(path)
     if before is None:
         return
+    now = os.stat(temporary)  # noqa: PTH116
     if (before.st_uid, before.st_gid) != (now.st_uid, now.st_gid):
         for owner, group in ((-1, before.st_gid), (before.st_uid, -1)):
             with suppress(OSError):
