@@ -319,12 +319,19 @@ TORCHFX_API int32_t torchfx_sliding_max(
 //   narrow  none; double source, float target
 //   delay_network  delays, lines, inputs, systems, rows, repeat, sos, sections, sos_rows, sos_repeat, lines' state, filters'
 //           state: as in torchfx_delay_network_forward, with as many outputs as inputs, channels / inputs groups
-//   dynamics  linked, settings, rows, repeat, state (channels / linked): as in torchfx_dynamics_forward without a key, for
-//           groups of `linked` channels side by side
+//   dynamics  key, linked, settings, rows, repeat, state (channels / linked): as in torchfx_dynamics_forward, for groups of
+//           `linked` channels side by side; the key is the first of a group's channels of a second source, or none where
+//           that is the source
 //   lfilter  order >= 1, b, b_rows, b_repeat, a, a_rows, a_repeat, state (channels, order): a transfer function, rows of
 //           order + 1 coefficients as above, a[0] being taken for 1; the state is SciPy's zi
-//   limiter  linked, delay, settings, rows, repeat, past in the step's dtype, state, ramp: as in torchfx_limiter_forward
-//           without peaks, looking ahead by the delay, for such groups
+//   limiter  peaks, linked, delay, ahead, settings, rows, repeat, past in the step's dtype, state, ramp: as in
+//           torchfx_limiter_forward for such groups, with a window of one sample where peaks, a second source as above, is
+//           not the source
+//   maximum  linked, before, past (channels / linked, before) in the step's dtype: the largest magnitude of the group's
+//           channels in this sample and so many before, into the first of its channels; past are those magnitudes
+//   true_peak  taps, up, n_taps, middle, wait >= 1, past (channels, 2 wait) in the step's dtype, the last inputs: the
+//           largest magnitude of the sample `wait` ago and of the `up` outputs from it to the next one that
+//           torchfx_resample_forward makes with taps whose middle is tap `middle` of the low-pass
 //
 // Factors and bounds in a step's arguments are doubles, states doubles unless said otherwise. States are updated in place.
 #define TORCHFX_STEPS(declare) \
@@ -340,7 +347,9 @@ TORCHFX_API int32_t torchfx_sliding_max(
     declare(delay_network)     \
     declare(dynamics)          \
     declare(lfilter)           \
-    declare(limiter)
+    declare(limiter)           \
+    declare(maximum)           \
+    declare(true_peak)
 
 #define TORCHFX_STEP_NUMBER(name) TORCHFX_STEP_##name,
 enum torchfx_step { TORCHFX_STEPS(TORCHFX_STEP_NUMBER) };

@@ -12,7 +12,7 @@ from torch import Tensor
 from torchfx import _ops
 from torchfx.core.processor import Processor
 from torchfx.design import crossover
-from torchfx.effect.dynamics import StaticCurve, gain_settings
+from torchfx.effect.dynamics import StaticCurve, gain_settings, levels_shape
 from torchfx.errors import ArgumentError
 from torchfx.parameters import (
     Value,
@@ -58,7 +58,7 @@ class BandDynamics(Processor):
         """Return filters at rest and gains of 0 dB."""
         bands, sections, _ = crossover(self.edges(), ORDER, rate).shape
         own = tuple(self.settings(rate, torch.device(device)).shape[:-1])
-        linked = (*shape[:-1], 1) if self.link and shape else shape
+        linked = levels_shape(shape, self.link)
         return (
             torch.zeros(sections, *shape, bands, 2, dtype=torch.float64, device=device),
             torch.zeros(torch.broadcast_shapes((*linked, bands), own), dtype=torch.float64, device=device),

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from torchfx import _ops
 from torchfx.core.processor import Processor
-from torchfx.effect.dynamics import channel_peak, columns, smoothing
+from torchfx.effect.dynamics import channel_peak, columns, levels_shape, smoothing
 from torchfx.parameters import Value, decibels, flag, milliseconds, sample_rate
 from torchfx.plan import State
 
@@ -52,7 +52,7 @@ class TransientShaper(Processor):
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
         """Return silence for past levels, and both envelopes at its level, dB above the lowest."""
-        shape = (*shape[:-1], 1) if self.link and shape else shape
+        shape = levels_shape(shape, self.link)
         envelope = torch.zeros(self.broadcast_shape(shape), dtype=torch.float64, device=device)
         held = math.ceil(rate / (2 * LOWEST_HZ))
         return torch.zeros(*shape, held, dtype=dtype, device=device), envelope, envelope.clone()
