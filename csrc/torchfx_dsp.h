@@ -330,8 +330,8 @@ TORCHFX_API int32_t torchfx_sliding_max(
 //   maximum  linked, before, past (channels / linked, before) in the step's dtype: the largest magnitude of the group's
 //           channels in this sample and so many before, into the first of its channels; past are those magnitudes
 //   true_peak  taps, up, n_taps, middle, wait >= 1, past (channels, 2 wait) in the step's dtype, the last inputs: the
-//           largest magnitude of the sample `wait` ago and of the `up` outputs from it to the next one that
-//           torchfx_resample_forward makes with taps whose middle is tap `middle` of the low-pass
+//           source at `up` times the rate, as torchfx_resample_forward makes it with taps, a low-pass whose middle is tap
+//           `middle`; of that, from the sample `wait` ago to the next one, and of that sample itself the largest magnitude
 //
 // Factors and bounds in a step's arguments are doubles, states doubles unless said otherwise. States are updated in place.
 #define TORCHFX_STEPS(declare) \

@@ -25,15 +25,11 @@ int32_t check(const Step& step, const StepCheck& check) {
     return finite ? TORCHFX_OK : TORCHFX_NOT_FINITE;
 }
 
-// The last `count` samples of all there were move into `kept`.
 template <class Sample>
-void keep(const StepRun& run, Sample* kept, int64_t count) {
-    const int64_t fresh = std::min(count, run.samples), stride = run.source.time_stride;
-    for (int64_t c = 0; c < run.channels; ++c, kept += count) {
-        std::copy(kept + fresh, kept + count, kept);
-        const Sample* const x = run.source.channel<const Sample>(c) + (run.samples - fresh) * stride;
-        for (int64_t t = 0; t < fresh; ++t) kept[count - fresh + t] = x[t * stride];
-    }
+void keep_channels(const Step& step, const StepRun& run) {
+    const int64_t count = step.integer(delay), stride = run.source.time_stride;
+    for (int64_t c = 0; c < run.channels; ++c)
+        keep(run.source.channel<const Sample>(c), stride, run.samples, step.pointer<Sample>(past) + c * count, count);
 }
 
 int32_t run(const Step& step, const StepRun& run) {
@@ -47,8 +43,8 @@ int32_t run(const Step& step, const StepRun& run) {
         run.target.channel_stride, run.channels / width, width, 1, run.samples, own ? late + 1 : 1, step.integer(ahead),
         step.pointer<const double>(settings), step.integer(rows), step.integer(repeat), reduction, reduction, last, last,
         run.threads);
-    if (step.dtype() == TORCHFX_F32) keep(run, step.pointer<float>(past), late);
-    else keep(run, step.pointer<double>(past), late);
+    if (step.dtype() == TORCHFX_F32) keep_channels<float>(step, run);
+    else keep_channels<double>(step, run);
     return status;
 }
 

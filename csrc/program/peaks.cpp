@@ -1,7 +1,9 @@
 // The steps maximum and true_peak: the levels that detectors hear. Each keeps the last samples of what it read.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
+#include "dynamics/kernels.h"
 #include "fir/taps.h"
 #include "program/step.h"
 #include "support/arena.h"
@@ -16,14 +18,6 @@ Sample louder(Sample level, Sample v) {
     return other > level || other != other ? other : level;
 }
 
-// Makes a row of the samples kept from before and the tile that `write` puts behind them; the last ones are kept.
-template <class Sample, class Write>
-void join(Sample* past, int64_t kept, int64_t count, Sample* row, Write&& write) {
-    std::copy_n(past, kept, row);
-    write(row + kept);
-    std::copy_n(row + count, kept, past);
-}
-
 namespace maximum {
 
 enum Argument { linked, before, past };
@@ -35,27 +29,41 @@ int32_t check(const Step& step, const StepCheck& check) {
 }
 
 template <class Sample>
+Sample largest(const Sample* levels, int64_t count) {
+    constexpr int64_t lanes = 64;
+    Sample most[lanes] = {};
+    const auto raise = TORCHFX_KERNELS(dynamics_kernels).of(Sample{}).raise;
+    for (int64_t t = 0; t < count; t += lanes) raise(levels + t, std::min(lanes, count - t), most);
+    return std::accumulate(most, most + lanes, Sample{0}, louder<Sample>);
+}
+
+// A window longer than the tile holds levels that all of the tile's samples look back at: their maximum stands for them.
+template <class Sample>
 int32_t run_on(const Step& step, const StepRun& run) {
-    const int64_t width = step.integer(linked), kept = step.integer(before), size = kept + run.samples;
-    const int64_t groups = run.channels / width, stride = run.source.time_stride;
+    const int64_t width = step.integer(linked), kept = step.integer(before), groups = run.channels / width;
+    const int64_t shared = std::max<int64_t>(0, kept - run.samples + 1), apart = kept - shared;
+    const int64_t back = apart + (shared > 0), size = back + run.samples, stride = run.source.time_stride;
     ScratchVector<Sample> levels(static_cast<size_t>(groups * size));
-    for (int64_t g = 0; g < groups; ++g)
-        join(step.pointer<Sample>(past) + g * kept, kept, run.samples, levels.data() + g * size, [&](Sample* fresh) {
-            for (int64_t c = g * width; c < (g + 1) * width; ++c) {
-                const Sample* const x = run.source.channel<const Sample>(c);
-                for (int64_t t = 0; t < run.samples; ++t) fresh[t] = louder(fresh[t], x[t * stride]);
-            }
-        });
+    for (int64_t g = 0; g < groups; ++g) {
+        Sample *const own = step.pointer<Sample>(past) + g * kept, *const row = levels.data() + g * size;
+        std::copy_n(own, apart, row);
+        if (shared) row[apart] = largest(own + apart, shared);
+        for (int64_t c = g * width; c < (g + 1) * width; ++c) {
+            const Sample* const x = run.source.channel<const Sample>(c);
+            for (int64_t t = 0; t < run.samples; ++t) row[back + t] = louder(row[back + t], x[t * stride]);
+        }
+        keep(row + back, 1, run.samples, own, kept);
+    }
     return torchfx_sliding_max(step.dtype(), levels.data(), size, 1, run.target.data,
-                               width * run.target.channel_stride, groups, run.samples, kept + 1, run.threads);
+                               width * run.target.channel_stride, groups, run.samples, back + 1, run.threads);
 }
 
 int32_t run(const Step& step, const StepRun& run) {
     return step.dtype() == TORCHFX_F32 ? run_on<float>(step, run) : run_on<double>(step, run);
 }
 
-// Every tile reads again what was kept.
-int64_t shortest_tile(const Step& step) { return 4 * step.integer(before); }
+// Every tile reads what was kept.
+int64_t shortest_tile(const Step& step) { return step.integer(before); }
 
 }  // namespace maximum
 
@@ -74,11 +82,13 @@ int32_t run_on(const Step& step, const StepRun& run) {
     const int64_t factor = step.integer(up), length = factor * run.samples, stride = run.source.time_stride;
     ScratchVector<Sample> heard(static_cast<size_t>(run.channels * size));
     ScratchVector<Sample> between(static_cast<size_t>(run.channels * length));
-    for (int64_t c = 0; c < run.channels; ++c)
-        join(step.pointer<Sample>(past) + c * kept, kept, run.samples, heard.data() + c * size, [&](Sample* fresh) {
-            const Sample* const x = run.source.channel<const Sample>(c);
-            for (int64_t t = 0; t < run.samples; ++t) fresh[t] = x[t * stride];
-        });
+    for (int64_t c = 0; c < run.channels; ++c) {
+        Sample *const own = step.pointer<Sample>(past) + c * kept, *const row = heard.data() + c * size;
+        const Sample* const x = run.source.channel<const Sample>(c);
+        std::copy_n(own, kept, row);
+        copy(x, stride, run.samples, row + kept);
+        keep(x, stride, run.samples, own, kept);
+    }
     const int32_t status = torchfx_resample_forward(
         step.dtype(), heard.data(), size, 1, size, between.data(), length, run.channels, length,
         step.pointer<const double>(taps), factor, step.integer(n_taps), 1, step.integer(middle) + late * factor,

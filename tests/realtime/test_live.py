@@ -161,7 +161,7 @@ def test_new_parameters_take_the_state_over():
 @pytest.mark.parametrize("true_peak", [True, False])
 def test_a_limiter_goes_on_while_its_threshold_moves(true_peak):
     limiter = fx.effect.Limiter(-6.0, release_ms=10.0, true_peak=true_peak)
-    y = changed(limiter, lambda live: live.set("threshold_db", -12.0))
+    y = changed(limiter, lambda live: live.set("threshold_db", -12.0))[:, :-400]  # before the end is in sight
     assert y[0, 10_000] == pytest.approx(10 ** (-6 / 20), rel=1e-6)
     assert y[0, -1] == pytest.approx(10 ** (-12 / 20), rel=1e-3)
     assert y[:, 10_000:].min() > 0.25  # from rest, its delay would be silent
