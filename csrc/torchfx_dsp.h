@@ -297,6 +297,21 @@ TORCHFX_API int32_t torchfx_sliding_max(
     int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
     void* y, int64_t y_channel_stride, int64_t channels, int64_t samples, int64_t window, int32_t threads);
 
+// A quantiser whose errors come back through a filter, so that their spectrum is shaped:
+//
+//   v[t] = x[t] - taps[0] e[t-1] - ... - taps[order-1] e[t-order],   y[t] = round(v[t] + dither[t]),   e[t] = y[t] - v[t]
+//
+//   dither     (channels, samples) of x's dtype, its rows repeated as x's are
+//   taps       (rows, order): channel c has row c / repeat % rows, and every row has a channel
+//   state_in   (channels, order): the errors before the first sample, latest first; NULL for rest. state_out the same, or NULL
+// From a NaN or an infinity on, all of a channel's output is NaN.
+TORCHFX_API int32_t torchfx_error_feedback_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    const void* dither, int64_t dither_channel_stride, int64_t dither_time_stride, int64_t dither_repeat,
+    void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
+    const double* taps, int64_t order, int64_t rows, int64_t repeat,
+    const double* state_in, double* state_out, int32_t threads);
+
 // A program runs several steps over a block in one call, tile by tile, so that what passes between them stays in a cache.
 // It is an array of 64-bit integers, addresses for pointers, doubles by their bits:
 //
@@ -386,6 +401,7 @@ TORCHFX_API int32_t torchfx_program_run(
     declare(dynamics_forward)         \
     declare(limiter_forward)          \
     declare(sliding_max)              \
+    declare(error_feedback_forward)   \
     declare(program_run)              \
     declare(advise_huge_pages)
 

@@ -35,6 +35,7 @@ CALLS: Final = {
     "dynamics_forward": 21,
     "limiter_forward": 27,
     "sliding_max": 10,
+    "error_feedback_forward": 20,
     "program_run": 11,
     "advise_huge_pages": 2,
 }

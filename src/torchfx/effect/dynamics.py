@@ -16,7 +16,7 @@ from torchfx.errors import ArgumentError
 from torchfx.parameters import Value, check_single, decibels, flag, milliseconds, number, processor, sample_rate
 from torchfx.plan import State, plan_of
 from torchfx.rate import ambient_rate
-from torchfx.tensors import check_signal, numbers
+from torchfx.tensors import check_signal, settings_on
 
 __all__ = [
     "LINKED",
@@ -291,6 +291,6 @@ def columns(values: Sequence[Value], device: torch.device) -> Tensor:
     """Return numbers, or tensors (...) that broadcast, as one float64 tensor (..., n)."""
     plain = [value for value in values if not isinstance(value, Tensor)]
     if len(plain) == len(values):
-        return numbers(plain, device)
-    found = [torch.as_tensor(value, dtype=torch.float64, device=device) for value in values]
+        return settings_on(device, plain)
+    found = [settings_on(device, value) for value in values]
     return torch.stack(torch.broadcast_tensors(*found), dim=-1)

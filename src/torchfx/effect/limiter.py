@@ -14,6 +14,7 @@ from torchfx.effect.dynamics import LINKED, channel_peak, columns, levels_shape,
 from torchfx.loudness import OVERSAMPLING
 from torchfx.parameters import Value, check_single, decibels, flag, milliseconds, sample_rate
 from torchfx.plan import State
+from torchfx.tensors import settings_on
 
 __all__ = ["Limiter"]
 
@@ -120,7 +121,7 @@ class Limiter(Processor):
 
     def _settings(self, rate: Any, device: torch.device) -> Tensor:
         """Return threshold and the coefficient of the release."""
-        threshold = 10 ** (torch.as_tensor(self.threshold_db, dtype=torch.float64, device=device) / 20)
+        threshold = 10 ** (settings_on(device, self.threshold_db) / 20)
         return columns((threshold, smoothing(self.release_ms, rate)), device)
 
     def _peaks(self, heard: Tensor, time: int) -> Tensor:

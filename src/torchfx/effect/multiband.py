@@ -26,6 +26,7 @@ from torchfx.parameters import (
     sample_rate,
 )
 from torchfx.plan import State
+from torchfx.tensors import settings_on
 
 __all__ = ["DeEsser", "MultibandCompressor"]
 
@@ -67,7 +68,7 @@ class BandDynamics(Processor):
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Process the next block."""
         filters, before = state
-        sos = crossover(self.edges(), ORDER, rate).to(x.device)
+        sos = settings_on(x.device, crossover(self.edges(), ORDER, rate))
         bands, filters = _ops.parallel_iir_forward(x.double()[..., None, :], sos, filters)
         link = CHANNELS if self.link else None
         bands, after = _ops.dynamics_forward(bands, None, self.settings(rate, x.device), before, link)
@@ -131,7 +132,7 @@ class MultibandCompressor(BandDynamics):
     def settings(self, rate: float, device: torch.device) -> Tensor:
         """Return each band's."""
         threshold, ratio, attack, release, knee, makeup = (
-            torch.as_tensor(each, dtype=torch.float64, device=device)
+            settings_on(device, each)
             for each in (
                 self.threshold_db, self.ratio, self.attack_ms, self.release_ms, self.knee_db, self.makeup_db
             )

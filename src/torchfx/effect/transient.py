@@ -13,6 +13,7 @@ from torchfx.core.processor import Processor
 from torchfx.effect.dynamics import channel_peak, columns, levels_shape, smoothing
 from torchfx.parameters import Value, decibels, flag, milliseconds, sample_rate
 from torchfx.plan import State
+from torchfx.tensors import settings_on
 
 __all__ = ["TransientShaper"]
 
@@ -71,5 +72,5 @@ class TransientShaper(Processor):
                 level, columns(times, x.device).expand(*before.shape, 2), before
             )
             part = ((level - envelope).abs() / SPAN_DB).clamp(max=1.0)
-            gain = gain + torch.as_tensor(db, dtype=torch.float64, device=x.device)[..., None] * part
+            gain = gain + settings_on(x.device, db)[..., None] * part
         return (x * 10 ** (gain / 20)).to(x.dtype), (peaks[..., x.shape[-1] :].clone(), *envelopes)
