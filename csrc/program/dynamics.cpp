@@ -1,4 +1,4 @@
-// The step dynamics: the signal times the gain that its level, or a key's, asks for, which neighbouring channels may share.
+// The step dynamics: the signal times the gain that a level asks for, its own or a key's; neighbouring channels may share it.
 #include <algorithm>
 #include <cmath>
 

@@ -28,6 +28,7 @@ int32_t check(const Step& step, const StepCheck& check) {
     return TORCHFX_OK;
 }
 
+// The largest of many levels, a NaN where there is one.
 template <class Sample>
 Sample largest(const Sample* levels, int64_t count) {
     constexpr int64_t lanes = 64;
