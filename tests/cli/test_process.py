@@ -397,6 +397,19 @@ def test_a_preset_of_one_s_own(folder, torchfx, talk):
         assert (status, message in err) == (2, True)
 
 
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")
+def test_lines_reach_a_pipe_where_the_bar_is_on_a_terminal(folder, talk):
+    for name in ("in/a.wav", "in/b.wav"):
+        (folder / "in").mkdir(exist_ok=True)
+        audio_io.save(name, talk, FS)
+    terminal, end = os.openpty()
+    words = [sys.executable, "-m", "torchfx", "process", "in", "out/", "-e", "gain:-3dB"]
+    ran = subprocess.run(words, stdout=subprocess.PIPE, stderr=end, cwd=folder, check=True, timeout=60)
+    os.close(end)
+    os.close(terminal)
+    assert [line.split()[0] for line in ran.stdout.decode().splitlines()] == ["in/a.wav", "in/b.wav"]
+
+
 # --- watching ---------------------------------------------------------------------------------------------------------
 
 

@@ -107,7 +107,8 @@ def _progress(files: int) -> Iterator[Callable[[Report], object]]:
 
     speed = TextColumn("{task.fields[speed]}")
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), speed)
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console, lines_too = Console(stderr=True), sys.stdout.isatty()
+    with Progress(*columns, console=console, transient=True, redirect_stdout=lines_too) as progress:
         task = progress.add_task("", total=files, speed="")
         yield lambda report: progress.update(task, advance=1, speed=report.speed)
 
