@@ -32,8 +32,8 @@ def color_sections(color: str) -> Tensor:
     """Design the filter that makes noise of a colour from white noise of power 1; its power is 1 too.
 
     Brown noise is summed white noise, 1 / (1 - 1/z). Pink noise takes the root of that: poles and zeros in turn, at
-    frequencies of a constant ratio (M. S. Keshner, 1/f Noise, Proc. IEEE 70 (3), 1982). Both begin at fs / 10000, where
-    they lie 3 dB below their slope, and keep to it within 0.15 dB from fs / 1000 to fs / 2.
+    frequencies of a constant ratio (M. S. Keshner, 1/f Noise, Proc. IEEE 70 (3), 1982). Both are flat below fs / 10000,
+    and keep to their slope within 0.3 dB from fs / 2500 on, within 0.15 dB from fs / 1000 to fs / 2.
 
     Returns:
         float64, (`COLORS[color]`, 6). Shared: don't write to it.

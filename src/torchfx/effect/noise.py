@@ -79,7 +79,7 @@ class AddNoise(_Added):
 
     The ratio is that of the powers of an example, over all its channels and samples; silence stays silence. The noise
     is normally distributed, and depends on `seed`, channel and sample alone: calls repeat it, and so does each example
-    of a batch. For another noise at each call and example, pass `torchfx.functional.noise` to
+    of a batch. Coloured noise is flat below fs / 10000. For another noise at each call and example, pass `torchfx.functional.noise` to
     `torchfx.functional.add_noise`.
 
     Examples:

@@ -16,6 +16,7 @@ from torchfx.tensors import broadcast_shapes, check_signal
 
 __all__ = ["add_noise", "color_state", "colored", "magnitude", "mixed", "noise"]
 
+
 def noise(
     shape: Sequence[int],
     color: str = "white",
@@ -65,7 +66,7 @@ def color_state(normal: Tensor, color: str) -> Tensor:
         normal: normally distributed numbers, (..., n), two for each of `COLORS[color]` sections.
         color: the colour.
     """
-    state = normal.double() @ color_start(color).to(normal.device).T
+    state: Tensor = normal.double() @ color_start(color).to(normal.device).T
     return state.unflatten(-1, (COLORS[color], 2)).movedim(-2, 0)
 
 
@@ -105,7 +106,9 @@ def add_noise(x: Tensor, noise: Tensor, snr_db: float | Tensor) -> Tensor:
 
 def magnitude(x: Tensor) -> Tensor:
     """Return the root of the sum of squares over an example's samples and channels: float64, (..., 1, 1) or (1,)."""
-    return torch.linalg.vector_norm(x, dim=(-2, -1) if x.dim() > 1 else -1, keepdim=True, dtype=torch.float64)
+    over = (-2, -1) if x.dim() > 1 else -1
+    found: Tensor = torch.linalg.vector_norm(x, dim=over, keepdim=True, dtype=torch.float64)
+    return found
 
 
 def mixed(x: Tensor, noise: Tensor, signal_level: Tensor, noise_level: Tensor, snr_db: float | Tensor) -> Tensor:
