@@ -24,7 +24,7 @@ def test_the_response_falls_as_the_colour_says(color):
 
 @pytest.mark.parametrize("color", COLORS)
 def test_noise_is_stationary_from_its_first_sample(color):
-    """Samples are a matrix times independent numbers: their covariance is the response's autocorrelation, and 1 at 0."""
+    """Samples are a matrix times independent numbers: their covariance is the response's autocorrelation."""
     sos, start, count, time = color_sections(color).numpy(), color_start(color).numpy(), COLORS[color], 50
     if color == "white":
         assert sos.shape == (0, 6)

@@ -46,7 +46,7 @@ class _Added(Processor):
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return the magnitudes of signal and noise heard so far, and the noise's state in the first and second pass."""
+        """Return the magnitudes of signal and noise heard so far, and the noise's state in either pass."""
         levels = ((*shape[:-1], 1, 1), (1, 1)) if shape else ((1,), (1,))
         noise = self.start(shape, rate, device)
         return (*(torch.zeros(each, dtype=torch.float64, device=device) for each in levels), *noise, *noise)
@@ -79,8 +79,8 @@ class AddNoise(_Added):
 
     The ratio is that of the powers of an example, over all its channels and samples; silence stays silence. The noise
     is normally distributed, and depends on `seed`, channel and sample alone: calls repeat it, and so does each example
-    of a batch. Coloured noise is flat below fs / 10000. For another noise at each call and example, pass `torchfx.functional.noise` to
-    `torchfx.functional.add_noise`.
+    of a batch. Coloured noise is flat below fs / 10000. For another noise at each call and example, pass
+    `torchfx.functional.noise` to `torchfx.functional.add_noise`.
 
     Examples:
         >>> import torch
