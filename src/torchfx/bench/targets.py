@@ -43,9 +43,10 @@ NOTES = (
     "with torchlpc where that is installed; the result is compared with the recurrence in float64",
     "effects: their output in float32 against that in float64; pedalboard, on one thread as always, and pyloudnorm "
     "take part where they are installed; pedalboard's channels do not share a gain",
-    "random filters: all parameters of torchfx drawn anew in each call, for the batch at once; torch-audiomentations "
-    "takes the batch, audiomentations one example after the other; the deviation is that of the ratio of signal to "
-    "noise; pitch: librosa's defaults, the deviation is that of a chord's partials, in cents",
+    "random filters: this library and torch-audiomentations take the batch, audiomentations one example after the "
+    "other; the high-passes are a Butterworth filter and a windowed sinc, both equalizers have a low shelf, five bells "
+    "and a high shelf, the noise is white; the deviation is that of the ratio of signal to noise",
+    "pitch: librosa's defaults; the deviation is that of a chord's partials, in cents",
     "lfilter is called once per filter, sosfilt once with all sections, oaconvolve once with all taps convolved "
     "beforehand",
 )
@@ -308,7 +309,7 @@ CLAIMS = (
                 "audiomentations' SevenBandParametricEQ, Gain, AddGaussianSNR",
                 "audiomentations",
                 augmentation.by_audiomentations,
-                10,
+                5,
             ),
         )
     ),
@@ -319,14 +320,13 @@ CLAIMS = (
             channels,
             10,
             effects.by_librosa,
-            5,
+            target,
             ours=effects.processed,
             off=effects.cents_off,
             bound=1.0,  # cent
             needs=("librosa",),
         )
-        for semitones in (3,)
-        for channels, name in ((1, "mono"), (2, "2 channels"))
+        for channels, name, target in ((1, "mono", 3), (2, "2 channels", 5))
     ),
     *(
         Claim(f"Resample, {work}, 2 channels 30 s, over {name}", work, 2, 30, other, target, ours=resampled)
