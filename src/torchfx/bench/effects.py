@@ -69,8 +69,12 @@ def by_librosa(job: dict[str, Any], x: Samples) -> Callable[[], Any]:
     """Return a call of librosa's pitch shift."""
     import librosa
 
-    semitones = float(spec.build(job["text"]).semitones)
+    semitones = _semitones(job["text"])
     return lambda: librosa.effects.pitch_shift(x, sr=job["fs"], n_steps=semitones)
+
+
+def _semitones(text: str) -> float:
+    return float(text.partition(":")[2])
 
 
 def cents_off(effect: Chain, x: Samples, y: npt.NDArray[Any]) -> float:
@@ -83,7 +87,7 @@ def cents_off(effect: Chain, x: Samples, y: npt.NDArray[Any]) -> float:
     levels = np.log(np.abs(np.fft.rfft(shift(torch.from_numpy(chord)).numpy() * np.hanning(len(t)))))
     errors = []
     for partial in CHORD:
-        expected = partial * 2 ** (float(shift.semitones) / 12) * len(t) / effect.fs
+        expected = partial * 2 ** (_semitones(effect.text) / 12) * len(t) / effect.fs
         first = round(expected * 2 ** (-0.5 / 12))
         peak = first + int(levels[first : round(expected * 2 ** (0.5 / 12))].argmax())
         before, at, after = levels[peak - 1 : peak + 2]

@@ -66,8 +66,9 @@ def color_state(normal: Tensor, color: str) -> Tensor:
         normal: normally distributed numbers, (..., n), two for each of `COLORS[color]` sections.
         color: the colour.
     """
-    state: Tensor = normal.double() @ color_start(color).to(normal.device).T
-    return state.unflatten(-1, (COLORS[color], 2)).movedim(-2, 0)
+    values = normal.double() @ color_start(color).to(normal.device).T
+    state: Tensor = values.unflatten(-1, (COLORS[color], 2)).movedim(-2, 0)
+    return state
 
 
 def colored(white: Tensor, color: str, state: Tensor) -> tuple[Tensor, Tensor]:
