@@ -85,6 +85,15 @@ struct Levels {
             for (int64_t i = 0; i < groups.width; ++i)
                 kernels.raise(in_a_row(x, groups.channel(group, i), start, count, room), count, to);
     }
+    // Samples whose magnitudes are the levels, in whole vectors: where they lie, if one channel has them all, or in `to`.
+    const Sample* heard(const DynamicsSampleKernels<Sample>& kernels, int64_t group, int64_t start, int64_t count,
+                        Sample* to, Sample* room) const {
+        const Signal<const Sample>& only = key.data ? key : x;
+        if ((key.data || groups.width == 1) && only.time_stride == 1 && count % vector_room == 0)
+            return only.of(key.data ? group : groups.channel(group, 0)) + start;
+        read(kernels, group, start, count, to, room);
+        return to;
+    }
     bool valid() const { return x.data && x.repeat >= 1 && (!key.data || key.repeat >= 1) && groups.valid(); }
 };
 
@@ -125,13 +134,12 @@ void multiply_by_gains(const Levels<Sample>& levels, const Signal<Sample>& y, in
         Smoothed smoothed[most_smoothed];
         for (int64_t i = 0; i < count; ++i) {
             const double* const own = of.of(first + i);
-            keys[i] = heard[i];
             curves[i] = {own[0], own[1], own[2], own[3], own[4], own[5]};
             smoothed[i] = {own[6], own[7], of.state_in ? of.state_in[first + i] : 0, tiles[i]};
         }
         for (int64_t start = 0; start < samples; start += tile_samples) {
             const int64_t n = std::min(tile_samples, samples - start);
-            for (int64_t i = 0; i < count; ++i) levels.read(kernels, first + i, start, n, heard[i], row);
+            for (int64_t i = 0; i < count; ++i) keys[i] = levels.heard(kernels, first + i, start, n, heard[i], row);
             kernels.gain[count](curves, smoothed, keys, n);
             for (int64_t i = 0; i < count; ++i) {
                 flush_tiny(&smoothed[i].y, 1);
