@@ -212,12 +212,16 @@ void scale(const Sample* x, const double* factors, int64_t count, Sample* y) {
     for (; t < count; ++t) y[t] = static_cast<Sample>(x[t] * factors[t]);
 }
 
-template <class Sample>
-void excess(const Sample* peaks, int64_t count, double threshold, double* to) {
-    int64_t t = 0;
-    for (; t + VD <= count; t += VD)
-        store(to + t, set1(1.0) - set1(threshold) / larger(load_samples(peaks + t), set1(threshold)));
-    for (; t < count; ++t) to[t] = 1 - threshold / larger(static_cast<double>(peaks[t]), threshold);
+template <int N, class Sample>
+void excess(const double* thresholds, Smoothed* of, const Sample* const* peaks, int64_t count) {
+    vd threshold[N];
+    for (int i = 0; i < N; ++i) threshold[i] = set1(thresholds[i]);
+    smoothed_by<N>(
+        of, count, 1,
+        [&](int i, int64_t t) TORCHFX_INLINE_LAMBDA {
+            return set1(1.0) - threshold[i] / max_of(threshold[i], load_samples(peaks[i] + t));
+        },
+        [&](int i, int64_t t, vd y, vd sign) TORCHFX_INLINE_LAMBDA { store(of[i].samples + t, y * sign); });
 }
 
 template <class Sample>
@@ -249,7 +253,9 @@ double average(double* taken, int64_t ahead, int64_t count, double sum, double* 
 #define TORCHFX_SAMPLE_KERNELS(Sample)                                                                 \
     {raise<Sample>, maximum<Sample>,                                                                   \
      {nullptr, gain<1, Sample>, gain<2, Sample>, gain<3, Sample>, gain<4, Sample>},                    \
-     scale<Sample>, excess<Sample>, limit<Sample>}
+     scale<Sample>,                                                                                    \
+     {nullptr, excess<1, Sample>, excess<2, Sample>, excess<3, Sample>, excess<4, Sample>},            \
+     limit<Sample>}
 
 }  // namespace
 
