@@ -188,6 +188,7 @@ struct Limiter {
         ScratchVector<Sample> row(size(std::max(before, most)));
         ScratchVector<double> factors(size(most));
         ScratchVector<Work> work;
+        work.reserve(size(count));
         const Sample* heard[most_smoothed];
         double thresholds[most_smoothed];
         Smoothed smoothed[most_smoothed];
