@@ -297,6 +297,21 @@ TORCHFX_API int32_t torchfx_sliding_max(
     int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
     void* y, int64_t y_channel_stride, int64_t channels, int64_t samples, int64_t window, int32_t threads);
 
+// A quantiser whose errors come back through a filter, so that their spectrum is shaped:
+//
+//   v[t] = x[t] - taps[0] e[t-1] - ... - taps[order-1] e[t-order],   y[t] = round(v[t] + dither[t]),   e[t] = y[t] - v[t]
+//
+//   dither     (channels, samples) of x's dtype, its rows repeated as x's are
+//   taps       (rows, order): channel c has row c / repeat % rows, and every row has a channel
+//   state_in   (channels, order): the errors before the first sample, latest first; NULL for rest. state_out the same, or NULL
+// From a NaN or an infinity on, all of a channel's output is NaN.
+TORCHFX_API int32_t torchfx_error_feedback_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    const void* dither, int64_t dither_channel_stride, int64_t dither_time_stride, int64_t dither_repeat,
+    void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
+    const double* taps, int64_t order, int64_t rows, int64_t repeat,
+    const double* state_in, double* state_out, int32_t threads);
+
 // A program runs several steps over a block in one call, tile by tile, so that what passes between them stays in a cache.
 // It is an array of 64-bit integers, addresses for pointers, doubles by their bits:
 //
@@ -319,12 +334,19 @@ TORCHFX_API int32_t torchfx_sliding_max(
 //   narrow  none; double source, float target
 //   delay_network  delays, lines, inputs, systems, rows, repeat, sos, sections, sos_rows, sos_repeat, lines' state, filters'
 //           state: as in torchfx_delay_network_forward, with as many outputs as inputs, channels / inputs groups
-//   dynamics  linked, settings, rows, repeat, state (channels / linked): as in torchfx_dynamics_forward without a key, for
-//           groups of `linked` channels side by side
+//   dynamics  key, linked, settings, rows, repeat, state (channels / linked): as in torchfx_dynamics_forward, for groups of
+//           `linked` channels side by side; the key is the first of a group's channels of a second source, or none where
+//           that is the source
 //   lfilter  order >= 1, b, b_rows, b_repeat, a, a_rows, a_repeat, state (channels, order): a transfer function, rows of
 //           order + 1 coefficients as above, a[0] being taken for 1; the state is SciPy's zi
-//   limiter  linked, delay, settings, rows, repeat, past in the step's dtype, state, ramp: as in torchfx_limiter_forward
-//           without peaks, looking ahead by the delay, for such groups
+//   limiter  peaks, linked, delay, ahead, settings, rows, repeat, past in the step's dtype, state, ramp: as in
+//           torchfx_limiter_forward for such groups, with a window of one sample where peaks, a second source as above, is
+//           not the source
+//   maximum  linked, before, past (channels / linked, before) in the step's dtype: the largest magnitude of the group's
+//           channels in this sample and so many before, into the first of its channels; past are those magnitudes
+//   true_peak  taps, up, n_taps, middle, wait >= 1, past (channels, 2 wait) in the step's dtype, the last inputs: the
+//           source at `up` times the rate, as torchfx_resample_forward makes it with taps, a low-pass whose middle is tap
+//           `middle`; of that, from the sample `wait` ago to the next one, and of that sample itself the largest magnitude
 //
 // Factors and bounds in a step's arguments are doubles, states doubles unless said otherwise. States are updated in place.
 #define TORCHFX_STEPS(declare) \
@@ -340,7 +362,9 @@ TORCHFX_API int32_t torchfx_sliding_max(
     declare(delay_network)     \
     declare(dynamics)          \
     declare(lfilter)           \
-    declare(limiter)
+    declare(limiter)           \
+    declare(maximum)           \
+    declare(true_peak)
 
 #define TORCHFX_STEP_NUMBER(name) TORCHFX_STEP_##name,
 enum torchfx_step { TORCHFX_STEPS(TORCHFX_STEP_NUMBER) };
@@ -377,6 +401,7 @@ TORCHFX_API int32_t torchfx_program_run(
     declare(dynamics_forward)         \
     declare(limiter_forward)          \
     declare(sliding_max)              \
+    declare(error_feedback_forward)   \
     declare(program_run)              \
     declare(advise_huge_pages)
 

@@ -86,8 +86,9 @@ def test_what_is_read_from_source_is_what_the_classes_say():
         assert [type(each) for each in entry.declarations] == [type(each) for each in cls.declarations.values()]
 
 
-def test_the_names_that_documents_promise_exist():
-    document = (Path(__file__).parents[1] / "docs" / "from-pedalboard.md").read_text()
-    named = re.findall(r"`(effect|filter)\.(\w+)`", document)
+@pytest.mark.parametrize("other", ["pedalboard", "torchfx-0.8"])
+def test_the_names_that_documents_promise_exist(other):
+    document = (Path(__file__).parents[1] / "docs" / f"from-{other}.md").read_text()
+    named = re.findall(r"`(effect|filter|realtime)\.(\w+)`", document)
     assert len(named) > 20
     assert not [name for module, name in named if name not in getattr(fx, module).__all__]

@@ -40,6 +40,7 @@ from torch import Tensor
 import torchfx as fx
 from torchfx import _ops
 from torchfx.bench.hardware import hardware
+from torchfx.catalogue import available
 from torchfx.design.state_space import state_variable
 
 RESULTS = Path(__file__).parents[1] / "benchmark" / "results" / "gpu"
@@ -326,6 +327,27 @@ def _ways_of_calling(quick: bool) -> Iterator[dict[str, Any]]:
         yield _row(f"gradient of the {name}", on_device, on_cpu.double().numpy(), 1e-5)
 
 
+def _captured(quick: bool) -> Iterator[dict[str, Any]]:
+    """Yield rows for blocks of every effect that can be built without arguments, each in a captured graph."""
+    x = torch.randn(2, 4 * 512, generator=torch.Generator().manual_seed(0))
+    for entry in available().values():
+        needed = entry.signature().parameters.values()
+        if entry.load().kind in {"whole", "measured"} or any(each.default is each.empty for each in needed):
+            continue
+        stream = fx.realtime.Stream(entry.load()(), FS, 2)
+        if stream.latency_samples:
+            continue
+        exact = torch.cat([stream.process(block) for block in x.split(512, dim=-1)], dim=-1)
+        case, device = f"captured: {entry.name}", x.cuda()
+        try:
+            runner = fx.realtime.CudaGraphRunner(entry.load()(), device[:, :512], FS)
+            blocks = [runner.run(block) for block in device.split(512, dim=-1)]
+        except Failure as error:  # one effect's failure hides no other's
+            yield _failed(f"{case}: {error}")
+        else:
+            yield _row(case, torch.cat(blocks, dim=-1), exact, 1e-6)
+
+
 GROUPS: dict[str, Callable[[bool], Iterator[dict[str, Any]]]] = {
     "cascades, float32": partial(_cascades, torch.float32),
     "cascades, float64": partial(_cascades, torch.float64),
@@ -339,6 +361,7 @@ GROUPS: dict[str, Callable[[bool], Iterator[dict[str, Any]]]] = {
     "gradients, float32": partial(_gradients, torch.float32),
     "gradients, float64": partial(_gradients, torch.float64),
     "ways of calling": _ways_of_calling,
+    "captured": _captured,
 }
 """What is checked for correctness, in a process each."""
 

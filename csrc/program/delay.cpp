@@ -13,20 +13,11 @@ int32_t check(const Step& step, const StepCheck&) {
 }
 
 template <class Sample>
-void copy(const Sample* from, int64_t stride, int64_t count, Sample* to) {
-    if (stride == 1) std::copy_n(from, count, to);
-    else
-        for (int64_t t = 0; t < count; ++t) to[t] = from[t * stride];
-}
-
-template <class Sample>
 void run_channel(const Sample* x, int64_t stride, Sample* y, int64_t samples, Sample* kept, int64_t delay) {
     const int64_t old = std::min(delay, samples), fresh = samples - old;
     std::copy_n(kept, old, y);
     copy(x, stride, fresh, y + old);
-    // What is kept moves on by the block, whose last samples follow.
-    std::copy(kept + old, kept + delay, kept);
-    copy(x + fresh * stride, stride, old, kept + delay - old);
+    keep(x, stride, samples, kept, delay);
 }
 
 template <class Sample>

@@ -1,4 +1,4 @@
-// The step dynamics: the signal times the gain that its level asks for, which neighbouring channels may share.
+// The step dynamics: the signal times the gain that a level asks for, its own or a key's; neighbouring channels may share it.
 #include <algorithm>
 #include <cmath>
 
@@ -8,10 +8,11 @@
 namespace torchfx {
 namespace {
 
-enum Argument { linked, settings, rows, repeat, state };
+enum Argument { key, linked, settings, rows, repeat, state };
 
 int32_t check(const Step& step, const StepCheck& check) {
     const int64_t width = step.integer(linked);
+    if (!check.holds(step.integer(key), step.dtype()) || step.integer(key) == step.target()) return TORCHFX_BAD_ARGUMENT;
     if (width < 1 || check.channels % width || !step.integer(settings) || !step.integer(state)) return TORCHFX_BAD_ARGUMENT;
     const Rows of_settings = {step.integer(rows), step.integer(repeat)};
     if (!of_settings.valid(check.channels / width)) return TORCHFX_BAD_ARGUMENT;
@@ -24,14 +25,16 @@ int32_t check(const Step& step, const StepCheck& check) {
 int32_t run(const Step& step, const StepRun& run) {
     const int64_t width = step.integer(linked);
     double* const smoothed = step.pointer<double>(state);
+    const Samples& heard = run.buffers[step.integer(key)];
     return torchfx_dynamics_forward(
-        step.dtype(), run.source.data, run.source.channel_stride, run.source.time_stride, 1, nullptr, 0, 0, 1,
+        step.dtype(), run.source.data, run.source.channel_stride, run.source.time_stride, 1,
+        step.integer(key) == step.source() ? nullptr : heard.data, width * heard.channel_stride, heard.time_stride, 1,
         run.target.data, run.target.channel_stride, run.channels / width, width, 1, run.samples,
         step.pointer<const double>(settings), step.integer(rows), step.integer(repeat), smoothed, smoothed, run.threads);
 }
 
 }  // namespace
 
-extern const StepKind dynamics_step = {5, false, false, check, run, nullptr};
+extern const StepKind dynamics_step = {6, false, false, check, run, nullptr};
 
 }  // namespace torchfx

@@ -74,6 +74,16 @@ int32_t run(const Program& program, const Signal<Sample>& x, Signal<Sample>& y, 
                                x.channels, x.samples, never, threads);
 }
 
+template <class Sample>
+void run_in_blocks(const Program& program, const Signal<Sample>& x, Signal<Sample>& y) {
+    for (int64_t start = 0, count; start < x.samples; start += count) {
+        count = std::min<int64_t>(x.samples - start, pick(1, 120));
+        expect(torchfx_program_run(program.words.data(), program.size(), x.values.data() + start * x.stride, x.row, x.stride,
+                                   y.values.data() + start, y.row, x.channels, count, never, 1) == TORCHFX_OK,
+               "a block is accepted");
+    }
+}
+
 // Whether `truth(channel, time)` is what y holds, to the bit, NaNs for NaNs, and nothing else was written.
 template <class Sample>
 bool holds(const Signal<Sample>& y, const std::function<Sample(int64_t, int64_t)>& truth) {
@@ -333,7 +343,7 @@ void dynamics_is_the_operator_for_groups_of_channels() {
         const Signal<Sample> x = Signal<Sample>::random(6, 700, 2);
         Signal<Sample> y(6, 700), expected(6, 700);
         const Program program = Program(dtype_of<Sample>).step(
-            TORCHFX_STEP_dynamics, 0, 1, dtype_of<Sample>, {linked, address(settings), 2, 1, address(state)});
+            TORCHFX_STEP_dynamics, 0, 1, dtype_of<Sample>, {0, linked, address(settings), 2, 1, address(state)});
         expect(run(program, x, y) == TORCHFX_OK, "dynamics is accepted");
         torchfx_dynamics_forward(dtype_of<Sample>, x.values.data(), x.row, x.stride, 1, nullptr, 0, 0, 1,
                                  expected.values.data(), expected.row, groups, linked, 1, 700, settings.data(), 2, 1,
@@ -344,9 +354,11 @@ void dynamics_is_the_operator_for_groups_of_channels() {
         const auto status = [&](const std::vector<int64_t>& arguments) {
             return run(Program(dtype_of<Sample>).step(TORCHFX_STEP_dynamics, 0, 1, dtype_of<Sample>, arguments), x, y);
         };
-        expect(status({linked, address(bad), 2, 1, address(state)}) == TORCHFX_NOT_FINITE, "a NaN is refused");
-        expect(status({4, address(settings), 1, 1, address(state)}) == TORCHFX_BAD_ARGUMENT, "no whole groups");
-        expect(status({linked, address(settings), 2, 1, 0}) == TORCHFX_BAD_ARGUMENT, "no state");
+        expect(status({0, linked, address(bad), 2, 1, address(state)}) == TORCHFX_NOT_FINITE, "a NaN is refused");
+        expect(status({0, 4, address(settings), 1, 1, address(state)}) == TORCHFX_BAD_ARGUMENT, "no whole groups");
+        expect(status({0, linked, address(settings), 2, 1, 0}) == TORCHFX_BAD_ARGUMENT, "no state");
+        expect(status({1, linked, address(settings), 2, 1, address(state)}) == TORCHFX_BAD_ARGUMENT, "the target is no key");
+        expect(status({2, linked, address(settings), 2, 1, address(state)}) == TORCHFX_BAD_ARGUMENT, "no such key");
     }
 }
 
@@ -363,20 +375,126 @@ void limiter_is_the_operator_in_blocks_of_any_size() {
         Signal<Sample> y(4, 700), expected(4, 700);
         const Program program = Program(dtype_of<Sample>).step(
             TORCHFX_STEP_limiter, 0, 1, dtype_of<Sample>,
-            {linked, delay, address(settings), 1, 1, address(past), address(state), address(ramp)});
-        for (int64_t start = 0, count; start < 700; start += count) {
-            count = std::min<int64_t>(700 - start, pick(1, 120));
-            expect(torchfx_program_run(program.words.data(), program.size(), x.values.data() + start * x.stride, x.row,
-                                       x.stride, y.values.data() + start, y.row, 4, count, never, 1) == TORCHFX_OK,
-                   "limiter is accepted");
-        }
+            {0, linked, delay, delay, address(settings), 1, 1, address(past), address(state), address(ramp)});
+        run_in_blocks(program, x, y);
         torchfx_limiter_forward(dtype_of<Sample>, x.values.data(), x.row, x.stride, 1, silence.data(), delay, nullptr, 0, 0,
                                 1, expected.values.data(), expected.row, groups, linked, 1, 700, delay + 1, delay,
                                 settings.data(), 1, 1, after.data(), after.data(), ramp_after.data(), ramp_after.data(), 1);
         expect(largest_difference(y, expected) < 1e-6, "limiter is the operator");
-        expect(run(Program(dtype_of<Sample>).step(TORCHFX_STEP_limiter, 0, 1, dtype_of<Sample>,
-                                                  {linked, delay, address(settings), 1, 1, 0, address(state), address(ramp)}),
-                   x, y) == TORCHFX_BAD_ARGUMENT, "a limiter without a past is refused");
+        const auto status = [&](const std::vector<int64_t>& arguments) {
+            return run(Program(dtype_of<Sample>).step(TORCHFX_STEP_limiter, 0, 1, dtype_of<Sample>, arguments), x, y);
+        };
+        expect(status({0, linked, delay, delay, address(settings), 1, 1, 0, address(state), address(ramp)}) ==
+                   TORCHFX_BAD_ARGUMENT, "a limiter without a past is refused");
+        expect(status({0, linked, delay, delay, address(settings), 1, 1, address(past), address(state), 0}) ==
+                   TORCHFX_BAD_ARGUMENT, "a limiter without a ramp is refused");
+        expect(status({1, linked, delay, delay, address(settings), 1, 1, address(past), address(state), address(ramp)}) ==
+                   TORCHFX_BAD_ARGUMENT, "the target holds no peaks");
+    }
+}
+
+template <class Sample>
+std::vector<Sample> silence(int64_t count) { return std::vector<Sample>(static_cast<size_t>(count)); }
+
+// A NaN equals a NaN.
+bool alike(double a, double b) { return a == b || (a != a && b != b); }
+
+template <class Sample>
+void maximum_is_the_largest_magnitude_so_far_in_blocks_of_any_size() {
+    const int32_t dtype = dtype_of<Sample>;
+    for (int64_t before : {0, 1, 50})
+        for (int64_t linked : {1, 3}) {
+            std::vector<Sample> past = silence<Sample>(6 / linked * before);
+            Signal<Sample> x = Signal<Sample>::random(6, 400, 2), y(6, 400);
+            x(4, 200) = static_cast<Sample>(nan);
+            const Program program =
+                Program(dtype).step(TORCHFX_STEP_maximum, 0, 1, dtype, {linked, before, before ? address(past) : 0});
+            run_in_blocks(program, x, y);
+            bool right = true;
+            for (int64_t c = 0; c < 6; c += linked)
+                for (int64_t t = 0; t < 400; ++t) {
+                    double most = 0;
+                    for (int64_t i = std::max<int64_t>(0, t - before); i <= t; ++i)
+                        for (int64_t j = c; j < c + linked; ++j) most = std::fabs(x(j, i)) <= most ? most : std::fabs(x(j, i));
+                    if (c == 4 - 4 % linked && t >= 200 && t <= 200 + before) most = nan;
+                    right = right && alike(y(c, t), most);
+                }
+            expect(right, "maximum is the largest magnitude");
+            const auto status = [&](const std::vector<int64_t>& arguments) {
+                return run(Program(dtype).step(TORCHFX_STEP_maximum, 0, 1, dtype, arguments), x, y);
+            };
+            expect(status({4, before, address(past)}) == TORCHFX_BAD_ARGUMENT, "no whole groups");
+            expect(status({linked, 50, 0}) == TORCHFX_BAD_ARGUMENT, "no past");
+            expect(status({linked, -1, address(past)}) == TORCHFX_BAD_ARGUMENT, "nothing lies behind");
+        }
+}
+
+template <class Sample>
+void true_peak_hears_what_lies_between() {
+    const int32_t dtype = dtype_of<Sample>;
+    const int64_t wait = 2, up = 2, n_taps = 3;
+    // The low-pass 0, 1, 1, 1, 0, 0 around its tap 2: between two samples lies their sum.
+    std::vector<double> taps = {0, 1, 0, 1, 1, 0};
+    std::vector<Sample> past = silence<Sample>(3 * 2 * wait);
+    const Signal<Sample> x = Signal<Sample>::random(3, 400, 2);
+    Signal<Sample> y(3, 400);
+    const Program program =
+        Program(dtype).step(TORCHFX_STEP_true_peak, 0, 1, dtype, {address(taps), up, n_taps, 2, wait, address(past)});
+    run_in_blocks(program, x, y);
+    double worst = 0;
+    for (int64_t c = 0; c < 3; ++c)
+        for (int64_t t = 0; t < 400; ++t) {
+            const auto at = [&](int64_t i) { return i < 0 ? 0.0 : static_cast<double>(x(c, i)); };
+            const double here = at(t - wait), next = at(t - wait + 1);
+            worst = std::max(worst, std::fabs(y(c, t) - std::max(std::fabs(here), std::fabs(here + next))));
+        }
+    expect(worst < 1e-6, "true_peak is the largest of a sample and what follows");
+    const auto status = [&](const std::vector<int64_t>& arguments) {
+        return run(Program(dtype).step(TORCHFX_STEP_true_peak, 0, 1, dtype, arguments), x, y);
+    };
+    expect(status({0, up, n_taps, 2, wait, address(past)}) == TORCHFX_BAD_ARGUMENT, "no taps");
+    expect(status({address(taps), up, n_taps, 2, 0, address(past)}) == TORCHFX_BAD_ARGUMENT, "nothing to wait for");
+    expect(status({address(taps), up, n_taps, 2, wait, 0}) == TORCHFX_BAD_ARGUMENT, "no past");
+    taps[4] = nan;
+    expect(status({address(taps), up, n_taps, 2, wait, address(past)}) == TORCHFX_NOT_FINITE, "a NaN is refused");
+}
+
+template <class Sample>
+void detectors_hear_the_first_of_a_groups_channels_in_a_second_source() {
+    const int32_t dtype = dtype_of<Sample>;
+    const std::vector<double> curve = {-20, -0.75, 0, 6, -1e4, 3, 0.001, 0.05}, wall = {0.3, 0.001};
+    const int64_t delay = 30, ahead = 20;
+    for (int64_t linked : {1, 3}) {
+        const int64_t groups = 6 / linked;
+        std::vector<double> state = noises(groups), after = state, factors = {0.5};
+        const Signal<Sample> x = Signal<Sample>::random(6, 700, 2);
+        Signal<Sample> key(6, 700), y(6, 700), expected(6, 700);
+        for (int64_t c = 0; c < 6; ++c)
+            for (int64_t t = 0; t < 700; ++t) key(c, t) = x(c, t) * Sample(0.5);
+        const Program ducked = Program(dtype, 3)
+            .step(TORCHFX_STEP_gain, 0, 2, dtype, {address(factors), 1, 1})
+            .step(TORCHFX_STEP_dynamics, 0, 1, dtype, {2, linked, address(curve), 1, 1, address(state)});
+        expect(run(ducked, x, y) == TORCHFX_OK, "a key is accepted");
+        torchfx_dynamics_forward(dtype, x.values.data(), x.row, x.stride, 1, key.values.data(), linked * key.row, key.stride,
+                                 1, expected.values.data(), expected.row, groups, linked, 1, 700, curve.data(), 1, 1,
+                                 after.data(), after.data(), 1);
+        expect(largest_difference(y, expected) == 0 && state == after, "dynamics with a key is the operator");
+
+        std::vector<double> ramp(static_cast<size_t>(groups * ahead)), ramp_after = ramp;
+        std::vector<Sample> past = silence<Sample>(6 * delay), before = past;
+        std::fill(state.begin(), state.end(), 0.0);
+        after = state;
+        const Program limited = Program(dtype, 3)
+            .step(TORCHFX_STEP_gain, 0, 2, dtype, {address(factors), 1, 1})
+            .step(TORCHFX_STEP_limiter, 0, 1, dtype,
+                  {2, linked, delay, ahead, address(wall), 1, 1, address(past), address(state), address(ramp)});
+        expect(run(limited, x, y) == TORCHFX_OK, "peaks are accepted");
+        torchfx_limiter_forward(dtype, x.values.data(), x.row, x.stride, 1, before.data(), delay, key.values.data(),
+                                linked * key.row, key.stride, 1, expected.values.data(), expected.row, groups, linked, 1,
+                                700, 1, ahead, wall.data(), 1, 1, after.data(), after.data(), ramp_after.data(),
+                                ramp_after.data(), 1);
+        expect(largest_difference(y, expected) == 0 && state == after && ramp == ramp_after,
+               "limiter with peaks is the operator");
     }
 }
 
@@ -392,6 +510,9 @@ void every_step_equals_its_definition() {
     partitioned_is_the_sum_in_blocks_of_any_size<Sample>();
     dynamics_is_the_operator_for_groups_of_channels<Sample>();
     limiter_is_the_operator_in_blocks_of_any_size<Sample>();
+    maximum_is_the_largest_magnitude_so_far_in_blocks_of_any_size<Sample>();
+    true_peak_hears_what_lies_between<Sample>();
+    detectors_hear_the_first_of_a_groups_channels_in_a_second_source<Sample>();
 }
 
 // --- chains --------------------------------------------------------------------------------------------

@@ -528,28 +528,41 @@ class Choice(Declaration):
     Attributes:
         names: all of them.
         draws: those that random values are taken from.
+        functions: whether a function may stand for a name.
     """
 
     def __init__(
-        self, names: Sequence[str], default: Any = REQUIRED, doc: str = "", draws: Sequence[str] | None = None
+        self,
+        names: Sequence[str],
+        default: Any = REQUIRED,
+        doc: str = "",
+        draws: Sequence[str] | None = None,
+        functions: bool = False,
     ) -> None:
         super().__init__(default, doc)
         self.names = tuple(names)
         self.draws = self.names if draws is None else tuple(draws)
+        self.functions = functions
 
-    def check(self, value: Any, rate: float | None) -> str:
-        """Return the name as it is declared."""
+    def check(self, value: Any, rate: float | None) -> Any:
+        """Return the name as it is declared, or the function."""
         if isinstance(value, str):
             if value in self.names:
                 return value
             for name in self.names:
                 if value.lower() == name.lower():
                     return name
-        raise ArgumentError(f"{self.name} must be one of {', '.join(self.names)}, got {value!r}")
+        if self.functions and callable(value):
+            return value
+        raise ArgumentError(f"{self.name} must be {self.range_text()}, got {value!r}")
 
     def parse(self, text: str) -> str:
         """Return the text."""
         return text.strip()
+
+    def show(self, value: Any) -> str:
+        """Return the name in quotes, or the function's."""
+        return repr(value) if isinstance(value, str) else getattr(value, "__name__", "?")
 
     def draw(self, random: Random, rate: float) -> str:
         """Return one of the names."""
@@ -557,7 +570,7 @@ class Choice(Declaration):
 
     def range_text(self) -> str:
         """Return the names."""
-        return "one of " + ", ".join(self.names)
+        return "one of " + ", ".join(self.names) + (", or a function" if self.functions else "")
 
 
 class SampleRate(Declaration):
@@ -1065,9 +1078,16 @@ def flag(*, default: Any = REQUIRED, doc: str = "") -> Any:
     return Flag(default, doc)
 
 
-def choice(names: Sequence[str], *, default: Any = REQUIRED, doc: str = "", draws: Sequence[str] | None = None) -> Any:
-    """Declare one of several names."""
-    return Choice(names, default, doc, draws)
+def choice(
+    names: Sequence[str],
+    *,
+    default: Any = REQUIRED,
+    doc: str = "",
+    draws: Sequence[str] | None = None,
+    functions: bool = False,
+) -> Any:
+    """Declare one of several names, or a function."""
+    return Choice(names, default, doc, draws, functions)
 
 
 def sample_rate(*, default: None = None) -> Any:

@@ -21,9 +21,9 @@ __all__ = [
     "coefficients",
     "is_readable",
     "no_device",
-    "numbers",
     "on_device",
     "sections",
+    "settings_on",
 ]
 
 HALVES = (torch.float16, torch.bfloat16)
@@ -66,20 +66,23 @@ def check_signal(x: Any, half: torch.dtype | None = None) -> Tensor:
     return checked
 
 
-def numbers(values: Sequence[float], device: torch.device) -> Tensor:
-    """Return numbers as a float64 tensor, which nobody may change.
+def settings_on(device: torch.device, values: float | Sequence[float] | Tensor) -> Tensor:
+    """Return numbers, or what was computed from them, as a float64 tensor on a device, which nobody may change.
 
-    Those on a GPU are kept: copying them there waits for the device, and can't be part of a CUDA graph.
+    A GPU's are kept there by their values: copying them waits for the device, and can't be part of a CUDA graph.
     """
-    if device.type != "cuda" or torch.compiler.is_compiling() or modes_active():
-        return torch.tensor(values, dtype=torch.float64, device=device)
-    return _kept(tuple(values), device)
+    if isinstance(values, Tensor) and (values.device.type != "cpu" or values.requires_grad or not is_readable(values)):
+        return values.to(device, torch.float64)
+    if device.type == "cpu" or torch.compiler.is_compiling() or modes_active():
+        return torch.as_tensor(values, dtype=torch.float64, device=device)
+    array = np.asarray(values, dtype=np.float64)
+    return _kept(array.tobytes(), array.shape, device)
 
 
 @lru_cache(maxsize=256)
-def _kept(values: tuple[float, ...], device: torch.device) -> Tensor:
+def _kept(values: bytes, shape: tuple[int, ...], device: torch.device) -> Tensor:
     with torch.inference_mode(False):
-        return torch.tensor(values, dtype=torch.float64, device=device)
+        return torch.tensor(np.frombuffer(values).reshape(shape), device=device)
 
 
 def coefficients(name: str, values: Sequence[Any] | npt.NDArray[Any] | Tensor) -> Tensor:

@@ -105,6 +105,12 @@ def test_the_detector_hears_the_signal_through_the_side_chain(generator):
     assert "(sidechain): HiButterworth(cutoff=1000, order=4, fs=48000)" in repr(module)
 
 
+def test_a_side_chain_is_what_it_is_in_a_chain(generator):
+    x = torch.randn(2, 900, generator=generator)
+    louder = Compressor(-20.0, 4.0, sidechain=fx.effect.Gain(4.0), fs=FS)
+    torch.testing.assert_close(louder(x), Compressor(-20.0, 4.0, fs=FS).keyed(x, 4 * x)[0])
+
+
 def test_a_key_ducks_a_signal_block_by_block(generator):
     x, key = torch.randn(2, 900, generator=generator), torch.randn(1, 900, generator=generator)
     duck = Compressor(-20.0, 4.0, fs=FS)

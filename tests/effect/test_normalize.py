@@ -1,5 +1,6 @@
 """Normalize."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -109,3 +110,96 @@ def test_bad_loudness_raises():
         fx.effect.Normalize(method="lufs", fs=FS)(torch.ones(2, 100))
     with pytest.raises(ArgumentError, match="has no sample rate"):
         fx.effect.Normalize(method="lufs")(torch.ones(2, FS))
+
+
+def rms(x):
+    return x.square().mean((-2, -1)).sqrt()
+
+
+def quantile(percent):
+    def level(x):
+        return torch.as_tensor(np.percentile(x.abs().numpy(), percent, axis=(-2, -1), method="lower"))
+
+    return level
+
+
+LEVELS = {
+    "rms": ({"method": "rms"}, rms, 1e-12),
+    "99 %": ({"method": "percentile"}, quantile(99), 2**-8),
+    "50 %": ({"method": "percentile", "percentile": 50}, quantile(50), 2**-8),
+    "100 %": ({"method": "percentile", "percentile": 100}, quantile(100), 2**-8),
+    "a function": ({"method": lambda x: x.abs().mean((-2, -1))}, lambda x: x.abs().mean((-2, -1)), 1e-12),
+}
+
+
+@pytest.mark.parametrize("link", [True, False])
+@pytest.mark.parametrize(("options", "level_of", "bound"), LEVELS.values(), ids=LEVELS)
+def test_each_level_is_reached(options, level_of, bound, link):
+    x = noise(3, 17, 1025) * torch.linspace(1e-3, 100, 3 * 17, dtype=torch.float64).reshape(3, 17, 1)
+    y = fx.effect.Normalize(0.25, link=link, **options)(x)
+    found = level_of(y if link else y[..., None, :])
+    assert torch.allclose(found, torch.tensor(0.25, dtype=torch.float64), rtol=bound)
+    alone = fx.effect.Normalize(0.25, link=link, **options)(x[1, 2])
+    assert float(level_of(alone[None])) == pytest.approx(0.25, rel=bound)
+    assert not fx.effect.Normalize(0.25, link=link, **options)(torch.zeros(2, 10)).any()
+
+
+@pytest.mark.parametrize("method", ["peak", "lufs"])
+def test_channels_are_normalised_apart_without_a_link(method):
+    x = noise(2, FS) * torch.tensor([[0.01], [1.0]])
+    y = fx.effect.Normalize(method=method, link=False, fs=FS)(x)
+    assert torch.allclose(y, torch.cat([fx.effect.Normalize(method=method, fs=FS)(each[None]) for each in x]))
+
+
+def test_equal_magnitudes_are_their_own_percentile():
+    x = torch.tensor([[0.3, -0.3, 0.3]])
+    assert torch.allclose(fx.effect.Normalize(0.5, method="percentile")(x), x / 0.6)
+
+
+@pytest.mark.parametrize("method", ["rms", "percentile"])
+def test_files_reach_a_level_in_blocks(tmp_path, method):
+    wave = fx.Wave(noise(2, 3 * FS).float(), FS)
+    wave.save(tmp_path / "in.wav", encoding="FLOAT")
+    chain = fx.filter.LoButterworth(2000) | fx.effect.Normalize("-20dB", method=method)
+    fx.realtime.process_file(chain, tmp_path / "in.wav", tmp_path / "out.wav", block=777)
+    assert torch.allclose(fx.Wave.from_file(tmp_path / "out.wav").ys, (wave | chain).ys, rtol=0, atol=1e-6)
+
+
+def test_a_function_hears_files_of_one_block_only(tmp_path):
+    wave = fx.Wave(noise(2, 1000).float(), FS)
+    wave.save(tmp_path / "in.wav", encoding="FLOAT")
+    normalize = fx.effect.Normalize(0.5, method=rms)
+    assert repr(normalize) == "Normalize(peak=0.5, method=rms)"
+    fx.realtime.process_file(normalize, tmp_path / "in.wav", tmp_path / "out.wav")
+    assert float(rms(fx.Wave.from_file(tmp_path / "out.wav").ys)) == pytest.approx(0.5, rel=1e-6)
+    with pytest.raises(ArgumentError, match="method=rms must hear the whole signal in one block"):
+        fx.realtime.process_file(normalize, tmp_path / "in.wav", tmp_path / "again.wav", block=777)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.wav", "out.wav"]
+
+
+@pytest.mark.parametrize("method", ["peak", "rms", "percentile"])
+def test_gradients_through_the_level(method):
+    x = noise(2, 50).requires_grad_()
+    assert torch.autograd.gradcheck(fx.effect.Normalize(0.5, method=method), x)
+    silence = torch.zeros(2, 50, requires_grad=True)
+    fx.effect.Normalize(0.5, method=method)(silence).sum().backward()
+    assert bool(torch.isfinite(silence.grad).all())
+
+
+@pytest.mark.parametrize("method", ["rms", "percentile"])
+def test_every_method_counts_what_is_not_finite(method):
+    x = torch.zeros(2, 10)
+    x[1, 3:5] = torch.tensor([float("nan"), float("inf")])
+    with pytest.raises(ArgumentError, match="got 2 NaN or infinite samples"):
+        fx.effect.Normalize(method=method)(x)
+
+
+def test_bad_methods_raise():
+    with pytest.raises(ArgumentError, match="method must be one of peak, rms, percentile, lufs, or a function, got 3"):
+        fx.effect.Normalize(method=3)
+    with pytest.raises(ArgumentError, match='percentile needs method="percentile"'):
+        fx.effect.Normalize(percentile=50)
+    with pytest.raises(ArgumentError, match=r"percentile must lie in \[0, 100\]"):
+        fx.effect.Normalize(method="percentile", percentile=101)
+    with pytest.raises(ArgumentError, match=r"must return a level for each signal, shape \(3,\), got \(\)"):
+        fx.effect.Normalize(method=lambda x: x.abs().mean())(noise(3, 2, 10))

@@ -2,11 +2,18 @@
 
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 import torchfx as fx
+from processors import cases
+from torchfx import tensors
 from torchfx._ops import native
 from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError
+from torchfx.plan import plan_of
 from torchfx.realtime import CudaGraphRunner, cuda_graph
+from torchfx.realtime.runner import Runner
 
 CHAIN = fx.filter.HiButterworth(80, order=4) | fx.effect.Gain("-3dB") | fx.filter.Peaking(1000) | fx.effect.Gain(0.5)
 
@@ -64,3 +71,56 @@ def test_each_misuse_is_named(called, monkeypatch):
     monkeypatch.setattr(cuda_graph, "DEVICE", "cuda")
     with pytest.raises(ArgumentError, match=r"example must lie on a CUDA device, got cpu; torchfx.realtime.Stream"):
         CudaGraphRunner(gain, block)
+
+
+class Calls(TorchFunctionMode):
+    """Collects tensors made on the device of numbers."""
+
+    def __init__(self, found):
+        super().__init__()
+        self.found = found
+
+    def __torch_function__(self, called, types, arguments=(), options=None):
+        options = options or {}
+        makes = called in (torch.tensor, torch.as_tensor) and not isinstance(arguments[0], torch.Tensor)
+        if makes and options.get("device") == META:
+            self.found.append(f"{called.__name__}({arguments[0]})")
+        return called(*arguments, **options)
+
+
+class Copies(TorchDispatchMode):
+    """Collects operators that take tensors of the host to the device."""
+
+    def __init__(self, found):
+        super().__init__()
+        self.found = found
+
+    def __torch_dispatch__(self, called, types, arguments=(), options=None):
+        y = called(*arguments, **options or {})
+        given, made = (
+            {each.device for each in tree_leaves(values) if isinstance(each, torch.Tensor)}
+            for values in ((arguments, options), y)
+        )
+        if torch.device("cpu") in given and META in given | made:
+            self.found.append(str(called))
+        return y
+
+
+META = torch.device("meta")
+
+
+@pytest.mark.parametrize("name", cases.STREAMING)
+def test_a_block_takes_nothing_from_the_host(monkeypatch, name):
+    module = cases.CASES[name](0)
+    plan = plan_of(fx.FilterChain(module), cases.FS).frozen()
+    if plan.latency:
+        pytest.skip("only streams handle what lags")
+    runner = Runner(plan.steps, (2,), torch.float32, META)
+    block = torch.empty(2, 512, device=META)
+    runner.process(block)
+    monkeypatch.setattr(tensors, "modes_active", lambda: False)  # those below change nothing
+    runner.process(block)
+    found = []
+    with Calls(found), Copies(found):
+        runner.process(block)
+    assert not found

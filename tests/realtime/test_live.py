@@ -58,10 +58,10 @@ def test_a_native_chain_gives_what_the_whole_signal_gives(samples):
     "chain",
     [
         fx.effect.Gain(0.5) | torch.nn.Tanh(),
-        fx.effect.Limiter(-6.0, true_peak=True),
-        fx.effect.NoiseGate(-20.0) | fx.filter.LoButterworth(1000),
+        fx.effect.Limiter(-6.0) | fx.effect.Distortion(),
+        fx.effect.Compressor(-20.0, sidechain=fx.effect.Distortion()) | fx.filter.LoButterworth(1000),
     ],
-    ids=["module", "true-peak", "gate"],
+    ids=["module", "late", "side-chain"],
 )
 def test_steps_in_python_run_a_stated_number_of_blocks_later(chain):
     x = noise(3000)
@@ -73,13 +73,31 @@ def test_steps_in_python_run_a_stated_number_of_blocks_later(chain):
 
 
 @pytest.mark.parametrize("link", [True, False])
-def test_a_native_limiter_lags_by_its_look_ahead(link):
-    chain = fx.filter.HiButterworth(80) | fx.effect.Limiter(-20.0, link=link) | fx.effect.Gain(2.0)
+@pytest.mark.parametrize("true_peak", [True, False])
+def test_a_native_limiter_lags_by_its_look_ahead(link, true_peak):
+    limiter = fx.effect.Limiter(-20.0, link=link, true_peak=true_peak)
+    chain = fx.filter.HiButterworth(80) | limiter | fx.effect.Gain(2.0)
     x = noise(3000)
     for size in (64, 1000):  # shorter and longer than the look-ahead
         y, stats = played(chain, x, block_size=size)
         assert stats.latency_samples == fx.realtime.Stream(chain, FS, 2).latency_samples > 64
         assert (y - (fx.Wave(x, FS) | chain).ys).abs().max() < 2e-7
+
+
+@pytest.mark.parametrize("block_size", [17, 64, 1025])
+def test_gates_side_chains_and_true_peaks_need_no_worker(block_size):
+    voice = fx.effect.Expander(-40.0, sidechain=fx.filter.HiButterworth(150) | fx.effect.Compressor(-30.0))
+    chain = fx.effect.NoiseGate(-20.0, sidechain=fx.filter.HiButterworth(80)) | voice
+    chain = chain | fx.effect.Limiter(-12.0, true_peak=True)
+    x = noise(9000, 3) * torch.linspace(0, 1, 9000)
+    clock = FileClock(x)
+    with RealtimeProcessor(chain, clock, RealtimeConfig(block_size=block_size, channels=3)) as live:
+        assert live.wait(60)
+        counters = live._engine.counters()  # type: ignore[union-attr]
+    assert live.is_native
+    assert live.latency_samples == chain[-1].latency_samples(FS)
+    assert counters["allocated"] == counters["failures"] == 0
+    assert (clock.output - (fx.Wave(x, FS) | chain).ys).abs().max() < 2e-7
 
 
 @pytest.mark.parametrize("chain", [fx.filter.FIR([1 / 3000] * 3000), fx.FilterChain()], ids=["long", "empty"])
@@ -140,11 +158,19 @@ def test_new_parameters_take_the_state_over():
     assert delay[:, 300:].min() > 0.999
 
 
-def test_a_limiter_goes_on_while_its_threshold_moves():
-    y = changed(fx.effect.Limiter(-6.0), lambda live: live.set("threshold_db", -12.0))
+@pytest.mark.parametrize("true_peak", [True, False])
+def test_a_limiter_goes_on_while_its_threshold_moves(true_peak):
+    limiter = fx.effect.Limiter(-6.0, release_ms=10.0, true_peak=true_peak)
+    y = changed(limiter, lambda live: live.set("threshold_db", -12.0))[:, :-400]  # before the end is in sight
     assert y[0, 10_000] == pytest.approx(10 ** (-6 / 20), rel=1e-6)
     assert y[0, -1] == pytest.approx(10 ** (-12 / 20), rel=1e-3)
     assert y[:, 10_000:].min() > 0.25  # from rest, its delay would be silent
+
+
+def test_a_gate_goes_on_to_hold_while_its_side_chain_moves():
+    gate = fx.effect.NoiseGate(-20.0, sidechain=fx.filter.LoButterworth(5000), hold_ms=100.0)
+    y = changed(gate, lambda live: setattr(gate.sidechain, "cutoff", 50))
+    assert y[:, 1000:].min() > 0.999  # from rest, nothing would be held and the side chain silent
 
 
 def test_presets_are_crossed_to():
@@ -233,7 +259,7 @@ def test_a_change_that_cannot_run_live_leaves_the_sound_as_it_is():
     chain = fx.FilterChain(fx.effect.Compressor(-20.0))
     pa = FakePortAudio()
     with RealtimeProcessor(chain, SoundDevice(library=pa)) as live:
-        chain[0].sidechain = fx.filter.HiButterworth(100)
+        chain[0].sidechain = fx.effect.Distortion()
         while not live.stats().problem:
             live.wait(0.01)
         assert "has to stay so, start anew" in live.stats().problem

@@ -23,6 +23,7 @@ __all__ = [
     "biquad_forward",
     "delay_network_forward",
     "dynamics_forward",
+    "error_feedback_forward",
     "fir_forward",
     "limiter_forward",
     "lti_forward",
@@ -56,6 +57,7 @@ _saturated_forward = operators["saturated_forward"]
 _delay_network_forward = operators["delay_network_forward"]
 _ballistics_forward, _dynamics_forward = operators["ballistics_forward"], operators["dynamics_forward"]
 _limiter_forward, _sliding_max = operators["limiter_forward"], operators["sliding_max"]
+_error_feedback_forward = operators["error_feedback_forward"]
 _resample_forward, _phase_vocoder_forward = operators["resample_forward"], operators["phase_vocoder_forward"]
 
 
@@ -215,6 +217,30 @@ def saturated_forward(
         The output like x, and the state after it like `state`.
     """
     found: tuple[Tensor, Tensor] = _saturated_forward(x, system, feedback, drive, state)
+    return found
+
+
+def error_feedback_forward(
+    x: Tensor, dither: Tensor, taps: Tensor, errors: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Round to whole numbers, with dither, and shape the errors' spectrum: they come back through a filter.
+
+    See `_ops/error_feedback/schema.py` for the formulas and their source.
+
+    Args:
+        x: float32 or float64, (..., time), in steps of the quantiser.
+        dither: like x, what is added before rounding; leading dimensions broadcast.
+        taps: float64, (..., n): the errors' spectrum is that of 1 - taps[0] z^-1 - ... - taps[n-1] z^-n.
+        errors: float64, (..., n), the errors before the first sample, latest first; None starts from rest.
+
+    Returns:
+        The output like x, and the last errors like `errors`. The gradient is 0.
+
+    Raises:
+        ArgumentError: a wrong shape or device, a tap that is NaN or infinite.
+        ArgumentTypeError: a wrong dtype.
+    """
+    found: tuple[Tensor, Tensor] = _error_feedback_forward(x, dither, taps, errors)
     return found
 
 

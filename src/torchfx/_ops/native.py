@@ -12,7 +12,7 @@ from torchfx.native_library import load
 
 __all__ = ["Call", "call", "instruction_set", "library", "why_missing"]
 
-library, why_missing = load("torchfx_dsp", abi_version=19)  # csrc/torchfx_dsp.h
+library, why_missing = load("torchfx_dsp", abi_version=21)  # csrc/torchfx_dsp.h
 
 CALLS: Final = {
     "sos_forward": 17,
@@ -35,6 +35,7 @@ CALLS: Final = {
     "dynamics_forward": 21,
     "limiter_forward": 27,
     "sliding_max": 10,
+    "error_feedback_forward": 20,
     "program_run": 11,
     "advise_huge_pages": 2,
 }

@@ -37,6 +37,8 @@ KINDS = {
     "dynamics": 10,
     "lfilter": 11,
     "limiter": 12,
+    "maximum": 13,
+    "true_peak": 14,
 }
 """The kinds of csrc/program, by name."""
 
@@ -150,20 +152,21 @@ class Program:
         network = (lengths.data_ptr(), len(delays), inputs, systems.tensor.data_ptr(), systems.rows, systems.repeat)
         return self._append("delay_network", source, (*network, *filters))
 
-    def dynamics(self, source: int, settings: Tensor, state: Tensor) -> int:
+    def dynamics(self, source: int, settings: Tensor, state: Tensor, key: int | None = None) -> int:
         """Append a factor that follows the level; arguments are those of `_ops.dynamics_forward`.
 
         Args:
             source: the buffer to read.
             settings: (..., 8).
             state: (...): as many values as there are signals, or one for several channels that share their gain.
+            key: the buffer whose level it is: of channels that share their gain, that of the first.
         """
         check_finite("settings", settings)
         rows = coefficient_rows(settings.detach(), 1, state.shape)
         self._kept.append(rows.tensor)
         linked = self.channels // state.numel()
         arguments = (linked, rows.tensor.data_ptr(), rows.rows, rows.repeat, self._address(state))
-        return self._append("dynamics", source, arguments)
+        return self._append("dynamics", (source, source if key is None else key), arguments)
 
     def lfilter(self, source: int, b: Tensor, a: Tensor, state: Tensor) -> int:
         """Append a transfer function, (..., order + 1) each with a0 = 1, with SciPy's zi (..., order)."""
@@ -174,7 +177,9 @@ class Program:
             arguments += [rows.tensor.data_ptr(), rows.rows, rows.repeat]
         return self._append("lfilter", source, (*arguments, self._address(state)))
 
-    def limiter(self, source: int, settings: Tensor, past: Tensor, state: Tensor, ramp: Tensor) -> int:
+    def limiter(
+        self, source: int, settings: Tensor, past: Tensor, state: Tensor, ramp: Tensor, peaks: int | None = None
+    ) -> int:
         """Append a limiter; arguments are those of `_ops.limiter_forward`.
 
         Args:
@@ -182,16 +187,44 @@ class Program:
             settings: (..., 2).
             past: (..., delay): what the output has yet to give.
             state: (...), one for several channels that share their reduction.
-            ramp: (..., delay), likewise.
+            ramp: (..., ahead), likewise.
+            peaks: the buffer with the largest peak that each sample has to make room for: of channels that share their
+                reduction, that of the first. Else peaks are the magnitudes of the last `delay` samples.
         """
         check_finite("settings", settings)
         rows = coefficient_rows(settings.detach(), 1, state.shape)
         self._kept.append(rows.tensor)
         arguments = (
-            self.channels // state.numel(), past.shape[-1], rows.tensor.data_ptr(), rows.rows, rows.repeat,
+            self.channels // state.numel(), past.shape[-1], ramp.shape[-1],
+            rows.tensor.data_ptr(), rows.rows, rows.repeat,
             self._address(past), self._address(state), self._address(ramp),
         )  # fmt: skip
-        return self._append("limiter", source, arguments)
+        return self._append("limiter", (source, source if peaks is None else peaks), arguments)
+
+    def maximum(self, source: int, past: Tensor) -> int:
+        """Append the largest magnitude of the last samples, of channels that share it in the first of them.
+
+        Args:
+            source: the buffer to read.
+            past: (..., before): the magnitudes of so many samples before, one for several channels that share theirs.
+        """
+        linked = self.channels // math.prod(past.shape[:-1])
+        return self._append("maximum", source, (linked, past.shape[-1], self._address(past)))
+
+    def true_peak(self, source: int, taps: Tensor, middle: int, past: Tensor) -> int:
+        """Append the largest magnitude of a sample and of what lies between it and the next one.
+
+        Args:
+            source: the buffer to read.
+            taps: phases (up, n) of a low-pass, as `_ops.resample_forward` takes them.
+            middle: the low-pass's middle tap.
+            past: (..., 2 wait): the last samples; peaks come `wait` samples late.
+        """
+        check_finite("taps", taps)
+        taps = taps.contiguous()
+        self._kept.append(taps)
+        arguments = (taps.data_ptr(), *taps.shape, middle, past.shape[-1] // 2, self._address(past))
+        return self._append("true_peak", source, arguments)
 
     def gain(self, source: int, gain: float | Tensor) -> int:
         """Append a factor, or one for each row (...)."""

@@ -14,6 +14,7 @@ from torchfx.core.processor import Processor
 from torchfx.errors import ArgumentError
 from torchfx.parameters import Value, matrix, number
 from torchfx.plan import State
+from torchfx.tensors import settings_on
 
 __all__ = ["Balance", "ChannelMatrix", "ChannelMixing", "Mono", "Pan", "StereoWidth", "matrix_of", "per_example"]
 
@@ -48,7 +49,7 @@ class ChannelMixing(Processor):
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Mix the channels, in float64."""
-        found = self._checked_weights(tuple(x.shape[:-1])).to(x.device)
+        found = settings_on(x.device, self._checked_weights(tuple(x.shape[:-1])))
         return torch.matmul(found, x.double()).to(x.dtype), state
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from torchfx import _ops
 from torchfx.core.processor import Processor
 from torchfx.plan import State
+from torchfx.tensors import settings_on
 
 __all__ = ["DelayNetwork", "Network", "block_matrix"]
 
@@ -78,9 +79,9 @@ class DelayNetwork(Processor):
         shape = tuple(x.shape[:-1])
         delays, system, sos = self.network(self._channels(shape), rate)
         heard = x.unsqueeze(-2) if self.channels_apart or not shape else x
-        sections = None if sos is None else sos.to(x.device)
+        sections = None if sos is None else settings_on(x.device, sos)
         lines, filters = (*state, None, None)[:2]
-        y, *after = _ops.delay_network_forward(heard, delays, system.to(x.device), sections, lines, filters)
+        y, *after = _ops.delay_network_forward(heard, delays, settings_on(x.device, system), sections, lines, filters)
         return y.reshape(*self.output_shape(shape), x.shape[-1]), *after
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:

@@ -14,11 +14,20 @@ from torchfx import _ops
 from torchfx.core.processor import Processor
 from torchfx.errors import ArgumentError
 from torchfx.parameters import Value, check_single, decibels, flag, milliseconds, number, processor, sample_rate
-from torchfx.plan import State
+from torchfx.plan import State, plan_of
 from torchfx.rate import ambient_rate
-from torchfx.tensors import check_signal, numbers
+from torchfx.tensors import check_signal, settings_on
 
-__all__ = ["LINKED", "Compressor", "Expander", "NoiseGate", "StaticCurve", "channel_peak", "gain_settings"]
+__all__ = [
+    "LINKED",
+    "Compressor",
+    "Expander",
+    "NoiseGate",
+    "StaticCurve",
+    "channel_peak",
+    "gain_settings",
+    "levels_shape",
+]
 
 LOWEST = -1e4
 """Of a gain in dB that nothing bounds: below what a double holds as a factor."""
@@ -68,14 +77,15 @@ class Dynamics(Processor):
     ) -> State:
         """Return gains of 0 dB, silence for past levels, and the side chain at rest."""
         heard: Any = self.sidechain
-        if heard is not None and heard.latency_samples(rate):
-            raise ArgumentError(
-                f"sidechain must not lag behind its input, got {heard._get_name()} "
-                f"with {heard.latency_samples(rate)} samples"
-            )
-        inner = () if heard is None else heard.init_state(shape, rate, dtype, device)
-        shape = shape if heard is None else heard.output_shape(shape)
-        shape = (*shape[:-1], 1) if self.link and shape else shape
+        inner: State = ()
+        if heard is not None:
+            plan = plan_of(heard, rate)
+            if plan.latency:
+                raise ArgumentError(
+                    f"sidechain must not lag behind its input, got {heard._get_name()} with {plan.latency} samples"
+                )
+            inner, shape = plan.init_state(shape, dtype, torch.device(device)), plan.leading(shape)
+        shape = levels_shape(shape, self.link)
         return (
             torch.zeros(self.broadcast_shape(shape), dtype=torch.float64, device=device),
             torch.zeros(*shape, self.hold_samples(rate), dtype=dtype, device=device),
@@ -87,14 +97,20 @@ class Dynamics(Processor):
         return self._step(x, None, state, rate)
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
-        """Append the gain, where the detector hears the signal itself and nothing in it is learned."""
+        """Append side chain, hold and gain, where the side chain has native steps and nothing is learned."""
         settings = gain_settings(self.curve(), self.times(), rate, torch.device("cpu"))
-        smoothed, past, *_ = state
-        shape = program.shape
-        heard = (*shape[:-1], 1) if self.link and shape else shape
-        if self.sidechain is not None or past.numel() or settings.requires_grad or smoothed.shape != heard:
+        smoothed, past, *inner = state
+        if settings.requires_grad or smoothed.shape != levels_shape(program.shape, self.link):
             return None
-        found: int = program.dynamics(source, settings, smoothed)
+        heard: Any = self.sidechain
+        key: int | None = source
+        if heard is not None:
+            key = plan_of(heard, rate).emit(program, source, tuple(inner))
+            if key is None:
+                return None
+        if past.shape[-1] or (self.link and key != source):
+            key = program.maximum(key, past)
+        found: int = program.dynamics(source, settings, smoothed, key)
         return found
 
     def keyed(self, x: Tensor, key: Tensor, state: State | None = None) -> tuple[Tensor, State]:
@@ -130,10 +146,11 @@ class Dynamics(Processor):
         return self._step(x, key, state, rate)
 
     def _step(self, x: Tensor, key: Tensor | None, state: State, rate: Any) -> tuple[Tensor, State]:
-        before, past, *inner = state
+        before, past, *rest = state
         heard: Any = self.sidechain
+        inner: State = tuple(rest)
         if heard is not None:
-            key, inner = heard.step(x if key is None else key, tuple(inner), rate)
+            key, inner = plan_of(heard, rate).step(x if key is None else key, inner)
         if past.shape[-1]:
             key = x if key is None else key
             key = channel_peak(key) if self.link else key
@@ -253,6 +270,11 @@ def channel_peak(x: Tensor) -> Tensor:
     return x if x.dim() < 2 or x.shape[-2] == 1 else x.abs().amax(-2, keepdim=True)
 
 
+def levels_shape(shape: tuple[int, ...], link: Any) -> tuple[int, ...]:
+    """Return the leading dimensions of a signal's levels: channels that share their gain have one."""
+    return (*shape[:-1], 1) if link and shape else shape
+
+
 def smoothing(time_ms: Value, rate: float) -> Value:
     """Return the coefficient c of y[t] = y[t-1] + c (x[t] - y[t-1]) for a time constant: 1 - exp(-1 / (rate time))."""
     if isinstance(time_ms, Tensor):
@@ -269,6 +291,6 @@ def columns(values: Sequence[Value], device: torch.device) -> Tensor:
     """Return numbers, or tensors (...) that broadcast, as one float64 tensor (..., n)."""
     plain = [value for value in values if not isinstance(value, Tensor)]
     if len(plain) == len(values):
-        return numbers(plain, device)
-    found = [torch.as_tensor(value, dtype=torch.float64, device=device) for value in values]
+        return settings_on(device, plain)
+    found = [settings_on(device, value) for value in values]
     return torch.stack(torch.broadcast_tensors(*found), dim=-1)

@@ -10,10 +10,11 @@ from torch import Tensor
 from torchfx import _ops
 from torchfx.core.processor import Processor
 from torchfx.design.resampling import resampling_reach, resampling_taps
-from torchfx.effect.dynamics import LINKED, channel_peak, columns, smoothing
+from torchfx.effect.dynamics import LINKED, channel_peak, columns, levels_shape, smoothing
 from torchfx.loudness import OVERSAMPLING
 from torchfx.parameters import Value, check_single, decibels, flag, milliseconds, sample_rate
 from torchfx.plan import State
+from torchfx.tensors import settings_on
 
 __all__ = ["Limiter"]
 
@@ -80,11 +81,12 @@ class Limiter(Processor):
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return silence for the delayed signal, past peaks, and nothing to take away."""
-        ahead, linked = self._ahead(rate), ((*shape[:-1], 1) if self.link and shape else shape)
+        """Return silence for the delayed signal, what the low-pass hears, past peaks, and nothing to take away."""
+        ahead, linked = self._ahead(rate), levels_shape(shape, self.link)
         leading = self.broadcast_shape(linked)
         return (
-            torch.zeros(*shape, max(self.latency_samples(rate), 2 * self._wait), dtype=dtype, device=device),
+            torch.zeros(*shape, self.latency_samples(rate), dtype=dtype, device=device),
+            torch.zeros(*shape, 2 * self._wait, dtype=dtype, device=device),
             torch.zeros(*linked, ahead + 2 * self._spread if self.true_peak else 0, dtype=dtype, device=device),
             torch.zeros(leading, dtype=torch.float64, device=device),
             torch.zeros(*leading, ahead, dtype=torch.float64, device=device),
@@ -92,33 +94,34 @@ class Limiter(Processor):
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Limit the next block."""
-        past, past_peaks, reduction, ramp = state
-        time, kept = x.shape[-1], past.shape[-1]
-        peaks = None
+        past, heard, past_peaks, reduction, ramp = state
+        time, kept, peaks = x.shape[-1], past.shape[-1], None
         if self.true_peak:
-            found = self._peaks(torch.cat([past, x], dim=-1), time)
+            heard = torch.cat([heard, x], dim=-1)
+            found = self._peaks(heard, time)
             peaks = torch.cat([past_peaks, channel_peak(found) if self.link else found], dim=-1)
-            past_peaks = peaks[..., time:].clone()
-        settings = self._settings(rate, x.device)
-        late = past[..., kept - self.latency_samples(rate) :]
-        link = LINKED if self.link else None
-        y, reduction, ramp = _ops.limiter_forward(x, late, peaks, settings, reduction, ramp, link)
+            heard, past_peaks = heard[..., time:].clone(), peaks[..., time:].clone()
+        settings, link = self._settings(rate, x.device), LINKED if self.link else None
+        y, reduction, ramp = _ops.limiter_forward(x, past, peaks, settings, reduction, ramp, link)
         past = x[..., time - kept :].clone() if time >= kept else torch.cat([past[..., time:], x], dim=-1)
-        return y, (past, past_peaks, reduction, ramp)
+        return y, (past, heard, past_peaks, reduction, ramp)
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
-        """Append the limiter, where peaks are samples and nothing in it is learned."""
+        """Append the limiter, behind what finds its peaks, where nothing in it is learned."""
         settings = self._settings(rate, torch.device("cpu"))
-        past, _, reduction, ramp = state
-        linked = (*program.shape[:-1], 1) if self.link and program.shape else program.shape
-        if self.true_peak or settings.requires_grad or reduction.shape != linked:
+        past, heard, past_peaks, reduction, ramp = state
+        if settings.requires_grad or reduction.shape != levels_shape(program.shape, self.link):
             return None
-        found: int = program.limiter(source, settings, past, reduction, ramp)
+        peaks: int | None = None
+        if self.true_peak:
+            taps, middle = resampling_taps(OVERSAMPLING, 1, QUALITY), resampling_reach(OVERSAMPLING, 1, QUALITY)
+            peaks = program.maximum(program.true_peak(source, taps, middle, heard), past_peaks)
+        found: int = program.limiter(source, settings, past, reduction, ramp, peaks)
         return found
 
     def _settings(self, rate: Any, device: torch.device) -> Tensor:
         """Return threshold and the coefficient of the release."""
-        threshold = 10 ** (torch.as_tensor(self.threshold_db, dtype=torch.float64, device=device) / 20)
+        threshold = 10 ** (settings_on(device, self.threshold_db) / 20)
         return columns((threshold, smoothing(self.release_ms, rate)), device)
 
     def _peaks(self, heard: Tensor, time: int) -> Tensor:

@@ -13,7 +13,7 @@ from torchfx.effect.modulation import oscillator_phase, resting_phase
 from torchfx.errors import ArgumentError
 from torchfx.parameters import Value, milliseconds, number, sample_rate
 from torchfx.plan import State
-from torchfx.tensors import is_readable
+from torchfx.tensors import is_readable, settings_on
 
 __all__ = ["Chorus", "Flanger", "Vibrato"]
 
@@ -69,8 +69,7 @@ class Chorus(Processor):
         heard = torch.cat([past, x], dim=-1)
         phase, after = oscillator_phase(self.rate_hz, start, time, rate)
         centre, depth, mix = (
-            torch.as_tensor(each, dtype=torch.float64, device=x.device)[..., None]
-            for each in (self.centre_delay_ms, self.depth_ms, self.mix)
+            settings_on(x.device, each)[..., None] for each in (self.centre_delay_ms, self.depth_ms, self.mix)
         )
         delay = ((centre + depth * torch.sin(2 * torch.pi * phase)) * (rate / 1000)).clamp(min=LEAST)
         wet = _delayed(heard, delay)

@@ -11,6 +11,7 @@ from torch import Tensor
 from torchfx.core.processor import Processor
 from torchfx.parameters import Value, frequency, number, sample_rate
 from torchfx.plan import State
+from torchfx.tensors import settings_on
 
 __all__ = ["RingModulation", "Tremolo", "oscillator_phase", "resting_phase"]
 
@@ -63,7 +64,7 @@ class Tremolo(GainModulation):
 
     def gain(self, angle: Tensor) -> Tensor:
         """Return the level."""
-        depth = torch.as_tensor(self.depth, dtype=torch.float64, device=angle.device)[..., None]
+        depth = settings_on(angle.device, self.depth)[..., None]
         return 1 - depth * (1 - torch.cos(angle)) / 2
 
 
@@ -104,7 +105,7 @@ def oscillator_phase(hertz: Value, start: Tensor, count: int, rate: float) -> tu
         count: how many samples.
         rate: sample rate, Hz.
     """
-    turns = torch.as_tensor(hertz, dtype=torch.float64, device=start.device)[..., None] / rate
+    turns = settings_on(start.device, hertz)[..., None] / rate
     n = torch.arange(count + 1, dtype=torch.float64, device=start.device)
     coarse = (turns.detach() * 2**COARSE_BITS).round() / 2**COARSE_BITS  # n of these are exact, and so are their turns
     phase = start[..., None] + ((coarse * n) % 1.0 + (turns - coarse) * n)

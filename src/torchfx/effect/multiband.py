@@ -12,7 +12,7 @@ from torch import Tensor
 from torchfx import _ops
 from torchfx.core.processor import Processor
 from torchfx.design import crossover
-from torchfx.effect.dynamics import StaticCurve, gain_settings
+from torchfx.effect.dynamics import StaticCurve, gain_settings, levels_shape
 from torchfx.errors import ArgumentError
 from torchfx.parameters import (
     Value,
@@ -26,6 +26,7 @@ from torchfx.parameters import (
     sample_rate,
 )
 from torchfx.plan import State
+from torchfx.tensors import settings_on
 
 __all__ = ["DeEsser", "MultibandCompressor"]
 
@@ -58,7 +59,7 @@ class BandDynamics(Processor):
         """Return filters at rest and gains of 0 dB."""
         bands, sections, _ = crossover(self.edges(), ORDER, rate).shape
         own = tuple(self.settings(rate, torch.device(device)).shape[:-1])
-        linked = (*shape[:-1], 1) if self.link and shape else shape
+        linked = levels_shape(shape, self.link)
         return (
             torch.zeros(sections, *shape, bands, 2, dtype=torch.float64, device=device),
             torch.zeros(torch.broadcast_shapes((*linked, bands), own), dtype=torch.float64, device=device),
@@ -67,7 +68,7 @@ class BandDynamics(Processor):
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Process the next block."""
         filters, before = state
-        sos = crossover(self.edges(), ORDER, rate).to(x.device)
+        sos = settings_on(x.device, crossover(self.edges(), ORDER, rate))
         bands, filters = _ops.parallel_iir_forward(x.double()[..., None, :], sos, filters)
         link = CHANNELS if self.link else None
         bands, after = _ops.dynamics_forward(bands, None, self.settings(rate, x.device), before, link)
@@ -131,7 +132,7 @@ class MultibandCompressor(BandDynamics):
     def settings(self, rate: float, device: torch.device) -> Tensor:
         """Return each band's."""
         threshold, ratio, attack, release, knee, makeup = (
-            torch.as_tensor(each, dtype=torch.float64, device=device)
+            settings_on(device, each)
             for each in (
                 self.threshold_db, self.ratio, self.attack_ms, self.release_ms, self.knee_db, self.makeup_db
             )

@@ -1,8 +1,9 @@
-"""Normalisation: to a peak, or to a loudness."""
+"""Normalisation: of the peak, the RMS, a percentile, the loudness, or of what a function measures."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -10,7 +11,7 @@ from torch import Tensor
 from torchfx import loudness
 from torchfx.core.processor import Processor
 from torchfx.errors import ArgumentError
-from torchfx.parameters import Value, choice, level, number, sample_rate
+from torchfx.parameters import Value, choice, flag, level, number, sample_rate
 from torchfx.plan import State
 from torchfx.tensors import is_readable
 
@@ -18,86 +19,240 @@ __all__ = ["Normalize"]
 
 R128 = -23.0  # LUFS, the target level of EBU R 128
 
+PERCENTILE = 99.0
+
+BINS = 1 << 16
+"""Of the magnitudes whose percentile is found: one for each value of a float32's first 16 bits behind the sign."""
+
 
 class Normalize(Processor):
-    """Scale a recording so that its largest sample, over all channels, has the magnitude `peak`, or to a loudness.
+    """Scale a recording so that its largest sample has the magnitude `peak`, or so that another level is reached.
 
-    One factor serves all channels, so the stereo image stays; in a batch (..., channels, time) each item has its own.
-    Silence stays silence. A NaN or an infinity is an error.
+    The method says which level: the "peak", the "rms", the magnitude above which a "percentile" of the samples does not
+    lie (to 0.03 dB), or "lufs", the integrated loudness (ITU-R BS.1770-5, see `torchfx.loudness.integrated`) of signals
+    of 0.4 s and more. Or it is a function that takes a signal (..., channels, time) and returns its level (...); files
+    must fit into one block then. The level becomes `peak`, the loudness becomes `lufs`; peaks may exceed 1.
 
-    With method="lufs" the integrated loudness (ITU-R BS.1770-5, see `torchfx.loudness.integrated`) becomes `lufs`; by
-    default -23 LUFS, as EBU R 128 asks for. The signal lasts at least 0.4 s then, and its peaks may exceed 1.
+    One factor serves all channels, so the stereo image stays, unless `link` is false; in a batch (..., channels, time)
+    each item has its own. Silence stays silence. A NaN or an infinity is an error.
 
     Examples:
         >>> import torch
         >>> Normalize(peak=0.5)(torch.tensor([[1.0, -4.0], [0.0, 2.0]]))
         tensor([[ 0.1250, -0.5000], [ 0.0000, 0.2500]])
-        >>> Normalize("-6dB")
-        Normalize(peak=-6 dB)
+        >>> Normalize(peak=0.5, link=False)(torch.tensor([[1.0, -4.0], [0.0, 2.0]]))
+        tensor([[ 0.1250, -0.5000], [ 0.0000, 0.5000]])
+        >>> Normalize("-6dB", method="rms")
+        Normalize(peak=-6 dB, method='rms')
+        >>> Normalize(1.0, method=lambda x: x.abs().mean((-2, -1)))(torch.tensor([[1.0, -4.0], [0.0, 3.0]]))
+        tensor([[ 0.5000, -2.0000], [ 0.0000, 1.5000]])
         >>> import torchfx as fx
         >>> y = fx.Wave(torch.randn(2, 48_000), 48_000) | Normalize(method="lufs", lufs=-14)
         >>> print(f"{fx.loudness.integrated(y):.2f} LUFS")
         -14.00 LUFS
     """
 
-    peak: Value | str = level(default=1.0, low=0.0, open_low=True, doc="magnitude of the largest sample afterwards")
-    method: Literal["peak", "lufs"] = choice(("peak", "lufs"), default="peak", draws=("peak",), doc="what is measured")
+    peak: Value | str = level(default=1.0, low=0.0, open_low=True, doc="the level afterwards")
+    method: str | Callable[[Tensor], Tensor] = choice(
+        ("peak", "rms", "percentile", "lufs"),
+        default="peak",
+        draws=("peak", "rms", "percentile"),
+        doc="which level",
+        functions=True,
+    )
     lufs: Value | None = number(default=None, low=-70.0, high=0.0, unit="LUFS", doc='loudness for method="lufs"')
+    percentile: float | None = number(
+        default=None, low=0.0, high=100.0, unit="%", learnable=False, doc='of the samples, for method="percentile"'
+    )
+    link: bool = flag(default=True, doc="whether channels share the factor that all of them ask for together")
     fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:
-        """Raise where a loudness is given for another method."""
-        if self.lufs is not None and self.method != "lufs":
-            raise ArgumentError(f'lufs needs method="lufs", got method={self.method!r}')
+        """Raise where a loudness or a percentile is given for another method."""
+        for name in ("lufs", "percentile"):
+            if getattr(self, name) is not None and self.method != name:
+                raise ArgumentError(f'{name} needs method="{name}", got method={self.method!r}')
 
     def rate_for(self, rate: float | None) -> float | None:
-        """Return the rate (Hz) to work at; a peak needs none."""
+        """Return the rate (Hz) to work at; only a loudness needs one."""
         return super().rate_for(rate) if self.method == "lufs" else rate
 
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return what was heard so far: nothing.
-
-        That is the largest magnitude, zeros (..., 1), one for all channels; for a loudness the state of the weighting
-        filter, the rest of a step, and the power of each step before.
-        """
-        if self.method == "lufs":
-            powers = torch.zeros(*shape[:-1], 0, dtype=torch.float64, device=device)
-            return (*loudness.rest(shape or (1,), dtype, device), powers)
-        return (torch.zeros((*shape[:-1], 1) if shape else (1,), dtype=dtype, device=device),)
+        """Return what was heard so far: nothing."""
+        return self._meter().rest(self._heard_shape(shape or (1,)), dtype, device)
 
     def measure(self, x: Tensor, state: State, rate: Any) -> State:
         """Return what was heard so far, with a block more."""
         if x.shape[-1] == 0:
             return state
-        if self.method == "lufs":
-            x = x if x.dim() > 1 else x[None]
-            weights = loudness.checked_weights(x.shape[-2])
-            powers, after = loudness.step_powers(x, rate, weights, state[:-1])
-            return (*after, torch.cat([state[-1], powers], dim=-1))
-        over = (-2, -1) if x.dim() > 1 else (-1,)
-        loudest = torch.maximum(x.amax(over, keepdim=True), -x.amin(over, keepdim=True))
-        loudest = torch.maximum(state[0], loudest.reshape(state[0].shape))
-        if is_readable(loudest) and not bool(torch.isfinite(loudest).all()):
+        x = x if x.dim() > 1 else x[None]
+        after = self._meter().add(x if self.link else x[..., None, :], state, rate)
+        if is_readable(after[0]) and not bool(torch.isfinite(after[0]).all()):
             count = int((~torch.isfinite(x)).sum())
             raise ArgumentError(f"x must be finite to be normalised, got {count} NaN or infinite samples")
-        return (loudest,)
+        return after
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Scale by what was measured."""
+        measured = self._meter().level(state)
+        measured = (measured[..., None] if self.link else measured).double()
         if self.method == "lufs":
-            measured = 10 ** (loudness.gated_loudness(state[-1])[..., None] / 20)
             wanted = 10 ** (torch.as_tensor(R128 if self.lufs is None else self.lufs) / 20)
         else:
-            measured, wanted = state[0].double(), torch.as_tensor(self.peak)
+            wanted = torch.as_tensor(self.peak)
         measured = torch.where(measured > 0, measured, 1.0)
         wanted = wanted.to(measured).expand_as(measured)
+        if x.dim() > 1:
+            measured, wanted = measured[..., None], wanted[..., None]
         factor = wanted / measured
-        shape = (*measured.shape[:-1], 1, 1) if x.dim() > 1 else (1,)
         if is_readable(factor):
             for dtype in (x.dtype, torch.float64):  # of very quiet or loud samples float32 does not hold the factor
                 limits = torch.finfo(dtype)
                 if bool(((factor > limits.tiny) & (factor < limits.max)).all()):
-                    return (x.to(dtype) * factor.to(dtype).reshape(shape)).to(x.dtype), state
-        return (x.double() / measured.reshape(shape) * wanted.reshape(shape)).to(x.dtype), state
+                    return (x.to(dtype) * factor.to(dtype)).to(x.dtype), state
+        return (x.double() / measured * wanted).to(x.dtype), state
+
+    def _meter(self) -> Meter:
+        if not isinstance(self.method, str):
+            return Function(self.method)
+        if self.method == "percentile":
+            return Percentile(PERCENTILE if self.percentile is None else self.percentile)
+        return METERS[self.method]
+
+    def _heard_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the leading dimensions of what the meter hears: without `link`, each channel by itself."""
+        return shape if self.link else (*shape, 1)
+
+
+class Meter(Protocol):
+    """What finds the level (...) of a signal (..., channels, time) that comes in blocks.
+
+    Its state's first tensor is infinite or NaN where a sample was.
+    """
+
+    def rest(self, shape: tuple[int, ...], dtype: torch.dtype, device: Any) -> State:
+        """Return the state before a signal with the leading dimensions (..., channels)."""
+
+    def add(self, x: Tensor, state: State, rate: Any) -> State:
+        """Return the state behind a block."""
+
+    def level(self, state: State) -> Tensor:
+        """Return the level."""
+
+
+class Peak:
+    """The largest magnitude."""
+
+    def rest(self, shape: tuple[int, ...], dtype: torch.dtype, device: Any) -> State:
+        """Return zeros."""
+        return (torch.zeros(shape[:-1], dtype=dtype, device=device),)
+
+    def add(self, x: Tensor, state: State, rate: Any) -> State:
+        """Return the larger one of the magnitudes."""
+        return (torch.maximum(torch.maximum(x.amax((-2, -1)), -x.amin((-2, -1))), state[0]),)
+
+    def level(self, state: State) -> Tensor:
+        """Return it."""
+        return state[0]
+
+
+class RootMeanSquare:
+    """The root of the mean square."""
+
+    def rest(self, shape: tuple[int, ...], dtype: torch.dtype, device: Any) -> State:
+        """Return the energy and the number of no samples."""
+        energy = torch.zeros(shape[:-1], dtype=torch.float64, device=device)
+        return energy, torch.zeros((), dtype=torch.float64, device=device)
+
+    def add(self, x: Tensor, state: State, rate: Any) -> State:
+        """Return the energy and the number of all samples."""
+        return state[0] + x.double().square().sum((-2, -1)), state[1] + x.shape[-2] * x.shape[-1]
+
+    def level(self, state: State) -> Tensor:
+        """Return the root of one over the other; of 0 the gradient is 0."""
+        square = state[0] / state[1].clamp(min=1)
+        return torch.where(square > 0, torch.where(square > 0, square, 1.0).sqrt(), 0.0)
+
+
+class Percentile:
+    """The magnitude that so many percent of the samples do not exceed: the mean of those in its bin.
+
+    Magnitudes are counted and added up in bins 0.4 % wide, so that neither memory nor time grow with the signal.
+    """
+
+    def __init__(self, percent: float) -> None:
+        self.percent = percent
+
+    def rest(self, shape: tuple[int, ...], dtype: torch.dtype, device: Any) -> State:
+        """Return empty bins: sums, and numbers of samples."""
+        return tuple(torch.zeros(*shape[:-1], BINS, dtype=each, device=device) for each in (torch.float64, torch.int64))
+
+    def add(self, x: Tensor, state: State, rate: Any) -> State:
+        """Put a block's magnitudes into their bins."""
+        magnitudes = x.flatten(-2).abs()
+        bins = (magnitudes.detach().float().view(torch.int32) >> 15).long()
+        sums, counts = state
+        return (
+            sums.scatter_add(-1, bins, magnitudes.double()),
+            counts.scatter_add(-1, bins, torch.ones_like(bins)),
+        )
+
+    def level(self, state: State) -> Tensor:
+        """Return the mean of the bin in which the percentile lies."""
+        sums, counts = state
+        below = counts.cumsum(-1)
+        rank = self.percent / 100 * (below[..., -1:] - 1).clamp(min=0)
+        found = (below > rank).int().argmax(-1, keepdim=True)
+        return (sums.gather(-1, found) / counts.gather(-1, found).clamp(min=1)).squeeze(-1)
+
+
+class Loudness:
+    """The integrated loudness, as a factor instead of LUFS."""
+
+    def rest(self, shape: tuple[int, ...], dtype: torch.dtype, device: Any) -> State:
+        """Return the powers of no steps, the weighting filter's state, and the rest of a step."""
+        powers = torch.zeros(*shape[:-1], 0, dtype=torch.float64, device=device)
+        return (powers, *loudness.rest(shape, dtype, device))
+
+    def add(self, x: Tensor, state: State, rate: Any) -> State:
+        """Return the powers of all steps so far."""
+        powers, after = loudness.step_powers(x, rate, loudness.checked_weights(x.shape[-2]), state[1:])
+        return (torch.cat([state[0], powers], dim=-1), *after)
+
+    def level(self, state: State) -> Tensor:
+        """Return what the gates let through."""
+        found: Tensor = 10 ** (loudness.gated_loudness(state[0]) / 20)
+        return found
+
+
+class Function:
+    """What a function returns for the whole signal."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        self.function = function
+
+    def rest(self, shape: tuple[int, ...], dtype: torch.dtype, device: Any) -> State:
+        """Return no level."""
+        return (torch.zeros(*shape[:-1], 0, dtype=torch.float64, device=device),)
+
+    def add(self, x: Tensor, state: State, rate: Any) -> State:
+        """Return the level, or raise where the signal comes in blocks."""
+        name = getattr(self.function, "__name__", "a function")
+        if state[0].shape[-1]:
+            raise ArgumentError(f"method={name} must hear the whole signal in one block: load the file as a Wave")
+        found = torch.as_tensor(self.function(x), dtype=torch.float64, device=x.device)
+        if found.shape != x.shape[:-2]:
+            raise ArgumentError(
+                f"method={name} must return a level for each signal, shape {tuple(x.shape[:-2])}, "
+                f"got {tuple(found.shape)}"
+            )
+        return (found[..., None],)
+
+    def level(self, state: State) -> Tensor:
+        """Return it."""
+        return state[0][..., 0]
+
+
+METERS: dict[str, Meter] = {"peak": Peak(), "rms": RootMeanSquare(), "lufs": Loudness()}

@@ -12,6 +12,7 @@ from torchfx.effect.modulation import oscillator_phase, resting_phase
 from torchfx.functional.time_varying import time_varying_sosfilt
 from torchfx.parameters import Value, count, frequency, number, sample_rate
 from torchfx.plan import State
+from torchfx.tensors import settings_on
 
 __all__ = ["Phaser"]
 
@@ -56,8 +57,7 @@ class Phaser(Processor):
         given, x = x.dtype, x.expand(*filters.shape[1:-1], x.shape[-1]).double()
         phase, after = oscillator_phase(self.rate_hz, start, x.shape[-1], rate)
         centre, depth, mix = (
-            torch.as_tensor(each, dtype=torch.float64, device=x.device)[..., None]
-            for each in (self.centre_frequency, self.depth_octaves, self.mix)
+            settings_on(x.device, each)[..., None] for each in (self.centre_frequency, self.depth_octaves, self.mix)
         )
         corner = centre * torch.exp2(depth * torch.sin(2 * torch.pi * phase))
         tangent = torch.tan((torch.pi / rate) * corner.clamp(max=HIGHEST * rate))

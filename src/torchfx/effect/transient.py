@@ -10,9 +10,10 @@ from torch import Tensor
 
 from torchfx import _ops
 from torchfx.core.processor import Processor
-from torchfx.effect.dynamics import channel_peak, columns, smoothing
+from torchfx.effect.dynamics import channel_peak, columns, levels_shape, smoothing
 from torchfx.parameters import Value, decibels, flag, milliseconds, sample_rate
 from torchfx.plan import State
+from torchfx.tensors import settings_on
 
 __all__ = ["TransientShaper"]
 
@@ -52,7 +53,7 @@ class TransientShaper(Processor):
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
         """Return silence for past levels, and both envelopes at its level, dB above the lowest."""
-        shape = (*shape[:-1], 1) if self.link and shape else shape
+        shape = levels_shape(shape, self.link)
         envelope = torch.zeros(self.broadcast_shape(shape), dtype=torch.float64, device=device)
         held = math.ceil(rate / (2 * LOWEST_HZ))
         return torch.zeros(*shape, held, dtype=dtype, device=device), envelope, envelope.clone()
@@ -71,5 +72,5 @@ class TransientShaper(Processor):
                 level, columns(times, x.device).expand(*before.shape, 2), before
             )
             part = ((level - envelope).abs() / SPAN_DB).clamp(max=1.0)
-            gain = gain + torch.as_tensor(db, dtype=torch.float64, device=x.device)[..., None] * part
+            gain = gain + settings_on(x.device, db)[..., None] * part
         return (x * 10 ** (gain / 20)).to(x.dtype), (peaks[..., x.shape[-1] :].clone(), *envelopes)

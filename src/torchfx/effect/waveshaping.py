@@ -15,6 +15,7 @@ from torchfx.design.resampling import resampling_reach, resampling_taps
 from torchfx.errors import ArgumentError
 from torchfx.parameters import Value, choice, count, curve, decibels
 from torchfx.plan import State
+from torchfx.tensors import settings_on
 
 __all__ = ["BitCrush", "Distortion", "HardClip", "Overdrive", "SoftClip", "WaveShaper", "Waveshaping"]
 
@@ -207,7 +208,7 @@ class WaveShaper(Waveshaping):
         """Return the curve's value."""
         if not isinstance(self.table, Tensor):
             return self.table(x)
-        table, last = self.table.to(x), len(self.table) - 1
+        table, last = settings_on(x.device, self.table).to(x.dtype), len(self.table) - 1
         place = (x.clamp(-1, 1) + 1) * (last / 2)
         left = place.detach().floor().clamp(0, last - 1).long()
         low, high = table[left], table[left + 1]
@@ -216,7 +217,7 @@ class WaveShaper(Waveshaping):
 
 def _factor(db: Value, x: Tensor) -> Tensor:
     """Return a gain in decibels as a factor, to be multiplied with (..., time)."""
-    factor = 10 ** (torch.as_tensor(db, dtype=torch.float64, device=x.device) / 20)
+    factor = 10 ** (settings_on(x.device, db) / 20)
     return factor.to(x.dtype)[..., None]
 
 

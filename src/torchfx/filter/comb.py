@@ -14,6 +14,7 @@ from torchfx.design.biquad import checked, section
 from torchfx.errors import ArgumentError
 from torchfx.parameters import Value, choice, frequency, number, sample_rate
 from torchfx.plan import State
+from torchfx.tensors import settings_on
 
 __all__ = ["Comb"]
 
@@ -60,7 +61,7 @@ class Comb(Processor):
         """
         (line,) = state
         period = line.shape[-1]
-        sos = self._section(rate).to(x.device)
+        sos = settings_on(x.device, self._section(rate))
         x = x.expand(*line.shape[:-1], x.shape[-1])
         whole = x.shape[-1] // period * period
         parts = []

@@ -14,6 +14,7 @@ from torchfx.design.state_space import ladder
 from torchfx.errors import ArgumentError
 from torchfx.parameters import Value, frequency, number, sample_rate
 from torchfx.plan import LTI, State
+from torchfx.tensors import settings_on
 
 __all__ = ["Ladder"]
 
@@ -75,12 +76,7 @@ class Ladder(Processor):
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Process a block."""
-        system = ladder(self.cutoff, rate).unsqueeze(-3).to(x.device)
-        feedback, drive = (
-            value.to(x.device, torch.float64)
-            if isinstance(value, Tensor)
-            else torch.tensor(float(value), dtype=torch.float64, device=x.device)
-            for value in (4 * self.resonance, self.drive)
-        )
+        system = settings_on(x.device, ladder(self.cutoff, rate)).unsqueeze(-3)
+        feedback, drive = (settings_on(x.device, value) for value in (4 * self.resonance, self.drive))
         y, after = _ops.saturated_forward(x, system, feedback, drive, state[0])
         return y, (after,)

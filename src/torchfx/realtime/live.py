@@ -104,6 +104,10 @@ class RealtimeProcessor:
         backend: a `SoundDevice` or `FileClock`; None: the system's sound device.
         config: rate, block size, channels, devices.
 
+    Attributes:
+        is_native: whether all of the chain is.
+        latency_samples: by how many samples the output lags behind the input, beside the device's own latency.
+
     Raises:
         StreamError: a part of the chain needs the whole signal, or makes other channels or another rate of it.
         DeviceError: the device cannot be opened, or is gone.

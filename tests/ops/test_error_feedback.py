@@ -1,0 +1,97 @@
+"""The quantiser with error feedback: its definition, in NumPy."""
+
+import numpy as np
+import pytest
+import torch
+
+from operators import forms
+from torchfx import _ops
+from torchfx.effect.dither import SHAPINGS
+from torchfx.errors import ArgumentError, ArgumentTypeError
+
+FORMS = forms("error_feedback_forward")
+TAPS = [torch.tensor(taps, dtype=torch.float64) for taps in ((0.5,), *list(SHAPINGS.values())[1:])]
+
+
+def loop(x, dither, taps, errors):
+    """The definition for one channel; np.round takes halves to the even number, too."""
+    past, y = list(errors), []
+    for sample, noise in zip(x, dither, strict=True):
+        wanted = sample - sum(tap * error for tap, error in zip(taps, past, strict=True))
+        y.append(np.round(wanted + noise))
+        past = [y[-1] - wanted, *past[:-1]]
+    return y, past
+
+
+@pytest.mark.parametrize("run", FORMS)
+@pytest.mark.parametrize("taps", TAPS, ids=len)
+@pytest.mark.parametrize(("leading", "time"), [((), 1), ((1,), 513), ((17,), 700), ((2, 3), 1025)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_it_is_the_definition(generator, run, taps, leading, time, dtype):
+    x = 100 * torch.randn(*leading, 2 * time, dtype=dtype, generator=generator)[..., ::2]
+    dither = torch.rand(*leading[-1:], time, dtype=dtype, generator=generator) - 0.5
+    errors = torch.rand(*leading, len(taps), dtype=torch.float64, generator=generator) - 0.5
+    y, after = run(x, dither, taps, errors)
+    rows = [each.expand(*leading, each.shape[-1]).reshape(-1, each.shape[-1]).double() for each in (x, dither, errors)]
+    for i, (own, noise, past) in enumerate(zip(*rows, strict=True)):
+        expected, left = loop(own.tolist(), noise.tolist(), taps.tolist(), past.tolist())
+        assert y.reshape(-1, time)[i].tolist() == expected
+        assert np.allclose(after.reshape(-1, len(taps))[i], left, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("run", FORMS)
+def test_each_row_of_taps_has_its_channels(generator, run):
+    x, dither = 9 * torch.randn(3, 2, 600, generator=generator), torch.rand(600, generator=generator)
+    taps = torch.rand(3, 1, 4, dtype=torch.float64, generator=generator) / 4
+    y, after = run(x, dither, taps, None)
+    for i in range(3):
+        own, left = run(x[i], dither, taps[i, 0], None)
+        assert torch.equal(y[i], own)
+        assert torch.equal(after[i], left)
+
+
+def test_blocks_equal_the_whole_and_no_samples_change_nothing(generator):
+    x = 100 * torch.randn(2, 2000, generator=generator)
+    dither, taps = torch.rand(2, 2000, generator=generator), TAPS[-1]
+    whole, last = _ops.error_feedback_forward(x, dither, taps)
+    parts, errors = [], None
+    for block, noise in zip(x.split(333, -1), dither.split(333, -1), strict=True):
+        y, errors = _ops.error_feedback_forward(block, noise, taps, errors)
+        parts.append(y)
+    assert torch.equal(torch.cat(parts, dim=-1), whole)
+    assert torch.equal(errors, last)
+    assert torch.equal(_ops.error_feedback_forward(x[:, :0], dither[:, :0], taps, errors)[1], errors)
+
+
+def test_every_sample_behind_a_nan_is_one():
+    x = torch.zeros(2, 600)
+    x[0, 100] = torch.nan
+    y, _ = _ops.error_feedback_forward(x, torch.zeros(600), TAPS[0])
+    assert not y[0, :100].any()
+    assert bool(y[0, 100:].isnan().all())
+    assert not y[1].any()
+
+
+def test_dispatcher_gradient_and_vmap(generator):
+    x, dither = 9 * torch.randn(3, 50, generator=generator), torch.rand(3, 50, generator=generator)
+    torch.library.opcheck(torch.ops.torchfx_ext.error_feedback_forward.default, (x, dither, TAPS[0], None))
+    x.requires_grad_()
+    y, _ = _ops.error_feedback_forward(x, dither, TAPS[0])
+    y.sum().backward()
+    assert not x.grad.any()
+    rows = torch.func.vmap(lambda row, noise: _ops.error_feedback_forward(row, noise, TAPS[0])[0])(x.detach(), dither)
+    assert torch.equal(rows, y)
+
+
+def test_misuse_is_named():
+    x, taps = torch.zeros(2, 5), TAPS[0]
+    with pytest.raises(ArgumentError, match=r"dither must hold 5 samples of torch\.float32 on cpu"):
+        _ops.error_feedback_forward(x, x[:, :4], taps)
+    with pytest.raises(ArgumentError, match="taps must be finite, got nan"):
+        _ops.error_feedback_forward(x, x, taps * torch.nan)
+    with pytest.raises(ArgumentError, match=r"taps must have the shape \(\.\.\., n >= 1\), got \(0,\)"):
+        _ops.error_feedback_forward(x, x, taps[:0])
+    with pytest.raises(ArgumentTypeError, match="taps must be float64"):
+        _ops.error_feedback_forward(x, x, taps.float())
+    with pytest.raises(ArgumentError, match=r"errors must have the shape \(2, 1\)"):
+        _ops.error_feedback_forward(x, x, taps, torch.zeros(2, 2, dtype=torch.float64))

@@ -1,0 +1,91 @@
+"""Runners: native programs give what the steps give in Python, and states go from one to the other."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import torchfx as fx
+from torchfx.effect import Compressor, Expander, Gain, Limiter, NoiseGate
+from torchfx.plan import plan_of
+from torchfx.realtime.engine import in_full
+from torchfx.realtime.runner import Runner
+
+FS = 48_000
+CPU = torch.device("cpu")
+
+
+class Watched(TorchDispatchMode):
+    """Under a mode all steps run in Python."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+def per_example(values: list[float]) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.float64)[:, None]
+
+
+def chains(link: bool) -> list[fx.Processor]:
+    high = fx.filter.HiButterworth(150, order=3)
+    return [
+        Compressor(-30.0, link=link, sidechain=high),
+        Compressor(-30.0, link=link, sidechain=fx.FilterChain()),
+        Expander(
+            -25.0, link=link, sidechain=high | Expander(-20.0, link=not link) | (Gain(2.0) + fx.filter.DCBlocker())
+        ),
+        NoiseGate(-20.0, link=link, hold_ms=1.3) | Gain(0.5),
+        NoiseGate(-20.0, link=link, hold_ms=0.02, sidechain=high),
+        NoiseGate(-20.0, link=link, sidechain=NoiseGate(-30.0, link=link)),
+        Limiter(-12.0, link=link, true_peak=True),
+        fx.filter.LoButterworth(9000) | Limiter(-12.0, link=link, true_peak=True, lookahead_ms=0.0),
+    ]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("shape", [(), (1,), (2,), (17,), (3, 2)], ids=str)
+@pytest.mark.parametrize("size", [1, 17, 64, 1000])
+@pytest.mark.parametrize("link", [True, False])
+def test_programs_of_dynamics_give_what_their_steps_give(generator, link, size, shape, dtype):
+    time = 5 if size == 1 else 1025
+    x = torch.randn(*shape, time, generator=generator, dtype=dtype) * torch.linspace(0, 1, time, dtype=dtype)
+    for chain in chains(link):
+        plan = in_full(plan_of(chain, FS).frozen())
+        runner, state = Runner(plan.steps, shape, dtype, CPU), plan.init_state(shape, dtype, CPU)
+        assert [end for _, end in runner._programs.values()] == [len(plan.steps)], chain
+        for number, block in enumerate(x.split(size, dim=-1)):
+            given = block.repeat_interleave(2, dim=-1)[..., ::2] if number % 2 else block
+            if number % 5 == 3:
+                with Watched():
+                    y = runner.process(given)
+            else:
+                y = runner.process(given)
+            expected, state = plan.step(block, state)
+            torch.testing.assert_close(y, expected, rtol=0, atol=2e-7 if dtype is torch.float32 else 1e-13)
+        for kept, value in zip(runner.state, state, strict=True):
+            torch.testing.assert_close(kept, value, rtol=1e-6, atol=1e-7)
+
+
+def test_examples_have_side_chains_and_thresholds_of_their_own(generator):
+    x = torch.randn(3, 2, 1025, generator=generator)
+    cutoffs, thresholds = [100.0, 1000.0, 5000.0], [-40.0, -30.0, -20.0]
+    gate = NoiseGate(per_example(thresholds), sidechain=fx.filter.HiButterworth(per_example(cutoffs), order=2))
+    limiter = Limiter(per_example(thresholds), true_peak=True)
+    plan = in_full(plan_of(gate | limiter, FS).frozen())
+    runner = Runner(plan.steps, (3, 2), x.dtype, CPU)
+    assert [end for _, end in runner._programs.values()] == [len(plan.steps)]
+    y = torch.cat([runner.process(block) for block in x.split(100, dim=-1)], dim=-1)
+    for i in range(3):
+        alone = NoiseGate(thresholds[i], sidechain=fx.filter.HiButterworth(cutoffs[i], order=2))
+        own = in_full(plan_of(alone | Limiter(thresholds[i], true_peak=True), FS))
+        expected, _ = own.step(x[i], own.init_state((2,), x.dtype, CPU))
+        torch.testing.assert_close(y[i], expected, rtol=0, atol=2e-7)
+
+
+def test_what_is_learned_or_changes_the_shape_runs_in_python():
+    cutoff = torch.nn.Parameter(torch.tensor(100.0))
+    bands = fx.filter.HiButterworth(per_example([100.0, 200.0]))
+    for heard in (fx.filter.HiButterworth(cutoff), fx.effect.Distortion(), bands):
+        plan = plan_of(Compressor(sidechain=heard), FS)
+        assert not Runner(plan.steps, (1,), torch.float32, CPU)._programs
