@@ -1,4 +1,4 @@
-"""pedalboard's effects and these: equal where definitions agree, and as docs/from-pedalboard.md says where they differ."""
+"""pedalboard's effects and these: equal where definitions agree, else as docs/from-pedalboard.md says."""
 
 import math
 
