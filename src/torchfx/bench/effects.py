@@ -61,8 +61,8 @@ def by_pedalboard(job: dict[str, Any], x: Samples) -> Callable[[], Any]:
     import pedalboard
 
     name, *arguments = job["peer"]
-    board = pedalboard.Pedalboard([getattr(pedalboard, name)(*arguments)])
-    return lambda: board(x, job["fs"])
+    effect = getattr(pedalboard, name)(*arguments)
+    return lambda: effect(x, job["fs"])
 
 
 def by_librosa(job: dict[str, Any], x: Samples) -> Callable[[], Any]:
