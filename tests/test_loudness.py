@@ -45,6 +45,15 @@ def test_integrated_loudness_of_tech_3341(parts, expected, fs):
             assert (measure(x, fs) - expected).abs().max() < 0.1
 
 
+@pytest.mark.parametrize("channels", [1, 2, 5])
+def test_integrated_loudness_is_pyloudnorms(channels):
+    """At 48 kHz, where both filters are the standard's own."""
+    pyloudnorm = pytest.importorskip("pyloudnorm")
+    x = noise(channels, 10 * FS, dtype=torch.float64) * torch.linspace(0.01, 1, 10 * FS).square()
+    expected = pyloudnorm.Meter(FS, filter_class="DeMan").integrated_loudness(x.T.contiguous().numpy())
+    assert float(loudness.integrated(x, FS)) == pytest.approx(expected, abs=1e-9)
+
+
 def test_surround_of_tech_3341():
     """Case 6, of 5 s instead of 20, as 5.0 and as 5.1, whose LFE does not count."""
     five = torch.cat([tone((db, 5), channels=1) for db in (-28, -28, -24, -30, -30)])

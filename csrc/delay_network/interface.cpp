@@ -4,6 +4,7 @@
 #include <cmath>
 #include <deque>
 #include <new>
+#include <numeric>
 
 #include "delay_network/kernels.h"
 #include "sos/kernels.h"
@@ -170,6 +171,8 @@ private:
     std::deque<Group, ScratchAllocator<Group>> groups_;
 };
 
+constexpr int64_t nowhere = -1;
+
 // What a filtered line gets where its filter comes behind the matrix.
 struct Feed {
     std::size_t source;  // the signal that goes into the filter,
@@ -197,9 +200,10 @@ struct Call {
         for (int64_t i = 0; i < lines; ++i) sum += delays[i];
         return sum;
     }
-    // Lines, and pieces of the inputs, of what goes through the filters and is added there, of silence and the dropped.
+    // Pieces of the inputs, of what goes through the filters and is added there, of silence and the dropped, of shared sums.
+    int64_t pieces() const { return inputs + 2 * lines + 2 + (lines + inputs) / 2; }
     int64_t memory() const {
-        int64_t sum = (inputs + 2 * lines + 2) * block();
+        int64_t sum = pieces() * block();
         for (int64_t i = 0; i < lines; ++i) sum += Line::memory(delays[i], block());
         return sum;
     }
@@ -255,16 +259,17 @@ struct Call {
     void run(int64_t group, double* memory) const {
         const DelayNetworkKernels& kernels = TORCHFX_KERNELS(delay_network_kernels);
         const auto n = static_cast<std::size_t>(lines);
-        // All signals of a block: out of the lines, the inputs, through the filters, added behind them, silence.
+        // All signals of a block: out of the lines, the inputs, through the filters, added behind them, silence, shared sums.
         ScratchVector<const double*> signals(n);
-        ScratchVector<double*> pieces;
-        for (int64_t i = 0; i < inputs + 2 * lines + 2; ++i, memory += block()) {
-            pieces.push_back(memory);
+        ScratchVector<double*> piece;
+        for (int64_t i = 0; i < pieces(); ++i, memory += block()) {
+            piece.push_back(memory);
             signals.push_back(memory);
         }
-        double* const* const through = pieces.data() + inputs;
+        double* const* const through = piece.data() + inputs;
         double* const* const entrances = through + n;
-        double *const silence = pieces[pieces.size() - 2], *const dropped = pieces.back();
+        double *const silence = entrances[n], *const dropped = entrances[n + 1];
+        double* const* const shared = entrances + n + 2;
         std::fill_n(silence, block(), 0.0);
 
         ScratchVector<Line> line;
@@ -283,7 +288,7 @@ struct Call {
         for (int64_t start = 0; start < samples; start += block()) {
             const int64_t count = std::min(block(), samples - start);
             for (std::size_t i = 0; i < n; ++i) signals[i] = line[i].read(count);
-            load(kernels, group, start, count, pieces[0]);
+            load(kernels, group, start, count, piece[0]);
             const auto add_up = [&](Sums& sums, const ScratchVector<std::size_t>& rows, auto&& target) {
                 sums.point(signals);
                 for (std::size_t i = 0; i < rows.size(); ++i) kernels.sum_f64(sums.row(i), count, target(rows[i]));
@@ -295,6 +300,7 @@ struct Call {
                 const Feed& feed = plan.feeds[i];
                 return {signals[feed.source], feed.weight, signals[feed.entrance], line[i].target(count)};
             });
+            add_up(plan.shared, plan.shared_rows, [&](std::size_t i) { return shared[i]; });
             add_up(plan.into, plan.into_rows, [&](std::size_t i) { return line[i].target(count); });
             plan.out.point(signals);
             for (int64_t i = 0; i < outputs; ++i)
@@ -311,8 +317,8 @@ struct Call {
 
     // The sums of a block, and for each the line whose signal it is.
     struct Plan {
-        Sums fed, added, into, out;  // into filters, added behind them, into lines, put out
-        ScratchVector<std::size_t> fed_rows, added_rows, into_rows;
+        Sums fed, added, shared, into, out;  // into filters, added behind them, terms of several sums, into lines, put out
+        ScratchVector<std::size_t> fed_rows, added_rows, shared_rows, into_rows;
         ScratchVector<Feed> feeds;  // of all lines
     };
 
@@ -324,20 +330,55 @@ struct Call {
             return std::binary_search(filtered.begin(), filtered.end(), static_cast<std::size_t>(i));
         };
         Plan plan;
-        for (int64_t i = 0; i < lines + outputs; ++i, system += width) {
+        ScratchVector<const double*> summed;
+        for (int64_t i = 0; i < lines + outputs; ++i) {
             const auto row = static_cast<std::size_t>(i);
+            const double* const weights = system + i * width;
             if (i < lines) plan.feeds.push_back({first_through + row, 1, first_through + 2 * n});
-            if (i < lines && !filter_first && has_filter(i)) {
-                feed(system, row, plan);
-                continue;
-            }
+            if (i < lines && !filter_first && has_filter(i)) feed(weights, row, plan);
+            else summed.push_back(weights);
+        }
+        const ScratchVector<int64_t> signal_of = share(summed, plan);
+        for (const double* const weights : summed) {
+            const int64_t i = (weights - system) / width;
             Sums& sums = i < lines ? plan.into : plan.out;
-            for (int64_t j = 0; j < width; ++j)
-                sums.add_term(i < lines && j < lines && filter_first && has_filter(j) ? width + j : j, system[j]);
+            for (int64_t j = 0; j < width; ++j) {
+                const bool through = i < lines && j < lines && filter_first && has_filter(j);
+                const int64_t signal = through ? width + j : signal_of[static_cast<std::size_t>(j)];
+                if (signal != nowhere) sums.add_term(signal, weights[j]);
+            }
             sums.end_row();
-            if (i < lines) plan.into_rows.push_back(row);
+            if (i < lines) plan.into_rows.push_back(static_cast<std::size_t>(i));
         }
         return plan;
+    }
+
+    // Signals that several sums take alike are added up once, where that saves terms. Returns which signal stands for each
+    // column of the rows; nowhere for those that another one's includes.
+    ScratchVector<int64_t> share(const ScratchVector<const double*>& rows, Plan& plan) const {
+        ScratchVector<int64_t> signal_of(static_cast<std::size_t>(lines + inputs));
+        std::iota(signal_of.begin(), signal_of.end(), 0);
+        if (filter_first) return signal_of;  // filtered into lines, and out as they are
+        for (std::size_t j = 0; j < signal_of.size(); ++j) {
+            if (signal_of[j] == nowhere) continue;
+            const auto sums = std::count_if(rows.begin(), rows.end(), [j](const double* row) { return row[j] != 0; });
+            ScratchVector<std::size_t> alike;
+            for (std::size_t k = j + 1; k < signal_of.size(); ++k)
+                if (signal_of[k] != nowhere &&
+                    std::all_of(rows.begin(), rows.end(), [j, k](const double* row) { return row[j] == row[k]; }))
+                    alike.push_back(k);
+            if (static_cast<int64_t>(alike.size()) * (sums - 1) <= 2) continue;
+            plan.shared.add_term(static_cast<int64_t>(j), 1);
+            for (const std::size_t k : alike) {
+                plan.shared.add_term(static_cast<int64_t>(k), 1);
+                signal_of[k] = nowhere;
+            }
+            plan.shared.end_row();
+            const std::size_t index = plan.shared_rows.size();
+            plan.shared_rows.push_back(index);
+            signal_of[j] = 3 * lines + inputs + 2 + static_cast<int64_t>(index);
+        }
+        return signal_of;
     }
 
     // A line whose filter comes behind the matrix. A single term needs no sum, nor does what another line gets, too.

@@ -85,6 +85,15 @@ struct Levels {
             for (int64_t i = 0; i < groups.width; ++i)
                 kernels.raise(in_a_row(x, groups.channel(group, i), start, count, room), count, to);
     }
+    // Samples whose magnitudes are the levels, in whole vectors: where they lie, if one channel has them all, or in `to`.
+    const Sample* heard(const DynamicsSampleKernels<Sample>& kernels, int64_t group, int64_t start, int64_t count,
+                        Sample* to, Sample* room) const {
+        const Signal<const Sample>& only = key.data ? key : x;
+        if ((key.data || groups.width == 1) && only.time_stride == 1 && count % vector_room == 0)
+            return only.of(key.data ? group : groups.channel(group, 0)) + start;
+        read(kernels, group, start, count, to, room);
+        return to;
+    }
     bool valid() const { return x.data && x.repeat >= 1 && (!key.data || key.repeat >= 1) && groups.valid(); }
 };
 
@@ -125,13 +134,12 @@ void multiply_by_gains(const Levels<Sample>& levels, const Signal<Sample>& y, in
         Smoothed smoothed[most_smoothed];
         for (int64_t i = 0; i < count; ++i) {
             const double* const own = of.of(first + i);
-            keys[i] = heard[i];
             curves[i] = {own[0], own[1], own[2], own[3], own[4], own[5]};
             smoothed[i] = {own[6], own[7], of.state_in ? of.state_in[first + i] : 0, tiles[i]};
         }
         for (int64_t start = 0; start < samples; start += tile_samples) {
             const int64_t n = std::min(tile_samples, samples - start);
-            for (int64_t i = 0; i < count; ++i) levels.read(kernels, first + i, start, n, heard[i], row);
+            for (int64_t i = 0; i < count; ++i) keys[i] = levels.heard(kernels, first + i, start, n, heard[i], row);
             kernels.gain[count](curves, smoothed, keys, n);
             for (int64_t i = 0; i < count; ++i) {
                 flush_tiny(&smoothed[i].y, 1);
@@ -165,41 +173,69 @@ struct Limiter {
         return room;
     }
 
-    void run_group(const DynamicsKernels& all, int64_t group, int64_t samples) const {
+    // Of one group, while it runs: peaks that count for later samples, their maxima, what is taken away and the sum of it.
+    struct Work {
+        ScratchVector<Sample> peaks, heard;
+        ScratchVector<double> taken;
+        double sum;
+    };
+
+    void run(const DynamicsKernels& all, int64_t first, int64_t count, int64_t samples) const {
         const DynamicsSampleKernels<Sample>& kernels = all.of(Sample{});
         const Groups& groups = levels.groups;
-        const double* const own = recursions.of(group);
         const int64_t most = std::min(samples, std::max(limiter_samples, window)), before = window - 1;
-        const auto size = [](int64_t count) { return static_cast<size_t>(count); };
-        ScratchVector<Sample> peaks(size(before + most)), heard(size(before + most)), row(size(most));
-        ScratchVector<double> taken(size(ahead + most + vector_room)), factors(size(most));
-        if (levels.key.data) levels.read(kernels, group, 0, before, peaks.data(), heard.data());
-        else
-            for (int64_t i = 0; i < groups.width; ++i)
-                kernels.raise(past + groups.channel(group, i) * delay, before, peaks.data());
-        std::copy_n(ramp_in + group * ahead, ahead, taken.data());
-        double sum = std::accumulate(taken.begin(), taken.begin() + ahead, 0.0);
-        Smoothed smoothed = {1, own[1], recursions.state_in[group], taken.data() + ahead};
+        const auto size = [](int64_t elements) { return static_cast<size_t>(elements); };
+        ScratchVector<Sample> row(size(std::max(before, most)));
+        ScratchVector<double> factors(size(most));
+        ScratchVector<Work> work;
+        work.reserve(size(count));
+        const Sample* heard[most_smoothed];
+        double thresholds[most_smoothed];
+        Smoothed smoothed[most_smoothed];
+        for (int64_t k = 0; k < count; ++k) {
+            const int64_t group = first + k;
+            const double* const own = recursions.of(group);
+            work.push_back({ScratchVector<Sample>(size(before + most)),
+                            ScratchVector<Sample>(size(before + most + vector_room)),
+                            ScratchVector<double>(size(ahead + most + vector_room)), 0});
+            auto& [peaks, maxima, taken, sum] = work.back();
+            if (levels.key.data) levels.read(kernels, group, 0, before, peaks.data(), row.data());
+            else
+                for (int64_t i = 0; i < groups.width; ++i)
+                    kernels.raise(past + groups.channel(group, i) * delay, before, peaks.data());
+            std::copy_n(ramp_in + group * ahead, ahead, taken.data());
+            sum = std::accumulate(taken.begin(), taken.begin() + ahead, 0.0);
+            heard[k] = maxima.data();
+            thresholds[k] = own[0];
+            smoothed[k] = {1, own[1], recursions.state_in[group], taken.data() + ahead};
+        }
         const int64_t offset = levels.key.data ? before : 0;
         for (int64_t start = 0; start < samples; start += most) {
             const int64_t n = std::min(most, samples - start);
-            levels.read(kernels, group, start + offset, n, peaks.data() + before, row.data());
-            std::copy_n(peaks.data(), before + n, heard.data());
-            kernels.maximum(heard.data(), n, window);
-            kernels.excess(heard.data(), n, own[0], smoothed.samples);
-            all.smooth[1](&smoothed, n);
-            flush_tiny(&smoothed.y, 1);
-            sum = all.average(taken.data(), ahead, n, sum, factors.data());
-            for (int64_t i = 0; i < groups.width; ++i) {
-                const int64_t c = groups.channel(group, i);
-                kernels.limit(late(c, start, n, row.data()), factors.data(), n, static_cast<Sample>(own[0]),
-                              y.of(c) + start);
+            for (int64_t k = 0; k < count; ++k) {
+                auto& [peaks, maxima, taken, sum] = work[size(k)];
+                levels.read(kernels, first + k, start + offset, n, peaks.data() + before, row.data());
+                std::copy_n(peaks.data(), before + n, maxima.data());
+                kernels.maximum(maxima.data(), n, window);
+                std::copy_n(peaks.data() + n, before, peaks.data());
             }
-            std::copy_n(peaks.data() + n, before, peaks.data());
-            std::copy_n(taken.data() + n, ahead, taken.data());
+            kernels.excess[count](thresholds, smoothed, heard, n);
+            for (int64_t k = 0; k < count; ++k) {
+                auto& [peaks, maxima, taken, sum] = work[size(k)];
+                flush_tiny(&smoothed[k].y, 1);
+                sum = all.average(taken.data(), ahead, n, sum, factors.data());
+                for (int64_t i = 0; i < groups.width; ++i) {
+                    const int64_t c = groups.channel(first + k, i);
+                    kernels.limit(late(c, start, n, row.data()), factors.data(), n, static_cast<Sample>(thresholds[k]),
+                                  y.of(c) + start);
+                }
+                std::copy_n(taken.data() + n, ahead, taken.data());
+            }
         }
-        recursions.state_out[group] = smoothed.y;
-        std::copy_n(taken.data(), ahead, ramp_out + group * ahead);
+        for (int64_t k = 0; k < count; ++k) {
+            recursions.state_out[first + k] = smoothed[k].y;
+            std::copy_n(work[size(k)].taken.data(), ahead, ramp_out + (first + k) * ahead);
+        }
     }
 };
 
@@ -276,8 +312,8 @@ extern "C" int32_t torchfx_limiter_forward(
             !state_out || (ahead && (!ramp_in || !ramp_out)) || (!peaks && window != delay + 1))
             return TORCHFX_BAD_ARGUMENT;
         const DynamicsKernels& kernels = TORCHFX_KERNELS(dynamics_kernels);
-        parallel_for_or_throw(groups, threads_for(groups * samples, threads),
-                              [&](int64_t group) { limiter.run_group(kernels, group, samples); });
+        for_groups(groups, samples, threads,
+                   [&](int64_t first, int64_t count) { limiter.run(kernels, first, count, samples); });
         return TORCHFX_OK;
     });
 }

@@ -34,8 +34,8 @@ struct DynamicsSampleKernels {
     // samples is read and written, too.
     void (*gain[most_smoothed + 1])(const GainCurve*, Smoothed*, const Sample* const* keys, int64_t count);
     void (*scale)(const Sample* x, const double* factors, int64_t count, Sample* y);
-    // to[t] = 1 - threshold / max(peaks[t], threshold)
-    void (*excess)(const Sample* peaks, int64_t count, double threshold, double* to);
+    // The samples become 1 - threshold / max(peak, threshold), smoothed. Otherwise as `gain`.
+    void (*excess[most_smoothed + 1])(const double* thresholds, Smoothed*, const Sample* const* peaks, int64_t count);
     // y[t] = x[t] factors[t], within [-bound, bound]
     void (*limit)(const Sample* x, const double* factors, int64_t count, Sample bound, Sample* y);
 };

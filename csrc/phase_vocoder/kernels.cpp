@@ -78,40 +78,50 @@ void split(const PhaseVocoderJob& job, const double* data, Heard heard, Row now,
 }
 
 // Bins with more power than the two on each side, around which lie two of -1.
-int64_t find_peaks(const double* power, int64_t bins, int32_t* peaks) {
-    int64_t found = 0;
+int64_t find_peaks(const double* power, int64_t bins, uint8_t* flags, int32_t* peaks) {
     for (int64_t k = 0; k < bins; ++k) {
         const double p = power[k] * (1 - margin);
+        flags[k] = (p > power[k - 1]) & (p > power[k - 2]) & (p > power[k + 1]) & (p > power[k + 2]);
+    }
+    int64_t found = 0;
+    for (int64_t k = 0; k < bins; ++k) {
         peaks[found] = static_cast<int32_t>(k);
-        found += (p > power[k - 1]) & (p > power[k - 2]) & (p > power[k + 1]) & (p > power[k + 2]);
+        found += flags[k];
     }
     return found;
 }
 
-// The output frame: bins turned as their peaks are, all by 0 where there is no peak.
+// The output frame: bins turned as their peaks are, all by 0 where there is no peak. Writes VD - 1 turns too many.
 void turn(int64_t bins, Row now, Row before, Row last, const double* power, int32_t* peaks, Row turns, Row out) {
-    const int64_t found = find_peaks(power, bins, peaks);
-    for (int64_t i = 0, k = 0; k < bins; ++i) {
-        double re = 1, im = 0;
-        int64_t end = bins;
-        if (i < found) {
-            const int64_t p = peaks[i];
-            const double a = last.re[p] * before.re[p] + last.im[p] * before.im[p];
-            const double b = last.im[p] * before.re[p] - last.re[p] * before.im[p];
-            const double square = a * a + b * b;
-            if (square > 0 && square < HUGE_VAL) {
-                const double scale = 1 / sqrt(square);
-                re = a * scale;
-                im = b * scale;
-            }
-            if (i + 1 < found) end = (p + peaks[i + 1]) / 2 + 1;
-        }
-        for (; k < end; ++k) {
-            turns.re[k] = re;
-            turns.im[k] = im;
-        }
+    // Until the output is written, its rows hold flags, then what each peak is turned by.
+    double *const out_re = out.re, *const out_im = out.im;
+    const int64_t found = find_peaks(power, bins, reinterpret_cast<uint8_t*>(out_im), peaks);
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC ivdep
+#endif
+    for (int64_t i = 0; i < found; ++i) {
+        const int64_t p = peaks[i];
+        const double a = last.re[p] * before.re[p] + last.im[p] * before.im[p];
+        const double b = last.im[p] * before.re[p] - last.re[p] * before.im[p];
+        const double square = a * a + b * b;
+        const bool valid = square > 0 && square < HUGE_VAL;
+        const double scale = 1 / sqrt(valid ? square : 1);
+        out_re[i] = valid ? a * scale : 1;
+        out_im[i] = valid ? b * scale : 0;
     }
-    double *out_re = out.re, *out_im = out.im;
+    if (found == 0) {
+        out_re[0] = 1;
+        out_im[0] = 0;
+    }
+    for (int64_t i = 0, k = 0; k < bins; ++i) {
+        const int64_t end = i + 1 < found ? (peaks[i] + peaks[i + 1]) / 2 + 1 : bins;
+        const vd re = set1(out_re[i]), im = set1(out_im[i]);
+        for (int64_t at = k; at < end; at += VD) {  // the next peak's bins are written over
+            store(turns.re + at, re);
+            store(turns.im + at, im);
+        }
+        k = end;
+    }
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC ivdep
 #endif
@@ -155,7 +165,7 @@ void stretch(const PhaseVocoderJob& job, int64_t channel, double* room) {
     double* next = room + 2 * n;
     const auto row = [&] {
         double* const found = next + 2;
-        next += bins + 5;
+        next += bins + 5 + VD;
         return found;
     };
     const auto rows = [&] { return Row{row(), row()}; };

@@ -33,7 +33,7 @@ struct PhaseVocoderJob {
 };
 
 // Doubles that the work on a channel takes: a transform, twelve rows of bins, the frames' sum, and the peaks.
-inline int64_t phase_vocoder_room(int64_t size, int64_t hop) { return 2 * size + 14 * (size / 2 + 8) + size + hop; }
+inline int64_t phase_vocoder_room(int64_t size, int64_t hop) { return 2 * size + 14 * (size / 2 + 16) + size + hop; }
 
 struct PhaseVocoderKernels {
     void (*stretch)(const PhaseVocoderJob& job, int64_t channel, double* room);

@@ -24,8 +24,9 @@ from torch import Tensor, nn
 from torch.utils.data import get_worker_info
 
 from torchfx.checks import finite_number, number_text, whole_number
+from torchfx.design.colored_noise import COLORS
 from torchfx.errors import ArgumentError, ArgumentTypeError
-from torchfx.functional.noise import COLORS, add_noise, noise
+from torchfx.functional.noise import add_noise, noise
 from torchfx.parameters import Declaration, PerBand, is_real, named, number
 from torchfx.parameters import choice as choice_of
 from torchfx.tensors import check_signal

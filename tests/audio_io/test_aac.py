@@ -133,7 +133,8 @@ def test_alac_is_read_bit_for_bit(tmp_path, bits):
 
 def test_edit_lists_in_milliseconds_are_taken_as_they_are(tmp_path):
     """FFmpeg's command writes such."""
-    with av.open(tmp_path / "a.m4a", "w", format="ipod") as container:
+    options = {"movie_timescale": "1000"}
+    with av.open(tmp_path / "a.m4a", "w", format="ipod", container_options=options) as container:
         stream = container.add_stream("aac", rate=FS, layout="mono")
         frame = av.AudioFrame.from_ndarray(tone(10_000, 1), "fltp", "mono")
         frame.sample_rate, frame.pts, frame.time_base = FS, 0, Fraction(1, FS)
@@ -147,6 +148,14 @@ def test_a_file_that_ends_early_is_said(tmp_path):
     (tmp_path / "a.m4a").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(AudioFileError, match=r"^cannot read .*a\.m4a: Invalid data found when processing input$"):
         audio_io.load(tmp_path / "a.m4a")
+
+
+def test_tags_that_are_no_utf8_are_read(tmp_path):
+    audio_io.save(tmp_path / "a.m4a", tone(FS), FS, tags={"title": "ABCD", "artist": "x"})
+    content = (tmp_path / "a.m4a").read_bytes()
+    assert content.count(b"ABCD") == 1
+    (tmp_path / "a.m4a").write_bytes(content.replace(b"ABCD", b"A\xffCD"))
+    assert audio_io.info(tmp_path / "a.m4a").tags == {"title": "A\ufffdCD", "artist": "x"}
 
 
 def test_damaged_packets_raise(tmp_path):

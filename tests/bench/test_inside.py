@@ -1,5 +1,7 @@
 """Suites that run in this process: targets and the threshold."""
 
+import math
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -9,6 +11,7 @@ import torch
 
 from torchfx import _ops
 from torchfx.bench import (
+    augmentation,
     calls,
     chains,
     effects,
@@ -23,6 +26,7 @@ from torchfx.bench import (
 from torchfx.bench.contenders import scipy_signal
 from torchfx.bench.exact import deviation
 from torchfx.bench.targets import Claim
+from torchfx.effect import PitchShift
 
 
 @pytest.mark.parametrize(
@@ -142,6 +146,37 @@ def test_a_changing_resonance_is_compared_with_its_recurrence():
     y = ours({}, x)().numpy()
     assert time_varying.deviation(chains.IIR, x, y) < 2e-7
     assert time_varying.deviation(chains.IIR, x, np.roll(y, 1)) > 0.1
+
+
+@pytest.mark.parametrize("filtered", ["high-pass", "equalizer"])
+def test_augmented_examples_have_the_ratio_drawn(filtered):
+    work, x = augmentation.Augmentation(filter=filtered), signals.noise(3, 8000)
+    claim = Claim("a claim", work, 3, 0.5, augmentation.augmented, 1e-9, ours=augmentation.augmented)
+    claim = replace(claim, off=augmentation.ratio_off)
+    assert targets.measure(claim, rounds=1).passed
+    y = augmentation.augmented(work.job(), x)().numpy()
+    assert augmentation.ratio_off(work, x, y) < 2e-7
+    assert augmentation.ratio_off(work, x, y + 0.01 * x) > 1e-3
+    assert augmentation.ratio_off(work, x, y[:, 1:]) == math.inf
+
+
+def test_partials_of_a_chord_are_measured_in_cents(monkeypatch):
+    work, x = effects.Effect(text="pitchshift:3"), signals.noise(1, 96_000)
+    assert effects.cents_off(work, x, x) < 0.1
+    assert effects.cents_off(work, x, x[:, 1:]) == math.inf
+
+    class Off(PitchShift):
+        def forward(self, x):
+            return PitchShift(self.semitones + 0.1)(x)
+
+    monkeypatch.setattr(effects.spec, "build", lambda text: Off(3))
+    assert effects.cents_off(work, x, x) == pytest.approx(10, abs=0.1)
+
+
+def test_a_result_beyond_the_claim_s_bound_fails():
+    claim = Claim("a claim", chains.IIR, 1, 0.01, operators.forward, 1e-9, off=lambda *_: 0.5, bound=1.0)
+    assert targets.measure(claim, rounds=1).passed
+    assert not targets.measure(replace(claim, bound=0.4), rounds=1).passed
 
 
 @pytest.mark.parametrize("installed", [True, False])

@@ -84,6 +84,60 @@ def test_each_example_may_have_its_own_ratio(generator):
     assert [round(snr_db(a, b), 2) for a, b in zip(x, y, strict=True)] == [0, 10, 40]
 
 
+EFFECTS = {
+    **{color: lambda color=color: AddNoise(torch.tensor([[3.0], [20.0]]), color, seed=1) for color in COLORS},
+    "one ratio": lambda: AddNoise(3.0, "brown"),
+    "mono recording": lambda: AddBackgroundNoise(torch.arange(-50.0, 50.0), 3.0, offset="20 samples"),
+    "recording": lambda: AddBackgroundNoise(noise((17, 1000), generator=seeded()), torch.tensor([[0.0], [5.0]])),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", EFFECTS)
+def test_blocks_of_two_passes_equal_the_whole(name, dtype, generator):
+    effect, x = EFFECTS[name](), torch.randn(2, 1025, 17, dtype=dtype, generator=generator).mT
+    for sizes in ([1025], [0, 1, 17, 0, 1007], [512, 513]):
+        state = effect.init_state((2, 17), FS, dtype, "cpu")
+        for block in x.split(sizes, dim=-1):
+            state = effect.measure(block, state, FS)
+        kept = [each.shape for each in state]
+        blocks = []
+        for block in x.split(sizes, dim=-1):
+            y, state = effect.step(block, state, FS)
+            blocks.append(y)
+        assert [each.shape for each in state] == kept == [each.shape for each in effect.init_state((2, 17), FS)]
+        whole = effect(x)
+        assert (torch.cat(blocks, -1) - whole).abs().max() <= (1e-7 if dtype is torch.float32 else 1e-14) * whole.max()
+
+
+def test_float32_is_near_float64(generator):
+    x = torch.randn(2, 3, 5000, generator=generator)
+    for name in ("white", "pink", "one ratio", "mono recording"):
+        y, exact = EFFECTS[name]()(x), EFFECTS[name]()(x.double())
+        assert (y - exact).abs().max() <= 2e-7 * exact.abs().max(), name
+
+
+@pytest.mark.parametrize("name", ["pink", "mono recording"])
+def test_gradients_reach_the_signal_and_the_ratio(name, generator):
+    x = torch.randn(2, 3, 40, dtype=torch.float64, generator=generator).requires_grad_()
+    snr_db = torch.tensor([[3.0], [20.0]], dtype=torch.float64, requires_grad=True)
+
+    def noisy(x, snr_db):
+        effect = EFFECTS[name]()
+        effect.snr_db = snr_db
+        whole, state = effect(x), effect.init_state((2, 3), FS, x.dtype, x.device)
+        return whole, effect.step(x[..., :11], effect.measure(x, state, FS), FS)[0]
+
+    assert torch.autograd.gradcheck(noisy, (x, snr_db))
+
+
+def test_one_channel_and_no_examples(generator):
+    x = torch.randn(1, 500, generator=generator)
+    for effect in (AddNoise(3.0, "pink"), AddBackgroundNoise(torch.arange(-5.0, 5.0), 3.0)):
+        assert torch.allclose(effect(x[0]), effect(x)[0])
+        assert effect(x[None][:0]).shape == (0, 1, 500)
+
+
 def test_silence_stays_silence(generator):
     assert not AddNoise()(torch.zeros(2, 100)).any()
     assert not AddBackgroundNoise([1.0, 2.0])(torch.zeros(2, 100)).any()

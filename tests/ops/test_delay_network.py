@@ -72,6 +72,22 @@ def test_it_equals_a_loop(rng, form, filter_first, dtype, delays, time, sections
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("filter_first", [False, True])
+@pytest.mark.parametrize("sections", [0, 1])
+def test_sums_that_share_terms_equal_a_loop(rng, form, filter_first, sections):
+    """Four lines count alike for every sum, and so do two others and the inputs."""
+    delays = [300, 5, 7, 40, 40, 41, 9]
+    x, system, sos, lines, state = given(rng, (), (), delays, 1025, sections)
+    for first, *alike in ((1, 2, 3, 4), (0, 6), (7, 8)):
+        system[:, alike] = system[:, [first]]
+    y, *after = form(x, delays, system, sos, lines, state, filter_first)
+    arrays = (None if each is None else each.numpy() for each in (system, sos, lines, state))
+    expected, *last = loop(x.numpy(), delays, *arrays, filter_first)
+    assert deviation(y, expected) < 1e-12
+    assert deviation(after[0], last[0]) < 1e-12
+
+
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("leading", "own"), [((), (4,)), ((17,), ()), ((3, 1), (5,)), ((2, 3), (2, 1))])
 def test_leading_dimensions_broadcast(rng, form, leading, own):
     delays = [3, 5]

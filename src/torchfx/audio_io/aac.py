@@ -64,9 +64,7 @@ class AACReader:
 
     def __init__(self, file: Any, container: str, name: str) -> None:
         """Decode the first packet, which says more of the encoding than the header."""
-        import av
-
-        self._av = av.open(file, format=DEMUXERS[container], metadata_errors="replace")
+        self._av = _opened(file, container)
         stream = next(iter(self._av.streams.audio), None)
         if stream is None:
             raise AudioFileError(f"cannot read {name}: it holds no sound")
@@ -81,9 +79,10 @@ class AACReader:
             self.subtype = f"ALAC_{first.format.bits}" if codec == "alac" else codec.upper()
             self._rest = _samples(first)
             self.frames = self._length(file, stream, first.samples)
-        self.tags = {name: self._av.metadata[key] for name, key in METADATA.items() if self._av.metadata.get(key)}
+        texts = {name: _text(self._av.metadata, key) for name, key in METADATA.items()}
+        self.tags = {name: text for name, text in texts.items() if text}
         self.chapters = tuple(
-            Chapter(float(each["start"] * each["time_base"]), each["metadata"].get("title", ""))
+            Chapter(float(each["start"] * each["time_base"]), _text(each["metadata"], "title"))
             for each in self._av.chapters()
         )
 
@@ -91,11 +90,9 @@ class AACReader:
         if self.format == "M4A" and stream.duration is not None:
             length: int = round(stream.duration * stream.time_base * self.samplerate)
             return length
-        import av
-
         position = file.tell()
         file.seek(0)
-        with av.open(file, format=DEMUXERS[self.format]) as counted:
+        with _opened(file, self.format) as counted:
             packets = sum(1 for packet in counted.demux(audio=0) if packet.size)
         file.seek(position)
         return packets * packet_samples
@@ -126,6 +123,19 @@ class AACReader:
     def close(self) -> None:
         """Close the decoder."""
         self._av.close()
+
+
+def _opened(file: Any, container: str) -> Any:
+    """Return PyAV's reader, which keeps bytes of metadata that are no UTF-8 as surrogates: from PyAV 19 on always."""
+    import av
+
+    options = {"metadata_errors": "surrogateescape"} if int(av.__version__.partition(".")[0]) < 19 else {}
+    return av.open(file, format=DEMUXERS[container], **options)
+
+
+def _text(metadata: Mapping[str, str], key: str) -> str:
+    """Return an entry, with question marks for what is no UTF-8."""
+    return metadata.get(key, "").encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _samples(frame: Any) -> npt.NDArray[Any]:

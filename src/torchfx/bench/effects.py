@@ -1,4 +1,4 @@
-"""Effects and loudness against pedalboard and pyloudnorm, where they are installed."""
+"""Effects and loudness against pedalboard, librosa and pyloudnorm, where they are installed."""
 
 from __future__ import annotations
 
@@ -14,9 +14,14 @@ from torchfx import loudness, spec
 from torchfx.bench.chains import Chain, Design
 from torchfx.core.wave import Wave
 
-__all__ = ["Effect", "by_pedalboard", "by_pyloudnorm", "loudness_of", "loudness_off", "off", "processed"]
+__all__ = [
+    "Effect", "by_librosa", "by_pedalboard", "by_pyloudnorm", "cents_off", "loudness_of", "loudness_off", "off",
+    "processed",
+]  # fmt: skip
 
 Samples = npt.NDArray[np.float32]
+
+CHORD = (261.63, 329.63, 392.0)  # Hz
 
 
 @dataclass(frozen=True)
@@ -56,8 +61,39 @@ def by_pedalboard(job: dict[str, Any], x: Samples) -> Callable[[], Any]:
     import pedalboard
 
     name, *arguments = job["peer"]
-    board = pedalboard.Pedalboard([getattr(pedalboard, name)(*arguments)])
-    return lambda: board(x, job["fs"])
+    effect = getattr(pedalboard, name)(*arguments)
+    return lambda: effect(x, job["fs"])
+
+
+def by_librosa(job: dict[str, Any], x: Samples) -> Callable[[], Any]:
+    """Return a call of librosa's pitch shift."""
+    import librosa
+
+    semitones = _semitones(job["text"])
+    return lambda: librosa.effects.pitch_shift(x, sr=job["fs"], n_steps=semitones)
+
+
+def _semitones(text: str) -> float:
+    return float(text.partition(":")[2])
+
+
+def cents_off(effect: Chain, x: Samples, y: npt.NDArray[Any]) -> float:
+    """Return how far off the partials of a chord as long as the signal are, in cents, after a pitch shift."""
+    assert isinstance(effect, Effect)
+    if y.shape != x.shape:
+        return float("inf")
+    shift, t = spec.build(effect.text), np.arange(x.shape[-1]) / effect.fs
+    chord = np.sin(2 * np.pi * np.outer(CHORD, t)).sum(0)
+    levels = np.log(np.abs(np.fft.rfft(shift(torch.from_numpy(chord)).numpy() * np.hanning(len(t)))))
+    errors = []
+    for partial in CHORD:
+        expected = partial * 2 ** (_semitones(effect.text) / 12) * len(t) / effect.fs
+        first = round(expected * 2 ** (-0.5 / 12))
+        peak = first + int(levels[first : round(expected * 2 ** (0.5 / 12))].argmax())
+        before, at, after = levels[peak - 1 : peak + 2]
+        found = peak + (before - after) / (2 * (before - 2 * at + after))
+        errors.append(1200 * abs(np.log2(found / expected)))
+    return float(max(errors))
 
 
 def loudness_of(job: dict[str, Any], x: Samples) -> Callable[[], Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any
+from abc import abstractmethod
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -12,11 +13,12 @@ from torch import Tensor
 from torchfx import audio_io
 from torchfx.core.processor import Processor
 from torchfx.core.resample import Resample
+from torchfx.design.colored_noise import COLORS
 from torchfx.effect.dither import CHANNEL, uniform
 from torchfx.errors import ArgumentError
-from torchfx.functional.noise import COLORS, add_noise, colored, drawn
+from torchfx.functional.noise import add_noise, color_state, colored, magnitude, mixed
 from torchfx.parameters import Value, choice, count, duration, duration_samples, number, recording, sample_rate
-from torchfx.rate import ambient_rate
+from torchfx.plan import State
 from torchfx.rate import sample_rate as at_rate
 
 __all__ = ["AddBackgroundNoise", "AddNoise"]
@@ -27,13 +29,58 @@ SEEDS = 0x9E3779B97F4A7C15
 SNR_DOC = "of signal to noise, by their powers over the whole signal"
 
 
-class AddNoise(Processor):
+class _Added(Processor):
+    """Noise that can be had for any stretch of the signal: a first pass measures both, a second one adds.
+
+    A subclass declares `snr_db` and writes `start` and `stretch`.
+    """
+
+    @abstractmethod
+    def start(self, shape: tuple[int, ...], rate: Any, device: Any) -> State:
+        """Return the state of the noise at the signal's first sample; the arguments are those of `init_state`."""
+
+    @abstractmethod
+    def stretch(self, time: int, state: State) -> tuple[Tensor, State]:
+        """Return the noise's next samples, (channels, time), (1, time) or (time,), and its state after them."""
+
+    def init_state(
+        self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
+    ) -> State:
+        """Return the magnitudes of signal and noise heard so far, and the noise's state in either pass."""
+        levels = ((*shape[:-1], 1, 1), (1, 1)) if shape else ((1,), (1,))
+        noise = self.start(shape, rate, device)
+        return (*(torch.zeros(each, dtype=torch.float64, device=device) for each in levels), *noise, *noise)
+
+    def measure(self, x: Tensor, state: State, rate: Any) -> State:
+        """Return what was heard so far, with a block more."""
+        signal_level, noise_level, *rest = state
+        half = len(rest) // 2
+        noise, after = self.stretch(x.shape[-1], tuple(rest[:half]))
+        signal_level = torch.hypot(signal_level, magnitude(x))
+        noise_level = torch.hypot(noise_level, magnitude(noise.expand(x.shape[-2:])))
+        return (signal_level, noise_level, *after, *rest[half:])
+
+    def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
+        """Add the noise at the ratio that was measured."""
+        signal_level, noise_level, *rest = state
+        half = len(rest) // 2
+        noise, after = self.stretch(x.shape[-1], tuple(rest[half:]))
+        snr_db = cast(Value, self.snr_db)
+        return mixed(x, noise, signal_level, noise_level, snr_db), (*state[: half + 2], *after)
+
+    def whole(self, x: Tensor, rate: Any) -> Tensor:
+        """Return the noisy signal; the noise is made once."""
+        noise, _ = self.stretch(x.shape[-1], self.start(tuple(x.shape[:-1]), rate, x.device))
+        return add_noise(x, noise, cast(Value, self.snr_db))
+
+
+class AddNoise(_Added):
     """Add white, pink or brown noise at a signal-to-noise ratio.
 
     The ratio is that of the powers of an example, over all its channels and samples; silence stays silence. The noise
     is normally distributed, and depends on `seed`, channel and sample alone: calls repeat it, and so does each example
-    of a batch. For another noise at each call and example, pass `torchfx.functional.noise` to
-    `torchfx.functional.add_noise`.
+    of a batch. Coloured noise is flat below fs / 10000. For another noise at each call and example, pass
+    `torchfx.functional.noise` to `torchfx.functional.add_noise`.
 
     Examples:
         >>> import torch
@@ -49,21 +96,27 @@ class AddNoise(Processor):
     )
     seed: int = count(default=0, low=0, high=2**31 - 1, draws=(0, 9), doc="of the noise")
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the noisy signal."""
-        return add_noise(x, self._noise(x), self.snr_db)
+    def start(self, shape: tuple[int, ...], rate: Any, device: Any) -> State:
+        """Return how many random numbers there were, and the state of the filter that colours them."""
+        place = torch.zeros(1, dtype=torch.int64, device=device)
+        numbers = self._normal(place, 2 * COLORS[self.color], shape)
+        return place + numbers.shape[-1], color_state(numbers, self.color)
 
-    def _noise(self, x: Tensor) -> Tensor:
-        time = x.shape[-1]
-        at = torch.arange(drawn(time, self.color), device=x.device) + (self.seed + 1) * SEEDS % 2**62
-        if x.dim() > 1:
-            at = at + torch.arange(x.shape[-2], device=x.device)[:, None] * CHANNEL
+    def stretch(self, time: int, state: State) -> tuple[Tensor, State]:
+        """Return the next noise, float64."""
+        place, filtered = state
+        noise, filtered = colored(self._normal(place, time, tuple(filtered.shape[1:-1])), self.color, filtered)
+        return noise, (place + time, filtered)
+
+    def _normal(self, place: Tensor, count: int, shape: tuple[int, ...]) -> Tensor:
+        at = place + torch.arange(count, device=place.device) + (self.seed + 1) * SEEDS % 2**62
+        if shape:
+            at = at + torch.arange(shape[-1], device=place.device)[:, None] * CHANNEL
         # The normal distribution's quantile, of numbers in the middle between two that `uniform` returns.
-        white = torch.erfinv(2 * uniform(at, 0) - (1 - 2.0**-53)) * math.sqrt(2)
-        return colored(white, self.color)[..., :time]
+        return torch.erfinv(2 * uniform(at, 0) - (1 - 2.0**-53)) * math.sqrt(2)
 
 
-class AddBackgroundNoise(Processor):
+class AddBackgroundNoise(_Added):
     """Add a recording at a signal-to-noise ratio: its part as long as the signal, repeated where it is shorter.
 
     The ratio is that of the powers of an example, over all its channels and samples, as `AddNoise` has it.
@@ -83,20 +136,25 @@ class AddBackgroundNoise(Processor):
     offset: float | str = duration(default="0 samples", doc="where in the recording to begin")
     fs: float | None = sample_rate(default=None)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the noisy signal."""
-        rate = None
-        if isinstance(self.noise, str) or not isinstance(self.offset, str):
-            rate = self.rate_for(None if torch.compiler.is_dynamo_compiling() else ambient_rate())
-        noise = recorded(self.noise, rate).to(x.device)
+    def rate_for(self, rate: float | None) -> float | None:
+        """Return the rate (Hz) to work at; samples, counted in samples, need none."""
+        return super().rate_for(rate) if isinstance(self.noise, str) or not isinstance(self.offset, str) else rate
+
+    def start(self, shape: tuple[int, ...], rate: Any, device: Any) -> State:
+        """Return the recording and where to go on in it."""
+        noise = recorded(self.noise, rate).to(device)
         if noise.dim() > 1 and noise.shape[-2] == 1:
             noise = noise.squeeze(-2)
-        if noise.dim() > 1 and (x.dim() == 1 or noise.shape[-2] != x.shape[-2]):
-            channels = 1 if x.dim() == 1 else x.shape[-2]
+        channels = shape[-1] if shape else 1
+        if noise.dim() > 1 and (not shape or noise.shape[-2] != channels):
             raise ArgumentError(f"noise must have 1 channel or the signal's {channels}, got {noise.shape[-2]}")
-        first = duration_samples(self.offset, rate or 1)
-        at = (torch.arange(x.shape[-1], device=x.device) + first) % noise.shape[-1]
-        return add_noise(x, noise[..., at], self.snr_db)
+        return noise, torch.tensor([duration_samples(self.offset, rate or 1)], device=device)
+
+    def stretch(self, time: int, state: State) -> tuple[Tensor, State]:
+        """Return the next part of the recording, from its beginning again behind its end."""
+        noise, place = state
+        at = (place + torch.arange(time, device=place.device)) % noise.shape[-1]
+        return noise[..., at], (noise, place + time)
 
 
 def recorded(source: str | Tensor, rate: float | None) -> Tensor:

@@ -8,17 +8,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from torchfx import _ops
 from torchfx.checks import whole_number
+from torchfx.design.colored_noise import COLORS, color_sections, color_start
 from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.tensors import broadcast_shapes, check_signal
 
-__all__ = ["COLORS", "add_noise", "colored", "noise"]
-
-COLORS = {"white": 0.0, "pink": 1.0, "brown": 2.0}
-"""The power of noise is proportional to 1 / f to this power: 0, -3.01 and -6.02 dB an octave."""
-
-FLAT_BELOW = 1e-4
-"""As a part of the sample rate: from here down to 0 Hz, inaudible, coloured noise is as strong as here."""
+__all__ = ["add_noise", "color_state", "colored", "magnitude", "mixed", "noise"]
 
 
 def noise(
@@ -32,8 +28,8 @@ def noise(
 
     Args:
         shape: (..., time); all but the last dimension count noises that are independent of each other.
-        color: "white", "pink" (-3.01 dB an octave) or "brown" (-6.02 dB an octave). Colours hold from fs / 10000 to
-            fs / 2, at 48 kHz from 4.8 Hz on.
+        color: "white", "pink" (-3.01 dB an octave) or "brown" (-6.02 dB an octave); coloured noise is flat below
+            fs / 10000, at 48 kHz below 4.8 Hz.
         generator: where the numbers come from; None is PyTorch's own, which `torch.manual_seed` sets.
         dtype: float32 or float64.
         device: the generator's.
@@ -58,27 +54,28 @@ def noise(
         raise ArgumentError(f"color must be one of {', '.join(COLORS)}, got {color!r}")
     if dtype not in {torch.float32, torch.float64}:
         raise ArgumentTypeError(f"dtype must be float32 or float64, got {dtype}")
-    white = torch.randn(*shape[:-1], drawn(shape[-1], color), generator=generator, dtype=dtype, device=device)
-    return colored(white, color)[..., : shape[-1]]
+    start = 2 * COLORS[color]
+    normal = torch.randn(*shape[:-1], start + shape[-1], generator=generator, dtype=dtype, device=device)
+    return colored(normal[..., start:], color, color_state(normal[..., :start], color))[0]
 
 
-def drawn(time: int, color: str) -> int:
-    """Return how many samples of white noise to draw: coloured noise is transformed, which goes by small factors."""
-    step = 1 if color == "white" else 1 << max(0, time.bit_length() - 5)
-    return -(-time // step) * step
+def color_state(normal: Tensor, color: str) -> Tensor:
+    """Return a state for `colored` to start in, so that its noise is as strong from the first sample on.
+
+    Args:
+        normal: normally distributed numbers, (..., n), two for each of `COLORS[color]` sections.
+        color: the colour.
+    """
+    values = normal.double() @ color_start(color).to(normal.device).T
+    state: Tensor = values.unflatten(-1, (COLORS[color], 2)).movedim(-2, 0)
+    return state
 
 
-def colored(white: Tensor, color: str) -> Tensor:
-    """Return white noise (..., time) with the spectrum of a colour and the same expected power."""
-    time = white.shape[-1]
-    if color == "white" or time == 1:
-        return white
-    spectrum = torch.fft.rfft(white)
-    frequencies = torch.fft.rfftfreq(time, device=white.device, dtype=torch.float64).clamp(min=FLAT_BELOW)
-    gains = frequencies ** (-COLORS[color] / 2)
-    both_sides = torch.cat([gains, gains[1 : (time + 1) // 2]])
-    found: Tensor = torch.fft.irfft(spectrum * (gains / both_sides.square().mean().sqrt()).to(white.dtype), time)
-    return found
+def colored(white: Tensor, color: str, state: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the next of coloured noise from the next of white noise (..., time), and the state after it."""
+    if color == "white":
+        return white, state
+    return _ops.parallel_iir_forward(white, color_sections(color).to(white.device), state)
 
 
 def add_noise(x: Tensor, noise: Tensor, snr_db: float | Tensor) -> Tensor:
@@ -105,12 +102,20 @@ def add_noise(x: Tensor, noise: Tensor, snr_db: float | Tensor) -> Tensor:
     check_signal(x)
     if broadcast_shapes(x=x.shape, noise=noise.shape) != tuple(x.shape):
         raise ArgumentError(f"noise must broadcast to x, {tuple(x.shape)}, got {tuple(noise.shape)}")
-    over = (-2, -1) if x.dim() > 1 else (-1,)
-    wide = noise.double().expand(x.shape)
-    signal_power, noise_power = (each.double().square().mean(over, keepdim=True) for each in (x, wide))
+    return mixed(x, noise, magnitude(x), magnitude(noise.expand(x.shape)), snr_db)
+
+
+def magnitude(x: Tensor) -> Tensor:
+    """Return the root of the sum of squares over an example's samples and channels: float64, (..., 1, 1) or (1,)."""
+    over = (-2, -1) if x.dim() > 1 else -1
+    found: Tensor = torch.linalg.vector_norm(x, dim=over, keepdim=True, dtype=torch.float64)
+    return found
+
+
+def mixed(x: Tensor, noise: Tensor, signal_level: Tensor, noise_level: Tensor, snr_db: float | Tensor) -> Tensor:
+    """Add noise to a signal, or to a part of it, by the magnitudes of both wholes."""
     ratio = snr_db.double()[..., None] if isinstance(snr_db, Tensor) else torch.tensor(snr_db, dtype=torch.float64)
-    heard = (signal_power > 0) & (noise_power > 0)
-    # Apart, so that very quiet powers don't leave the range, and with derivatives at 0.
-    factors = [torch.where(heard, each, 1.0).sqrt() for each in (signal_power, noise_power)]
-    factor = torch.where(heard, factors[0] / factors[1], 0.0) * torch.exp(ratio.to(x.device) * (-math.log(10) / 20))
-    return (x.double() + factor * wide).to(x.dtype)
+    heard = (signal_level > 0) & (noise_level > 0)
+    factor = torch.where(heard, signal_level / torch.where(heard, noise_level, 1.0), 0.0)
+    factor = factor * torch.exp(ratio.to(x.device) * (-math.log(10) / 20))
+    return torch.addcmul(x, noise.to(x.dtype), factor.to(x.dtype))
