@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any, BinaryIO
 
 from torchfx.audio_io.messages import file_errors, shown
+from torchfx.audio_io.temporary import sync
 from torchfx.errors import ArgumentTypeError, AudioFileError
 
 __all__ = ["Target"]
@@ -108,6 +109,7 @@ def _take_over(path: str, temporary: str) -> None:
                 os.chown(temporary, owner, group)
     if (before.st_mode ^ now.st_mode) & 0o777:
         os.chmod(temporary, stat.S_IMODE(before.st_mode) & 0o777)  # noqa: PTH101
+    sync(temporary)  # what it replaces must not be gone before, should the power fail
 
 
 def _copy(temporary: str, stream: Any) -> None:

@@ -10,7 +10,7 @@ import zlib
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["create", "remove"]
+__all__ = ["create", "remove", "sync"]
 
 _living: set[str] = set()  # what this process writes now
 _swept: set[str] = set()  # folders looked through already
@@ -40,6 +40,16 @@ def remove(path: str) -> None:
     with suppress(FileNotFoundError):
         os.unlink(path)  # noqa: PTH108
     _living.discard(path)
+
+
+def sync(path: str) -> None:
+    """Wait until a file is on the disk, where its file system can tell."""
+    with suppress(OSError):
+        file = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)
 
 
 def _sweep(folder: str) -> None:

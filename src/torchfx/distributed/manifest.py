@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from torchfx.audio_io.messages import file_errors
+from torchfx.audio_io.temporary import sync
 from torchfx.distributed.files import Outcome
 from torchfx.distributed.sources import STREAM, Job, is_url, stamp
 from torchfx.errors import AudioFileError
@@ -64,7 +64,8 @@ class Manifest:
     def end(self, entry: dict[str, Any], outcome: Outcome) -> None:
         """Note what became of it."""
         if outcome.error is None:
-            _sync(outcome.job.target)
+            if outcome.job.target != STREAM and not is_url(outcome.job.target):
+                sync(outcome.job.target)  # or the line that says it is done might outlive it when the power fails
             self._write({**entry, "state": "done", "seconds": round(outcome.duration_s, 6)})
         else:
             self._write({**entry, "state": "failed", "error": str(outcome.error)})
@@ -102,18 +103,6 @@ class Manifest:
     def __exit__(self, *_: object) -> None:
         """Close the file."""
         os.close(self._file)
-
-
-def _sync(target: str) -> None:
-    """Have an output written to the disk: the line that says it is done must not outlive it when the power fails."""
-    if target == STREAM or is_url(target):
-        return
-    with suppress(OSError):  # it was replaced already, or its file system cannot
-        output = os.open(target, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
-        try:
-            os.fsync(output)
-        finally:
-            os.close(output)
 
 
 def _entry(line: bytes) -> dict[str, Any] | None:
