@@ -30,3 +30,16 @@ def test_json_holds_the_numbers(tmp_path):
         "fs": 8000, "channels": 1, "frames": 7, "format": "WAV", "encoding": "DOUBLE", "tags": {}, "chapters": [],
         "bitrate": None,
     }  # fmt: skip
+
+
+def test_loudness_is_measured_on_request(tmp_path):
+    """A full-scale sine of 997 Hz in one channel measures -3.01 LUFS (ITU-R BS.1770)."""
+    audio_io.save(tmp_path / "a.wav", np.sin(2 * np.pi * 997 / 48_000 * np.arange(96_000))[None], 48_000)
+    (tmp_path / "bad.wav").write_bytes(b"RIFF")
+    ran = run_here("info", "a.wav", "--loudness", folder=tmp_path, environment={"COLUMNS": "120"})
+    assert ran.returncode == 0
+    assert ran.stdout.splitlines()[-1].split()[-3:] == ["-3.0", "0.0", "-"]
+    ran = run_here("info", "a.wav", "bad.wav", "--loudness", "--format", "json", folder=tmp_path)
+    assert ran.returncode == 1
+    assert abs(json.loads(ran.stdout)["loudness"]["a.wav"]["integrated_lufs"] + 3.01) < 0.02
+    assert run_here("info", "--loudness", folder=tmp_path).returncode == 2

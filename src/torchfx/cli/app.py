@@ -156,17 +156,18 @@ def effects() -> None:
 def info(
     files: Annotated[list[str] | None, typer.Argument(metavar="[FILE...]", help="Audio files.")] = None,
     form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "text",
+    loudness: Annotated[bool, typer.Option("--loudness", help="Measure loudness and peak, too.")] = False,
 ) -> None:
     """Say what audio files hold, or, without files, versions, threads, GPU, and which path serves which device.
 
     Exit status 1: some files could not be read; 2: misuse; 3: none could.
-    `torchfx stats` measures loudness and peak.
+    `torchfx stats` measures more.
     """
-    if files:
+    if files and not loudness:
         _start_at_once()
     from torchfx.cli import info as command
 
-    raise typer.Exit(command.run(files or [], form))
+    raise typer.Exit(command.run(files or [], form, loudness))
 
 
 @app.command()

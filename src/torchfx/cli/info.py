@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from torchfx import audio_io
 from torchfx.cli.documents import show
@@ -11,9 +12,13 @@ from torchfx.errors import ArgumentError, AudioFileError
 from torchfx.profiler.present.document import Column, Document, File, Row, Table
 from torchfx.profiler.present.formats import check_format
 
+if TYPE_CHECKING:
+    from torchfx.loudness import FileLoudness
+
 __all__ = ["Answer", "run"]
 
-COLUMNS = ("format", "encoding", "rate Hz", "channels", "seconds", "tags")
+COLUMNS = ("format", "encoding", "rate Hz", "channels", "seconds")
+LEVELS = ("integrated LUFS", "true peak dBTP")
 
 
 @dataclass(frozen=True)
@@ -22,10 +27,13 @@ class Answer:
 
     schema: int
     files: dict[str, audio_io.AudioInfo]
+    loudness: dict[str, FileLoudness | None] | None
 
 
-def run(paths: list[str], form: str) -> int:
+def run(paths: list[str], form: str, loudness: bool = False) -> int:
     """Print one fact a line, or a row for each file; return 0, 1 when some could not be read, 2, or 3 when none."""
+    if loudness and not paths:
+        return complain("--loudness needs files", 2)
     if not paths:
         return _installation()
     try:
@@ -37,11 +45,19 @@ def run(paths: list[str], form: str) -> int:
     found = {path: each for path, each in read.items() if each is not None}
     if not found:
         return 3
-    columns = (Column("file"), *(Column(name, number=name not in {"format", "encoding", "tags"}) for name in COLUMNS))
-    rows = tuple(Row((File(path), *_cells(each))) for path, each in found.items())
-    table = Table(columns, rows, noun=("file", "files"))
-    show(Document("Audio files", (table,), Answer(1, found), command="info"), form)
-    return 0 if len(found) == len(read) else 1
+    levels = _levels(list(found)) if loudness else None
+    titles = COLUMNS if levels is None else (*COLUMNS, *LEVELS)
+    columns = (Column("file"), *(Column(name, number=name not in {"format", "encoding"}) for name in titles))
+    rows = tuple(Row((File(path), *_cells(each, path, levels))) for path, each in found.items())
+    table = Table((*columns, Column("tags")), rows, noun=("file", "files"))
+    show(Document("Audio files", (table,), Answer(1, found, levels), command="info"), form)
+    return 0 if len(found) == len(read) and None not in (levels or {}).values() else 1
+
+
+def _levels(paths: list[str]) -> dict[str, FileLoudness | None]:
+    from torchfx.cli.stats import measured
+
+    return {path: measured(path) for path in paths}
 
 
 def _read(path: str) -> audio_io.AudioInfo | None:
@@ -52,10 +68,15 @@ def _read(path: str) -> audio_io.AudioInfo | None:
         return None
 
 
-def _cells(found: audio_io.AudioInfo) -> tuple[str, ...]:
+def _cells(found: audio_io.AudioInfo, path: str, levels: dict[str, FileLoudness | None] | None) -> tuple[str, ...]:
     tags = ", ".join(f"{name}: {text}" for name, text in found.tags.items())
-    length = f"{found.frames / found.fs:.2f}"
-    return found.format, found.encoding, str(found.fs), str(found.channels), length, tags or "-"
+    cells = [found.format, found.encoding, str(found.fs), str(found.channels), f"{found.frames / found.fs:.2f}"]
+    if levels is not None:
+        from torchfx.cli.stats import decibels
+
+        own = levels[path]
+        cells += ["-", "-"] if own is None else map(decibels, (own.integrated_lufs, own.true_peak_dbtp))
+    return *cells, tags or "-"
 
 
 def _installation() -> int:

@@ -11,7 +11,7 @@ from torchfx.loudness import FileLoudness, measure_file
 from torchfx.profiler.present.document import Column, Document, File, Row, Table
 from torchfx.profiler.present.formats import check_format
 
-__all__ = ["Answer", "run"]
+__all__ = ["Answer", "decibels", "measured", "run"]
 
 COLUMNS = ("integrated LUFS", "range LU", "momentary LUFS", "short-term LUFS", "true peak dBTP", "seconds")
 
@@ -30,8 +30,8 @@ def run(paths: list[str], form: str) -> int:
         check_format(form)
     except ArgumentError as error:
         return complain(error, 2)
-    measured = {path: _measured(path) for path in paths}
-    found = {path: each for path, each in measured.items() if each is not None}
+    answers = {path: measured(path) for path in paths}
+    found = {path: each for path, each in answers.items() if each is not None}
     if not found:
         return 3
     columns = (Column("file"), *(Column(title, number=True) for title in COLUMNS))
@@ -39,10 +39,11 @@ def run(paths: list[str], form: str) -> int:
         columns, tuple(Row((File(path), *_cells(each))) for path, each in found.items()), noun=("file", "files")
     )
     show(Document("Loudness, with momentary and short-term maxima", (table,), Answer(1, found), command="stats"), form)
-    return 0 if len(found) == len(measured) else 1
+    return 0 if len(found) == len(answers) else 1
 
 
-def _measured(path: str) -> FileLoudness | None:
+def measured(path: str) -> FileLoudness | None:
+    """Return what a file measures, or None with a complaint."""
     try:
         return measure_file(path)
     except AudioFileError as error:
@@ -60,4 +61,9 @@ def _cells(found: FileLoudness) -> tuple[str, ...]:
         found.max_short_term_lufs,
         found.true_peak_dbtp,
     )
-    return (*("-" if value is None else f"{value:.1f}" for value in values), f"{found.duration_s:.2f}")
+    return (*map(decibels, values), f"{found.duration_s:.2f}")
+
+
+def decibels(value: float | None) -> str:
+    """Return a level as tables show it."""
+    return "-" if value is None else f"{value:.1f}"
