@@ -1,7 +1,6 @@
 // torchfx_allpole_forward and torchfx_allpole_backward: channel by channel, in tiles of doubles.
 #include <algorithm>
 #include <cmath>
-#include <new>
 
 #include "allpole/kernels.h"
 #include "allpole/lane_kernels.h"
@@ -9,7 +8,6 @@
 #include "support/pool.h"
 #include "support/rows.h"
 #include "support/signal.h"
-#include "support/subnormals.h"
 #include "torchfx_dsp.h"
 
 namespace torchfx {
@@ -277,15 +275,9 @@ struct Backward {
 // Calls run with a float and with a double, the samples' type and the coefficients'.
 template <class F>
 int32_t with_types(int32_t dtype, int32_t a_dtype, F&& run) {
-    const auto with = [&](auto sample) {
+    return with_type(dtype, [&](auto sample) {
         return a_dtype == TORCHFX_F32 ? run(sample, float{}) : run(sample, double{});
-    };
-    const FlushSubnormals flush(dtype == TORCHFX_F64);
-    try {
-        return dtype == TORCHFX_F32 ? with(float{}) : with(double{});
-    } catch (const std::bad_alloc&) {
-        return TORCHFX_NO_MEMORY;
-    }
+    });
 }
 
 bool valid(int32_t dtype, int32_t a_dtype, int64_t channels, int64_t samples, int64_t order, const Rows& rows,

@@ -1,7 +1,6 @@
 // Detectors, dynamics processors and limiters, tile by tile, from a signal to the signal that they make of it.
 #include <algorithm>
 #include <cmath>
-#include <new>
 #include <numeric>
 
 #include "dynamics/kernels.h"
@@ -9,7 +8,6 @@
 #include "support/pool.h"
 #include "support/rows.h"
 #include "support/signal.h"
-#include "support/subnormals.h"
 #include "torchfx_dsp.h"
 
 namespace torchfx {
@@ -238,17 +236,6 @@ struct Limiter {
         }
     }
 };
-
-// Calls run with a float or a double. TORCHFX_NO_MEMORY where it throws.
-template <class F>
-int32_t with_type(int32_t dtype, F&& run) {
-    const FlushSubnormals flush(dtype == TORCHFX_F64);
-    try {
-        return dtype == TORCHFX_F32 ? run(float{}) : run(double{});
-    } catch (const std::bad_alloc&) {
-        return TORCHFX_NO_MEMORY;
-    }
-}
 
 }  // namespace
 }  // namespace torchfx

@@ -1,7 +1,6 @@
 // A quantiser with error feedback, channel by channel: each error waits for the one before it.
 #include <algorithm>
 #include <cmath>
-#include <new>
 
 #include "support/arena.h"
 #include "support/pool.h"
@@ -49,17 +48,6 @@ struct ErrorFeedback {
     }
 };
 
-template <class Sample>
-int32_t run(const ErrorFeedback<Sample>& call, int64_t channels, int threads) {
-    const int wanted = static_cast<int>(std::clamp<int64_t>(channels * call.samples / samples_per_thread, 1, threads));
-    try {
-        parallel_for_or_throw(channels, wanted, [&](int64_t c) { call.channel(c); });
-    } catch (const std::bad_alloc&) {
-        return TORCHFX_NO_MEMORY;
-    }
-    return TORCHFX_OK;
-}
-
 }  // namespace
 }  // namespace torchfx
 
@@ -75,13 +63,15 @@ extern "C" int32_t torchfx_error_feedback_forward(
         !Rows{rows, repeat}.valid(channels) || threads < 1)
         return TORCHFX_BAD_ARGUMENT;
     if (!std::all_of(taps, taps + rows * order, [](double tap) { return std::isfinite(tap); })) return TORCHFX_NOT_FINITE;
-    const auto call = [&](auto sample) {
+    const int wanted = static_cast<int>(std::clamp<int64_t>(channels * samples / samples_per_thread, 1, threads));
+    return with_type(dtype, [&](auto sample) -> int32_t {
         using Sample = decltype(sample);
-        return run<Sample>({{static_cast<const Sample*>(x), x_channel_stride, x_time_stride, x_repeat},
-                            {static_cast<const Sample*>(dither), dither_channel_stride, dither_time_stride, dither_repeat},
-                            {static_cast<Sample*>(y), y_channel_stride, 1, 1},
-                            samples, taps, order, {rows, repeat}, state_in, state_out},
-                           channels, threads);
-    };
-    return dtype == TORCHFX_F32 ? call(float{}) : call(double{});
+        const ErrorFeedback<Sample> call = {
+            {static_cast<const Sample*>(x), x_channel_stride, x_time_stride, x_repeat},
+            {static_cast<const Sample*>(dither), dither_channel_stride, dither_time_stride, dither_repeat},
+            {static_cast<Sample*>(y), y_channel_stride, 1, 1},
+            samples, taps, order, {rows, repeat}, state_in, state_out};
+        parallel_for_or_throw(channels, wanted, [&](int64_t c) { call.channel(c); });
+        return TORCHFX_OK;
+    });
 }

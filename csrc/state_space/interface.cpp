@@ -1,14 +1,12 @@
 // torchfx_state_space_forward, _backward and torchfx_saturated_forward: channel by channel, in tiles of doubles.
 #include <algorithm>
 #include <cmath>
-#include <new>
 #include <vector>
 
 #include "state_space/kernels.h"
 #include "support/pool.h"
 #include "support/rows.h"
 #include "support/signal.h"
-#include "support/subnormals.h"
 #include "torchfx_dsp.h"
 
 namespace torchfx {
@@ -142,19 +140,6 @@ bool valid(int32_t dtype, int64_t channels, int64_t x_repeat, const Systems& sys
            systems.samples % systems.times == 0 && systems.rows.valid(channels) && threads >= 1;
 }
 
-// Calls run with a float or a double.
-template <class F>
-int32_t with_type(int32_t dtype, F&& run) {
-    const FlushSubnormals flush(dtype == TORCHFX_F64);
-    try {
-        if (dtype == TORCHFX_F32) run(float{});
-        else run(double{});
-    } catch (const std::bad_alloc&) {
-        return TORCHFX_NO_MEMORY;
-    }
-    return TORCHFX_OK;
-}
-
 }  // namespace
 }  // namespace torchfx
 
@@ -168,11 +153,12 @@ extern "C" int32_t torchfx_state_space_forward(
     if (!x || !y || !systems || !valid(dtype, channels, x_repeat, given, threads)) return TORCHFX_BAD_ARGUMENT;
     if (!given.finite()) return TORCHFX_NOT_FINITE;
     const auto kernel = TORCHFX_KERNELS(state_space_kernels).run[states];
-    return with_type(dtype, [&](auto sample) {
+    return with_type(dtype, [&](auto sample) -> int32_t {
         using Sample = decltype(sample);
         forward<Sample>(given, {static_cast<const Sample*>(x), x_channel_stride, x_time_stride, x_repeat},
                         {static_cast<Sample*>(y), y_channel_stride, 1, 1}, channels, state_in, state_out, threads,
                         [kernel](const StateSpaceRun& run, int64_t) { kernel(run); });
+        return TORCHFX_OK;
     });
 }
 
@@ -187,11 +173,12 @@ extern "C" int32_t torchfx_saturated_forward(
         return TORCHFX_BAD_ARGUMENT;
     if (!given.finite()) return TORCHFX_NOT_FINITE;
     const auto kernel = TORCHFX_KERNELS(state_space_kernels).saturated[states];
-    return with_type(dtype, [&](auto sample) {
+    return with_type(dtype, [&](auto sample) -> int32_t {
         using Sample = decltype(sample);
         forward<Sample>(given, {static_cast<const Sample*>(x), x_channel_stride, x_time_stride, x_repeat},
                         {static_cast<Sample*>(y), y_channel_stride, 1, 1}, channels, state_in, state_out, threads,
                         [=](const StateSpaceRun& run, int64_t c) { kernel({run, feedback[c], drive[c]}); });
+        return TORCHFX_OK;
     });
 }
 
@@ -205,7 +192,7 @@ extern "C" int32_t torchfx_state_space_backward(
     const Systems given = {systems, states, times, samples, {rows, repeat}};
     if (!x || !grad_y || !systems || !valid(dtype, channels, x_repeat, given, threads)) return TORCHFX_BAD_ARGUMENT;
     const StateSpaceKernels& kernels = TORCHFX_KERNELS(state_space_kernels);
-    return with_type(dtype, [&](auto sample) {
+    return with_type(dtype, [&](auto sample) -> int32_t {
         using Sample = decltype(sample);
         const Backward<Sample> call = {
             given,
@@ -215,5 +202,6 @@ extern "C" int32_t torchfx_state_space_backward(
             {static_cast<Sample*>(grad_x), grad_x_channel_stride, 1, 1},
             grad_systems, grad_state_in};
         for_channels(channels, samples, threads, [&](int64_t c) { call.channel(kernels, c); });
+        return TORCHFX_OK;
     });
 }

@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <new>
+
+#include "support/subnormals.h"
+#include "torchfx_dsp.h"
 
 namespace torchfx {
 
@@ -27,6 +31,17 @@ struct Signal {
         std::transform(from, from + count, of(channel) + start, [](double v) { return static_cast<Sample>(v); });
     }
 };
+
+// What run(float{}) or run(double{}) returns, a status, for samples of a dtype; TORCHFX_NO_MEMORY where it throws.
+template <class F>
+int32_t with_type(int32_t dtype, F&& run) {
+    const FlushSubnormals flush(dtype == TORCHFX_F64);
+    try {
+        return dtype == TORCHFX_F32 ? run(float{}) : run(double{});
+    } catch (const std::bad_alloc&) {
+        return TORCHFX_NO_MEMORY;
+    }
+}
 
 // A state that decays would end among the subnormal numbers, which some processors handle a hundred times slower.
 inline void flush_tiny(double* state, int64_t count) {

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "run"]
 
-COLUMNS = ("format", "encoding", "rate Hz", "channels", "seconds")
+COLUMNS: tuple[str, ...] = ("format", "encoding", "rate Hz", "channels", "seconds")
 LEVELS = ("integrated LUFS", "true peak dBTP")
 
 
@@ -45,19 +45,17 @@ def run(paths: list[str], form: str, loudness: bool = False) -> int:
     found = {path: each for path, each in read.items() if each is not None}
     if not found:
         return 3
-    levels = _levels(list(found)) if loudness else None
-    titles = COLUMNS if levels is None else (*COLUMNS, *LEVELS)
+    titles, measured, levels = COLUMNS, None, {}
+    if loudness:
+        from torchfx.cli import stats
+
+        titles, measured = (*COLUMNS, *LEVELS), {path: stats.measured(path) for path in found}
+        levels = {path: stats.levels(each) for path, each in measured.items()}
     columns = (Column("file"), *(Column(name, number=name not in {"format", "encoding"}) for name in titles))
-    rows = tuple(Row((File(path), *_cells(each, path, levels))) for path, each in found.items())
+    rows = tuple(Row((File(path), *_cells(each), *levels.get(path, ()), _tags(each))) for path, each in found.items())
     table = Table((*columns, Column("tags")), rows, noun=("file", "files"))
-    show(Document("Audio files", (table,), Answer(1, found, levels), command="info"), form)
-    return 0 if len(found) == len(read) and None not in (levels or {}).values() else 1
-
-
-def _levels(paths: list[str]) -> dict[str, FileLoudness | None]:
-    from torchfx.cli.stats import measured
-
-    return {path: measured(path) for path in paths}
+    show(Document("Audio files", (table,), Answer(1, found, measured), command="info"), form)
+    return 0 if len(found) == len(read) and None not in (measured or {}).values() else 1
 
 
 def _read(path: str) -> audio_io.AudioInfo | None:
@@ -68,15 +66,12 @@ def _read(path: str) -> audio_io.AudioInfo | None:
         return None
 
 
-def _cells(found: audio_io.AudioInfo, path: str, levels: dict[str, FileLoudness | None] | None) -> tuple[str, ...]:
-    tags = ", ".join(f"{name}: {text}" for name, text in found.tags.items())
-    cells = [found.format, found.encoding, str(found.fs), str(found.channels), f"{found.frames / found.fs:.2f}"]
-    if levels is not None:
-        from torchfx.cli.stats import decibels
+def _cells(found: audio_io.AudioInfo) -> tuple[str, ...]:
+    return found.format, found.encoding, str(found.fs), str(found.channels), f"{found.frames / found.fs:.2f}"
 
-        own = levels[path]
-        cells += ["-", "-"] if own is None else map(decibels, (own.integrated_lufs, own.true_peak_dbtp))
-    return *cells, tags or "-"
+
+def _tags(found: audio_io.AudioInfo) -> str:
+    return ", ".join(f"{name}: {text}" for name, text in found.tags.items()) or "-"
 
 
 def _installation() -> int:

@@ -11,7 +11,7 @@ from torchfx.loudness import FileLoudness, measure_file
 from torchfx.profiler.present.document import Column, Document, File, Row, Table
 from torchfx.profiler.present.formats import check_format
 
-__all__ = ["Answer", "decibels", "measured", "run"]
+__all__ = ["Answer", "levels", "measured", "run"]
 
 COLUMNS = ("integrated LUFS", "range LU", "momentary LUFS", "short-term LUFS", "true peak dBTP", "seconds")
 
@@ -61,9 +61,13 @@ def _cells(found: FileLoudness) -> tuple[str, ...]:
         found.max_short_term_lufs,
         found.true_peak_dbtp,
     )
-    return (*map(decibels, values), f"{found.duration_s:.2f}")
+    return (*map(_decibels, values), f"{found.duration_s:.2f}")
 
 
-def decibels(value: float | None) -> str:
-    """Return a level as tables show it."""
+def levels(found: FileLoudness | None) -> tuple[str, str]:
+    """Return integrated loudness and true peak as tables show them."""
+    return ("-", "-") if found is None else (_decibels(found.integrated_lufs), _decibels(found.true_peak_dbtp))
+
+
+def _decibels(value: float | None) -> str:
     return "-" if value is None else f"{value:.1f}"

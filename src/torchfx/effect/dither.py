@@ -45,6 +45,11 @@ class Dither(Processor):
         >>> quiet = torch.full((100_000,), 0.3 / 2**15)  # below half a step: without dither it would be lost
         >>> round(float(Dither(16)(quiet).mean() * 2**15), 1)
         0.3
+        >>> from torchfx.filter import LoButterworth
+        >>> errors = [Dither(16, noise_shaping=shaping)(quiet) - quiet for shaping in ("none", "wannamaker")]
+        >>> plain, shaped = (LoButterworth(6000, order=8, fs=44_100)(each).square().mean() for each in errors)
+        >>> bool(shaped < plain / 10)  # below 6 kHz
+        True
     """
 
     bits: int = count(default=16, low=1, high=32, draws=(4, 8), doc="how many bits a sample has, its sign among them")
