@@ -80,8 +80,7 @@ def fir_backward(
 
 def _respond(x: Tensor, taps: Tensor, state: Tensor | None, y: Tensor, after: Tensor | None) -> None:
     """Launch the response, or its adjoint: that has no state after, and may read more samples than it writes."""
-    from torchfx._ops.fir import kernels
-
+    kernels = triton_launch.kernels(__package__)
     *leading, time = y.shape
     signal, row_stride, time_stride, repeat = signal_rows(x, leading)
     weights, rows, tap_repeat = coefficient_rows(taps, 1, leading)
@@ -108,8 +107,7 @@ def _respond(x: Tensor, taps: Tensor, state: Tensor | None, y: Tensor, after: Te
 
 def _correlate(x: Tensor, taps: Tensor, g: Tensor, grad_taps: Tensor) -> None:
     """Write the gradient of the taps: pairs of a sample and one of g that lies ahead, summed up by their distance."""
-    from torchfx._ops.fir import kernels
-
+    kernels = triton_launch.kernels(__package__)
     *leading, length = g.shape
     signal, row_stride, time_stride, repeat = signal_rows(x, leading)
     grad, g_row_stride, g_time_stride, _ = signal_rows(g, leading)
