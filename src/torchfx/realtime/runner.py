@@ -20,7 +20,8 @@ __all__ = ["Runner"]
 class Runner:
     """The steps of a plan, one behind the other, for blocks of one shape and type.
 
-    Neighbouring steps that can run natively are one program: one call for a block, without Python in between.
+    Neighbouring steps that can run natively are one program: one call for a block, without Python in between. A late
+    step ends its program: at first it gives fewer samples than it gets.
 
     Args:
         steps: the plan's.
@@ -59,13 +60,17 @@ class Runner:
             if native_here:
                 if program is None or program.shape != shape:
                     program, first, source = Program(shape, dtype), i, 0
-                target = program.attempt(step.emit, source, tuple(self._state[self._slices[i]]))
+                kept = tuple(self._state[self._slices[i]])
+                emit, kept = (step.inner.emit, kept[:-1]) if isinstance(step, LateStep) else (step.emit, kept)
+                target = program.attempt(emit, source, kept)
                 if target is None:
                     program = None
                 else:
                     source = target
                     program.finish(target)
                     self._programs[first] = (program, i + 1)
+                    if isinstance(step, LateStep):
+                        program = None
             shape = step.leading(shape)
 
     def process(self, x: Tensor, first: int = 0) -> Tensor:
@@ -78,7 +83,12 @@ class Runner:
         while i < len(self.steps):
             if direct and i in self._programs:
                 program, i = self._programs[i]
-                x = program.run(x)
+                received, x = x.shape[-1], program.run(x)
+                last = self.steps[i - 1]
+                if isinstance(last, LateStep):
+                    kept = self._state[self._slices[i - 1].stop - 1]
+                    x, counts = last.begun(x, received, kept)
+                    kept.copy_(counts)
             else:
                 if i in self._programs:
                     self._programs[i][0].settle()
@@ -114,6 +124,8 @@ class Runner:
 
     def flush(self) -> Iterator[Tensor]:
         """Yield what is left once the signal has ended: each late step's last samples, through the steps behind it."""
+        for program, _ in self._programs.values():
+            program.settle()
         for i, step in enumerate(self.steps):
             if isinstance(step, LateStep):
                 silence = self._like.new_zeros(*self._shapes[i], resampled_length(step.latency, *reversed(step.ratio)))
