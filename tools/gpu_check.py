@@ -265,8 +265,8 @@ def _gradients(dtype: torch.dtype, quick: bool) -> Iterator[dict[str, Any]]:
         taps = noise(*rows, count)
         grad_after = noise(3, count - 1) if continued else None
         exact = operators.fir_backward(grad_y.double(), grad_after, x.double(), taps, *need)
-        given = (None if each is None else each.cuda() for each in (grad_y, grad_after, x, taps))
-        found = operators.fir_backward(*given, *need)
+        moved = [None if each is None else each.cuda() for each in (grad_y, grad_after, x, taps)]
+        found = operators.fir_backward(*moved, *need)
         for result, on_device, on_cpu in zip(("signal", "taps", "state"), found, exact, strict=True):
             if on_cpu.numel():
                 case = f"gradients, {rows} {count} taps, state after: {continued}, {dtype}, {result}"
