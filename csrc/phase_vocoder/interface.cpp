@@ -25,10 +25,10 @@ constexpr int64_t frames_together(int threads) { return threads == 1 ? 2 : 4 * t
 // Where the frequencies lie. Values of a transform come in the order of their numbers' binary digits read backwards, and
 // the `lanes` vectors that its last steps work on are transposed.
 struct Order {
-    std::vector<int32_t> place, opposite, bin;
+    std::vector<int32_t> place, opposite, bin, slot;
 
     Order(int64_t size, int64_t lanes)
-        : place(static_cast<std::size_t>(size / 2 + 1)), opposite(place.size()), bin(static_cast<std::size_t>(size / 2)) {
+        : place(static_cast<std::size_t>(size / 2 + 1)), opposite(place.size()), bin(static_cast<std::size_t>(size / 2)), slot(place.size()) {
         std::vector<int64_t> backwards(static_cast<std::size_t>(size));
         for (std::size_t i = 1; i < backwards.size(); ++i) backwards[i] = backwards[i / 2] / 2 + (i % 2 ? size / 2 : 0);
         for (int64_t i = 0; i < size; ++i) {
@@ -40,7 +40,10 @@ struct Order {
             if (2 * frequency < size && frequency != 0) continue;
             const int64_t own = (size - frequency) % size;
             place[static_cast<std::size_t>(own)] = static_cast<int32_t>(at);
-            if (i >= vocoder_few) bin[static_cast<std::size_t>(vector / 2 * lanes + lane)] = static_cast<int32_t>(own);
+            if (i < vocoder_few) continue;
+            const int64_t its_slot = vector / 2 * lanes + lane;
+            bin[static_cast<std::size_t>(its_slot)] = static_cast<int32_t>(own);
+            slot[static_cast<std::size_t>(own)] = static_cast<int32_t>(its_slot);
         }
     }
 };
@@ -87,6 +90,7 @@ void run(PhaseVocoderJob& job) {
     job.place = order.place.data();
     job.opposite = order.opposite.data();
     job.bin = order.bin.data();
+    job.slot = order.slot.data();
     const bool by_channel = job.channels >= job.threads;
     const int channels_together = by_channel ? job.threads : 1, threads = by_channel ? 1 : job.threads;
     Workspaces workspaces(channels_together,
@@ -116,7 +120,7 @@ extern "C" int32_t torchfx_phase_vocoder_forward(int32_t dtype, const void* x, i
                                                  int32_t threads) {
     PhaseVocoderJob job = {dtype,  x,    x_channel_stride, x_time_stride, samples,   y,       channels, starts, count,
                            window, size, hop,              state_in,      state_out, threads, nullptr,  {},     nullptr,
-                           nullptr, nullptr};
+                           nullptr, nullptr, nullptr};
     if (!valid(job)) return TORCHFX_BAD_ARGUMENT;
     const FlushSubnormals flush(dtype == TORCHFX_F64);
     try {

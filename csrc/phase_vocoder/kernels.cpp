@@ -48,11 +48,28 @@ TORCHFX_INLINE Complex<T> operator*(Complex<T> a, Complex<T> b) {
     return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
 
-// Of a frame's spectrum, bin k.
-TORCHFX_INLINE Complex<double> bin_of(const PhaseVocoderJob& job, const VocoderFrame& of, int64_t k) {
-    const double *a = of.transform + job.place[k], *b = of.transform + job.opposite[k];
-    return {of.now * (a[0] + b[0]), of.now * (a[VD] - b[VD])};
-}
+// Bins of a frame's spectrum, one by one.
+struct Bins {
+    const double* data;
+    double half;
+    const int32_t *place, *opposite;
+
+    Bins(const PhaseVocoderJob& job, const VocoderFrame& of)
+        : data(of.transform), half(of.now), place(job.place), opposite(job.opposite) {}
+    TORCHFX_INLINE_MEMBER Complex<double> operator[](int64_t k) const {
+        const double *a = data + place[k], *b = data + opposite[k];
+        return {half * (a[0] + b[0]), half * (a[VD] - b[VD])};
+    }
+};
+
+// Those of the output frame.
+struct Turned {
+    Bins bins;
+    const double *re, *im;
+
+    Turned(const PhaseVocoderJob& job, const VocoderFrame& of) : bins(job, of), re(of.rows[2]), im(of.rows[3]) {}
+    TORCHFX_INLINE_MEMBER Complex<double> operator[](int64_t k) const { return bins[k] * Complex<double>{re[k], im[k]}; }
+};
 
 // The vectors of bins that for_vectors counts.
 TORCHFX_INLINE Complex<vd> bins_of(const VocoderFrame& of, int64_t at, int64_t opposite) {
@@ -119,22 +136,50 @@ void analyse(const PhaseVocoderJob& job, int64_t channel, int64_t u, VocoderFram
         const Complex<vd> p = bins_of(frame, at, opposite);
         store(in_slots + slot, p.re * p.re + p.im * p.im);
     });
-    for (int64_t s = vocoder_few / 2; s < job.size / 2; ++s) power[job.bin[s]] = in_slots[s];
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC ivdep
+#endif
+    for (int64_t k = 0; k < bins; ++k) power[k] = in_slots[job.slot[k]];
     for_few(job.size, [&](int64_t k) TORCHFX_INLINE_LAMBDA {
-        const Complex<double> p = bin_of(job, frame, k);
+        const Complex<double> p = Bins(job, frame)[k];
         power[k] = p.re * p.re + p.im * p.im;
     });
     power[-1] = power[-2] = power[bins] = power[bins + 1] = -1;
     frame.found = find_peaks(power, bins, reinterpret_cast<uint8_t*>(frame.rows[2]), frame.peaks);
 
     double *const re = frame.rows[0], *const im = frame.rows[1];
+    const double *const data = frame.transform, half = frame.before;
+    const int32_t *const peaks = frame.peaks, *const place = job.place, *const opposite = job.opposite;
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC ivdep
 #endif
     for (int64_t i = 0; i < frame.found; ++i) {
-        const double *a = frame.transform + job.place[frame.peaks[i]], *b = frame.transform + job.opposite[frame.peaks[i]];
-        re[i] = frame.before * (a[VD] + b[VD]);
-        im[i] = frame.before * (b[0] - a[0]);
+        const double *a = data + place[peaks[i]], *b = data + opposite[peaks[i]];
+        re[i] = half * (a[VD] + b[VD]);
+        im[i] = half * (b[0] - a[0]);
+    }
+}
+
+// Peaks of the spectrum before become what they turn by, y(p) being bin p of the output frame before.
+template <class Before>
+TORCHFX_INLINE void turn_peaks(const VocoderFrame& frame, Before&& y) {
+    double *const re = frame.rows[0], *const im = frame.rows[1];
+    const int32_t* const peaks = frame.peaks;
+    for (int64_t i = 0; i < frame.found; ++i) {
+        const Complex<double> last = y(peaks[i]);
+        const double a = last.re * re[i] + last.im * im[i], b = last.im * re[i] - last.re * im[i];
+        re[i] = a;
+        im[i] = b;
+    }
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC ivdep
+#endif
+    for (int64_t i = 0; i < frame.found; ++i) {
+        const double square = re[i] * re[i] + im[i] * im[i];
+        const bool valid = (square > 0) & (square < HUGE_VAL);
+        const double scale = 1 / sqrt(valid ? square : 1);
+        re[i] = valid ? re[i] * scale : 1;
+        im[i] = valid ? im[i] * scale : 0;
     }
 }
 
@@ -143,19 +188,13 @@ void turn(const PhaseVocoderJob& job, const VocoderFrame* last, const double* st
     const int32_t* const peaks = frame.peaks;
     double *const peak_re = frame.rows[0], *const peak_im = frame.rows[1];
     double *const re = frame.rows[2], *const im = frame.rows[3];
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC ivdep
-#endif
-    for (int64_t i = 0; i < frame.found; ++i) {
-        const int64_t p = peaks[i];
-        Complex<double> y = {state ? state[2 * p] : 0, state ? state[2 * p + 1] : 0};
-        if (last) y = bin_of(job, *last, p) * Complex<double>{last->rows[2][p], last->rows[3][p]};
-        const double a = y.re * peak_re[i] + y.im * peak_im[i], b = y.im * peak_re[i] - y.re * peak_im[i];
-        const double square = a * a + b * b;
-        const bool valid = square > 0 && square < HUGE_VAL;
-        const double scale = 1 / sqrt(valid ? square : 1);
-        peak_re[i] = valid ? a * scale : 1;
-        peak_im[i] = valid ? b * scale : 0;
+    if (last) {
+        const Turned before(job, *last);
+        turn_peaks(frame, [=](int64_t p) TORCHFX_INLINE_LAMBDA { return before[p]; });
+    } else if (state) {
+        turn_peaks(frame, [=](int64_t p) TORCHFX_INLINE_LAMBDA { return Complex<double>{state[2 * p], state[2 * p + 1]}; });
+    } else {
+        turn_peaks(frame, [](int64_t) TORCHFX_INLINE_LAMBDA { return Complex<double>{0, 0}; });
     }
     if (frame.found == 0) {
         peak_re[0] = 1;
@@ -172,13 +211,9 @@ void turn(const PhaseVocoderJob& job, const VocoderFrame* last, const double* st
     }
 }
 
-TORCHFX_INLINE Complex<double> turned(const PhaseVocoderJob& job, const VocoderFrame& frame, int64_t k) {
-    return bin_of(job, frame, k) * Complex<double>{frame.rows[2][k], frame.rows[3][k]};
-}
-
 void keep(const PhaseVocoderJob& job, const VocoderFrame& frame, double* state) {
     for (int64_t k = 0; k <= job.size / 2; ++k) {
-        const Complex<double> y = turned(job, frame, k);
+        const Complex<double> y = Turned(job, frame)[k];
         state[2 * k] = y.re;
         state[2 * k + 1] = y.im;
     }
@@ -199,7 +234,7 @@ void synthesise(const PhaseVocoderJob& job, const VocoderFrame& a, const Vocoder
     turns_to_slots(job, b);
     double* const data = a.transform;
     for_few(job.size, [&](int64_t k) TORCHFX_INLINE_LAMBDA {
-        Complex<double> p = turned(job, a, k), q = turned(job, b, k);
+        Complex<double> p = Turned(job, a)[k], q = Turned(job, b)[k];
         if (k == 0 || 2 * k == job.size) p.im = q.im = 0;
         double *const at = data + job.place[k], *const opposite = data + job.opposite[k];
         at[0] = p.re - q.im;

@@ -33,6 +33,7 @@ struct PhaseVocoderJob {
     // The bin in each slot. Slots line bins up as they lie in the transform's vectors of odd numbers, from that of value
     // vocoder_few + lanes on, which is slot vocoder_few / 2. The other bins, multiples of size / vocoder_few, have none.
     const int32_t* bin;
+    const int32_t* slot;  // of each bin; 0 where it has none
 };
 
 // Values of a transform that are looked up one by one. Of the others, those from 2^m to 2^(m + 1) - 1 have the opposite
