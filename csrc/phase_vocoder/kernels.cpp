@@ -192,7 +192,8 @@ void turn(const PhaseVocoderJob& job, const VocoderFrame* last, const double* st
         const Turned before(job, *last);
         turn_peaks(frame, [=](int64_t p) TORCHFX_INLINE_LAMBDA { return before[p]; });
     } else if (state) {
-        turn_peaks(frame, [=](int64_t p) TORCHFX_INLINE_LAMBDA { return Complex<double>{state[2 * p], state[2 * p + 1]}; });
+        turn_peaks(
+            frame, [=](int64_t p) TORCHFX_INLINE_LAMBDA { return Complex<double>{state[2 * p], state[2 * p + 1]}; });
     } else {
         turn_peaks(frame, [](int64_t) TORCHFX_INLINE_LAMBDA { return Complex<double>{0, 0}; });
     }
@@ -268,7 +269,8 @@ void lay_down(const PhaseVocoderJob& job, const VocoderFrame& pair, int64_t toge
 }
 
 void lay_down_any(const PhaseVocoderJob& job, int64_t channel, int64_t u, const VocoderFrame& pair, double* sum) {
-    const int64_t together = job.count - u < 2 ? 1 : 2, at = channel * (job.count * job.hop + job.size - job.hop) + u * job.hop;
+    const int64_t length = (job.count - 1) * job.hop + job.size, at = channel * length + u * job.hop;
+    const int64_t together = job.count - u < 2 ? 1 : 2;
     const bool last = u + together == job.count;
     if (job.dtype == TORCHFX_F32) lay_down(job, pair, together, sum, static_cast<float*>(job.y) + at, last);
     else lay_down(job, pair, together, sum, static_cast<double*>(job.y) + at, last);
