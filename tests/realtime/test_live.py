@@ -111,8 +111,9 @@ MIXING = fx.effect.Balance(0.3) | fx.effect.Pan(-0.4) | fx.effect.StereoWidth(1.
         (MIXING | fx.effect.ChannelMatrix([[0.0, 1.0], [0.5, 0.5]]), 2),
         (fx.effect.MultibandCompressor([200, 2000], threshold_db=[-24.0, -20.0, -18.0]), 2),
         (fx.effect.MultibandCompressor(link=False) | fx.effect.DeEsser(), 2),
+        (fx.filter.Comb(50) | fx.filter.Comb(120.0, q=3.0, ftype="peak"), 2),
     ],
-    ids=["long", "empty", "mixing", "multiband", "bands"],
+    ids=["long", "empty", "mixing", "multiband", "bands", "combs"],
 )
 def test_odd_chains_are_native_too(chain, channels):
     x = noise(7000, channels)
