@@ -86,9 +86,9 @@ def _why(trace: Trace, worst: Step, others: Sequence[Step], explained: int, lost
     """
     count = operators_in(trace, (worst, *others))
     excess = worst.duration - float(np.median([step.duration for step in others]))
-    outside, same = explained * 2 < excess, abs(count[0] - np.median(count[1:])) <= 0.02 * count[0]
+    outside, usual = explained * 2 < excess, float(np.median(count[1:]))
     spent = trace.derived(processor_time)
-    if (outside or same) and spent is not None and 2 * 1000 * spent.waited_us >= lost:
+    if count[0] <= 1.02 * usual and spent is not None and 2 * 1000 * spent.waited_us >= lost:
         return (
             f"The machine was busy: in this recording the program waited for a processor for "
             f"{duration(spent.waited_us)}, these steps lost {duration_ns(lost)}.",
@@ -101,14 +101,14 @@ def _why(trace: Trace, worst: Step, others: Sequence[Step], explained: int, lost
             "Log, save and collect garbage less often or in another thread; record_function shows which code it is.",
             False,
         )
-    if same:
+    if abs(count[0] - usual) <= 0.02 * count[0]:
         return (
             "The same calls took longer: the processor or the device was busy with something else, or waited.",
             "Look for other processes, too many threads, late batches, memory that runs short; then measure again.",
             False,
         )
     return (
-        f"The slowest step calls {count[0]:,} operators, the others {np.median(count[1:]):,.0f}.",
+        f"The slowest step calls {count[0]:,} operators, the others {usual:,.0f}.",
         "See what it does in addition: a checkpoint, validation, a recompilation, a batch of another shape.",
         False,
     )
