@@ -90,8 +90,8 @@ def _why(trace: Trace, worst: Step, others: Sequence[Step], explained: int, lost
     spent = trace.derived(processor_time)
     if count[0] <= 1.02 * usual and spent is not None and 2 * 1000 * spent.waited_us >= lost:
         return (
-            f"The machine was busy: in this recording the program waited for a processor for "
-            f"{duration(spent.waited_us)}, these steps lost {duration_ns(lost)}.",
+            "The machine was busy: in this recording the program waited for a processor for "
+            f"{duration(spent.waited_us)}; these steps lost {duration_ns(lost)}.",
             "Record again on an idle machine.",
             True,
         )
