@@ -23,7 +23,8 @@ double centred(uint64_t n) { return static_cast<double>(word(n) >> 11) * 0x1p-53
 
 double normal(uint64_t place, uint64_t key) {
     const uint64_t w = word(place / 32 * 16 + place % 16 + key);
-    const double radius = std::sqrt(-2 * std::log((static_cast<double>(w >> 33) + 0.5) * 0x1p-31));
+    const double v = static_cast<float>(w >> 33) + 0.5f;  // as rounded: near 1, the logarithm's root magnifies
+    const double radius = std::sqrt(-2 * std::log(v * 0x1p-31));
     const double angle = static_cast<int32_t>(static_cast<uint32_t>(w)) * 0x1p-32 * 3.14159265358979323846;
     return radius * (place % 32 >= 16 ? std::sin(angle) : (w >> 32) & 1 ? -std::cos(angle) : std::cos(angle));
 }

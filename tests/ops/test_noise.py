@@ -63,7 +63,7 @@ def test_normal_numbers_are_box_and_muller_s(run):
     expected = []
     for block in range(40):
         w = np.array(words(16 * block + 5, 16), dtype=np.uint64)
-        u = ((w >> np.uint64(33)).astype(np.float64) + 0.5) / 2**31
+        u = ((w >> np.uint64(33)).astype(np.float32) + np.float32(0.5)).astype(np.float64) / 2**31
         angle = (w & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.int32) * (np.pi / 2**32)
         sign = np.where(w >> np.uint64(32) & np.uint64(1), -1, 1)
         radius = np.sqrt(-2 * np.log(u))
