@@ -131,6 +131,7 @@ def _described(module: str, name: str) -> tuple[str, tuple[Declaration, ...]] | 
     found: dict[str, Declaration] = {}
     needed: set[str] = set()
     given: set[str] = set()
+    constructor: ast.arguments | None = None
     for each in reversed(lineage[:-1]):
         for statement in each.node.body:
             if isinstance(statement, ast.FunctionDef):
@@ -139,7 +140,7 @@ def _described(module: str, name: str) -> tuple[str, tuple[Declaration, ...]] | 
                 )
                 (needed if abstract else given).add(statement.name)
                 if statement.name == "__init__":
-                    raise _Unclear(name)
+                    constructor = statement.args
             elif isinstance(statement, ast.Assign):
                 names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
                 given |= names
@@ -156,8 +157,16 @@ def _described(module: str, name: str) -> tuple[str, tuple[Declaration, ...]] | 
                     found[target] = declaration
     if needed - given or not given & {"lti", "step", "forward"}:
         return None
+    if constructor is not None and _taken(constructor) != list(found):
+        return None
     documentation = inspect.cleandoc(ast.get_docstring(lineage[0].node) or "")
     return documentation.partition("\n")[0], tuple(found.values())
+
+
+def _taken(constructor: ast.arguments) -> list[str]:
+    """Return the names of a constructor's parameters, without self."""
+    several = [each for each in (constructor.vararg, constructor.kwarg) if each is not None]
+    return [each.arg for each in [*constructor.posonlyargs, *constructor.args, *several, *constructor.kwonlyargs]][1:]
 
 
 def _lineage(module: str, name: str) -> Iterator[_Class]:
@@ -211,8 +220,8 @@ def _constant(module: str, name: str) -> Any:
 
 
 def _evaluated(module: str, expression: ast.expr) -> Any:
-    """Return what a declaration evaluates to, from `torchfx.parameters` and literals alone."""
-    known = vars(parameters)
+    """Return what a declaration evaluates to, from `torchfx.parameters`, literals and `tuple` alone."""
+    known = {**vars(parameters), "tuple": tuple}
     names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
     values = {name: known[name] if name in known else _constant(module, name) for name in names}
     return eval(compile(ast.Expression(expression), module, "eval"), {"__builtins__": {}}, values)
