@@ -25,7 +25,7 @@ from torchfx._ops.checks import check_signal, leading_dimensions
 from torchfx._ops.operator import Operand, Operator, Shapes
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["DENSITIES", "OPERATORS"]
+__all__ = ["DENSITIES", "OPERATORS", "forward_shapes", "noise_magnitude_shapes"]
 
 DENSITIES = ("normal", "rectangular", "triangular", "differences")
 """In the order of torchfx_noise_density."""
