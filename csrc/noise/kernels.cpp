@@ -113,7 +113,7 @@ void round(const Sample* x, double gain, const double* noise, int64_t count, Sam
     const double inverse = 1 / gain;
     for (int64_t t = 0; t < count; ++t) {
         const double v = static_cast<double>(x[t]) * inverse + noise[t];
-        // Adding it rounds to whole numbers; none is larger in double precision than 2^51 is.
+        // Adding and taking it away rounds to whole numbers. From 2^51 on, doubles stay as they are.
         const double rounds = fabs(v) < 0x1p51 ? 0x1.8p52 : 0;
         y[t] = static_cast<Sample>(gain * ((v + rounds) - rounds));
     }
