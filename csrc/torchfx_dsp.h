@@ -347,6 +347,8 @@ TORCHFX_API int32_t torchfx_error_feedback_forward(
 //   true_peak  taps, up, n_taps, middle, wait >= 1, past (channels, 2 wait) in the step's dtype, the last inputs: the
 //           source at `up` times the rate, as torchfx_resample_forward makes it with taps, a low-pass whose middle is tap
 //           `middle`; of that, from the sample `wait` ago to the next one, and of that sample itself the largest magnitude
+//   mix     width, weights (rows, width, width), rows, repeat: each channel of a group of `width` side by side is the sum of
+//           the group's channels, times its row of weights
 //
 // Factors and bounds in a step's arguments are doubles, states doubles unless said otherwise. States are updated in place.
 #define TORCHFX_STEPS(declare) \
@@ -364,7 +366,8 @@ TORCHFX_API int32_t torchfx_error_feedback_forward(
     declare(lfilter)           \
     declare(limiter)           \
     declare(maximum)           \
-    declare(true_peak)
+    declare(true_peak)         \
+    declare(mix)
 
 #define TORCHFX_STEP_NUMBER(name) TORCHFX_STEP_##name,
 enum torchfx_step { TORCHFX_STEPS(TORCHFX_STEP_NUMBER) };

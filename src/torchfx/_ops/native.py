@@ -12,7 +12,7 @@ from torchfx.native_library import load
 
 __all__ = ["Call", "call", "instruction_set", "library", "why_missing"]
 
-library, why_missing = load("torchfx_dsp", abi_version=21)  # csrc/torchfx_dsp.h
+library, why_missing = load("torchfx_dsp", abi_version=22)  # csrc/torchfx_dsp.h
 
 CALLS: Final = {
     "sos_forward": 17,

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from itertools import pairwise
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
 from torchfx import _ops
 from torchfx.checks import finite_number, number_text, whole_number
+from torchfx.design.operator import design_operator
 from torchfx.errors import ArgumentError
-from torchfx.tensors import check_signal
+from torchfx.tensors import check_signal, settings_on
 
 __all__ = ["METHODS", "OVERLAP", "stretched", "time_stretch", "vocoder_window"]
 
@@ -73,8 +77,14 @@ def vocoder_window(n_fft: int, device: torch.device) -> tuple[Tensor, Tensor]:
 
     The squares of windows n_fft / 4 apart add up to 1; in the beginning the frame before the first one is missing.
     """
-    window = torch.hann_window(n_fft, dtype=torch.float64, device=device) * math.sqrt(2 / 3)
+    window = settings_on(device, _hann(n_fft)) * math.sqrt(2 / 3)
     return window, 1 - window[-(n_fft // OVERLAP) :].square()
+
+
+@design_operator("periodic_hann(int length) -> Tensor", shape=lambda length: (length,))
+@lru_cache  # a stream's blocks ask for it again and again
+def _hann(length: int) -> npt.NDArray[np.float64]:
+    return np.hanning(length + 1)[:-1]
 
 
 def _phase_vocoder(x: Tensor, rate: float, n_fft: int, length: int) -> Tensor:
@@ -94,7 +104,7 @@ def _wsola(x: Tensor, rate: float, n_fft: int, length: int) -> Tensor:
     """
     hop, reach = n_fft // 2, n_fft // 4
     count = -(-length // hop) + 1
-    window = torch.hann_window(n_fft, dtype=torch.float64, device=x.device)
+    window = settings_on(x.device, _hann(n_fft))
     centres = [math.floor(u * hop * rate + 0.5) for u in range(count)]
     before = hop + reach
     signal = pad(x.double(), (before, max(0, centres[-1] + n_fft + reach + hop - x.shape[-1])))

@@ -546,10 +546,24 @@ class LateStep(Step):
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         """Process a block; the first ones give fewer samples than they have, by `latency` in all."""
-        received, given = state[-1].tolist()
         y, after = self.inner.step(x, state[:-1])
+        y, counts = self.begun(y, x.shape[-1], state[-1])
+        return y, (*after, counts)
+
+    def begun(self, y: Tensor, received: int, counts: Tensor) -> tuple[Tensor, Tensor]:
+        """Leave out of the inner step's output for a block what comes before the input's beginning.
+
+        Args:
+            y: the output.
+            received: the samples of the block.
+            counts: the last tensor of the state before it.
+
+        Returns:
+            The rest of the output, and the counts after the block.
+        """
+        before, given = counts.tolist()
         late = max(0, min(y.shape[-1], self.latency - given))
-        return y[..., late:], (*after, torch.tensor([received + x.shape[-1], given + y.shape[-1]]))
+        return y[..., late:], torch.tensor([before + received, given + y.shape[-1]])
 
     def frozen(self) -> LateStep:
         """Return the inner step with values of its own."""

@@ -20,7 +20,8 @@ __all__ = ["Runner"]
 class Runner:
     """The steps of a plan, one behind the other, for blocks of one shape and type.
 
-    Neighbouring steps that can run natively are one program: one call for a block, without Python in between.
+    Neighbouring steps that can run natively are one program: one call for a block, without Python in between. A late
+    step ends its program: at first it gives fewer samples than it gets.
 
     Args:
         steps: the plan's.
@@ -43,7 +44,8 @@ class Runner:
         self._like = torch.empty(0, dtype=dtype, device=device)
         self._slices: list[slice] = []
         given = None if state is None else list(state)
-        self._programs: dict[int, tuple[Program, int]] = {}  # by the first step: the program, and the step behind it
+        # By the first step: the program, the step behind it, and the last one if that is late.
+        self._programs: dict[int, tuple[Program, int, LateStep | None]] = {}
         native_here = device.type == "cpu" and native.library is not None
         program: Program | None = None
         first = source = 0
@@ -59,13 +61,18 @@ class Runner:
             if native_here:
                 if program is None or program.shape != shape:
                     program, first, source = Program(shape, dtype), i, 0
-                target = program.attempt(step.emit, source, tuple(self._state[self._slices[i]]))
+                kept = tuple(self._state[self._slices[i]])
+                late = step if isinstance(step, LateStep) else None
+                emit, kept = (step.emit, kept) if late is None else (late.inner.emit, kept[:-1])
+                target = program.attempt(emit, source, kept)
                 if target is None:
                     program = None
                 else:
                     source = target
                     program.finish(target)
-                    self._programs[first] = (program, i + 1)
+                    self._programs[first] = (program, i + 1, late)
+                    if late is not None:
+                        program = None
             shape = step.leading(shape)
 
     def process(self, x: Tensor, first: int = 0) -> Tensor:
@@ -77,8 +84,12 @@ class Runner:
         i = first
         while i < len(self.steps):
             if direct and i in self._programs:
-                program, i = self._programs[i]
-                x = program.run(x)
+                program, i, late = self._programs[i]
+                received, x = x.shape[-1], program.run(x)
+                if late is not None:
+                    kept = self._state[self._slices[i - 1].stop - 1]
+                    x, counts = late.begun(x, received, kept)
+                    kept.copy_(counts)
             else:
                 if i in self._programs:
                     self._programs[i][0].settle()
@@ -104,7 +115,7 @@ class Runner:
         Returns:
             Whether it was possible; if not, this runner must not be used any more.
         """
-        if any(program.copied for program, _ in self._programs.values()):
+        if any(program.copied for program, _, _ in self._programs.values()):
             return False
         if not all(step.assign(other) for step, other in zip(self.steps, plan.steps, strict=True)):
             return False
@@ -114,6 +125,8 @@ class Runner:
 
     def flush(self) -> Iterator[Tensor]:
         """Yield what is left once the signal has ended: each late step's last samples, through the steps behind it."""
+        for program, _, _ in self._programs.values():
+            program.settle()
         for i, step in enumerate(self.steps):
             if isinstance(step, LateStep):
                 silence = self._like.new_zeros(*self._shapes[i], resampled_length(step.latency, *reversed(step.ratio)))
@@ -124,7 +137,7 @@ class Runner:
     @property
     def state(self) -> State:
         """All steps' states in a row, as copies."""
-        for program, _ in self._programs.values():
+        for program, _, _ in self._programs.values():
             program.settle()
         return tuple(value.clone() for value in self._state)
 
