@@ -298,7 +298,7 @@ class Processor(Responses):
         return self.broadcast_shape(shape)
 
     def broadcast_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return leading dimensions broadcast with those of declared numbers that are tensors."""
+        """Return leading dimensions broadcast with those of declared numbers that are tensors, or raise naming both."""
         own = {name: getattr(self, name) for name, declared in self.declarations.items() if declared.number is not None}
         tensors = {name: value.shape for name, value in own.items() if isinstance(value, Tensor)}
         return broadcast_shapes(x=shape, **tensors) if tensors else tuple(shape)

@@ -326,7 +326,7 @@ class CausalStep(Step):
         """Process a whole signal (..., time) from rest, aligned with its input."""
         module, rate, time = self.module, self.rate, x.shape[-1]
         shape = tuple(x.shape[:-1])
-        module.output_shape(shape)
+        module.output_shape(shape)  # raises where parameters hold values for other examples
         found = module.whole(x, rate)
         if found is not None:
             return found
