@@ -186,11 +186,17 @@ TORCHFX_API int32_t torchfx_state_space_backward(
 // The same system in a loop with a saturating amplifier: its input is tanh(drive (x - feedback y)) / drive, with y of the
 // same instant, or x - feedback y where drive is 0.
 //   feedback, drive   (channels,); feedback times M's last element must not be negative
+//   tables   (table_rows, TORCHFX_SATURATION_TABLE), what torchfx_saturation_tables writes for each channel's product of
+//            these two: channel c has row c / table_repeat % table_rows, and every row has a channel. With NULL every call
+//            makes them, which takes as long as 2000 samples. Systems that change need none.
+enum { TORCHFX_SATURATION_TABLE = 8192 };
 TORCHFX_API int32_t torchfx_saturated_forward(
     int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
     void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
     const double* systems, int64_t states, int64_t times, int64_t rows, int64_t repeat,
-    const double* feedback, const double* drive, const double* state_in, double* state_out, int32_t threads);
+    const double* feedback, const double* drive, const double* tables, int64_t table_rows, int64_t table_repeat,
+    const double* state_in, double* state_out, int32_t threads);
+TORCHFX_API int32_t torchfx_saturation_tables(const double* loops, int64_t count, double* tables);
 
 // A network of delay lines, of feedback delays and reverberators: with r the lines' outputs, s what goes into them and
 // F a cascade for each line,
@@ -347,6 +353,8 @@ TORCHFX_API int32_t torchfx_error_feedback_forward(
 //   true_peak  taps, up, n_taps, middle, wait >= 1, past (channels, 2 wait) in the step's dtype, the last inputs: the
 //           source at `up` times the rate, as torchfx_resample_forward makes it with taps, a low-pass whose middle is tap
 //           `middle`; of that, from the sample `wait` ago to the next one, and of that sample itself the largest magnitude
+//   saturated  systems, states, rows, repeat, feedback, drive, tables, table_rows, table_repeat, state (channels, states):
+//           as in torchfx_saturated_forward, with one matrix for all samples
 //
 // Factors and bounds in a step's arguments are doubles, states doubles unless said otherwise. States are updated in place.
 #define TORCHFX_STEPS(declare) \
@@ -364,7 +372,8 @@ TORCHFX_API int32_t torchfx_error_feedback_forward(
     declare(lfilter)           \
     declare(limiter)           \
     declare(maximum)           \
-    declare(true_peak)
+    declare(true_peak)         \
+    declare(saturated)
 
 #define TORCHFX_STEP_NUMBER(name) TORCHFX_STEP_##name,
 enum torchfx_step { TORCHFX_STEPS(TORCHFX_STEP_NUMBER) };
@@ -394,6 +403,7 @@ TORCHFX_API int32_t torchfx_program_run(
     declare(state_space_forward)      \
     declare(state_space_backward)     \
     declare(saturated_forward)        \
+    declare(saturation_tables)        \
     declare(delay_network_forward)    \
     declare(resample_forward)         \
     declare(phase_vocoder_forward)    \

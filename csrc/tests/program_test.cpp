@@ -498,6 +498,35 @@ void detectors_hear_the_first_of_a_groups_channels_in_a_second_source() {
     }
 }
 
+// Two rows of systems, and channels whose loops have no table: no drive, or too much feedback.
+template <class Sample>
+void saturated_is_the_operator_in_blocks_of_any_size() {
+    const int32_t dtype = dtype_of<Sample>;
+    const int64_t channels = 7, samples = 700, states = 2;
+    const std::vector<double> systems = {0.5, 0.1, 0.3, 0, 0.4, 0.2, 1, 0.5, 0.3, 0.7, 0, 0.3, 0.2, -0.4, 0.2, 0.5, 0.5, 0.8};
+    const std::vector<double> feedback = {1, 2, 2, 1, 0.5, 100, 1}, drive = {1, 2, 0.1, 5, 0, 1, 3};
+    std::vector<double> loops, state = noises(channels * states), after = state;
+    for (size_t c = 0; c < 7; ++c) loops.push_back(feedback[c] * systems[c % 2 * 9 + 8]);
+    std::vector<double> tables(7 * TORCHFX_SATURATION_TABLE);
+    expect(torchfx_saturation_tables(loops.data(), channels, tables.data()) == TORCHFX_OK, "tables are made");
+    const Signal<Sample> x = Signal<Sample>::random(channels, samples, 2);
+    Signal<Sample> y(channels, samples), expected(channels, samples);
+    const std::vector<int64_t> arguments = {address(systems), states, 2, 1, address(feedback), address(drive),
+                                            address(tables), channels, 1, address(state)};
+    run_in_blocks(Program(dtype).step(TORCHFX_STEP_saturated, 0, 1, dtype, arguments), x, y);
+    expect(torchfx_saturated_forward(dtype, x.values.data(), x.row, x.stride, 1, expected.values.data(), expected.row,
+                                     channels, samples, systems.data(), states, 1, 2, 1, feedback.data(), drive.data(),
+                                     nullptr, 1, 1, after.data(), after.data(), 2) == TORCHFX_OK, "the operator runs");
+    expect(largest_difference(y, expected) < (sizeof(Sample) == 4 ? 1e-6 : 1e-13), "saturated is the operator");
+    for (size_t i = 0; i < state.size(); ++i) expect(std::fabs(state[i] - after[i]) < 1e-13, "and leaves its state");
+    for (size_t i = 0; i < arguments.size(); ++i) {
+        std::vector<int64_t> wrong = arguments;
+        wrong[i] = 0;
+        expect(run(Program(dtype).step(TORCHFX_STEP_saturated, 0, 1, dtype, wrong), x, y) == TORCHFX_BAD_ARGUMENT,
+               "an argument of 0 is refused");
+    }
+}
+
 template <class Sample>
 void every_step_equals_its_definition() {
     context = sizeof(Sample) == 4 ? "float32" : "float64";
@@ -513,6 +542,7 @@ void every_step_equals_its_definition() {
     maximum_is_the_largest_magnitude_so_far_in_blocks_of_any_size<Sample>();
     true_peak_hears_what_lies_between<Sample>();
     detectors_hear_the_first_of_a_groups_channels_in_a_second_source<Sample>();
+    saturated_is_the_operator_in_blocks_of_any_size<Sample>();
 }
 
 // --- chains --------------------------------------------------------------------------------------------

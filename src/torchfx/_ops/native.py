@@ -12,7 +12,7 @@ from torchfx.native_library import load
 
 __all__ = ["Call", "call", "instruction_set", "library", "why_missing"]
 
-library, why_missing = load("torchfx_dsp", abi_version=21)  # csrc/torchfx_dsp.h
+library, why_missing = load("torchfx_dsp", abi_version=22)  # csrc/torchfx_dsp.h
 
 CALLS: Final = {
     "sos_forward": 17,
@@ -27,7 +27,8 @@ CALLS: Final = {
     "allpole_backward": 22,
     "state_space_forward": 17,
     "state_space_backward": 22,
-    "saturated_forward": 19,
+    "saturated_forward": 22,
+    "saturation_tables": 3,
     "delay_network_forward": 26,
     "resample_forward": 15,
     "phase_vocoder_forward": 15,

@@ -18,7 +18,8 @@ from torch import Tensor
 
 from torchfx._ops import native
 from torchfx._ops.checks import check_finite, check_stable
-from torchfx._ops.memory import coefficient_rows, empty, raise_for, signal_rows
+from torchfx._ops.memory import coefficient_rows, empty, packed, raise_for, signal_rows
+from torchfx._ops.state_space.cpu import saturation_tables
 from torchfx.errors import TorchFXError
 
 __all__ = ["Program"]
@@ -39,6 +40,7 @@ KINDS = {
     "limiter": 12,
     "maximum": 13,
     "true_peak": 14,
+    "saturated": 15,
 }
 """The kinds of csrc/program, by name."""
 
@@ -225,6 +227,28 @@ class Program:
         self._kept.append(taps)
         arguments = (taps.data_ptr(), *taps.shape, middle, past.shape[-1] // 2, self._address(past))
         return self._append("true_peak", source, arguments)
+
+    def saturated(self, source: int, system: Tensor, feedback: Tensor, drive: Tensor, state: Tensor) -> int:
+        """Append a system with a saturating amplifier; arguments are those of `_ops.saturated_forward`.
+
+        Args:
+            source: the buffer to read.
+            system: (..., 1, n + 1, n + 1).
+            feedback, drive: (...).
+            state: (..., n).
+        """
+        check_finite("system", system)
+        rows = coefficient_rows(system.detach(), 3, self.shape)
+        own = [packed(values.detach().expand(self.shape)) for values in (feedback, drive)]
+        loops = packed((feedback * system[..., 0, -1, -1]).detach())
+        found = coefficient_rows(saturation_tables(loops), 1, self.shape)
+        self._kept += [rows.tensor, *own, found.tensor]
+        arguments = (
+            rows.tensor.data_ptr(), system.shape[-1] - 1, rows.rows, rows.repeat,
+            *(values.data_ptr() for values in own), found.tensor.data_ptr(), found.rows, found.repeat,
+            self._address(state),
+        )  # fmt: skip
+        return self._append("saturated", source, arguments)
 
     def gain(self, source: int, gain: float | Tensor) -> int:
         """Append a factor, or one for each row (...)."""
