@@ -325,8 +325,8 @@ TORCHFX_API int32_t torchfx_error_feedback_forward(
 //   kind, words of this record, source buffer, target buffer, dtype of the source's samples, arguments
 //
 // Buffer 0 is x, 1 is y, those from 2 on are temporaries that the call provides. A step reads a buffer as the dtype it
-// was last written with. x is never written. y is written at least once, and holds x's dtype. gain, clamp and add may have
-// their source as target.
+// was last written with. x is never written. y is written at least once, and holds x's dtype. gain, clamp, add and curve
+// may have their source as target.
 //
 // kind, by its place here, from 0: arguments
 //   sos     sos, sections, sos_rows, sos_repeat, state (sections, channels, 2)
@@ -355,6 +355,11 @@ TORCHFX_API int32_t torchfx_error_feedback_forward(
 //           `middle`; of that, from the sample `wait` ago to the next one, and of that sample itself the largest magnitude
 //   saturated  systems, states, rows, repeat, feedback, drive, tables, table_rows, table_repeat, state (channels, states):
 //           as in torchfx_saturated_forward, with one matrix for all samples
+//   curve   curve, parameters (rows, length), length, rows, repeat, up >= 1, taps, n_taps, taps back, n_taps back, middle,
+//           wait >= 1, past (channels, 2 wait) and shaped (channels, 2 wait up) in the step's dtype: y = curve(x) for each
+//           sample, with parameters in row c / repeat % rows for channel c. With up > 1 at so many times the rate, taps (up,
+//           n_taps) on the way there and (1, n_taps back) on the way back, each with its middle in tap `middle`; the output
+//           is 2 wait samples late, past are the last inputs, and shaped what the curve made of the last ones there
 //
 // Factors and bounds in a step's arguments are doubles, states doubles unless said otherwise. States are updated in place.
 #define TORCHFX_STEPS(declare) \
@@ -373,11 +378,30 @@ TORCHFX_API int32_t torchfx_error_feedback_forward(
     declare(limiter)           \
     declare(maximum)           \
     declare(true_peak)         \
-    declare(saturated)
+    declare(saturated)         \
+    declare(curve)
 
 #define TORCHFX_STEP_NUMBER(name) TORCHFX_STEP_##name,
 enum torchfx_step { TORCHFX_STEPS(TORCHFX_STEP_NUMBER) };
 #undef TORCHFX_STEP_NUMBER
+
+// Curves of the step, by number, and the parameter p of each, or its table:
+//   clip min(max(x, -p), p), tanh tanh(p x), cubic (3 v - v^3) / 2 with v = p x within [-1, 1], arctan 2/pi arctan(p x),
+//   overdrive with u = p |x| 2 u below 1/3, (3 - (2 - 3 u)^2) / 3 up to 2/3 and 1 above, with the sign of x, round the
+//   whole number next to p x over p, table a line between its entries for inputs evenly spaced from -1 to 1, its ends
+//   beyond them
+#define TORCHFX_CURVES(declare) \
+    declare(clip)               \
+    declare(tanh)               \
+    declare(cubic)              \
+    declare(arctan)             \
+    declare(overdrive)          \
+    declare(round)              \
+    declare(table)
+
+#define TORCHFX_CURVE_NUMBER(name) TORCHFX_CURVE_##name,
+enum torchfx_curve { TORCHFX_CURVES(TORCHFX_CURVE_NUMBER) TORCHFX_CURVE_COUNT };
+#undef TORCHFX_CURVE_NUMBER
 
 // Runs a program of `words` integers. y must not overlap x. With 0 samples nothing happens. A program that does not fit
 // together, or with coefficients that its steps refuse, is refused before anything is written.

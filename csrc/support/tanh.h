@@ -41,8 +41,7 @@ TORCHFX_INLINE vd tanh_of(vd v) {
     const vd z = fnma(k, set1(1.90821492927058770002e-10), fnma(k, set1(6.93147180369123816490e-01), within));
     const vd power = doubles_of((integers_of(counted) + spread(1023)) << 52);
     const vd e = fma(power, z * power_series(exponential_terms, z), power - set1(1.0));
-    const vd found = e / (e + set1(2.0));
-    return v == v ? found : v;
+    return e / (e + set1(2.0));
 }
 
 }  // namespace TORCHFX_ISA_NAMESPACE

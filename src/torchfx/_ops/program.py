@@ -11,7 +11,7 @@ import struct
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -22,7 +22,7 @@ from torchfx._ops.memory import coefficient_rows, empty, packed, raise_for, sign
 from torchfx._ops.state_space.cpu import saturation_tables
 from torchfx.errors import TorchFXError
 
-__all__ = ["Program"]
+__all__ = ["Oversampling", "Program"]
 
 KINDS = {
     "sos": 0,
@@ -41,8 +41,12 @@ KINDS = {
     "maximum": 13,
     "true_peak": 14,
     "saturated": 15,
+    "curve": 16,
 }
 """The kinds of csrc/program, by name."""
+
+CURVES = {"clip": 0, "tanh": 1, "cubic": 2, "arctan": 3, "overdrive": 4, "round": 5, "table": 6}
+"""Those of the step `curve`; csrc/torchfx_dsp.h has their formulas."""
 
 THRESHOLD = 1024
 PARTITIONED = 1024
@@ -59,6 +63,23 @@ class Record:
     target: int
     double: bool
     arguments: tuple[int, ...]
+
+
+class Oversampling(NamedTuple):
+    """How a curve gets to a multiple of the rate and back.
+
+    Attributes:
+        there, back: phases (up, n) and (1, n) of the low-passes, as `_ops.resample_forward` takes them.
+        middle: the middle tap of both.
+        past: (..., 2 wait): the last inputs; the output comes 2 wait samples late.
+        shaped: (..., 2 wait up): what the curve made of the last ones.
+    """
+
+    there: Tensor
+    back: Tensor
+    middle: int
+    past: Tensor
+    shaped: Tensor
 
 
 class Program:
@@ -249,6 +270,31 @@ class Program:
             self._address(state),
         )  # fmt: skip
         return self._append("saturated", source, arguments)
+
+    def curve(self, source: int, name: str, parameters: Tensor, oversampling: Oversampling | None = None) -> int:
+        """Append a curve that maps each sample by itself.
+
+        Args:
+            source: the buffer to read.
+            name: one of `CURVES`.
+            parameters: (..., 1), or a table (..., n).
+            oversampling: the higher rate at which it does; None: the signal's own.
+        """
+        check_finite("parameters", parameters)
+        rows = coefficient_rows(parameters.detach(), 1, self.shape)
+        self._kept.append(rows.tensor)
+        higher = (1, 0, 0, 0, 0, 0, 0, 0, 0)
+        if oversampling is not None:
+            there, back, middle, past, shaped = oversampling
+            there, back = packed(there), packed(back)
+            self._kept += [there, back]
+            wait = past.shape[-1] // 2
+            higher = (
+                there.shape[0], there.data_ptr(), there.shape[-1], back.data_ptr(), back.shape[-1], middle, wait,
+                self._address(past), self._address(shaped),
+            )  # fmt: skip
+        arguments = (CURVES[name], rows.tensor.data_ptr(), parameters.shape[-1], rows.rows, rows.repeat, *higher)
+        return self._append("curve", source, arguments)
 
     def gain(self, source: int, gain: float | Tensor) -> int:
         """Append a factor, or one for each row (...)."""
