@@ -325,8 +325,8 @@ TORCHFX_API int32_t torchfx_error_feedback_forward(
 //   kind, words of this record, source buffer, target buffer, dtype of the source's samples, arguments
 //
 // Buffer 0 is x, 1 is y, those from 2 on are temporaries that the call provides. A step reads a buffer as the dtype it
-// was last written with. x is never written. y is written at least once, and holds x's dtype. gain, clamp, add and curve
-// may have their source as target.
+// was last written with. x is never written. y is written at least once, and holds x's dtype. gain, clamp, add, curve
+// and transient may have their source as target.
 //
 // kind, by its place here, from 0: arguments
 //   sos     sos, sections, sos_rows, sos_repeat, state (sections, channels, 2)
@@ -360,6 +360,11 @@ TORCHFX_API int32_t torchfx_error_feedback_forward(
 //           sample, with parameters in row c / repeat % rows for channel c. With up > 1 at so many times the rate, taps (up,
 //           n_taps) on the way there and (1, n_taps back) on the way back, each with its middle in tap `middle`; the output
 //           is 2 wait samples late, past are the last inputs, and shaped what the curve made of the last ones there
+//   transient  peaks, linked, settings, rows, repeat, rising (channels / linked), falling likewise: with L the level in dB
+//           of peaks, a second source as in limiter, above quietest, at least 0, `rising` follows L with the coefficient
+//           `attack` up and at once down, `falling` at once up and with `sustain` down. The gain in dB is attack_db
+//           min(|L - rising| / span, 1) + sustain_db min(|L - falling| / span, 1). settings (rows, 6): attack_db,
+//           sustain_db, attack, sustain, quietest in dB, span
 //
 // Factors and bounds in a step's arguments are doubles, states doubles unless said otherwise. States are updated in place.
 #define TORCHFX_STEPS(declare) \
@@ -379,7 +384,8 @@ TORCHFX_API int32_t torchfx_error_feedback_forward(
     declare(maximum)           \
     declare(true_peak)         \
     declare(saturated)         \
-    declare(curve)
+    declare(curve)             \
+    declare(transient)
 
 #define TORCHFX_STEP_NUMBER(name) TORCHFX_STEP_##name,
 enum torchfx_step { TORCHFX_STEPS(TORCHFX_STEP_NUMBER) };

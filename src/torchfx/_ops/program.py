@@ -42,6 +42,7 @@ KINDS = {
     "true_peak": 14,
     "saturated": 15,
     "curve": 16,
+    "transient": 17,
 }
 """The kinds of csrc/program, by name."""
 
@@ -295,6 +296,24 @@ class Program:
             )  # fmt: skip
         arguments = (CURVES[name], rows.tensor.data_ptr(), parameters.shape[-1], rows.rows, rows.repeat, *higher)
         return self._append("curve", source, arguments)
+
+    def transient(self, source: int, peaks: int, settings: Tensor, rising: Tensor, falling: Tensor) -> int:
+        """Append a gain that follows how far the level lies from two envelopes of it.
+
+        Args:
+            source: the buffer to read.
+            peaks: the buffer whose level it is: of channels that share their gain, that of the first.
+            settings: (..., 6): gains in dB at a beginning and in a decay, the envelopes' coefficients for these, and in dB
+                the lowest level and the distance that gives all of the gain.
+            rising, falling: (...): the envelopes, in dB above the lowest level.
+        """
+        check_finite("settings", settings)
+        rows = coefficient_rows(settings.detach(), 1, rising.shape)
+        self._kept.append(rows.tensor)
+        linked = self.channels // rising.numel()
+        states = (self._address(rising), self._address(falling))
+        arguments = (linked, rows.tensor.data_ptr(), rows.rows, rows.repeat, *states)
+        return self._append("transient", (source, peaks), arguments)
 
     def gain(self, source: int, gain: float | Tensor) -> int:
         """Append a factor, or one for each row (...)."""

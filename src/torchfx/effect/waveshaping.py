@@ -260,10 +260,10 @@ def _overdriven(x: Tensor) -> Tensor:
 def _interpolated(x: Tensor, table: Tensor) -> Tensor:
     """Return the line between a table's entries."""
     last = len(table) - 1
-    place = (x.clamp(-1, 1) + 1) * (last / 2)
+    place = (x.double().clamp(-1, 1) + 1) * (last / 2)  # in float32 it would lie off by part of a step
     left = place.detach().floor().clamp(0, last - 1).long()
     low, high = table[left], table[left + 1]
-    return low + (place - left) * (high - low)
+    return (low + (place - left) * (high - low)).to(x.dtype)
 
 
 def _factor(db: Value, device: torch.device) -> Tensor:
