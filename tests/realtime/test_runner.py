@@ -8,7 +8,16 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import torchfx as fx
 from torchfx.effect import (
-    Compressor, Distortion, Expander, Gain, HardClip, Limiter, NoiseGate, SoftClip, TransientShaper, WaveShaper,
+    Compressor,
+    Distortion,
+    Expander,
+    Gain,
+    HardClip,
+    Limiter,
+    NoiseGate,
+    SoftClip,
+    TransientShaper,
+    WaveShaper,
 )  # fmt: skip
 from torchfx.filter import Ladder
 from torchfx.plan import plan_of
@@ -114,4 +123,6 @@ def test_streams_run_the_step_that_a_subclass_writes():
         def step(self, x, state, rate):
             return torch.zeros_like(x), state
 
-    assert torch.equal(fx.realtime.Stream(Muted(lookahead_ms=0.0), 48_000, 1).process(torch.ones(1, 8)), torch.zeros(1, 8))
+    assert torch.equal(
+        fx.realtime.Stream(Muted(lookahead_ms=0.0), 48_000, 1).process(torch.ones(1, 8)), torch.zeros(1, 8)
+    )

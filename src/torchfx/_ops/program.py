@@ -303,8 +303,8 @@ class Program:
         Args:
             source: the buffer to read.
             peaks: the buffer whose level it is: of channels that share their gain, that of the first.
-            settings: (..., 6): gains in dB at a beginning and in a decay, the envelopes' coefficients for these, and in dB
-                the lowest level and the distance that gives all of the gain.
+            settings: (..., 6): gains in dB at a beginning and in a decay, the envelopes' coefficients for these, and in
+                dB the lowest level and the distance that gives all of the gain.
             rising, falling: (...): the envelopes, in dB above the lowest level.
         """
         check_finite("settings", settings)

@@ -116,8 +116,8 @@ class NamedCurve(Waveshaping):
             return None
         higher, up = None, self._times
         if up > 1:
-            taps = (resampling_taps(*ratio, "HQ") for ratio in ((up, 1), (1, up)))
-            higher = Oversampling(*taps, resampling_reach(up, 1, "HQ"), *state)
+            there, back = resampling_taps(up, 1, "HQ"), resampling_taps(1, up, "HQ")
+            higher = Oversampling(there, back, resampling_reach(up, 1, "HQ"), *state)
         target: int = program.curve(source, name, parameters, higher)
         return target
 
