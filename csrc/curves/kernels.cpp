@@ -19,7 +19,7 @@ constexpr double arctan_terms[] = {
     1.0, -1.0 / 3, 1.0 / 5, -1.0 / 7, 1.0 / 9, -1.0 / 11, 1.0 / 13, -1.0 / 15, 1.0 / 17, -1.0 / 19, 1.0 / 21, -1.0 / 23,
     1.0 / 25, -1.0 / 27, 1.0 / 29, -1.0 / 31, 1.0 / 33, -1.0 / 35, 1.0 / 37, -1.0 / 39, 1.0 / 41};
 
-// A quarter or half a right angle further back, |tan| stays below tan(pi / 8).
+// Less pi / 4 or pi / 2, the angle is at most pi / 8.
 TORCHFX_INLINE vd arctan_of(vd v) {
     constexpr double eighth = 0.41421356237309505, quarter_pi = 0.7853981633974483;
     const vd size = magnitude_of(v), one = set1(1.0);
