@@ -318,6 +318,34 @@ TORCHFX_API int32_t torchfx_error_feedback_forward(
     const double* taps, int64_t order, int64_t rows, int64_t repeat,
     const double* state_in, double* state_out, int32_t threads);
 
+// Random numbers that depend on a key and on their place alone: channel c has those from places[c / repeat % rows] on.
+// Places and keys count modulo 2^64. Let w[n] be word n of SplitMix64 seeded with 0, and u[n] = 2^-53 floor(w[n] / 2^11).
+//
+//   TORCHFX_RECTANGULAR   u[place + key] - 1/2, within [-1/2, 1/2)
+//   TORCHFX_TRIANGULAR    the sum of two such numbers, the second with key + 2^20
+//   TORCHFX_DIFFERENCES   the rectangular number less that of the place before: triangular, of high frequencies
+//   TORCHFX_NORMAL        of mean 0 and variance 1, by Box and Muller, in single precision. Word
+//                         n = 16 floor(place / 32) + place mod 16 + key gives a radius from its upper 31 bits, a cosine and
+//                         a sine of the lower 32 and the cosine's sign from the bit between; those are the numbers of
+//                         the places 32 floor(place / 32) + i and + 16 + i for i = place mod 16
+//
+//   y[t] = x[t] + gain noise[t], or gain round(x[t] / gain + noise[t]), halves to the even number, if `rounded`
+//   gains      (gain_rows), channel c has row c / gain_repeat % gain_rows
+enum torchfx_noise_density { TORCHFX_NORMAL = 0, TORCHFX_RECTANGULAR = 1, TORCHFX_TRIANGULAR = 2, TORCHFX_DIFFERENCES = 3 };
+TORCHFX_API int32_t torchfx_noise_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
+    const double* gains, int64_t gain_rows, int64_t gain_repeat,
+    const int64_t* places, int64_t rows, int64_t repeat, int64_t key, int32_t density, int32_t rounded, int32_t threads);
+
+// The root of the sum of squares of each channel's normal numbers; channel c has those from places[c] on.
+TORCHFX_API int32_t torchfx_noise_magnitude(const int64_t* places, int64_t channels, int64_t samples, int64_t key,
+                                            double* magnitudes, int32_t threads);
+
+// The root of the sum of squares of each row of x.
+TORCHFX_API int32_t torchfx_magnitude(int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
+                                      int64_t channels, int64_t samples, double* magnitudes, int32_t threads);
+
 // A program runs several steps over a block in one call, tile by tile, so that what passes between them stays in a cache.
 // It is an array of 64-bit integers, addresses for pointers, doubles by their bits:
 //
@@ -353,6 +381,8 @@ TORCHFX_API int32_t torchfx_error_feedback_forward(
 //   true_peak  taps, up, n_taps, middle, wait >= 1, past (channels, 2 wait) in the step's dtype, the last inputs: the
 //           source at `up` times the rate, as torchfx_resample_forward makes it with taps, a low-pass whose middle is tap
 //           `middle`; of that, from the sample `wait` ago to the next one, and of that sample itself the largest magnitude
+//   mix     width, weights (rows, width, width), rows, repeat: each channel of a group of `width` side by side is the sum of
+//           the group's channels, times its row of weights
 //   saturated  systems, states, rows, repeat, feedback, drive, tables, table_rows, table_repeat, state (channels, states):
 //           as in torchfx_saturated_forward, with one matrix for all samples
 //   curve   curve, parameters (rows, length), length, rows, repeat, up >= 1, taps, n_taps, taps back, n_taps back, middle,
@@ -383,6 +413,7 @@ TORCHFX_API int32_t torchfx_error_feedback_forward(
     declare(limiter)           \
     declare(maximum)           \
     declare(true_peak)         \
+    declare(mix)               \
     declare(saturated)         \
     declare(curve)             \
     declare(transient)
@@ -442,6 +473,9 @@ TORCHFX_API int32_t torchfx_program_run(
     declare(limiter_forward)          \
     declare(sliding_max)              \
     declare(error_feedback_forward)   \
+    declare(noise_forward)            \
+    declare(noise_magnitude)          \
+    declare(magnitude)                \
     declare(program_run)              \
     declare(advise_huge_pages)
 

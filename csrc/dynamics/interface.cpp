@@ -60,15 +60,6 @@ void for_groups(int64_t groups, int64_t samples, int threads, Body&& body) {
                           [&](int64_t i) { body(i * size, std::min(size, groups - i * size)); });
 }
 
-// Samples [start, start + count) of a channel, in a row: there, or copied to `room`.
-template <class Sample>
-const Sample* in_a_row(const Signal<const Sample>& x, int64_t channel, int64_t start, int64_t count, Sample* room) {
-    const Sample* const from = x.of(channel) + start * x.time_stride;
-    if (x.time_stride == 1) return from;
-    for (int64_t t = 0; t < count; ++t) room[t] = from[t * x.time_stride];
-    return room;
-}
-
 // The levels that a group's detector hears: its own row of the key, or without one the loudest of its channels.
 template <class Sample>
 struct Levels {

@@ -37,6 +37,9 @@ CALLS: Final = {
     "limiter_forward": 27,
     "sliding_max": 10,
     "error_feedback_forward": 20,
+    "noise_forward": 19,
+    "noise_magnitude": 6,
+    "magnitude": 8,
     "program_run": 11,
     "advise_huge_pages": 2,
 }
