@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t tile_samples = 512;
 constexpr int64_t samples_per_thread = 8192;  // fewer than these take less time than waking a thread
+constexpr int64_t samples_per_table = 256;    // fewer than these take less time than making a table
 static_assert(TORCHFX_SATURATION_TABLE == saturation_terms * saturation_stretches, "the size in torchfx_dsp.h");
 
 // Matrices (rows, times, states + 1, states + 1), each for samples / times samples in a row.
@@ -104,7 +105,7 @@ struct Forward {
     }
 };
 
-// Loops with a saturating amplifier. Tables are for all channels, in rows, or made here where they are NULL.
+// Loops with a saturating amplifier. Tables are for all channels, in rows; where they are NULL, long signals get theirs here.
 template <class Sample>
 struct Saturated {
     Forward<Sample> through;
@@ -113,7 +114,8 @@ struct Saturated {
 
     double loop(int64_t c) const { return feedback[c] * through.systems.of(c)[through.systems.size() - 1]; }
     bool has_table(int64_t c) const {
-        return through.systems.times == 1 && drive[c] != 0 && loop(c) >= 0 && loop(c) <= saturation_most;
+        return (tables || through.systems.samples >= samples_per_table) && through.systems.times == 1 && drive[c] != 0 &&
+               loop(c) >= 0 && loop(c) <= saturation_most;
     }
     void channels(const StateSpaceKernels& kernels, int64_t first, int64_t count) const {
         const int64_t states = through.systems.states;
