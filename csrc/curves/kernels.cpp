@@ -7,9 +7,11 @@ namespace torchfx {
 namespace TORCHFX_ISA_NAMESPACE {
 namespace {
 
-TORCHFX_INLINE vd magnitude_of(vd v) { return doubles_of(integers_of(v) & spread(INT64_MAX)); }
+constexpr uint64_t sign_bit = 0x8000000000000000;
+
+TORCHFX_INLINE vd magnitude_of(vd v) { return doubles_of(integers_of(v) & spread(~sign_bit)); }
 TORCHFX_INLINE vd signed_as(vd v, vd sign) {
-    return doubles_of(integers_of(v) | (integers_of(sign) & spread(INT64_MIN)));  // v is not negative
+    return doubles_of(integers_of(v) | (integers_of(sign) & spread(sign_bit)));  // v is not negative
 }
 // A NaN stays one.
 TORCHFX_INLINE vd bounded(vd v, vd by) { return min_of(by, max_of(-by, v)); }

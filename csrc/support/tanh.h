@@ -8,11 +8,11 @@ namespace torchfx {
 namespace TORCHFX_ISA_NAMESPACE {
 
 #if defined(TORCHFX_VECTORS)
-typedef int64_t vi __attribute__((vector_size(8 * VD)));
-TORCHFX_INLINE vi spread(int64_t a) { return a - vi{}; }
+typedef uint64_t vi __attribute__((vector_size(8 * VD)));
+TORCHFX_INLINE vi spread(uint64_t a) { return a - vi{}; }
 #else
-typedef int64_t vi;
-TORCHFX_INLINE vi spread(int64_t a) { return a; }
+typedef uint64_t vi;
+TORCHFX_INLINE vi spread(uint64_t a) { return a; }
 #endif
 TORCHFX_INLINE vi integers_of(vd v) { vi bits; memcpy(&bits, &v, sizeof bits); return bits; }
 TORCHFX_INLINE vd doubles_of(vi bits) { vd v; memcpy(&v, &bits, sizeof v); return v; }
