@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "program/step.h"
+#include "state_space/kernels.h"
 #include "support/rows.h"
 
 namespace torchfx {
@@ -16,7 +17,7 @@ int32_t check(const Step& step, const StepCheck& check) {
     const Rows of_tables = {step.integer(table_rows), step.integer(table_repeat)};
     for (const Argument each : {systems, feedback, drive, tables, state})
         if (!step.integer(each)) return TORCHFX_BAD_ARGUMENT;
-    if (size < 2 || size > 5 || !of_systems.valid(check.channels) || !of_tables.valid(check.channels))
+    if (size < 2 || size > most_states + 1 || !of_systems.valid(check.channels) || !of_tables.valid(check.channels))
         return TORCHFX_BAD_ARGUMENT;
     const double* const values = step.pointer<const double>(systems);
     const bool finite = std::all_of(values, values + of_systems.count * size * size, [](double v) { return std::isfinite(v); });
