@@ -186,11 +186,17 @@ TORCHFX_API int32_t torchfx_state_space_backward(
 // The same system in a loop with a saturating amplifier: its input is tanh(drive (x - feedback y)) / drive, with y of the
 // same instant, or x - feedback y where drive is 0.
 //   feedback, drive   (channels,); feedback times M's last element must not be negative
+//   tables   (table_rows, TORCHFX_SATURATION_TABLE), what torchfx_saturation_tables writes for each channel's product of
+//            these two: channel c has row c / table_repeat % table_rows, and every row has a channel. They save nine tenths
+//            of the time. NULL: a call with long signals makes them itself. Systems that change have none.
+enum { TORCHFX_SATURATION_TABLE = 8192 };
 TORCHFX_API int32_t torchfx_saturated_forward(
     int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
     void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
     const double* systems, int64_t states, int64_t times, int64_t rows, int64_t repeat,
-    const double* feedback, const double* drive, const double* state_in, double* state_out, int32_t threads);
+    const double* feedback, const double* drive, const double* tables, int64_t table_rows, int64_t table_repeat,
+    const double* state_in, double* state_out, int32_t threads);
+TORCHFX_API int32_t torchfx_saturation_tables(const double* loops, int64_t count, double* tables);
 
 // A network of delay lines, of feedback delays and reverberators: with r the lines' outputs, s what goes into them and
 // F a cascade for each line,
@@ -347,8 +353,8 @@ TORCHFX_API int32_t torchfx_magnitude(int32_t dtype, const void* x, int64_t x_ch
 //   kind, words of this record, source buffer, target buffer, dtype of the source's samples, arguments
 //
 // Buffer 0 is x, 1 is y, those from 2 on are temporaries that the call provides. A step reads a buffer as the dtype it
-// was last written with. x is never written. y is written at least once, and holds x's dtype. gain, clamp and add may have
-// their source as target.
+// was last written with. x is never written. y is written at least once, and holds x's dtype. gain, clamp, add, curve
+// and transient may have their source as target.
 //
 // kind, by its place here, from 0: arguments
 //   sos     sos, sections, sos_rows, sos_repeat, state (sections, channels, 2)
@@ -377,6 +383,18 @@ TORCHFX_API int32_t torchfx_magnitude(int32_t dtype, const void* x, int64_t x_ch
 //           `middle`; of that, from the sample `wait` ago to the next one, and of that sample itself the largest magnitude
 //   mix     width, weights (rows, width, width), rows, repeat: each channel of a group of `width` side by side is the sum of
 //           the group's channels, times its row of weights
+//   saturated  systems, states, rows, repeat, feedback, drive, tables, table_rows, table_repeat, state (channels, states):
+//           as in torchfx_saturated_forward, with one matrix for all samples
+//   curve   curve, parameters (rows, length), length, rows, repeat, up >= 1, taps, n_taps, taps back, n_taps back, middle,
+//           wait >= 1, past (channels, 2 wait) and shaped (channels, 2 wait up) in the step's dtype: y = curve(x) for each
+//           sample, with parameters in row c / repeat % rows for channel c. With up > 1 at so many times the rate, taps (up,
+//           n_taps) on the way there and (1, n_taps back) on the way back, each with its middle in tap `middle`; the output
+//           is 2 wait samples late, past are the last inputs, and shaped what the curve made of the last ones there
+//   transient  peaks, linked, settings, rows, repeat, rising (channels / linked), falling likewise: with L the level in dB
+//           of peaks, a second source as in limiter, above quietest, at least 0, `rising` follows L with the coefficient
+//           `attack` up and at once down, `falling` at once up and with `sustain` down. The gain in dB is attack_db
+//           min(|L - rising| / span, 1) + sustain_db min(|L - falling| / span, 1). settings (rows, 6): attack_db,
+//           sustain_db, attack, sustain, quietest in dB, span
 //
 // Factors and bounds in a step's arguments are doubles, states doubles unless said otherwise. States are updated in place.
 #define TORCHFX_STEPS(declare) \
@@ -395,11 +413,32 @@ TORCHFX_API int32_t torchfx_magnitude(int32_t dtype, const void* x, int64_t x_ch
     declare(limiter)           \
     declare(maximum)           \
     declare(true_peak)         \
-    declare(mix)
+    declare(mix)               \
+    declare(saturated)         \
+    declare(curve)             \
+    declare(transient)
 
 #define TORCHFX_STEP_NUMBER(name) TORCHFX_STEP_##name,
 enum torchfx_step { TORCHFX_STEPS(TORCHFX_STEP_NUMBER) };
 #undef TORCHFX_STEP_NUMBER
+
+// Curves of the step, by number, and the parameter p of each, or its table:
+//   clip min(max(x, -p), p), tanh tanh(p x), cubic (3 v - v^3) / 2 with v = p x within [-1, 1], arctan 2/pi arctan(p x),
+//   overdrive with u = p |x| 2 u below 1/3, (3 - (2 - 3 u)^2) / 3 up to 2/3 and 1 above, with the sign of x, round the
+//   whole number next to p x over p, table a line between its entries for inputs evenly spaced from -1 to 1, its ends
+//   beyond them
+#define TORCHFX_CURVES(declare) \
+    declare(clip)               \
+    declare(tanh)               \
+    declare(cubic)              \
+    declare(arctan)             \
+    declare(overdrive)          \
+    declare(round)              \
+    declare(table)
+
+#define TORCHFX_CURVE_NUMBER(name) TORCHFX_CURVE_##name,
+enum torchfx_curve { TORCHFX_CURVES(TORCHFX_CURVE_NUMBER) TORCHFX_CURVE_COUNT };
+#undef TORCHFX_CURVE_NUMBER
 
 // Runs a program of `words` integers. y must not overlap x. With 0 samples nothing happens. A program that does not fit
 // together, or with coefficients that its steps refuse, is refused before anything is written.
@@ -425,6 +464,7 @@ TORCHFX_API int32_t torchfx_program_run(
     declare(state_space_forward)      \
     declare(state_space_backward)     \
     declare(saturated_forward)        \
+    declare(saturation_tables)        \
     declare(delay_network_forward)    \
     declare(resample_forward)         \
     declare(phase_vocoder_forward)    \

@@ -1,9 +1,10 @@
-// torchfx_state_space_forward, _backward and torchfx_saturated_forward: channel by channel, in tiles of doubles.
+// torchfx_state_space_forward, _backward and torchfx_saturated_forward: in tiles of doubles.
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "state_space/kernels.h"
+#include "support/arena.h"
 #include "support/pool.h"
 #include "support/rows.h"
 #include "support/signal.h"
@@ -14,6 +15,8 @@ namespace {
 
 constexpr int64_t tile_samples = 512;
 constexpr int64_t samples_per_thread = 8192;  // fewer than these take less time than waking a thread
+constexpr int64_t samples_per_table = 256;    // fewer than these take less time than making a table
+static_assert(TORCHFX_SATURATION_TABLE == saturation_terms * saturation_stretches, "the size in torchfx_dsp.h");
 
 // Matrices (rows, times, states + 1, states + 1), each for samples / times samples in a row.
 struct Systems {
@@ -53,35 +56,97 @@ void for_stretches_backwards(const Systems& systems, int64_t start, int64_t coun
     }
 }
 
+int threads_for(int64_t samples, int threads) {
+    return static_cast<int>(std::clamp<int64_t>(samples / samples_per_thread, 1, threads));
+}
+
 template <class Body>
 void for_channels(int64_t channels, int64_t samples, int threads, Body&& body) {
-    const int wanted = static_cast<int>(std::clamp<int64_t>(channels * samples / samples_per_thread, 1, threads));
-    parallel_for_or_throw(channels, wanted, body);
+    parallel_for_or_throw(channels, threads_for(channels * samples, threads), body);
 }
 
 void load_state(const double* from, int64_t channel, int64_t states, double* to) {
     for (int64_t i = 0; i < states; ++i) to[i] = from ? from[channel * states + i] : 0;
 }
 
-// step(run, channel): runs the kernel on a stretch.
-template <class Sample, class Step>
-void forward(const Systems& systems, const Signal<const Sample>& x, const Signal<Sample>& y, int64_t channels,
-             const double* state_in, double* state_out, int threads, Step&& step) {
-    for_channels(channels, systems.samples, threads, [&](int64_t c) {
-        double state[most_states], tile[tile_samples];
-        load_state(state_in, c, systems.states, state);
+template <class Sample>
+struct Forward {
+    Systems systems;
+    Signal<const Sample> x;
+    Signal<Sample> y;
+    const double* state_in;
+    double* state_out;
+
+    // `count` channels side by side: run_tile(start, samples, states, tiles) makes outputs of inputs.
+    template <int most, class RunTile>
+    void channels(int64_t first, int64_t count, RunTile&& run_tile) const {
+        double states[most][most_states], tiles[most][tile_samples];
+        for (int64_t i = 0; i < count; ++i) load_state(state_in, first + i, systems.states, states[i]);
         for (int64_t start = 0; start < systems.samples; start += tile_samples) {
-            const int64_t count = std::min(tile_samples, systems.samples - start);
-            x.load(c, start, count, tile);
-            for_stretches(systems, start, count, [&](int64_t t, int64_t n, int64_t row, int64_t stride) {
-                step(StateSpaceRun{systems.of(c) + row * systems.size(), stride, state, tile + (t - start), n}, c);
-            });
-            y.store(c, start, count, tile);
-            flush_tiny(state, systems.states);
+            const int64_t n = std::min(tile_samples, systems.samples - start);
+            for (int64_t i = 0; i < count; ++i) x.load(first + i, start, n, tiles[i]);
+            run_tile(start, n, states, tiles);
+            for (int64_t i = 0; i < count; ++i) {
+                y.store(first + i, start, n, tiles[i]);
+                flush_tiny(states[i], systems.states);
+            }
         }
-        if (state_out) std::copy_n(state, systems.states, state_out + c * systems.states);
-    });
-}
+        for (int64_t i = 0; i < count && state_out; ++i)
+            std::copy_n(states[i], systems.states, state_out + (first + i) * systems.states);
+    }
+    // run(stretch): one channel, stretches of samples one behind the other.
+    template <class Run>
+    void channel(int64_t c, Run&& run) const {
+        channels<1>(c, 1, [&](int64_t start, int64_t count, auto& states, auto& tiles) {
+            for_stretches(systems, start, count, [&](int64_t t, int64_t n, int64_t row, int64_t stride) {
+                run(StateSpaceRun{systems.of(c) + row * systems.size(), stride, states[0], tiles[0] + (t - start), n});
+            });
+        });
+    }
+};
+
+// Loops with a saturating amplifier. Tables are for all channels, in rows; where they are NULL, long signals get theirs here.
+template <class Sample>
+struct Saturated {
+    Forward<Sample> through;
+    const double *feedback, *drive, *tables;
+    Rows table_rows;
+
+    double loop(int64_t c) const { return feedback[c] * through.systems.of(c)[through.systems.size() - 1]; }
+    bool has_table(int64_t c) const {
+        return (tables || through.systems.samples >= samples_per_table) && through.systems.times == 1 && drive[c] != 0 &&
+               loop(c) >= 0 && loop(c) <= saturation_most;
+    }
+    void channels(const StateSpaceKernels& kernels, int64_t first, int64_t count) const {
+        const int64_t states = through.systems.states;
+        if (!has_table(first) || !has_table(first + count - 1)) {
+            for (int64_t c = first; c < first + count; ++c)
+                through.channel(c, [&](const StateSpaceRun& run) {
+                    kernels.saturated[states]({run, feedback[c], drive[c], nullptr});
+                });
+            return;
+        }
+        ScratchVector<double> made[2];
+        const double* table[2];
+        for (int64_t i = 0; i < count; ++i) {
+            const int64_t c = first + i;
+            if (tables) table[i] = tables + table_rows.of(c) * TORCHFX_SATURATION_TABLE;
+            else if (i > 0 && loop(c) == loop(first)) table[i] = table[0];
+            else {
+                made[i].resize(TORCHFX_SATURATION_TABLE);
+                kernels.tabulate(loop(c), made[i].data());
+                table[i] = made[i].data();
+            }
+        }
+        through.template channels<2>(first, count, [&](int64_t, int64_t n, auto& state, auto& tiles) {
+            SaturatedRun runs[2];
+            for (int64_t i = 0; i < count; ++i)
+                runs[i] = {{through.systems.of(first + i), 0, state[i], tiles[i], n}, feedback[first + i],
+                           drive[first + i], table[i]};
+            kernels.saturated_by_table[states][count](runs);
+        });
+    }
+};
 
 template <class Sample>
 struct Backward {
@@ -155,9 +220,9 @@ extern "C" int32_t torchfx_state_space_forward(
     const auto kernel = TORCHFX_KERNELS(state_space_kernels).run[states];
     return with_type(dtype, [&](auto sample) -> int32_t {
         using Sample = decltype(sample);
-        forward<Sample>(given, {static_cast<const Sample*>(x), x_channel_stride, x_time_stride, x_repeat},
-                        {static_cast<Sample*>(y), y_channel_stride, 1, 1}, channels, state_in, state_out, threads,
-                        [kernel](const StateSpaceRun& run, int64_t) { kernel(run); });
+        const Forward<Sample> call = {given, {static_cast<const Sample*>(x), x_channel_stride, x_time_stride, x_repeat},
+                                      {static_cast<Sample*>(y), y_channel_stride, 1, 1}, state_in, state_out};
+        for_channels(channels, samples, threads, [&](int64_t c) { call.channel(c, kernel); });
         return TORCHFX_OK;
     });
 }
@@ -166,20 +231,37 @@ extern "C" int32_t torchfx_saturated_forward(
     int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
     void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
     const double* systems, int64_t states, int64_t times, int64_t rows, int64_t repeat,
-    const double* feedback, const double* drive, const double* state_in, double* state_out, int32_t threads) {
+    const double* feedback, const double* drive, const double* tables, int64_t table_rows, int64_t table_repeat,
+    const double* state_in, double* state_out, int32_t threads) {
     using namespace torchfx;
     const Systems given = {systems, states, times, samples, {rows, repeat}};
-    if (!x || !y || !systems || !feedback || !drive || !valid(dtype, channels, x_repeat, given, threads))
+    const Rows of_tables = {table_rows, table_repeat};
+    if (!x || !y || !systems || !feedback || !drive || !valid(dtype, channels, x_repeat, given, threads) ||
+        (tables && !of_tables.valid(channels)))
         return TORCHFX_BAD_ARGUMENT;
     if (!given.finite()) return TORCHFX_NOT_FINITE;
-    const auto kernel = TORCHFX_KERNELS(state_space_kernels).saturated[states];
+    const StateSpaceKernels& kernels = TORCHFX_KERNELS(state_space_kernels);
     return with_type(dtype, [&](auto sample) -> int32_t {
         using Sample = decltype(sample);
-        forward<Sample>(given, {static_cast<const Sample*>(x), x_channel_stride, x_time_stride, x_repeat},
-                        {static_cast<Sample*>(y), y_channel_stride, 1, 1}, channels, state_in, state_out, threads,
-                        [=](const StateSpaceRun& run, int64_t c) { kernel({run, feedback[c], drive[c]}); });
+        const Saturated<Sample> call = {
+            {given, {static_cast<const Sample*>(x), x_channel_stride, x_time_stride, x_repeat},
+             {static_cast<Sample*>(y), y_channel_stride, 1, 1}, state_in, state_out},
+            feedback, drive, tables, of_tables};
+        const int wanted = threads_for(channels * samples, threads);
+        const int64_t size = std::clamp<int64_t>(channels / wanted, 1, 2);
+        parallel_for_or_throw((channels + size - 1) / size, wanted, [&](int64_t i) {
+            call.channels(kernels, i * size, std::min(size, channels - i * size));
+        });
         return TORCHFX_OK;
     });
+}
+
+extern "C" int32_t torchfx_saturation_tables(const double* loops, int64_t count, double* tables) {
+    using namespace torchfx;
+    if (!loops || count < 1 || !tables) return TORCHFX_BAD_ARGUMENT;
+    for (int64_t i = 0; i < count; ++i)
+        TORCHFX_KERNELS(state_space_kernels).tabulate(loops[i], tables + i * TORCHFX_SATURATION_TABLE);
+    return TORCHFX_OK;
 }
 
 extern "C" int32_t torchfx_state_space_backward(

@@ -37,7 +37,13 @@ struct StateSpaceGradient {
 struct SaturatedRun {
     StateSpaceRun run;
     double feedback, drive;
+    const double* table;  // of the loop's c = feedback times the system's last element; NULL where there is none
 };
+
+// The solution h = tanh(w) of w + c tanh(w) = b: a polynomial in b for each stretch of 1 / 32, from b = 0 on.
+// With 0 <= c <= saturation_most it is 1 behind the last one, and the polynomials err by 2e-16.
+constexpr int saturation_terms = 8, saturation_stretches = 1024, saturation_per_unit = 32;
+constexpr double saturation_most = 12;
 
 // Tables are indexed by the number of states; 0 is empty.
 struct StateSpaceKernels {
@@ -46,6 +52,9 @@ struct StateSpaceKernels {
     void (*trace[most_states + 1])(const StateSpaceRun&, double* states);
     void (*backward[most_states + 1])(const StateSpaceGradient&);
     void (*saturated[most_states + 1])(const SaturatedRun&);
+    // The same for one system each, 1 or 2 of them, with tables.
+    void (*saturated_by_table[most_states + 1][3])(const SaturatedRun*);
+    void (*tabulate)(double c, double* table);
 };
 
 TORCHFX_DECLARE_KERNELS(StateSpaceKernels, state_space_kernels)

@@ -498,6 +498,153 @@ void detectors_hear_the_first_of_a_groups_channels_in_a_second_source() {
     }
 }
 
+// Two rows of systems, and channels whose loops have no table: no drive, or too much feedback.
+template <class Sample>
+void saturated_is_the_operator_in_blocks_of_any_size() {
+    const int32_t dtype = dtype_of<Sample>;
+    const int64_t channels = 7, samples = 700, states = 2;
+    const std::vector<double> systems = {0.5, 0.1, 0.3, 0, 0.4, 0.2, 1, 0.5, 0.3, 0.7, 0, 0.3, 0.2, -0.4, 0.2, 0.5, 0.5, 0.8};
+    const std::vector<double> feedback = {1, 2, 2, 1, 0.5, 100, 1}, drive = {1, 2, 0.1, 5, 0, 1, 3};
+    std::vector<double> loops, state = noises(channels * states), after = state;
+    for (size_t c = 0; c < 7; ++c) loops.push_back(feedback[c] * systems[c % 2 * 9 + 8]);
+    std::vector<double> tables(7 * TORCHFX_SATURATION_TABLE);
+    expect(torchfx_saturation_tables(loops.data(), channels, tables.data()) == TORCHFX_OK, "tables are made");
+    const Signal<Sample> x = Signal<Sample>::random(channels, samples, 2);
+    Signal<Sample> y(channels, samples), expected(channels, samples);
+    const std::vector<int64_t> arguments = {address(systems), states, 2, 1, address(feedback), address(drive),
+                                            address(tables), channels, 1, address(state)};
+    run_in_blocks(Program(dtype).step(TORCHFX_STEP_saturated, 0, 1, dtype, arguments), x, y);
+    expect(torchfx_saturated_forward(dtype, x.values.data(), x.row, x.stride, 1, expected.values.data(), expected.row,
+                                     channels, samples, systems.data(), states, 1, 2, 1, feedback.data(), drive.data(),
+                                     nullptr, 1, 1, after.data(), after.data(), 2) == TORCHFX_OK, "the operator runs");
+    expect(largest_difference(y, expected) < (sizeof(Sample) == 4 ? 1e-6 : 1e-13), "saturated is the operator");
+    for (size_t i = 0; i < state.size(); ++i) expect(std::fabs(state[i] - after[i]) < 1e-13, "and leaves its state");
+    for (size_t i = 0; i < arguments.size(); ++i) {
+        std::vector<int64_t> wrong = arguments;
+        wrong[i] = 0;
+        expect(run(Program(dtype).step(TORCHFX_STEP_saturated, 0, 1, dtype, wrong), x, y) == TORCHFX_BAD_ARGUMENT,
+               "an argument of 0 is refused");
+    }
+}
+
+double definition(int64_t curve, double x, double p) {
+    const double u = std::fabs(p * x), v = std::fmin(1.0, std::fmax(-1.0, p * x));
+    switch (curve) {
+        case TORCHFX_CURVE_clip: return std::fmin(std::fmax(x, -p), p);
+        case TORCHFX_CURVE_tanh: return std::tanh(p * x);
+        case TORCHFX_CURVE_cubic: return (3 * v - v * v * v) / 2;
+        case TORCHFX_CURVE_arctan: return std::atan(p * x) * 2 / std::acos(-1.0);
+        case TORCHFX_CURVE_overdrive:
+            return std::copysign(u < 1.0 / 3 ? 2 * u : u < 2.0 / 3 ? (3 - (2 - 3 * u) * (2 - 3 * u)) / 3 : 1, x);
+        case TORCHFX_CURVE_round: return std::nearbyint(p * x) / p;
+        default: return p * std::fabs(std::fmin(1.0, std::fmax(-1.0, x)));  // a table: p, 0, p
+    }
+}
+
+template <class Sample>
+void curves_are_their_formulas() {
+    const int32_t dtype = dtype_of<Sample>;
+    const int64_t samples = 700;
+    std::vector<double> parameters = {0.25, 1, 8, 1, 0, 1, 2, 0, 2, 0.5, 0, 0.5};
+    for (int64_t curve = 0; curve < TORCHFX_CURVE_COUNT; ++curve)
+        for (int64_t stride : {1, 2}) {
+            const bool table = curve == TORCHFX_CURVE_table;
+            const int64_t length = table ? 3 : 1;
+            const double* const own = parameters.data() + (table ? 3 : 0);
+            Signal<Sample> x = Signal<Sample>::random(4, samples, stride), y(4, samples);
+            for (int64_t t = 0; t < samples; ++t) x(1, t) *= static_cast<Sample>(std::exp2(static_cast<double>(t % 120 - 60)));
+            x(2, 5) = static_cast<Sample>(nan);
+            const int64_t at = static_cast<int64_t>(reinterpret_cast<intptr_t>(own));
+            const std::vector<int64_t> arguments = {curve, at, length, 3, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0};
+            expect(run(Program(dtype).step(TORCHFX_STEP_curve, 0, 1, dtype, arguments), x, y) == TORCHFX_OK, "curve is accepted");
+            bool right = true;
+            for (int64_t c = 0; c < 4; ++c)
+                for (int64_t t = 0; t < samples; ++t) {
+                    const double wanted = definition(curve, double{x(c, t)}, own[c % 3 * length]);
+                    const double rounding = sizeof(Sample) == 4 ? 1e-7 : 1e-15, size = table ? 2 : std::fabs(wanted);
+                    right = right && (std::isnan(x(c, t)) ? std::isnan(y(c, t))
+                                                          : std::fabs(y(c, t) - wanted) <= rounding * size);
+                }
+            context = "curve " + std::to_string(curve);
+            expect(right, "a curve is its formula");
+        }
+    context = sizeof(Sample) == 4 ? "float32" : "float64";
+}
+
+// With low-passes that repeat a sample and take the first one of each again, oversampling is a delay.
+template <class Sample>
+void an_oversampled_curve_is_late() {
+    const int32_t dtype = dtype_of<Sample>;
+    const int64_t wait = 3, up = 2, samples = 400;
+    std::vector<double> drive = {2}, there = {1, 0, 1, 0}, back = {1};
+    std::vector<Sample> past = silence<Sample>(3 * 2 * wait), shaped = silence<Sample>(3 * 2 * wait * up);
+    const Signal<Sample> x = Signal<Sample>::random(3, samples, 2);
+    Signal<Sample> y(3, samples);
+    const std::vector<int64_t> arguments = {TORCHFX_CURVE_tanh, address(drive), 1, 1, 1, up, address(there), 2,
+                                            address(back), 1, 0, wait, address(past), address(shaped)};
+    run_in_blocks(Program(dtype).step(TORCHFX_STEP_curve, 0, 1, dtype, arguments), x, y);
+    double worst = 0;
+    for (int64_t c = 0; c < 3; ++c)
+        for (int64_t t = 0; t < samples; ++t)
+            worst = std::max(worst, std::fabs(y(c, t) - (t < 2 * wait ? 0 : std::tanh(2 * double{x(c, t - 2 * wait)}))));
+    expect(worst < 1e-6, "an oversampled curve comes 2 wait samples late");
+    const auto status = [&](size_t argument, int64_t value) {
+        std::vector<int64_t> wrong = arguments;
+        wrong[argument] = value;
+        return run(Program(dtype).step(TORCHFX_STEP_curve, 0, 1, dtype, wrong), x, y);
+    };
+    for (size_t argument : {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13})
+        expect(status(argument, 0) == TORCHFX_BAD_ARGUMENT, "an argument of 0 is refused");
+    for (int64_t curve : {-1, int{TORCHFX_CURVE_COUNT}}) expect(status(0, curve) == TORCHFX_BAD_ARGUMENT, "no such curve");
+    expect(status(0, TORCHFX_CURVE_table) == TORCHFX_BAD_ARGUMENT, "a table of one entry");
+    expect(status(10, -1) == TORCHFX_BAD_ARGUMENT, "no middle");
+    expect(status(3, 4) == TORCHFX_BAD_ARGUMENT, "a row without a channel");
+    drive[0] = nan;
+    expect(status(10, 0) == TORCHFX_NOT_FINITE, "a NaN is refused");
+}
+
+template <class Sample>
+void transient_is_its_definition_in_blocks_of_any_size() {
+    const int32_t dtype = dtype_of<Sample>;
+    const int64_t samples = 1300;
+    const std::vector<double> settings = {9, -4, 0.01, 0.002, -120, 20, -6, 3, 0.1, 0.05, -60, 10};
+    for (int64_t linked : {1, 2}) {
+        const int64_t groups = 4 / linked;
+        std::vector<double> rising(static_cast<size_t>(groups), 30.0), falling(static_cast<size_t>(groups), 100.0);
+        Signal<Sample> x = Signal<Sample>::random(4, samples, 2);
+        Signal<Sample> y(4, samples);
+        for (int64_t t = 0; t < samples; ++t) x(0, t) = t % 500 < 200 ? x(0, t) : Sample{0};
+        const std::vector<int64_t> arguments = {2, linked, address(settings), 2, 1, address(rising), address(falling)};
+        const Program program = Program(dtype, 3)
+                                    .step(TORCHFX_STEP_maximum, 0, 2, dtype, {linked, 0, 0})
+                                    .step(TORCHFX_STEP_transient, 0, 1, dtype, arguments);
+        run_in_blocks(program, x, y);
+        double worst = 0;
+        for (int64_t g = 0; g < groups; ++g) {
+            const double* const own = settings.data() + g % 2 * 6;
+            double rise = 30, fall = 100;
+            for (int64_t t = 0; t < samples; ++t) {
+                double peak = 0;
+                for (int64_t c = g * linked; c < (g + 1) * linked; ++c) peak = std::fmax(peak, std::fabs(double{x(c, t)}));
+                const double level = std::fmax(20 * std::log10(peak) - own[4], 0);
+                rise += (level > rise ? own[2] : 1) * (level - rise);
+                fall += (level > fall ? 1 : own[3]) * (level - fall);
+                const double db = own[0] * std::fmin(std::fabs(level - rise) / own[5], 1) +
+                                  own[1] * std::fmin(std::fabs(level - fall) / own[5], 1);
+                for (int64_t c = g * linked; c < (g + 1) * linked; ++c)
+                    worst = std::fmax(worst, std::fabs(y(c, t) - x(c, t) * std::pow(10, db / 20)));
+            }
+        }
+        expect(worst < (sizeof(Sample) == 4 ? 5e-7 : 1e-12), "transient is its definition");
+        for (size_t argument = 0; argument < arguments.size(); ++argument) {
+            std::vector<int64_t> wrong = arguments;
+            wrong[argument] = argument ? 0 : 1;  // for the key the target, which nothing was written to
+            expect(run(Program(dtype).step(TORCHFX_STEP_transient, 0, 1, dtype, wrong), x, y) == TORCHFX_BAD_ARGUMENT,
+                   "an argument that does not fit is refused");
+        }
+    }
+}
+
 template <class Sample>
 void mix_sums_a_groups_channels_by_weights() {
     const int32_t dtype = dtype_of<Sample>;
@@ -542,6 +689,10 @@ void every_step_equals_its_definition() {
     true_peak_hears_what_lies_between<Sample>();
     mix_sums_a_groups_channels_by_weights<Sample>();
     detectors_hear_the_first_of_a_groups_channels_in_a_second_source<Sample>();
+    saturated_is_the_operator_in_blocks_of_any_size<Sample>();
+    curves_are_their_formulas<Sample>();
+    an_oversampled_curve_is_late<Sample>();
+    transient_is_its_definition_in_blocks_of_any_size<Sample>();
 }
 
 // --- chains --------------------------------------------------------------------------------------------

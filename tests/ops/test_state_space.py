@@ -93,19 +93,22 @@ def test_leading_dimensions_broadcast(rng, form, leading, own, times):
             assert torch.allclose(after[index], last, rtol=0, atol=1e-12)
 
 
+def in_blocks(run, x, state):
+    """Return what run(x[:, start:end], start, end, state) gives, block after block, and the last state."""
+    parts, start = [], 0
+    for size in (1, 3, 1020, 1025, 951):
+        y, state = run(x[:, start : start + size], start, start + size, state)
+        parts.append(y)
+        start += size
+    return torch.cat(parts, -1), state
+
+
 def test_blocks_equal_the_whole(rng):
     x, system, state = given(rng, (2,), (), 3000)
-    k, d = torch.tensor(0.5).double(), torch.tensor(2.0).double()
-    system[..., -1, -1] = system[..., -1, -1].abs()
-    for run in (linear, lambda x, system, state: saturated(x, system, k, d, state)):
-        whole, after = run(x, system, state)
-        before, parts, start = state, [], 0
-        for size in (1, 3, 1020, 1025, 951):
-            y, before = run(x[:, start : start + size], system[start : start + size], before)
-            parts.append(y)
-            start += size
-        assert torch.equal(torch.cat(parts, -1), whole)
-        assert torch.equal(before, after)
+    whole, after = linear(x, system, state)
+    y, last = in_blocks(lambda block, start, end, before: linear(block, system[start:end], before), x, state)
+    assert torch.equal(y, whole)
+    assert torch.equal(last, after)
 
 
 def test_empty_signals_keep_the_state(rng):
@@ -136,6 +139,30 @@ def test_the_saturated_loop_solves_its_equation(rng, form, times):
         expected, last = loop(x[row].numpy(), system.numpy(), state[row].numpy(), (float(k[row]), float(d[row])))
         assert deviation(y[row], expected) < 1e-11
         assert deviation(after[row], last) < 1e-11
+
+
+@pytest.mark.parametrize("times", [1, 3000])
+def test_blocks_of_the_saturated_loop_equal_the_whole(rng, times):
+    x, system, k, d, state = looped(rng, time=3000, times=times)
+    whole, after = saturated(x, system, k, d, state)
+    own = (lambda start, end: system) if times == 1 else (lambda start, end: system[start:end])
+    y, last = in_blocks(lambda block, *between: saturated(block, own(*between[:2]), k, d, between[2]), x, state)
+    assert deviation(y, whole.numpy()) < 1e-14
+    assert deviation(last, after.numpy()) < 1e-14
+
+
+@pytest.mark.parametrize("gain", [1e-6, 1.0, 1e3])
+def test_loops_of_any_gain_solve_their_equation(rng, gain):
+    """Tables end at a gain of 12 around the loop, and at inputs where tanh is 1."""
+    system = torch.diag(torch.tensor([0.5, 1.0], dtype=torch.float64))[None]
+    feedback = torch.tensor([0.0, 1e-3, 0.7, 4.0, 11.99, 12.0, 12.01, 1e4], dtype=torch.float64)
+    x = gain * torch.from_numpy(rng.standard_normal((8, 1025)))
+    h, _ = saturated(x, system, feedback, torch.ones(()).double(), None)
+    assert h.abs().max() <= 1
+    inner = h.abs() < 0.99
+    residual = torch.atanh(h) + feedback[:, None] * h - x
+    assert float((residual / (1 + feedback[:, None]))[inner].abs().max()) < 1e-14 * max(1, gain * 1e-2)
+    assert torch.equal(h[0], saturated(x[:1], system, feedback[:1], torch.ones(()).double(), None)[0][0])
 
 
 @pytest.mark.parametrize("form", SATURATED_FORMS)

@@ -11,17 +11,18 @@ import struct
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from torchfx._ops import native
 from torchfx._ops.checks import check_finite, check_stable
-from torchfx._ops.memory import coefficient_rows, empty, raise_for, signal_rows
+from torchfx._ops.memory import coefficient_rows, empty, packed, raise_for, signal_rows
+from torchfx._ops.state_space.cpu import saturation_tables
 from torchfx.errors import TorchFXError
 
-__all__ = ["Program"]
+__all__ = ["Oversampling", "Program"]
 
 KINDS = {
     "sos": 0,
@@ -40,8 +41,14 @@ KINDS = {
     "maximum": 13,
     "true_peak": 14,
     "mix": 15,
+    "saturated": 16,
+    "curve": 17,
+    "transient": 18,
 }
 """The kinds of csrc/program, by name."""
+
+CURVES = {"clip": 0, "tanh": 1, "cubic": 2, "arctan": 3, "overdrive": 4, "round": 5, "table": 6}
+"""Those of the step `curve`; csrc/torchfx_dsp.h has their formulas."""
 
 THRESHOLD = 1024
 PARTITIONED = 1024
@@ -58,6 +65,23 @@ class Record:
     target: int
     double: bool
     arguments: tuple[int, ...]
+
+
+class Oversampling(NamedTuple):
+    """How a curve gets to a multiple of the rate and back.
+
+    Attributes:
+        there, back: phases (up, n) and (1, n) of the low-passes, as `_ops.resample_forward` takes them.
+        middle: the middle tap of both.
+        past: (..., 2 wait): the last inputs; the output comes 2 wait samples late.
+        shaped: (..., 2 wait up): what the curve made of the last ones.
+    """
+
+    there: Tensor
+    back: Tensor
+    middle: int
+    past: Tensor
+    shaped: Tensor
 
 
 class Program:
@@ -226,6 +250,71 @@ class Program:
         self._kept.append(taps)
         arguments = (taps.data_ptr(), *taps.shape, middle, past.shape[-1] // 2, self._address(past))
         return self._append("true_peak", source, arguments)
+
+    def saturated(self, source: int, system: Tensor, feedback: Tensor, drive: Tensor, state: Tensor) -> int:
+        """Append a system with a saturating amplifier; arguments are those of `_ops.saturated_forward`.
+
+        Args:
+            source: the buffer to read.
+            system: (..., 1, n + 1, n + 1).
+            feedback, drive: (...).
+            state: (..., n).
+        """
+        check_finite("system", system)
+        rows = coefficient_rows(system.detach(), 3, self.shape)
+        own = [packed(values.detach().expand(self.shape)) for values in (feedback, drive)]
+        loops = packed((feedback * system[..., 0, -1, -1]).detach())
+        found = coefficient_rows(saturation_tables(loops), 1, self.shape)
+        self._kept += [rows.tensor, *own, found.tensor]
+        arguments = (
+            rows.tensor.data_ptr(), system.shape[-1] - 1, rows.rows, rows.repeat,
+            *(values.data_ptr() for values in own), found.tensor.data_ptr(), found.rows, found.repeat,
+            self._address(state),
+        )  # fmt: skip
+        return self._append("saturated", source, arguments)
+
+    def curve(self, source: int, name: str, parameters: Tensor, oversampling: Oversampling | None = None) -> int:
+        """Append a curve that maps each sample by itself.
+
+        Args:
+            source: the buffer to read.
+            name: one of `CURVES`.
+            parameters: (..., 1), or a table (..., n).
+            oversampling: the higher rate at which it does; None: the signal's own.
+        """
+        check_finite("parameters", parameters)
+        rows = coefficient_rows(parameters.detach(), 1, self.shape)
+        self._kept.append(rows.tensor)
+        higher = (1, 0, 0, 0, 0, 0, 0, 0, 0)
+        if oversampling is not None:
+            there, back, middle, past, shaped = oversampling
+            there, back = packed(there), packed(back)
+            self._kept += [there, back]
+            wait = past.shape[-1] // 2
+            higher = (
+                there.shape[0], there.data_ptr(), there.shape[-1], back.data_ptr(), back.shape[-1], middle, wait,
+                self._address(past), self._address(shaped),
+            )  # fmt: skip
+        arguments = (CURVES[name], rows.tensor.data_ptr(), parameters.shape[-1], rows.rows, rows.repeat, *higher)
+        return self._append("curve", source, arguments)
+
+    def transient(self, source: int, peaks: int, settings: Tensor, rising: Tensor, falling: Tensor) -> int:
+        """Append a gain that follows how far the level lies from two envelopes of it.
+
+        Args:
+            source: the buffer to read.
+            peaks: the buffer whose level it is: of channels that share their gain, that of the first.
+            settings: (..., 6): gains in dB at a beginning and in a decay, the envelopes' coefficients for these, and in
+                dB the lowest level and the distance that gives all of the gain.
+            rising, falling: (...): the envelopes, in dB above the lowest level.
+        """
+        check_finite("settings", settings)
+        rows = coefficient_rows(settings.detach(), 1, rising.shape)
+        self._kept.append(rows.tensor)
+        linked = self.channels // rising.numel()
+        states = (self._address(rising), self._address(falling))
+        arguments = (linked, rows.tensor.data_ptr(), rows.rows, rows.repeat, *states)
+        return self._append("transient", (source, peaks), arguments)
 
     def gain(self, source: int, gain: float | Tensor) -> int:
         """Append a factor, or one for each row (...)."""

@@ -136,6 +136,8 @@ class Processor(Responses):
             # "measure" says more than the "step" beside it; "lti" may decline, and then "step" is called.
             cls.kind = cls.derived_kind = KINDS["measure" if "measure" in written else written[0]]
             cls.forward = Processor.forward  # type: ignore[method-assign]
+        if "step" in own and "native" not in own:
+            cls.native = Processor.native  # type: ignore[method-assign]  # a parent's does what the parent's step does
         declared = {name: value for name, value in own.items() if isinstance(value, Declaration)}
         for name in declared:
             delattr(cls, name)  # the instance's own value is found first, and mistakes are errors

@@ -74,3 +74,13 @@ class TransientShaper(Processor):
             part = ((level - envelope).abs() / SPAN_DB).clamp(max=1.0)
             gain = gain + settings_on(x.device, db)[..., None] * part
         return (x * 10 ** (gain / 20)).to(x.dtype), (peaks[..., x.shape[-1] :].clone(), *envelopes)
+
+    def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
+        """Append hold and gain, where nothing in it is learned."""
+        times = smoothing(self.attack_ms, rate), smoothing(self.sustain_ms, rate)
+        values = (self.attack_db, self.sustain_db, *times, QUIETEST_DB, SPAN_DB)
+        settings, (past, rising, falling) = columns(values, torch.device("cpu")), state
+        if settings.requires_grad or rising.shape != levels_shape(program.shape, self.link):
+            return None
+        found: int = program.transient(source, program.maximum(source, past), settings, rising, falling)
+        return found

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from torchfx import _ops
+from torchfx._ops.program import Oversampling
 from torchfx.core.processor import Processor
 from torchfx.design.resampling import resampling_reach, resampling_taps
 from torchfx.errors import ArgumentError
@@ -74,7 +75,54 @@ class Waveshaping(Processor):
         return y, (heard[..., time:], shaped[..., time * up :])
 
 
-class HardClip(Waveshaping):
+CURVES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "clip": lambda x, threshold: torch.minimum(torch.maximum(x, -threshold), threshold),
+    "tanh": lambda x, drive: torch.tanh(x * drive),
+    "cubic": lambda x, drive: _cubic((x * drive).clamp(-1, 1)),
+    "arctan": lambda x, drive: torch.atan(x * drive) * (2 / torch.pi),
+    "overdrive": lambda x, drive: _overdriven(x * drive),
+    "round": lambda x, steps: torch.round(x * steps) / steps,
+    "table": lambda x, table: _interpolated(x, table),
+}
+"""Functions of samples (..., time) and parameters (..., 1) or a table (n,), by the names that native programs know."""
+
+Named = tuple[str, Tensor]
+"""One of `CURVES`, and its parameters in float64."""
+
+
+class NamedCurve(Waveshaping):
+    """Send samples through one of `CURVES`: native in streams where nothing is learned."""
+
+    @abstractmethod
+    def named_curve(self, device: torch.device) -> Named | Callable[[Tensor], Tensor]:
+        """Return the curve's name and parameters, or a function without a name."""
+
+    def curve(self, x: Tensor) -> Tensor:
+        """Return the curve's value."""
+        found = self.named_curve(x.device)
+        if not isinstance(found, tuple):
+            return found(x)
+        name, parameters = found
+        return CURVES[name](x, parameters.to(x.dtype))
+
+    def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
+        """Append the curve, between its low-passes where it is oversampled."""
+        found = self.named_curve(torch.device("cpu"))
+        overridden = type(self).curve is not NamedCurve.curve
+        if overridden or not isinstance(found, tuple) or self.output_shape(program.shape) != program.shape:
+            return None
+        name, parameters = found
+        if parameters.requires_grad:
+            return None
+        higher, up = None, self._times
+        if up > 1:
+            there, back = resampling_taps(up, 1, "HQ"), resampling_taps(1, up, "HQ")
+            higher = Oversampling(there, back, resampling_reach(up, 1, "HQ"), *state)
+        target: int = program.curve(source, name, parameters, higher)
+        return target
+
+
+class HardClip(NamedCurve):
     """Limit samples to a threshold: y = min(max(x, -threshold), threshold).
 
     Examples:
@@ -86,20 +134,12 @@ class HardClip(Waveshaping):
     threshold_db: Value = decibels(default=-6.0, doc="the largest magnitude that passes")
     oversample: int = count(default=1, high=16, draws=(1, 2), doc="how many times the rate at which it is clipped")
 
-    def curve(self, x: Tensor) -> Tensor:
-        """Return the samples within the threshold."""
-        threshold = _factor(self.threshold_db, x)
-        return torch.minimum(torch.maximum(x, -threshold), threshold)
+    def named_curve(self, device: torch.device) -> Named:
+        """Return the limit."""
+        return "clip", _factor(self.threshold_db, device)
 
 
-CURVES: dict[str, Callable[[Tensor], Tensor]] = {
-    "tanh": torch.tanh,
-    "cubic": lambda x: 1.5 * x.clamp(-1, 1) - 0.5 * x.clamp(-1, 1) ** 3,
-    "arctan": lambda x: torch.atan(x) * (2 / torch.pi),
-}
-
-
-class SoftClip(Waveshaping):
+class SoftClip(NamedCurve):
     """Round off the peaks: samples, multiplied by the drive g, go through a curve that ends at -1 and 1.
 
     y = tanh(g x), or (3 g x - (g x)^3) / 2 up to full scale (`cubic`), or 2/pi arctan(g x).
@@ -114,12 +154,12 @@ class SoftClip(Waveshaping):
     drive_db: Value = decibels(default=0.0, draws=(-12.0, 12.0), doc="gain in front of the curve")
     oversample: int = count(default=1, high=16, draws=(1, 2), doc="how many times the rate at which it is clipped")
 
-    def curve(self, x: Tensor) -> Tensor:
-        """Return the curve's value."""
-        return CURVES[self.shape](x * _factor(self.drive_db, x))
+    def named_curve(self, device: torch.device) -> Named:
+        """Return the curve and its drive."""
+        return self.shape, _factor(self.drive_db, device)
 
 
-class Distortion(Waveshaping):
+class Distortion(NamedCurve):
     """Distort a signal by y = tanh(g x), with g = 10^(drive_db / 20).
 
     Examples:
@@ -131,12 +171,12 @@ class Distortion(Waveshaping):
     drive_db: Value = decibels(default=25.0, draws=(0.0, 30.0), doc="gain in front of the curve")
     oversample: int = count(default=1, high=16, draws=(1, 2), doc="how many times the rate at which it is distorted")
 
-    def curve(self, x: Tensor) -> Tensor:
-        """Return the curve's value."""
-        return torch.tanh(x * _factor(self.drive_db, x))
+    def named_curve(self, device: torch.device) -> Named:
+        """Return the curve and its drive."""
+        return "tanh", _factor(self.drive_db, device)
 
 
-class Overdrive(Waveshaping):
+class Overdrive(NamedCurve):
     """Distort a signal like a valve driven hard: linear while it is quiet, then soft, then clipped.
 
     With u = g |x|: y = 2 u up to 1/3, (3 - (2 - 3 u)^2) / 3 up to 2/3, and 1 above, with the sign of x.
@@ -152,15 +192,12 @@ class Overdrive(Waveshaping):
     drive_db: Value = decibels(default=12.0, draws=(-12.0, 12.0), doc="gain in front of the curve")
     oversample: int = count(default=1, high=16, draws=(1, 2), doc="how many times the rate at which it is distorted")
 
-    def curve(self, x: Tensor) -> Tensor:
-        """Return the curve's value."""
-        driven = x * _factor(self.drive_db, x)
-        size = driven.abs()
-        soft = (3 - (2 - 3 * size.clamp(max=2 / 3)) ** 2) / 3
-        return torch.where(size < 1 / 3, 2 * driven, soft.copysign(driven))
+    def named_curve(self, device: torch.device) -> Named:
+        """Return the curve and its drive."""
+        return "overdrive", _factor(self.drive_db, device)
 
 
-class BitCrush(Waveshaping):
+class BitCrush(NamedCurve):
     """Round samples to as many steps as a number of bits has: y = round(x 2^(bits - 1)) / 2^(bits - 1).
 
     With 16 bits, the steps are those of 16-bit audio. Beyond full scale they go on. The gradient is 0, as that of every
@@ -175,13 +212,12 @@ class BitCrush(Waveshaping):
     bits: int = count(default=8, low=1, high=32, draws=(2, 8), doc="how many bits a sample has, its sign among them")
     oversample: int = count(default=1, high=16, draws=(1, 1), doc="how many times the rate at which it is rounded")
 
-    def curve(self, x: Tensor) -> Tensor:
-        """Return the nearest step."""
-        steps = 2.0 ** (self.bits - 1)
-        return torch.round(x * steps) / steps
+    def named_curve(self, device: torch.device) -> Named:
+        """Return the quantiser and its steps up to full scale."""
+        return "round", settings_on(device, [2.0 ** (self.bits - 1)])
 
 
-class WaveShaper(Waveshaping):
+class WaveShaper(NamedCurve):
     """Send samples through a curve of your own: a table or a function.
 
     A table holds the outputs for inputs evenly spaced from -1 to 1. Between them it is interpolated linearly, beyond
@@ -204,21 +240,35 @@ class WaveShaper(Waveshaping):
         if isinstance(self.table, Tensor) and (self.table.dim() != 1 or len(self.table) < 2):
             raise ArgumentError(f"table must have the shape (n >= 2,), got {tuple(self.table.shape)}")
 
-    def curve(self, x: Tensor) -> Tensor:
-        """Return the curve's value."""
-        if not isinstance(self.table, Tensor):
-            return self.table(x)
-        table, last = settings_on(x.device, self.table).to(x.dtype), len(self.table) - 1
-        place = (x.clamp(-1, 1) + 1) * (last / 2)
-        left = place.detach().floor().clamp(0, last - 1).long()
-        low, high = table[left], table[left + 1]
-        return low + (place - left) * (high - low)
+    def named_curve(self, device: torch.device) -> Named | Callable[[Tensor], Tensor]:
+        """Return the table or the function."""
+        return ("table", settings_on(device, self.table)) if isinstance(self.table, Tensor) else self.table
 
 
-def _factor(db: Value, x: Tensor) -> Tensor:
-    """Return a gain in decibels as a factor, to be multiplied with (..., time)."""
-    factor = 10 ** (settings_on(x.device, db) / 20)
-    return factor.to(x.dtype)[..., None]
+def _cubic(x: Tensor) -> Tensor:
+    """Return the cubic of samples within [-1, 1]."""
+    return 1.5 * x - 0.5 * x**3
+
+
+def _overdriven(x: Tensor) -> Tensor:
+    """Return what `Overdrive` makes of samples multiplied by the drive."""
+    size = x.abs()
+    soft = (3 - (2 - 3 * size.clamp(max=2 / 3)) ** 2) / 3
+    return torch.where(size < 1 / 3, 2 * x, soft.copysign(x))
+
+
+def _interpolated(x: Tensor, table: Tensor) -> Tensor:
+    """Return the line between a table's entries."""
+    last = len(table) - 1
+    place = (x.double().clamp(-1, 1) + 1) * (last / 2)  # in float32 it would lie off by part of a step
+    left = place.detach().floor().clamp(0, last - 1).long()
+    low, high = table[left], table[left + 1]
+    return (low + (place - left) * (high - low)).to(x.dtype)
+
+
+def _factor(db: Value, device: torch.device) -> Tensor:
+    """Return a gain in decibels as a factor (..., 1), to be multiplied with (..., time)."""
+    return (10 ** (settings_on(device, db) / 20))[..., None]
 
 
 def _taps(up: int, down: int, x: Tensor) -> Tensor:

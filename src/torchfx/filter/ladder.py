@@ -76,7 +76,18 @@ class Ladder(Processor):
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Process a block."""
-        system = settings_on(x.device, ladder(self.cutoff, rate)).unsqueeze(-3)
-        feedback, drive = (settings_on(x.device, value) for value in (4 * self.resonance, self.drive))
-        y, after = _ops.saturated_forward(x, system, feedback, drive, state[0])
+        y, after = _ops.saturated_forward(x, *self._settings(rate, x.device), state[0])
         return y, (after,)
+
+    def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
+        """Append the filter, where nothing in it is learned."""
+        settings = self._settings(rate, torch.device("cpu"))
+        if any(each.requires_grad for each in settings) or state[0].shape[:-1] != program.shape:
+            return None
+        found: int = program.saturated(source, *settings, state[0])
+        return found
+
+    def _settings(self, rate: Any, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the system, the loop's gain and the amplifier's drive."""
+        system = settings_on(device, ladder(self.cutoff, rate)).unsqueeze(-3)
+        return system, settings_on(device, 4 * self.resonance), settings_on(device, self.drive)

@@ -11,6 +11,8 @@ from torchfx._ops.memory import add_up, address, coefficient_rows, packed, pass_
 
 why_missing = native.why_missing
 
+TABLE = 8192  # TORCHFX_SATURATION_TABLE in csrc/torchfx_dsp.h
+
 
 def state_space_forward(x: Tensor, system: Tensor, state: Tensor | None, y: Tensor, after: Tensor) -> None:
     """Run the system."""
@@ -22,11 +24,22 @@ def saturated_forward(
 ) -> None:
     """Run the system with its saturating amplifier."""
     per_channel = tuple(packed(values.expand(y.shape[:-1])) for values in (feedback, drive))
-    _run("saturated_forward", x, system, per_channel, state, y, after)
+    no_tables = (0, 1, 1)
+    _run("saturated_forward", x, system, (*(values.data_ptr() for values in per_channel), *no_tables), state, y, after)
+
+
+def saturation_tables(loops: Tensor) -> Tensor:
+    """Return what the saturated system looks up, (..., 8192), for feedback times the systems' last element, (...)."""
+    tables = loops.new_empty(*loops.shape, TABLE)
+    pack, run = native.call["saturation_tables"]
+    status = run(pack(loops.data_ptr(), loops.numel(), tables.data_ptr()))
+    if status:
+        raise_for(status, "saturation_tables")
+    return tables
 
 
 def _run(
-    name: str, x: Tensor, system: Tensor, more: tuple[Tensor, ...], state: Tensor | None, y: Tensor, after: Tensor
+    name: str, x: Tensor, system: Tensor, more: tuple[int, ...], state: Tensor | None, y: Tensor, after: Tensor
 ) -> None:
     if y.numel() == 0:
         pass_on(state, after)
@@ -40,7 +53,7 @@ def _run(
         x.dtype is torch.float64,
         signal.data_ptr(), row_stride, time_stride, repeat, y.data_ptr(), time, y.numel() // time, time,
         matrices.data_ptr(), system.shape[-1] - 1, system.shape[-3], rows, system_repeat,
-        *(values.data_ptr() for values in more), address(state), after.data_ptr(), torch.get_num_threads(),
+        *more, address(state), after.data_ptr(), torch.get_num_threads(),
     ))  # fmt: skip
     if status:
         check_finite("system", system)
