@@ -312,6 +312,39 @@ TORCHFX_API int32_t torchfx_error_feedback_forward(
     const double* taps, int64_t order, int64_t rows, int64_t repeat,
     const double* state_in, double* state_out, int32_t threads);
 
+// Gains, delays and all-pass filters that swing with an oscillator s[n] = sin(2 pi (phase + turns n)), n counting the
+// call's samples.
+//   settings   (rows, TORCHFX_*_SETTINGS), the first of each `turns`: channel c has row c / repeat % rows, and every row
+//              has a channel
+//   phase_in   (channels,): at the first sample; phase_out the same behind the last one, in [0, 1]; may be one memory
+// Phases of calls up to 2^29 samples long are exact but for the roundings of a few sums.
+//
+// y[n] = x[n] (middle + depth s[n]); settings: turns, middle, depth
+enum { TORCHFX_MODULATED_GAIN_SETTINGS = 3 };
+TORCHFX_API int32_t torchfx_modulated_gain_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
+    const double* settings, int64_t rows, int64_t repeat, const double* phase_in, double* phase_out, int32_t threads);
+
+// y[n] = (1 - mix) x[n] + mix x(n - d), d = centre + depth s[n] samples, at least TORCHFX_LEAST_DELAY and at most as many
+// less than are kept; x is interpolated by Catmull-Rom cubics. settings: turns, centre, depth, mix
+//   past       (channels, kept), of x's dtype: what came before x; kept >= 2 TORCHFX_LEAST_DELAY
+enum { TORCHFX_MODULATED_DELAY_SETTINGS = 4, TORCHFX_LEAST_DELAY = 2 };
+TORCHFX_API int32_t torchfx_modulated_delay_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    const void* past, int64_t kept, void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
+    const double* settings, int64_t rows, int64_t repeat, const double* phase_in, double* phase_out, int32_t threads);
+
+// y = (1 - mix) x + mix v, v being x behind `stages` all-pass filters (a + 1/z) / (1 + a/z), a = (w - 1) / (w + 1) with
+// w = tan(pi f), f = centre 2^(octaves s[n]) cycles per sample, at most 0.49. settings: turns, centre, octaves, mix
+//   state_in   (stages, channels): of each filter, v' of v = a u + v', v' = u - a v; state_out the same, or the same memory
+enum { TORCHFX_PHASER_SETTINGS = 4 };
+TORCHFX_API int32_t torchfx_phaser_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    void* y, int64_t y_channel_stride, int64_t channels, int64_t samples, int64_t stages,
+    const double* settings, int64_t rows, int64_t repeat, const double* phase_in, double* phase_out,
+    const double* state_in, double* state_out, int32_t threads);
+
 // A program runs several steps over a block in one call, tile by tile, so that what passes between them stays in a cache.
 // It is an array of 64-bit integers, addresses for pointers, doubles by their bits:
 //
@@ -347,6 +380,10 @@ TORCHFX_API int32_t torchfx_error_feedback_forward(
 //   true_peak  taps, up, n_taps, middle, wait >= 1, past (channels, 2 wait) in the step's dtype, the last inputs: the
 //           source at `up` times the rate, as torchfx_resample_forward makes it with taps, a low-pass whose middle is tap
 //           `middle`; of that, from the sample `wait` ago to the next one, and of that sample itself the largest magnitude
+//   modulated_gain  settings, rows, repeat, phase (channels): as in torchfx_modulated_gain_forward
+//   modulated_delay  settings, rows, repeat, phase (channels), kept, past (channels, kept) in the step's dtype: as in
+//           torchfx_modulated_delay_forward
+//   phaser  settings, rows, repeat, phase (channels), stages, state (stages, channels): as in torchfx_phaser_forward
 //
 // Factors and bounds in a step's arguments are doubles, states doubles unless said otherwise. States are updated in place.
 #define TORCHFX_STEPS(declare) \
@@ -364,7 +401,10 @@ TORCHFX_API int32_t torchfx_error_feedback_forward(
     declare(lfilter)           \
     declare(limiter)           \
     declare(maximum)           \
-    declare(true_peak)
+    declare(true_peak)         \
+    declare(modulated_gain)    \
+    declare(modulated_delay)   \
+    declare(phaser)
 
 #define TORCHFX_STEP_NUMBER(name) TORCHFX_STEP_##name,
 enum torchfx_step { TORCHFX_STEPS(TORCHFX_STEP_NUMBER) };
@@ -402,6 +442,9 @@ TORCHFX_API int32_t torchfx_program_run(
     declare(limiter_forward)          \
     declare(sliding_max)              \
     declare(error_feedback_forward)   \
+    declare(modulated_gain_forward)   \
+    declare(modulated_delay_forward)  \
+    declare(phaser_forward)           \
     declare(program_run)              \
     declare(advise_huge_pages)
 

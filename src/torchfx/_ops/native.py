@@ -12,7 +12,7 @@ from torchfx.native_library import load
 
 __all__ = ["Call", "call", "instruction_set", "library", "why_missing"]
 
-library, why_missing = load("torchfx_dsp", abi_version=21)  # csrc/torchfx_dsp.h
+library, why_missing = load("torchfx_dsp", abi_version=22)  # csrc/torchfx_dsp.h
 
 CALLS: Final = {
     "sos_forward": 17,
@@ -36,6 +36,9 @@ CALLS: Final = {
     "limiter_forward": 27,
     "sliding_max": 10,
     "error_feedback_forward": 20,
+    "modulated_gain_forward": 15,
+    "modulated_delay_forward": 17,
+    "phaser_forward": 18,
     "program_run": 11,
     "advise_huge_pages": 2,
 }
