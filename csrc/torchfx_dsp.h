@@ -380,6 +380,8 @@ TORCHFX_API int32_t torchfx_phaser_forward(
 //   true_peak  taps, up, n_taps, middle, wait >= 1, past (channels, 2 wait) in the step's dtype, the last inputs: the
 //           source at `up` times the rate, as torchfx_resample_forward makes it with taps, a low-pass whose middle is tap
 //           `middle`; of that, from the sample `wait` ago to the next one, and of that sample itself the largest magnitude
+//   mix     width, weights (rows, width, width), rows, repeat: each channel of a group of `width` side by side is the sum of
+//           the group's channels, times its row of weights
 //   modulated_gain  settings, rows, repeat, phase (channels): as in torchfx_modulated_gain_forward
 //   modulated_delay  settings, rows, repeat, phase (channels), kept, past (channels, kept) in the step's dtype: as in
 //           torchfx_modulated_delay_forward
@@ -402,6 +404,7 @@ TORCHFX_API int32_t torchfx_phaser_forward(
     declare(limiter)           \
     declare(maximum)           \
     declare(true_peak)         \
+    declare(mix)               \
     declare(modulated_gain)    \
     declare(modulated_delay)   \
     declare(phaser)

@@ -70,7 +70,7 @@ def run(name, arguments, lanes=4, log_t=2, processors=132, **constants):
 
     module = import_module(f"{declared(name)[0]}.triton")
     triton_launch.INTERPRETED = (processors, lanes)
-    triton_launch._properties.cache_clear()
+    triton_launch.device_properties.cache_clear()
     constants |= {"LOG_T": {4: log_t, 8: log_t}} if hasattr(module, "LOG_T") else {}
     before = {key: getattr(module, key) for key in constants}
     for key, value in constants.items():

@@ -259,14 +259,18 @@ def _gradients(dtype: torch.dtype, quick: bool) -> Iterator[dict[str, Any]]:
         yield _row(f"{case}, signal", found[0], exact[0], BOUND[dtype])
         yield _row(f"{case}, sections", found[1].cpu() / peak, exact[1] / peak, SECTION_BOUND[dtype])
         yield _row(f"{case}, state", found[2], exact[2], 1e-9)
-    for count in (1, 5, 511):
-        x, taps, grad_y = noise(3, 20_001).to(dtype), noise(count), noise(3, 20_001).to(dtype)
-        grad_after, need = noise(3, count - 1), (True, True, True)
+    need = (True, True, True)
+    for count, rows, continued in ((1, (), True), (5, (3,), False), (511, (), True), (511, (3,), False)):
+        x, grad_y = ((noise(3, 80_001) + 0.1).to(dtype) for _ in range(2))  # the mean keeps a single tap's sum from 0
+        taps = noise(*rows, count)
+        grad_after = noise(3, count - 1) if continued else None
         exact = operators.fir_backward(grad_y.double(), grad_after, x.double(), taps, *need)
-        found = operators.fir_backward(grad_y.cuda(), grad_after.cuda(), x.cuda(), taps.cuda(), *need)
+        moved = [None if each is None else each.cuda() for each in (grad_y, grad_after, x, taps)]
+        found = operators.fir_backward(*moved, *need)
         for result, on_device, on_cpu in zip(("signal", "taps", "state"), found, exact, strict=True):
             if on_cpu.numel():
-                yield _row(f"gradients, {count} taps, {dtype}, {result}", on_device, on_cpu, BOUND[dtype])
+                case = f"gradients, {rows} {count} taps, state after: {continued}, {dtype}, {result}"
+                yield _row(case, on_device, on_cpu, BOUND[dtype])
 
 
 def _ways_of_calling(quick: bool) -> Iterator[dict[str, Any]]:

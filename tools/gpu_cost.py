@@ -140,16 +140,18 @@ def compiled(kernel: Any, target: GPUTarget, dtype: str, lines: int = 1, **const
     `lines` are those of a network of delay lines.
     """
     options = OPTIONS | {name: constants.pop(name) for name in ("num_warps", "num_stages") if name in constants}
-    constants["time_stride"] = 1
+    names = kernel.arg_names
+    constants |= {name: 1 for name in ("time_stride", "g_time_stride") if name in names}
     float64 = {
         "sos", "table", "taps", "a", "m", "maps", "feedback", "drive", "system", "lines", "lines_after", "before",
         "after", "coefficients", "settings", "gain", "by_chunk",
     }  # fmt: skip
-    aligned = {"x", "y", "weights", "signals", "row_stride", "time", *float64}
-    types: dict[str, Any] = dict.fromkeys(("x", "y", "key", "signals"), f"*{dtype}") | dict.fromkeys(float64, "*fp64")
+    samples = ("x", "y", "key", "signals", "g", "sums")
+    integers = {"row_stride", "g_row_stride", "time", "length", "g_length", "ahead"}
+    aligned = {*samples, "weights", *integers, *float64}
+    types: dict[str, Any] = dict.fromkeys(samples, f"*{dtype}") | dict.fromkeys(float64, "*fp64")
     types |= {"weights": {"fp32": "*fp16"}.get(dtype, "*fp64"), "scale": "*fp32", "log_tolerance": "fp32"}
     types |= {"delays": ("i32",) * lines}
-    names = kernel.arg_names
     source = ASTSource(
         fn=kernel,
         signature={name: "constexpr" if name in constants else types.get(name, "i32") for name in names},

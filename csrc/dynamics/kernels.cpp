@@ -7,45 +7,96 @@ namespace torchfx {
 namespace TORCHFX_ISA_NAMESPACE {
 namespace {
 
+// Recursions of two channels share a vector, in lanes 0 and 1, and a row: a sample of one, then of the other.
+constexpr int row_channels = VD > 1 ? 2 : 1;
+
+#if TORCHFX_VD == 1
+TORCHFX_INLINE void interleave(vd a, vd, vd (&row)[1]) { row[0] = a; }
+TORCHFX_INLINE void separate(const vd (&row)[1], vd (&channels)[1]) { channels[0] = row[0]; }
+TORCHFX_INLINE vd load_step(const double* p) { return *p; }
+#else
+#if TORCHFX_VD == 2
+TORCHFX_INLINE void interleave(vd a, vd b, vd (&row)[2]) {
+    row[0] = __builtin_shufflevector(a, b, 0, 2);
+    row[1] = __builtin_shufflevector(a, b, 1, 3);
+}
+TORCHFX_INLINE void separate(const vd (&row)[2], vd (&channels)[2]) { interleave(row[0], row[1], channels); }
+TORCHFX_INLINE vd load_step(const double* p) { return load(p); }
+#elif TORCHFX_VD == 4
+TORCHFX_INLINE void interleave(vd a, vd b, vd (&row)[2]) {
+    row[0] = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    row[1] = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+}
+TORCHFX_INLINE void separate(const vd (&row)[2], vd (&channels)[2]) {
+    channels[0] = __builtin_shufflevector(row[0], row[1], 0, 2, 4, 6);
+    channels[1] = __builtin_shufflevector(row[0], row[1], 1, 3, 5, 7);
+}
+TORCHFX_INLINE vd load_step(const double* p) { return (vd)_mm256_broadcast_pd((const __m128d*)p); }
+#else
+TORCHFX_INLINE void interleave(vd a, vd b, vd (&row)[2]) {
+    row[0] = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+    row[1] = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+}
+TORCHFX_INLINE void separate(const vd (&row)[2], vd (&channels)[2]) {
+    channels[0] = __builtin_shufflevector(row[0], row[1], 0, 2, 4, 6, 8, 10, 12, 14);
+    channels[1] = __builtin_shufflevector(row[0], row[1], 1, 3, 5, 7, 9, 11, 13, 15);
+}
+TORCHFX_INLINE vd load_step(const double* p) { return (vd)_mm512_maskz_broadcast_f64x2(0xff, _mm_loadu_pd(p)); }
+#endif
+#endif
+
 // Runs the recursions of N channels on read(i, t), a vector of channel i from sample t on, and gives what they make of it,
 // to be multiplied by `unit` or -unit, to write(i, t, vector, that factor).
 //
 // The larger coefficient gives the larger result where x > y and the smaller one elsewhere: where it is `rise`, the
 // larger of both results is the one asked for, and no comparison of x with y waits for y. Where it is `fall`, signs are
 // turned round. The recursion waits for itself, 8 cycles a sample: what is computed on vectors meanwhile, a vector before
-// it and two behind it, costs little. It runs in whole vectors, too, of which one lane counts: next to AVX-512's, single
-// numbers have one port of the processor, and the recursions of 4 channels took 25 cycles a sample in the place of 11.
+// it and two behind it, costs little. It runs in whole vectors, too, of which two lanes count: next to AVX-512's, shorter
+// ones have one port of the processor, and the recursions of 4 channels took 25 cycles a sample in the place of 11.
 template <int N, class Read, class Write>
 TORCHFX_INLINE void smoothed_by(Smoothed* of, int64_t count, double unit, Read&& read, Write&& write) {
-    double sign[N], fallen[N][2 * VD];
-    double* samples[N];
-    vd y[N], rise[N], fall[N], rise_left[N], fall_left[N], factor[N];
-    for (int i = 0; i < N; ++i) {
-        sign[i] = of[i].rise >= of[i].fall ? 1 : -1;
-        rise[i] = set1(sign[i] * of[i].rise);
-        fall[i] = set1(sign[i] * of[i].fall);
-        rise_left[i] = set1(1 - of[i].rise);
-        fall_left[i] = set1(1 - of[i].fall);
-        factor[i] = set1(sign[i] * unit);
-        y[i] = set1(sign[i] * of[i].y);
-        samples[i] = of[i].samples;
+    constexpr int R = row_channels, rows = (N + R - 1) / R, step_size = R * VD;
+    double sign[N], risen[rows][4 * step_size], fallen[rows][2 * step_size];
+    vd y[rows], rise[rows], fall[rows], rise_left[rows], fall_left[rows];
+    const auto of_both = [](double a, double b) TORCHFX_INLINE_LAMBDA {
+        vd row[R];
+        interleave(set1(a), set1(b), row);
+        return row[0];
+    };
+    for (int i = 0; i < N; ++i) sign[i] = of[i].rise >= of[i].fall ? 1 : -1;
+    for (int r = 0; r < rows; ++r) {
+        const int i = R * r, j = i + R <= N ? i + R - 1 : i;  // the last row may hold one channel twice
+        rise[r] = of_both(sign[i] * of[i].rise, sign[j] * of[j].rise);
+        fall[r] = of_both(sign[i] * of[i].fall, sign[j] * of[j].fall);
+        rise_left[r] = of_both(1 - of[i].rise, 1 - of[j].rise);
+        fall_left[r] = of_both(1 - of[i].fall, 1 - of[j].fall);
+        y[r] = of_both(sign[i] * of[i].y, sign[j] * of[j].y);
     }
+    const auto at = [](int64_t t, int vectors) TORCHFX_INLINE_LAMBDA { return t % (vectors * VD) * R; };
     const auto read_all = [&](int64_t t) TORCHFX_INLINE_LAMBDA {
-        for (int i = 0; i < N; ++i) {
-            const vd x = read(i, t);
-            store(samples[i] + t, rise[i] * x);
-            store(fallen[i] + t % (2 * VD), fall[i] * x);
+        for (int r = 0; r < rows; ++r) {
+            vd row[R];
+            const vd x = read(R * r, t);
+            interleave(x, R * (r + 1) <= N && R > 1 ? read(R * r + 1, t) : x, row);
+            for (int k = 0; k < R; ++k) {
+                store(risen[r] + at(t, 4) + k * VD, rise[r] * row[k]);
+                store(fallen[r] + at(t, 2) + k * VD, fall[r] * row[k]);
+            }
         }
     };
     const auto write_all = [&](int64_t t) TORCHFX_INLINE_LAMBDA {
-        for (int i = 0; i < N; ++i) write(i, t, load(samples[i] + t), factor[i]);
+        for (int r = 0; r < rows; ++r) {
+            vd row[R], channels[R];
+            for (int k = 0; k < R; ++k) row[k] = load(risen[r] + at(t, 4) + k * VD);
+            separate(row, channels);
+            for (int i = R * r; i < N && i < R * (r + 1); ++i) write(i, t, channels[i % R], set1(sign[i] * unit));
+        }
     };
-    const auto step = [&](int64_t t) TORCHFX_INLINE_LAMBDA {
-        for (int i = 0; i < N; ++i) {
-            const vd risen = fma(rise_left[i], y[i], set1(samples[i][t]));
-            const vd falling = fma(fall_left[i], y[i], set1(fallen[i][t % (2 * VD)]));
-            y[i] = max_of(risen, falling);
-            samples[i][t] = first(y[i]);
+    const auto step = [&](int64_t t, int64_t j) TORCHFX_INLINE_LAMBDA {
+        for (int r = 0; r < rows; ++r) {
+            double *const up = risen[r] + at(t, 4) + R * j, *const down = fallen[r] + at(t, 2) + R * j;
+            y[r] = max_of(fma(rise_left[r], y[r], load_step(up)), fma(fall_left[r], y[r], load_step(down)));
+            memcpy(up, &y[r], R * sizeof(double));
         }
     };
     const int64_t last = (count - 1) / VD * VD;  // where the last vector begins
@@ -54,11 +105,15 @@ TORCHFX_INLINE void smoothed_by(Smoothed* of, int64_t count, double unit, Read&&
         if (t >= 2 * VD) write_all(t - 2 * VD);
         read_all(t + VD);
         TORCHFX_UNROLL
-        for (int j = 0; j < VD; ++j) step(t + j);
+        for (int j = 0; j < VD; ++j) step(t, j);
     }
-    for (int64_t t = last; t < count; ++t) step(t);
+    for (int64_t j = 0; j < count - last; ++j) step(last, j);
     for (int64_t t = last < 2 * VD ? 0 : last - 2 * VD; t <= last; t += VD) write_all(t);
-    for (int i = 0; i < N; ++i) of[i].y = sign[i] * first(y[i]);
+    for (int i = 0; i < N; ++i) {
+        double both[VD];
+        store(both, y[i / R]);
+        of[i].y = sign[i] * both[i % R];
+    }
 }
 
 template <int N>
@@ -74,7 +129,7 @@ constexpr double per_octave = 6.020599913279624;  // dB, 20 log10(2)
 // The gain in dB that a curve asks for at the level of each sample. Levels are counted in octaves from the knee's lower end.
 template <class Sample>
 struct Curve {
-    vd start, knee, bend, both, below, offset, lowest;
+    vd start, knee, bend, both, negative, below, offset, lowest;
 
     Curve() = default;
     explicit Curve(const GainCurve& of) {
@@ -83,6 +138,7 @@ struct Curve {
         knee = set1(of.knee / per_octave);
         bend = set1(of.knee > 0 ? each * per_octave / (2 * of.knee) : 0.0);
         both = set1(each);
+        negative = set1(-each);
         below = set1(of.below * per_octave);
         offset = set1(of.below * of.knee / 2);
         lowest = set1(of.lowest);
@@ -93,7 +149,7 @@ struct Curve {
         const vd x = from_bits(bits_of(sample) & set_bits(magnitude)), zero = set1(0.0);
         const vd level = log2_of<Sample>(max_of(set1(1e-15), x)) - fma(x, zero, start);  // NaN where x is NaN or infinite
         const vd over = max_of(zero, level), bent = min_of(knee, over);
-        const vd k = fma(bend * bent, bent, fma(both, over - bent, offset));
+        const vd k = fma(fma(bend, bent, negative), bent, fma(both, over, offset));
         return max_of(lowest, fnma(below, level, k));
     }
 };

@@ -4,7 +4,7 @@
 // modulo x^m - r gives those modulo its factors by one DFT of length eight on the coefficients j m/8 + i,
 // times powers of one number. From x^N - 1 downwards this is a decimation-in-frequency FFT whose twiddle
 // factors are constant within a block, and whose output stays in bit-reversed order: products are taken there and the
-// inverse walks back up, so nothing is ever reordered.
+// inverse walks back up, so nothing is ever reordered. Only the last VD * VD values of each block lie transposed.
 //
 // Layout: VD (= lanes) real parts, then their VD imaginary parts, and so on: value i of the transform has its
 // real part at data[2 * lanes * (i / lanes) + i % lanes], its imaginary part `lanes` further on.

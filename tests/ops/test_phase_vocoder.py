@@ -62,6 +62,19 @@ def test_a_state_goes_on_where_the_call_before_stopped(run, generator):
     assert deviation(end, after) < 1e-12
 
 
+def test_threads_change_nothing(generator, one_thread):
+    for channels in (1, 3):
+        x = torch.randn(channels, 9000, generator=generator)
+        state = torch.randn(channels, 129, 2, dtype=torch.float64, generator=generator)
+        results = []
+        for threads in (1, 2, 3, 4):
+            torch.set_num_threads(threads)
+            results.append(_ops.phase_vocoder_forward(x, hann(256), state, 1.1, 64, 0, 0, 77))
+        for y, after in results:
+            assert torch.equal(y, results[0][0])
+            assert torch.equal(after, results[0][1])
+
+
 def test_peaks_are_above_two_neighbours_on_each_side():
     power = torch.tensor([[5.0, 1, 2, 1, 3, 1, 1, 4, 2, 0, 0], [0.0] * 11, [1.0] * 11, [torch.nan] * 11])
     assert nearest_peaks(power).tolist() == [[0, 0, 0, 4, 4, 4, 7, 7, 7, 7, 7], *[[-1] * 11] * 3]

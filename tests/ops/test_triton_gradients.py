@@ -1,7 +1,9 @@
 """Gradients by the GPU kernels without a GPU: through Triton's interpreter against the definition, and compiled."""
 
 import os
+import re
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ from scipy import signal
 import triton_interpreter
 from operators import backend
 from oracle import bound, deviation
+from torchfx._ops.fir import triton as fir
 from torchfx._ops.sos import triton as sos_triton
 
 if os.environ.get("TORCHFX_TRITON") != "1":  # .ci/run insists
@@ -123,23 +126,32 @@ def test_gradients_of_signal_and_state_keep_no_signals(run, sos, dtype, threshol
 
 
 TILE = {"ROWS": 16, "DEPTH": 16, "COLUMNS": 16}
+SUMS = {"ROWS": 16, "COLUMNS": 16}
+FEW = {"processors": 1, "SUMS_PER_PROCESSOR": 1}
+"""A chunk of the sums goes over tiles and channels."""
+
 RESPONSES = {
-    # name: taps, signal
-    "tiles and a rest": (noise(37), every_second(noise(2, 300, dtype=FLOAT32))),
-    "one row of taps for each channel": (noise(3, 1, 5), noise(2, 70)),
-    "one tap": (noise(1), noise(20, dtype=FLOAT32)),
-    "longer than the signal": (noise(40), noise(1, 7)),
+    # name: taps, signal, with a state?, options
+    "tiles and a rest": (noise(37), every_second(noise(2, 300, dtype=FLOAT32)), True, {}),
+    "whole tiles": (noise(17), noise(2, 768, dtype=FLOAT32), False, FEW),
+    "one row of taps for each channel": (noise(3, 1, 5), noise(2, 70), True, {}),
+    "rows of taps that channels share": (noise(2, 1, 3, 1, 20), noise(2, 3, 2, 270, dtype=FLOAT32), False, FEW),
+    "a signal for all rows": (noise(2, 33), noise(270, dtype=FLOAT32), True, {"MOST_SUMMED": 1}),
+    "one tap": (noise(1), noise(3, 301, dtype=FLOAT32), True, {}),
+    "longer than the signal": (noise(40), noise(1, 7), True, {}),
+    "longer than the signal, which nothing follows": (noise(40), noise(1, 7), False, {}),
+    "more taps than the kernels take": (noise(19), noise(2, 33, dtype=FLOAT32), True, {"LONGEST": 18}),
 }
 
 
 @pytest.mark.parametrize("name", RESPONSES)
 def test_gradients_of_a_response_equal_the_definition(run, name):
-    taps, x = RESPONSES[name]
+    taps, x, given, options = RESPONSES[name]
     leading = torch.broadcast_shapes(x.shape[:-1], taps.shape[:-1])
     grad_y = noise(*leading, x.shape[-1], dtype=x.dtype, seed=1)
-    grad_after = noise(*leading, taps.shape[-1] - 1, seed=2)
+    grad_after = noise(*leading, taps.shape[-1] - 1, seed=2) if given else None
     arguments = (grad_y, grad_after, x, taps, True, True, True)
-    found, _ = run("fir_backward", arguments, SHAPES={4: TILE, 8: TILE})
+    found, _ = run("fir_backward", arguments, SHAPES={4: TILE, 8: TILE}, SUMS={4: SUMS, 8: SUMS}, **options)
     for gradient, expected in zip(found, exact("fir_backward", *arguments), strict=True):
         assert gradient.shape == expected.shape
         if expected.size:  # a single tap has no state
@@ -173,3 +185,23 @@ def test_both_launches_compile_without_spills_in_their_loops(arch, dtype, adjoin
     assert tile["LDL"] + tile["STL"] <= 16  # of thousands of instructions
     assert code.warps >= sos_triton.PROGRAMS_PER_PROCESSOR
     assert code.shared <= 8192
+
+
+@pytest.mark.parametrize(
+    ("arch", "dtype", "instruction"),
+    [
+        (90, "fp32", "HGMMA"),
+        pytest.param(80, "fp32", "HMMA", marks=many),
+        pytest.param(100, "fp32", "UTC.*MMA", marks=many),
+        pytest.param(90, "fp64", "DMMA", marks=many),
+    ],
+)
+def test_the_gradient_of_taps_compiles_to_products_of_matrices(arch, dtype, instruction):
+    import gpu_cost
+
+    shape = fir.SUMS[4 if dtype == "fp32" else 8]
+    kernel = import_module("torchfx._ops.fir.kernels").correlation
+    code = gpu_cost.disassembled(gpu_cost.compiled(kernel, gpu_cost.GPUTarget("cuda", arch, 32), dtype, **shape))
+    assert re.search(instruction, code.sass)
+    assert code.spilled <= 8
+    assert code.shared <= 65536 + 8

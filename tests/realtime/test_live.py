@@ -114,10 +114,26 @@ def test_modulation_needs_no_worker(block_size):
     assert (clock.output - (fx.Wave(x, FS) | chain).ys).abs().max() < 3e-7
 
 
-@pytest.mark.parametrize("chain", [fx.filter.FIR([1 / 3000] * 3000), fx.FilterChain()], ids=["long", "empty"])
-def test_odd_chains_are_native_too(chain):
-    x = noise(7000, 1)
-    y, _ = played(chain, x, block_size=100, channels=1)
+MIXING = fx.effect.Balance(0.3) | fx.effect.Pan(-0.4) | fx.effect.StereoWidth(1.7)
+
+
+@pytest.mark.parametrize(
+    ("chain", "channels"),
+    [
+        (fx.filter.FIR([1 / 3000] * 3000), 1),
+        (fx.FilterChain(), 1),
+        (MIXING | fx.effect.ChannelMatrix([[0.0, 1.0], [0.5, 0.5]]), 2),
+        (fx.effect.MultibandCompressor([200, 2000], threshold_db=[-24.0, -20.0, -18.0]), 2),
+        (fx.effect.MultibandCompressor(link=False) | fx.effect.DeEsser(), 2),
+        (fx.filter.Comb(50) | fx.filter.Comb(120.0, q=3.0, ftype="peak"), 2),
+    ],
+    ids=["long", "empty", "mixing", "multiband", "bands", "combs"],
+)
+def test_odd_chains_are_native_too(chain, channels):
+    x = noise(7000, channels)
+    with RealtimeProcessor(chain, FileClock(x), RealtimeConfig(channels=channels)) as live:
+        assert live.is_native
+    y, _ = played(chain, x, block_size=100, channels=channels)
     assert (y - (fx.Wave(x, FS) | chain).ys).abs().max() < 2e-7
 
 
@@ -130,8 +146,20 @@ def test_dynamics_are_steps_of_native_programs(link, channels, dtype):
     x = noise(1000, channels).to(dtype)
     y = torch.cat([stream.process(x[:, i : i + 64]) for i in range(0, 1000, 64)], dim=-1)
     assert stream._runner is not None
-    assert [end for _, end in stream._runner._programs.values()] == [2]
+    assert [end for _, end, _ in stream._runner._programs.values()] == [2]
     assert torch.equal(y, (fx.Wave(x, FS) | chain).ys)
+
+
+@pytest.mark.parametrize("block_size", [1, 64, 1000])
+def test_a_stream_runs_late_steps_natively(block_size):
+    """Each ends its program: at first it gives fewer samples than it gets."""
+    chain = fx.filter.HiButterworth(80) | fx.effect.Limiter(-12.0) | fx.effect.Gain(0.5)
+    stream = fx.realtime.Stream(chain, FS, 2)
+    x = noise(1025)
+    y = torch.cat([*map(stream.process, x.split(block_size, dim=-1)), stream.flush()], dim=-1)
+    assert stream._runner is not None
+    assert [end for _, end, _ in stream._runner._programs.values()] == [2, 3]
+    assert (y - (fx.Wave(x, FS) | chain).ys).abs().max() < 1e-7
 
 
 def changed(chain: fx.Processor, change: Any, level: float = 1.0, **options: Any) -> torch.Tensor:

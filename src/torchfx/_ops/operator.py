@@ -315,8 +315,11 @@ class _Registration:
     # --- kernels for dispatch keys ------------------------------------------------------------------------
 
     def _kernel(self, backend: Entry) -> Entry:
+        count = len(self.arguments)
+
         def run(*arguments: Any) -> Any:
-            arguments = self.complete(arguments)
+            if len(arguments) < count:
+                arguments = self.complete(arguments)
             shapes = self.shapes(*arguments)
             try:
                 results = [empty(shape, dtype, arguments[0]) for shape, dtype in shapes]

@@ -39,9 +39,10 @@ KINDS = {
     "limiter": 12,
     "maximum": 13,
     "true_peak": 14,
-    "modulated_gain": 15,
-    "modulated_delay": 16,
-    "phaser": 17,
+    "mix": 15,
+    "modulated_gain": 16,
+    "modulated_delay": 17,
+    "phaser": 18,
 }
 """The kinds of csrc/program, by name."""
 
@@ -247,6 +248,13 @@ class Program:
         """Append a factor, or one for each row (...)."""
         rows = self._rows(torch.as_tensor(gain, dtype=torch.float64), 0)
         return self._append("gain", source, (rows.tensor.data_ptr(), rows.rows, rows.repeat))
+
+    def mix(self, source: int, weights: Tensor) -> int:
+        """Append sums of channels: weights (..., outputs, inputs), as many of each as channels side by side."""
+        check_finite("weights", weights)
+        rows = coefficient_rows(weights.detach(), 2, self.shape[:-1])
+        self._kept.append(rows.tensor)
+        return self._append("mix", source, (weights.shape[-1], rows.tensor.data_ptr(), rows.rows, rows.repeat))
 
     def clamp(self, source: int, low: float, high: float) -> int:
         """Append limits."""

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
-from functools import lru_cache
+from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from subprocess import SubprocessError
+from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
 
-__all__ = ["LOG_TOLERANCE", "OPTIONS", "KernelError", "launch", "processors", "split", "warp_size", "why_missing"]
+__all__ = [
+    "LOG_TOLERANCE",
+    "OPTIONS",
+    "KernelError",
+    "device_properties",
+    "kernels",
+    "launch",
+    "processors",
+    "split",
+    "warp_size",
+    "why_missing",
+]
 
 why_missing = "" if find_spec("triton") is not None else "needs triton, which isn't installed"
 
@@ -22,8 +34,14 @@ OPTIONS = {"num_warps": 1, "enable_fp_fusion": False}
 LOG_TOLERANCE = {4: math.log(1e-10), 8: math.log(1e-14)}
 """What a chunk may neglect of the samples before its warm-up, in the peak, by the bytes of a sample."""
 
-_compiled: dict[Any, tuple[Any, tuple[Any, ...]]] = {}
-"""Compiled kernels with the constants they take, by all that Triton distinguishes, which takes longer to find them."""
+REMEMBERED = 1024
+
+_compiled: dict[tuple[Any, ...], tuple[Any, tuple[Any, ...]]] = {}
+"""Compiled kernels with the constants they take, by all arguments but addresses, of which the alignment counts.
+
+Triton, which asks each argument whether a kernel of its own was compiled for it, takes longer to find them. The last
+`REMEMBERED` launches at most are kept, as signals of many lengths make as many.
+"""
 
 INTERPRETED = (132, 32)
 """Multiprocessors and lanes of a warp that CPU tensors, which only Triton's interpreter takes, are cut for."""
@@ -39,32 +57,41 @@ def launch(kernel: Any, programs: int, x: Tensor, *arguments: Any, **constants: 
     Raises:
         KernelError: the kernel can't be compiled or launched there.
     """
-    device = x.device
-    elsewhere = x.is_cuda and device.index != torch.cuda.current_device()
-    with torch.cuda.device(device) if elsewhere else nullcontext():
-        key = (id(kernel), device, *constants.values(), *map(_distinguished, arguments))
-        known = _compiled.get(key)
-        if known is not None:
-            known[0][(programs, 1, 1)](*arguments, *known[1])
-            return
-        from triton.errors import TritonError
+    if x.is_cuda and x.get_device() != torch.cuda.current_device():
+        with torch.cuda.device(x.device):
+            launch(kernel, programs, x, *arguments, **constants)
+        return
+    key, values = [id(kernel), x.get_device(), *constants.values()], []
+    for argument in arguments:
+        if isinstance(argument, Tensor):
+            address = argument.data_ptr()
+            key += argument.dtype, address & 15
+            values.append(address)  # else Triton asks the tensor once more, and the driver whose address it is
+        else:
+            key.append(argument)
+            values.append(argument)
+    launched_as = tuple(key)
+    known = _compiled.get(launched_as)
+    if known is not None:
+        known[0][(programs, 1, 1)](*values, *known[1])
+        return
+    from triton.errors import TritonError
 
-        try:
-            found = kernel[(programs,)](*arguments, **{**OPTIONS, **constants})
-        except (TritonError, RuntimeError, OSError, SubprocessError) as error:
-            reason = (str(error).strip() or "no reason given").splitlines()[-1]
-            raise KernelError(f"{type(error).__name__}: {reason}") from error
-        if found is not None:  # the interpreter compiles nothing
-            _compiled[key] = found, tuple(constants[name] for name in kernel.arg_names[len(arguments) :])
+    try:
+        found = kernel[(programs,)](*arguments, **{**OPTIONS, **constants})
+    except (TritonError, RuntimeError, OSError, SubprocessError) as error:
+        reason = (str(error).strip() or "no reason given").splitlines()[-1]
+        raise KernelError(f"{type(error).__name__}: {reason}") from error
+    if found is not None:  # the interpreter compiles nothing
+        if len(_compiled) == REMEMBERED:
+            _compiled.clear()
+        _compiled[launched_as] = found, tuple(constants[name] for name in kernel.arg_names[len(arguments) :])
 
 
-def _distinguished(argument: Any) -> Any:
-    """Return what Triton may compile a kernel of its own for: types, alignment, ones, multiples of 16."""
-    if isinstance(argument, Tensor):
-        return argument.dtype, argument.data_ptr() % 16 == 0
-    if isinstance(argument, int):
-        return argument == 1, argument % 16 == 0, argument.bit_length() > 31
-    return argument
+@cache
+def kernels(package: str) -> ModuleType:
+    """Return the kernels of an operator's package, loaded at the first launch: Triton takes long to load."""
+    return import_module(f"{package}.kernels")
 
 
 def split(tiles: int, wanted: int) -> tuple[int, int]:
@@ -75,16 +102,17 @@ def split(tiles: int, wanted: int) -> tuple[int, int]:
 
 def processors(x: Tensor) -> int:
     """Return how many multiprocessors the device of x has."""
-    return _properties(x.device)[0]
+    return device_properties(x.device)[0]
 
 
 def warp_size(x: Tensor) -> int:
     """Return how many lanes a warp of the device of x has."""
-    return _properties(x.device)[1]
+    return device_properties(x.device)[1]
 
 
-@lru_cache
-def _properties(device: torch.device) -> tuple[int, int]:
+@cache
+def device_properties(device: torch.device) -> tuple[int, int]:
+    """Return how many multiprocessors a device has, and how many lanes a warp of it."""
     if device.type != "cuda":
         return INTERPRETED
     found = torch.cuda.get_device_properties(device)

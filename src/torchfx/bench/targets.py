@@ -328,7 +328,7 @@ CLAIMS = (
             bound=1.0,  # cent
             needs=("librosa",),
         )
-        for channels, name, target in ((1, "mono", 3), (2, "2 channels", 5))
+        for channels, name, target in ((1, "mono", 5), (2, "2 channels", 6))
     ),
     *(
         Claim(f"Resample, {work}, 2 channels 30 s, over {name}", work, 2, 30, other, target, ours=resampled)

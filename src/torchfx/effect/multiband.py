@@ -56,23 +56,36 @@ class BandDynamics(Processor):
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return filters at rest and gains of 0 dB."""
+        """Return the filters of each band at rest, and each band's gain of 0 dB."""
         bands, sections, _ = crossover(self.edges(), ORDER, rate).shape
-        own = tuple(self.settings(rate, torch.device(device)).shape[:-1])
-        linked = levels_shape(shape, self.link)
-        return (
-            torch.zeros(sections, *shape, bands, 2, dtype=torch.float64, device=device),
-            torch.zeros(torch.broadcast_shapes((*linked, bands), own), dtype=torch.float64, device=device),
-        )
+        own = tuple(self.settings(rate, torch.device(device)).shape[:-2])
+        levels = torch.broadcast_shapes(levels_shape(shape, self.link), own)
+        filters = [torch.zeros(sections, *shape, 2, dtype=torch.float64, device=device) for _ in range(bands)]
+        return *filters, *(torch.zeros(levels, dtype=torch.float64, device=device) for _ in range(bands))
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Process the next block."""
-        filters, before = state
+        bands = len(state) // 2
+        filters, before = torch.stack(state[:bands], dim=-2), torch.stack(state[bands:], dim=-1)
         sos = settings_on(x.device, crossover(self.edges(), ORDER, rate))
-        bands, filters = _ops.parallel_iir_forward(x.double()[..., None, :], sos, filters)
+        parts, filters = _ops.parallel_iir_forward(x.double()[..., None, :], sos, filters)
         link = CHANNELS if self.link else None
-        bands, after = _ops.dynamics_forward(bands, None, self.settings(rate, x.device), before, link)
-        return bands.sum(-2).to(x.dtype), (filters, after)
+        parts, after = _ops.dynamics_forward(parts, None, self.settings(rate, x.device), before, link)
+        return parts.sum(-2).to(x.dtype), (*filters.unbind(-2), *after.unbind(-1))
+
+    def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
+        """Append each band's filter and gain, and their sum, where nothing is learned."""
+        sos, settings = crossover(self.edges(), ORDER, rate), self.settings(rate, torch.device("cpu"))
+        bands = len(sos)
+        if settings.requires_grad or state[-1].shape != levels_shape(program.shape, self.link):
+            return None
+        signal, total = program.widen(source), None
+        for i in range(bands):
+            band = program.sos(signal, sos[i], state[i])
+            band = program.dynamics(band, settings[..., i, :], state[bands + i])
+            total = band if total is None else program.add(total, band)
+        found: int = program.narrow(total)
+        return found
 
 
 class MultibandCompressor(BandDynamics):

@@ -80,6 +80,16 @@ class Comb(Processor):
             parts.append(y.to(x.dtype))
         return torch.cat(parts, dim=-1), (line,)
 
+    def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
+        """Append a delay line whose input is b1 x - a1 y, where nothing is learned."""
+        sos = self._section(rate)
+        if sos.requires_grad or state[0].shape[:-1] != program.shape:
+            return None
+        b0, b1, a1 = sos[..., 0, 0], sos[..., 0, 1], sos[..., 0, 4]
+        rows = [torch.stack([-a1, b1 - a1 * b0], dim=-1), torch.stack([torch.ones_like(b0), b0], dim=-1)]
+        found: int = program.delay_network(source, (self._period(rate),), torch.stack(rows, dim=-2), None, *state)
+        return found
+
     def _period(self, rate: float) -> int:
         return round(rate / self.cutoff)
 

@@ -44,7 +44,8 @@ class Runner:
         self._like = torch.empty(0, dtype=dtype, device=device)
         self._slices: list[slice] = []
         given = None if state is None else list(state)
-        self._programs: dict[int, tuple[Program, int]] = {}  # by the first step: the program, and the step behind it
+        # By the first step: the program, the step behind it, and the last one if that is late.
+        self._programs: dict[int, tuple[Program, int, LateStep | None]] = {}
         native_here = device.type == "cpu" and native.library is not None
         program: Program | None = None
         first = source = 0
@@ -61,15 +62,16 @@ class Runner:
                 if program is None or program.shape != shape:
                     program, first, source = Program(shape, dtype), i, 0
                 kept = tuple(self._state[self._slices[i]])
-                emit, kept = (step.inner.emit, kept[:-1]) if isinstance(step, LateStep) else (step.emit, kept)
+                late = step if isinstance(step, LateStep) else None
+                emit, kept = (step.emit, kept) if late is None else (late.inner.emit, kept[:-1])
                 target = program.attempt(emit, source, kept)
                 if target is None:
                     program = None
                 else:
                     source = target
                     program.finish(target)
-                    self._programs[first] = (program, i + 1)
-                    if isinstance(step, LateStep):
+                    self._programs[first] = (program, i + 1, late)
+                    if late is not None:
                         program = None
             shape = step.leading(shape)
 
@@ -82,12 +84,11 @@ class Runner:
         i = first
         while i < len(self.steps):
             if direct and i in self._programs:
-                program, i = self._programs[i]
+                program, i, late = self._programs[i]
                 received, x = x.shape[-1], program.run(x)
-                last = self.steps[i - 1]
-                if isinstance(last, LateStep):
+                if late is not None:
                     kept = self._state[self._slices[i - 1].stop - 1]
-                    x, counts = last.begun(x, received, kept)
+                    x, counts = late.begun(x, received, kept)
                     kept.copy_(counts)
             else:
                 if i in self._programs:
@@ -114,7 +115,7 @@ class Runner:
         Returns:
             Whether it was possible; if not, this runner must not be used any more.
         """
-        if any(program.copied for program, _ in self._programs.values()):
+        if any(program.copied for program, _, _ in self._programs.values()):
             return False
         if not all(step.assign(other) for step, other in zip(self.steps, plan.steps, strict=True)):
             return False
@@ -124,7 +125,7 @@ class Runner:
 
     def flush(self) -> Iterator[Tensor]:
         """Yield what is left once the signal has ended: each late step's last samples, through the steps behind it."""
-        for program, _ in self._programs.values():
+        for program, _, _ in self._programs.values():
             program.settle()
         for i, step in enumerate(self.steps):
             if isinstance(step, LateStep):
@@ -136,7 +137,7 @@ class Runner:
     @property
     def state(self) -> State:
         """All steps' states in a row, as copies."""
-        for program, _ in self._programs.values():
+        for program, _, _ in self._programs.values():
             program.settle()
         return tuple(value.clone() for value in self._state)
 

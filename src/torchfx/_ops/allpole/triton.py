@@ -29,8 +29,7 @@ allpole_backward = reference.allpole_backward
 
 
 def _sequential(x: Tensor, a: Tensor, past: Tensor | None, y: Tensor, after: Tensor) -> None:
-    from torchfx._ops.allpole import kernels
-
+    kernels = triton_launch.kernels(__package__)
     *leading, time = y.shape
     channels, (times, order), lanes = y.numel() // time, a.shape[-2:], triton_launch.warp_size(x)
     signal, row_stride, time_stride, repeat = signal_rows(x, leading)

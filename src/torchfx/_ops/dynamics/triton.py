@@ -38,8 +38,7 @@ def dynamics_forward(
     if y.numel() == 0:
         pass_on(state, after)
         return
-    from torchfx._ops.dynamics import kernels
-
+    kernels = triton_launch.kernels(__package__)
     key = x if key is None else key
     key = key if link is None else peaks_of(key, link)
     *leading, time = y.shape
@@ -62,8 +61,7 @@ def dynamics_forward(
 def _follow(
     x: Tensor, coefficients: Tensor, state: Tensor | None, y: Tensor, after: Tensor, log_tolerance: float
 ) -> None:
-    from torchfx._ops.dynamics import kernels
-
+    kernels = triton_launch.kernels(__package__)
     time, channels, log_t = y.shape[-1], after.numel(), LOG_T[y.element_size()]
     lanes = triton_launch.warp_size(x)
     wanted = PROGRAMS_PER_PROCESSOR * triton_launch.processors(x) // channels

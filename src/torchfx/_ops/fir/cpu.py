@@ -7,6 +7,7 @@ from torch import Tensor
 
 from torchfx._ops import native
 from torchfx._ops.checks import check_finite
+from torchfx._ops.fir.gradient import by_state
 from torchfx._ops.memory import add_up, address, coefficient_rows, packed, pass_on, raise_for, signal_rows, unsummed
 
 why_missing = native.why_missing
@@ -35,7 +36,7 @@ def fir_forward(x: Tensor, taps: Tensor, state: Tensor | None, y: Tensor, after:
 
 def fir_backward(
     grad_y: Tensor,
-    grad_after: Tensor,
+    grad_after: Tensor | None,
     x: Tensor,
     taps: Tensor,
     need_x: bool,
@@ -49,20 +50,20 @@ def fir_backward(
     if grad_y.numel() == 0:
         grad_x.zero_(), grad_taps.zero_()
         if need_state:
-            grad_state.copy_(grad_after)
+            pass_on(grad_after, grad_state)
         return
     *leading, time = grad_y.shape
     signal, row_stride, time_stride, repeat = signal_rows(x, leading)
     grad, grad_row_stride, grad_time_stride, _ = signal_rows(grad_y, leading)
     weights, rows, tap_repeat = coefficient_rows(taps, 1, leading)
-    grad_after = packed(grad_after)
+    after = None if grad_after is None else packed(grad_after)
     double, channels, count = x.dtype is torch.float64, grad_y.numel() // time, weights.shape[-1]
     threads = torch.get_num_threads()
     if need_x:
         by_x = unsummed(grad_x, grad_y.shape)
         pack, run = native.call["fir_backward_x"]
         status = run(pack(
-            double, grad.data_ptr(), grad_row_stride, grad_time_stride, grad_after.data_ptr(), channels, time,
+            double, grad.data_ptr(), grad_row_stride, grad_time_stride, address(after), channels, time,
             weights.data_ptr(), count, rows, tap_repeat, by_x.data_ptr(), time, 0, threads,
         ))  # fmt: skip
         if status:
@@ -72,7 +73,7 @@ def fir_backward(
         by_row = grad_taps if rows * count == taps.numel() else grad_taps.new_empty(*leading, count)
         pack, run = native.call["fir_backward_taps"]
         status = run(pack(
-            double, grad.data_ptr(), grad_row_stride, grad_time_stride, grad_after.data_ptr(),
+            double, grad.data_ptr(), grad_row_stride, grad_time_stride, address(after),
             signal.data_ptr(), row_stride, time_stride, repeat, channels, time,
             by_row.data_ptr(), count, rows, tap_repeat, threads,
         ))  # fmt: skip
@@ -80,6 +81,4 @@ def fir_backward(
             raise_for(status, "fir_backward_taps")
         add_up(by_row, grad_taps)
     if need_state:
-        # A state only adds to the first outputs: its gradient is theirs.
-        reach = count - 1
-        grad_state.copy_(torch.cat([grad_y[..., :reach].double(), grad_after], dim=-1)[..., :reach])
+        by_state(grad_y, grad_after, grad_state)

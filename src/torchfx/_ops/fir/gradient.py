@@ -20,7 +20,7 @@ from torch import Tensor
 
 from torchfx._ops.differentiation import Gradient
 
-__all__ = ["GRADIENTS", "backward", "by_taps"]
+__all__ = ["GRADIENTS", "backward", "by_state"]
 
 Forward = Callable[[Tensor, Tensor, "Tensor | None"], tuple[Tensor, Tensor]]
 Arguments = Sequence[Any]  # x, taps, state
@@ -39,14 +39,19 @@ def backward(forward: Forward, arguments: Arguments, grads: Sequence[Tensor | No
     time, reach = x.shape[-1], taps.shape[-1] - 1
     g = torch.cat([grad_y.double(), grad_after], dim=-1)
     grad_x = forward(g.flip(-1), taps, None)[0].flip(-1)[..., :time]
-    return grad_x.to(x.dtype).sum_to_size(x.shape), by_taps(x, taps, g), g[..., :reach]
+    return grad_x.to(x.dtype).sum_to_size(x.shape), _by_taps(x, taps, g), g[..., :reach]
 
 
-def by_taps(x: Tensor, taps: Tensor, g: Tensor) -> Tensor:
-    """Return the gradient of the taps (..., n), float64, by transforms of blocks in the precision of g.
+def by_state(grad_y: Tensor, grad_after: Tensor | None, grad_state: Tensor) -> None:
+    """Write the gradient of the state before: it only adds to the first outputs, so its gradient is theirs."""
+    reach = grad_state.shape[-1]
+    kept = min(reach, grad_y.shape[-1])
+    grad_state[..., :kept] = grad_y[..., :kept]
+    grad_state[..., kept:] = 0 if grad_after is None else grad_after[..., : reach - kept]
 
-    g has the shape (..., time + n - 1). The blocks are added up in float64.
-    """
+
+def _by_taps(x: Tensor, taps: Tensor, g: Tensor) -> Tensor:
+    """Return the gradient of the taps (..., n) by transforms of blocks; g (..., time + n - 1) is float64."""
     time, count = x.shape[-1], taps.shape[-1]
     size = 1 << min(max(2048, 4 * count), g.shape[-1]).bit_length()
     step = size - count + 1
@@ -54,7 +59,7 @@ def by_taps(x: Tensor, taps: Tensor, g: Tensor) -> Tensor:
     blocks = torch.nn.functional.pad(x.to(g.dtype), (0, silence)).unflatten(-1, (-1, step))
     windows = torch.nn.functional.pad(g, (0, silence)).unfold(-1, size, step)
     products = torch.fft.rfft(blocks, size).conj() * torch.fft.rfft(windows)
-    spectrum = products.sum(-2, dtype=torch.complex128)
+    spectrum = products.sum(-2)
     correlation: Tensor = torch.fft.irfft(spectrum.sum_to_size(*taps.shape[:-1], spectrum.shape[-1]), size)
     return correlation[..., :count]
 
@@ -90,7 +95,10 @@ def _first(
 ) -> Sequence[Tensor]:
     """Return gradients that won't be differentiated again."""
     x, taps, _ = arguments
-    found: Sequence[Tensor] = operators["fir_backward"](*_with_zeros(arguments, grads), x, taps, *needed)
+    grad_y, grad_after = grads
+    if grad_y is None:
+        grad_y, _ = _with_zeros(arguments, grads)
+    found: Sequence[Tensor] = operators["fir_backward"](grad_y, grad_after, x, taps, *needed)
     return found
 
 

@@ -8,6 +8,9 @@ after.
 Tensor cores multiply float16 numbers and keep 32 bits of the sums. A float32 sample is the sum of two of them, to 22
 bits, once a power of two has brought the loudest sample of a tile near their largest; a tap likewise. Three of the four
 products matter. Tensor cores cut sums off instead of rounding them, so that only a block is summed up there.
+
+The signal's gradient is the same product with the taps in reverse order, of samples that lie `ahead`. That of the taps
+is a product of two signals: `correlation`.
 """
 
 from __future__ import annotations
@@ -15,18 +18,26 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-__all__ = ["response", "toeplitz"]
+__all__ = ["correlation", "response", "toeplitz"]
 
 
 @triton.jit
-def toeplitz(taps, count, blocks, weights, scale, SPAN: tl.constexpr, DEPTH: tl.constexpr, COLUMNS: tl.constexpr):
-    """Write a block of a row of taps; as two float16 numbers each if that is the type of `weights`."""
+def toeplitz(
+    taps, count, blocks, weights, scale,
+    SPAN: tl.constexpr, DEPTH: tl.constexpr, COLUMNS: tl.constexpr, ADJOINT: tl.constexpr,
+):  # fmt: skip
+    """Write a block of a row of taps; as two float16 numbers each if that is the type of `weights`.
+
+    The adjoint's taps are in reverse order, the first one as late as the blocks reach.
+    """
     HALVES: tl.constexpr = weights.dtype.element_ty == tl.float16
     row, block = tl.program_id(0) // blocks, tl.program_id(0) % blocks
     taps += row * count
     weights += tl.program_id(0) * (DEPTH * COLUMNS * (1 + HALVES))
     depth, column = tl.arange(0, DEPTH)[:, None], tl.arange(0, COLUMNS)[None, :]
     lag = column - depth - COLUMNS + DEPTH * (block + 1)
+    if ADJOINT:
+        lag = DEPTH * blocks - COLUMNS - lag
     values = tl.load(taps + lag, mask=(lag >= 0) & (lag < count), other=0.0)
     to = depth * COLUMNS + column
     if HALVES:
@@ -44,10 +55,18 @@ def toeplitz(taps, count, blocks, weights, scale, SPAN: tl.constexpr, DEPTH: tl.
 @triton.jit
 def power_of_two(magnitudes):
     """Return the power of two that brings the largest finite float32 magnitude to 2^14 or more, and 1 over it."""
-    largest = tl.max(tl.where(magnitudes < float("inf"), magnitudes, 0.0), 0)
+    largest = tl.max(tl.where(magnitudes < float("inf"), magnitudes, 0.0))
     exponent = tl.maximum(largest.to(tl.int32, bitcast=True) >> 23, 15)  # biased by 127
     power = ((254 + 14 - exponent) << 23).to(tl.float32, bitcast=True)
     return power, ((exponent - 14) << 23).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def halves(samples, power):
+    """Return float32 numbers times a power of two as two float16 numbers each."""
+    scaled = samples * power
+    high = scaled.to(tl.float16)
+    return high, (scaled - high.to(tl.float32)).to(tl.float16)
 
 
 @triton.jit
@@ -84,9 +103,7 @@ def products(
             there = (offset >= first) & (offset < end)
             samples = tl.load(x + at * time_stride + offset * time_stride, mask=there, other=0.0)
         if HALVES:
-            samples *= power
-            high = samples.to(tl.float16)
-            low = (samples - high.to(tl.float32)).to(tl.float16)
+            high, low = halves(samples, power)
             of_block = weights + block * (2 * DEPTH * COLUMNS) + to
             taps, low_taps = tl.load(of_block), tl.load(of_block + DEPTH * COLUMNS)
             part = tl.dot(low, taps)
@@ -98,33 +115,87 @@ def products(
     return total
 
 
-@triton.jit(do_not_specialize=["repeat", "count", "blocks", "rows", "tap_repeat", "tiles"])
+@triton.jit(do_not_specialize=["repeat", "owed", "blocks", "rows", "tap_repeat", "tiles"])
 def response(
-    x, row_stride, time_stride, repeat, y, weights, scale, count, blocks, rows, tap_repeat, before, after, time, tiles,
+    x, row_stride, time_stride, repeat, length, ahead, y, weights, scale, owed, blocks, rows, tap_repeat,
+    before, after, time, tiles,
     ROWS: tl.constexpr, DEPTH: tl.constexpr, COLUMNS: tl.constexpr, HAS_STATE: tl.constexpr,
 ):  # fmt: skip
-    """Compute a tile of a channel's outputs, or of its state after."""
+    """Compute a tile of a channel's `time` outputs, or of what it owes then: the state after.
+
+    The signal is `length` samples long; the latest one that counts for an output lies `ahead` of it.
+    """
     HALVES: tl.constexpr = weights.dtype.element_ty == tl.float16
     channel = (tl.program_id(0) // tiles).to(tl.int64)
     start = (tl.program_id(0) % tiles).to(tl.int64) * (ROWS * COLUMNS)
     row = (channel // tap_repeat) % rows
     x += channel // repeat * row_stride
     weights += row * blocks * (DEPTH * COLUMNS * (1 + HALVES))
-    earliest = start + COLUMNS - blocks * DEPTH
+    first = start + ahead
+    earliest = first + COLUMNS - blocks * DEPTH
     power, inverse = 1.0, 1.0
     if HALVES:
         power, inverse = power_of_two(
-            magnitudes(x, earliest, start + ROWS * COLUMNS, time, time_stride, ROWS * COLUMNS)
+            magnitudes(x, earliest, first + ROWS * COLUMNS, length, time_stride, ROWS * COLUMNS)
         )
         inverse *= tl.load(scale + row)
-    if (earliest >= 0) & (start + ROWS * COLUMNS + DEPTH <= time):
-        total = products(x, start, time, time_stride, weights, blocks, power, inverse, ROWS, DEPTH, COLUMNS, True)
+    if (earliest >= 0) & (first + ROWS * COLUMNS + DEPTH <= length):
+        total = products(x, first, length, time_stride, weights, blocks, power, inverse, ROWS, DEPTH, COLUMNS, True)
     else:
-        total = products(x, start, time, time_stride, weights, blocks, power, inverse, ROWS, DEPTH, COLUMNS, False)
+        total = products(x, first, length, time_stride, weights, blocks, power, inverse, ROWS, DEPTH, COLUMNS, False)
     at = start + tl.arange(0, ROWS)[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
-    owed = count - 1
     if HAS_STATE:
         total += tl.load(before + channel * owed + at, mask=at < owed, other=0.0).to(y.dtype.element_ty)
     tl.store(y + channel * time + at, total, mask=at < time)
     later = (at >= time) & (at < time + owed)
     tl.store(after + channel * owed + at - time, total.to(tl.float64), mask=later)
+
+
+@triton.jit
+def tile(x, start, length, time_stride, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """Load neighbouring samples as a matrix, row after row; 0 beyond the signal."""
+    offset = tl.arange(0, ROWS)[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    x += start * time_stride + offset * time_stride
+    if start + ROWS * COLUMNS <= length:  # noqa: SIM108 - without a mask, four samples are one load
+        samples = tl.load(x)
+    else:
+        samples = tl.load(x, mask=start + offset < length, other=0.0)
+    return samples
+
+
+@triton.jit(do_not_specialize=["repeat", "rows", "tap_repeat", "tiles", "row_tiles", "chunk_tiles", "chunks", "blocks"])
+def correlation(
+    x, row_stride, time_stride, repeat, length, g, g_row_stride, g_time_stride, g_length,
+    rows, tap_repeat, tiles, row_tiles, chunk_tiles, chunks, blocks, sums,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    """Sum up products of x and what lies ahead of it in g, for a block of lags and a chunk of a row of taps' tiles.
+
+    A row has the `tiles` of each channel that has its taps. Both signals are matrices of `ROWS` times `COLUMNS`
+    samples. Column c of the one times column v of the other, which lies as many blocks later, holds pairs that are
+    v - c apart: it goes to `sums` (rows, chunks, COLUMNS, blocks * COLUMNS).
+    """
+    HALVES: tl.constexpr = x.dtype.element_ty == tl.float32
+    block, chunk = tl.program_id(0) % blocks, tl.program_id(0) // blocks
+    row, begin = chunk // chunks, chunk % chunks * chunk_tiles
+    total = tl.zeros((COLUMNS, COLUMNS), x.dtype.element_ty)
+    for nth in range(begin, tl.minimum(begin + chunk_tiles, row_tiles)):
+        channel = nth // tiles  # of those with these taps
+        channel = (channel // tap_repeat * rows + row) * tap_repeat + channel % tap_repeat
+        channel = channel.to(tl.int64)
+        start = (nth % tiles).to(tl.int64) * (ROWS * COLUMNS)
+        now = tile(x + channel // repeat * row_stride, start, length, time_stride, ROWS, COLUMNS)
+        later = tile(g + channel * g_row_stride, start + block * COLUMNS, g_length, g_time_stride, ROWS, COLUMNS)
+        if HALVES:
+            power, inverse = power_of_two(tl.abs(now))
+            later_power, later_inverse = power_of_two(tl.abs(later))
+            high, low = halves(tl.trans(now), power)
+            later_high, later_low = halves(later, later_power)
+            part = tl.dot(low, later_high)
+            part = tl.dot(high, later_low, part)
+            part = tl.dot(high, later_high, part)
+            total = tl.fma(part, inverse * later_inverse, total)
+        else:
+            total = tl.dot(tl.trans(now), later, total, out_dtype=tl.float64)
+    to = tl.arange(0, COLUMNS)[:, None] * (blocks * COLUMNS) + block * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    tl.store(sums + chunk.to(tl.int64) * (blocks * COLUMNS * COLUMNS) + to, total)

@@ -32,7 +32,7 @@ def fir_forward(x: Tensor, taps: Tensor, state: Tensor | None, y: Tensor, after:
 
 def fir_backward(
     grad_y: Tensor,
-    grad_after: Tensor,
+    grad_after: Tensor | None,
     x: Tensor,
     taps: Tensor,
     need_x: bool,

@@ -31,7 +31,7 @@ def forward_shapes(x: Tensor, taps: Tensor, state: Tensor | None) -> Shapes:
 
 def backward_shapes(
     grad_y: Tensor,
-    grad_after: Tensor,
+    grad_after: Tensor | None,
     x: Tensor,
     taps: Tensor,
     need_x: bool,
@@ -42,7 +42,8 @@ def backward_shapes(
     (y_shape, _), (state_shape, _) = forward_shapes(x, taps, None)
     if tuple(grad_y.shape) != tuple(y_shape) or grad_y.dtype != x.dtype:
         raise TorchFXError(f"grad_y must be {x.dtype} of shape {tuple(y_shape)}, got {tuple(grad_y.shape)}")
-    check_state(grad_after, state_shape, x, "grad_after")
+    if grad_after is not None:
+        check_state(grad_after, state_shape, x, "grad_after")
     return (
         (x.shape if need_x else (0,), x.dtype),
         (taps.shape if need_taps else (0,), torch.float64),
@@ -58,7 +59,7 @@ OPERATORS = (
         forward_shapes,
     ),
     Operator(
-        "fir_backward(Tensor grad_y, Tensor grad_after, Tensor x, Tensor taps, bool need_x, bool need_taps,"
+        "fir_backward(Tensor grad_y, Tensor? grad_after, Tensor x, Tensor taps, bool need_x, bool need_taps,"
         " bool need_state) -> (Tensor grad_x, Tensor grad_taps, Tensor grad_state)",
         {"grad_y": RESULT, "grad_after": STATE, "x": SIGNAL, "taps": TAPS},
         ("x", "taps", STATE),

@@ -335,14 +335,9 @@ def memory(sos, count, log_tolerance, N: tl.constexpr):
     gap = tl.minimum(tl.min(gaps, 0), 0.1)
     # The largest gain: at constant, at Nyquist, and at the sections' poles.
     best = tl.full((N,), float("-inf"), tl.float64)
+    corners = tl.minimum(tl.maximum(1 + a1 / (2 * tl.sqrt(tl.maximum(a2, 1e-300))), 0.0), 2.0)
     for i in range(-2, count):
-        if i < 0:
-            less = 2.0 * (i + 2) + gap * 0
-        else:
-            o1, o2 = tl.load(sos + 6 * i + 4), tl.load(sos + 6 * i + 5)
-            scale = 1.0 / tl.load(sos + 6 * i + 3)
-            cosine = -o1 * scale / (2 * tl.sqrt(tl.maximum(o2 * scale, 1e-300)))
-            less = tl.minimum(tl.maximum(1 - cosine, 0.0), 2.0)
+        less = tl.where(i < 0, 2.0 * (i + 2), tl.gather(corners, index * 0 + tl.maximum(i, 0), 0))
         over, under = squared_modulus(b0, b1, b2, 0.0, less), squared_modulus(1.0, a1, a2, 0.0, less)
         gain = tl.where(there, tl.log(over) - tl.log(under), 0.0)
         best = tl.maximum(best, 0.5 * tl.cumsum(gain, 0))

@@ -24,11 +24,15 @@ RESULT, CHECKPOINTS = Operand(core=1, exact=True), Operand(core=3, exact=True)
 
 def forward_shapes(x: Tensor, sos: Tensor, state: Tensor | None, threshold: int) -> Shapes:
     """Return shapes and dtypes of output and state after."""
-    if sos.dim() >= 2 and state is None and sos.dtype is FLOAT64 and x.is_cpu and sos.is_cpu and x.dim():
+    together = (x.is_cpu and sos.is_cpu) or (x.is_cuda and x.device == sos.device)
+    if together and sos.dim() >= 2 and sos.dtype is FLOAT64 and x.dim():  # nearly every call, a dozen others less
         *rows, sections, columns = sos.shape
         signal = x.shape[:-1]
         if columns == 6 and sections and (x.dtype is FLOAT32 or x.dtype is FLOAT64) and (not rows or rows == [*signal]):
-            return (x.shape, x.dtype), ((sections, *signal, 2), FLOAT64)  # nearly every call, a dozen others less
+            shape = (sections, *signal, 2)
+            if state is not None:
+                check_state(state, shape, x)
+            return (x.shape, x.dtype), (shape, FLOAT64)
     check_signal(x)
     check_coefficients("sos", sos, "(..., sections >= 1, 6)", (None, 6), x)
     leading = leading_dimensions("sos", sos, 2, x)

@@ -94,25 +94,26 @@ def _launch(
     kept: tuple[Tensor, Tensor] | None = None,
 ) -> None:
     """Launch the kernel for signals of this length; `kept` are its `signals` and `by_chunk`, for any length."""
-    from torchfx._ops.sos import kernels
-
+    kernels = triton_launch.kernels(__package__)
     *leading, time = y.shape
     channels = y.numel() // time
+    processors, lanes = triton_launch.device_properties(x.device)
+    size = y.element_size()
+    tiles = -(-time // (lanes << LOG_T[size]))
     signal, row_stride, time_stride, repeat = signal_rows(x, leading)
     sections, rows, sos_repeat = coefficient_rows(sos, 2, leading)
     count = sections.shape[-2]
     before = after if state is None else packed(state)
-    size, lanes = y.element_size(), triton_launch.warp_size(x)
     arguments = (
         signal, row_stride, time_stride, repeat, y, sections, count, rows, sos_repeat, before, after, channels, time,
     )  # fmt: skip
     options = {
         "LANES": lanes, "LOG_T": LOG_T[size], "SHIFTED": size == 8, "HAS_STATE": state is not None, "ADJOINT": adjoint,
     }  # fmt: skip
-    if time < min(threshold, max(SHORT, channels * _tiles(y) // 8)):
+    if time < min(threshold, max(SHORT, channels * tiles // 8)):
         triton_launch.launch(kernels.sequential, -(-channels // lanes), x, *arguments, **options)
         return
-    chunks, chunk_tiles = _cut(y)
+    chunks, chunk_tiles = triton_launch.split(tiles, PROGRAMS_PER_PROCESSOR * processors // channels)
     table = sos.new_empty(rows, count, kernels.TABLE.value)
     triton_launch.launch(
         kernels.chunked, channels * chunks, x, *arguments, chunks, chunk_tiles, LOG_TOLERANCE[size], table,

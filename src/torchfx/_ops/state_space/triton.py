@@ -60,8 +60,7 @@ def scan(x: Tensor, coefficients: Tensor, core: int, state: Tensor | None, y: Te
         coefficients: a system, or with core 2 the coefficients (..., times, states) of an all-pole filter.
         core: how many trailing dimensions are the coefficients' own.
     """
-    from torchfx._ops.state_space import kernels
-
+    kernels = triton_launch.kernels(__package__)
     *leading, time = y.shape
     channels, states, times = y.numel() // time, after.shape[-1], coefficients.shape[-core]
     signal, row_stride, time_stride, repeat = signal_rows(x, leading)
@@ -91,8 +90,7 @@ def _sequential(
     x: Tensor, system: Tensor, loop: tuple[Tensor, Tensor] | None, state: Tensor | None, y: Tensor, after: Tensor
 ) -> None:
     """Run whole channels, one in each lane; `loop` is feedback and drive."""
-    from torchfx._ops.state_space import kernels
-
+    kernels = triton_launch.kernels(__package__)
     *leading, time = y.shape
     channels, times, lanes = y.numel() // time, system.shape[-3], triton_launch.warp_size(x)
     signal, row_stride, time_stride, repeat = signal_rows(x, leading)
