@@ -114,7 +114,7 @@ def test_examples_swing_as_they_were_told(generator):
 
     plan = in_full(plan_of(chain(per_example(rates)), FS).frozen())
     runner = Runner(plan.steps, (3, 2), x.dtype, CPU)
-    assert [end for _, end in runner._programs.values()] == [3]
+    assert [end for _, end, _ in runner._programs.values()] == [3]
     y = torch.cat([runner.process(block) for block in x.split(100, dim=-1)], dim=-1)
     for i in range(3):
         own = plan_of(chain(rates[i]), FS)
