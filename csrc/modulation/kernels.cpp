@@ -32,7 +32,8 @@ void delays(const Oscillator& of, int64_t start, int64_t count, const SwingingDe
     const vd half = set1(0.5 * wet), two = set1(2.0), three = set1(3.0), five = set1(5.0);
     for_sines(of, start, count, [&](int64_t t, vd sine) TORCHFX_INLINE_LAMBDA {
         const vd swung = fma(set1(swing.depth), sine, set1(swing.centre));
-        const vd delay = min_of(set1(swing.most), max_of(set1(swing.least), swung)), near = rounded(delay);
+        // In this order a NaN, of a phase that is one, becomes the least delay.
+        const vd delay = min_of(max_of(swung, set1(swing.least)), set1(swing.most)), near = rounded(delay);
         const vd ceiling = near < delay ? near + set1(1.0) : near, f = ceiling - delay, scaled = half * f;
         store(whole + t, ceiling);
         store(taps->weights[0] + t, scaled * (f * (two - f) - set1(1.0)));

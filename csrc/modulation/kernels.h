@@ -9,7 +9,7 @@
 namespace torchfx {
 
 constexpr int64_t modulation_tile = 256;  // samples: whole vectors
-constexpr int most_modulated = 8;         // channels that share an oscillator's work
+constexpr int most_modulated = 8;         // channels that share an oscillator's work: a lane of any vector for each
 
 // sin(2 pi p) with p = phase + (coarse + fine) n at sample n. Whole numbers of `coarse`, below 2^29, are exact.
 struct Oscillator {
@@ -21,7 +21,7 @@ struct SwingingDelay {
     double centre, depth, least, most;
 };
 
-// A delay of each sample as four taps: samples at + k - 1 for k < 4, `whole` before the sample itself is at.
+// A delay of each sample t as four taps, of the samples t - whole[t] + k - 1 for k < 4.
 struct DelayTaps {
     double weights[4][modulation_tile];
     int32_t whole[modulation_tile];

@@ -78,12 +78,12 @@ def _delayed(x: Tensor, delay: Tensor) -> Tensor:
     f = whole - delay  # of the delay alone: a place in the signal has fewer digits behind the point
     n, time = x.shape[-1], delay.shape[-1]
     left = torch.arange(n - time, n, device=x.device) - whole.long()
-    x, index = x.expand(*left.shape[:-1], n), left
+    x = x.expand(*left.shape[:-1], n)
     weights = (
         f * (f * (2 - f) - 1) / 2,
         f * f * (3 * f - 5) / 2 + 1,
         f * (f * (4 - 3 * f) + 1) / 2,
         f * f * (f - 1) / 2,
     )
-    first, *rest = (weight * x.gather(-1, index + k) for k, weight in enumerate(weights, start=-1))
+    first, *rest = (weight * x.gather(-1, left + k) for k, weight in enumerate(weights, start=-1))
     return first + rest[0] + rest[1] + rest[2]
