@@ -312,6 +312,34 @@ TORCHFX_API int32_t torchfx_error_feedback_forward(
     const double* taps, int64_t order, int64_t rows, int64_t repeat,
     const double* state_in, double* state_out, int32_t threads);
 
+// Random numbers that depend on a key and on their place alone: channel c has those from places[c / repeat % rows] on.
+// Places and keys count modulo 2^64. Let w[n] be word n of SplitMix64 seeded with 0, and u[n] = 2^-53 floor(w[n] / 2^11).
+//
+//   TORCHFX_RECTANGULAR   u[place + key] - 1/2, within [-1/2, 1/2)
+//   TORCHFX_TRIANGULAR    the sum of two such numbers, the second with key + 2^20
+//   TORCHFX_DIFFERENCES   the rectangular number less that of the place before: triangular, of high frequencies
+//   TORCHFX_NORMAL        of mean 0 and variance 1, by Box and Muller, in single precision. Word
+//                         n = 16 floor(place / 32) + place mod 16 + key gives a radius from its upper 31 bits, a cosine and
+//                         a sine of the lower 32 and the cosine's sign from the bit between; those are the numbers of
+//                         the places 32 floor(place / 32) + i and + 16 + i for i = place mod 16
+//
+//   y[t] = x[t] + gain noise[t], or gain round(x[t] / gain + noise[t]), halves to the even number, if `rounded`
+//   gains      (gain_rows), channel c has row c / gain_repeat % gain_rows
+enum torchfx_noise_density { TORCHFX_NORMAL = 0, TORCHFX_RECTANGULAR = 1, TORCHFX_TRIANGULAR = 2, TORCHFX_DIFFERENCES = 3 };
+TORCHFX_API int32_t torchfx_noise_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
+    const double* gains, int64_t gain_rows, int64_t gain_repeat,
+    const int64_t* places, int64_t rows, int64_t repeat, int64_t key, int32_t density, int32_t rounded, int32_t threads);
+
+// The root of the sum of squares of each channel's normal numbers; channel c has those from places[c] on.
+TORCHFX_API int32_t torchfx_noise_magnitude(const int64_t* places, int64_t channels, int64_t samples, int64_t key,
+                                            double* magnitudes, int32_t threads);
+
+// The root of the sum of squares of each row of x.
+TORCHFX_API int32_t torchfx_magnitude(int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
+                                      int64_t channels, int64_t samples, double* magnitudes, int32_t threads);
+
 // Gains, delays and all-pass filters that swing with an oscillator s[n] = sin(2 pi (phase + turns n)), n counting the
 // call's samples.
 //   settings   (rows, TORCHFX_*_SETTINGS), the first of each `turns`: channel c has row c / repeat % rows, and every row
@@ -445,6 +473,9 @@ TORCHFX_API int32_t torchfx_program_run(
     declare(limiter_forward)          \
     declare(sliding_max)              \
     declare(error_feedback_forward)   \
+    declare(noise_forward)            \
+    declare(noise_magnitude)          \
+    declare(magnitude)                \
     declare(modulated_gain_forward)   \
     declare(modulated_delay_forward)  \
     declare(phaser_forward)           \

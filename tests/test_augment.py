@@ -100,6 +100,20 @@ def test_a_batch_is_one_call(monkeypatch):
     assert len(calls) == 1
 
 
+def test_filters_and_gains_in_a_row_are_one_call(monkeypatch):
+    calls = []
+    forward = fx.plan.steps._ops.parallel_iir_forward
+    monkeypatch.setattr(fx.plan.steps._ops, "parallel_iir_forward", lambda *args: calls.append(args) or forward(*args))
+    gain = Random(fx.effect.Gain, gain=uniform(-12, 0), gain_type="db")
+    x, row = noise(64, 2, 100), Compose([bell(), gain, bell(p=0.5), gain, gain, bell()], generator=0)
+    drawn = row.draw(64)
+    y = row.run(x, drawn)
+    assert len(calls) == 3  # two chains around the bell that some examples hear
+    for part, own in zip(row.parts, drawn["parts"], strict=True):
+        x = part.run(x, own)
+    assert (y - x).abs().max() <= 1e-6 * x.abs().max()
+
+
 def test_examples_that_are_left_alone_keep_every_bit():
     x = noise(200, 2, 64)
     x[:, 0, 3], x[:, 1, 5], x[:, 0, 7] = math.nan, -0.0, math.inf

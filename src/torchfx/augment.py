@@ -24,9 +24,11 @@ from torch import Tensor, nn
 from torch.utils.data import get_worker_info
 
 from torchfx.checks import finite_number, number_text, whole_number
+from torchfx.core.processor import FilterChain
 from torchfx.design.colored_noise import COLORS
 from torchfx.errors import ArgumentError, ArgumentTypeError
-from torchfx.functional.noise import add_noise, noise
+from torchfx.functional.noise import add_noise, add_white, colored_from
+from torchfx.functional.white_noise import CHANNEL, key_of
 from torchfx.parameters import Declaration, PerBand, is_real, named, number
 from torchfx.parameters import choice as choice_of
 from torchfx.tensors import check_signal
@@ -308,25 +310,17 @@ class Random(Augmentation):
         return drawn
 
     def _run(self, x: Tensor, drawn: Drawn) -> Tensor:
+        return _changed(x, self._made(drawn, x.device))
+
+    def _made(self, drawn: Drawn, device: torch.device) -> Iterator[tuple[list[int], nn.Module]]:
+        """Yield examples that are changed together, and by what."""
         names = [name for name in drawn if name in self.given]
         together = {name: self._together(name, drawn[name]) for name in names if self._takes_tensor(name, drawn[name])}
         apart = {name: _plain(drawn[name]) for name in names if name not in together}
-        y = x
         for rows, values in _groups(drawn["applied"], apart):
-            whole = len(rows) == len(x)
-            tensors = {name: each if whole else each[rows] for name, each in together.items()}
-            module = self.make(**self.given | values | {name: each.to(x.device) for name, each in tensors.items()})
-            part = module(x if whole else x[rows])
-            if part.shape != (len(rows), *x.shape[1:]):
-                raise ArgumentError(
-                    f"an augmentation keeps the shape of its signals, but {type(module).__name__} makes "
-                    f"{tuple(part.shape)} of {(len(rows), *x.shape[1:])}"
-                )
-            if whole:
-                return cast(Tensor, part)
-            y = x.clone() if y is x else y
-            y[rows] = part
-        return y
+            whole = len(rows) == len(drawn["applied"])
+            tensors = {name: (each if whole else each[rows]).to(device) for name, each in together.items()}
+            yield rows, self.make(**self.given | values | tensors)
 
     def _declared(self, name: str) -> Declaration | None:
         declared: Mapping[str, Declaration] = getattr(self.make, "declarations", {})
@@ -398,9 +392,12 @@ class AddNoise(Augmentation):
             return x
         whole = len(rows) == len(x)
         part = x if whole else x[rows]
-        generator = torch.Generator(x.device).manual_seed(drawn["seed"])
-        added = noise(part.shape, self.color, generator, x.dtype, x.device)
-        noisy = add_noise(part, added, drawn["snr_db"][rows, None])
+        place = CHANNEL * (rows[:, None] * x.shape[1] + torch.arange(x.shape[1])).to(x.device)
+        key, snr_db = key_of(drawn["seed"]), drawn["snr_db"][rows, None]
+        if self.color == "white":
+            noisy = add_white(part, place, key, snr_db)
+        else:
+            noisy = add_noise(part, colored_from(place, x.shape[-1], self.color, key, x.dtype), snr_db)
         return noisy if whole else x.index_copy(0, rows.to(x.device), noisy)
 
     def extra_repr(self) -> str:
@@ -463,9 +460,15 @@ class SomeOf(Augmentation):
         return {"applied": applied, "parts": parts}
 
     def _run(self, x: Tensor, drawn: Drawn) -> Tensor:
+        chain: list[nn.Module] = []  # one after the other, a chain of filters and gains is one operator call
         for part, own in zip(self.parts, drawn["parts"], strict=True):
-            x = cast(Augmentation, part)._run(x, own)
-        return x
+            groups = list(part._made(own, x.device)) if isinstance(part, Random) else []
+            if [len(rows) for rows, _ in groups] == [len(x)]:
+                chain.append(groups[0][1])
+                continue
+            x, chain = _through(chain, x), []
+            x = _changed(x, groups) if isinstance(part, Random) else cast(Augmentation, part)._run(x, own)
+        return _through(chain, x)
 
 
 class OneOf(SomeOf):
@@ -522,6 +525,33 @@ class Compose(SomeOf):
         """Pick all."""
         augmentations = list(augmentations)
         super().__init__(augmentations, len(augmentations), p=p, generator=generator)
+
+
+def _through(chain: list[nn.Module], x: Tensor) -> Tensor:
+    if not chain:
+        return x
+    return _same_shape(chain[0] if len(chain) == 1 else FilterChain(*chain), x)
+
+
+def _changed(x: Tensor, groups: Iterable[tuple[list[int], nn.Module]]) -> Tensor:
+    """Return signals (examples, channels, time) of which some groups went through a module each."""
+    y = x
+    for rows, module in groups:
+        if len(rows) == len(x):
+            return _same_shape(module, x)
+        y = x.clone() if y is x else y
+        y[rows] = _same_shape(module, x[rows])
+    return y
+
+
+def _same_shape(module: nn.Module, x: Tensor) -> Tensor:
+    y = cast(Tensor, module(x))
+    if y.shape != x.shape:
+        raise ArgumentError(
+            f"an augmentation keeps the shape of its signals, but {type(module).__name__} makes {tuple(y.shape)} of "
+            f"{tuple(x.shape)}"
+        )
+    return y
 
 
 # --- values for examples ----------------------------------------------------------------------------------------------

@@ -20,6 +20,14 @@ def shown(item):
     return HTMLFormatter()(item)
 
 
+def test_in_a_terminal_a_trace_says_in_a_line_what_it_is(tmp_path):
+    story = Story()
+    for at in range(1200):
+        story.op("aten::mm", 10 * at, 9)
+    path = story.write(tmp_path / "a.json")
+    assert repr(profiler.load(path)) == f"<LoadedTrace {path}: 1,200 events; .ops(), .diagnose(), .sql()>"
+
+
 def test_a_trace_says_what_explain_says():
     told = Story()
     told.step(1, 0, 1000)

@@ -27,8 +27,11 @@ __all__ = [
     "fir_forward",
     "limiter_forward",
     "lti_forward",
+    "magnitude",
     "modulated_delay_forward",
     "modulated_gain_forward",
+    "noise_forward",
+    "noise_magnitude",
     "operators",
     "parallel_iir_forward",
     "phase_vocoder_forward",
@@ -61,11 +64,10 @@ _delay_network_forward = operators["delay_network_forward"]
 _ballistics_forward, _dynamics_forward = operators["ballistics_forward"], operators["dynamics_forward"]
 _limiter_forward, _sliding_max = operators["limiter_forward"], operators["sliding_max"]
 _error_feedback_forward = operators["error_feedback_forward"]
-_modulated_gain_forward, _modulated_delay_forward = (
-    operators["modulated_gain_forward"],
-    operators["modulated_delay_forward"],
-)
-_phaser_forward = operators["phaser_forward"]
+_noise_forward, _noise_magnitude = operators["noise_forward"], operators["noise_magnitude"]
+_magnitude = operators["magnitude"]
+_modulated_gain_forward, _phaser_forward = operators["modulated_gain_forward"], operators["phaser_forward"]
+_modulated_delay_forward = operators["modulated_delay_forward"]
 _resample_forward, _phase_vocoder_forward = operators["resample_forward"], operators["phase_vocoder_forward"]
 
 
@@ -249,6 +251,53 @@ def error_feedback_forward(
         ArgumentTypeError: a wrong dtype.
     """
     found: tuple[Tensor, Tensor] = _error_feedback_forward(x, dither, taps, errors)
+    return found
+
+
+def noise_forward(x: Tensor, gain: Tensor, place: Tensor, key: int, density: str, rounded: bool = False) -> Tensor:
+    """Add noise that depends on its key and place alone, or round behind it.
+
+    See `_ops/noise/schema.py` for what the numbers are.
+
+    Args:
+        x: float32 or float64, (..., time).
+        gain: float64, (...): what the noise is multiplied by; leading dimensions broadcast.
+        place: int64, (...): that of the first sample's number; leading dimensions broadcast.
+        key: the noise's place among all others.
+        density: "normal", "rectangular", "triangular" or "differences".
+        rounded: return gain round(x / gain + noise), halves to the even number, instead of x + gain noise.
+
+    Returns:
+        The output, of x's dtype. Its gradient is 0 if rounded.
+
+    Raises:
+        ArgumentError: a wrong shape, device or density.
+        ArgumentTypeError: a wrong dtype.
+    """
+    found: Tensor = _noise_forward(x, gain, place, key, density, rounded)
+    return found
+
+
+def noise_magnitude(place: Tensor, time: int, key: int) -> Tensor:
+    """Return the root of the sum of squares of `time` normal numbers from each place on; see `noise_forward`.
+
+    Returns:
+        float64, like `place`.
+    """
+    found: Tensor = _noise_magnitude(place, time, key)
+    return found
+
+
+def magnitude(x: Tensor) -> Tensor:
+    """Return the root of the sum of squares over time, computed in float64.
+
+    Args:
+        x: float32 or float64, (..., time).
+
+    Returns:
+        float64, (...). The gradient of silence is 0.
+    """
+    found: Tensor = _magnitude(x)
     return found
 
 

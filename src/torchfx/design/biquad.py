@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Literal, TypeAlias
 
 import torch
@@ -114,10 +115,11 @@ def parametric_eq(
     _check_shapes(cutoff=cutoff, q=q, gain_db=gain_db)
     tensors = [torch.as_tensor(value, dtype=torch.float64, device=device) for value in values]
     cutoffs, qs, gains, _ = torch.broadcast_tensors(*tensors, torch.empty(bands, device=device))
-    if isinstance(btype, str):
-        return section(_row(cutoffs, qs, gains, fs, btype)).squeeze(-2)
-    rows = zip(cutoffs.unbind(-1), qs.unbind(-1), gains.unbind(-1), _for_each(bands, btype), strict=True)
-    return torch.cat([biquad(f, d, g, fs, each) for f, d, g, each in rows], dim=-2)
+    rows, first = [], 0
+    for each, run in groupby(_for_each(bands, btype)):  # neighbours of one type are designed together
+        part = slice(first, first := first + len(list(run)))
+        rows.append(stacked(_row(cutoffs[..., part], qs[..., part], gains[..., part], fs, each)))
+    return torch.cat(rows, dim=-2)
 
 
 def band_count(**values: Any) -> int:

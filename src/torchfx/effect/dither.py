@@ -9,6 +9,7 @@ from torch import Tensor
 
 from torchfx import _ops
 from torchfx.core.processor import Processor
+from torchfx.functional.white_noise import places
 from torchfx.parameters import choice, count
 from torchfx.plan import State
 from torchfx.tensors import settings_on
@@ -21,6 +22,9 @@ SHAPINGS = {
     "wannamaker": (2.412, -3.370, 3.937, -4.174, 3.353, -2.205, 1.281, -0.569, 0.0847),
 }
 """Which part of the errors before is taken away from a sample: of the last one, of the one before it, and so on."""
+
+DENSITIES = {"TPDF": "triangular", "RPDF": "rectangular", "highpass": "differences"}
+"""What the operator calls the shapes."""
 
 
 class Dither(Processor):
@@ -66,43 +70,15 @@ class Dither(Processor):
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Add noise and round."""
-        steps = 2.0 ** (self.bits - 1)
-        at = state[0] + torch.arange(x.shape[-1], device=x.device)
-        if x.dim() > 1:
-            at = at + torch.arange(x.shape[-2], device=x.device)[:, None] * CHANNEL
-        noise = uniform(at, 2 * self.seed) - 0.5
-        if self.shape == "TPDF":
-            noise = noise + uniform(at, 2 * self.seed + 1) - 0.5
-        elif self.shape == "highpass":
-            noise = noise - (uniform(at - 1, 2 * self.seed) - 0.5)
-        wanted, errors = x.double() * steps, state[1]
-        taps = SHAPINGS[self.noise_shaping]
+        step, place = settings_on(x.device, 2.0 ** (1 - self.bits)), places(state[0], x.shape[:-1])
+        key, density = self.seed << 21, DENSITIES[self.shape]
+        taps, errors = SHAPINGS[self.noise_shaping], state[1]
         if taps:
-            found, errors = _ops.error_feedback_forward(wanted, noise, settings_on(x.device, taps), errors)
+            silence = torch.zeros((), dtype=torch.float64, device=x.device).expand(x.shape[-2:])
+            noise = _ops.noise_forward(silence, torch.ones_like(step), place, key, density)
+            wanted, shaping = x.double() / step, settings_on(x.device, taps)
+            found, errors = _ops.error_feedback_forward(wanted, noise, shaping, errors)
+            y = (found * step).to(x.dtype)
         else:
-            found = torch.round(wanted + noise)
-        return (found / steps).to(x.dtype), (state[0] + x.shape[-1], errors)
-
-
-CHANNEL = 2**40
-"""Between the numbers of two channels: no signal is as long."""
-
-
-def uniform(at: Tensor, seed: int) -> Tensor:
-    """Return a random number in [0, 1) for each whole number (int64), float64, the same for the same.
-
-    Source: SplitMix64; G. L. Steele, D. Lea, C. H. Flood, Fast Splittable Pseudorandom Number Generators, 2014.
-    """
-    z = (at + (seed << 20)) * _signed(0x9E3779B97F4A7C15)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        z = (z ^ _shifted(z, shift)) * _signed(factor)
-    return _shifted(z ^ _shifted(z, 31), 11).double() * 2.0**-53
-
-
-def _shifted(z: Tensor, by: int) -> Tensor:
-    """Shift right as if there were no sign."""
-    return (z >> by) & ((1 << (64 - by)) - 1)
-
-
-def _signed(word: int) -> int:
-    return word - (1 << 64) if word >> 63 else word
+            y = _ops.noise_forward(x, step, place, key, density, rounded=True)
+        return y, (state[0] + x.shape[-1], errors)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from abc import abstractmethod
 from typing import Any, cast
@@ -10,21 +9,27 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from torchfx import audio_io
+from torchfx import _ops, audio_io
 from torchfx.core.processor import Processor
 from torchfx.core.resample import Resample
 from torchfx.design.colored_noise import COLORS
-from torchfx.effect.dither import CHANNEL, uniform
 from torchfx.errors import ArgumentError
-from torchfx.functional.noise import add_noise, color_state, colored, magnitude, mixed
+from torchfx.functional.noise import (
+    add_noise,
+    add_white,
+    color_state,
+    colored,
+    gain_at,
+    magnitude,
+    mixed,
+    white_level,
+)
+from torchfx.functional.white_noise import key_of, normal, places
 from torchfx.parameters import Value, choice, count, duration, duration_samples, number, recording, sample_rate
 from torchfx.plan import State
 from torchfx.rate import sample_rate as at_rate
 
 __all__ = ["AddBackgroundNoise", "AddNoise"]
-
-SEEDS = 0x9E3779B97F4A7C15
-"""What lies between two seeds' numbers, modulo 2^62: they lie far apart."""
 
 SNR_DOC = "of signal to noise, by their powers over the whole signal"
 
@@ -55,18 +60,27 @@ class _Added(Processor):
         """Return what was heard so far, with a block more."""
         signal_level, noise_level, *rest = state
         half = len(rest) // 2
-        noise, after = self.stretch(x.shape[-1], tuple(rest[:half]))
-        signal_level = torch.hypot(signal_level, magnitude(x))
-        noise_level = torch.hypot(noise_level, magnitude(noise.expand(x.shape[-2:])))
+        level, after = self.level(x, tuple(rest[:half]))
+        signal_level, noise_level = torch.hypot(signal_level, magnitude(x)), torch.hypot(noise_level, level)
         return (signal_level, noise_level, *after, *rest[half:])
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Add the noise at the ratio that was measured."""
         signal_level, noise_level, *rest = state
         half = len(rest) // 2
-        noise, after = self.stretch(x.shape[-1], tuple(rest[half:]))
-        snr_db = cast(Value, self.snr_db)
-        return mixed(x, noise, signal_level, noise_level, snr_db), (*state[: half + 2], *after)
+        gain = gain_at(cast(Value, self.snr_db), signal_level, noise_level)
+        y, after = self.add(x, gain, tuple(rest[half:]))
+        return y, (*state[: half + 2], *after)
+
+    def level(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """Return the magnitude of the noise beside x, and its state after it."""
+        noise, after = self.stretch(x.shape[-1], state)
+        return magnitude(noise.expand(x.shape[-2:])), after
+
+    def add(self, x: Tensor, gain: Tensor, state: State) -> tuple[Tensor, State]:
+        """Add the noise beside x, and return its state after it."""
+        noise, after = self.stretch(x.shape[-1], state)
+        return mixed(x, noise, gain), after
 
     def whole(self, x: Tensor, rate: Any) -> Tensor:
         """Return the noisy signal; the noise is made once."""
@@ -108,12 +122,30 @@ class AddNoise(_Added):
         noise, filtered = colored(self._normal(place, time, tuple(filtered.shape[1:-1])), self.color, filtered)
         return noise, (place + time, filtered)
 
+    def level(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """Return the magnitude of the noise; white noise is not kept."""
+        if self.color != "white":
+            return super().level(x, state)
+        place, time = places(state[0], x.shape[:-1]), x.shape[-1]
+        return white_level(place, time, key_of(self.seed)), (state[0] + time, state[1])
+
+    def add(self, x: Tensor, gain: Tensor, state: State) -> tuple[Tensor, State]:
+        """Add the noise; white noise is made on the way."""
+        if self.color != "white":
+            return super().add(x, gain, state)
+        place = places(state[0], x.shape[:-1])
+        y = _ops.noise_forward(x, gain[..., 0], place, key_of(self.seed), "normal")
+        return y, (state[0] + x.shape[-1], state[1])
+
+    def whole(self, x: Tensor, rate: Any) -> Tensor:
+        """Return the noisy signal."""
+        if self.color != "white":
+            return super().whole(x, rate)
+        place = places(torch.zeros(1, dtype=torch.int64, device=x.device), x.shape[:-1])
+        return add_white(x, place, key_of(self.seed), self.snr_db)
+
     def _normal(self, place: Tensor, count: int, shape: tuple[int, ...]) -> Tensor:
-        at = place + torch.arange(count, device=place.device) + (self.seed + 1) * SEEDS % 2**62
-        if shape:
-            at = at + torch.arange(shape[-1], device=place.device)[:, None] * CHANNEL
-        # The normal distribution's quantile, of numbers in the middle between two that `uniform` returns.
-        return torch.erfinv(2 * uniform(at, 0) - (1 - 2.0**-53)) * math.sqrt(2)
+        return normal(places(place, shape), count, key_of(self.seed))
 
 
 class AddBackgroundNoise(_Added):

@@ -12,9 +12,13 @@ from torchfx import _ops
 from torchfx.checks import whole_number
 from torchfx.design.colored_noise import COLORS, color_sections, color_start
 from torchfx.errors import ArgumentError, ArgumentTypeError
+from torchfx.functional.white_noise import normal
 from torchfx.tensors import broadcast_shapes, check_signal
 
-__all__ = ["add_noise", "color_state", "colored", "magnitude", "mixed", "noise"]
+__all__ = [
+    "add_noise", "add_white", "color_state", "colored", "colored_from", "gain_at", "magnitude", "mixed", "noise",
+    "white_level",
+]  # fmt: skip
 
 
 def noise(
@@ -54,9 +58,19 @@ def noise(
         raise ArgumentError(f"color must be one of {', '.join(COLORS)}, got {color!r}")
     if dtype not in {torch.float32, torch.float64}:
         raise ArgumentTypeError(f"dtype must be float32 or float64, got {dtype}")
+    count = 2 * COLORS[color] + shape[-1]
+    return _begun(torch.randn(*shape[:-1], count, generator=generator, dtype=dtype, device=device), color)
+
+
+def colored_from(place: Tensor, time: int, color: str, key: int, dtype: torch.dtype) -> Tensor:
+    """Return coloured noise (..., time) of the numbers from each place (...) on; see `normal`."""
+    return _begun(normal(place, 2 * COLORS[color] + time, key, dtype), color)
+
+
+def _begun(white: Tensor, color: str) -> Tensor:
+    """Return coloured noise from white noise, of which the first samples make the filter's state."""
     start = 2 * COLORS[color]
-    normal = torch.randn(*shape[:-1], start + shape[-1], generator=generator, dtype=dtype, device=device)
-    return colored(normal[..., start:], color, color_state(normal[..., :start], color))[0]
+    return colored(white[..., start:], color, color_state(white[..., :start], color))[0]
 
 
 def color_state(normal: Tensor, color: str) -> Tensor:
@@ -102,20 +116,42 @@ def add_noise(x: Tensor, noise: Tensor, snr_db: float | Tensor) -> Tensor:
     check_signal(x)
     if broadcast_shapes(x=x.shape, noise=noise.shape) != tuple(x.shape):
         raise ArgumentError(f"noise must broadcast to x, {tuple(x.shape)}, got {tuple(noise.shape)}")
-    return mixed(x, noise, magnitude(x), magnitude(noise.expand(x.shape)), snr_db)
+    over = noise.expand(*noise.shape[:-2], *x.shape[-2:])
+    return mixed(x, noise, gain_at(snr_db, magnitude(x), magnitude(over)))
+
+
+def add_white(x: Tensor, place: Tensor, key: int, snr_db: float | Tensor) -> Tensor:
+    """Add `normal(place, ..., key)` at a signal-to-noise ratio, without holding it in memory."""
+    gain = gain_at(snr_db, magnitude(x), white_level(place, x.shape[-1], key))
+    return _ops.noise_forward(x, gain[..., 0], place, key, "normal")
 
 
 def magnitude(x: Tensor) -> Tensor:
     """Return the root of the sum of squares over an example's samples and channels: float64, (..., 1, 1) or (1,)."""
-    over = (-2, -1) if x.dim() > 1 else -1
-    found: Tensor = torch.linalg.vector_norm(x, dim=over, keepdim=True, dtype=torch.float64)
-    return found
+    return _together(_ops.magnitude(x))
 
 
-def mixed(x: Tensor, noise: Tensor, signal_level: Tensor, noise_level: Tensor, snr_db: float | Tensor) -> Tensor:
-    """Add noise to a signal, or to a part of it, by the magnitudes of both wholes."""
+def white_level(place: Tensor, time: int, key: int) -> Tensor:
+    """Return the magnitude of `normal(place, time, key)`, like `magnitude`."""
+    return _together(_ops.noise_magnitude(place, time, key))
+
+
+def _together(magnitudes: Tensor) -> Tensor:
+    """Return the magnitude of an example from those of its channels, (..., channels) or (): (..., 1, 1) or (1,)."""
+    if magnitudes.dim() == 0:
+        return magnitudes[None]
+    found: Tensor = torch.linalg.vector_norm(magnitudes, dim=-1, keepdim=True)
+    return found[..., None]
+
+
+def gain_at(snr_db: float | Tensor, signal_level: Tensor, noise_level: Tensor) -> Tensor:
+    """Return what noise is multiplied by, from the magnitudes of both wholes: float64, (..., 1, 1) or (1,)."""
     ratio = snr_db.double()[..., None] if isinstance(snr_db, Tensor) else torch.tensor(snr_db, dtype=torch.float64)
     heard = (signal_level > 0) & (noise_level > 0)
     factor = torch.where(heard, signal_level / torch.where(heard, noise_level, 1.0), 0.0)
-    factor = factor * torch.exp(ratio.to(x.device) * (-math.log(10) / 20))
-    return torch.addcmul(x, noise.to(x.dtype), factor.to(x.dtype))
+    return factor * torch.exp(ratio.to(factor.device) * (-math.log(10) / 20))
+
+
+def mixed(x: Tensor, noise: Tensor, gain: Tensor) -> Tensor:
+    """Add noise to a signal."""
+    return torch.addcmul(x, noise.to(x.dtype), gain.to(x.dtype))

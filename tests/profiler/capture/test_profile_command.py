@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from torchfx.profiler import load_job
+from torchfx.profiler import load, load_job
 
 PROGRAMS = Path(__file__).parent.parent / "programs"
 
@@ -53,10 +53,12 @@ def test_no_optimizer_range_sticks_out_of_its_step(profile_program):
 
 
 def test_inference_steps_with_the_outermost_forward(profile_program):
-    ran = profile_program("--active", 2, program="transformer_inference.py", arguments=[9])
+    ran = profile_program("--active", 2, "--stacks", program="transformer_inference.py", arguments=[9])
     assert (ran.status, ran.out) == (0, "(2, 8, 5)\n")
     assert ran.steps() == [4, 5]
     assert ran.json("run.json")["steps_from"] == "forward of TransformerEncoder"
+    outermost = {module["name"] for module in load(ran.folder).modules() if not module["depth"]}
+    assert outermost == {"TransformerEncoder_0", "Linear_0"}
 
 
 @pytest.mark.parametrize("words", [[], pytest.param(["--step-on", "__main__:step"], marks=pytest.mark.many)])

@@ -240,7 +240,25 @@ def test_other_labels_are_another_program():
     assert not between(a, b).likeness.same_program
 
 
-def test_labels_of_pytorch_are_none_of_the_program():
-    a = labelled(("aten::_softmax", "aten::native_dropout", "aten::gelu"), 600, labels=("Optimizer.step#SGD.step",))
-    b = labelled(("mylib::fused_block",), 200, labels=("Optimizer.step#SGD.step",))
+@pytest.mark.parametrize("label", ["Optimizer.step#SGD.step", "Python GC"])
+def test_labels_of_pytorch_are_none_of_the_program(label):
+    a = labelled(("aten::_softmax", "aten::native_dropout", "aten::gelu"), 600, labels=(label,))
+    b = labelled(("mylib::fused_block",), 200, labels=(label,))
     assert not between(a, b).likeness.same_program
+
+
+@pytest.mark.parametrize(
+    ("module", "forward", "same"),
+    [("Block_0", "model.py(3): forward", True), ("Linear_0", "torch/nn/modules/linear.py(130): forward", False)],
+)
+def test_modules_tell_a_program_where_they_are_its_own(module, forward, same):
+    def program(*operators):
+        story = labelled(operators, 600, labels=("",))
+        for i in range(5):
+            story.frame(f"nn.Module: {module}", 2000 * i + 5, 700)
+            story.frame("torch/nn/modules/module.py(1776): _call_impl", 2000 * i + 6, 690)
+            story.frame(forward, 2000 * i + 7, 680)
+        return story
+
+    a, b = program("aten::_softmax", "aten::native_dropout", "aten::gelu"), program("mylib::fused_block")
+    assert between(a, b).likeness.same_program == same

@@ -166,6 +166,28 @@ def gc_collect_is_called():
     return story
 
 
+def without_steps(*collections):
+    """A program that computes for 20 ms, then stands still for 80 ms, then computes again."""
+    story = Story(gpu=None)
+    for start in (0, 100_000):
+        for k in range(10):
+            story.op(f"aten::op{k}", start + 2000 * k, 1900)
+    for at in collections:
+        story.note("Python GC", at, 2000)
+    return story
+
+
+@silent("gc-pause")
+def collections_while_the_program_is_set_up():
+    """Imports make many objects."""
+    return without_steps(*range(30_000, 90_000, 5000))
+
+
+@fires("gc-pause")
+def collections_between_operators_without_steps():
+    return without_steps(50_000, 105_000, 111_000)
+
+
 @silent("gc-pause")
 def a_short_collection():
     story = steps([5000] * 4)

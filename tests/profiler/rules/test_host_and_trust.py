@@ -77,6 +77,16 @@ def test_one_step_that_was_held_up_is_named_and_judges_nothing():
     assert tail.title == "1 of 3 steps takes over 1.5 times the median 361 us, up to 3.00 ms"
 
 
+@pytest.mark.parametrize(("waited_us", "severity"), [(3000.0, "info"), (2000.0, "high"), (None, "high")])
+def test_slow_steps_of_a_busy_machine_are_not_the_programs(waited_us, severity):
+    """Two steps lose 5 ms together."""
+    story = case_steps.held_up([500, 500, 3000, 500, 500, 500, 3000, 500])
+    story.top["torchfx_processor_time"] = {"wall_us": 9000.0, "waited_us": waited_us, "load": 4.0, "cores": 2}
+    finding = one(story, "step-tail")
+    assert finding.severity == severity
+    assert (finding.fix == "Record again on an idle machine.") == (severity == "info")
+
+
 def test_advice_without_a_data_loader_speaks_of_none():
     assert "DataLoader" not in one(case_steps.every_step_stops(), "between-steps-gap").fix
 

@@ -66,6 +66,7 @@ def test_labels_share_the_window_and_leave_out_what_is_inside():
         story.op("aten::mm", at + 110, 50)
         story.kernel("gemm", at + 200, 80, launch_at=at + 120)
         story.note("Optimizer.step#SGD.step", at + 700, 100)
+        story.note("Python GC", at + 850, 100)
     found = [tuple(row.values()) for row in story.trace().labels()]
     assert found == [("forward", 2, 1200, 0.6, 800, 160), ("attention", 2, 400, 0.2, 400, 160)]
 

@@ -104,10 +104,11 @@ def test_what_comes_back_but_covers_little_is_no_step():
     assert steps(story) == ([], False)
 
 
-def test_annotations_of_pytorch_are_parts_of_steps():
+@pytest.mark.parametrize("name", ["Optimizer.zero_grad#SGD.zero_grad", "Python GC"])
+def test_annotations_of_pytorch_are_parts_of_steps(name):
     story = cpu()
     for i in range(5):
-        story.note("Optimizer.zero_grad#SGD.zero_grad", 100 * i, 80)
+        story.note(name, 100 * i, 80)
         story.op(f"aten::op{i}", 100 * i + 80, 15)
     assert steps(story) == ([], False)
 

@@ -278,6 +278,20 @@ def test_modules_have_paths_and_times():
     assert (net.backward_device_ns, linear.backward_device_ns) == (80_000, 80_000)
 
 
+def test_a_step_that_begins_within_a_function_takes_nothing_out_of_it():
+    """As steps do that begin with the forward pass of the outermost module: its function was called before."""
+    story = Story()
+    for at in (0, 200):
+        story.frame("train.py(4): train_step", at, 190)
+        story.frame("nn.Module: Net_0", at + 10, 100)
+        story.step(at, at + 20, 200)
+        story.frame("nn.Module: Linear_0", at + 30, 50)
+        story.op("aten::mm", at + 40, 30)
+    found = story.trace()
+    assert [module.path for module in found.derived(modules)] == ["Net_0", "Net_0.Linear_0"]
+    assert [own_line(found, row) for row in rows_named(found, "aten::mm")] == ["train.py(4): train_step"] * 2
+
+
 def test_without_frames_annotations_of_the_program_stand_for_modules():
     story = Story()
     story.step(1, 0, 100)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeGuard
+from typing import Final
 
 import numpy as np
 
+from torchfx.profiler.trace.derived.processor_time import processor_time
 from torchfx.profiler.trace.derived.steady import settled
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
@@ -18,8 +19,6 @@ _LONG: Final = 3.0
 
 FEW_KERNELS: Final = 10
 """Fewer are hardly a program."""
-
-PROCESSOR_TIME: Final = "torchfx_processor_time"
 
 _BUSY: Final = 0.1
 """Share of a recording from which waiting for a processor may turn a verdict: most of them decide by 20 to 50 %."""
@@ -60,21 +59,17 @@ def caveats(trace: Trace, kind: str, slugs: frozenset[str]) -> tuple[str, ...]:
 
 
 def _busy_machine(trace: Trace) -> list[str]:
-    """What `torchfx profile` notes of the machine: time that other programs took from the recorded thread."""
-    told = trace.info.top.get(PROCESSOR_TIME)
-    noted = told if isinstance(told, dict) else {}
-    wall, waited, load, cores = (noted.get(name) for name in ("wall_us", "waited_us", "load", "cores"))
-    if not (_is_number(wall) and _is_number(waited)) or waited < _BUSY * wall:
+    """Whether other programs took so much of the recorded thread's time that it matters."""
+    spent = trace.derived(processor_time)
+    if spent is None or spent.waited_us < _BUSY * spent.wall_us:
         return []
-    loaded = f" (load average {load:.1f} on {counted(cores, 'core')})" if _is_number(load) and cores else ""
+    load, cores = spent.load, spent.cores
+    loaded = f" (load average {load:.1f} on {counted(cores, 'core')})" if load and cores else ""
     return [
-        f"The machine was busy{loaded}: for {min(waited / wall, 1):.0%} of this recording the program waited for a "
-        "processor. That lengthens what the host does and may turn the verdict: record again on an idle machine."
+        f"The machine was busy{loaded}: for {min(spent.waited_us / spent.wall_us, 1):.0%} of this recording the "
+        "program waited for a processor. That lengthens what the host does and may turn the verdict: record again on "
+        "an idle machine."
     ]
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and value > 0
 
 
 def long_step(trace: Trace) -> list[str]:

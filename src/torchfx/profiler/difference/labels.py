@@ -11,7 +11,7 @@ import numpy as np
 from torchfx.profiler.difference.costs import Side
 from torchfx.profiler.trace.derived.labels import labels
 from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.frames import MODULE
+from torchfx.profiler.trace.meaning.frames import MODULE, PYTORCHS_FORWARD
 from torchfx.profiler.trace.meaning.programs import stable_name
 from torchfx.profiler.trace.model.trace import Trace
 
@@ -44,11 +44,18 @@ class LabelTimes:
 
 
 def labels_of(trace: Trace) -> dict[str, Int32]:
-    """The rows of each label: the program's own annotations, the most time first, and classes of its modules."""
+    """The rows of each label: the program's own annotations, the most time first, and its own classes of modules.
+
+    Most programs have modules of torch.nn: those tell nothing of one.
+    """
     events, modules = trace.events, trace.events.of(MODULE)
     found: dict[str, list[Int32]] = {}
     for label in trace.derived(labels):
         found.setdefault(stable_name(label.name), []).append(label.rows)
+    called = np.zeros(len(events), np.bool_)
+    called[modules] = True
+    pytorchs = np.unique(trace.frames.nearest(called)[events.of(PYTORCHS_FORWARD)])
+    modules = modules[~np.isin(events.name[modules], events.name[pytorchs[pytorchs >= 0]])]
     names = events.name[modules]
     for i in dict.fromkeys(names.tolist()):
         found.setdefault(_class_of(events.texts[i]), []).append(modules[names == i])

@@ -29,6 +29,7 @@ from torchfx.profiler.trace.tables.overlap import overlap
 from torchfx.profiler.trace.tables.sql import RELATIONS, sql
 from torchfx.profiler.trace.tables.stacks import stacks
 from torchfx.profiler.trace.tables.step_times import step_times
+from torchfx.profiler.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,6 +90,9 @@ class LoadedTrace(Trace):
         for code, why in diagnosis.failed.items():
             warnings.warn(f"rule {code} could not look: {why}", RuntimeWarning, stacklevel=2)
         return diagnosis.findings
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.file}: {counted(len(self), 'event')}; .ops(), .diagnose(), .sql()>"
 
     def _repr_html_(self) -> str:
         """Return what `torchfx explain` says, for notebooks."""

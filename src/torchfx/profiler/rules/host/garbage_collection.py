@@ -9,8 +9,9 @@ import numpy as np
 from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.occupation import compiling
+from torchfx.profiler.trace.derived.occupation import compiling, outer_operators
 from torchfx.profiler.trace.derived.steady import steady_window
+from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.annotations import GARBAGE_COLLECTION
 from torchfx.profiler.trace.meaning.frames import COLLECTING
 from torchfx.profiler.trace.model.intervals import Intervals
@@ -25,7 +26,8 @@ def gc_pause(trace: Trace, *, least_us: float = 1000.0, share: float = 0.01) -> 
     """Python collects garbage within steps.
 
     Sees: events named `Python GC` (recorded where the profiler is asked for them) or frames of `gc.collect`, together 1
-    ms or more and 1% of the window. Those of the compiler are left out.
+    ms or more and 1% of the window. Those of the compiler are left out; without steps also those that no operator
+    stands between, since they may belong to the set-up.
 
     Costs: the loop stands still meanwhile; a full collection walks every object of the process.
 
@@ -40,6 +42,8 @@ def gc_pause(trace: Trace, *, least_us: float = 1000.0, share: float = 0.01) -> 
     rows = np.concatenate((automatic, frames))
     rows = rows[trace.in_steps(rows)]
     rows = rows[trace.derived(compiling).overlap(events.ts[rows], events.end[rows]) * 2 <= events.dur[rows]]
+    if not trace.steps_found and _in_one_stretch(trace, rows):
+        return
     window = trace.derived(steady_window)
     paused = events.times_of(rows).clip(window.start, window.end)
     part = window.share(paused)
@@ -67,6 +71,13 @@ def gc_pause(trace: Trace, *, least_us: float = 1000.0, share: float = 0.01) -> 
         fix=fix,
         linked=not regular,
     )
+
+
+def _in_one_stretch(trace: Trace, rows: Int32) -> bool:
+    """Whether all lie before, behind or between the same two operators of the main thread."""
+    outer = trace.derived(outer_operators)
+    begun = trace.events.ts[outer[trace.events.lane[outer] == trace.main_lane]]
+    return len(np.unique(np.searchsorted(begun, trace.events.ts[rows]))) <= 1
 
 
 def _one_in_each_step(trace: Trace, paused: Intervals) -> bool:

@@ -79,7 +79,7 @@ GARBAGE_COLLECTION: Final = Meaning(r"(?i:(python )?gc$|garbage.?collect)", *CAL
 PYTORCHS_OWN: Final = Meaning(
     STEP.pattern + r"|Optimizer\.|enumerate\(|nccl:|gloo:|mpi:|ucc:|xccl:|hccl:|c10d|record_param_comms|## |\["
     r"|DistributedDataParallel\.|DataParallel\.|FSDP::|FullyShardedDataParallel\.|autograd::|torch::"
-    r"|Torch-Compiled Region|TorchDynamo Cache Lookup|Pregraph bytecode|CompiledFunction"
+    r"|Python GC$|Torch-Compiled Region|TorchDynamo Cache Lookup|Pregraph bytecode|CompiledFunction"
     r"|AOTDispatcher Runtime Wrapper|.* \(dynamo_timed\)$",
     *CALLED,
 )

@@ -19,6 +19,7 @@ __all__ = [
     "MODULE_PREFIX",
     "PRINTING",
     "PROFILER",
+    "PYTORCHS_FORWARD",
     "RECOMPUTING_FRAME",
     "SINGLE_TENSOR_UPDATE",
     "code_of",
@@ -30,6 +31,9 @@ __all__ = [
 MODULE_PREFIX: Final = "nn.Module: "
 MODULE: Final = Meaning(r"nn\.Module: ", Kind.PYTHON)
 """A call of a module: "nn.Module: Linear_3" is the third instance of its class."""
+
+PYTORCHS_FORWARD: Final = Meaning(r"(.*[/\\])?torch[/\\]nn[/\\].*: forward$", Kind.PYTHON)
+"""The forward pass of a module that PyTorch itself brings."""
 
 PROFILER: Final = Meaning(r"(.*[/\\])?torch[/\\](autograd|profiler)[/\\].*profiler\.py", Kind.PYTHON)
 """The profiler itself."""

@@ -90,8 +90,11 @@ class Trace:
 
     @cached_property
     def frames(self) -> Tree:
-        """The same with Python frames, where they were recorded."""
-        return Tree(self.events, *HOST) if self.has_stacks else self.calls
+        """The same with Python frames, where they were recorded.
+
+        Steps are left out: a step may begin within a function, such as the `forward` of a model, and end after it.
+        """
+        return Tree(self.events, *HOST, without=STEP) if self.has_stacks else self.calls
 
     @cached_property
     def has_stacks(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from torchfx.profiler.trace.file.columns import Flags, Int32, Int64
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.kinds import Kind, Meaning
 from torchfx.profiler.trace.model.events import Events
 
 __all__ = ["BLEED", "Tree"]
@@ -24,14 +24,21 @@ BLEED: Final = 1000
 class Tree:
     """The nesting of host events: row -> the row of the innermost event around it on its thread.
 
+    Args:
+        events: of one trace.
+        kinds: of the events in the tree.
+        without: events that stay outside of it.
+
     Attributes:
         rows: the events in it, by thread, then by start, parents before children.
         parent: one entry per row of the trace; -1 for outermost events and for rows that aren't in the tree.
     """
 
-    def __init__(self, events: Events, *kinds: Kind) -> None:
+    def __init__(self, events: Events, *kinds: Kind, without: Meaning | None = None) -> None:
         self._events = events
         rows = events.rows(*kinds)
+        if without is not None:
+            rows = rows[~events.are(without, rows)]
         if len(rows) and len(events.lanes) > 1:
             small = np.uint16 if len(events.lanes) <= 1 << 16 else np.int32  # numpy sorts 16 bits in linear time
             rows = rows[np.argsort(events.lane[rows].astype(small), kind="stable")]
