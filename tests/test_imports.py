@@ -8,6 +8,7 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import numpy as np
 import pytest
 import soundfile
 import torch
@@ -193,13 +194,13 @@ UNUSED = (
 UNREAD = ("loading", "analysis", "report", "present.explanation", "trace.file.scanning")  # without a trace
 
 
+TRACE = '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 9}]}'
+
+
 @pytest.mark.parametrize(("command", "argument"), [("explain", "trace.json"), ("rule", "B9")])
 def test_reading_commands_load_only_what_they_use(tmp_path, command, argument):
     """They start in half a second; what would make that longer is told by name, since times depend on the machine."""
-    trace = tmp_path / "trace.json"
-    trace.write_text(
-        '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 9}]}'
-    )
+    (tmp_path / "trace.json").write_text(TRACE)
     code = f"""
 import sys
 sys.argv = ["torchfx", {command!r}, {str(tmp_path / argument) if command == "explain" else argument!r}]
@@ -240,33 +241,55 @@ except SystemExit as ended:
     assert threads == "1"
 
 
-def test_command_line_help_needs_no_torch():
-    code = """
-import sys
-sys.argv = ["torchfx", "--help"]
-try:
-    from torchfx.cli import main
-    main()
-except SystemExit:
-    print("torch" in sys.modules)
-"""
-    assert run(code).splitlines()[-1] == "False"
-
-
-@pytest.mark.parametrize("arguments", [["effects"], ["info", "a.wav"], ["completion", "bash"]])
-def test_commands_that_need_no_torch_import_none(arguments, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--help",
+        "--version",
+        "process --help",
+        "bench --help",
+        "effects",
+        "completion bash",
+        "info a.wav",
+        "split a.wav parts --silence -40",
+        "concat a.wav a.wav b.wav",
+        "spectrogram a.wav",
+        "report trace.json -o page.html",
+        "diff trace.json trace.json",
+        "export trace.json --to csv -o events.csv",
+    ],
+)
+def test_commands_that_need_no_torch_import_none(words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    soundfile.write("a.wav", [0.0], 8000)
+    soundfile.write("a.wav", np.sin(np.arange(8000)), 8000)
+    Path("trace.json").write_text(TRACE)
     code = f"""
 import sys
-sys.argv = ["torchfx", *{arguments}]
+sys.argv = ["torchfx", *{words.split()}]
 try:
     from torchfx.cli import main
     main()
-finally:
-    print("torch" in sys.modules)
+except SystemExit as ended:
+    print(ended.code or 0, {{"torch", "scipy"}} & {{*sys.modules}})
 """
-    assert run(code).splitlines()[-1] == "False"
+    assert run(code).splitlines()[-1] == "0 set()"
+
+
+def test_closed_designs_load_no_scipy():
+    """It takes a third of a second, which a short file's filter would wait for."""
+    code = """
+import sys, torch, torchfx as fx
+from torchfx.filter import *
+for module in (
+    Butterworth((300, 3000), order=4, btype="bandpass"), HiButterworth(80), HiChebyshev1(80), LoChebyshev1(9000),
+    LoChebyshev2(9000), HiLinkwitzRiley(100), Peaking(1000, 1, 6), LoShelving(200), HiShelving(8000), Notch(50),
+    AllPass(500), ParametricEQ([100, 1000], 1.0, [3, -3]), Weighting("A"), DCBlocker(), FIR([0.5, 0.5]),
+    fx.effect.Compressor(), fx.effect.Limiter(), fx.effect.Reverb(), fx.effect.Normalize(),
+):
+    fx.Wave(torch.ones(1, 100), 48_000) | module
+print("scipy" in sys.modules)
+"""
+    assert run(code).split() == ["False"]
 
 
 def test_the_catalogue_reads_from_text_what_the_classes_say():

@@ -54,6 +54,7 @@ def test_integers_are_scaled_to_full_scale(dtype, low, high):
         (torch.ones(5, dtype=torch.bool), 44100, ArgumentTypeError, "got torch.bool"),
         (torch.zeros(5), 0, SampleRateError, r"\(0, inf\) Hz, got 0"),
         (torch.zeros(5), float("nan"), SampleRateError, "got nan"),
+        (torch.zeros(5), 10**400, SampleRateError, "got 1000"),
         (torch.zeros(5), "44100", ArgumentTypeError, "got '44100'"),
     ],
 )
@@ -225,6 +226,8 @@ def test_merge_adds_or_keeps_apart():
         fx.Wave.merge([a, fx.Wave(torch.ones(3), 44100)])
     with pytest.raises(ArgumentError, match="at least one wave"):
         fx.Wave.merge([])
+    with pytest.raises(ArgumentTypeError, match="waves must hold waves only, got Tensor"):
+        fx.Wave.merge([a, b.ys])
 
 
 def test_plus_mixes_and_fills_the_shorter_one():

@@ -44,7 +44,10 @@ def sample_rate(value: Any) -> float:
     """Return a sample rate in Hz, or raise; whole rates come back as int so that they print as people write them."""
     if type(value) not in PLAIN and (isinstance(value, bool) or not isinstance(value, Real)):
         raise ArgumentTypeError(f"fs must be a sample rate in Hz, got {_shown(value)}")
-    rate = float(value)
+    try:
+        rate = float(value)
+    except OverflowError:
+        rate = math.inf
     if not (math.isfinite(rate) and rate > 0):
         raise SampleRateError(f"fs must lie in (0, inf) Hz, got {value}")
     return int(rate) if rate.is_integer() else rate

@@ -40,7 +40,6 @@ __all__ = [
     "Level",
     "PassZero",
     "Value",
-    "check_single",
     "choice",
     "count",
     "curve",
@@ -148,7 +147,7 @@ class Number(Declaration):
         unit: for messages.
         draws: the range random values come from.
         logarithmic: whether they are drawn by ratio.
-        learnable: whether tensors are accepted.
+        learnable: whether tensors are accepted; else one number serves all examples, as where it decides a length.
         reads_text: whether a text such as "-3dB" is accepted in Python too, not on the command line alone.
     """
 
@@ -211,6 +210,10 @@ class Number(Declaration):
         if not self.learnable and value.requires_grad:
             raise ArgumentError(
                 f"{self.name} cannot be learned here, got a tensor that requires a gradient; pass a number"
+            )
+        if not self.learnable and (value.dim() or not is_readable(value)):
+            raise ArgumentTypeError(
+                f"{self.name} must be one number for all examples, got a tensor {tuple(value.shape)}"
             )
         if not value.is_floating_point():
             if value.dim() == 0 and is_readable(value) and not value.is_complex():
@@ -808,7 +811,8 @@ class PerBand(Declaration):
 
     def check(self, value: Any, rate: float | None) -> Any:
         """Return one checked value, a tuple of them, or the tensor given."""
-        if not is_tensor(value) and getattr(value, "ndim", 0) > 0:
+        learned = is_tensor(value) and (value.requires_grad or (self.number is not None and self.number.learnable))
+        if getattr(value, "ndim", 0) > 0 and not learned:
             value = value.tolist()
         if not isinstance(value, (list, tuple)):
             return self.each.check(value, rate)
@@ -1188,12 +1192,6 @@ def tensor_text(value: Tensor) -> str:
     if value.numel() == 1 and is_readable(value):
         return number_text(float(f"{float(value.detach()):.6g}"))
     return "?" if value.dim() == 0 else f"<{'x'.join(map(str, value.shape))}>"
-
-
-def check_single(name: str, value: Any) -> None:
-    """Raise where a number is a tensor: one value has to serve all examples, as where it decides a length."""
-    if is_tensor(value):
-        raise ArgumentTypeError(f"{name} must be one number for all examples, got a tensor {tuple(value.shape)}")
 
 
 def is_real(value: object) -> bool:

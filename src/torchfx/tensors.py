@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchfx._ops.checks import check_stable
+from torchfx._ops.checks import broadcast_shapes, check_stable
 from torchfx._ops.observers import dual_level_active, is_wrapped, modes_active
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
@@ -105,15 +105,6 @@ def coefficients(name: str, values: Sequence[Any] | npt.NDArray[Any] | Tensor) -
     if not bool(torch.isfinite(found).all()):
         raise ArgumentError(f"{name} must hold finite numbers, got NaN or infinity")
     return found if found.requires_grad else found.detach().to(torch.float64, copy=True)
-
-
-def broadcast_shapes(**shapes: Sequence[int]) -> tuple[int, ...]:
-    """Return what shapes broadcast to, or raise naming them."""
-    try:
-        return tuple(torch.broadcast_shapes(*map(tuple, shapes.values())))
-    except RuntimeError:
-        told = ", ".join(f"{tuple(shape)} of {name}" for name, shape in shapes.items())
-        raise ArgumentError(f"leading dimensions must broadcast with each other, got {told}") from None
 
 
 def sections(name: str, values: Sequence[Any] | npt.NDArray[Any] | Tensor) -> Tensor:

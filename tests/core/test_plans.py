@@ -3,6 +3,7 @@
 import copy
 import functools
 import gc
+import math
 import operator
 import sys
 import weakref
@@ -14,7 +15,7 @@ from torch.nn.utils import parametrize
 
 import torchfx as fx
 from torchfx import LTI, Processor
-from torchfx.effect import Gain
+from torchfx.effect import Gain, Normalize, Tremolo
 from torchfx.errors import ArgumentError, ArgumentTypeError, SampleRateError
 from torchfx.filter import FIR, LoButterworth
 from torchfx.parameters import Value, number
@@ -208,6 +209,10 @@ def test_errors_in_chains_name_the_module(wave):
         wave | (LoButterworth(300, fs=44_100) | nn.Tanh())
     with pytest.raises(ArgumentError, match=r"^cutoff must lie in"):
         wave | LoButterworth(30_000)
+    with pytest.raises(ArgumentError, match=r"^Normalize \(2nd of 3\): x must be finite"):
+        (Gain(1.0) | Normalize() | Gain(1.0))(wave.ys * math.inf)
+    with pytest.raises(ArgumentError, match=r"^Tremolo \(2nd of 2\): leading dimensions must broadcast .* of depth"):
+        wave | (Gain(1.0) | Tremolo(depth=torch.full((5,), 0.5), fs=FS))
 
 
 def test_what_a_class_lacks_is_said_when_it_is_built():
@@ -225,6 +230,7 @@ def test_a_device_pytorch_has_not_here_is_named(wave):
     for move in (
         lambda: wave.to("cuda"),
         lambda: LoButterworth(1000).to("cuda"),
+        lambda: LoButterworth(1000).move_coeff("cuda"),
         lambda: fx.Wave(wave.ys, FS, device="cuda"),
     ):
         with pytest.raises(ArgumentError, match="device must be one that PyTorch has here"):

@@ -9,7 +9,7 @@ from torch.autograd import gradcheck
 
 import torchfx as fx
 from torchfx.effect import FDNReverb, Reverb
-from torchfx.errors import ArgumentError, ArgumentTypeError
+from torchfx.errors import ArgumentError
 
 FS = 48_000
 SETTINGS = [
@@ -153,5 +153,3 @@ def test_misuse_is_named():
         FDNReverb(high_crossover=200.0)
     with pytest.raises(ArgumentError, match=r"rt60 must lie in \[0.1, 100\] s, got 0"):
         FDNReverb(0.0)
-    with pytest.raises(ArgumentTypeError, match=r"size must be one number for all examples, got a tensor \(2, 1\)"):
-        FDNReverb(size=torch.ones(2, 1))

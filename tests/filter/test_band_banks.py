@@ -9,7 +9,7 @@ from scipy import signal
 
 import torchfx as fx
 from torchfx.design.bands import gammatone
-from torchfx.errors import ArgumentError, ArgumentTypeError
+from torchfx.errors import ArgumentError
 from torchfx.filter import BandpassBank, ERBFilterBank, GammatoneBank, LogFilterBank, MelFilterBank, OctaveBank
 
 FS = 48_000
@@ -115,8 +115,6 @@ def test_misuse_is_told():
     for cls in (LogFilterBank, OctaveBank, GammatoneBank):
         with pytest.raises(ArgumentError, match="f_max must lie above f_min > 0, got 1000 and 100 Hz"):
             cls(f_min=1000, f_max=100)
-    with pytest.raises(ArgumentTypeError, match="f_min must be a number in Hz, got tensor"):
-        LogFilterBank(f_min=torch.tensor([20.0, 30.0]))
     message = "f_max must leave the highest band below fs/2 = 22050 Hz, got an edge at 22387.2 Hz"
     with pytest.raises(ArgumentError, match=message):
         OctaveBank(3, 20, 20_000, fs=44_100)

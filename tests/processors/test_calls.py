@@ -3,6 +3,7 @@
 import copy
 import os
 import pickle
+import re
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
@@ -70,6 +71,17 @@ def test_batches_are_their_items(name):
     for i in range(3):
         assert torch.allclose(together[i], module(x[i]), atol=1e-6)
     assert module(x[:0]).shape == (0, *together.shape[1:])
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_no_channels_give_none_or_are_refused(name):
+    module = CASES[name](0)
+    try:
+        y = module(noise(0, 400))
+    except ArgumentError as error:
+        assert re.search(r"must have .*channels|\(\.\.\., inputs, time\)", str(error))  # noqa: PT017
+    else:
+        assert y.shape == (*module.output_shape((0,)), samples(module, 400))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -6,7 +6,8 @@ from torch.autograd import gradcheck
 
 from processors.cases import CASES, as_type, drawn, is_special, noise
 from torchfx.catalogue import available
-from torchfx.parameters import Number
+from torchfx.errors import ArgumentError, ArgumentTypeError
+from torchfx.parameters import Frequencies, Number
 
 NAMES = list(CASES)
 LEARNED = [
@@ -17,6 +18,14 @@ LEARNED = [
     if isinstance(each, Number) and each.learnable and each.default is not None
 ]
 """Parameters that may be learned, of every processor."""
+
+SINGLE = [
+    (entry.name.lower(), each.name)
+    for entry in available().values()
+    for each in entry.declarations
+    if isinstance(each, Number) and not each.learnable and not isinstance(each, Frequencies)
+]
+"""Those that hold one number for all examples."""
 
 
 def double(name, seed=0):
@@ -62,6 +71,21 @@ def test_one_value_per_example_is_a_filter_per_example(name, parameter):
 def parameters_of(entry, given):
     module = drawn(entry, 0, **given)
     return {each.name: getattr(module, each.name) for each in entry.declarations}
+
+
+@pytest.mark.parametrize(("name", "parameter"), LEARNED)
+def test_values_for_other_examples_are_refused(name, parameter):
+    entry = available()[name]
+    given = {"clamp": False} if name == "gain" else {}
+    value = torch.full((5, 1), float(getattr(drawn(entry, 0, **given), parameter)))
+    with pytest.raises(ArgumentError, match=r"leading dimensions must broadcast with .*\(5"):
+        drawn(entry, 0, **{**given, parameter: value})(noise(3, 2, 100))
+
+
+@pytest.mark.parametrize(("name", "parameter"), SINGLE)
+def test_one_number_for_all_examples_is_no_tensor(name, parameter):
+    with pytest.raises(ArgumentTypeError, match=rf"^{parameter} must be one number for all examples, got a tensor"):
+        drawn(available()[name], 0, **{parameter: torch.ones(3, 1)})
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -12,7 +12,15 @@ from torch import Tensor
 
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["check_coefficients", "check_finite", "check_signal", "check_stable", "check_state", "leading_dimensions"]
+__all__ = [
+    "broadcast_shapes",
+    "check_coefficients",
+    "check_finite",
+    "check_signal",
+    "check_stable",
+    "check_state",
+    "leading_dimensions",
+]
 
 FLOAT32, FLOAT64 = torch.float32, torch.float64
 
@@ -54,6 +62,15 @@ def leading_dimensions(name: str, values: Tensor, core: int, x: Tensor) -> Seque
         raise ArgumentError(
             f"{name}'s leading dimensions must broadcast with the signal's {tuple(x.shape[:-1])}, got {tuple(own)}"
         ) from None
+
+
+def broadcast_shapes(**shapes: Sequence[int]) -> tuple[int, ...]:
+    """Return what shapes broadcast to, or raise naming them."""
+    try:
+        return tuple(torch.broadcast_shapes(*map(tuple, shapes.values())))
+    except RuntimeError:
+        told = ", ".join(f"{tuple(shape)} of {name}" for name, shape in shapes.items())
+        raise ArgumentError(f"leading dimensions must broadcast with each other, got {told}") from None
 
 
 def check_state(state: Tensor, shape: Sequence[int], x: Tensor, name: str = "state") -> None:

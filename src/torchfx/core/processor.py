@@ -30,7 +30,7 @@ from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError, TorchF
 from torchfx.parameters import Declaration, documented, signature
 from torchfx.plan import LTI, CausalStep, Plan, State, WatchedModules, changes, has_hooks, plan_of
 from torchfx.rate import ambient_rate, followed_rate, resolve_rate
-from torchfx.tensors import check_signal, is_readable, no_device
+from torchfx.tensors import broadcast_shapes, check_signal, is_readable, no_device
 
 __all__ = ["FilterChain", "Parallel", "Processor"]
 
@@ -298,9 +298,10 @@ class Processor(Responses):
         return self.broadcast_shape(shape)
 
     def broadcast_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return leading dimensions broadcast with those of declared numbers that are tensors."""
-        own = [getattr(self, name) for name, declared in self.declarations.items() if declared.number is not None]
-        return tuple(torch.broadcast_shapes(tuple(shape), *(each.shape for each in own if isinstance(each, Tensor))))
+        """Return leading dimensions broadcast with those of declared numbers that are tensors, or raise naming both."""
+        own = {name: getattr(self, name) for name, declared in self.declarations.items() if declared.number is not None}
+        tensors = {name: value.shape for name, value in own.items() if isinstance(value, Tensor)}
+        return broadcast_shapes(x=shape, **tensors) if tensors else tuple(shape)
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
         """Append native steps to a program (`torchfx._ops.program`); return the buffer written, None without any."""

@@ -107,10 +107,13 @@ class Wave:
 
         Raises:
             ArgumentError: no waves, different sample rates, or different numbers of channels to add up.
+            ArgumentTypeError: something else than a wave.
         """
         waves = list(waves)
         if not waves:
             raise ArgumentError("waves must hold at least one wave, got none")
+        if other := [wave for wave in waves if not isinstance(wave, Wave)]:
+            raise ArgumentTypeError(f"waves must hold waves only, got {type(other[0]).__name__}")
         if len({wave.fs for wave in waves}) > 1:
             rates = ", ".join(number_text(wave.fs) for wave in waves)
             raise SampleRateError(f"waves must share one sample rate, got {rates} Hz")

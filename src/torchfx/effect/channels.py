@@ -14,7 +14,7 @@ from torchfx.core.processor import Processor
 from torchfx.errors import ArgumentError
 from torchfx.parameters import Value, matrix, number
 from torchfx.plan import State
-from torchfx.tensors import settings_on
+from torchfx.tensors import broadcast_shapes, settings_on
 
 __all__ = ["Balance", "ChannelMatrix", "ChannelMixing", "Mono", "Pan", "StereoWidth", "matrix_of", "per_example"]
 
@@ -45,7 +45,7 @@ class ChannelMixing(Processor):
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the output's leading dimensions for a signal with these."""
         found = self._checked_weights(shape)
-        return (*torch.broadcast_shapes(tuple(shape[:-1]), found.shape[:-2]), found.shape[-2])
+        return (*broadcast_shapes(x=shape[:-1], weights=found.shape[:-2]), found.shape[-2])
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Mix the channels, in float64."""

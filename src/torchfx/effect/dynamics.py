@@ -13,7 +13,7 @@ from torch import Tensor
 from torchfx import _ops
 from torchfx.core.processor import Processor
 from torchfx.errors import ArgumentError
-from torchfx.parameters import Value, check_single, decibels, flag, milliseconds, number, processor, sample_rate
+from torchfx.parameters import Value, decibels, flag, milliseconds, number, processor, sample_rate
 from torchfx.plan import State, plan_of
 from torchfx.rate import ambient_rate
 from torchfx.tensors import check_signal, settings_on
@@ -255,10 +255,6 @@ class NoiseGate(Expander):
         default=10.0, high=10_000.0, draws=(0.01, 1.0), doc="how long a level counts", learnable=False
     )
 
-    def check_parameters(self) -> None:
-        """Raise where the hold is several."""
-        check_single("hold_ms", self.hold_ms)
-
     def hold_samples(self, rate: Any) -> int:
         """Return the hold in samples, to the nearest."""
         samples: int = round(self.hold_ms * rate / 1000)
@@ -267,12 +263,12 @@ class NoiseGate(Expander):
 
 def channel_peak(x: Tensor) -> Tensor:
     """Return the largest magnitude of all channels of (..., channels, time), (..., 1, time); (time,) is one channel."""
-    return x if x.dim() < 2 or x.shape[-2] == 1 else x.abs().amax(-2, keepdim=True)
+    return x if x.dim() < 2 or x.shape[-2] <= 1 else x.abs().amax(-2, keepdim=True)
 
 
 def levels_shape(shape: tuple[int, ...], link: Any) -> tuple[int, ...]:
     """Return the leading dimensions of a signal's levels: channels that share their gain have one."""
-    return (*shape[:-1], 1) if link and shape else shape
+    return (*shape[:-1], min(1, shape[-1])) if link and shape else shape
 
 
 def smoothing(time_ms: Value, rate: float) -> Value:

@@ -12,7 +12,7 @@ from torchfx.design.biquad import biquad
 from torchfx.effect.channels import per_example
 from torchfx.effect.delay_network import DelayNetwork, Network, block_matrix
 from torchfx.errors import ArgumentError
-from torchfx.parameters import BUTTERWORTH_Q, Value, check_single, frequency, number, sample_rate
+from torchfx.parameters import BUTTERWORTH_Q, Value, frequency, number, sample_rate
 
 __all__ = ["FDNReverb"]
 
@@ -55,11 +55,10 @@ class FDNReverb(DelayNetwork):
     fs: float | None = sample_rate(default=None)
 
     def check_parameters(self) -> None:
-        """Raise where there is no middle, or where delays differ between examples."""
+        """Raise where there is no middle."""
         low, high = self.low_crossover, self.high_crossover
         if not isinstance(low, Tensor) and not isinstance(high, Tensor) and low >= high:
             raise ArgumentError(f"low_crossover must lie below high_crossover, {high:g} Hz, got {low:g}")
-        check_single("size", self.size)
 
     def network(self, channels: int, rate: Any) -> Network:
         """Return the lines with their attenuation."""

@@ -12,7 +12,7 @@ from torchfx.core.processor import Processor
 from torchfx.design.resampling import resampling_reach, resampling_taps
 from torchfx.effect.dynamics import LINKED, channel_peak, columns, levels_shape, smoothing
 from torchfx.loudness import OVERSAMPLING
-from torchfx.parameters import Value, check_single, decibels, flag, milliseconds, sample_rate
+from torchfx.parameters import Value, decibels, flag, milliseconds, sample_rate
 from torchfx.plan import State
 from torchfx.tensors import latest, settings_on
 
@@ -56,10 +56,6 @@ class Limiter(Processor):
     link: bool = flag(default=True, doc="whether channels share the gain that the loudest of them asks for")
     true_peak: bool = flag(default=False, doc="whether peaks between samples count")
     fs: float | None = sample_rate(default=None)
-
-    def check_parameters(self) -> None:
-        """Raise where the look-ahead is several."""
-        check_single("lookahead_ms", self.lookahead_ms)
 
     def _ahead(self, rate: float) -> int:
         """Return the look-ahead in samples, to the nearest."""

@@ -26,7 +26,7 @@ from torchfx.parameters import (
     sample_rate,
 )
 from torchfx.plan import State
-from torchfx.tensors import settings_on
+from torchfx.tensors import broadcast_shapes, settings_on
 
 __all__ = ["DeEsser", "MultibandCompressor"]
 
@@ -135,8 +135,9 @@ class MultibandCompressor(BandDynamics):
 
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the output's leading dimensions; the last one of a parameter's tensor counts bands."""
-        own = [getattr(self, name) for name, declared in self.declarations.items() if declared.number is not None]
-        return tuple(torch.broadcast_shapes(shape, *(each.shape[:-1] for each in own if isinstance(each, Tensor))))
+        own = {name: getattr(self, name) for name, declared in self.declarations.items() if declared.number is not None}
+        tensors = {name: value.shape[:-1] for name, value in own.items() if isinstance(value, Tensor)}
+        return broadcast_shapes(x=shape, **tensors)
 
     def edges(self) -> Any:
         """Return the cutoffs."""

@@ -12,7 +12,7 @@ from torch.nn.functional import avg_pool2d, fold, pad
 from torchfx.core.processor import Processor
 from torchfx.effect.noise import recorded
 from torchfx.errors import ArgumentError
-from torchfx.parameters import check_single, count, number, recording, sample_rate
+from torchfx.parameters import count, number, recording, sample_rate
 from torchfx.rate import ambient_rate
 
 __all__ = ["NoiseReduction"]
@@ -58,8 +58,6 @@ class NoiseReduction(Processor):
 
     def check_parameters(self) -> None:
         """Raise where a parameter cannot be used."""
-        for name in ("threshold_db", "reduction_db", "smooth_ms", "smooth_hz"):
-            check_single(name, getattr(self, name))
         if self.n_fft % OVERLAP:
             raise ArgumentError(f"n_fft must be a multiple of {OVERLAP}, got {self.n_fft}")
 

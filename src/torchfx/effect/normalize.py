@@ -85,7 +85,7 @@ class Normalize(Processor):
 
     def measure(self, x: Tensor, state: State, rate: Any) -> State:
         """Return what was heard so far, with a block more."""
-        if x.shape[-1] == 0:
+        if 0 in x.shape[-2:]:
             return state
         x = x if x.dim() > 1 else x[None]
         after = self._meter().add(x if self.link else x[..., None, :], state, rate)
@@ -103,7 +103,7 @@ class Normalize(Processor):
         else:
             wanted = torch.as_tensor(self.peak)
         measured = torch.where(measured > 0, measured, 1.0)
-        wanted = wanted.to(measured).expand_as(measured)
+        wanted = wanted.to(measured)
         if x.dim() > 1:
             measured, wanted = measured[..., None], wanted[..., None]
         factor = wanted / measured

@@ -14,7 +14,7 @@ from torchfx.core.processor import Processor
 from torchfx.design.resampling import resampling_reach, resampling_taps
 from torchfx.errors import ArgumentError, StreamError
 from torchfx.functional.stretching import METHODS, OVERLAP, stretched, time_stretch, vocoder_window
-from torchfx.parameters import check_single, choice, count, number
+from torchfx.parameters import choice, count, number
 from torchfx.plan import LTI, State
 from torchfx.rate import resampled_length
 
@@ -48,7 +48,6 @@ class TimeStretch(Processor):
 
     def check_parameters(self) -> None:
         """Raise where a parameter cannot be used."""
-        check_single("rate", self.rate)
         _check_power_of_two(self.n_fft)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -70,10 +69,6 @@ class Varispeed(Processor):
     rate: float = number(
         default=1.0, low=0.1, high=10.0, draws=(0.5, 2.0), doc="how many times as fast", learnable=False
     )
-
-    def check_parameters(self) -> None:
-        """Raise where the rate is several."""
-        check_single("rate", self.rate)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the longer or shorter signal."""
@@ -102,7 +97,6 @@ class PitchShift(Processor):
 
     def check_parameters(self) -> None:
         """Raise where a parameter cannot be used."""
-        check_single("semitones", self.semitones)
         _check_power_of_two(self.n_fft)
 
     def lti(self, rate: Any) -> LTI | None:

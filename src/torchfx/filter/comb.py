@@ -11,7 +11,6 @@ from torch import Tensor
 from torchfx import _ops
 from torchfx.core.processor import Processor
 from torchfx.design.biquad import checked, section
-from torchfx.errors import ArgumentError
 from torchfx.parameters import Value, choice, frequency, number, sample_rate
 from torchfx.plan import State
 from torchfx.tensors import settings_on
@@ -41,11 +40,6 @@ class Comb(Processor):
     )
     ftype: Literal["notch", "peak"] = choice(("notch", "peak"), default="notch")
     fs: float | None = sample_rate(default=None)
-
-    def check_parameters(self) -> None:
-        """Raise where there are several fundamentals: each has a delay of its own."""
-        if isinstance(self.cutoff, Tensor) and self.cutoff.dim():
-            raise ArgumentError(f"cutoff must be one frequency here, got the shape {tuple(self.cutoff.shape)}")
 
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"

@@ -6,6 +6,7 @@ import torch
 
 from torchfx.core.processor import Processor
 from torchfx.rate import ambient_rate
+from torchfx.tensors import on_device
 
 __all__ = ["Filter"]
 
@@ -15,7 +16,7 @@ class Filter(Processor):
 
     def move_coeff(self, device: str | torch.device) -> None:
         """Put the coefficients on a device. `.to(device)` does the same; neither is needed."""
-        self._device = torch.device(device)
+        self._device = on_device(torch.empty(0), device).device
 
     def compute_coefficients(self) -> None:
         """Design the coefficients now, where the rate is known; they are designed at the first call otherwise."""

@@ -44,9 +44,9 @@ class FractionalDelay(DesignedResponse):
         from torchfx.tensors import is_readable
 
         if isinstance(self.delay, Tensor) and is_readable(self.delay):
-            longest = float(self.delay.detach().max())
-            if longest > self.max_delay:
-                raise ArgumentError(f"delay must lie in [15, max_delay] = [15, {self.max_delay}], got {longest:g}")
+            beyond = self.delay.detach()[self.delay > self.max_delay]
+            if len(beyond):
+                raise ArgumentError(f"delay must lie in [15, max_delay] = [15, {self.max_delay}], got {beyond[0]:g}")
 
     def lti(self, rate: Any) -> LTI:
         """Return whole samples as a delay, the rest as taps; for tensors, all as taps."""

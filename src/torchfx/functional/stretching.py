@@ -67,6 +67,8 @@ def time_stretch(x: Tensor, rate: float, method: str = "phase_vocoder", n_fft: i
 
 def stretched(x: Tensor, rate: float, method: str, n_fft: int, length: int) -> Tensor:
     """Return the first `length` samples of a stretched signal, which is silent behind its end."""
+    if x.numel() == 0:
+        return x.new_zeros(*x.shape[:-1], length)
     return (_phase_vocoder if method == "phase_vocoder" else _wsola)(x, rate, n_fft, length)
 
 

@@ -17,7 +17,7 @@ from torch import nn
 
 from torchfx.errors import ArgumentError, SampleRateError, TorchFXError
 from torchfx.plan.lti import LTI, cascade
-from torchfx.plan.steps import CausalStep, LateStep, LTIStep, ModuleStep, ParallelStep, Plan, Step, shown
+from torchfx.plan.steps import CausalStep, LateStep, LTIStep, ModuleStep, ParallelStep, Plan, Step, named_error, shown
 from torchfx.rate import rate_ratio, resampled_length
 
 __all__ = ["children", "has_hooks", "kind_of", "lower", "parts_of", "runs_children"]
@@ -50,7 +50,7 @@ def lower(module: nn.Module, rate: float | None, called: bool = True) -> Plan:
             steps += run.end()
             step = _step(leaf, kind, rate, name, hooked)
         except TorchFXError as error:
-            raise (type(error)(f"{name}: {error}") if name else error) from error.__cause__
+            raise named_error(name, error) from error.__cause__
         after = step.output_rate(rate)
         ratio = rate_ratio(rate, after)
         steps.append(LateStep(step, ratio) if step.latency else step)

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from torchfx._ops.checks import broadcast_shapes
+
 __all__ = ["LTI", "cascade", "convolve"]
 
 
@@ -84,14 +86,14 @@ class LTI:
 
     def leading(self, shape: Sequence[int]) -> tuple[int, ...]:
         """Return the output's leading dimensions for a signal with these."""
-        cores = ((self.gain, 0), (self.sos, 2), (self.taps, 1))
-        own = [
-            values.shape[: values.dim() - core]
-            for values, core in cores
+        cores = (("gain", self.gain, 0), ("sos", self.sos, 2), ("taps", self.taps, 1))
+        own = {
+            name: values.shape[: values.dim() - core]
+            for name, values, core in cores
             if isinstance(values, Tensor) and values.dim() > core
-        ]
+        }
         spread = (*shape, *(1,) * self.added_dimensions)
-        return tuple(torch.broadcast_shapes(spread, *own)) if own else spread
+        return broadcast_shapes(x=spread, **own) if own else spread
 
     def __repr__(self) -> str:
         """Return the parts as text."""

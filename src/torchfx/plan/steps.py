@@ -16,8 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from torchfx import _ops
+from torchfx._ops.checks import leading_dimensions
 from torchfx._ops.observers import is_wrapped, transforms_active
-from torchfx.errors import ArgumentError, StreamError
+from torchfx.errors import ArgumentError, StreamError, TorchFXError
 from torchfx.plan.handover import sections_state
 from torchfx.plan.lti import LTI
 from torchfx.rate import rate_ratio, resampled_length, sample_rate
@@ -35,6 +36,7 @@ __all__ = [
     "State",
     "Step",
     "lasting",
+    "named_error",
     "plural",
     "shown",
 ]
@@ -324,6 +326,7 @@ class CausalStep(Step):
         """Process a whole signal (..., time) from rest, aligned with its input."""
         module, rate, time = self.module, self.rate, x.shape[-1]
         shape = tuple(x.shape[:-1])
+        module.output_shape(shape)  # raises where parameters hold values for other examples
         found = module.whole(x, rate)
         if found is not None:
             return found
@@ -640,8 +643,11 @@ class Plan:
         """Process a whole signal (..., time), float32 or float64, from rest; latencies are compensated."""
         if self.device is not None:
             self._check_device(x)
-        for step in self.steps:
-            x = step.run(x)
+        try:
+            for step in self.steps:
+                x = step.run(x)
+        except TorchFXError as error:
+            raise named_error(step.name, error) from error.__cause__
         return x
 
     def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
@@ -786,7 +792,13 @@ def _copied(module: Any) -> Any:
     return twin
 
 
+def named_error(name: str, error: TorchFXError) -> TorchFXError:
+    """Return an error that names the module it comes from; "" for a module called by itself."""
+    return type(error)(f"{name}: {error}") if name else error
+
+
 def _scaled(x: Tensor, gain: float | Tensor) -> Tensor:
     if isinstance(gain, Tensor):
+        leading_dimensions("gain", gain, 0, x)
         return x * gain.to(x.dtype)[..., None]
     return x * gain

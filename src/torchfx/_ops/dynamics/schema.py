@@ -76,7 +76,7 @@ def limiter_shapes(
 
 def linked(x: Tensor, link: int | None) -> Tensor:
     """Return a view of one channel of those that share a gain."""
-    return x if link is None or x.dim() < -link else x.narrow(link, 0, 1)
+    return x if link is None or x.dim() < -link else x.narrow(link, 0, min(1, x.shape[link]))
 
 
 def _check_like(x: Tensor, name: str, other: Tensor, samples: int) -> None:
