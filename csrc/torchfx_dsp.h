@@ -346,6 +346,39 @@ TORCHFX_API int32_t torchfx_noise_magnitude(const int64_t* places, int64_t chann
 TORCHFX_API int32_t torchfx_magnitude(int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
                                       int64_t channels, int64_t samples, double* magnitudes, int32_t threads);
 
+// Gains, delays and all-pass filters that swing with an oscillator s[n] = sin(2 pi (phase + turns n)), n counting the
+// call's samples.
+//   settings   (rows, TORCHFX_*_SETTINGS), the first of each `turns`: channel c has row c / repeat % rows, and every row
+//              has a channel
+//   phase_in   (channels,): at the first sample; phase_out the same behind the last one, in [0, 1]; may be one memory
+// Phases of calls up to 2^29 samples long are exact but for the roundings of a few sums.
+//
+// y[n] = x[n] (middle + depth s[n]); settings: turns, middle, depth
+enum { TORCHFX_MODULATED_GAIN_SETTINGS = 3 };
+TORCHFX_API int32_t torchfx_modulated_gain_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
+    const double* settings, int64_t rows, int64_t repeat, const double* phase_in, double* phase_out, int32_t threads);
+
+// y[n] = (1 - mix) x[n] + mix x(n - d), d = centre + depth s[n] samples, at least TORCHFX_LEAST_DELAY and at most as many
+// less than are kept; x is interpolated by Catmull-Rom cubics. settings: turns, centre, depth, mix
+//   past       (channels, kept), of x's dtype: what came before x; kept >= 2 TORCHFX_LEAST_DELAY
+enum { TORCHFX_MODULATED_DELAY_SETTINGS = 4, TORCHFX_LEAST_DELAY = 2 };
+TORCHFX_API int32_t torchfx_modulated_delay_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    const void* past, int64_t kept, void* y, int64_t y_channel_stride, int64_t channels, int64_t samples,
+    const double* settings, int64_t rows, int64_t repeat, const double* phase_in, double* phase_out, int32_t threads);
+
+// y = (1 - mix) x + mix v, v being x behind `stages` all-pass filters (a + 1/z) / (1 + a/z), a = (w - 1) / (w + 1) with
+// w = tan(pi f), f = centre 2^(octaves s[n]) cycles per sample, at most 0.49. settings: turns, centre, octaves, mix
+//   state_in   (stages, channels): of each filter, v' of v = a u + v', v' = u - a v; state_out the same, or the same memory
+enum { TORCHFX_PHASER_SETTINGS = 4 };
+TORCHFX_API int32_t torchfx_phaser_forward(
+    int32_t dtype, const void* x, int64_t x_channel_stride, int64_t x_time_stride, int64_t x_repeat,
+    void* y, int64_t y_channel_stride, int64_t channels, int64_t samples, int64_t stages,
+    const double* settings, int64_t rows, int64_t repeat, const double* phase_in, double* phase_out,
+    const double* state_in, double* state_out, int32_t threads);
+
 // A program runs several steps over a block in one call, tile by tile, so that what passes between them stays in a cache.
 // It is an array of 64-bit integers, addresses for pointers, doubles by their bits:
 //
@@ -395,6 +428,10 @@ TORCHFX_API int32_t torchfx_magnitude(int32_t dtype, const void* x, int64_t x_ch
 //           `attack` up and at once down, `falling` at once up and with `sustain` down. The gain in dB is attack_db
 //           min(|L - rising| / span, 1) + sustain_db min(|L - falling| / span, 1). settings (rows, 6): attack_db,
 //           sustain_db, attack, sustain, quietest in dB, span
+//   modulated_gain  settings, rows, repeat, phase (channels): as in torchfx_modulated_gain_forward
+//   modulated_delay  settings, rows, repeat, phase (channels), kept, past (channels, kept) in the step's dtype: as in
+//           torchfx_modulated_delay_forward
+//   phaser  settings, rows, repeat, phase (channels), stages, state (stages, channels): as in torchfx_phaser_forward
 //
 // Factors and bounds in a step's arguments are doubles, states doubles unless said otherwise. States are updated in place.
 #define TORCHFX_STEPS(declare) \
@@ -416,7 +453,10 @@ TORCHFX_API int32_t torchfx_magnitude(int32_t dtype, const void* x, int64_t x_ch
     declare(mix)               \
     declare(saturated)         \
     declare(curve)             \
-    declare(transient)
+    declare(transient)         \
+    declare(modulated_gain)    \
+    declare(modulated_delay)   \
+    declare(phaser)
 
 #define TORCHFX_STEP_NUMBER(name) TORCHFX_STEP_##name,
 enum torchfx_step { TORCHFX_STEPS(TORCHFX_STEP_NUMBER) };
@@ -476,6 +516,9 @@ TORCHFX_API int32_t torchfx_program_run(
     declare(noise_forward)            \
     declare(noise_magnitude)          \
     declare(magnitude)                \
+    declare(modulated_gain_forward)   \
+    declare(modulated_delay_forward)  \
+    declare(phaser_forward)           \
     declare(program_run)              \
     declare(advise_huge_pages)
 

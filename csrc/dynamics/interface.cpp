@@ -69,10 +69,10 @@ struct Levels {
     void read(const DynamicsSampleKernels<Sample>& kernels, int64_t group, int64_t start, int64_t count, Sample* to,
               Sample* room) const {
         std::fill_n(to, count, Sample{0});
-        if (key.data) kernels.raise(in_a_row(key, group, start, count, room), count, to);
+        if (key.data) kernels.raise(key.in_a_row(group, start, count, room), count, to);
         else
             for (int64_t i = 0; i < groups.width; ++i)
-                kernels.raise(in_a_row(x, groups.channel(group, i), start, count, room), count, to);
+                kernels.raise(x.in_a_row(groups.channel(group, i), start, count, room), count, to);
     }
     // Samples whose magnitudes are the levels, in whole vectors: where they lie, if one channel has them all, or in `to`.
     const Sample* heard(const DynamicsSampleKernels<Sample>& kernels, int64_t group, int64_t start, int64_t count,
@@ -134,7 +134,7 @@ void multiply_by_gains(const Levels<Sample>& levels, const Signal<Sample>& y, in
                 flush_tiny(&smoothed[i].y, 1);
                 for (int64_t j = 0; j < groups.width; ++j) {
                     const int64_t c = groups.channel(first + i, j);
-                    kernels.scale(in_a_row(levels.x, c, start, n, row), tiles[i], n, y.of(c) + start);
+                    kernels.scale(levels.x.in_a_row(c, start, n, row), tiles[i], n, y.of(c) + start);
                 }
             }
         }
@@ -155,7 +155,7 @@ struct Limiter {
 
     // Samples [start, start + count) of a channel of the delayed signal.
     const Sample* late(int64_t channel, int64_t start, int64_t count, Sample* room) const {
-        if (start >= delay) return in_a_row(levels.x, channel, start - delay, count, room);
+        if (start >= delay) return levels.x.in_a_row(channel, start - delay, count, room);
         const int64_t old = std::min(count, delay - start);
         std::copy_n(past + channel * delay + start, old, room);
         for (int64_t t = old; t < count; ++t) room[t] = levels.x.of(channel)[(start + t - delay) * levels.x.time_stride];

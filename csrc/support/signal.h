@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <new>
+#include <type_traits>
 
 #include "support/subnormals.h"
 #include "torchfx_dsp.h"
@@ -20,6 +21,13 @@ struct Signal {
 
     Sample* of(int64_t channel) const { return data + channel / repeat * channel_stride; }
 
+    // Samples [start, start + count) of a channel, in a row: there, or copied to `room`.
+    Sample* in_a_row(int64_t channel, int64_t start, int64_t count, std::remove_const_t<Sample>* room) const {
+        Sample* const from = of(channel) + start * time_stride;
+        if (time_stride == 1) return from;
+        for (int64_t t = 0; t < count; ++t) room[t] = from[t * time_stride];
+        return room;
+    }
     void load(int64_t channel, int64_t start, int64_t count, double* to) const {
         const Sample* from = of(channel) + start * time_stride;
         if (time_stride == 1) std::copy_n(from, count, to);

@@ -459,6 +459,55 @@ void true_peak_hears_what_lies_between() {
     expect(status({address(taps), up, n_taps, 2, wait, address(past)}) == TORCHFX_NOT_FINITE, "a NaN is refused");
 }
 
+// Not to the bit: a phase is rounded at the end of each block.
+template <class Sample>
+void what_swings_is_the_operator_in_blocks_of_any_size() {
+    const int64_t channels = 3, samples = 700, kept = 60, stages = 4;
+    const int32_t dtype = dtype_of<Sample>;
+    const double bound = sizeof(Sample) == 4 ? 1e-5 : 1e-10;
+    const std::vector<double> gain = {0.01, 0.5, 0.5, 0.3, 0, 1}, delay = {0.01, 20, 9, 0.5}, phaser = {0.02, 0.05, 1, 0.5};
+    const Signal<Sample> x = Signal<Sample>::random(channels, samples, 2);
+    Signal<Sample> y(channels, samples), expected(channels, samples);
+    std::vector<double> phase(channels, 0.25), after = phase, state = noises(stages * channels), state_after = state;
+    std::vector<Sample> past(static_cast<size_t>(channels * kept)), silence = past;
+    const auto expect_same = [&](const char* what) {
+        expect(largest_difference(y, expected) < bound, what);
+        expect(std::fabs(phase[0] - after[0]) < 1e-12, "phases go on");
+        std::fill(phase.begin(), phase.end(), 0.25);
+        after = phase;
+    };
+    const auto refused = [&](int64_t kind, const std::vector<int64_t>& arguments) {
+        expect(run(Program(dtype).step(kind, 0, 1, dtype, arguments), x, y) == TORCHFX_BAD_ARGUMENT, "a hole is refused");
+    };
+
+    run_in_blocks(Program(dtype).step(TORCHFX_STEP_modulated_gain, 0, 1, dtype, {address(gain), 2, 1, address(phase)}), x, y);
+    torchfx_modulated_gain_forward(dtype, x.values.data(), x.row, x.stride, 1, expected.values.data(), expected.row, channels,
+                                   samples, gain.data(), 2, 1, after.data(), after.data(), 1);
+    expect_same("modulated_gain is the operator");
+    refused(TORCHFX_STEP_modulated_gain, {address(gain), 2, 1, 0});
+    refused(TORCHFX_STEP_modulated_gain, {address(gain), 4, 1, address(phase)});
+
+    const std::vector<int64_t> delaying = {address(delay), 1, 1, address(phase), kept, address(past)};
+    run_in_blocks(Program(dtype).step(TORCHFX_STEP_modulated_delay, 0, 1, dtype, delaying), x, y);
+    torchfx_modulated_delay_forward(dtype, x.values.data(), x.row, x.stride, 1, silence.data(), kept, expected.values.data(),
+                                    expected.row, channels, samples, delay.data(), 1, 1, after.data(), after.data(), 1);
+    expect_same("modulated_delay is the operator");
+    refused(TORCHFX_STEP_modulated_delay, {address(delay), 1, 1, address(phase), 3, address(past)});
+    refused(TORCHFX_STEP_modulated_delay, {address(delay), 1, 1, address(phase), kept, 0});
+
+    const std::vector<int64_t> shifting = {address(phaser), 1, 1, address(phase), stages, address(state)};
+    run_in_blocks(Program(dtype).step(TORCHFX_STEP_phaser, 0, 1, dtype, shifting), x, y);
+    torchfx_phaser_forward(dtype, x.values.data(), x.row, x.stride, 1, expected.values.data(), expected.row, channels, samples,
+                           stages, phaser.data(), 1, 1, after.data(), after.data(), state_after.data(), state_after.data(), 1);
+    expect_same("phaser is the operator");
+    refused(TORCHFX_STEP_phaser, {address(phaser), 1, 1, address(phase), 0, address(state)});
+    refused(TORCHFX_STEP_phaser, {address(phaser), 1, 1, address(phase), stages, 0});
+    std::vector<double> bad = phaser;
+    bad[1] = nan;
+    expect(run(Program(dtype).step(TORCHFX_STEP_phaser, 0, 1, dtype, {address(bad), 1, 1, address(phase), stages, address(state)}),
+               x, y) == TORCHFX_NOT_FINITE, "a NaN is refused");
+}
+
 template <class Sample>
 void detectors_hear_the_first_of_a_groups_channels_in_a_second_source() {
     const int32_t dtype = dtype_of<Sample>;
@@ -685,6 +734,7 @@ void every_step_equals_its_definition() {
     partitioned_is_the_sum_in_blocks_of_any_size<Sample>();
     dynamics_is_the_operator_for_groups_of_channels<Sample>();
     limiter_is_the_operator_in_blocks_of_any_size<Sample>();
+    what_swings_is_the_operator_in_blocks_of_any_size<Sample>();
     maximum_is_the_largest_magnitude_so_far_in_blocks_of_any_size<Sample>();
     true_peak_hears_what_lies_between<Sample>();
     mix_sums_a_groups_channels_by_weights<Sample>();

@@ -20,6 +20,7 @@ __all__ = [
     "check_signal",
     "coefficients",
     "is_readable",
+    "latest",
     "no_device",
     "on_device",
     "sections",
@@ -83,6 +84,13 @@ def settings_on(device: torch.device, values: float | Sequence[float] | Tensor) 
 def _kept(values: bytes, shape: tuple[int, ...], device: torch.device) -> Tensor:
     with torch.inference_mode(False):
         return torch.tensor(np.frombuffer(values).reshape(shape), device=device)
+
+
+def latest(past: Tensor, x: Tensor) -> Tensor:
+    """Return the last samples of a signal (..., time) behind its past (..., kept): as many, in memory of their own."""
+    time, kept = x.shape[-1], past.shape[-1]
+    x = x.expand(*past.shape[:-1], time)
+    return x[..., time - kept :].clone() if time >= kept else torch.cat([past[..., time:], x], dim=-1)
 
 
 def coefficients(name: str, values: Sequence[Any] | npt.NDArray[Any] | Tensor) -> Tensor:

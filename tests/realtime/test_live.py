@@ -118,6 +118,20 @@ def test_ladders_curves_and_transient_shapers_need_no_worker(block_size):
     assert (clock.output - exact)[:, : -live.latency_samples].abs().max() < 2e-7
 
 
+@pytest.mark.parametrize("block_size", [17, 64, 1025])
+def test_modulation_needs_no_worker(block_size):
+    chain = fx.effect.Tremolo(7.0) | fx.effect.Chorus() | fx.effect.Flanger(3.0, mix=0.3) | fx.effect.Vibrato()
+    chain = chain | fx.effect.Phaser(2.0, stages=9) | fx.effect.RingModulation(300.0)
+    x = noise(9000, 3)
+    clock = FileClock(x)
+    with RealtimeProcessor(chain, clock, RealtimeConfig(block_size=block_size, channels=3)) as live:
+        assert live.wait(60)
+        counters = live._engine.counters()  # type: ignore[union-attr]
+    assert live.is_native
+    assert counters["allocated"] == counters["failures"] == 0
+    assert (clock.output - (fx.Wave(x, FS) | chain).ys).abs().max() < 3e-7
+
+
 MIXING = fx.effect.Balance(0.3) | fx.effect.Pan(-0.4) | fx.effect.StereoWidth(1.7)
 
 

@@ -28,11 +28,14 @@ __all__ = [
     "limiter_forward",
     "lti_forward",
     "magnitude",
+    "modulated_delay_forward",
+    "modulated_gain_forward",
     "noise_forward",
     "noise_magnitude",
     "operators",
     "parallel_iir_forward",
     "phase_vocoder_forward",
+    "phaser_forward",
     "resample_forward",
     "rows",
     "saturated_forward",
@@ -63,6 +66,8 @@ _limiter_forward, _sliding_max = operators["limiter_forward"], operators["slidin
 _error_feedback_forward = operators["error_feedback_forward"]
 _noise_forward, _noise_magnitude = operators["noise_forward"], operators["noise_magnitude"]
 _magnitude = operators["magnitude"]
+_modulated_gain_forward, _phaser_forward = operators["modulated_gain_forward"], operators["phaser_forward"]
+_modulated_delay_forward = operators["modulated_delay_forward"]
 _resample_forward, _phase_vocoder_forward = operators["resample_forward"], operators["phase_vocoder_forward"]
 
 
@@ -493,4 +498,62 @@ def sliding_max(x: Tensor, window: int) -> Tensor:
         tensor([3., 3., 2.])
     """
     found: Tensor = _sliding_max(x, window)
+    return found
+
+
+def modulated_gain_forward(x: Tensor, settings: Tensor, phase: Tensor) -> tuple[Tensor, Tensor]:
+    """Multiply by a gain that swings with an oscillator: y[n] = x[n] (middle + depth sin(2 pi (phase + turns n))).
+
+    Args:
+        x: float32 or float64, (..., time).
+        settings: float64, (..., 3): turns per sample, middle and depth; leading dimensions broadcast with the signal's.
+        phase: float64, (...), of the oscillator at the first sample, in turns.
+
+    Returns:
+        The output like x, and the phase behind the last sample, in [0, 1].
+
+    Examples:
+        >>> import torch
+        >>> swings = torch.tensor([0.25, 1.0, 0.5], dtype=torch.float64)
+        >>> modulated_gain_forward(torch.ones(4), swings, torch.zeros((), dtype=torch.float64))[0]
+        tensor([1.0000, 1.5000, 1.0000, 0.5000])
+    """
+    found: tuple[Tensor, Tensor] = _modulated_gain_forward(x, settings, phase)
+    return found
+
+
+def modulated_delay_forward(x: Tensor, past: Tensor, settings: Tensor, phase: Tensor) -> tuple[Tensor, Tensor]:
+    """Mix a signal with itself, delayed by a time that swings with an oscillator.
+
+    See `_ops/modulation/schema.py` for the formulas.
+
+    Args:
+        x: float32 or float64, (..., time).
+        past: like x, (..., kept): the samples before. The delay is at most kept - 2.
+        settings: float64, (..., 4): turns per sample, centre and depth of the delay in samples, mix.
+        phase: as in `modulated_gain_forward`.
+
+    Returns:
+        The output like x, and the phase behind the last sample.
+    """
+    found: tuple[Tensor, Tensor] = _modulated_delay_forward(x, past, settings, phase)
+    return found
+
+
+def phaser_forward(x: Tensor, settings: Tensor, phase: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Mix a signal with itself behind all-pass filters of first order, whose corner swings with an oscillator.
+
+    See `_ops/modulation/schema.py` for the formulas.
+
+    Args:
+        x: float32 or float64, (..., time).
+        settings: float64, (..., 4): turns per sample, the corner's centre in cycles per sample, how many octaves it
+            swings, mix.
+        phase: as in `modulated_gain_forward`.
+        state: float64, (stages, ...): of each filter.
+
+    Returns:
+        The output like x, the phase behind the last sample, and the filters' state.
+    """
+    found: tuple[Tensor, Tensor, Tensor] = _phaser_forward(x, settings, phase, state)
     return found

@@ -40,6 +40,9 @@ CALLS: Final = {
     "noise_forward": 19,
     "noise_magnitude": 6,
     "magnitude": 8,
+    "modulated_gain_forward": 15,
+    "modulated_delay_forward": 17,
+    "phaser_forward": 18,
     "program_run": 11,
     "advise_huge_pages": 2,
 }

@@ -44,6 +44,9 @@ KINDS = {
     "saturated": 16,
     "curve": 17,
     "transient": 18,
+    "modulated_gain": 19,
+    "modulated_delay": 20,
+    "phaser": 21,
 }
 """The kinds of csrc/program, by name."""
 
@@ -316,6 +319,20 @@ class Program:
         arguments = (linked, rows.tensor.data_ptr(), rows.rows, rows.repeat, *states)
         return self._append("transient", (source, peaks), arguments)
 
+    def modulated_gain(self, source: int, settings: Tensor, phase: Tensor) -> int:
+        """Append a gain that swings; arguments are those of `_ops.modulated_gain_forward`."""
+        return self._append("modulated_gain", source, self._oscillators(settings, phase))
+
+    def modulated_delay(self, source: int, settings: Tensor, phase: Tensor, past: Tensor) -> int:
+        """Append a delay that swings; arguments are those of `_ops.modulated_delay_forward`."""
+        oscillators = self._oscillators(settings, phase)
+        return self._append("modulated_delay", source, (*oscillators, past.shape[-1], self._address(past)))
+
+    def phaser(self, source: int, settings: Tensor, phase: Tensor, state: Tensor) -> int:
+        """Append all-pass filters whose corner swings; arguments are those of `_ops.phaser_forward`."""
+        oscillators = self._oscillators(settings, phase)
+        return self._append("phaser", source, (*oscillators, state.shape[0], self._address(state)))
+
     def gain(self, source: int, gain: float | Tensor) -> int:
         """Append a factor, or one for each row (...)."""
         rows = self._rows(torch.as_tensor(gain, dtype=torch.float64), 0)
@@ -426,6 +443,12 @@ class Program:
             if record.target == source:
                 return record.kind == "widen" or (record.double and record.kind != "narrow")
         return self.double
+
+    def _oscillators(self, settings: Tensor, phase: Tensor) -> tuple[int, ...]:
+        check_finite("settings", settings)
+        rows = coefficient_rows(settings.detach(), 1, self.shape)
+        self._kept.append(rows.tensor)
+        return rows.tensor.data_ptr(), rows.rows, rows.repeat, self._address(phase)
 
     def _rows(self, coefficients: Tensor, core: int) -> Any:
         rows = coefficient_rows(coefficients.detach(), core, self.shape)

@@ -259,6 +259,8 @@ CLAIMS = (
             ("limiter:-6", ("Limiter", -6, 100), 2),
             ("limiter:-6,link=false", ("Limiter", -6, 100), 2),
             ("reverb", ("Reverb",), 2),
+            ("chorus", ("Chorus", 1, 0.2, 7, 0, 0.5), 2),
+            ("phaser", ("Phaser", 1, 0.5, 1300, 0, 0.5), 3),
         )
     ),
     Claim(

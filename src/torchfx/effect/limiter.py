@@ -14,7 +14,7 @@ from torchfx.effect.dynamics import LINKED, channel_peak, columns, levels_shape,
 from torchfx.loudness import OVERSAMPLING
 from torchfx.parameters import Value, decibels, flag, milliseconds, sample_rate
 from torchfx.plan import State
-from torchfx.tensors import settings_on
+from torchfx.tensors import latest, settings_on
 
 __all__ = ["Limiter"]
 
@@ -91,7 +91,7 @@ class Limiter(Processor):
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Limit the next block."""
         past, heard, past_peaks, reduction, ramp = state
-        time, kept, peaks = x.shape[-1], past.shape[-1], None
+        time, peaks = x.shape[-1], None
         if self.true_peak:
             heard = torch.cat([heard, x], dim=-1)
             found = self._peaks(heard, time)
@@ -99,8 +99,7 @@ class Limiter(Processor):
             heard, past_peaks = heard[..., time:].clone(), peaks[..., time:].clone()
         settings, link = self._settings(rate, x.device), LINKED if self.link else None
         y, reduction, ramp = _ops.limiter_forward(x, past, peaks, settings, reduction, ramp, link)
-        past = x[..., time - kept :].clone() if time >= kept else torch.cat([past[..., time:], x], dim=-1)
-        return y, (past, heard, past_peaks, reduction, ramp)
+        return y, (latest(past, x), heard, past_peaks, reduction, ramp)
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
         """Append the limiter, behind what finds its peaks, where nothing in it is learned."""

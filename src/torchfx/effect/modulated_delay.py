@@ -8,20 +8,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torchfx import _ops
+from torchfx._ops.modulation.schema import LEAST
 from torchfx.core.processor import Processor
-from torchfx.effect.modulation import oscillator_phase, resting_phase
+from torchfx.effect.dynamics import columns
+from torchfx.effect.modulation import exact
 from torchfx.errors import ArgumentError
 from torchfx.parameters import Value, milliseconds, number, sample_rate
 from torchfx.plan import State
-from torchfx.tensors import is_readable, settings_on
+from torchfx.tensors import is_readable, latest
 
 __all__ = ["Chorus", "Flanger", "Vibrato"]
 
 LONGEST_MS = 100.0
 """Of a delay at the end of its swing; streams keep so much of the past whatever the delay is."""
-
-LEAST = 2
-"""Samples of delay that the interpolation takes."""
 
 
 class Chorus(Processor):
@@ -57,23 +57,29 @@ class Chorus(Processor):
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
         """Return silence for past input, and the phase 0."""
-        past = torch.zeros(
-            *self.output_shape(shape), math.ceil(LONGEST_MS / 1000 * rate) + LEAST, dtype=dtype, device=device
+        leading, kept = self.output_shape(shape), math.ceil(LONGEST_MS / 1000 * rate) + LEAST
+        return (
+            torch.zeros(*leading, kept, dtype=dtype, device=device),
+            torch.zeros(leading, dtype=torch.float64, device=device),
         )
-        return past, resting_phase(self.rate_hz, device)
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Delay the next block."""
-        past, start = state
-        time, x = x.shape[-1], x.expand(*past.shape[:-1], x.shape[-1])
-        heard = torch.cat([past, x], dim=-1)
-        phase, after = oscillator_phase(self.rate_hz, start, time, rate)
-        centre, depth, mix = (
-            settings_on(x.device, each)[..., None] for each in (self.centre_delay_ms, self.depth_ms, self.mix)
-        )
-        delay = ((centre + depth * torch.sin(2 * torch.pi * phase)) * (rate / 1000)).clamp(min=LEAST)
-        wet = _delayed(heard, delay)
-        return ((1 - mix) * x.double() + mix * wet).to(x.dtype), (heard[..., time:], after)
+        past, phase = state
+        y, after = _ops.modulated_delay_forward(x, past, self._settings(rate, x.device), phase)
+        return y, (latest(past, x), after)
+
+    def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
+        """Append the delay, where nothing in it is learned."""
+        settings, (past, phase) = self._settings(rate, torch.device("cpu")), state
+        if settings.requires_grad or phase.shape != program.shape:
+            return None
+        found: int = program.modulated_delay(source, settings, phase, past)
+        return found
+
+    def _settings(self, rate: Any, device: torch.device) -> Tensor:
+        centre, depth = (exact(each) * (rate / 1000) for each in (self.centre_delay_ms, self.depth_ms))
+        return columns((exact(self.rate_hz) / rate, centre, depth, self.mix), device)
 
 
 class Flanger(Chorus):
@@ -109,24 +115,3 @@ class Vibrato(Chorus):
     rate_hz: Value = number(default=5.0, low=0.0, high=100.0, unit="Hz", doc="how often the delay swings")
     depth_ms: Value = milliseconds(default=1.0, high=50.0, draws=(0.01, 0.05), doc="how far it swings to each side")
     centre_delay_ms: Value = milliseconds(default=2.0, high=50.0, draws=(0.1, 0.2), doc="its middle")
-
-
-def _delayed(x: Tensor, delay: Tensor) -> Tensor:
-    """Return the end of a signal (..., n), delayed by a time of its own at each sample: float64 (..., time), >= 2.
-
-    Cubics whose slopes at a sample are half the difference of its neighbours have a steady first derivative: so has the
-    result, by the delay (E. Catmull, R. Rom, A Class of Local Interpolating Splines, 1974).
-    """
-    whole = delay.detach().ceil()
-    f = whole - delay  # of the delay alone: a place in the signal has fewer digits behind the point
-    n, time = x.shape[-1], delay.shape[-1]
-    left = (torch.arange(n - time, n, device=x.device) - whole.long()).clamp(1, n - 3)
-    index = left.expand(*x.shape[:-1], left.shape[-1])
-    weights = (
-        f * (f * (2 - f) - 1) / 2,
-        f * f * (3 * f - 5) / 2 + 1,
-        f * (f * (4 - 3 * f) + 1) / 2,
-        f * f * (f - 1) / 2,
-    )
-    first, *rest = (weight * x.gather(-1, index + k) for k, weight in enumerate(weights, start=-1))
-    return first + rest[0] + rest[1] + rest[2]

@@ -3,44 +3,52 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
+from torchfx import _ops
 from torchfx.core.processor import Processor
+from torchfx.effect.dynamics import columns
 from torchfx.parameters import Value, frequency, number, sample_rate
 from torchfx.plan import State
-from torchfx.tensors import settings_on
 
-__all__ = ["RingModulation", "Tremolo", "oscillator_phase", "resting_phase"]
-
-
-COARSE_BITS = 24
-"""Of an oscillator's turns per sample, behind the point: their product with up to 2^29 samples is exact."""
+__all__ = ["RingModulation", "Tremolo", "exact"]
 
 
 class GainModulation(Processor):
-    """Multiply a signal by a function of an oscillator's phase. A subclass defines `hertz` and `gain`."""
+    """Multiply a signal by middle + depth sin(2 pi hertz n / fs + 2 pi start). A subclass defines `oscillator`."""
+
+    start: ClassVar[float] = 0.0
+    """The oscillator's phase at the first sample, in turns."""
 
     @abstractmethod
-    def hertz(self) -> Value:
-        """Return the oscillator's frequency."""
-
-    @abstractmethod
-    def gain(self, angle: Tensor) -> Tensor:
-        """Return the factor of each sample, for the oscillator's angle in radians, float64 (..., time)."""
+    def oscillator(self) -> tuple[Value, Value, Value]:
+        """Return its frequency, middle and depth."""
 
     def init_state(
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
-        """Return the oscillator's phase at the first sample: 0."""
-        return (resting_phase(self.hertz(), device),)
+        """Return the oscillator's phase at the first sample."""
+        return (torch.full(self.output_shape(shape), self.start, dtype=torch.float64, device=device),)
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Multiply the next block."""
-        phase, after = oscillator_phase(self.hertz(), state[0], x.shape[-1], rate)
-        return x * self.gain(2 * torch.pi * phase).to(x.dtype), (after,)
+        y, after = _ops.modulated_gain_forward(x, self._settings(rate, x.device), *state)
+        return y, (after,)
+
+    def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
+        """Append the gain, where nothing in it is learned."""
+        settings = self._settings(rate, torch.device("cpu"))
+        if settings.requires_grad or state[0].shape != program.shape:
+            return None
+        found: int = program.modulated_gain(source, settings, *state)
+        return found
+
+    def _settings(self, rate: Any, device: torch.device) -> Tensor:
+        hertz, middle, depth = self.oscillator()
+        return columns((exact(hertz) / rate, middle, depth), device)
 
 
 class Tremolo(GainModulation):
@@ -58,14 +66,12 @@ class Tremolo(GainModulation):
     depth: Value = number(default=0.5, low=0.0, high=1.0, doc="how far down")
     fs: float | None = sample_rate(default=None)
 
-    def hertz(self) -> Value:
-        """Return the rate."""
-        return self.rate_hz
+    start = 0.25
 
-    def gain(self, angle: Tensor) -> Tensor:
-        """Return the level."""
-        depth = settings_on(angle.device, self.depth)[..., None]
-        return 1 - depth * (1 - torch.cos(angle)) / 2
+    def oscillator(self) -> tuple[Value, Value, Value]:
+        """Return a sine from its top on, between the levels."""
+        half = exact(self.depth) / 2
+        return self.rate_hz, 1 - half, half
 
 
 class RingModulation(GainModulation):
@@ -82,31 +88,11 @@ class RingModulation(GainModulation):
     carrier: Value = frequency(default=440.0, doc="of the sine")
     fs: float | None = sample_rate(default=None)
 
-    def hertz(self) -> Value:
-        """Return the carrier."""
-        return self.carrier
-
-    def gain(self, angle: Tensor) -> Tensor:
-        """Return the sine."""
-        return torch.sin(angle)
+    def oscillator(self) -> tuple[Value, Value, Value]:
+        """Return the sine alone."""
+        return self.carrier, 0.0, 1.0
 
 
-def resting_phase(hertz: Value, device: Any) -> Tensor:
-    """Return the phase 0, for each value of a frequency."""
-    return torch.zeros(hertz.shape if isinstance(hertz, Tensor) else (), dtype=torch.float64, device=device)
-
-
-def oscillator_phase(hertz: Value, start: Tensor, count: int, rate: float) -> tuple[Tensor, Tensor]:
-    """Return an oscillator's phase in turns at the next samples, float64 (..., count), and the one behind them.
-
-    Args:
-        hertz: its frequency, or one for each example (...).
-        start: its phase at the first sample, float64, (...).
-        count: how many samples.
-        rate: sample rate, Hz.
-    """
-    turns = settings_on(start.device, hertz)[..., None] / rate
-    n = torch.arange(count + 1, dtype=torch.float64, device=start.device)
-    coarse = (turns.detach() * 2**COARSE_BITS).round() / 2**COARSE_BITS  # n of these are exact, and so are their turns
-    phase = start[..., None] + ((coarse * n) % 1.0 + (turns - coarse) * n)
-    return phase[..., :-1], phase[..., -1] % 1.0
+def exact(value: Value) -> Value:
+    """Return a number, or a tensor in float64, for results that must not be rounded to its type."""
+    return value.double() if isinstance(value, Tensor) else value

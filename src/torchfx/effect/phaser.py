@@ -7,17 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torchfx import _ops
 from torchfx.core.processor import Processor
-from torchfx.effect.modulation import oscillator_phase, resting_phase
-from torchfx.functional.time_varying import time_varying_sosfilt
+from torchfx.effect.dynamics import columns
+from torchfx.effect.modulation import exact
 from torchfx.parameters import Value, count, frequency, number, sample_rate
 from torchfx.plan import State
-from torchfx.tensors import settings_on
 
 __all__ = ["Phaser"]
-
-HIGHEST = 0.49
-"""Of a stage's corner, over the sample rate."""
 
 
 class Phaser(Processor):
@@ -46,23 +43,26 @@ class Phaser(Processor):
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
         """Return the filters at rest, and the phase 0."""
-        filters = torch.zeros(self.stages, *self.output_shape(shape), 2, dtype=torch.float64, device=device)
-        return filters, resting_phase(self.rate_hz, device)
+        leading = self.output_shape(shape)
+        return (
+            torch.zeros(self.stages, *leading, dtype=torch.float64, device=device),
+            torch.zeros(leading, dtype=torch.float64, device=device),
+        )
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Filter the next block."""
-        if x.shape[-1] == 0:
-            return x, state
-        filters, start = state
-        given, x = x.dtype, x.expand(*filters.shape[1:-1], x.shape[-1]).double()
-        phase, after = oscillator_phase(self.rate_hz, start, x.shape[-1], rate)
-        centre, depth, mix = (
-            settings_on(x.device, each)[..., None] for each in (self.centre_frequency, self.depth_octaves, self.mix)
-        )
-        corner = centre * torch.exp2(depth * torch.sin(2 * torch.pi * phase))
-        tangent = torch.tan((torch.pi / rate) * corner.clamp(max=HIGHEST * rate))
-        a = (tangent - 1) / (tangent + 1)
-        one, none = torch.ones_like(a), torch.zeros_like(a)
-        stage = torch.stack([a, one, none, one, a, none], dim=-1)[..., None, :]
-        shifted, filters = time_varying_sosfilt(stage.expand(*stage.shape[:-2], self.stages, 6), x, filters)
-        return ((1 - mix) * x + mix * shifted).to(given), (filters, after)
+        filters, phase = state
+        y, phase, filters = _ops.phaser_forward(x, self._settings(rate, x.device), phase, filters)
+        return y, (filters, phase)
+
+    def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
+        """Append the filters, where nothing in them is learned."""
+        settings, (filters, phase) = self._settings(rate, torch.device("cpu")), state
+        if settings.requires_grad or phase.shape != program.shape:
+            return None
+        found: int = program.phaser(source, settings, phase, filters)
+        return found
+
+    def _settings(self, rate: Any, device: torch.device) -> Tensor:
+        turns, centre = (exact(each) / rate for each in (self.rate_hz, self.centre_frequency))
+        return columns((turns, centre, self.depth_octaves, self.mix), device)

@@ -1,0 +1,103 @@
+#include "modulation/kernels.h"
+
+#include "support/functions.h"
+#include "support/transpose.h"
+#include "support/vec.h"
+
+namespace torchfx {
+namespace TORCHFX_ISA_NAMESPACE {
+namespace {
+
+// body(t, the sines of samples start + t on) for whole vectors.
+template <class Body>
+TORCHFX_INLINE void for_sines(const Oscillator& of, int64_t start, int64_t count, Body&& body) {
+    double lanes[VD];
+    for (int i = 0; i < VD; ++i) lanes[i] = i;
+    const vd coarse = set1(of.coarse), fine = set1(of.fine), phase = set1(of.phase);
+    for (int64_t t = 0; t < count; t += VD) {
+        const vd n = load(lanes) + set1(static_cast<double>(start + t)), turns = coarse * n;
+        body(t, sine_of_turns(phase + ((turns - rounded(turns)) + fine * n)));
+    }
+}
+
+void gains(const Oscillator& of, int64_t start, int64_t count, double middle, double depth, double* factors) {
+    for_sines(of, start, count, [&](int64_t t, vd sine) TORCHFX_INLINE_LAMBDA {
+        store(factors + t, fma(set1(depth), sine, set1(middle)));
+    });
+}
+
+// A delay d is f samples less than a whole number: of d alone, as a place in the signal has fewer digits behind the point.
+void delays(const Oscillator& of, int64_t start, int64_t count, const SwingingDelay& swing, double wet, DelayTaps* taps) {
+    double whole[modulation_tile];
+    const vd half = set1(0.5 * wet), two = set1(2.0), three = set1(3.0), five = set1(5.0);
+    for_sines(of, start, count, [&](int64_t t, vd sine) TORCHFX_INLINE_LAMBDA {
+        const vd swung = fma(set1(swing.depth), sine, set1(swing.centre));
+        // In this order a NaN, of a phase that is one, becomes the least delay.
+        const vd delay = min_of(max_of(swung, set1(swing.least)), set1(swing.most)), near = rounded(delay);
+        const vd ceiling = near < delay ? near + set1(1.0) : near, f = ceiling - delay, scaled = half * f;
+        store(whole + t, ceiling);
+        store(taps->weights[0] + t, scaled * (f * (two - f) - set1(1.0)));
+        store(taps->weights[1] + t, fma(scaled * f, three * f - five, set1(wet)));
+        store(taps->weights[2] + t, scaled * (f * (two + two - three * f) + set1(1.0)));
+        store(taps->weights[3] + t, scaled * f * (f - set1(1.0)));
+    });
+    for (int64_t t = 0; t < count; ++t) taps->whole[t] = static_cast<int32_t>(whole[t]);
+}
+
+template <class Sample>
+void interpolate(const Sample* x, int64_t count, double dry, const DelayTaps& taps, Sample* TORCHFX_RESTRICT y) {
+    const auto& w = taps.weights;
+    for (int64_t t = 0; t < count; ++t) {
+        const Sample* at = x + t - taps.whole[t];
+        const double early = plus_product(w[0][t], static_cast<double>(at[-1]), w[1][t] * static_cast<double>(at[0]));
+        const double late = plus_product(w[2][t], static_cast<double>(at[1]), w[3][t] * static_cast<double>(at[2]));
+        y[t] = static_cast<Sample>(plus_product(dry, static_cast<double>(x[t]), early + late));
+    }
+}
+
+// (tan(pi f) - 1) / (tan(pi f) + 1) is tan(pi (f - 1/4)).
+void coefficients(const Oscillator& of, int64_t start, int64_t count, double centre, double octaves, double highest,
+                  double* a) {
+    for_sines(of, start, count, [&](int64_t t, vd sine) TORCHFX_INLINE_LAMBDA {
+        const vd swing = min_of(set1(1000.0), max_of(set1(-1000.0), set1(octaves) * sine));
+        const vd corner = min_of(set1(highest), set1(centre) * exp2_of<double>(swing)) * set1(0.5), eighth = set1(0.125);
+        store(a + t, sine_of_turns(corner - eighth) / sine_of_turns(corner + eighth));
+    });
+}
+
+// y = a x + s, and s becomes x - a y: sample by sample, a stage after the other, so that their recursions overlap.
+void allpass(double* const* rows, int64_t count, const double* a, int64_t stages, double* state, double dry, double wet) {
+    for (int64_t t = 0; t < count; t += VD, a += VD) {
+        const double* from[VD];
+        for (int i = 0; i < VD; ++i) from[i] = rows[i] + t;
+        vd x[VD], v[VD];
+        load_transposed(from, x);
+        for (int i = 0; i < VD; ++i) v[i] = x[i];
+        const auto run = [&](int n) TORCHFX_INLINE_LAMBDA {
+            for (int64_t k = 0; k < stages; ++k) {
+                vd s = load(state + k * VD);
+                TORCHFX_UNROLL
+                for (int i = 0; i < n; ++i) {
+                    const vd factor = set1(a[i]), y = fma(factor, v[i], s);
+                    s = fnma(factor, y, v[i]);
+                    v[i] = y;
+                }
+                store(state + k * VD, s);
+            }
+        };
+        if (count - t >= VD) run(VD);
+        else run(static_cast<int>(count - t));
+        for (int i = 0; i < VD; ++i) v[i] = fma(set1(dry), x[i], set1(wet) * v[i]);
+        transpose(v);
+        for (int i = 0; i < VD; ++i) store(rows[i] + t, v[i]);
+    }
+}
+
+}  // namespace
+
+extern const ModulationKernels modulation_kernels = {
+    gains, delays, interpolate<float>, interpolate<double>, coefficients, allpass, VD,
+};
+
+}  // namespace TORCHFX_ISA_NAMESPACE
+}  // namespace torchfx

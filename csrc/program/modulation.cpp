@@ -1,0 +1,89 @@
+// The steps modulated_gain, modulated_delay and phaser: what swings with an oscillator.
+#include <algorithm>
+#include <cmath>
+
+#include "program/step.h"
+#include "support/rows.h"
+
+namespace torchfx {
+namespace {
+
+// What all begin with.
+enum Argument { settings, rows, repeat, phase, oscillator_arguments };
+
+template <int64_t width>
+int32_t check_oscillators(const Step& step, const StepCheck& check) {
+    const Rows of = {step.integer(rows), step.integer(repeat)};
+    if (!step.integer(settings) || !step.integer(phase) || !of.valid(check.channels)) return TORCHFX_BAD_ARGUMENT;
+    const double* const values = step.pointer<const double>(settings);
+    const bool finite = std::all_of(values, values + of.count * width, [](double v) { return std::isfinite(v); });
+    return finite ? TORCHFX_OK : TORCHFX_NOT_FINITE;
+}
+
+namespace gain {
+
+int32_t run(const Step& step, const StepRun& run) {
+    double* const phases = step.pointer<double>(phase);
+    return torchfx_modulated_gain_forward(
+        step.dtype(), run.source.data, run.source.channel_stride, run.source.time_stride, 1, run.target.data,
+        run.target.channel_stride, run.channels, run.samples, step.pointer<const double>(settings), step.integer(rows),
+        step.integer(repeat), phases, phases, run.threads);
+}
+
+}  // namespace gain
+
+namespace delay {
+
+enum Argument { kept = oscillator_arguments, past };
+
+int32_t check(const Step& step, const StepCheck& check) {
+    if (step.integer(kept) < 2 * TORCHFX_LEAST_DELAY || !step.integer(past)) return TORCHFX_BAD_ARGUMENT;
+    return check_oscillators<TORCHFX_MODULATED_DELAY_SETTINGS>(step, check);
+}
+
+template <class Sample>
+void keep_channels(const Step& step, const StepRun& run) {
+    const int64_t count = step.integer(kept), stride = run.source.time_stride;
+    for (int64_t c = 0; c < run.channels; ++c)
+        keep(run.source.channel<const Sample>(c), stride, run.samples, step.pointer<Sample>(past) + c * count, count);
+}
+
+int32_t run(const Step& step, const StepRun& run) {
+    double* const phases = step.pointer<double>(phase);
+    const int32_t status = torchfx_modulated_delay_forward(
+        step.dtype(), run.source.data, run.source.channel_stride, run.source.time_stride, 1, step.pointer<const void>(past),
+        step.integer(kept), run.target.data, run.target.channel_stride, run.channels, run.samples,
+        step.pointer<const double>(settings), step.integer(rows), step.integer(repeat), phases, phases, run.threads);
+    if (step.dtype() == TORCHFX_F32) keep_channels<float>(step, run);
+    else keep_channels<double>(step, run);
+    return status;
+}
+
+}  // namespace delay
+
+namespace phaser {
+
+enum Argument { stages = oscillator_arguments, state };
+
+int32_t check(const Step& step, const StepCheck& check) {
+    if (step.integer(stages) < 1 || !step.integer(state)) return TORCHFX_BAD_ARGUMENT;
+    return check_oscillators<TORCHFX_PHASER_SETTINGS>(step, check);
+}
+
+int32_t run(const Step& step, const StepRun& run) {
+    double *const phases = step.pointer<double>(phase), *const states = step.pointer<double>(state);
+    return torchfx_phaser_forward(
+        step.dtype(), run.source.data, run.source.channel_stride, run.source.time_stride, 1, run.target.data,
+        run.target.channel_stride, run.channels, run.samples, step.integer(stages), step.pointer<const double>(settings),
+        step.integer(rows), step.integer(repeat), phases, phases, states, states, run.threads);
+}
+
+}  // namespace phaser
+}  // namespace
+
+extern const StepKind modulated_gain_step = {4, false, false, check_oscillators<TORCHFX_MODULATED_GAIN_SETTINGS>, gain::run,
+                                             nullptr};
+extern const StepKind modulated_delay_step = {6, false, false, delay::check, delay::run, nullptr};
+extern const StepKind phaser_step = {6, false, false, phaser::check, phaser::run, nullptr};
+
+}  // namespace torchfx
