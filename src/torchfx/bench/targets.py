@@ -255,11 +255,12 @@ CLAIMS = (
         )
         for text, peer, target in (
             ("compressor:-20,link=true", ("Compressor", -20, 4, 5, 100), 3),
-            ("compressor:-20,link=false", ("Compressor", -20, 4, 5, 100), 3),
+            ("compressor:-20,link=false", ("Compressor", -20, 4, 5, 100), 2.5),
             ("limiter:-6", ("Limiter", -6, 100), 2),
             ("limiter:-6,link=false", ("Limiter", -6, 100), 2),
             ("reverb", ("Reverb",), 2),
             ("chorus", ("Chorus", 1, 0.2, 7, 0, 0.5), 2),
+            ("ladder:200", ("LadderFilter",), 1.2),
             ("phaser", ("Phaser", 1, 0.5, 1300, 0, 0.5), 3),
         )
     ),
@@ -311,7 +312,7 @@ CLAIMS = (
                 "audiomentations' SevenBandParametricEQ, Gain, AddGaussianSNR",
                 "audiomentations",
                 augmentation.by_audiomentations,
-                5,
+                10,
             ),
         )
     ),
