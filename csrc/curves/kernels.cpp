@@ -1,6 +1,6 @@
 #include "curves/kernels.h"
 
-#include "support/tanh.h"
+#include "support/functions.h"
 #include "support/vec.h"
 
 namespace torchfx {
@@ -9,9 +9,9 @@ namespace {
 
 constexpr uint64_t sign_bit = 0x8000000000000000;
 
-TORCHFX_INLINE vd magnitude_of(vd v) { return doubles_of(integers_of(v) & spread(~sign_bit)); }
+TORCHFX_INLINE vd magnitude_of(vd v) { return from_bits(bits_of(v) & set_bits(~sign_bit)); }
 TORCHFX_INLINE vd signed_as(vd v, vd sign) {
-    return doubles_of(integers_of(v) | (integers_of(sign) & spread(sign_bit)));  // v is not negative
+    return from_bits(bits_of(v) | (bits_of(sign) & set_bits(sign_bit)));  // v is not negative
 }
 // A NaN stays one.
 TORCHFX_INLINE vd bounded(vd v, vd by) { return min_of(by, max_of(-by, v)); }
@@ -29,12 +29,11 @@ TORCHFX_INLINE vd arctan_of(vd v) {
     const vd above = size > set1(1 / eighth) ? -one : (size > set1(eighth) ? size - one : size);
     const vd below = size > set1(1 / eighth) ? size : (size > set1(eighth) ? size + one : one);
     const vd part = above / below;
-    return signed_as(fma(part, power_series(arctan_terms, part * part), base), v);
+    return signed_as(fma(part, polynomial(arctan_terms, part * part), base), v);
 }
 
-TORCHFX_INLINE vd rounded(vd v) {
-    const vd rounds = set1(0x1.8p52), whole = set1(0x1p51);  // beyond it doubles have no fraction
-    return magnitude_of(v) < whole ? (v + rounds) - rounds : v;
+TORCHFX_INLINE vd nearest_whole(vd v) {
+    return magnitude_of(v) < set1(0x1p51) ? rounded(v) : v;  // beyond it doubles have no fraction
 }
 
 TORCHFX_INLINE vd clip(vd x, vd threshold) { return bounded(x, threshold); }
@@ -49,7 +48,7 @@ TORCHFX_INLINE vd overdrive(vd x, vd drive) {
     const vd soft = fnma(left, left, set1(3.0)) / set1(3.0);
     return size < set1(1.0 / 3) ? driven + driven : signed_as(soft, driven);
 }
-TORCHFX_INLINE vd round(vd x, vd steps) { return rounded(x * steps) / steps; }
+TORCHFX_INLINE vd round(vd x, vd steps) { return nearest_whole(x * steps) / steps; }
 
 template <vd (*curve)(vd, vd), class Sample>
 void map(const double* parameters, int64_t, const Sample* x, int64_t count, Sample* y) {

@@ -1,6 +1,6 @@
 #include "state_space/kernels.h"
 
-#include "support/tanh.h"
+#include "support/functions.h"
 #include "support/vec.h"
 
 namespace torchfx {

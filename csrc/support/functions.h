@@ -1,4 +1,4 @@
-// Logarithms, powers and sines of vectors. For *_kernels.cpp only, see vec.h.
+// Logarithms, powers, sines and hyperbolic tangents of vectors. For *_kernels.cpp only, see vec.h.
 #ifndef TORCHFX_SUPPORT_FUNCTIONS_H
 #define TORCHFX_SUPPORT_FUNCTIONS_H
 
@@ -88,6 +88,22 @@ TORCHFX_INLINE vd sine_of_turns(vd v) {
     const vd halves = v + v + set1(rounds), z = v - (halves - set1(rounds)) * set1(0.5);
     const vd angle = z * set1(6.283185307179586);
     return from_bits(bits_of(angle * polynomial(sine_series, angle * angle)) ^ (bits_of(halves) << 63));
+}
+
+// (e^z - 1) / z for |z| <= log(2) / 2.
+constexpr double exponential_terms[] = {
+    1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800,
+    1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800, 1.0 / 87178291200};
+
+// E / (E + 2) with E = e^(2 v) - 1 = 2^k (e^z - 1) + (2^k - 1), which loses nothing near 0; a NaN stays one.
+TORCHFX_INLINE vd tanh_of(vd v) {
+    const vd twice = v + v, within = min_of(set1(40.0), max_of(set1(-40.0), twice));
+    const vd counted = fma(within, set1(1.4426950408889634), set1(rounds)), k = counted - set1(rounds);
+    // log(2) in two parts, the first one short: their product with k is exact.
+    const vd z = fnma(k, set1(1.90821492927058770002e-10), fnma(k, set1(6.93147180369123816490e-01), within));
+    const vd power = from_bits((bits_of(counted) + set_bits(1023)) << 52);
+    const vd e = fma(power, z * polynomial(exponential_terms, z), power - set1(1.0));
+    return e / (e + set1(2.0));
 }
 
 }  // namespace TORCHFX_ISA_NAMESPACE
