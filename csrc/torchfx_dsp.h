@@ -480,6 +480,10 @@ enum torchfx_step { TORCHFX_STEPS(TORCHFX_STEP_NUMBER) };
 enum torchfx_curve { TORCHFX_CURVES(TORCHFX_CURVE_NUMBER) TORCHFX_CURVE_COUNT };
 #undef TORCHFX_CURVE_NUMBER
 
+// The names of all kinds of steps, and of all curves, in the order of their numbers, with a space behind each.
+TORCHFX_API const char* torchfx_step_names(void);
+TORCHFX_API const char* torchfx_curve_names(void);
+
 // Runs a program of `words` integers. y must not overlap x. With 0 samples nothing happens. A program that does not fit
 // together, or with coefficients that its steps refuse, is refused before anything is written.
 TORCHFX_API int32_t torchfx_program_run(

@@ -16,3 +16,8 @@ const StepKind* step_kind(int64_t kind) {
 }
 
 }  // namespace torchfx
+
+#define TORCHFX_NAME(name) #name " "
+extern "C" const char* torchfx_step_names(void) { return TORCHFX_STEPS(TORCHFX_NAME); }
+extern "C" const char* torchfx_curve_names(void) { return TORCHFX_CURVES(TORCHFX_NAME); }
+#undef TORCHFX_NAME

@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 
 from torchfx.native_library import load
 
-__all__ = ["Call", "call", "instruction_set", "library", "why_missing"]
+__all__ = ["Call", "call", "instruction_set", "library", "numbers", "why_missing"]
 
-library, why_missing = load("torchfx_dsp", abi_version=22)  # csrc/torchfx_dsp.h
+library, why_missing = load("torchfx_dsp", abi_version=23)  # csrc/torchfx_dsp.h
 
 CALLS: Final = {
     "sos_forward": 17,
@@ -68,6 +68,15 @@ def _call(found: ctypes.CDLL, name: str, count: int) -> Call:
 
 call: Final = {} if library is None else {name: _call(library, name, count) for name, count in CALLS.items()}
 """The functions by name; each returns a status."""
+
+
+def numbers(names: str) -> dict[str, int]:
+    """Return the numbers of "step_names" or "curve_names" by name; none without a native library."""
+    if library is None:
+        return {}
+    function = getattr(library, f"torchfx_{names}")
+    function.restype = ctypes.c_char_p
+    return {name: number for number, name in enumerate(function().decode().split())}
 
 
 def instruction_set() -> str:

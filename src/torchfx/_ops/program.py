@@ -24,34 +24,9 @@ from torchfx.errors import TorchFXError
 
 __all__ = ["Oversampling", "Program"]
 
-KINDS = {
-    "sos": 0,
-    "fir": 1,
-    "delay": 2,
-    "gain": 3,
-    "clamp": 4,
-    "add": 5,
-    "widen": 6,
-    "narrow": 7,
-    "partitioned": 8,
-    "delay_network": 9,
-    "dynamics": 10,
-    "lfilter": 11,
-    "limiter": 12,
-    "maximum": 13,
-    "true_peak": 14,
-    "mix": 15,
-    "saturated": 16,
-    "curve": 17,
-    "transient": 18,
-    "modulated_gain": 19,
-    "modulated_delay": 20,
-    "phaser": 21,
-}
-"""The kinds of csrc/program, by name."""
-
-CURVES = {"clip": 0, "tanh": 1, "cubic": 2, "arctan": 3, "overdrive": 4, "round": 5, "table": 6}
-"""Those of the step `curve`; csrc/torchfx_dsp.h has their formulas."""
+KINDS = native.numbers("step_names")
+CURVES = native.numbers("curve_names")
+"""Those of the step `curve`; csrc/torchfx_dsp.h says what each step and curve does."""
 
 THRESHOLD = 1024
 PARTITIONED = 1024
