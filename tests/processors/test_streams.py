@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import torchfx as fx
-from processors.cases import CASES, FS, OWN, STREAMING, as_type, noise, rate_behind
+from processors.cases import CASES, COMPOSED, FS, OWN, STREAMING, as_type, noise, rate_behind
 from torchfx.errors import StreamError
+from torchfx.plan import plan_of
 from torchfx.realtime import Stream
+from torchfx.realtime.engine import LiveProgram
 
 BOUNDS = {torch.float32: 1e-6, torch.float64: 1e-12}
 
@@ -119,3 +121,13 @@ def test_what_needs_the_whole_signal_says_so():
         Stream(CASES["normalize"](0), FS, 2)
     with pytest.raises(StreamError, match=r"Normalize \(2nd of 3\) needs the whole signal"):
         Stream(fx.filter.LoButterworth(1000) | CASES["normalize"](0) | CASES["gain"](0), FS, 2)
+
+
+@pytest.mark.parametrize("name", [name for name in STREAMING if name not in COMPOSED])
+def test_live_audio_needs_no_python(name):
+    """Only where channels, bands or the sample rate come out different, for random numbers, and for pitch."""
+    processor = CASES[name](0)
+    plan = plan_of(processor, FS)
+    same_shape = plan.keeps_rate and plan.leading((2,)) == (2,)
+    in_python = isinstance(processor, fx.effect.Dither | fx.effect.PitchShift)
+    assert LiveProgram.supports(plan.frozen(), 2) == (same_shape and not in_python)

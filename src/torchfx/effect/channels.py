@@ -44,8 +44,7 @@ class ChannelMixing(Processor):
 
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the output's leading dimensions for a signal with these."""
-        found = self._checked_weights(shape)
-        return (*broadcast_shapes(x=shape[:-1], weights=found.shape[:-2]), found.shape[-2])
+        return _mixed(shape, self._checked_weights(shape))
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Mix the channels, in float64."""
@@ -55,7 +54,7 @@ class ChannelMixing(Processor):
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
         """Append the sums, where there are as many channels as before and nothing is learned."""
         found = self._checked_weights(program.shape)
-        if found.requires_grad or self.output_shape(program.shape) != program.shape:
+        if found.requires_grad or _mixed(program.shape, found) != program.shape:
             return None
         mixed: int = program.mix(source, found)
         return mixed
@@ -161,6 +160,11 @@ class Mono(ChannelMixing):
     def weights(self, channels: int) -> Tensor:
         """Return equal weights, of the sum 1."""
         return torch.full((1, channels), 1 / max(channels, 1), dtype=torch.float64)
+
+
+def _mixed(shape: tuple[int, ...], weights: Tensor) -> tuple[int, ...]:
+    """Return the leading dimensions that weights make of a signal's."""
+    return (*broadcast_shapes(x=shape[:-1], weights=weights.shape[:-2]), weights.shape[-2])
 
 
 def per_example(name: str, value: Value) -> Tensor:
