@@ -67,7 +67,7 @@ def check_signal(x: Any, half: torch.dtype | None = None) -> Tensor:
     return checked
 
 
-def settings_on(device: torch.device, values: float | Sequence[float] | Tensor) -> Tensor:
+def settings_on(values: float | Sequence[float] | Tensor, device: torch.device) -> Tensor:
     """Return numbers, or what was computed from them, as a float64 tensor on a device, which nobody may change.
 
     A GPU's are kept there by their values: copying them waits for the device, and can't be part of a CUDA graph.

@@ -48,7 +48,7 @@ class ChannelMixing(Processor):
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Mix the channels, in float64."""
-        found = settings_on(x.device, self._checked_weights(tuple(x.shape[:-1])))
+        found = settings_on(self._checked_weights(tuple(x.shape[:-1])), x.device)
         return torch.matmul(found, x.double()).to(x.dtype), state
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:

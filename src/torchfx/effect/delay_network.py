@@ -79,9 +79,9 @@ class DelayNetwork(Processor):
         shape = tuple(x.shape[:-1])
         delays, system, sos = self.network(self._channels(shape), rate)
         heard = x.unsqueeze(-2) if self.channels_apart or not shape else x
-        sections = None if sos is None else settings_on(x.device, sos)
+        sections = None if sos is None else settings_on(sos, x.device)
         lines, filters = (*state, None, None)[:2]
-        y, *after = _ops.delay_network_forward(heard, delays, settings_on(x.device, system), sections, lines, filters)
+        y, *after = _ops.delay_network_forward(heard, delays, settings_on(system, x.device), sections, lines, filters)
         return y.reshape(*self.output_shape(shape), x.shape[-1]), *after
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:

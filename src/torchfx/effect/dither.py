@@ -70,13 +70,13 @@ class Dither(Processor):
 
     def step(self, x: Tensor, state: State, rate: Any) -> tuple[Tensor, State]:
         """Add noise and round."""
-        step, place = settings_on(x.device, 2.0 ** (1 - self.bits)), places(state[0], x.shape[:-1])
+        step, place = settings_on(2.0 ** (1 - self.bits), x.device), places(state[0], x.shape[:-1])
         key, density = self.seed << 21, DENSITIES[self.shape]
         taps, errors = SHAPINGS[self.noise_shaping], state[1]
         if taps:
             silence = torch.zeros((), dtype=torch.float64, device=x.device).expand(x.shape[-2:])
             noise = _ops.noise_forward(silence, torch.ones_like(step), place, key, density)
-            wanted, shaping = x.double() / step, settings_on(x.device, taps)
+            wanted, shaping = x.double() / step, settings_on(taps, x.device)
             found, errors = _ops.error_feedback_forward(wanted, noise, shaping, errors)
             y = (found * step).to(x.dtype)
         else:

@@ -287,6 +287,6 @@ def columns(values: Sequence[Value], device: torch.device) -> Tensor:
     """Return numbers, or tensors (...) that broadcast, as one float64 tensor (..., n)."""
     plain = [value for value in values if not isinstance(value, Tensor)]
     if len(plain) == len(values):
-        return settings_on(device, plain)
-    found = [settings_on(device, value) for value in values]
+        return settings_on(plain, device)
+    found = [settings_on(value, device) for value in values]
     return torch.stack(torch.broadcast_tensors(*found), dim=-1)

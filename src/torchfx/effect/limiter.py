@@ -116,7 +116,7 @@ class Limiter(Processor):
 
     def _settings(self, rate: Any, device: torch.device) -> Tensor:
         """Return threshold and the coefficient of the release."""
-        threshold = 10 ** (settings_on(device, self.threshold_db) / 20)
+        threshold = 10 ** (settings_on(self.threshold_db, device) / 20)
         return columns((threshold, smoothing(self.release_ms, rate)), device)
 
     def _peaks(self, heard: Tensor, time: int) -> Tensor:

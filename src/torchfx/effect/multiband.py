@@ -67,7 +67,7 @@ class BandDynamics(Processor):
         """Process the next block."""
         bands = len(state) // 2
         filters, before = torch.stack(state[:bands], dim=-2), torch.stack(state[bands:], dim=-1)
-        sos = settings_on(x.device, crossover(self.edges(), ORDER, rate))
+        sos = settings_on(crossover(self.edges(), ORDER, rate), x.device)
         parts, filters = _ops.parallel_iir_forward(x.double()[..., None, :], sos, filters)
         link = CHANNELS if self.link else None
         parts, after = _ops.dynamics_forward(parts, None, self.settings(rate, x.device), before, link)
@@ -146,7 +146,7 @@ class MultibandCompressor(BandDynamics):
     def settings(self, rate: float, device: torch.device) -> Tensor:
         """Return each band's."""
         threshold, ratio, attack, release, knee, makeup = (
-            settings_on(device, each)
+            settings_on(each, device)
             for each in (
                 self.threshold_db, self.ratio, self.attack_ms, self.release_ms, self.knee_db, self.makeup_db
             )

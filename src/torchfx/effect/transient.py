@@ -72,7 +72,7 @@ class TransientShaper(Processor):
                 level, columns(times, x.device).expand(*before.shape, 2), before
             )
             part = ((level - envelope).abs() / SPAN_DB).clamp(max=1.0)
-            gain = gain + settings_on(x.device, db)[..., None] * part
+            gain = gain + settings_on(db, x.device)[..., None] * part
         return (x * 10 ** (gain / 20)).to(x.dtype), (peaks[..., x.shape[-1] :].clone(), *envelopes)
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:

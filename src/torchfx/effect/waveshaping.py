@@ -214,7 +214,7 @@ class BitCrush(NamedCurve):
 
     def named_curve(self, device: torch.device) -> Named:
         """Return the quantiser and its steps up to full scale."""
-        return "round", settings_on(device, [2.0 ** (self.bits - 1)])
+        return "round", settings_on([2.0 ** (self.bits - 1)], device)
 
 
 class WaveShaper(NamedCurve):
@@ -242,7 +242,7 @@ class WaveShaper(NamedCurve):
 
     def named_curve(self, device: torch.device) -> Named | Callable[[Tensor], Tensor]:
         """Return the table or the function."""
-        return ("table", settings_on(device, self.table)) if isinstance(self.table, Tensor) else self.table
+        return ("table", settings_on(self.table, device)) if isinstance(self.table, Tensor) else self.table
 
 
 def _cubic(x: Tensor) -> Tensor:
@@ -268,7 +268,7 @@ def _interpolated(x: Tensor, table: Tensor) -> Tensor:
 
 def _factor(db: Value, device: torch.device) -> Tensor:
     """Return a gain in decibels as a factor (..., 1), to be multiplied with (..., time)."""
-    return (10 ** (settings_on(device, db) / 20))[..., None]
+    return (10 ** (settings_on(db, device) / 20))[..., None]
 
 
 def _taps(up: int, down: int, x: Tensor) -> Tensor:

@@ -55,7 +55,7 @@ class Comb(Processor):
         """
         (line,) = state
         period = line.shape[-1]
-        sos = settings_on(x.device, self._section(rate))
+        sos = settings_on(self._section(rate), x.device)
         x = x.expand(*line.shape[:-1], x.shape[-1])
         whole = x.shape[-1] // period * period
         parts = []

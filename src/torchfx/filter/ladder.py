@@ -89,5 +89,5 @@ class Ladder(Processor):
 
     def _settings(self, rate: Any, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
         """Return the system, the loop's gain and the amplifier's drive."""
-        system = settings_on(device, ladder(self.cutoff, rate)).unsqueeze(-3)
-        return system, settings_on(device, 4 * self.resonance), settings_on(device, self.drive)
+        system = settings_on(ladder(self.cutoff, rate), device).unsqueeze(-3)
+        return system, settings_on(4 * self.resonance, device), settings_on(self.drive, device)

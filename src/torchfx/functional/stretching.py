@@ -77,7 +77,7 @@ def vocoder_window(n_fft: int, device: torch.device) -> tuple[Tensor, Tensor]:
 
     The squares of windows n_fft / 4 apart add up to 1; in the beginning the frame before the first one is missing.
     """
-    window = settings_on(device, _hann(n_fft)) * math.sqrt(2 / 3)
+    window = settings_on(_hann(n_fft), device) * math.sqrt(2 / 3)
     return window, 1 - window[-(n_fft // OVERLAP) :].square()
 
 
@@ -104,7 +104,7 @@ def _wsola(x: Tensor, rate: float, n_fft: int, length: int) -> Tensor:
     """
     hop, reach = n_fft // 2, n_fft // 4
     count = -(-length // hop) + 1
-    window = settings_on(x.device, _hann(n_fft))
+    window = settings_on(_hann(n_fft), x.device)
     centres = [math.floor(u * hop * rate + 0.5) for u in range(count)]
     before = hop + reach
     signal = pad(x.double(), (before, max(0, centres[-1] + n_fft + reach + hop - x.shape[-1])))

@@ -39,4 +39,4 @@ def key_of(seed: int) -> int:
 def normal(place: Tensor, time: int, key: int, dtype: torch.dtype = torch.float64) -> Tensor:
     """Return normally distributed numbers from each place (...) on, (..., time), the same for the same arguments."""
     silence = torch.zeros((), dtype=dtype, device=place.device).expand(*place.shape, time)
-    return _ops.noise_forward(silence, settings_on(place.device, 1.0), place, key, "normal")
+    return _ops.noise_forward(silence, settings_on(1.0, place.device), place, key, "normal")
