@@ -1,6 +1,7 @@
 """What a call of a GPU kernel costs the host, in calls, with a compiled kernel in the place of Triton's."""
 
 import inspect
+import os
 import sys
 from types import SimpleNamespace
 
@@ -11,6 +12,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torchfx import _ops
 from torchfx._ops import triton_launch
 from torchfx._ops.triton_launch import launch
+
+if os.environ.get("TORCHFX_TRITON") != "1":  # .ci/run insists
+    pytest.skip("needs Triton 3.9, and TORCHFX_TRITON=1 to say so", allow_module_level=True)
 
 SOS = torch.tensor([[1.0, 0, 0, 1, 0, 0]], dtype=torch.float64).repeat(4, 1)
 

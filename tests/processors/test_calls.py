@@ -194,7 +194,8 @@ def test_checkpoints_recompute_at_the_same_rate(name):
     for y in results:
         x.grad = None
         y.square().sum().backward()
-        assert torch.equal(x.grad, expected)
+        # What runs without a gradient may round otherwise than what it is computed from.
+        assert torch.allclose(x.grad, expected, rtol=1e-5, atol=1e-6 * float(expected.abs().max()))
 
 
 def test_checkpoints_of_calls_at_two_rates_refuse_to_guess():

@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from torchfx import _ops
 from torchfx._ops.checks import leading_dimensions
 from torchfx._ops.observers import is_wrapped, transforms_active
-from torchfx._ops.operator import is_direct
 from torchfx.errors import ArgumentError, StreamError, TorchFXError
 from torchfx.plan.handover import sections_state
 from torchfx.plan.lti import LTI
@@ -334,30 +333,12 @@ class CausalStep(Step):
         state = module.init_state(shape, rate, x.dtype, x.device)
         if self.measures:
             state = module.measure(x, state, rate)
-        program = self._program(x, state)
-        y, state = module.step(x, state, rate) if program is None else (program.run(x), state)
+        y, state = module.step(x, state, rate)
         later, (up, down) = self.latency, rate_ratio(rate, module.output_rate(rate))
         if later:
-            silence = x.new_zeros(*shape, resampled_length(later, down, up))
-            tail = module.step(silence, state, rate)[0] if program is None else program.run(silence)
+            tail, _ = module.step(x.new_zeros(*shape, resampled_length(later, down, up)), state, rate)
             y = torch.cat([y, tail], dim=-1)[..., later : later + resampled_length(time, up, down)]
         return y
-
-    def _program(self, x: Tensor, state: State) -> Program | None:
-        """Return the processor's native steps for a signal, which change the state in place; None where it has none."""
-        if torch.compiler.is_compiling() or not x.is_cpu or not is_direct(x):
-            return None
-        if x.requires_grad and torch.is_grad_enabled():
-            return None
-        from torchfx._ops import native
-        from torchfx._ops.program import Program
-
-        program = Program(tuple(x.shape[:-1]), x.dtype)
-        target = None if native.library is None else program.attempt(self.emit, 0, state)
-        if target is None:
-            return None
-        program.finish(target)
-        return program
 
     def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
         """Return the state of rest."""
