@@ -80,7 +80,7 @@ int32_t torchfx_noise_forward(
                 Sample row[noise_tile];
                 const double* noise =
                     kernels.noise[density](place + static_cast<uint64_t>(at), static_cast<uint64_t>(key), n, room);
-                combine(in_a_row(from, c, at, n, row), gains[gains_of.of(c)], noise, n, to + at);
+                combine(from.in_a_row(c, at, n, row), gains[gains_of.of(c)], noise, n, to + at);
             });
         });
         return TORCHFX_OK;
@@ -110,7 +110,7 @@ int32_t torchfx_magnitude(int32_t dtype, const void* x, int64_t x_channel_stride
         const Signal<const Sample> from = {static_cast<const Sample*>(x), x_channel_stride, x_time_stride, 1};
         return magnitudes_of(channels, samples, threads, magnitudes, [&](int64_t c, int64_t at, int64_t n) {
             Sample row[noise_tile];
-            return kernels.of(sample).energy(in_a_row(from, c, at, n, row), n);
+            return kernels.of(sample).energy(from.in_a_row(c, at, n, row), n);
         });
     });
 }

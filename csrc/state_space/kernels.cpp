@@ -143,7 +143,6 @@ void tabulate(double c, double* table) {
 }
 
 TORCHFX_INLINE double looked_up(const double* table, double b) {
-    constexpr double rounds = 0x1.8p52;  // adding it rounds to whole numbers
     constexpr double most = (saturation_stretches - 1.0) / saturation_per_unit;
     static_assert(saturation_terms == 8, "the polynomial below");
     const double size = __builtin_fabs(b), within = size > most ? most : size;

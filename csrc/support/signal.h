@@ -40,15 +40,6 @@ struct Signal {
     }
 };
 
-// Samples [start, start + count) of a channel, in a row: there, or copied to `room`.
-template <class Sample>
-const Sample* in_a_row(const Signal<const Sample>& x, int64_t channel, int64_t start, int64_t count, Sample* room) {
-    const Sample* const from = x.of(channel) + start * x.time_stride;
-    if (x.time_stride == 1) return from;
-    for (int64_t t = 0; t < count; ++t) room[t] = from[t * x.time_stride];
-    return room;
-}
-
 // What run(float{}) or run(double{}) returns, a status, for samples of a dtype; TORCHFX_NO_MEMORY where it throws.
 template <class F>
 int32_t with_type(int32_t dtype, F&& run) {

@@ -19,6 +19,7 @@ __all__ = [
     "broadcast_shapes",
     "check_signal",
     "coefficients",
+    "columns",
     "is_readable",
     "latest",
     "no_device",
@@ -84,6 +85,15 @@ def settings_on(values: float | Sequence[float] | Tensor, device: torch.device) 
 def _kept(values: bytes, shape: tuple[int, ...], device: torch.device) -> Tensor:
     with torch.inference_mode(False):
         return torch.tensor(np.frombuffer(values).reshape(shape), device=device)
+
+
+def columns(values: Sequence[float | Tensor], device: torch.device) -> Tensor:
+    """Return numbers, or tensors (...) that broadcast, as one float64 tensor (..., n)."""
+    plain = [value for value in values if not isinstance(value, Tensor)]
+    if len(plain) == len(values):
+        return settings_on(plain, device)
+    found = [settings_on(value, device) for value in values]
+    return torch.stack(torch.broadcast_tensors(*found), dim=-1)
 
 
 def latest(past: Tensor, x: Tensor) -> Tensor:

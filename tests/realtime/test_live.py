@@ -44,6 +44,17 @@ def played(chain: torch.nn.Module, x: Any, **options: Any) -> tuple[torch.Tensor
     return clock.output, live.stats()
 
 
+def played_without_python(chain: torch.nn.Module, x: torch.Tensor, block_size: int) -> tuple[Any, torch.Tensor]:
+    """Return what played a signal of three channels, and what came out, once it is sure that no Python ran."""
+    clock = FileClock(x)
+    with RealtimeProcessor(chain, clock, RealtimeConfig(block_size=block_size, channels=3)) as live:
+        assert live.wait(60)
+        counters = live._engine.counters()  # type: ignore[union-attr]
+    assert live.is_native
+    assert counters["allocated"] == counters["failures"] == 0
+    return live, clock.output
+
+
 @pytest.mark.parametrize("samples", [1, 64, 5000])
 def test_a_native_chain_gives_what_the_whole_signal_gives(samples):
     chain = equaliser() | fx.effect.Compressor(-30) | fx.effect.Reverb()
@@ -90,14 +101,9 @@ def test_gates_side_chains_and_true_peaks_need_no_worker(block_size):
     chain = fx.effect.NoiseGate(-20.0, sidechain=fx.filter.HiButterworth(80)) | voice
     chain = chain | fx.effect.Limiter(-12.0, true_peak=True)
     x = noise(9000, 3) * torch.linspace(0, 1, 9000)
-    clock = FileClock(x)
-    with RealtimeProcessor(chain, clock, RealtimeConfig(block_size=block_size, channels=3)) as live:
-        assert live.wait(60)
-        counters = live._engine.counters()  # type: ignore[union-attr]
-    assert live.is_native
+    live, y = played_without_python(chain, x, block_size)
     assert live.latency_samples == chain[-1].latency_samples(FS)
-    assert counters["allocated"] == counters["failures"] == 0
-    assert (clock.output - (fx.Wave(x, FS) | chain).ys).abs().max() < 2e-7
+    assert (y - (fx.Wave(x, FS) | chain).ys).abs().max() < 2e-7
 
 
 @pytest.mark.parametrize("block_size", [17, 64, 1025])
@@ -106,16 +112,11 @@ def test_ladders_curves_and_transient_shapers_need_no_worker(block_size):
     curves = fx.effect.Overdrive(6.0) | fx.effect.WaveShaper([-1.0, 0.2, 1.0]) | fx.effect.HardClip(-3.0, oversample=2)
     chain = voice | curves | fx.effect.SoftClip("arctan", 3.0) | fx.effect.BitCrush(30)
     x = noise(9000, 3) * torch.linspace(0, 1, 9000)
-    clock = FileClock(x)
-    with RealtimeProcessor(chain, clock, RealtimeConfig(block_size=block_size, channels=3)) as live:
-        assert live.wait(60)
-        counters = live._engine.counters()  # type: ignore[union-attr]
-    assert live.is_native
+    live, y = played_without_python(chain, x, block_size)
     assert live.latency_samples == curves[-1].latency_samples(FS)
-    assert counters["allocated"] == counters["failures"] == 0
     exact = (fx.Wave(x.double(), FS) | chain).ys
     # At its end a whole signal is silence to each processor; here the ladder goes on to sound.
-    assert (clock.output - exact)[:, : -live.latency_samples].abs().max() < 2e-7
+    assert (y - exact)[:, : -live.latency_samples].abs().max() < 2e-7
 
 
 @pytest.mark.parametrize("block_size", [17, 64, 1025])
@@ -123,13 +124,8 @@ def test_modulation_needs_no_worker(block_size):
     chain = fx.effect.Tremolo(7.0) | fx.effect.Chorus() | fx.effect.Flanger(3.0, mix=0.3) | fx.effect.Vibrato()
     chain = chain | fx.effect.Phaser(2.0, stages=9) | fx.effect.RingModulation(300.0)
     x = noise(9000, 3)
-    clock = FileClock(x)
-    with RealtimeProcessor(chain, clock, RealtimeConfig(block_size=block_size, channels=3)) as live:
-        assert live.wait(60)
-        counters = live._engine.counters()  # type: ignore[union-attr]
-    assert live.is_native
-    assert counters["allocated"] == counters["failures"] == 0
-    assert (clock.output - (fx.Wave(x, FS) | chain).ys).abs().max() < 3e-7
+    _, y = played_without_python(chain, x, block_size)
+    assert (y - (fx.Wave(x, FS) | chain).ys).abs().max() < 3e-7
 
 
 MIXING = fx.effect.Balance(0.3) | fx.effect.Pan(-0.4) | fx.effect.StereoWidth(1.7)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -16,7 +15,7 @@ from torchfx.errors import ArgumentError
 from torchfx.parameters import Value, decibels, flag, milliseconds, number, processor, sample_rate
 from torchfx.plan import State, plan_of
 from torchfx.rate import ambient_rate
-from torchfx.tensors import check_signal, settings_on
+from torchfx.tensors import check_signal, columns
 
 __all__ = [
     "LINKED",
@@ -281,12 +280,3 @@ def smoothing(time_ms: Value, rate: float) -> Value:
 def gain_settings(curve: StaticCurve, times_ms: tuple[Value, Value], rate: float, device: torch.device) -> Tensor:
     """Return what `torchfx._ops.dynamics_forward` takes, (..., 8), for a curve and times of rise and fall."""
     return columns((*curve, *(smoothing(each, rate) for each in times_ms)), device)
-
-
-def columns(values: Sequence[Value], device: torch.device) -> Tensor:
-    """Return numbers, or tensors (...) that broadcast, as one float64 tensor (..., n)."""
-    plain = [value for value in values if not isinstance(value, Tensor)]
-    if len(plain) == len(values):
-        return settings_on(plain, device)
-    found = [settings_on(value, device) for value in values]
-    return torch.stack(torch.broadcast_tensors(*found), dim=-1)

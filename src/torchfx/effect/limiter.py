@@ -10,11 +10,11 @@ from torch import Tensor
 from torchfx import _ops
 from torchfx.core.processor import Processor
 from torchfx.design.resampling import resampling_reach, resampling_taps
-from torchfx.effect.dynamics import LINKED, channel_peak, columns, levels_shape, smoothing
+from torchfx.effect.dynamics import LINKED, channel_peak, levels_shape, smoothing
 from torchfx.loudness import OVERSAMPLING
 from torchfx.parameters import Value, decibels, flag, milliseconds, sample_rate
 from torchfx.plan import State
-from torchfx.tensors import latest, settings_on
+from torchfx.tensors import columns, latest, settings_on
 
 __all__ = ["Limiter"]
 

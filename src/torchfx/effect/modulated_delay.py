@@ -11,12 +11,11 @@ from torch import Tensor
 from torchfx import _ops
 from torchfx._ops.modulation.schema import LEAST
 from torchfx.core.processor import Processor
-from torchfx.effect.dynamics import columns
 from torchfx.effect.modulation import exact
 from torchfx.errors import ArgumentError
 from torchfx.parameters import Value, milliseconds, number, sample_rate
 from torchfx.plan import State
-from torchfx.tensors import is_readable, latest
+from torchfx.tensors import columns, is_readable, latest
 
 __all__ = ["Chorus", "Flanger", "Vibrato"]
 

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from torchfx import _ops
 from torchfx.core.processor import Processor
-from torchfx.effect.dynamics import columns
 from torchfx.parameters import Value, frequency, number, sample_rate
 from torchfx.plan import State
+from torchfx.tensors import columns
 
 __all__ = ["RingModulation", "Tremolo", "exact"]
 

@@ -9,10 +9,10 @@ from torch import Tensor
 
 from torchfx import _ops
 from torchfx.core.processor import Processor
-from torchfx.effect.dynamics import columns
 from torchfx.effect.modulation import exact
 from torchfx.parameters import Value, count, frequency, number, sample_rate
 from torchfx.plan import State
+from torchfx.tensors import columns
 
 __all__ = ["Phaser"]
 

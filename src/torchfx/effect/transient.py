@@ -10,10 +10,10 @@ from torch import Tensor
 
 from torchfx import _ops
 from torchfx.core.processor import Processor
-from torchfx.effect.dynamics import channel_peak, columns, levels_shape, smoothing
+from torchfx.effect.dynamics import channel_peak, levels_shape, smoothing
 from torchfx.parameters import Value, decibels, flag, milliseconds, sample_rate
 from torchfx.plan import State
-from torchfx.tensors import settings_on
+from torchfx.tensors import columns, settings_on
 
 __all__ = ["TransientShaper"]
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from torchfx._ops.checks import check_coefficients, check_signal, check_state, leading_dimensions
+from torchfx._ops.checks import broadcast_shapes, check_coefficients, check_signal, check_state, leading_dimensions
 from torchfx._ops.operator import Operand, Operator, Shapes
 from torchfx.errors import ArgumentError
 
@@ -51,7 +51,7 @@ def delay_shapes(x: Tensor, past: Tensor, settings: Tensor, phase: Tensor) -> Sh
             f"past must hold at least {2 * LEAST} samples of {x.dtype} on {x.device}, "
             f"got {tuple(past.shape)} of {past.dtype} on {past.device}"
         )
-    both = torch.broadcast_shapes(x.shape[:-1], past.shape[:-1])
+    both = broadcast_shapes(x=x.shape[:-1], past=past.shape[:-1])
     return _shapes(x, settings, phase, DELAY, x.expand(*both, x.shape[-1]))
 
 
