@@ -59,8 +59,9 @@ def seconds_of(*words: str | Path) -> float:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Return what is in a folder, without the manifest."""
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".jsonl"}
+    """Return what is in a folder, without the manifest; of temporary files the names, as forks may yet rename them."""
+    found = [path for path in folder.iterdir() if path.suffix != ".jsonl"]
+    return {path.name: b"" if path.name.startswith(".torchfx-") else path.read_bytes() for path in found}
 
 
 def killed(process: int, after_s: float) -> bool:
