@@ -378,7 +378,8 @@ class _Registration:
         """Return the arguments of a call for a whole batch, which is one more leading dimension of what has it.
 
         Results that have an argument's shape are sums over what that argument was broadcast to; every argument gets
-        the batch then, so that its items are summed apart.
+        the batch then, so that its items are summed apart. Where only tensors with the result's own dimensions have it,
+        the first argument gets it too.
 
         Returns:
             The arguments, and how many dimensions of 1 each tensor got behind its batch, by name.
@@ -390,11 +391,15 @@ class _Registration:
                 operand = self.operator.operands[name]
                 ranks[name] = arguments[i].dim() - operand.core - operand.lead - (dims[i] is not None)
         added = {name: max(ranks.values()) - rank for name, rank in ranks.items()}
-        batched = list(arguments)
-        for name, i in zip(self.operator.operands, self.tensors, strict=True):
+        batched, operands = list(arguments), self.operator.operands
+        summed = any(isinstance(result, str) for result in self.operator.results)
+        spread = any(
+            dims[i] is not None and not operands[name].exact for name, i in zip(operands, self.tensors, strict=True)
+        )
+        for name, i in zip(operands, self.tensors, strict=True):
             if name in ranks:
-                operand = self.operator.operands[name]
-                always = operand.exact or any(isinstance(result, str) for result in self.operator.results)
+                operand = operands[name]
+                always = operand.exact or summed or (i == self.tensors[0] and not spread)
                 batched[i] = _with_batch(arguments[i], dims[i], size, operand, added[name], always)
         return batched, added
 

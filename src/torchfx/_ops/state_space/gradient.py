@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from torchfx._ops.differentiation import BY_DISPATCHER, Gradient
-from torchfx._ops.observers import gradients_are_batched
+from torchfx._ops.differentiation import Gradient, callee
 
 __all__ = ["GRADIENTS", "backward"]
 
@@ -112,7 +111,7 @@ def _gathered(per_sample: Tensor, system: Tensor) -> Tensor:
     """Return sums over the samples and the leading dimensions that a matrix served."""
     *leading, time, size, _ = per_sample.shape
     times = system.shape[-3]
-    return per_sample.reshape(*leading, times, time // times, size, size).sum(-3).sum_to_size(system.shape)
+    return per_sample.reshape(*leading, times, time // max(1, times), size, size).sum(-3).sum_to_size(system.shape)
 
 
 def _first(
@@ -174,21 +173,13 @@ def _closed(system: Tensor, slope: Tensor, feedback: Tensor) -> Tensor:
     return torch.cat([system[..., :-1] - entrance * by_state, entrance], dim=-1)
 
 
-def _linear() -> Forward:
-    """Return the operator that runs the small changes."""
-    from torchfx._ops import operators
-
-    found: Forward = (BY_DISPATCHER if gradients_are_batched() else operators)["state_space_forward"]
-    return found
-
-
 def saturated_backward(
     forward: Forward, arguments: Sequence[Any], grads: Sequence[Tensor | None]
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Return the gradients of signal, system, feedback, drive and state before."""
     x, system, feedback, drive, state = arguments
     grad_y, grad_after = grads
-    linear, loop = _linear(), _loop(forward, arguments)
+    linear, loop = callee("state_space_forward"), _loop(forward, arguments)
     g = torch.zeros_like(loop.y) if grad_y is None else grad_y.double()
     turned = loop.system.transpose(-1, -2).flip(-3)
     by_u, grad_state = linear(g.flip(-1), turned, grad_after)
@@ -212,7 +203,7 @@ def saturated_tangent(
     """Return the tangents of output and state after."""
     x, system, _, _, state = arguments
     by_x, by_system, by_feedback, by_drive, by_state = tangents
-    linear, loop = _linear(), _loop(forward, arguments)
+    linear, loop = callee("state_space_forward"), _loop(forward, arguments)
     change = torch.zeros_like(loop.y) if by_x is None else loop.slope * by_x.double()
     if by_feedback is not None:
         change = change - loop.slope * loop.y * by_feedback[..., None]
