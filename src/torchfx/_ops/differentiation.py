@@ -14,7 +14,7 @@ from torch.autograd import forward_ad
 
 from torchfx._ops.observers import gradients_are_batched, transforms_active
 
-__all__ = ["Differentiable", "Gradient", "callee", "differentiable", "write_gradients"]
+__all__ = ["Differentiable", "Gradient", "differentiable", "write_gradients"]
 
 Tensors = Sequence[Tensor | None]
 
@@ -59,13 +59,6 @@ class ByDispatcher(Mapping[str, Callable[..., Any]]):
 
 
 BY_DISPATCHER = ByDispatcher()
-
-
-def callee(name: str) -> Callable[..., Any]:
-    """Return another operator than its own for a gradient's definition to call."""
-    from torchfx._ops import operators
-
-    return BY_DISPATCHER[name] if gradients_are_batched() else operators[name]
 
 
 def write_gradients(

@@ -19,7 +19,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from torchfx._ops.differentiation import Gradient, callee
+from torchfx._ops.differentiation import BY_DISPATCHER, Gradient
+from torchfx._ops.observers import gradients_are_batched
 
 __all__ = ["GRADIENTS"]
 
@@ -37,7 +38,7 @@ def backward(forward: Forward, arguments: Arguments, grads: Sequence[Tensor | No
     g = pad(g, (1, 0))  # a sample in front, where the state is
     if grad_after is not None:
         g = g + pad(grad_after[..., None], (time, 0))
-    w = callee("allpole_forward")(g.flip(-1), pad((c - 1).flip(-1), (1, 0))[..., None], None)[0].flip(-1)
+    w = _allpole()(g.flip(-1), pad((c - 1).flip(-1), (1, 0))[..., None], None)[0].flip(-1)
     by_c = w[..., 1:] * off
     by_coefficients = torch.stack([by_c.where(rising, 0.0).sum(-1), by_c.where(~rising, 0.0).sum(-1)], dim=-1)
     grad_x = (c * w[..., 1:]).to(x.dtype).sum_to_size(x.shape)
@@ -53,7 +54,7 @@ def tangent(forward: Forward, arguments: Arguments, tangents: Sequence[Tensor | 
     if by_coefficients is not None:
         rise, fall = by_coefficients[..., None].unbind(-2)
         change = change + torch.where(rising, rise, fall) * off
-    dy, after = callee("allpole_forward")(change, (c - 1)[..., None], None if by_state is None else by_state[..., None])
+    dy, after = _allpole()(change, (c - 1)[..., None], None if by_state is None else by_state[..., None])
     return dy.to(x.dtype), after[..., 0]
 
 
@@ -68,6 +69,13 @@ def _linearised(forward: Forward, arguments: Arguments) -> tuple[Tensor, Tensor,
     rising = off > 0
     rise, fall = coefficients[..., None].unbind(-2)
     return rising, torch.where(rising, rise, fall), off
+
+
+def _allpole() -> Forward:
+    from torchfx._ops import operators
+
+    found: Forward = (BY_DISPATCHER if gradients_are_batched() else operators)["allpole_forward"]
+    return found
 
 
 GRADIENTS = {"ballistics_forward": Gradient(backward, tangent)}

@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from torchfx._ops.differentiation import Gradient, callee
+from torchfx._ops.differentiation import BY_DISPATCHER, Gradient
+from torchfx._ops.observers import gradients_are_batched
 
 __all__ = ["GRADIENTS", "backward"]
 
@@ -173,13 +174,21 @@ def _closed(system: Tensor, slope: Tensor, feedback: Tensor) -> Tensor:
     return torch.cat([system[..., :-1] - entrance * by_state, entrance], dim=-1)
 
 
+def _linear() -> Forward:
+    """Return the operator that runs the small changes."""
+    from torchfx._ops import operators
+
+    found: Forward = (BY_DISPATCHER if gradients_are_batched() else operators)["state_space_forward"]
+    return found
+
+
 def saturated_backward(
     forward: Forward, arguments: Sequence[Any], grads: Sequence[Tensor | None]
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Return the gradients of signal, system, feedback, drive and state before."""
     x, system, feedback, drive, state = arguments
     grad_y, grad_after = grads
-    linear, loop = callee("state_space_forward"), _loop(forward, arguments)
+    linear, loop = _linear(), _loop(forward, arguments)
     g = torch.zeros_like(loop.y) if grad_y is None else grad_y.double()
     turned = loop.system.transpose(-1, -2).flip(-3)
     by_u, grad_state = linear(g.flip(-1), turned, grad_after)
@@ -203,7 +212,7 @@ def saturated_tangent(
     """Return the tangents of output and state after."""
     x, system, _, _, state = arguments
     by_x, by_system, by_feedback, by_drive, by_state = tangents
-    linear, loop = callee("state_space_forward"), _loop(forward, arguments)
+    linear, loop = _linear(), _loop(forward, arguments)
     change = torch.zeros_like(loop.y) if by_x is None else loop.slope * by_x.double()
     if by_feedback is not None:
         change = change - loop.slope * loop.y * by_feedback[..., None]
