@@ -20,11 +20,13 @@ from torchfx.functional.noise import (
     color_state,
     colored,
     gain_at,
+    key_of,
     magnitude,
     mixed,
+    normal,
+    places,
     white_level,
 )
-from torchfx.functional.white_noise import key_of, normal, places
 from torchfx.parameters import Value, choice, count, duration, duration_samples, number, recording, sample_rate
 from torchfx.plan import State
 from torchfx.rate import sample_rate as at_rate
