@@ -20,7 +20,6 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
@@ -178,7 +177,9 @@ def register(package: ModuleType, operators: dict[str, Entry]) -> list[Row]:
         backends, missing = _backends(operator, modules)
         composite = getattr(modules.get("composite"), operator.name, None)
         implementation = Implementation(
-            backends, gradients.get(operator.name), None if composite is None else partial(composite, operators)
+            backends,
+            gradients.get(operator.name),
+            None if composite is None else _checked(operator, composite, operators),
         )
         operators[operator.name] = _Registration(operator, implementation, operators).entry
         served = {device: _serves(device, implementation) for device in ("cpu", "cuda", "other")}
@@ -434,6 +435,16 @@ def _with_batch(tensor: Tensor, dim: int | None, size: int, operand: Operand, mi
     for _ in range(missing):
         tensor = tensor.unsqueeze(operand.lead + 1)
     return tensor
+
+
+def _checked(operator: Operator, composite: Entry, operators: Mapping[str, Entry]) -> Entry:
+    """Return a composite that checks its arguments: calls come to it directly, too."""
+
+    def run(*arguments: Any) -> Any:
+        operator.shapes(*arguments)
+        return composite(operators, *arguments)
+
+    return run
 
 
 def _writes(composite: Entry, count: int) -> Entry:

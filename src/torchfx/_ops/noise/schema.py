@@ -25,7 +25,7 @@ from torchfx._ops.checks import broadcast_shapes, check_signal
 from torchfx._ops.operator import Operand, Operator, Shapes
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["DENSITIES", "OPERATORS", "forward_shapes", "noise_magnitude_shapes"]
+__all__ = ["DENSITIES", "OPERATORS"]
 
 DENSITIES = ("normal", "rectangular", "triangular", "differences")
 """In the order of torchfx_noise_density."""
