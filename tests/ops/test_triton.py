@@ -49,6 +49,7 @@ CASES = {
     "chunks of float64": (FAST, noise(2, 100, dtype=FLOAT64, layout="every second"), True, EVERYWHERE, EARLY),
     "20 Hz in float64": (LOW, noise(33, dtype=FLOAT64), True, EVERYWHERE, {}),
     "order 24": (LONG, noise(9), True, EVERYWHERE, {"log_t": 1}),
+    "33 sections": (np.repeat(FAST[:1], 33, axis=0), noise(5), True, EVERYWHERE, {"log_t": 1}),
     "one sample": (FAST, noise(2, 1, dtype=FLOAT64), True, EVERYWHERE, {}),
     "exactly a tile": (FAST, noise(16, dtype=FLOAT64), False, EVERYWHERE, {}),
     "a whole tile and a sample": (FAST[:1], noise(1025), False, EVERYWHERE, {"lanes": 32, "log_t": 5}),

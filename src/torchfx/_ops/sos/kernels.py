@@ -380,13 +380,16 @@ def memory(sos, count, log_tolerance, N: tl.constexpr):
     gaps = tl.where(discriminant < 0, complex_gap, at_one / (half + tl.sqrt(tl.maximum(discriminant, 0.0))))
     gap = tl.minimum(tl.min(gaps, 0), 0.1)
     # The largest gain: at constant, at Nyquist, and at the sections' poles.
-    best = tl.full((N,), float("-inf"), tl.float64)
+    POINTS: tl.constexpr = max(1, 32 // N)  # at once, as many as keep a warp's lanes busy
+    best = tl.full((POINTS, N), float("-inf"), tl.float64)
     corners = tl.minimum(tl.maximum(1 + a1 / (2 * tl.sqrt(tl.maximum(a2, 1e-300))), 0.0), 2.0)
-    for i in range(-2, count):
-        less = tl.where(i < 0, 2.0 * (i + 2), tl.gather(corners, index * 0 + tl.maximum(i, 0), 0))
-        over, under = squared_modulus(b0, b1, b2, 0.0, less), squared_modulus(1.0, a1, a2, 0.0, less)
-        gain = tl.where(there, tl.log(over) - tl.log(under), 0.0)
-        best = tl.maximum(best, 0.5 * tl.cumsum(gain, 0))
+    for first in range(-2, count, POINTS):
+        point = tl.minimum(first + tl.arange(0, POINTS), count - 1)
+        less = tl.where(point < 0, 2.0 * (point + 2), tl.gather(corners, tl.maximum(point, 0), 0))[:, None]
+        over = squared_modulus(b0[None, :], b1[None, :], b2[None, :], 0.0, less)
+        under = squared_modulus(1.0, a1[None, :], a2[None, :], 0.0, less)
+        best = tl.maximum(best, 0.5 * tl.cumsum(tl.where(there[None, :], tl.log(over / under), 0.0), 1))
+    best = tl.max(best, 0)
     whole = tl.max(tl.where(index == N - 1, best, float("-inf")), 0)
     # Radii between the pole and 1.
     gaps = gap * (0.5 + 0.06 * tl.arange(0, 8).to(tl.float64))[:, None]
