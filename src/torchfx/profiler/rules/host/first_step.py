@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -24,6 +25,9 @@ from torchfx.profiler.wording import duration, duration_ns, shortened
 
 __all__ = ["first_step_cold"]
 
+_WARM: Final = 3
+"""Rounds after which a program is warm."""
+
 
 @rule("B11", "first-step-cold", source="1.3 times the median of the others; warm-up advice of torch.profiler's recipes")
 def first_step_cold(
@@ -38,7 +42,8 @@ def first_step_cold(
     """The first step is slower than the others.
 
     Sees: a first recorded step 1.3 times as long as the median of the others and 1.15 times as long as any of them;
-    with a GPU, half of the difference must be the device's, idle or at work. If the others call less than half as many
+    with a GPU, half of the difference must be the device's, idle or at work. A step whose number says that three rounds
+    came before it is not a first one. If the others call less than half as many
     operators, calls that set something up must take most of the difference. Where the program has no steps or they
     don't tell: an annotation whose first operator comes ten times as late as in its later rounds, by 100 us or more.
 
@@ -89,7 +94,7 @@ class Cold:
 def _cold_step(trace: Trace, ratio: float, apart: float, least_us: float) -> Cold | None:
     steps = main_phase(trace.steps_found)
     own = [step.duration for step in steps]
-    if len(steps) < 2 or own[0] < apart * max(own[1:]):
+    if len(steps) < 2 or own[0] < apart * max(own[1:]) or (steps[0].number or 0) >= _WARM:
         return None
     rest = float(np.median(own[1:]))
     kept, work = unhurried(trace, steps), operators_in(trace, steps)
