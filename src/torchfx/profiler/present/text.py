@@ -208,7 +208,8 @@ def _findings(block: Findings, style: Style, verbose: bool, room: int) -> list[_
     if not shown:
         return [_Part(style.wrap(style.plain(block.nothing))), *_left_out(block, 0, len(shown), style, verbose)]
     in_full = [_Part(_finding(number, item, style, verbose)) for number, item in enumerate(shown, 1)]
-    in_short = [_Part(_short(n, item, style, fix=n <= WITH_FIX), "short") for n, item in enumerate(shown, 1)]
+    with_fix = [item.severity != "low" and n <= WITH_FIX for n, item in enumerate(shown, 1)]
+    in_short = [_Part(_short(n, *each, style), "short") for n, each in enumerate(zip(shown, with_fix, strict=True), 1)]
     count = len(shown) if verbose else _fitting(in_full, in_short, room)
     findings = [*in_full[:count], *in_short[count:]]
     title = _Part([style.paint(style.plain(block.title), "bold")])
@@ -279,8 +280,8 @@ def _labelled(label: str, content: str, style: Style) -> list[str]:
     return [f"    {style.paint(label, 'bold')}  {lines[0].strip()}", *lines[1:]] if lines else []
 
 
-def _short(number: int, item: FindingItem, style: Style, *, fix: bool) -> list[str]:
-    """A title and its fix."""
+def _short(number: int, item: FindingItem, fix: bool, style: Style) -> list[str]:
+    """A title, and its fix where that is wanted."""
     first, *rest = style.wrap(style.plain(f"{item.title} ({item.rule}, {item.severity})"), indent=4)
     lines = [style.paint(line, "bold") if fix else line for line in (f"{number:>2}  {first.strip()}", *rest)]
     return lines + (_short_fix(item.fix, style) if fix else [])
@@ -289,7 +290,7 @@ def _short(number: int, item: FindingItem, style: Style, *, fix: bool) -> list[s
 def _brief(block: Findings, style: Style) -> list[_Part]:
     """All of them in short."""
     shown = told(block, verbose=False)
-    lines = [line for n, item in enumerate(shown[:WITH_FIX], 1) for line in _short(n, item, style, fix=True)]
+    lines = [line for n, item in enumerate(shown[:WITH_FIX], 1) for line in _short(n, item, True, style)]
     if len(shown) > WITH_FIX:
         lines.append(f"    and {counted(len(shown) - WITH_FIX, 'finding')} more")
     return [_Part(lines or style.wrap(style.plain(block.nothing)))]

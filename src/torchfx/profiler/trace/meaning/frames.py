@@ -29,6 +29,7 @@ __all__ = [
     "called_name",
     "code_of",
     "file_and_line",
+    "line_of",
     "own_frame",
     "short_frame",
 ]
@@ -100,6 +101,8 @@ _FRAME: Final = re.compile(r"(?P<file>[^<>]+\.py)(\((?P<line>\d+)\)|:(?P<number>
 _BUILT_IN: Final = re.compile(r"<built-in (method|function) (?P<name>\w+)(?P<torch> of type object)?")
 _LIBRARIES: Final = re.compile(
     r"(^|.*[/\\])((site|dist)-packages|lib[/\\]python\d|torch|torchfx|triton|numpy|_dynamo|torchgen)[/\\]"
+    r"|(PIL|cv2|einops|fsspec|h5py|imageio|librosa|matplotlib|mlflow|pandas|pyarrow|safetensors|scipy|skimage"
+    r"|sklearn|tensorboard|tensorboardX|wandb)[/\\]"  # the profiler leaves out the folder of packages
 )
 
 _FRAMEWORKS: Final = re.compile(
@@ -148,6 +151,17 @@ def short_frame(name: str) -> str:
     """
     found = _FRAME.match(name)
     return re.split(r"[/\\]", found["file"])[-1] + name[found.end("file") :] if found else name
+
+
+def line_of(frame: str) -> str:
+    """Return a frame as a line of the program is shown, a script's own code without a number.
+
+    The profiler notes a function by the line where it begins; a script by the line that ran when recording began.
+
+    >>> line_of("train.py(34): step"), line_of("train.py(57): <module>")
+    ('train.py(34): step', 'train.py: <module>')
+    """
+    return re.sub(r"(?<=\.py)(\(\d+\)|:\d+)(?=: <module>$)", "", frame)
 
 
 def called_name(name: str) -> str:
