@@ -2,7 +2,14 @@
 
 import pytest
 
-from profiler.rules import case_batches, case_launches, case_optimizer, case_steps, case_tensor_loops, case_trust_recorded
+from profiler.rules import (
+    case_batches,
+    case_launches,
+    case_optimizer,
+    case_steps,
+    case_tensor_loops,
+    case_trust_recorded,
+)
 from profiler.traces import Story
 from torchfx.profiler.rules.catalogue import all_rules
 from torchfx.profiler.rules.diagnose import diagnose

@@ -25,9 +25,7 @@ def muted_rules(rules: Rules) -> list[str]:
     for rule in rules.outcomes:
         if rule.outcome == "muted":
             reasons.setdefault(rule.reason, []).append(rule.code)
-    return [
-        f"Not asked: {', '.join(codes)}; {reason}." for reason, codes in reasons.items()
-    ]
+    return [f"Not asked: {', '.join(codes)}; {reason}." for reason, codes in reasons.items()]
 
 
 def told(findings: Findings, verbose: bool) -> list[FindingItem]:

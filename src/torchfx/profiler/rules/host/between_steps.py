@@ -19,7 +19,7 @@ from torchfx.profiler.trace.derived.processor_time import waited_share
 from torchfx.profiler.trace.derived.steady import steady_window, typical
 from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.meaning.annotations import DATALOADER, HOUSEKEEPING, STEP
-from torchfx.profiler.trace.meaning.frames import called_name
+from torchfx.profiler.trace.meaning.frames import BACKWARD_CALL, called_name
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.steps import Step
@@ -40,8 +40,8 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
     Sees: time between one step and the next; annotations named after housekeeping (log, checkpoint, metrics,
     validation); and stretches of 500 us or more of the main thread without operator, call or annotation. With a GPU
     only what leaves it idle with nothing queued, for 250 us or more at a time. 10% of the window. Waiting for batches,
-    compilation, captures of graphs and garbage collection are left out, and so are a cold first step and a single step
-    that was held up.
+    compilation, captures of graphs, garbage collection and what the backward pass waits for are left out, and so are a
+    cold first step and a single step that was held up.
 
     Costs: that time, in every round it happens.
 
@@ -59,6 +59,7 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
         return  # what computes are threads of the program's own, which weren't recorded
     lost = _elsewhere(trace, steps, int(long_us * 1000)) - trace.derived(otherwise_engaged)
     lost = lost - trace.derived(collections) - trace.derived(idle_exchanging)
+    lost = lost - trace.events.times_of(trace.events.of(BACKWARD_CALL))
     if trace.has_gpu:
         lost = lost & trace.derived(idle_gaps).intervals(Cause.HOST, Cause.END) & trace.derived(idle_time)
         whole = lost.lengths * 2 >= long_us * 1000
@@ -123,8 +124,8 @@ def _in_place(trace: Trace, work: Int32, free: Intervals, least: int) -> Interva
     """Of the stretches those of at least `least` nanoseconds that are usual at their place.
 
     A thread that is taken off its processor stands still anywhere; what the program does, it does at one place. A place
-    is between calls of two names: a fifth of the stretches there, and two, are long, or in half of the steps the n-th is; on a
-    busy machine at least the share of the time for which the thread waited for a processor.
+    is between calls of two names: a fifth of the stretches there, and two, are long, or in half of the steps the n-th
+    is. On a busy machine the share of the time for which the thread waited for a processor takes the place of these.
     """
     waited = trace.derived(waited_share)
     events, steps = trace.events, trace.steps_found

@@ -81,7 +81,7 @@ def main_calls(trace: Trace, when: Intervals, *, least: float = 0.5) -> Int32:
     calls, spent = calls[inside], (ends - starts)[inside].astype(np.float64)
     if not len(calls):
         return none
-    names, which = np.unique(events.name[calls], return_inverse=True)
+    which = np.unique(events.name[calls], return_inverse=True)[1]
     total = np.bincount(which, spent)
     best = int(total.argmax())
     return np.unique(calls[which == best]).astype(np.int32) if total[best] >= least * when.total else none

@@ -10,6 +10,7 @@ from typing import Final
 from torchfx.profiler.trace.meaning.kinds import Kind, Meaning
 
 __all__ = [
+    "BACKWARD_CALL",
     "CAPTURE_BEGIN_CALL",
     "CAPTURE_END_CALL",
     "CAPTURE_FUNCTION",
@@ -46,6 +47,13 @@ PROFILER: Final = Meaning(r"(.*[/\\])?torch[/\\](autograd|profiler)[/\\].*profil
 
 RECOMPUTING_FRAME: Final = Meaning(r".*checkpoint\.py\(\d+\): (recompute_fn|_run_fn_with_dynamo_disabled)", Kind.PYTHON)
 """Activation checkpointing computes a part of the forward pass again."""
+
+BACKWARD_CALL: Final = Meaning(
+    r"(.*[/\\])?torch[/\\](_tensor\.py.*: backward|autograd[/\\]__init__\.py.*: (backward|grad))$"
+    r"|<built-in method run_backward of ",
+    Kind.PYTHON,
+)
+"""The program asks for gradients; what passes in it is autograd's time."""
 
 COLLECTING: Final = Meaning(
     r"<built-in (method|function) collect of module|<built-in function collect>|gc\.py.*collect", Kind.PYTHON
