@@ -96,7 +96,7 @@ def critical_path_table(parts: tuple[PathPart, ...]) -> tuple[Table, ...]:
 
 
 def memory_lines(peaks: tuple[MemoryPeak, ...]) -> tuple[Text, ...]:
-    """Return a line for each device: its peak, and the operator that led to it; the host's in short only without GPU."""
+    """Return a line for each device: its peak, and the operator that led to it. The short view has the last one's."""
     last = peaks[-1:]
     return tuple(
         Text(_memory(p), when="always" if p in last and p.allocated_bytes >= _SMALL else "full") for p in peaks
