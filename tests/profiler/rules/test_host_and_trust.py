@@ -226,9 +226,12 @@ def test_code_of_the_programs_own_names_no_call():
     assert finding.evidence[0].name == "train.py(5): tokenize"
 
 
-def test_a_program_that_ran_three_rounds_is_warm():
-    assert found(case_steps.steps([1600, 1000, 1010, 990]), "first-step-cold")
-    assert not found(case_steps.steps([1600, 1000, 1010, 990], first=3), "first-step-cold")
+def test_a_program_that_ran_three_rounds_needs_no_warm_up():
+    cold, warm = (one(case_steps.steps([1600, 1000, 1010, 990], first=n), "first-step-cold") for n in (0, 3))
+    assert (cold.severity, warm.severity) == ("medium", "low")
+    assert "Warm up" in cold.fix
+    assert "Warm up" not in warm.fix
+    assert "3 rounds went before it" in warm.cause
 
 
 def test_anomaly_detection_costs_what_comes_after_each_node():
