@@ -139,4 +139,5 @@ def test_a_bank_reaches_as_high_as_the_rate_allows(cls, fs):
     usual = 20_000 if issubclass(cls, BandpassBank) else 16_000
     assert (bank.f_max == usual) if fs > 44_000 else (0.35 * fs < highest < 0.5 * fs)
     assert bank(torch.zeros(1, 8)).shape == (1, bank.bands, 8)
+    assert OctaveBank(1, fs=48_000).midbands[-1] == pytest.approx(15_848.93, abs=0.01)
     assert OctaveBank(1, fs=44_100).midbands[-1] == pytest.approx(7943.28, abs=0.01)  # 15 849 Hz ends beyond fs/2

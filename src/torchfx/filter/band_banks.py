@@ -35,9 +35,9 @@ def _check_highest(edge: float, rate: float) -> None:
         )
 
 
-def _with_room(usual: float, rate: float | None, beyond: float = 1.0) -> float:
-    """Return the usual upper end (Hz) of a bank, or 0.45 of a rate too low for it: `beyond` is how far bands reach."""
-    return usual if rate is None or usual * beyond < rate / 2 else 0.45 * rate / beyond
+def _with_room(usual: float, rate: float | None) -> float:
+    """Return the usual upper end (Hz) of a bank, or 0.45 of a rate too low for it."""
+    return usual if rate is None or usual < rate / 2 else 0.45 * rate
 
 
 class BandpassBank(Bank):
@@ -165,7 +165,10 @@ class OctaveBank(Bank):
     def check_parameters(self) -> None:
         """Choose an upper end where none is given; raise where the range is empty or too high."""
         if self.f_max is None:
-            self.f_max = _with_room(16_000.0, self.fs, OCTAVE ** (1 / self.fraction))
+            usual = 16_000.0
+            highest = octave_bands(self.fraction, self.f_min, usual)[1][-1][1]
+            fits = _with_room(highest, self.fs) == highest
+            self.f_max = usual if fits else _with_room(highest, self.fs) / OCTAVE ** (1 / self.fraction)
             return
         check_range(self.f_min, self.f_max)
         if self.fs is not None:
