@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from torchfx import _ops
+from torchfx.checks import settled
 from torchfx.core.processor import Processor
 from torchfx.design.resampling import resampling_reach, resampling_taps
 from torchfx.errors import ArgumentError, StreamError
@@ -211,6 +212,7 @@ def simple_ratio(value: float) -> tuple[int, int]:
 
     The denominator is bounded: the resampler's low-pass has so many phases.
     """
+    value = settled(value)
     above, below, above_before, below_before, rest = 1, 0, 0, 1, value
     while True:
         whole = int(rest)
