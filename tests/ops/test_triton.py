@@ -151,7 +151,9 @@ def test_a_device_without_a_kernel_runs_the_reference_with_one_warning():
     run = _falls_back("sos_forward", backend_function("triton"), backend_function("reference"))
     x, sos = noise(2, 50), torch.from_numpy(FAST)
     y, after = torch.empty_like(x), torch.empty(len(FAST), 2, 2, dtype=FLOAT64)
-    with pytest.warns(RuntimeWarning, match=r"sos_forward has no kernel on cpu: RuntimeError: .*driver"):
+    with pytest.warns(
+        RuntimeWarning, match=r"sos_forward has no kernel for torch.float32 on cpu: RuntimeError: .*driver"
+    ):
         run(x, sos, None, 0, y, after)
     assert deviation(y, exact_sos(FAST, x.numpy())) < bound(FLOAT32)
     run(x, sos, None, 0, y, after)  # warnings are errors here
