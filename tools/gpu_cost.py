@@ -152,7 +152,7 @@ def compiled(kernel: Any, target: GPUTarget, dtype: str, lines: int = 1, **const
     constants |= {name: 1 for name in ("time_stride", "g_time_stride") if name in names}
     float64 = {
         "sos", "table", "taps", "a", "m", "maps", "feedback", "drive", "system", "lines", "lines_after", "before",
-        "after", "coefficients", "settings", "gain", "by_chunk",
+        "after", "coefficients", "settings", "gain", "by_chunk", "checkpoints", "products",
     }  # fmt: skip
     samples = ("x", "y", "key", "signals", "g", "sums")
     integers = {"row_stride", "g_row_stride", "time", "length", "g_length", "ahead"}
@@ -204,21 +204,18 @@ def operation(instruction: str) -> str:
 
 
 def loops(sass: str) -> list[Counter[str]]:
-    """Return the instructions of the loop over tiles and of the loop over sections in it.
+    """Return the instructions of the loop over tiles and of the loops over sections in it.
 
-    The first is the largest loop that stores samples, the second the one inside it with the most float64 arithmetic.
-    Where a branch offers two ways, the shorter is counted: the longer one is the state after a last, partial tile, or
-    a division's slow way.
+    The latter are those with the most float64 arithmetic: one, or two in an adjoint that runs the cascade once more.
+    The former is the smallest one around them that stores samples. Where a branch offers two ways, the shorter is
+    counted: the longer one is the state after a last, partial tile, or a division's slow way.
     """
     lines, branches = parsed(sass)
     found = [(to, i + 1) for i, to in branches if to <= i]
-    stores = [i for i, line in enumerate(lines) if re.search(r"\bSTG\b", line)]
-    tile = max((s for s in found if any(s[0] <= i < s[1] for i in stores)), key=lambda s: s[1] - s[0])
-    inner = [s for s in found if tile[0] <= s[0] and s[1] <= tile[1] and s != tile]
     ends = dict(branches)
     rare = []
     for i, to in branches:
-        if i < to <= tile[1] and lines[i].startswith("@") and not any(i < s[0] and s[1] <= to for s in found):
+        if i < to and lines[i].startswith("@") and not any(i < s[0] and s[1] <= to for s in found):
             there, otherwise = range(i + 1, to), range(to, to)
             if lines[to - 1].startswith("BRA"):
                 otherwise = range(to, ends[to - 1])
@@ -228,7 +225,13 @@ def loops(sass: str) -> list[Counter[str]]:
         kept = (i for i in range(*span) if not any(i in skipped for skipped in rare))
         return Counter(operation(lines[i]) for i in kept)
 
-    return [of(tile), max(map(of, inner), key=lambda counts: counts["DFMA"])]
+    innermost = {s: of(s) for s in found if not any(s != t and s[0] <= t[0] and t[1] <= s[1] for t in found)}
+    most = max(counts["DFMA"] for counts in innermost.values())
+    sections = [s for s, counts in innermost.items() if counts["DFMA"] > most / 3]
+    first, last = min(s[0] for s in sections), max(s[1] for s in sections)
+    around = [s for s in found if s[0] < first and last < s[1]]
+    tile = min((s for s in around if any("STG" in lines[i] for i in range(*s))), key=lambda s: s[1] - s[0])
+    return [of(tile), sum((innermost[s] for s in sections), Counter())]
 
 
 def by_unit(instructions: Counter[str]) -> Counter[str]:
@@ -241,25 +244,26 @@ def by_unit(instructions: Counter[str]) -> Counter[str]:
     return found
 
 
-def cost(name: str, code: Compiled, sections: int, sample_bytes: int, lane_samples: int) -> Cost:
-    """Return what a sample costs in a kernel whose lanes hold `lane_samples` of them."""
+def cost(name: str, code: Compiled, sections: int, sample_bytes: int, lane_samples: int, signals: int) -> Cost:
+    """Return what a sample costs in a kernel whose lanes hold `lane_samples` of them, and that moves some signals."""
     tile, section = (by_unit(found) for found in loops(code.sass))
     instructions = {
         unit: (tile[unit] + (sections - 1) * section[unit]) / lane_samples for unit in sorted({*tile, *section})
     }
-    return _bounded(name, code, sections, sample_bytes, instructions)
+    return _bounded(name, code, sections, sample_bytes, instructions, signals)
 
 
-def _bounded(name: str, code: Compiled, size: int, sample_bytes: int, instructions: dict[str, float]) -> Cost:
+def _bounded(
+    name: str, code: Compiled, size: int, sample_bytes: int, instructions: dict[str, float], signals: int
+) -> Cost:
     """Return the cost by what each unit has to do."""
-    chip, moved = CHIPS[name], 2 * sample_bytes
+    chip, moved = CHIPS[name], signals * sample_bytes
     rate = chip.processors * chip.clock / 1e12
     times = {unit: count / (chip.lanes[unit] * rate) for unit, count in instructions.items()}
-    copy = moved / chip.bandwidth * 1e12
-    times["bandwidth"] = copy
+    times["bandwidth"] = moved / chip.bandwidth * 1e12
     return Cost(
         name, size, code.registers, code.spilled, code.shared, code.warps, moved, instructions, times,
-        max(times.values()) / copy,
+        max(times.values()) / (2 * sample_bytes / chip.bandwidth * 1e12),
     )  # fmt: skip
 
 
@@ -281,7 +285,7 @@ def response(name: str, taps: int) -> Cost:
     lanes = 32 * shape["num_warps"] * blocks / (shape["ROWS"] * shape["COLUMNS"])
     instructions = {unit: count * lanes for unit, count in sorted(counts.items())}
     instructions["tensor"] = PRODUCTS * shape["DEPTH"] * blocks
-    return _bounded(name, code, taps, 4, instructions)
+    return _bounded(name, code, taps, 4, instructions, signals=2)
 
 
 def _words(instruction: str) -> int:
@@ -297,27 +301,26 @@ def _words(instruction: str) -> int:
     return {"64": 2, "128": 4, "M88.4": 4}[width[1]] if width else 1
 
 
-def cascade_code(name: str, sections: int, dtype: str = "fp32") -> Compiled:
-    """Return the kernel of a long signal through a cascade, for one of `CHIPS`."""
+def cascade_code(name: str, sections: int, dtype: str = "fp32", gradients: bool = False) -> Compiled:
+    """Return the kernel of a long signal through a cascade, or of all gradients of one, for one of `CHIPS`."""
     target = GPUTarget("cuda", CHIPS[name].arch, 32)
-    return disassembled(compiled(kernels.chunked, target, dtype, **constants(sections, dtype == "fp64")))
+    kernel, constant = (kernels.adjoint, "OF_SECTIONS") if gradients else (kernels.chunked, "HAS_CHECKPOINTS")
+    options = constants(sections, dtype == "fp64") | {"HAS_STATE": False, constant: gradients}
+    return disassembled(compiled(kernel, target, dtype, **options))
 
 
-def cascade(name: str, sections: int, dtype: str = "fp32") -> Cost:
-    """Return what a sample of a long signal costs in the cascade's kernel, on one of `CHIPS`."""
-    code = cascade_code(name, sections, dtype)
+def cascade(name: str, sections: int, dtype: str = "fp32", gradients: bool = False) -> Cost:
+    """Return what a sample of a long signal costs in the cascade's kernel, or in its gradients', on one of `CHIPS`."""
+    code = cascade_code(name, sections, dtype, gradients)
     size = 8 if dtype == "fp64" else 4
-    return cost(name, code, sections, size, 1 << sos.LOG_T[size])
+    return cost(name, code, sections, size, 1 << sos.LOG_T[size], signals=3 if gradients else 2)
 
 
-def constants(
-    sections: int, double: bool, lanes: int = 32, adjoint: bool = False, has_signals: bool = False
-) -> dict[str, int]:
-    """Return the constants that the launch of a long signal gives the kernel."""
+def constants(sections: int, double: bool, lanes: int = 32) -> dict[str, int]:
+    """Return the constants that the launch of a long signal gives both kernels."""
     return {
         "N": max(8, 1 << (sections - 1).bit_length()), "LANES": lanes, "LOG_LANES": int(math.log2(lanes)),
-        "LOG_T": sos.LOG_T[8 if double else 4], "SHIFTED": double, "HAS_STATE": True, "ADJOINT": adjoint,
-        "HAS_SIGNALS": has_signals,
+        "LOG_T": sos.LOG_T[8 if double else 4], "SHIFTED": double, "HAS_STATE": True,
     }  # fmt: skip
 
 
@@ -326,6 +329,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--sections", type=int, default=4, help="of the cascade (default 4)")
     parser.add_argument("--taps", type=int, help="a finite response to so many taps instead")
+    parser.add_argument("--gradients", action="store_true", help="the kernel of all gradients; forward comes on top")
     parser.add_argument("--double", action="store_true", help="float64 samples")
     parser.add_argument("--chip", action="append", choices=[*CHIPS], help="only this chip; may be repeated")
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
@@ -333,12 +337,17 @@ def main() -> int:
     dtype = "fp64" if chosen.double else "fp32"
     chips = chosen.chip or CHIPS
     rows = [
-        cascade(name, chosen.sections, dtype) if chosen.taps is None else response(name, chosen.taps) for name in chips
+        cascade(name, chosen.sections, dtype, chosen.gradients) if chosen.taps is None else response(name, chosen.taps)
+        for name in chips
     ]
     if chosen.json:
         sys.stdout.write(msgspec.json.encode([asdict(row) for row in rows]).decode() + "\n")
         return 0
-    what = f"{chosen.sections} sections, {dtype}" if chosen.taps is None else f"{chosen.taps} taps, fp32"
+    what = (
+        f"{chosen.sections} sections, {dtype}" + ", gradients" * chosen.gradients
+        if chosen.taps is None
+        else f"{chosen.taps} taps, fp32"
+    )
     table = Table(title=f"{what}: bounds per sample, from machine code and data sheets")
     units = ["float64" if chosen.taps is None else "tensor", "conversion", "exchange", "integer", "issue"]
     for column in ("chip", "registers", "warps", *units, "slowest, ps", "copy, ps", "ratio"):
@@ -347,7 +356,7 @@ def main() -> int:
         slowest = max(row.picoseconds, key=row.picoseconds.__getitem__)
         table.add_row(
             row.chip, str(row.registers), str(row.warps), *(f"{row.instructions.get(unit, 0):.1f}" for unit in units),
-            f"{row.picoseconds[slowest]:.2f} {slowest}", f"{row.picoseconds['bandwidth']:.2f}",
+            f"{row.picoseconds[slowest]:.2f} {slowest}", f"{row.picoseconds[slowest] / row.copy_ratio:.2f}",
             f"{row.copy_ratio:.2f}",
         )  # fmt: skip
     Console(width=120).print(table)
