@@ -84,7 +84,6 @@ class Program:
         self._buffers = RESULT
         self._kept: list[Tensor] = []
         self._words = array("q")
-        self._name = ""
 
     # --- steps ----------------------------------------------------------------------------------------------
 
@@ -365,7 +364,6 @@ class Program:
             free += [
                 places[source] for source in set(record.sources) if last_use[source] == i and places[source] > RESULT
             ]
-        self._name = "torchfx_ext::" + "+".join(dict.fromkeys(record.kind for record in self._records))
         self._words = array("q", [self.double, len(self._records), count, *words])
         self._address_of_words, self._length = self._words.buffer_info()
 
@@ -383,12 +381,6 @@ class Program:
 
         Profilers see an operator of the kinds of its steps, such as "torchfx_ext::maximum+transient".
         """
-        if profiler_enabled():
-            with torch._C._profiler._RecordFunctionFast(self._name, [x]):
-                return self._run(x, y, threshold)
-        return self._run(x, y, threshold)
-
-    def _run(self, x: Tensor, y: Tensor | None, threshold: int) -> Tensor:
         time = x.shape[-1]
         if y is None:
             y = empty((*self.shape, time), x.dtype, x)
@@ -398,10 +390,16 @@ class Program:
         if repeat != 1:
             signal, row_stride, time_stride, _ = signal_rows(x.expand(y.shape).contiguous(), self.shape)
         pack, run = native.call["program_run"]
-        status = run(pack(
+        arguments = pack(
             self._address_of_words, self._length, signal.data_ptr(), row_stride, time_stride, y.data_ptr(), time,
             self.channels, time, threshold, torch.get_num_threads(),
-        ))  # fmt: skip
+        )  # fmt: skip
+        if profiler_enabled():
+            kinds = dict.fromkeys(record.kind for record in self._records)
+            with torch._C._profiler._RecordFunctionFast("torchfx_ext::" + "+".join(kinds), [x]):
+                status = run(arguments)
+        else:
+            status = run(arguments)
         if status:
             raise_for(status, "program_run")
         return y
