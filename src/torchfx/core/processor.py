@@ -309,7 +309,11 @@ class Processor(Responses):
         return broadcast_shapes(x=shape, **tensors) if tensors else tuple(shape)
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
-        """Append native steps to a program (`torchfx._ops.program`); return the buffer written, None without any."""
+        """Append native steps to a program (`torchfx._ops.program`); return the buffer written, None without any.
+
+        They must give what `step` gives, within rounding: streams and whole signals run in them where no gradient is
+        recorded.
+        """
         return None
 
     # --- derived ------------------------------------------------------------------------------------------
