@@ -51,7 +51,7 @@ TORCHFX_INLINE vd first_terms(const double* of, vd v) {
 template <int terms>
 TORCHFX_INLINE vd polynomial(const double (&of)[terms], vd v) { return first_terms<terms>(of, v); }
 
-// As precise as Sample: a division of doubles takes three times as long.
+// As precise as Sample, terms rounded to it: a division of doubles takes three times as long.
 TORCHFX_INLINE vd quotient(vd a, vd b, double) { return a / b; }
 TORCHFX_INLINE vd quotient(vd a, vd b, float) { return widen(narrow(a) / narrow(b)); }
 
