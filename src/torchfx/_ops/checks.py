@@ -5,6 +5,7 @@ They run at every call of a few microseconds, hence `is` for dtypes and `dim()` 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -108,6 +109,8 @@ def gradient_shapes(
 
 def check_finite(name: str, values: Tensor) -> None:
     """Raise when a coefficient is NaN or infinite. Reads the values: waits for the device they are on."""
+    if math.isfinite(values.sum().item()):  # so are its terms, and one sum takes a third of the time
+        return
     bad = (~torch.isfinite(values)).nonzero()
     if len(bad):
         where = tuple(bad[0].tolist())

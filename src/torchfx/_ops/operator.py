@@ -43,7 +43,7 @@ from torchfx._ops.observers import (
 from torchfx._ops.triton_launch import KernelError
 from torchfx.errors import ArgumentError
 
-__all__ = ["Operand", "Operator", "Row", "is_direct", "register"]
+__all__ = ["Operand", "Operator", "Row", "is_direct", "is_native", "register"]
 
 CPU = torch.device("cpu")
 DTYPES = frozenset((torch.float32, torch.float64))
@@ -116,8 +116,16 @@ class Implementation:
 def is_direct(x: Tensor) -> bool:
     """Return whether a call on this signal may go straight to its device's kernel, past the dispatcher.
 
+    Not so where `is_native` says no, and not while a profiler listens to the dispatcher.
+    """
+    return not profiler_enabled() and is_native(x)
+
+
+def is_native(x: Tensor) -> bool:
+    """Return whether native steps may run on this signal in the place of PyTorch's operators.
+
     Not so for subclasses, for views that change the sign of their memory, for types that autocast may change, and not
-    while a mode, a transform, a profiler or a tracer wants to see the operator.
+    while a mode, a transform or a tracer wants to see the operators. A profiler is told of them (`Program.run`).
     """
     return (
         type(x) is Tensor
@@ -126,7 +134,6 @@ def is_direct(x: Tensor) -> bool:
         and not (
             modes_active()
             or transforms_active()
-            or profiler_enabled()
             or forward_ad._current_level >= 0
             or function_modes_active()
             or x.is_neg()
