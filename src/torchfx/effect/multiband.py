@@ -57,7 +57,8 @@ class BandDynamics(Processor):
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
         """Return the filters of each band at rest, and each band's gain of 0 dB."""
-        bands, sections, _ = crossover(self.edges(), ORDER, rate).shape
+        edges = len(self.edges())
+        bands, sections = edges + 1, edges * ORDER // 2  # the highest band has both halves of each high-pass
         own = tuple(self.settings(rate, torch.device(device)).shape[:-2])
         levels = torch.broadcast_shapes(levels_shape(shape, self.link), own)
         filters = [torch.zeros(sections, *shape, 2, dtype=torch.float64, device=device) for _ in range(bands)]
@@ -92,8 +93,8 @@ class MultibandCompressor(BandDynamics):
     """Compress each band of a signal by its own level.
 
     Bands are split as by `torchfx.filter.Crossover` of order 4, compressed as by `torchfx.effect.Compressor`, and
-    added. Where nothing is compressed the result is the signal behind an all-pass, flat in magnitude. All parameters
-    but the cutoffs are one for all bands, or one for each.
+    added. Where nothing is compressed the result is the signal behind an all-pass, flat in magnitude. Levels, ratio,
+    times and knee have one value for all bands, or one for each.
 
     Raises:
         ArgumentError: another number of values than of bands.

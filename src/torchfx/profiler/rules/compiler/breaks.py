@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.rules.compiler.stake import at_stake, entry_overhead
+from torchfx.profiler.rules.compiler.stake import at_stake, broken_off, entry_overhead
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.compiled import compiled_of
@@ -66,12 +66,7 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
     if not len(nested) or not len(calls):
         return
     events = trace.events
-    pieces = events.times_of(nested)
-    lookups = compiled.lookups
-    # The lookup before a piece belongs to it: it lies in the region around, like the piece itself.
-    within = compiled.running.overlap(events.ts[lookups], events.end[lookups]) > 0
-    pieces = pieces | events.times_of(lookups[within])
-    lost = at_stake(trace, pieces & trace.derived(entry_overhead))
+    lost = at_stake(trace, trace.derived(broken_off) & trace.derived(entry_overhead))
     total = lost.total / 1000
     share = trace.window.share(lost)
     places = _places(trace)

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compiler.stake import at_stake, entry_overhead
+from torchfx.profiler.rules.compiler.stake import at_stake, broken_off, entry_overhead
 from torchfx.profiler.rules.evidence import evidence, severity_of
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.compiled import compiled_of
@@ -35,8 +35,9 @@ def compile_overhead(trace: Trace, *, part: float = 0.5, share: float = 0.1) -> 
 
     Sees: of the time in `TorchDynamo Cache Lookup` and `Torch-Compiled Region`, the part outside
     `## Call CompiledFxGraph` and outside operators: guards, prologue, bytecode, wrappers. Fires where that is more
-    than half, and a tenth of the window; with a GPU only while it has no work. Compilations are left out. The time per
-    call is the median; calls that differ much are given with their range.
+    than half, and a tenth of the window; with a GPU only while it has no work. Compilations are left out, and so are
+    calls in pieces, whose breaks are to be mended first (graph-breaks). The time per call is the median; calls that
+    differ much are given with their range.
 
     Costs: some 20 to 100 microseconds per call, whatever the graph does.
 
@@ -56,6 +57,8 @@ def compile_overhead(trace: Trace, *, part: float = 0.5, share: float = 0.1) -> 
     lost = at_stake(trace, overhead)
     entries = compiled.regions[(compiled.outer < 0) & trace.in_steps(compiled.regions)]
     start, end = _entered(trace, entries), events.end[entries]
+    unbroken = trace.derived(broken_off).overlap(start, end) == 0
+    entries, start, end = entries[unbroken], start[unbroken], end[unbroken]
     each = lost.overlap(start, end)
     # An entry that took far longer than the others was interrupted; it says nothing about what entering costs.
     usual = np.minimum(each, 3 * int(np.median(each)) if len(each) else 0)

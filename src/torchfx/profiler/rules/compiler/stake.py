@@ -9,7 +9,7 @@ from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["at_stake", "entry_overhead", "step_names"]
+__all__ = ["at_stake", "broken_off", "entry_overhead", "step_names"]
 
 
 def at_stake(trace: Trace, spent: Intervals) -> Intervals:
@@ -27,6 +27,15 @@ def entry_overhead(trace: Trace) -> Intervals:
     graphs = events.times_of(compiled.graphs)
     lookups = events.times_of(compiled.lookups)
     return (compiled.running | lookups) - work - graphs - compiled.compiling
+
+
+def broken_off(trace: Trace) -> Intervals:
+    """When regions inside regions ran, which graph breaks make; the lookups before them included."""
+    compiled, events = trace.derived(compiled_of), trace.events
+    nested, lookups = compiled.regions[compiled.outer >= 0], compiled.lookups
+    # The lookup before a piece belongs to it: it lies in the region around, like the piece itself.
+    within = compiled.running.overlap(events.ts[lookups], events.end[lookups]) > 0
+    return events.times_of(nested[trace.in_steps(nested)]) | events.times_of(lookups[within])
 
 
 def step_names(trace: Trace, moments: list[int]) -> list[str]:

@@ -21,6 +21,7 @@ from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE, COPY, HEAVY,
 from torchfx.profiler.trace.meaning.programs import kin
 from torchfx.profiler.trace.meaning.tensors import CONCATENATE
 from torchfx.profiler.trace.model.trace import Trace
+from torchfx.profiler.trace.tables.grouping import Groups
 from torchfx.profiler.wording import percent, shortened
 
 __all__ = ["cpu_hotspot"]
@@ -44,7 +45,7 @@ def cpu_hotspot(
     Sees: in a program without GPU, an operator with 30% or more of all operators' own time and 15% of the window;
     with the shapes it was called with, where they were recorded. Copies have a rule of their own, cpu-copies, and so
     have many calls of less than 20 us, dispatch-flood. One or two calls that take less than 10 ms may be an operator's
-    first, and say nothing.
+    first, and say nothing. A call counts for at most twice the median of its like: longer ones lost the processor.
 
     Costs: it is where the time goes. For matrix products, convolutions and attention that is as it should be. For other
     operators it says where to look, and not that anything is wrong: the severity is low, medium where a way around it
@@ -59,6 +60,7 @@ def cpu_hotspot(
     if trace.has_gpu or len(trace.links.launches):
         return
     rows, own = own_time(trace)
+    own = _usual(trace, rows, own)
     window = trace.derived(steady_window)
     total, length = int(own.sum()), window.end - window.start
     if not total or not length:
@@ -95,6 +97,19 @@ def cpu_hotspot(
         linked=True,
         stretches=taken,
     )
+
+
+def _usual(trace: Trace, rows: Int32, own: Int64) -> Int64:
+    """Return the time of each operator, at most twice the median of three or more calls with the same shapes.
+
+    A thread that is taken off its processor lengthens whatever it is at: a short operator would look like a long one.
+    """
+    shapes = trace.events.text_ids("Input Dims", rows)
+    alike = Groups(trace.events.name[rows], shapes)
+    known = (alike.count >= 3) & (shapes[alike.first] >= 0)
+    most = np.where(known, 2 * alike.median(own), np.inf)[alike.which]
+    found: Int64 = np.minimum(own, most).astype(np.int64)
+    return found
 
 
 def _hotspot_fix(trace: Trace, name: str, rows: Int32, times: Int64, *, heavy: bool) -> tuple[str, bool]:
