@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from torchfx.profiler.finding import Finding
+
 HOST, THREAD = 100, 100
 
 
@@ -118,3 +120,9 @@ class Story:
 
 
 KEEP = {"kernel_backend", "kernel_hash", "kernel_file", "cuda_sync_kind", "wait_on_stream", "wait_on_cuda_event_id"}
+
+
+def a_finding(window, **changes):
+    """A finding of no rule, for tests of what becomes of findings."""
+    values = {"title": "Found", "severity": "low", "confidence": "high", "time_us": 1.0, "window": window}
+    return Finding(**{**values, "evidence": (), "cause": "", "fix": "", **changes})

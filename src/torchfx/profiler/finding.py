@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import isnan, nan
 from typing import Any, Final
 
 import numpy as np
@@ -11,10 +12,10 @@ from torchfx.errors import ArgumentError
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.model.intervals import Intervals, Window
 
-__all__ = ["CONFIDENCES", "SEVERITIES", "Evidence", "Finding"]
+__all__ = ["CONFIDENCES", "SEVERITIES", "Evidence", "Finding", "severity_of"]
 
 SEVERITIES: Final = ("info", "low", "medium", "high")
-"""info: worth knowing; low: below 5% of the window; medium: from 5%; high: from 20%, or the result is wrong."""
+"""info: worth knowing; the others rank the share of the window (`severity_of`), or how wrong a result is."""
 
 CONFIDENCES: Final = ("low", "medium", "high")
 
@@ -46,15 +47,21 @@ class Evidence:
     rows: Int32 = field(default_factory=lambda: _NO_ROWS, compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+def severity_of(share: float) -> str:
+    """Rank a fraction of the window: low below 5%, medium from there, high from 20%."""
+    return "high" if share >= 0.2 else "medium" if share >= 0.05 else "low"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Finding:
     """One thing that is wrong, or worth knowing.
 
     Attributes:
         title: the symptom in one line, with its number.
-        severity: one of `SEVERITIES`.
+        severity: one of `SEVERITIES`; left out, it follows from `share`.
         confidence: one of `CONFIDENCES`.
-        time_us: time at stake, microseconds of `window`; savings of several findings don't add up.
+        time_us: time at stake, microseconds of `window`; left out, the length of `stretches`, or 0 without them.
+            Savings of several findings don't add up.
         window: what `time_us` is a part of.
         evidence: what it rests on.
         cause: why, in a sentence or two.
@@ -66,9 +73,9 @@ class Finding:
     """
 
     title: str
-    severity: str
+    severity: str = ""
     confidence: str
-    time_us: float
+    time_us: float = nan
     window: Window
     evidence: tuple[Evidence, ...]
     cause: str
@@ -80,12 +87,14 @@ class Finding:
     source: str = ""
 
     def __post_init__(self) -> None:
+        stake = self.stretches.total / 1000 if self.stretches else 0.0
+        # Rules compute with NumPy, and its numbers are none that JSON is written from.
+        object.__setattr__(self, "time_us", stake if isnan(self.time_us) else float(self.time_us))
+        object.__setattr__(self, "severity", self.severity or severity_of(self.share))
         if self.severity not in SEVERITIES:
             raise ArgumentError(f"severity must be one of {', '.join(SEVERITIES)}, got {self.severity!r}")
         if self.confidence not in CONFIDENCES:
             raise ArgumentError(f"confidence must be one of {', '.join(CONFIDENCES)}, got {self.confidence!r}")
-        # Rules compute with NumPy, and its numbers are none that JSON is written from.
-        object.__setattr__(self, "time_us", float(self.time_us))
 
     @property
     def share(self) -> float:

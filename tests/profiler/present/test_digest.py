@@ -1,8 +1,7 @@
 """The report in short says what the whole one says, without evidence."""
 
 from profiler.analysis.programs import computing, training
-from profiler.traces import Story
-from torchfx.profiler.finding import Finding
+from profiler.traces import Story, a_finding
 from torchfx.profiler.present import explanation
 from torchfx.profiler.present.formats import render
 from torchfx.profiler.present.options import Options
@@ -23,9 +22,7 @@ def report_of(story, findings=None):
 
 def finding(number, fix="Do it.", severity="medium"):
     window = computing().trace().window
-    return Finding(
-        f"Symptom {number}", severity, "high", 1.0, window, (), "Because.", fix, code=f"X{number}", slug="slug"
-    )
+    return a_finding(window, title=f"Symptom {number}", severity=severity, fix=fix, code=f"X{number}", slug="slug")
 
 
 def test_verdict_parts_and_fixes_are_told():

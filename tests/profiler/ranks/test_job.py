@@ -10,9 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from profiler.ranks.jobs import rank_story, write_job
-from profiler.traces import Story
+from profiler.traces import Story, a_finding
 from torchfx.errors import ArgumentError, TraceError
-from torchfx.profiler.finding import Finding
 from torchfx.profiler.loading import workers
 from torchfx.profiler.loading.job import load_job
 from torchfx.profiler.ranks.findings import merged_findings
@@ -348,7 +347,7 @@ def test_a_title_whose_amounts_have_other_units_is_said_once():
     def rank(title, time_us):
         """Two findings of one rule, told apart by their titles."""
         titles = (title, "Something else")
-        return SimpleNamespace(findings=[Finding(t, "low", "high", time_us, window, (), "", "") for t in titles])
+        return SimpleNamespace(findings=[a_finding(window, title=title, time_us=time_us) for title in titles])
 
     ranks = [rank("Copies take 12.0 us, <0.1% of the time", 12), rank("Copies take 1.10 s, 35% of the time", 1.1e6)]
     assert sorted(finding.title for finding in merged_findings(ranks, [0, 1])) == [

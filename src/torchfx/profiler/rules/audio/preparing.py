@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.idle import at_stake
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.audio import (
     DECODE_AUDIO,
@@ -54,17 +54,13 @@ def coefficients_recomputed(trace: Trace, *, share: float = 0.01, steps: int = 3
         return
     rows = rows[step >= 0]
     start, end = events.ts[rows], events.end[rows]
-    spent = Intervals.union(start, end).clip(trace.window.start, trace.window.end)
-    spent = spent & trace.derived(idle_time) if trace.has_gpu else spent
-    total = spent.total / 1000
-    if not total or trace.window.share(spent) < share:
+    spent = at_stake(trace, Intervals.union(start, end))
+    if not spent or trace.window.share(spent) < share:
         return
     yield Finding(
         title=f"Filters are designed again in {len(where)} of {len(trace.steps_found)} steps, "
         f"{percent(trace.window.share(spent))} of the time",
-        severity=severity_of(trace.window.share(spent)),
         confidence="high",
-        time_us=total,
         stretches=spent,
         window=trace.window,
         evidence=evidence(trace, rows, times=spent.overlap(start, end)),
@@ -97,16 +93,12 @@ def audio_load(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     if not len(rows):
         return
     start, end = trace.events.ts[rows], trace.events.end[rows]
-    spent = Intervals.union(start, end).clip(trace.window.start, trace.window.end)
-    spent = spent & trace.derived(idle_time) if trace.has_gpu else spent
-    total = spent.total / 1000
-    if not total or trace.window.share(spent) < share:
+    spent = at_stake(trace, Intervals.union(start, end))
+    if not spent or trace.window.share(spent) < share:
         return
     yield Finding(
         title=f"Reading audio files takes {percent(trace.window.share(spent))} of the time",
-        severity=severity_of(trace.window.share(spent)),
         confidence="high",
-        time_us=total,
         stretches=spent,
         window=trace.window,
         evidence=evidence(trace, rows, times=spent.overlap(start, end)),

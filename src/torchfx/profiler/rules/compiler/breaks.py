@@ -7,11 +7,11 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.rules.compiler.stake import at_stake, entry_overhead
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Evidence, Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.compiled import compiled_of
+from torchfx.profiler.trace.derived.compiled import compiled_of, entry_overhead
+from torchfx.profiler.trace.derived.idle import at_stake
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.annotations import STEP
 from torchfx.profiler.trace.meaning.communication import DISTRIBUTED_DATA_PARALLEL
@@ -20,7 +20,7 @@ from torchfx.profiler.trace.meaning.frames import MODULE
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import counted, duration
+from torchfx.profiler.wording import counted, duration_ns
 
 __all__ = ["compiled_but_eager", "graph_breaks"]
 
@@ -72,7 +72,6 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
     within = compiled.running.overlap(events.ts[lookups], events.end[lookups]) > 0
     pieces = pieces | events.times_of(lookups[within])
     lost = at_stake(trace, pieces & trace.derived(entry_overhead))
-    total = lost.total / 1000
     share = trace.window.share(lost)
     places = _places(trace)
     per_call = len(nested) / len(calls)
@@ -84,12 +83,11 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
         "graph breaks" + (f" at {places[0][0]}" if places and len(places[0][0]) < 50 else ""),
         severity=severity_of(share) if share >= worth else "low",
         confidence="high",
-        time_us=total,
         stretches=lost,
         window=trace.window,
         evidence=(*broken, *evident),
         cause=f"Dynamo could not capture something and continues behind it with a new graph, "
-        f"{per_call:.2g} for each call. {LOST_FUSION} Entering the pieces takes {duration(total)} of it."
+        f"{per_call:.2g} for each call. {LOST_FUSION} Entering the pieces takes {duration_ns(lost.total)} of it."
         + _by_buckets(trace),
         fix=("Look at the lines above: " if places else "TORCH_LOGS=graph_breaks names the lines: ") + WHOLE,
         linked=bool(places),
@@ -115,7 +113,6 @@ def _in_pieces(trace: Trace) -> Iterator[Finding]:
         "graph breaks",
         severity="low",
         confidence="low" if alike else "medium",
-        time_us=lost.total / 1000,
         stretches=lost,
         window=trace.window,
         evidence=evidence(trace, within),
@@ -164,7 +161,6 @@ def compiled_but_eager(trace: Trace, *, lookups: int = 3, share: float = 0.5) ->
         "run uncompiled",
         severity="medium",
         confidence="medium",
-        time_us=min(lost.total / 1000, trace.window.us),
         stretches=lost,
         window=trace.window,
         evidence=evidence(trace, nowhere),

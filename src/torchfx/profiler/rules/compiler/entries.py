@@ -7,11 +7,11 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compiler.stake import at_stake, entry_overhead
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.compiled import compiled_of
+from torchfx.profiler.trace.derived.compiled import compiled_of, entry_overhead
+from torchfx.profiler.trace.derived.idle import at_stake
 from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
@@ -107,7 +107,6 @@ def lookup_cost(trace: Trace, *, lookup_us: float = 50.0, share: float = 0.03) -
         return
     start, end = trace.events.ts[rows], trace.events.end[rows]
     lost = at_stake(trace, Intervals.union(start, end) - compiled.compiling)
-    total = lost.total / 1000
     if trace.window.share(lost) < share:
         return
     median = float(np.median(trace.events.dur[rows])) / 1000
@@ -115,9 +114,7 @@ def lookup_cost(trace: Trace, *, lookup_us: float = 50.0, share: float = 0.03) -
     many = f" There are up to {variants} variants of a function to look through." if variants > 1 else ""
     yield Finding(
         title=f"Lookups of compiled code take {percent(trace.window.share(lost))} of the time, {duration(median)} each",
-        severity=severity_of(trace.window.share(lost)),
         confidence="high",
-        time_us=total,
         stretches=lost,
         window=trace.window,
         evidence=evidence(trace, rows, times=lost.overlap(start, end)),

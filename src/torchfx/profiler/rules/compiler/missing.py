@@ -59,7 +59,6 @@ def compile_missing(
     waiting = events.of(WAIT_FOR_DEVICE | MEMORY_CALL | DATALOADER)
     inside = events.times_of(operators)
     lost = (trace.derived(idle_time) & inside) - events.times_of(waiting)
-    total = lost.total / 1000
     if trace.window.share(lost) < share:
         return
     outermost = operators[trace.calls.depth[operators] <= 1]
@@ -68,13 +67,12 @@ def compile_missing(
         f"{len(rows) / len(steps):.0f} kernels per step",
         severity="low",
         confidence="medium",
-        time_us=total,
         stretches=lost,
         window=trace.window,
         evidence=evidence(trace, outermost, times=lost.overlap(events.ts[outermost], events.end[outermost])),
         cause=f"Half of the kernels take less than {duration_ns(float(np.median(events.dur[rows])))}, which is "
         "less than PyTorch needs to launch one.",
-        fix=f"Try torch.compile on the model; it can save {duration(total / len(steps))} per step at most, of "
+        fix=f"Try torch.compile on the model; it can save {duration_ns(lost.total / len(steps))} per step at most, of "
         f'{duration(trace.window.us / len(steps))}. With fixed shapes mode="reduce-overhead" comes '
         "nearest to it.",
     )

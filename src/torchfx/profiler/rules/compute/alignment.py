@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.kernels import Kernels, caveat, kernels_of, matters, rank, shown, stake
+from torchfx.profiler.rules.compute.kernels import Kernels, caveat, kernels_of, matters, rank, shown
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.shapes import dtypes, shapes
 from torchfx.profiler.trace.file.columns import Int32
@@ -47,7 +47,7 @@ def misaligned_dims(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     if part < share:
         return
     rows = kernels.rows[chosen]
-    when = stake(trace, rows)
+    when = trace.when(rows)
     time_us = when.total / 1000
     if not matters(trace, time_us, 0.005):
         return
@@ -57,7 +57,6 @@ def misaligned_dims(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         title=f"{percent(part)} of kernel time goes to matrix products whose sizes don't fit the tensor cores",
         severity=rank(trace, time_us),
         confidence="high" if by_name.any() else "medium",
-        time_us=time_us,
         stretches=when,
         window=trace.window,
         evidence=shown(trace, rows),

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.kernels import Flags, caveat, kernels_of, matters, rank, shown, stake
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.compute.kernels import Flags, caveat, kernels_of, matters, rank, shown
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.shapes import elements, shapes
 from torchfx.profiler.trace.file.columns import Int32, Int64
@@ -73,7 +73,7 @@ def _on_device(trace: Trace, length: float, share: float, shortest: float) -> It
     at, spent = order[inside], kernels.spent[order][inside]
     saved = int(spent.sum()) - _longest(run[inside], spent)
     part = saved / kernels.total if kernels.total else 0.0
-    when = stake(trace, kernels.rows[at])
+    when = trace.when(kernels.rows[at])
     time_us = min(saved / 1000, when.total / 1000)  # chains of several streams may run at once
     if part < share or not matters(trace, time_us):
         return
@@ -123,7 +123,6 @@ def _on_cpu(trace: Trace, length: float, share: float, elements_at_least: float)
     yield Finding(
         title=f"{int(inside.sum())} elementwise operators stand in chains; fused they could save {percent(part)} of "
         "time",
-        severity=severity_of(part),
         confidence="medium",
         time_us=saved / 1000,
         window=trace.window,

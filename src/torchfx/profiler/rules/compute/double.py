@@ -8,9 +8,9 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown, stake
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Finding, severity_of
+from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.device_peaks import used_peaks
 from torchfx.profiler.trace.derived.shapes import dtypes
@@ -56,7 +56,7 @@ def _fp64_on_device(trace: Trace, share: float) -> Iterator[Finding]:
     if part < share:
         return
     rows = kernels.rows[chosen]
-    when = stake(trace, rows)
+    when = trace.when(rows)
     time_us = when.total / 1000
     if not matters(trace, time_us):
         return
@@ -67,7 +67,6 @@ def _fp64_on_device(trace: Trace, share: float) -> Iterator[Finding]:
         title=f"{percent(part)} of the kernels' time is spent in float64",
         severity=rank(trace, time_us),
         confidence="high",
-        time_us=time_us,
         stretches=when,
         window=trace.window,
         evidence=shown(trace, rows),
@@ -85,7 +84,7 @@ def _fp64_on_cpu(trace: Trace, share: float, least: float, short_us: float = 5.0
     chosen = in_double(trace, rows) & (spent >= short_us * 1000)
     total = int(spent.sum())
     part = float(spent[chosen].sum()) / total if total else 0.0
-    busy = events.times_of(rows[chosen]).clip(trace.window.start, trace.window.end)
+    busy = trace.when(rows[chosen])
     saved = min(busy.total, int(spent[chosen].sum())) / 2000
     if part < share or saved < least * trace.window.us or not saved:
         return

@@ -9,17 +9,16 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.finding import Evidence
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.trace.derived.kernels import kernel_names
 from torchfx.profiler.trace.file.columns import Flags, Int32, Int64
 from torchfx.profiler.trace.meaning.kernels import KernelName, decode
 from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
-__all__ = ["Flags", "Kernels", "caveat", "in_window", "kernels_of", "matters", "rank", "shown", "stake"]
+__all__ = ["Flags", "Kernels", "caveat", "in_window", "kernels_of", "matters", "rank", "shown"]
 
 
 @dataclass(frozen=True)
@@ -70,11 +69,6 @@ def in_window(trace: Trace, rows: Int32) -> Flags:
     events, window = trace.events, trace.window
     found: Flags = (events.ts[rows] < window.end) & (events.end[rows] > window.start)
     return found
-
-
-def stake(trace: Trace, rows: npt.ArrayLike) -> Intervals:
-    """When at least one of the rows ran within the window."""
-    return trace.events.times_of(rows).clip(trace.window.start, trace.window.end)
 
 
 def matters(trace: Trace, time_us: float, share: float = 0.01) -> bool:

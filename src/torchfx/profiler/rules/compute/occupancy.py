@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.kernels import Kernels, caveat, kernels_of, matters, rank, shown, stake
+from torchfx.profiler.rules.compute.kernels import Kernels, caveat, kernels_of, matters, rank, shown
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.model.device import devices_of
@@ -53,7 +53,7 @@ def small_grid(trace: Trace, *, blocks: float = 0.7, share: float = 0.05) -> Ite
         return
     rows = kernels.rows[chosen]
     unused = float((kernels.spent[chosen] * (1 - per_sm[chosen])).sum()) / 1000
-    when = stake(trace, rows)
+    when = trace.when(rows)
     time_us = min(unused, when.total / 1000)
     if not matters(trace, time_us):
         return
@@ -104,7 +104,7 @@ def occupancy(trace: Trace, *, below_percent: float = 25, blocks: float = 2, sha
     if not chosen.any():
         return
     rows = kernels.rows[chosen]
-    when = stake(trace, rows)
+    when = trace.when(rows)
     time_us = when.total / 1000
     if not matters(trace, time_us):
         return
@@ -113,7 +113,6 @@ def occupancy(trace: Trace, *, below_percent: float = 25, blocks: float = 2, sha
         f"{percent(kernels.share(chosen))} of the kernels' time",
         severity="low" if rank(trace, time_us) != "info" else "info",
         confidence="low",
-        time_us=time_us,
         stretches=when,
         window=trace.window,
         evidence=shown(trace, rows),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown, stake
+from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.meaning.annotations import OPTIMIZER
 from torchfx.profiler.trace.meaning.kernels import KernelName
@@ -52,7 +52,7 @@ def fp32_matmul_no_tc(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     if capability < (7, 0) or trace.info.vendor == "amd" or part < share:
         return
     rows = kernels.rows[chosen]
-    when = stake(trace, rows)
+    when = trace.when(rows)
     time_us = when.total / 1000
     if not matters(trace, time_us):
         return
@@ -74,7 +74,6 @@ def fp32_matmul_no_tc(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
         title=f"{percent(part)} of kernel time goes to float32 matrix products and convolutions without tensor cores",
         severity=rank(trace, time_us),
         confidence="high",
-        time_us=time_us,
         stretches=when,
         window=trace.window,
         evidence=shown(trace, rows),
@@ -107,7 +106,7 @@ def tf32_not_16bit(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     if part < share or _capability(trace) < (8, 0):
         return
     rows = kernels.rows[chosen]
-    when = stake(trace, rows)
+    when = trace.when(rows)
     time_us = when.total / 1000
     if not matters(trace, time_us):
         return
@@ -115,7 +114,6 @@ def tf32_not_16bit(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
         title=f"{percent(part)} of the kernels' time goes to matrix products in TF32; 16-bit types are twice as fast",
         severity=rank(trace, time_us),
         confidence="medium",
-        time_us=time_us,
         stretches=when,
         window=trace.window,
         evidence=shown(trace, rows),

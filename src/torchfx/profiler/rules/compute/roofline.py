@@ -8,7 +8,7 @@ import numpy as np
 
 from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.compute.efficiency import PRODUCTS, Group, groups
-from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown, stake
+from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.device_peaks import data_sheet, used_peaks
 from torchfx.profiler.trace.derived.shapes import shapes
@@ -73,7 +73,7 @@ def low_roofline(
     slow.sort(key=lambda group: group.ideal - group.spent)
     for group in slow[:SHOWN]:
         rows = kernels.rows[np.isin(kernels.operator, group.operators)]
-        when = stake(trace, rows)
+        when = trace.when(rows)
         time_us = min((group.spent - group.ideal / REACHABLE) / 1000, when.total / 1000)
         if not matters(trace, time_us):
             continue
@@ -132,7 +132,7 @@ def low_mfu(trace: Trace, *, utilisation: float = 0.3, covered: float = 0.9) -> 
     if used >= utilisation:
         return
     rows = kernels.rows[product]
-    when = stake(trace, rows)
+    when = trace.when(rows)
     yield Finding(
         title=f"Products use {percent(used)} of what the device could compute in the window",
         severity="info",

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.compute.kernels import kernels_of, rank, shown
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.arithmetic import LIBRARY_CONVOLUTION
@@ -101,14 +101,12 @@ def cudnn_benchmark(trace: Trace, *, algorithms: float = 3, share: float = 0.005
         return
     spans = trace.events.times_of(rows)
     spans = spans.clip(trace.window.start, trace.window.end)
-    time_us, part = spans.total / 1000, trace.window.share(spans)
+    part = trace.window.share(spans)
     if part < share:
         return
     yield Finding(
         title=f"{len(rows)} convolutions try up to {max(tried.values())} algorithms each: {percent(part)} of the time",
-        severity=severity_of(part),
         confidence="medium",
-        time_us=time_us,
         stretches=spans,
         window=trace.window,
         evidence=evidence(trace, rows),

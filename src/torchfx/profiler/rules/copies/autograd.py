@@ -55,7 +55,6 @@ def missed_no_grad(trace: Trace, *, passes: float = 2) -> Iterator[Finding]:
         title=f"About {int(np.median(nodes))} operators per step record a graph, and no backward pass follows",
         severity="low",
         confidence="medium",
-        time_us=0.0,
         window=trace.window,
         evidence=evidence(trace, rows),
         cause="Parameters require gradients and recording is on, so every operator keeps what its gradient would need.",

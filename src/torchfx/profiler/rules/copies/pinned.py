@@ -14,7 +14,7 @@ from torchfx.profiler.rules.copies.transfers import (
     step_count,
     transfers,
 )
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.device_peaks import data_sheet
 from torchfx.profiler.trace.file.columns import Int64
@@ -62,9 +62,7 @@ def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 
             title=f"{size_text(per_step)} per step go {text} unpinned memory, {percent(part)} of the time by themselves"
             if trace.steps_found
             else f"{size_text(per_step)} go {text} unpinned memory, {percent(part)} of the time by themselves",
-            severity=severity_of(part),
             confidence="high",
-            time_us=alone.total / 1000,
             stretches=alone,
             window=trace.window,
             evidence=evidence(trace, rows, note=rate_text(copies, chosen)),
@@ -115,7 +113,6 @@ def low_bandwidth(
     unknown = "" if pinned else " The file doesn't tell whether the host's memory is pinned; unpinned would explain it."
     yield Finding(
         title=f"{len(rows)} large copies reach {average:.1f} GB/s, where the bus should give {floor:.0f} or more",
-        severity=severity_of(part),
         confidence="medium",
         time_us=lost,
         window=trace.window,

@@ -10,7 +10,7 @@ from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.compute.kernels import Flags
 from torchfx.profiler.rules.copies.pinned import SMALL, rate_text
 from torchfx.profiler.rules.copies.transfers import PAGEABLE, exposed, step_count, transfers
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.model.trace import Trace
@@ -56,9 +56,7 @@ def transfer_share(trace: Trace, *, share: float = 0.05, per_step: float = 10) -
         each = f", {len(rows) / step_count(trace):.0f} per step" if trace.steps_found else ""
         yield Finding(
             title=f"Copies {text} take {percent(part)} of the time by themselves{each}",
-            severity=severity_of(part),
             confidence="high",
-            time_us=alone.total / 1000,
             stretches=alone,
             window=trace.window,
             evidence=evidence(trace, rows, note=rate_text(copies, chosen)),
@@ -101,9 +99,7 @@ def device_ping_pong(trace: Trace, *, round_trips: float = 2, share: float = 0.0
     size = int(copies.bytes[at[pairs[:, 0]]].max())
     yield Finding(
         title=f"Tensors go to the host and back {len(pairs)} times (up to {size_text(size)} each way)",
-        severity=severity_of(part),
         confidence="medium",
-        time_us=alone.total / 1000,
         stretches=alone,
         window=trace.window,
         evidence=evidence(trace, rows),

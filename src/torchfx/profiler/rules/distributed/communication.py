@@ -9,7 +9,7 @@ import numpy as np
 
 from torchfx.profiler.finding import Evidence, Finding
 from torchfx.profiler.rules.distributed.advice import behind_clones, most_of, overlap_advice
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.collectives import Collective, collectives_of
 from torchfx.profiler.trace.meaning.communication import DISTRIBUTED_DATA_PARALLEL, FULLY_SHARDED
@@ -53,7 +53,6 @@ def comm_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
         "nothing is computed meanwhile",
         severity="info",
         confidence="high",
-        time_us=alone.total / 1000,
         stretches=alone,
         window=window,
         evidence=_by_kind(trace),
@@ -87,9 +86,8 @@ def exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     window = trace.window
     spent = trace.gpu.communication.clip(window.start, window.end)
     alone = trace.gpu.exposed_communication.clip(window.start, window.end)
-    total = alone.total / 1000
     part = window.share(alone)
-    if not total or part < share:
+    if not alone or part < share:
         return
     hidden = 1 - alone.total / spent.total
     found = trace.derived(collectives_of)
@@ -98,9 +96,7 @@ def exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     yield Finding(
         title=f"For {percent(part)} of the time the device only communicates; {percent(hidden)} of the "
         "communication is hidden",
-        severity=severity_of(part),
         confidence="high",
-        time_us=total,
         stretches=alone,
         window=window,
         evidence=_by_kind(trace, times=alone.overlap(start, end)),
@@ -149,9 +145,7 @@ def small_collectives(
     behind = f" {cloned} of them exchange a copy that was made just before." if 2 * cloned > len(small) else ""
     yield Finding(
         title=f"{len(found) / len(steps):.0f} collectives per step, half of them below {size_text(median)}",
-        severity=severity_of(part),
         confidence="high",
-        time_us=lost.total / 1000,
         stretches=lost,
         window=trace.window,
         evidence=_by_kind(trace, small),
@@ -189,7 +183,6 @@ def single_rank(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         "how much is waiting",
         severity="info",
         confidence="high",
-        time_us=spent.total / 1000,
         stretches=spent,
         window=trace.window,
         evidence=_by_kind(trace),

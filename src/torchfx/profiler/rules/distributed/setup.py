@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.idle import at_stake, idle_time
 from torchfx.profiler.trace.meaning.communication import (
     DATA_PARALLEL,
     FIND_TENSORS,
@@ -53,12 +53,10 @@ def data_parallel(trace: Trace) -> Iterator[Finding]:
         together = together & device.compute
     start, end = trace.events.ts[rows], trace.events.end[rows]
     lost = (Intervals.union(start, end) - together).clip(window.start, window.end)
-    total = lost.total / 1000
     yield Finding(
         title=f"nn.DataParallel spreads the model over {len(trace.gpus)} devices from one process",
         severity=max("medium", severity_of(window.share(lost)), key=("low", "medium", "high").index),
         confidence="high",
-        time_us=total,
         stretches=lost,
         window=window,
         evidence=evidence(trace, rows, times=lost.overlap(start, end)),
@@ -93,15 +91,12 @@ def backend(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
         return
     start, end = trace.events.ts[rows], trace.events.end[rows]
     lost = Intervals.union(start, end) & trace.derived(idle_time)
-    total = lost.total / 1000
-    if not total or trace.window.share(lost) < share:
+    if not lost or trace.window.share(lost) < share:
         return
     yield Finding(
         title=f"Ranks with GPUs communicate through {used}; the device waits "
         f"{percent(trace.window.share(lost))} of the time for it",
-        severity=severity_of(trace.window.share(lost)),
         confidence="high",
-        time_us=total,
         stretches=lost,
         window=trace.window,
         evidence=evidence(trace, rows, times=lost.overlap(start, end)),
@@ -135,14 +130,12 @@ def find_unused(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     if not len(rows):
         return
     start, end = trace.events.ts[rows], trace.events.end[rows]
-    spent = Intervals.union(start, end).clip(trace.window.start, trace.window.end)
-    lost = spent & trace.derived(idle_time) if trace.has_gpu else spent
+    lost = at_stake(trace, Intervals.union(start, end))
     part = trace.window.share(lost)
     yield Finding(
         title="DDP looks for unused parameters in every forward pass",
         severity=severity_of(part) if part >= share else "info",
         confidence="high",
-        time_us=lost.total / 1000,
         stretches=lost,
         window=trace.window,
         evidence=evidence(trace, rows, times=lost.overlap(start, end)),

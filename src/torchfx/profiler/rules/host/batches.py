@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.idle import at_stake, idle_time
 from torchfx.profiler.trace.derived.launching import device_known
 from torchfx.profiler.trace.derived.occupation import batch_waits, worker_starts
 from torchfx.profiler.trace.derived.steady import steady_window
@@ -94,9 +94,7 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     idle = " while no device had work" if trace.has_gpu else ""
     yield Finding(
         title=f"{percent(part)} of the time goes to waiting for the next batch{idle}",
-        severity=severity_of(part),
         confidence="high",
-        time_us=lost.total / 1000,
         stretches=lost,
         window=window,
         evidence=seen,
@@ -128,7 +126,7 @@ def dataloader_single_process(trace: Trace, *, share: float = 0.005) -> Iterator
     rows, waited = rows[single], waited[single]
     window = trace.derived(steady_window)
     lost = trace.events.times_of(rows).clip(window.start, window.end)
-    lost = lost & trace.derived(idle_time) if trace.has_gpu else lost
+    lost = at_stake(trace, lost)
     part = window.share(lost)
     if not share <= part < dataloader_wait.thresholds["share"]:
         return
@@ -136,7 +134,6 @@ def dataloader_single_process(trace: Trace, *, share: float = 0.005) -> Iterator
         title=f"The DataLoader has no workers; its {percent(part)} of the time overlaps with nothing",
         severity="info",
         confidence="high",
-        time_us=lost.total / 1000,
         stretches=lost,
         window=window,
         evidence=evidence(trace, rows, times=waited),

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Evidence, Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.host.python_lines import python_lines
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.exchanging import idle_exchanging
@@ -74,7 +74,6 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
         f"{duration_ns(lost.lengths.max())}",
         severity=severity_of(usual.share),
         confidence="medium",
-        time_us=lost.total / 1000,
         stretches=lost,
         window=usual.window,
         evidence=(

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import SEVERITIES, Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import SEVERITIES, Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.host.launch_gaps import LONGEST_NS, callers, fewer_launches, launching
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.gaps import Cause

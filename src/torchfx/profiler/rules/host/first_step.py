@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torchfx.profiler.finding import SEVERITIES, Evidence, Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import SEVERITIES, Evidence, Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.contrast import longer_in, operators_in, unhurried
 from torchfx.profiler.trace.derived.occupation import batch_waits, compiling

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.host.tensor_loops import tensor_loops
 from torchfx.profiler.rules.host.tensor_texts import tensor_texts
 from torchfx.profiler.rules.rule import rule
@@ -78,7 +78,6 @@ def dispatch_flood(
         title=f"{shortened(name, 30)}{others}: called {rate} for {each} each; {waiting} {percent(part)} of the time",
         severity=severity_of(part) if part >= share else "info",
         confidence="medium",
-        time_us=lost.total / 1000,
         stretches=lost,
         window=window,
         evidence=evidence(trace, rows[same], times=cost),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.occupation import compiling, outer_operators
 from torchfx.profiler.trace.derived.steady import steady_window
@@ -61,9 +61,7 @@ def gc_pause(trace: Trace, *, least_us: float = 1000.0, share: float = 0.01) -> 
         fix = "gc.freeze() after set-up, gc.disable() in the loop, gc.collect() once per epoch."
     yield Finding(
         title=f"Garbage collection stops the loop {often(len(paused))}, for {duration_ns(paused.total)} in all",
-        severity=severity_of(part),
         confidence="high",
-        time_us=paused.total / 1000,
         stretches=paused,
         window=window,
         evidence=evidence(trace, rows),

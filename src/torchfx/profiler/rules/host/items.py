@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.host.tensor_loops import tensor_loops
 from torchfx.profiler.rules.host.tensor_texts import tensor_texts
 from torchfx.profiler.rules.rule import rule
@@ -65,7 +65,6 @@ def item_per_step(
             title=f"{len(waiting) / shown:,.0f} numbers{per} are read out of tensors; each waits for the device",
             severity="low",
             confidence="high",
-            time_us=stall.total / 1000,
             stretches=stall,
             window=trace.window,
             evidence=evidence(trace, waiting),
@@ -85,9 +84,7 @@ def item_per_step(
         rounds = int(loops.rounds[loops.reads].sum())
         yield Finding(
             title=f"A loop reads {rounds / shown:,.0f} single numbers{per} out of tensors, {percent(part)} of the time",
-            severity=severity_of(part),
             confidence="high",
-            time_us=spent.total / 1000,
             stretches=spent,
             window=window,
             evidence=evidence(trace, free),

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.host.queue import FULL
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import idle_time
@@ -68,7 +68,6 @@ def launch_outliers(trace: Trace, *, long_us: float = 50.0, share: float = 0.01)
         title=f"{_launches(len(rows))} more than {long_us:.0f} us, up to {duration_ns(events.dur[rows].max())}",
         severity="low" if once else severity_of(part),
         confidence="medium",
-        time_us=waited.total / 1000,
         stretches=waited,
         window=window,
         evidence=(*evidence(trace, rows, times=lost, limit=3), *evidence(trace, kernels, limit=2, note="launched so")),

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import idle_time
 from torchfx.profiler.trace.derived.launching import kernel_launches
@@ -79,9 +79,7 @@ def optimizer_for_loop(
     per_step = len(calls) / len(rows) if on_device else len(inside) / len(rows)
     yield Finding(
         title=f"{name} goes through its parameters one by one: {per_step:,.0f} {calls_} per step",
-        severity=severity_of(part),
         confidence="high" if loop else "medium",
-        time_us=spent.total / 1000,
         stretches=spent,
         window=window,
         evidence=evidence(trace, rows, note="on the host")
@@ -146,9 +144,7 @@ def zero_grad_memset(trace: Trace, *, per_step: int = 1) -> Iterator[Finding]:
     spent = spent.clip(window.start, window.end)
     yield Finding(
         title=f"zero_grad writes zeros: {len(rows) / len(notes):,.0f} fills per step",
-        severity=severity_of(window.share(spent)),
         confidence="high",
-        time_us=spent.total / 1000,
         stretches=spent,
         window=window,
         evidence=evidence(trace, rows, limit=3),

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.host.tensor_texts import tensor_texts
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.idle import at_stake
 from torchfx.profiler.trace.derived.occupation import otherwise_engaged, outer_operators
 from torchfx.profiler.trace.derived.steady import steady_window
 from torchfx.profiler.trace.file.columns import Int32, Int64
@@ -151,7 +151,7 @@ def tensor_for_loop(trace: Trace, *, short_us: float = 100.0, share: float = 0.0
     loops, window = trace.derived(tensor_loops), trace.derived(steady_window)
     chosen = ~loops.reads
     inside = loops.within(trace, reads=False).clip(window.start, window.end)
-    lost = inside & trace.derived(idle_time) if trace.has_gpu else inside
+    lost = at_stake(trace, inside)
     part = window.share(lost)
     if not len(lost) or part < share:
         return
@@ -162,9 +162,7 @@ def tensor_for_loop(trace: Trace, *, short_us: float = 100.0, share: float = 0.0
         return
     yield Finding(
         title=f"A Python loop over a tensor, up to {longest:,} rounds, takes {percent(part)} of the time",
-        severity=severity_of(part),
         confidence="medium",
-        time_us=lost.total / 1000,
         stretches=lost,
         window=window,
         evidence=(*evidence(trace, calls[taken], limit=2), *evidence(trace, calls[~taken], limit=3)),

@@ -57,7 +57,6 @@ def clock_skew(trace: Trace, *, tolerance_us: float = 5.0, share: float = 0.01) 
         title=title,
         severity="high",
         confidence="high",
-        time_us=0.0,
         window=trace.window,
         evidence=found,
         cause="The conversion of the device's clock to the host's went wrong in the exporter.",

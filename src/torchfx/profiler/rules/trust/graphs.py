@@ -67,7 +67,6 @@ def graph_replay_unrecorded(trace: Trace, *, share: float = 0.05) -> Iterator[Fi
         title=title,
         severity="high",
         confidence="high" if len(empty) else "medium",
-        time_us=hidden.total / 1000,
         stretches=hidden,
         window=trace.window,
         evidence=evidence(trace, rows, limit=3),
@@ -117,7 +116,6 @@ def graph_capture(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
         "note down their kernels",
         severity="info",
         confidence="high",
-        time_us=when.total / 1000,
         stretches=when,
         window=window,
         evidence=evidence(trace, rows)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Evidence, Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.gaps import device_window, giant_gap
 from torchfx.profiler.trace.derived.idle import work_queued
@@ -65,7 +65,6 @@ def one_giant_gap(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
         title=f"One gap of {duration_ns(when.total)} {place} is {percent(part)} of the window{elsewhere}",
         severity=severity_of(part) if within else "info",
         confidence="high",
-        time_us=when.total / 1000,
         stretches=when,
         window=window,
         evidence=evidence(trace, rows, times=times)

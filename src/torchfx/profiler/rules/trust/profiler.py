@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import SEVERITIES, Evidence, Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import SEVERITIES, Evidence, Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import closing_wait
 from torchfx.profiler.trace.meaning.kinds import HOST, Kind
@@ -47,7 +47,6 @@ def profiler_overhead(trace: Trace, *, share: float = 0.5, frames: int = 200) ->
         else "Stacks, shapes and memory were recorded: host times are longer than usual",
         severity="info",
         confidence="medium",
-        time_us=0.0,
         window=trace.window,
         evidence=tuple(Evidence(f"events: {k.name.lower()}", int(counts[k])) for k in kinds if counts[k]),
         cause=f"Recording costs time on the host{f' ({asked})' if asked else ''}.",
@@ -90,7 +89,6 @@ def buffer_request(trace: Trace, *, share: float = 0.002) -> Iterator[Finding]:
         title=f"{duration_ns(total)} of apparent idle time are the profiler's own, {what}",
         severity="info",
         confidence="high",
-        time_us=total / 1000,
         stretches=when,
         window=trace.window,
         evidence=evidence(trace, rows, times=lost),
@@ -168,7 +166,6 @@ def lazy_loading(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
         title=f"{percent(part)} of the window went to loading kernels' code",
         severity=min(severity_of(part), "medium", key=SEVERITIES.index),
         confidence="high",
-        time_us=spent.total / 1000,
         stretches=spent,
         window=window,
         evidence=evidence(trace, rows),

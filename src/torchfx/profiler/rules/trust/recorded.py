@@ -53,7 +53,6 @@ def no_gpu_activity(trace: Trace) -> Iterator[Finding]:
         title=f"{len(launches):,} kernel launches, but no work of the device was recorded",
         severity="high",
         confidence="high",
-        time_us=0.0,
         window=trace.window,
         evidence=evidence(trace, launches, limit=3),
         cause="The profiler was not asked for the device's activity, or its tracing interface was not available.",
@@ -72,7 +71,6 @@ def _counters(trace: Trace, launches: Int32) -> Finding:
         title=f"Hardware counters were recorded ({len(ranges):,} ranges), not the times of {len(launches):,} launches",
         severity="high",
         confidence="high",
-        time_us=0.0,
         window=trace.window,
         evidence=evidence(trace, ranges, limit=3),
         cause="profiler_metrics was set in the profiler's experimental_config: CUPTI's range profiler runs instead of "
@@ -111,7 +109,16 @@ def cpu_only(trace: Trace) -> Iterator[Finding]:
     else:
         title, cause = "The program ran on the CPU", "No GPU is listed and nothing was launched on one."
         fix = ""
-    yield Finding(title, "info", "high", 0.0, trace.window, (), cause, fix, linked=True)
+    yield Finding(
+        title=title,
+        severity="info",
+        confidence="high",
+        window=trace.window,
+        evidence=(),
+        cause=cause,
+        fix=fix,
+        linked=True,
+    )
 
 
 @rule("A3", "dropped-kernels", source="PyTorch issue 192021", mutes=("idle",))
@@ -140,7 +147,6 @@ def dropped_kernels(trace: Trace, *, share: float = 0.01, wrong: float = 0.1) ->
         title=f"{len(lost):,} of {len(launches):,} kernel launches ({percent(part)}) have no kernel in the trace",
         severity="high" if part >= wrong else "low",
         confidence="high",
-        time_us=0.0,
         window=trace.window,
         evidence=evidence(trace, lost, limit=3),
         cause="The profiler's buffers for device work were dropped, or recording began or ended among the launches.",
@@ -180,7 +186,6 @@ def pre_window_kernels(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
             title=f"{counted(kernels, 'kernel was', 'kernels were')} launched before recording began{only}",
             severity="info",
             confidence="high",
-            time_us=0.0,
             window=trace.window,
             evidence=_top(trace, early, "a part of busy time, of no step"),
             cause="The device was behind the host when the profiler started and first did what was queued. "
@@ -202,7 +207,6 @@ def _inferred(trace: Trace) -> Finding:
         "id",
         severity="info",
         confidence="medium",
-        time_us=0.0,
         window=trace.window,
         evidence=_top(trace, rows, "inferred"),
         cause="Neither the calls nor the work carry a correlation id; of one operator they are paired in order, by "
@@ -225,7 +229,6 @@ def _alone(trace: Trace, rows: Int32) -> Finding:
         title=f"{which} of device work {'has its' if every else 'have no'} launch in the trace",
         severity="info",
         confidence="high",
-        time_us=0.0,
         window=trace.window,
         evidence=_top(trace, rows, "a part of busy time, of no operator"),
         cause=cause,
@@ -260,7 +263,6 @@ def sampled_trace(trace: Trace) -> Iterator[Finding]:
         title=f"A sample: one of about {links.stride:,.0f} calls was recorded",
         severity="high",
         confidence="medium",
-        time_us=0.0,
         window=trace.window,
         evidence=evidence(trace, links.launches, limit=3),
         cause="The ids of successive recorded calls lie that far apart; each call takes the next id.",
