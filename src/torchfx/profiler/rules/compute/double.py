@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torchfx.profiler.finding import Finding, severity_of
-from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown
+from torchfx.profiler.rules.compute.kernels import about_kernels, kernels_of
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.device_peaks import used_peaks
@@ -56,23 +56,15 @@ def _fp64_on_device(trace: Trace, share: float) -> Iterator[Finding]:
     if part < share:
         return
     rows = kernels.rows[chosen]
-    when = trace.when(rows)
-    time_us = when.total / 1000
-    if not matters(trace, time_us):
-        return
     known = used_peaks(trace)
     single, double = (known.flops("float32"), known.flops("float64")) if known else (0.0, 0.0)
     rate = f" This device computes float64 at 1/{single / double:.0f} of its float32 speed." if double < single else ""
-    yield Finding(
+    yield from about_kernels(
+        trace,
+        rows,
         title=f"{percent(part)} of the kernels' time is spent in float64",
-        severity=rank(trace, time_us),
-        confidence="high",
-        stretches=when,
-        window=trace.window,
-        evidence=shown(trace, rows),
-        cause="Inputs are double, often because they come from NumPy." + rate + caveat(trace),
+        cause="Inputs are double, often because they come from NumPy." + rate,
         fix="Convert to float32 before the data goes to the device (.float(), dtype=np.float32), if float32 is enough.",
-        linked=True,
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown
+from torchfx.profiler.rules.compute.kernels import about_kernels, kernels_of
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.ownership import operators_of_work
@@ -46,21 +46,13 @@ def layout_conversion(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     if part < share:
         return
     rows = kernels.rows[chosen]
-    when = trace.when(rows)
-    time_us = when.total / 1000
-    if not matters(trace, time_us):
-        return
-    yield Finding(
+    yield from about_kernels(
+        trace,
+        rows,
         title=f"{percent(part)} of the kernels' time goes to conversions of memory layout",
-        severity=rank(trace, time_us),
-        confidence="high",
-        stretches=when,
-        window=trace.window,
-        evidence=shown(trace, rows),
-        cause="The convolutions' kernels want channels last, the tensors have channels first." + caveat(trace),
+        cause="The convolutions' kernels want channels last, the tensors have channels first.",
         fix="Convert once: model.to(memory_format=torch.channels_last) and the same for its inputs; then look whether "
         "an operator in between turns them back.",
-        linked=True,
     )
 
 
