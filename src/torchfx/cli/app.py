@@ -529,7 +529,6 @@ def explain(
         str | None,
         typer.Option("--device", metavar="NAME", help="Whose peaks to compare with, if not the trace's own."),
     ] = None,
-    schema: Annotated[int, typer.Option("--schema", help="Of --format json: 2, or 1 as before.")] = 2,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file.")] = None,
 ) -> None:
     """Read a trace of torch.profiler and say what is slow, why, and what to do about it.
@@ -545,7 +544,7 @@ def explain(
 
     chosen = command.TableChoice(table, sort, limit, by_shape, by_stack) if table else None
     request = command.Request(
-        tuple(select or ()), tuple(ignore or ()), form, fail_on, verbose, steps, output, chosen, device, schema
+        tuple(select or ()), tuple(ignore or ()), form, fail_on, verbose, steps, output, chosen, device
     )
     raise typer.Exit(command.run(traces, request))
 

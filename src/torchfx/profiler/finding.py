@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import isnan, nan
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -101,36 +101,7 @@ class Finding:
         """Time at stake as a fraction of the window; 0 for a window without length."""
         return self.time_us / self.window.us if self.window.us else 0.0
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, as the JSON report has them."""
-        return {
-            "code": self.code,
-            "slug": self.slug,
-            "title": self.title,
-            "severity": self.severity,
-            "confidence": self.confidence,
-            "time_us": round(self.time_us, 3),
-            "window": {"name": self.window.name, "start_us": self.window.start / 1000, "duration_us": self.window.us},
-            "evidence": [_evidence(item) for item in self.evidence],
-            "cause": self.cause,
-            "cause_is": "linked" if self.linked else "inferred",
-            "fix": self.fix,
-            "source": self.source,
-        }
-
     def __str__(self) -> str:
         lines = [f"{self.code} {self.slug}: {self.title}"]
         lines += [f"  {item.name}" + (f" ({item.note})" if item.note else "") for item in self.evidence[:3]]
         return "\n".join([*lines, f"  Cause: {self.cause}", f"  Fix: {self.fix}"])
-
-
-def _evidence(item: Evidence) -> dict[str, Any]:
-    return {
-        "name": item.name,
-        "count": item.count,
-        "time_us": None if item.time_us is None else round(item.time_us, 3),
-        "start_us": item.start_us,
-        "where": item.where,
-        "stack": list(item.stack),
-        "note": item.note,
-    }

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import numpy as np
 
-from torchfx.errors import ArgumentError
 from torchfx.profiler.analysis.breakdown import LISTED, Breakdown, Stretch, breakdown, longest_of
 from torchfx.profiler.analysis.critical_path import PathPart, critical_parts
 from torchfx.profiler.analysis.hotspots import (
@@ -41,7 +40,6 @@ from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = [
     "SCHEMA",
-    "SCHEMAS",
     "FailedRule",
     "FindingEvidence",
     "FindingWindow",
@@ -50,18 +48,11 @@ __all__ = [
     "ReportedFinding",
     "describe",
     "failed_rules",
-    "in_schema",
     "reported",
 ]
 
-SCHEMA: Final = 2
+SCHEMA: Final = 1
 """Of the JSON; docs/report-schema.md describes it."""
-
-SCHEMAS: Final = (1, 2)
-"""Those that can be printed."""
-
-_ADDED: Final = frozenset({"stretches", "stretches_count", "starts_us", "step_starts_us", "steps_us", "longest"})
-"""Names that schema 2 brought."""
 
 
 class FindingWindow(msgspec.Struct, frozen=True):
@@ -231,20 +222,3 @@ def _starts(rows: Int32, events: Events) -> tuple[float, ...]:
     """When the longest of some rows begin, in order of time."""
     chosen = rows[np.argsort(-events.dur[rows], kind="stable")[:LISTED]]
     return tuple((np.sort(events.ts[chosen]) / 1000).tolist())
-
-
-def in_schema(report: msgspec.Struct, schema: int) -> object:
-    """Return a report, on a trace or on a job, as the JSON of an older schema has it: without what came later.
-
-    Raises:
-        ArgumentError: there is no such schema.
-    """
-    if schema not in SCHEMAS:
-        raise ArgumentError(f"--schema must be one of {', '.join(map(str, SCHEMAS))}, got {schema}")
-    return report if schema == SCHEMA else {**_without(msgspec.to_builtins(report), _ADDED), "schema": schema}
-
-
-def _without(value: Any, names: frozenset[str]) -> Any:
-    if isinstance(value, dict):
-        return {name: _without(item, names) for name, item in value.items() if name not in names}
-    return [_without(item, names) for item in value] if isinstance(value, list | tuple) else value
