@@ -99,12 +99,10 @@ def trace_name(given: str, path: str, *, alone: bool) -> str:
 
 def _report(path: str, name: str, request: Request) -> Report:
     settings = _settings(request)
-    rules = chosen(settings)
     loaded = read_trace(path, Trace, steps=request.steps)
     loaded.given_peaks = _peaks(loaded, request.device)
-    diagnosis = diagnose(loaded, rules=rules, thresholds=settings.thresholds)
-    asked = tuple(rule.code for rule in rules if rule.on == "trace")
-    return describe(loaded, diagnosis, asked, name, thorough=request.verbose)
+    diagnosis = diagnose(loaded, rules=chosen(settings), thresholds=settings.thresholds)
+    return describe(loaded, diagnosis, name, thorough=request.verbose)
 
 
 def _peaks(trace: Trace, device: str | None) -> Peaks | None:

@@ -201,4 +201,4 @@ def hint(trace):
 def report_on(story, *findings, muted=None, failed=None, ran=("B9", "B10"), name="run/trace.json.gz"):
     """The report on a story, with findings made by functions of the trace."""
     trace = story.trace(name)
-    return describe(trace, Diagnosis(tuple(make(trace) for make in findings), muted or {}, failed or {}), ran)
+    return describe(trace, Diagnosis(tuple(make(trace) for make in findings), muted or {}, failed or {}, tuple(ran)))

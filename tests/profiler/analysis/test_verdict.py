@@ -116,7 +116,7 @@ def test_work_that_does_not_begin_is_not_the_hosts():
 def test_a_stretch_that_happened_once_is_either_set_up_or_a_late_launch(every, kind):
     trace = stands_still_once(1200, every).trace()
     diagnosis = diagnose(trace)
-    found = describe(trace, diagnosis, ()).verdict
+    found = describe(trace, diagnosis).verdict
     assert found.kind == kind
     assert ("overhead-bound" in {finding.slug for finding in diagnosis.findings}) == (kind == "overhead-bound")
     assert "one stretch" in found.sentence
@@ -341,7 +341,7 @@ def test_a_file_cut_before_the_devices_events_is_not_taken_for_a_cpu_program(tmp
     path.write_text(story.text()[: len(host) - 2])
     trace = load(path)
     assert trace.repairs.truncated
-    found = describe(trace, diagnose(trace), ()).verdict
+    found = describe(trace, diagnose(trace)).verdict
     assert found.kind == "unknown"
     assert "what the NVIDIA A100-SXM4-80GB did may have been in the part that is lost" in found.sentence
 

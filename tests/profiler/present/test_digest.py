@@ -1,5 +1,7 @@
 """The report in short says what the whole one says, without evidence."""
 
+from dataclasses import replace
+
 from profiler.analysis.programs import computing, training
 from profiler.traces import Story, a_finding
 from torchfx.profiler.present import explanation
@@ -17,7 +19,7 @@ def digest(report, style=PLAIN):
 def report_of(story, findings=None):
     trace = story.trace()
     found = diagnose(trace) if findings is None else Diagnosis(tuple(findings), {})
-    return describe(trace, found, ("A1", "B9"))
+    return describe(trace, replace(found, asked=("A1", "B9")))
 
 
 def finding(number, fix="Do it.", severity="medium"):

@@ -7,9 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.analysis.breakdown import Breakdown
-from torchfx.profiler.analysis.host_activity import calling, during
-from torchfx.profiler.analysis.window_phrases import of_window, span_of
+from torchfx.profiler.analysis.breakdown import Breakdown, calling, during, of_window, span_of
 from torchfx.profiler.trace.derived.exchanging import idle_exchanging
 from torchfx.profiler.trace.derived.occupation import batch_waits, compiling
 from torchfx.profiler.trace.derived.steady import steady_window

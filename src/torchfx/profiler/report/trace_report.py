@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -123,7 +123,7 @@ class Report(msgspec.Struct, frozen=True):
 
     Attributes:
         operators: those that take the most time; labels: the program's own; memory: the peak of each device.
-        ran: the rules that were asked.
+        ran: the rules that looked.
         modules, critical_path: None unless they were asked for.
     """
 
@@ -145,15 +145,12 @@ class Report(msgspec.Struct, frozen=True):
     critical_path: tuple[PathPart, ...] | None = None
 
 
-def describe(
-    trace: Trace, diagnosis: Diagnosis, ran: Sequence[str] = (), name: str = "", *, thorough: bool = False
-) -> Report:
+def describe(trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bool = False) -> Report:
     """Return everything there is to say of a trace.
 
     Args:
         trace: what was read.
         diagnosis: what the rules found in it.
-        ran: codes of the rules that were asked.
         name: what to call it; the file's name where empty.
         thorough: modules and the critical path too, which take long in large traces.
     """
@@ -173,7 +170,7 @@ def describe(
         tuple(reported(finding, trace.events) for finding in diagnosis.findings),
         tuple(MutedRule(code, _slug(code), why) for code, why in diagnosis.muted.items()),
         failed_rules(diagnosis.failed),
-        tuple(code for code in ran if code not in diagnosis.muted and code not in diagnosis.failed),
+        tuple(code for code in diagnosis.asked if code not in diagnosis.muted and code not in diagnosis.failed),
         module_times(trace) if thorough else None,
         critical_parts(trace) if thorough else None,
     )

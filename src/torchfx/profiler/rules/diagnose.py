@@ -22,11 +22,13 @@ class Diagnosis:
         findings: those with the most time at stake first.
         muted: rules that did not run, by code: why.
         failed: rules that broke off, by code, and entry points that could not be loaded, by name: the error in a line.
+        asked: codes of the rules on traces that were to look; some of them may be muted or failed.
     """
 
     findings: tuple[Finding, ...]
     muted: Mapping[str, str]
     failed: Mapping[str, str] = field(default_factory=dict)
+    asked: tuple[str, ...] = ()
 
 
 def diagnose(
@@ -65,7 +67,7 @@ def diagnose(
             muted[rule.code] = reasons[0]
         else:
             findings += _found(rule, trace, given, failed)
-    return Diagnosis(by_weight(findings), muted, failed)
+    return Diagnosis(by_weight(findings), muted, failed, tuple(rule.code for rule in chosen))
 
 
 def by_weight(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -9,8 +9,7 @@ import numpy as np
 from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.evidence import evidence, most_first
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.launching import kernel_launches
-from torchfx.profiler.trace.derived.occupancy_queries import adapted_kernels
+from torchfx.profiler.trace.derived.launching import adapted_kernels, kernel_launches
 from torchfx.profiler.trace.meaning.kernels import decode
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.meaning.runtime import COPY_CALL, MEMORY_CALL, QUERY, SYNCHRONIZE
