@@ -130,9 +130,9 @@ def test_only_kernels_with_a_share_of_their_own_count_as_small():
 
 def test_chains_beside_compiled_regions_are_told_so():
     story = kernels.steps((kernels.HALF, 300), (kernels.ADD, 200), (kernels.MUL, 200), (kernels.GELU, 200))
-    assert "widen" not in only("elementwise-chain", story).fix
+    assert "extend" not in only("elementwise-chain", story).fix
     story.kernel("triton_poi_fused_add_0", 1500, 10, launch_at=1400)
-    assert "widen" in only("elementwise-chain", story).fix
+    assert "extend" in only("elementwise-chain", story).fix
 
 
 def test_copies_of_gradients_into_buckets():

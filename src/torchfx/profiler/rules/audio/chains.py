@@ -98,7 +98,7 @@ def many_short_files(trace: Trace, *, calls: int = 8, call_us: float = 300.0, sh
         stretches=between,
         window=trace.window,
         evidence=evidence(trace, rows),
-        cause="Each filter of each signal is a call of its own; getting there takes a good part of the time.",
+        cause="Each filter of each signal is a separate call, and Python takes a good part of the time between calls.",
         fix="Stack signals of equal length (or padded to it) into (files, channels, time), join the filters into one "
         "chain (a | b | c) before they are applied, and call it once.",
     )

@@ -56,13 +56,13 @@ def launches_per_section(
     if float(np.median(events.dur[kernels])) >= 1000 * kernel_us or lost.total < idle * inside.total:
         return
     yield Finding(
-        title=f"A filter's call launches {len(made) / len(rows):.0f} kernels of "
+        title=f"Each call of a filter launches {len(made) / len(rows):.0f} kernels of "
         f"{duration_ns(float(np.median(events.dur[kernels])))} each; the device mostly waits",
         confidence="medium",
         stretches=lost,
         window=trace.window,
         evidence=evidence(trace, rows, times=lost.overlap(start, end)),
-        cause="Every section and block is launched by itself, and the signal is too short to keep the device busy.",
+        cause="Each section and block is launched separately, and the signal is too short to keep the device busy.",
         fix="Filter longer chunks or more channels at once, record a CUDA graph for chunks of fixed length, or filter "
         "short chunks on the CPU.",
         linked=True,
@@ -154,7 +154,7 @@ def reference_path(trace: Trace, *, operators: int = 30, share: float = 0.01) ->
         window=trace.window,
         evidence=evidence(trace, slow),
         cause=f"Inside a call there are {int(np.median(tree.sizes[slow]))} operators; the native path has a few.",
-        fix="Run `torchfx info`: it tells why the library isn't there. Installing torchfx again with a C++ compiler "
+        fix="Run `torchfx info`: it says why the library isn't used. Installing torchfx again with a C++ compiler "
         "builds it; TORCHFX_NATIVE=0 switches it off.",
         linked=True,
     )

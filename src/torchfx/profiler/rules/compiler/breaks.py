@@ -86,7 +86,7 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
         stretches=lost,
         window=trace.window,
         evidence=(*broken, *evident),
-        cause=f"Dynamo could not capture something and continues behind it with a new graph, "
+        cause=f"Dynamo could not capture something and starts a new graph after it, "
         f"{per_call:.2g} for each call. {LOST_FUSION} Entering the pieces takes {duration_ns(lost.total)} of it."
         + _by_buckets(trace),
         fix=("Look at the lines above: " if places else "TORCH_LOGS=graph_breaks names the lines: ") + WHOLE,
@@ -116,7 +116,7 @@ def _in_pieces(trace: Trace) -> Iterator[Finding]:
         stretches=lost,
         window=trace.window,
         evidence=evidence(trace, within),
-        cause=f"Dynamo could not capture something and continues behind it with a new graph. {LOST_FUSION}"
+        cause=f"Dynamo could not capture something and starts a new graph after it. {LOST_FUSION}"
         + _by_buckets(trace)
         + (" Functions compiled separately and called in one step would look the same." if alike else ""),
         fix="TORCH_LOGS=graph_breaks (before PyTorch 2.1 torch._dynamo.explain) names the lines: " + WHOLE,
@@ -157,7 +157,7 @@ def compiled_but_eager(trace: Trace, *, lookups: int = 3, share: float = 0.5) ->
     spent = spent if steps else Intervals.union([trace.window.start], [trace.window.end])
     lost = at_stake(trace, spent & Intervals.union(*_follows(trace, nowhere)))
     yield Finding(
-        title=f"{len(nowhere)} of {counted(len(every), 'entry', 'entries')} to compiled code find none that fits and "
+        title=f"{len(nowhere)} of {counted(len(every), 'call')} of compiled code find no variant that fits and "
         "run uncompiled",
         severity="medium",
         confidence="medium",

@@ -54,7 +54,7 @@ def compile_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]
     else:
         fix = "Run the same work once or twice before the profiler starts. "
     yield Finding(
-        title=f"{duration_ns(lost.total)} of {duration(trace.window.us)} go to torch.compile at work ({parts})",
+        title=f"{duration_ns(lost.total)} of {duration(trace.window.us)} go to torch.compile ({parts})",
         confidence="high",
         stretches=lost,
         window=trace.window,

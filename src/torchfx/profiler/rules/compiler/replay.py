@@ -59,8 +59,8 @@ def no_cudagraph(trace: Trace, *, share: float = 0.2, kernels: int = 5) -> Itera
         stretches=lost,
         window=trace.window,
         evidence=evidence(trace, launches, times=lost.overlap(events.ts[launches], events.end[launches])),
-        cause=f"The host makes {len(launches) / calls:,.0f} launches per entry, and the device is through with most "
-        "kernels before the next one is there.",
+        cause=f"The host makes {len(launches) / calls:,.0f} launches per entry, and the device finishes most "
+        "kernels before the next one is launched.",
         fix='Where input shapes are fixed: torch.compile(mode="reduce-overhead"), which replays a CUDA graph.',
     )
 

@@ -80,11 +80,11 @@ def _on_device(trace: Trace, length: float, share: float, shortest: float) -> It
     yield from about_kernels(
         trace,
         kernels.rows[at],
-        title=f"{len(at)} elementwise kernels stand in {count} chains; fused they could save {percent(part)} of "
+        title=f"{len(at)} elementwise kernels run in {count} chains; fusing them could save {percent(part)} of "
         "kernel time",
         confidence="medium",
         cause="Each kernel reads its inputs from memory and writes its result back, for a few operations per element.",
-        fix="These lie outside the compiled regions: widen torch.compile to them."
+        fix="These run outside the compiled regions: extend torch.compile to them."
         if compiled
         else "torch.compile around them fuses each chain into one kernel; for single places one operator that does all "
         "of it (F.layer_norm, F.gelu, torch.addcmul).",
@@ -116,7 +116,7 @@ def _on_cpu(trace: Trace, length: float, share: float, elements_at_least: float)
     if part < share:
         return
     yield Finding(
-        title=f"{int(inside.sum())} elementwise operators stand in chains; fused they could save {percent(part)} of "
+        title=f"{int(inside.sum())} elementwise operators run in chains; fusing them could save {percent(part)} of "
         "time",
         confidence="medium",
         time_us=saved / 1000,

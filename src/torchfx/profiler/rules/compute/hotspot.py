@@ -31,7 +31,7 @@ def hotspot(trace: Trace, *, share: float = 0.3, of_window: float = 0.1) -> Iter
 
     Sees: a kernel with more than 30% of all kernels' time and 10% of the window. Communication doesn't count.
 
-    Costs: nothing by itself; this is where work pays first, and what isn't there can't gain much.
+    Costs: nothing by itself. A faster kernel gains most here; making another one faster gains little.
 
     Fix: look at its operator, shapes and type: is the work needed, in this precision, in this layout, in one kernel?
 

@@ -90,7 +90,7 @@ def tf32_not_16bit(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
 
     Fix: `torch.autocast("cuda", dtype=torch.bfloat16)` if the model's accuracy allows it.
 
-    Known problems: whether the model's accuracy bears 16 bits isn't in a trace.
+    Known problems: a trace doesn't show whether the model's accuracy allows 16 bits.
     """
     kernels = trace.derived(kernels_of)
     chosen = kernels.that(lambda name: name.operation in PRODUCTS and name.dtype == "tf32")

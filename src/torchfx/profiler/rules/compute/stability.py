@@ -37,10 +37,10 @@ def same_kernel_varies(trace: Trace, *, ratio: float = 1.3, steps: float = 3, sh
     steps is 1.3 times their median, if the time above the medians comes to 5% of these kernels' time and more.
 
     Costs: a mean that describes no step. The work is the same, so the device is what differs: its clock, power or
-    temperature limits, or somebody else's work on it.
+    temperature limits, or another program's work on it.
 
     Fix: compare medians; let the device warm up; look at `nvidia-smi -q -d CLOCK,PERFORMANCE` for throttling, lock the
-    clocks for benchmarks (`nvidia-smi -lgc`), and make sure nobody shares the device.
+    clocks for benchmarks (`nvidia-smi -lgc`), and make sure that no other program uses the device.
 
     Known problems: with three or four steps one outlier decides, so the confidence is low then. Inputs of other values,
     such as sparse ones, also change a kernel's time.

@@ -55,7 +55,7 @@ def recompute_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
         stretches=when,
         window=trace.window,
         evidence=shown(trace, rows),
-        cause="Activation checkpointing keeps less and computes it again in the backward pass.",
+        cause="Activation checkpointing keeps fewer activations and computes them again in the backward pass.",
         fix="If memory is left (peak-memory is silent), checkpoint fewer layers, or choose what to keep by its cost "
         "(torch.utils.checkpoint.create_selective_checkpoint_contexts).",
         linked=True,
@@ -69,7 +69,7 @@ def streams_serial(trace: Trace, *, overlap: float = 0.05, share: float = 0.1) -
     Sees: a second stream (the third and further ones with it) whose kernels take at least a tenth of the first one's
     time and 10% of the window, while less than 5% of that time overlaps. Copies and communication don't count.
 
-    Costs: the order the streams were meant to be free of.
+    Costs: the overlap that several streams are meant to give.
 
     Fix: look at the waits between them: `wait_stream`, `wait_event`, work on the default stream, a synchronisation
     between the launches. If each needs the other's result, one stream does as well.

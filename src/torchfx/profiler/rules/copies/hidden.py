@@ -65,7 +65,7 @@ def hidden_dtod_before_gemm(trace: Trace, *, share: float = 0.005, cpu_share: fl
         return
     size = int(copies.bytes[chosen][good].sum())
     yield Finding(
-        title=f"{len(rows)} matrix multiplications are preceded by a copy of what they add ({duration(time_us)})",
+        title=f"{len(rows)} matrix multiplications first copy the bias they add ({duration(time_us)})",
         severity="info",
         confidence="high",
         stretches=when,
@@ -90,7 +90,7 @@ def _seeded_on_cpu(trace: Trace, share: float) -> Iterator[Finding]:
     if not len(rows) or part < share:
         return
     yield Finding(
-        title=f"{len(rows)} matrix multiplications copy what they add first: {percent(part)} of the time",
+        title=f"{len(rows)} matrix multiplications first copy the bias they add: {percent(part)} of the time",
         severity="info",
         confidence="high",
         stretches=spent,

@@ -54,7 +54,7 @@ def peak_memory(trace: Trace, *, allocated: float = 0.9, reserved: float = 0.97)
             else f"{percent(taken)} of its memory reserved"
         )
         yield Finding(
-            title=f"{memory.name} comes to {what} ({size_text(memory.peak_allocated)} of {size_text(total)})",
+            title=f"{memory.name} reaches {what} ({size_text(memory.peak_allocated)} of {size_text(total)})",
             severity="medium" if used >= allocated else "low",
             confidence="high",
             window=trace.window,

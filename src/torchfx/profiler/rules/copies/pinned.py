@@ -58,10 +58,10 @@ def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 
         recurring = per_step >= bytes_per_step and len(rows) >= len(trace.steps_found) > 0 and part >= share / 10
         if not len(rows) or (part < share and not recurring):
             continue
+        each = " per step" if trace.steps_found else ""
         yield Finding(
-            title=f"{size_text(per_step)} per step go {text} unpinned memory, {percent(part)} of the time by themselves"
-            if trace.steps_found
-            else f"{size_text(per_step)} go {text} unpinned memory, {percent(part)} of the time by themselves",
+            title=f"{size_text(per_step)}{each} go {text} unpinned memory, {percent(part)} of the time with nothing "
+            "else running",
             confidence="high",
             stretches=alone,
             window=trace.window,
@@ -110,7 +110,11 @@ def low_bandwidth(
     if part < share:
         return
     pinned = bool((copies.host[chosen] != 0).all())
-    unknown = "" if pinned else " The file doesn't tell whether the host's memory is pinned; unpinned would explain it."
+    unknown = (
+        ""
+        if pinned
+        else " The file doesn't tell whether the host's memory is pinned; unpinned memory would explain it."
+    )
     yield Finding(
         title=f"{len(rows)} large copies reach {average:.1f} GB/s, where the bus should give {floor:.0f} or more",
         confidence="medium",

@@ -23,7 +23,7 @@ DIRECTIONS = {"HtoD": "from host to device", "DtoH": "from device to host", "Pto
 
 @rule("C5", "transfer-share", source="5% per direction, or 10 transfers per step, as in TraceLens", needs={"gpu"})
 def transfer_share(trace: Trace, *, share: float = 0.05, per_step: float = 10) -> Iterator[Finding]:
-    """Copies between host and device take time of their own in every step.
+    """Copies between host and device take time during which nothing is computed.
 
     Sees: per direction, the time in which copies run and the device computes nothing, from 5% of the window on; or
     more than 10 copies of 4 kB and more per step which together cost 1%. Copies that overlap with kernels are free.
@@ -55,7 +55,7 @@ def transfer_share(trace: Trace, *, share: float = 0.05, per_step: float = 10) -
         }[way]
         each = f", {len(rows) / step_count(trace):.0f} per step" if trace.steps_found else ""
         yield Finding(
-            title=f"Copies {text} take {percent(part)} of the time by themselves{each}",
+            title=f"Copies {text} take {percent(part)} of the time with nothing else running{each}",
             confidence="high",
             stretches=alone,
             window=trace.window,

@@ -101,7 +101,7 @@ def exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         window=window,
         evidence=_by_kind(trace, times=alone.overlap(start, end)),
         cause="Nothing else is ready to run while these exchanges take place; a part may be waiting for a rank that "
-        "comes late, which the rule last-rank tells from the traces of all ranks.",
+        "comes late: with the traces of all ranks the rule last-rank tells which.",
         fix=overlap_advice(trace, found),
         linked=True,
     )
@@ -187,7 +187,7 @@ def single_rank(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         window=trace.window,
         evidence=_by_kind(trace),
         cause="A collective ends on all ranks together and begins on each when that one arrives.",
-        fix="Record every rank into one folder and look at that.",
+        fix="Record every rank into one folder, and run torchfx explain on the folder.",
         linked=True,
     )
 

@@ -52,8 +52,8 @@ def cpu_exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         window=trace.window,
         evidence=evidence(trace, rows, times=spent),
         # The same words whether this rank's trace is read alone or with the others.
-        cause="The program needs the result before it can go on; a part may be waiting for a rank that comes late, "
-        "which the rule last-rank tells from the traces of all ranks in one folder.",
+        cause="The program needs the result before it can go on; a part may be waiting for a rank that comes late: "
+        "with the traces of all ranks in one folder the rule last-rank tells which.",
         fix="Exchange less often: larger batches, or several backward passes under no_sync() for one exchange; "
         "fewer ranks with more threads each.",
         linked=True,

@@ -54,7 +54,7 @@ def gc_pause(trace: Trace, *, least_us: float = 1000.0, share: float = 0.01) -> 
     if called:
         cause, fix = "The program calls gc.collect().", "Take gc.collect() out of the step; collect once per epoch."
     elif regular:
-        cause = "One long collection in every step: the program calls gc.collect() in its loop, as it seems."
+        cause = "One long collection in every step: the program probably calls gc.collect() in its loop."
         fix = "Take gc.collect() out of the step. If there is none: gc.freeze() after set-up, gc.disable() in the loop."
     else:
         cause = "Python's cyclic collector runs when enough objects were made."

@@ -78,13 +78,13 @@ def optimizer_for_loop(
     calls_ = "launches" if on_device else "operators"
     per_step = len(calls) / len(rows) if on_device else len(inside) / len(rows)
     yield Finding(
-        title=f"{name} goes through its parameters one by one: {per_step:,.0f} {calls_} per step",
+        title=f"{name} updates its parameters one by one: {per_step:,.0f} {calls_} per step",
         confidence="high" if loop else "medium",
         stretches=spent,
         window=window,
         evidence=evidence(trace, rows, note="on the host")
         + (evidence(trace, work, limit=3) if on_device else evidence(trace, inside, limit=3)),
-        cause="Each parameter's update is a handful of operators of its own.",
+        cause="Each parameter has several operators of its own.",
         fix=_at_once(name, on_device=on_device),
         linked=loop,
     )

@@ -120,7 +120,7 @@ def _finding(trace: Trace, waits: Waits, chosen: np.ndarray, stall: Intervals, r
         cause = cause.format(call=seen[0].name)
     inside = f" in {owner}" if owner else ""
     steps = len(trace.steps_found)
-    per_step = f", {len(rows) / steps:.1f} per step" if 0 < steps <= len(rows) else ""
+    per_step = f", {len(rows) / steps:.1f} per step," if 0 < steps <= len(rows) else ""
     idle = f"leave it idle {percent(part)} of the time"
     return Finding(
         title=f"{len(rows):,} waits for the device{inside}{per_step} {idle}"[:120],

@@ -87,8 +87,8 @@ def _cause(host: Intervals, queued: Intervals) -> str:
         return f"{device}. The host's part is {duration_ns(host.total)}."
     more = f" Then {device}." if len(queued) else ""
     return (
-        "The host did something else once: set-up, loading, a first call, compilation. What it did meanwhile stands in "
-        f"the evidence; that is not proof of the cause.{more}"
+        "The host did something else once: set-up, loading, a first call, compilation. The evidence shows what it did "
+        f"meanwhile, which does not prove the cause.{more}"
     )
 
 
@@ -122,8 +122,8 @@ def idle_definition(trace: Trace, *, points: float = 10.0) -> Iterator[Finding]:
     first, last = trace.gpu.span
     leading = Intervals.union([window.start], [first]) & trace.derived(work_queued)
     yield Finding(
-        title=f"Idle is {percent(in_steps)} of the steps, but {percent(in_span)} of the time from first to last "
-        "device work",
+        title=f"The device is idle for {percent(in_steps)} of the steps, but for {percent(in_span)} of the time from "
+        "its first to its last work",
         severity="info",
         confidence="high",
         time_us=max(0, first - window.start + window.end - last) / 1000

@@ -103,8 +103,9 @@ def cpu_only(trace: Trace) -> Iterator[Finding]:
         title = f"The program ran on the CPU, though the machine has {names[0]}"[:118]
         cause = "The recording holds no launch and no work of the GPU: nothing ran there, or its recording was refused."
         fix = (
-            "If the GPU was meant: move the model and every input there with .to('cuda'). If it ran there: record its "
-            "activity (ProfilerActivity.CUDA) and end other profilers; KINETO_LOG_LEVEL=1 says what refused it."
+            "If it was meant to run on the GPU: move the model and every input there with .to('cuda'). If it did: "
+            "record the GPU's activity (ProfilerActivity.CUDA) and end other profilers; KINETO_LOG_LEVEL=1 says what "
+            "refused it."
         )
     else:
         title, cause = "The program ran on the CPU", "No GPU is listed and nothing was launched on one."
@@ -260,12 +261,12 @@ def sampled_trace(trace: Trace) -> Iterator[Finding]:
     if not links.sampled:
         return
     yield Finding(
-        title=f"A sample: one of about {links.stride:,.0f} calls was recorded",
+        title=f"Only a sample was recorded: about one call in {links.stride:,.0f}",
         severity="high",
         confidence="medium",
         window=trace.window,
         evidence=evidence(trace, links.launches, limit=3),
-        cause="The ids of successive recorded calls lie that far apart; each call takes the next id.",
+        cause="The ids of successive recorded calls are that far apart, and each call takes the next id.",
         fix="Believe names and shares, not gaps, counts and steps; for those record a short window whole.",
     )
 

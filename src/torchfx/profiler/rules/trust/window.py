@@ -69,7 +69,7 @@ def window_too_short(trace: Trace, *, steps: int = 3) -> Iterator[Finding]:
         return
     number = "one step" if len(found) == 1 else f"{len(found)} steps"
     yield Finding(
-        title=f"Only {number} recorded: typical and exceptional cannot be told apart",
+        title=f"Only {number} recorded: too little to tell what is typical",
         severity="info",
         confidence="high",
         window=trace.window,
