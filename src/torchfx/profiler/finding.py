@@ -47,9 +47,10 @@ class Evidence:
     rows: Int32 = field(default_factory=lambda: _NO_ROWS, compare=False, repr=False)
 
 
-def severity_of(share: float) -> str:
-    """Rank a fraction of the window: low below 5%, medium from there, high from 20%."""
-    return "high" if share >= 0.2 else "medium" if share >= 0.05 else "low"
+def severity_of(share: float, most: str = "high") -> str:
+    """Rank a fraction of the window: low below 5%, medium from there, high from 20%; no higher than `most`."""
+    rank = "high" if share >= 0.2 else "medium" if share >= 0.05 else "low"
+    return min(rank, most, key=SEVERITIES.index)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -138,9 +138,9 @@ def _short(trace: Trace) -> int:
     """
     events, window = trace.events, trace.derived(steady_window)
     rows = events.rows(Kind.OPERATOR)
-    rows = rows[(events.ts[rows] >= window.start) & (events.ts[rows] < window.end)]
+    rows = rows[events.begin_in(rows, window.start, window.end)]
     rows = rows[~events.are(COMPILED_CODE | COMPILING, rows)]
-    rows = rows[_elsewhere(trace).overlap(events.ts[rows], np.asarray(events.end[rows])) == 0]
+    rows = rows[events.covered(rows, _elsewhere(trace)) == 0]
     own = trace.calls.self_time[rows]
     usual: npt.NDArray[Any] = own
     if len(rows) and events.has("Input Dims"):

@@ -12,7 +12,6 @@ from torchfx.profiler.rules.copies.transfers import transfers
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import idle_time
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns, percent
 
@@ -45,10 +44,9 @@ def launches_per_section(
     if not len(rows):
         return
     events = trace.events
-    start, end = events.ts[rows], events.end[rows]
-    inside = Intervals.union(start, end)
+    inside = events.times_of(rows)
     made = trace.links.launches
-    made = made[inside.overlap(events.ts[made], events.end[made]) > 0]
+    made = made[events.covered(made, inside) > 0]
     kernels = trace.links.put_by(made)
     lost = inside & trace.derived(idle_time)
     if len(made) < launches * len(rows) or not len(kernels) or trace.window.share(lost) < share:
@@ -61,7 +59,7 @@ def launches_per_section(
         confidence="medium",
         stretches=lost,
         window=trace.window,
-        evidence=evidence(trace, rows, times=lost.overlap(start, end)),
+        evidence=evidence(trace, rows, times=events.covered(rows, lost)),
         cause="Each section and block is launched separately, and the signal is too short to keep the device busy.",
         fix="Filter longer chunks or more channels at once, record a CUDA graph for chunks of fixed length, or filter "
         "short chunks on the CPU.",
@@ -141,7 +139,7 @@ def reference_path(trace: Trace, *, operators: int = 30, share: float = 0.01) ->
     events, tree = trace.events, trace.calls
     made = trace.links.launches
     inside = events.times_of(rows)
-    on_device = bool((inside.overlap(events.ts[made], events.end[made]) > 0).any()) if len(made) else False
+    on_device = bool((events.covered(made, inside) > 0).any()) if len(made) else False
     slow = rows[tree.sizes[rows] >= operators]
     spent = trace.when(slow)
     if on_device or not spent or trace.window.share(spent) < share:

@@ -19,7 +19,6 @@ from torchfx.profiler.trace.meaning.audio import (
     READ_AUDIO_FRAME,
 )
 from torchfx.profiler.trace.meaning.kinds import Meaning
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
@@ -53,8 +52,7 @@ def coefficients_recomputed(trace: Trace, *, share: float = 0.01, steps: int = 3
     if len(where) < max(steps, len(trace.steps_found) - 1):
         return
     rows = rows[step >= 0]
-    start, end = events.ts[rows], events.end[rows]
-    spent = at_stake(trace, Intervals.union(start, end))
+    spent = at_stake(trace, events.times_of(rows))
     if not spent or trace.window.share(spent) < share:
         return
     yield Finding(
@@ -63,7 +61,7 @@ def coefficients_recomputed(trace: Trace, *, share: float = 0.01, steps: int = 3
         confidence="high",
         stretches=spent,
         window=trace.window,
-        evidence=evidence(trace, rows, times=spent.overlap(start, end)),
+        evidence=evidence(trace, rows, times=events.covered(rows, spent)),
         cause="Filters are made inside the loop, so their coefficients are computed each time.",
         fix="Make the chain once before the loop and use it in each step; a filter designs itself once per sampling "
         "rate.",
@@ -92,8 +90,7 @@ def audio_load(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     rows = rows[trace.in_steps(rows)]
     if not len(rows):
         return
-    start, end = trace.events.ts[rows], trace.events.end[rows]
-    spent = at_stake(trace, Intervals.union(start, end))
+    spent = at_stake(trace, trace.events.times_of(rows))
     if not spent or trace.window.share(spent) < share:
         return
     yield Finding(
@@ -101,7 +98,7 @@ def audio_load(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         confidence="high",
         stretches=spent,
         window=trace.window,
-        evidence=evidence(trace, rows, times=spent.overlap(start, end)),
+        evidence=evidence(trace, rows, times=trace.events.covered(rows, spent)),
         cause="Files are decoded between two rounds of the loop, on its own thread.",
         fix="Let worker processes read ahead (torch.utils.data.DataLoader, num_workers=4), or decode once and cache.",
         linked=True,

@@ -69,13 +69,13 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
     pieces = events.times_of(nested)
     lookups = compiled.lookups
     # The lookup before a piece belongs to it: it lies in the region around, like the piece itself.
-    within = compiled.running.overlap(events.ts[lookups], events.end[lookups]) > 0
+    within = events.covered(lookups, compiled.running) > 0
     pieces = pieces | events.times_of(lookups[within])
     lost = at_stake(trace, pieces & trace.derived(entry_overhead))
     share = trace.window.share(lost)
     places = _places(trace)
     per_call = len(nested) / len(calls)
-    evident = evidence(trace, nested, times=lost.overlap(events.ts[nested], events.end[nested]))
+    evident = evidence(trace, nested, times=events.covered(nested, lost))
     broken = tuple(Evidence(f"break at {place}", count) for place, count in places[:5])
     yield Finding(
         title=f"{counted(len(calls), 'call')} of compiled code {'enters' if len(calls) == 1 else 'enter'} "

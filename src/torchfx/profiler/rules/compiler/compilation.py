@@ -140,8 +140,7 @@ def autotune_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
         rows = np.concatenate((rows, trace.events.of(TUNING_FRAME))).astype(np.int32)
     if not len(rows):
         return
-    start, end = trace.events.ts[rows], trace.events.end[rows]
-    spent = Intervals.union(start, end).clip(trace.window.start, trace.window.end)
+    spent = trace.events.times_of(rows).clip(trace.window.start, trace.window.end)
     if not spent or trace.window.share(spent) < share:
         return
     yield Finding(
@@ -149,7 +148,7 @@ def autotune_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
         confidence="high",
         stretches=spent,
         window=trace.window,
-        evidence=evidence(trace, rows, times=spent.overlap(start, end)),
+        evidence=evidence(trace, rows, times=trace.events.covered(rows, spent)),
         cause="Kernels are tuned when they first run; that happened in this window.",
         fix="Run the same shapes once before the profiler starts, and keep Inductor's cache folder between runs.",
         linked=True,

@@ -13,7 +13,6 @@ from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.compiled import compiled_of, entry_overhead
 from torchfx.profiler.trace.derived.idle import at_stake
 from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import counted, duration, percent
 
@@ -105,8 +104,7 @@ def lookup_cost(trace: Trace, *, lookup_us: float = 50.0, share: float = 0.03) -
     rows = compiled.lookups[trace.in_steps(compiled.lookups)]
     if len(rows) < 2 or float(np.median(trace.events.dur[rows])) < lookup_us * 1000:
         return
-    start, end = trace.events.ts[rows], trace.events.end[rows]
-    lost = at_stake(trace, Intervals.union(start, end) - compiled.compiling)
+    lost = at_stake(trace, trace.events.times_of(rows) - compiled.compiling)
     if trace.window.share(lost) < share:
         return
     median = float(np.median(trace.events.dur[rows])) / 1000
@@ -117,7 +115,7 @@ def lookup_cost(trace: Trace, *, lookup_us: float = 50.0, share: float = 0.03) -
         confidence="high",
         stretches=lost,
         window=trace.window,
-        evidence=evidence(trace, rows, times=lost.overlap(start, end)),
+        evidence=evidence(trace, rows, times=trace.events.covered(rows, lost)),
         cause="Each call checks the guards of the compiled code: sizes, types, attributes, globals." + many,
         fix="Compile a smaller part, with fewer objects to guard, or one that varies less; as a last resort "
         "torch.compiler.set_stance(skip_guard_eval_unsafe=True) once all variants exist.",

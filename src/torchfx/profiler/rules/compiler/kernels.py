@@ -51,7 +51,7 @@ def fallback_kernels(trace: Trace, *, per_call_us: float = 50.0, share: float = 
     for lane in np.unique(events.lane[compiled.graphs]).tolist():
         graphs = compiled.graphs[events.lane[compiled.graphs] == lane]
         calls = events.times_of(graphs)
-        covered = calls.overlap(events.ts[launch], events.end[launch]) > 0
+        covered = events.covered(launch, calls) > 0
         inside |= (launch >= 0) & (events.lane[launch] == lane) & covered
     eager = eager[inside]
     spent = trace.when(eager)

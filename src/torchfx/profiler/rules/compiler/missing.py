@@ -52,7 +52,7 @@ def compile_missing(
     if events.any_of(OF_A_COMPILER):
         return
     rows = trace.gpu.kernels
-    rows = rows[(events.ts[rows] >= trace.window.start) & (events.ts[rows] < trace.window.end)]
+    rows = rows[events.begin_in(rows, trace.window.start, trace.window.end)]
     if len(rows) < kernels * len(steps) or float(np.median(events.dur[rows])) >= kernel_us * 1000:
         return
     operators = events.rows(Kind.OPERATOR)
@@ -69,7 +69,7 @@ def compile_missing(
         confidence="medium",
         stretches=lost,
         window=trace.window,
-        evidence=evidence(trace, outermost, times=lost.overlap(events.ts[outermost], events.end[outermost])),
+        evidence=evidence(trace, outermost, times=events.covered(outermost, lost)),
         cause=f"Half of the kernels take less than {duration_ns(float(np.median(events.dur[rows])))}, which is "
         "less than PyTorch needs to launch one.",
         fix=f"Try torch.compile on the model; it can save {duration_ns(lost.total / len(steps))} per step at most, of "

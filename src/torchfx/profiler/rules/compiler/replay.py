@@ -46,7 +46,7 @@ def no_cudagraph(trace: Trace, *, share: float = 0.2, kernels: int = 5) -> Itera
     graphs = events.times_of(compiled.graphs)
     inside = (compiled.running | graphs) - compiled.compiling
     lost = inside & trace.derived(idle_time)
-    launches = links.launches[inside.overlap(events.ts[links.launches], events.end[links.launches]) > 0]
+    launches = links.launches[events.covered(links.launches, inside) > 0]
     launches = launches[trace.in_steps(launches)]
     entries = compiled.graphs if len(compiled.graphs) else compiled.regions
     calls = int(np.count_nonzero(trace.in_steps(entries)))
@@ -58,7 +58,7 @@ def no_cudagraph(trace: Trace, *, share: float = 0.2, kernels: int = 5) -> Itera
         confidence="medium",
         stretches=lost,
         window=trace.window,
-        evidence=evidence(trace, launches, times=lost.overlap(events.ts[launches], events.end[launches])),
+        evidence=evidence(trace, launches, times=events.covered(launches, lost)),
         cause=f"The host makes {len(launches) / calls:,.0f} launches per entry, and the device finishes most "
         "kernels before the next one is launched.",
         fix='Where input shapes are fixed: torch.compile(mode="reduce-overhead"), which replays a CUDA graph.',

@@ -82,7 +82,7 @@ def _fp64_on_cpu(trace: Trace, share: float, least: float, short_us: float = 5.0
         return
     yield Finding(
         title=f"{percent(part)} of the operators' time is spent in float64; float32 needs half of it or less",
-        severity=min(severity_of(saved / trace.window.us), "medium", key=("info", "low", "medium", "high").index),
+        severity=severity_of(saved / trace.window.us, "medium"),
         confidence="medium",
         time_us=saved,
         window=trace.window,

@@ -92,14 +92,13 @@ def exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     hidden = 1 - alone.total / spent.total
     found = trace.derived(collectives_of)
     rows = np.array([c.row for c in found], np.int32)
-    start, end = trace.events.ts[rows], trace.events.end[rows]
     yield Finding(
         title=f"For {percent(part)} of the time the device only communicates; {percent(hidden)} of the "
         "communication is hidden",
         confidence="high",
         stretches=alone,
         window=window,
-        evidence=_by_kind(trace, times=alone.overlap(start, end)),
+        evidence=_by_kind(trace, times=trace.events.covered(rows, alone)),
         cause="Nothing else is ready to run while these exchanges take place; a part may be waiting for a rank that "
         "comes late: with the traces of all ranks the rule last-rank tells which.",
         fix=overlap_advice(trace, found),

@@ -16,7 +16,6 @@ from torchfx.profiler.trace.meaning.communication import (
     HOST_COLLECTIVE,
     SEARCH_UNUSED,
 )
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
@@ -51,15 +50,14 @@ def data_parallel(trace: Trace) -> Iterator[Finding]:
     together = trace.gpus[0].compute
     for device in trace.gpus[1:]:
         together = together & device.compute
-    start, end = trace.events.ts[rows], trace.events.end[rows]
-    lost = (Intervals.union(start, end) - together).clip(window.start, window.end)
+    lost = (trace.events.times_of(rows) - together).clip(window.start, window.end)
     yield Finding(
         title=f"nn.DataParallel spreads the model over {len(trace.gpus)} devices from one process",
-        severity=max("medium", severity_of(window.share(lost)), key=("low", "medium", "high").index),
+        severity=severity_of(max(window.share(lost), 0.05)),
         confidence="high",
         stretches=lost,
         window=window,
-        evidence=evidence(trace, rows, times=lost.overlap(start, end)),
+        evidence=evidence(trace, rows, times=trace.events.covered(rows, lost)),
         cause="It copies the parameters to every device for each forward pass and drives them all from one process.",
         fix="Use DistributedDataParallel with one process per device (torchrun --nproc-per-node).",
         linked=True,
@@ -89,8 +87,7 @@ def backend(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     served = trace.info.vendor == "amd" or any(device.capability >= (3, 5) for device in trace.info.devices)
     if used not in {"gloo", "mpi"} or not served or not len(rows):
         return
-    start, end = trace.events.ts[rows], trace.events.end[rows]
-    lost = Intervals.union(start, end) & trace.derived(idle_time)
+    lost = trace.events.times_of(rows) & trace.derived(idle_time)
     if not lost or trace.window.share(lost) < share:
         return
     yield Finding(
@@ -99,7 +96,7 @@ def backend(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
         confidence="high",
         stretches=lost,
         window=trace.window,
-        evidence=evidence(trace, rows, times=lost.overlap(start, end)),
+        evidence=evidence(trace, rows, times=trace.events.covered(rows, lost)),
         cause=f"{used} works on the processor; NCCL and RCCL exchange data between the devices themselves.",
         fix='init_process_group("nccl") for tensors on the device ("cpu:gloo,cuda:nccl" where both are exchanged).',
         linked=True,
@@ -129,8 +126,7 @@ def find_unused(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
         rows = np.concatenate((rows, frames)).astype(np.int32) if len(rows) else rows
     if not len(rows):
         return
-    start, end = trace.events.ts[rows], trace.events.end[rows]
-    lost = at_stake(trace, Intervals.union(start, end))
+    lost = at_stake(trace, trace.events.times_of(rows))
     part = trace.window.share(lost)
     yield Finding(
         title="DDP looks for unused parameters in every forward pass",
@@ -138,7 +134,7 @@ def find_unused(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
         confidence="high",
         stretches=lost,
         window=trace.window,
-        evidence=evidence(trace, rows, times=lost.overlap(start, end)),
+        evidence=evidence(trace, rows, times=trace.events.covered(rows, lost)),
         cause="find_unused_parameters=True: the autograd graph is walked for parameters that get no gradient.",
         fix="Leave it off if all of them get one; if always the same ones don't, static_graph=True finds them once.",
         linked=True,

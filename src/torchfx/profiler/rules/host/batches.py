@@ -147,7 +147,7 @@ def _waits(trace: Trace) -> tuple[Int32, Int64, Intervals]:
     """The calls for the next batch in the window, how long nothing else went on during each, and all of that time."""
     events, window = trace.events, trace.derived(steady_window)
     rows = events.of(NEXT_BATCH)
-    rows = rows[(events.ts[rows] >= window.start) & (events.ts[rows] < window.end)]
+    rows = rows[events.begin_in(rows, window.start, window.end)]
     rows = rows[~np.isin(trace.calls.parent[rows], rows)]  # an annotation around PyTorch's own
     if not trace.derived(device_known):  # nor is it known whether it worked meanwhile
         return rows[:0], np.empty(0, np.int64), Intervals.union([], [])

@@ -102,7 +102,7 @@ def _own_calls(trace: Trace) -> Int32:
     notes = events.of(OPTIMIZER)
     left_out = events.times_of(notes) | trace.derived(otherwise_engaged)
     left_out = left_out | trace.derived(tensor_loops).spans | trace.derived(tensor_texts).spans
-    found: Int32 = rows[left_out.overlap(events.ts[rows], events.end[rows]) == 0]
+    found: Int32 = rows[events.covered(rows, left_out) == 0]
     return found
 
 

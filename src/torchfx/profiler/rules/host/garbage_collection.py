@@ -41,7 +41,7 @@ def gc_pause(trace: Trace, *, least_us: float = 1000.0, share: float = 0.01) -> 
     automatic, frames = events.of(GARBAGE_COLLECTION), events.of(COLLECTING)
     rows = np.concatenate((automatic, frames))
     rows = rows[trace.in_steps(rows)]
-    rows = rows[trace.derived(compiling).overlap(events.ts[rows], events.end[rows]) * 2 <= events.dur[rows]]
+    rows = rows[events.covered(rows, trace.derived(compiling)) * 2 <= events.dur[rows]]
     if not trace.steps_found and _in_one_stretch(trace, rows):
         return
     window = trace.derived(steady_window)

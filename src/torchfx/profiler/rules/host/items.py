@@ -54,7 +54,7 @@ def item_per_step(
         rows = trace.events.of(LOCAL_SCALAR)
     rows = rows[trace.in_steps(rows)]
     texts = trace.derived(tensor_texts).spans
-    rows = rows[texts.overlap(trace.events.ts[rows], trace.events.end[rows]) == 0]
+    rows = rows[trace.events.covered(rows, texts) == 0]
     waiting, waits = _waiting(trace, rows)
     free = np.setdiff1d(_outermost(trace, rows), waiting)
     if len(waiting) > per_step * steps:

@@ -49,7 +49,7 @@ def launch_outliers(trace: Trace, *, long_us: float = 50.0, share: float = 0.01)
     full = [queue.launches[queue.depth >= FULL] for queue in trace.derived(launch_queues)]
     rows = rows[~np.isin(rows, np.concatenate(full))] if full else rows
     idle = trace.derived(idle_time) - trace.derived(otherwise_engaged)
-    lost = idle.overlap(events.ts[rows], events.end[rows])
+    lost = events.covered(rows, idle)
     rows, lost = rows[lost > 0], lost[lost > 0]
     waited = (idle & events.times_of(rows)).clip(window.start, window.end)
     part = window.share(waited)

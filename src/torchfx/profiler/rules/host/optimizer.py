@@ -53,13 +53,13 @@ def optimizer_for_loop(
         return
     spans = events.times_of(rows)
     operators = trace.derived(outer_operators)  # what an operator calls itself is a part of it
-    inside = operators[spans.overlap(events.ts[operators], events.end[operators]) > 0]
+    inside = operators[events.covered(operators, spans) > 0]
     frames = events.of(SINGLE_TENSOR_UPDATE)
     calls = trace.derived(kernel_launches)
-    calls = calls[spans.overlap(events.ts[calls], events.end[calls]) > 0]
+    calls = calls[events.covered(calls, spans) > 0]
     work = trace.links.put_by(calls)
     every = events.of(FOREACH_OR_FUSED)
-    if spans.overlap(events.ts[every], events.end[every]).any() or events.are(FOREACH_OR_FUSED, work).any():
+    if events.covered(every, spans).any() or events.are(FOREACH_OR_FUSED, work).any():
         return
     on_device = len(work) > 0
     least = launches // 3 if len(frames) else launches
@@ -132,11 +132,11 @@ def zero_grad_memset(trace: Trace, *, per_step: int = 1) -> Iterator[Finding]:
         return
     spans = events.times_of(notes)
     rows = events.of(ZERO_FILL)
-    rows = rows[spans.overlap(events.ts[rows], events.end[rows]) > 0]
+    rows = rows[events.covered(rows, spans) > 0]
     if not len(rows) or len(rows) < per_step * len(notes):
         return
     calls = events.rows(Kind.RUNTIME)
-    calls = calls[spans.overlap(events.ts[calls], events.end[calls]) > 0]
+    calls = calls[events.covered(calls, spans) > 0]
     work = trace.links.put_by(calls)
     busy = events.times_of(work)
     window = trace.derived(steady_window)

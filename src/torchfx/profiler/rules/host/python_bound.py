@@ -100,7 +100,7 @@ def _lost(trace: Trace, gaps: Intervals) -> Intervals:
 def _in_between(trace: Trace, usual: Typical, share: float, outer: Int32) -> Finding:
     """The finding where the operators follow each other slowly."""
     lost = usual.when
-    inside = outer[(trace.events.ts[outer] >= usual.window.start) & (trace.events.ts[outer] < usual.window.end)]
+    inside = outer[trace.events.begin_in(outer, usual.window.start, usual.window.end)]
     each = duration_ns(lost.total / max(len(inside), 1))
     return Finding(
         title=f"{percent(share)} of the time passes in Python between operators, {each} before each",

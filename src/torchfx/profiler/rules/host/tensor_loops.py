@@ -69,14 +69,14 @@ def tensor_loops(trace: Trace) -> TensorLoops:
     rows = trace.derived(outer_operators)
     left_out = trace.derived(otherwise_engaged) | trace.derived(tensor_texts).spans
     rows = rows[trace.in_steps(rows) & ~events.are(AUTOGRAD_NODE, rows)]
-    rows = rows[left_out.overlap(events.ts[rows], events.end[rows]) == 0]
+    rows = rows[events.covered(rows, left_out) == 0]
     found = [*_over_slices(trace, rows), *_over_rows(trace, rows)]
     first, last, rounds = np.array(found, np.int64).reshape(-1, 3).T
     reads = np.concatenate(([0], np.cumsum(events.are(NUMBER_READ, rows))))
     moves = np.concatenate(([0], np.cumsum(events.are(PICK | VIEW | NUMBER_READ, rows))))
     count, other = reads[last + 1] - reads[first], (last + 1 - first) - (moves[last + 1] - moves[first])
     spans = Intervals.union(events.ts[rows[first]], events.end[rows[last]])
-    inside = spans.overlap(events.ts[rows], events.end[rows]) > 0
+    inside = events.covered(rows, spans) > 0
     reading = (2 * count >= rounds) & (2 * other <= rounds)
     return TensorLoops(rows[first], rows[last], rounds, reading, spans, rows[inside])
 
@@ -156,7 +156,7 @@ def tensor_for_loop(trace: Trace, *, short_us: float = 100.0, share: float = 0.0
     if not len(lost) or part < share:
         return
     longest = int(loops.rounds[chosen].max())
-    calls = loops.calls[inside.overlap(trace.events.ts[loops.calls], trace.events.end[loops.calls]) > 0]
+    calls = loops.calls[trace.events.covered(loops.calls, inside) > 0]
     taken = trace.events.are(PICK, calls)
     if (~taken).any() and float(np.median(trace.events.dur[calls[~taken]])) > short_us * 1000:
         return

@@ -63,7 +63,7 @@ def tensor_texts(trace: Trace) -> TensorTexts:
         last = stops[np.searchsorted(stops, first)] - 1
         text = reads[last + 1] - reads[first] >= READS
         spans = Intervals.union(events.ts[rows[first[text]]], events.end[rows[last[text]]])
-    inside = spans.overlap(events.ts[rows], events.end[rows]) > 0
+    inside = events.covered(rows, spans) > 0
     return TensorTexts(rows[inside], spans)
 
 

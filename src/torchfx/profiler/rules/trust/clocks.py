@@ -33,7 +33,7 @@ def clock_skew(trace: Trace, *, tolerance_us: float = 5.0, share: float = 0.01) 
     """
     work, launch = trace.links.work, trace.links.launch
     damage = trace.events.damage
-    broken = damage.without_time + damage.negative + damage.absurd + damage.zero
+    broken = damage.total
     known = launch >= 0
     early = trace.events.ts[launch[known]] - trace.events.ts[work[known]]
     skewed = early > tolerance_us * 1000

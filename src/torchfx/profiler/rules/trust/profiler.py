@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import SEVERITIES, Evidence, Finding, severity_of
+from torchfx.profiler.finding import Evidence, Finding, severity_of
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import closing_wait
@@ -78,7 +78,7 @@ def buffer_request(trace: Trace, *, share: float = 0.002) -> Iterator[Finding]:
     free = Intervals.union([window.start], [window.end]) - trace.gpu.busy
     rows = events.of(BUFFERS)
     when = free & events.times_of(rows)
-    lost = when.overlap(events.ts[rows], events.end[rows])
+    lost = events.covered(rows, when)
     rows, lost, total = rows[lost > 0], lost[lost > 0], when.total
     if not len(rows) or window.share(when) < share:
         return
@@ -164,7 +164,7 @@ def lazy_loading(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
         return
     yield Finding(
         title=f"{percent(part)} of the window went to loading kernels' code",
-        severity=min(severity_of(part), "medium", key=SEVERITIES.index),
+        severity=severity_of(part, "medium"),
         confidence="high",
         stretches=spent,
         window=window,

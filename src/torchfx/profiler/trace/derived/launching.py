@@ -121,8 +121,7 @@ def device_known(trace: Trace) -> bool:
     """
     lost, launches = len(lost_launches(trace)), len(trace.derived(kernel_launches))
     graphs = len(trace.links.unrecorded_graphs)
-    damage = trace.events.damage
-    broken = damage.without_time + damage.negative + damage.absurd + damage.zero
+    broken = trace.events.damage.total
     return lost * 10 <= launches and not graphs and broken * 100 <= max(len(trace.links.work), 1)
 
 
