@@ -56,6 +56,12 @@ class Story:
         """A recorded step."""
         return self.note(f"ProfilerStep#{number}", at, us)
 
+    def steps(self, count, us, every=None):
+        """Record steps, one after another or `every` so many microseconds, and yield when each begins."""
+        for number in range(count):
+            self.step(number, number * (every or us), us)
+            yield number * (every or us)
+
     def frame(self, name, at, us, tid=THREAD, **args):
         """A Python frame."""
         return self.add("python_function", name, at, us, tid, **args)

@@ -157,10 +157,9 @@ def test_an_even_job_has_no_finding_of_its_own(tmp_path):
 def test_a_whole_job_is_not_told_to_record_all_ranks(tmp_path):
     for rank, us in enumerate((200, 600)):
         story = Story(gpu=None, distributedInfo={"backend": "gloo", "rank": rank, "world_size": 2})
-        for i in range(4):
-            story.step(i, 1000 * i, 990)
-            story.op("aten::mm", 1000 * i, us)
-            story.note("gloo:all_reduce", 1000 * i + us, 960 - us, tid=200)
+        for at in story.steps(4, 990, every=1000):
+            story.op("aten::mm", at, us)
+            story.note("gloo:all_reduce", at + us, 960 - us, tid=200)
         story.write(tmp_path / f"rank{rank}.json")
     job = load_job(tmp_path)
     assert {"cpu-exposed-comm", "last-rank"} <= set(slugs(job))
