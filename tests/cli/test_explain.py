@@ -104,6 +104,7 @@ def test_an_unknown_rule_tells_how_to_list_them(tmp_path, slow):
         ("there-is-none.json", None, "does not exist"),
         ("empty.json", b"", "is empty"),
         ("picture.json", b"\x89PNG\r\n\x1a\n" + bytes(64), "looks like a PNG image"),
+        ("twice.json.gz", gzip.compress(gzip.compress(b'{"traceEvents": []}')), "unpack it once (gunzip)"),
         ("other.json", b'{"a": 1}', "is not a trace: JSON without traceEvents"),
         ("run", "folder", "has no traces in it"),
     ],

@@ -8,7 +8,11 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command `torchfx`."""
     import copy
+    import os
     import sys
+
+    # Below this level PyTorch's profiler prints a line for every start and stop into stderr.
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")
 
     from torchfx.cli.app import app
 

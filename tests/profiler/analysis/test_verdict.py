@@ -41,6 +41,12 @@ def test_kind_and_sentence(name):
     assert found.kind in KINDS
 
 
+def test_a_file_of_another_tool_is_not_called_empty():
+    story = Story(gpu=None)
+    story.add("fee", "main (a.py:1)", 0, 100)
+    assert "another tool may have made it" in verdict(story).sentence
+
+
 def test_a_device_mostly_at_work_is_the_limit_mostly():
     found = verdict(training(work=420, load=10, steps=3))
     assert found.kind == "overhead-bound"

@@ -8,15 +8,15 @@ import re
 
 import pytest
 
-from torchfx.profiler.capture.launch.discovery import PATIENCE, Source, StepFinder
+from torchfx.profiler.capture.launch.discovery import PATIENCE, PATIENCE_S, Source, StepFinder
 from torchfx.profiler.capture.launch.labels import Label
 
 OPTIMIZER, LOADER, MODEL, CRITERION = 1, 2, 3, 4
 
 
-def find(events, wanted=None, has_optimizer=False, trains=True, may_switch=lambda: True):
-    """Play events and return what the finder said: the label where it began, "|" for every later step."""
-    said, labels, operators = [], [], []
+def find(events, wanted=None, has_optimizer=False, round_s=PATIENCE_S, may_switch=lambda: True):
+    """Play events, `round_s` apart, and return what the finder said: the label where it began, "|" for later steps."""
+    said, labels, operators, ticks = [], [], [], itertools.count()
     finder = StepFinder(
         wanted,
         lambda label, before: said.append(f"{label} after {before}"),
@@ -25,6 +25,7 @@ def find(events, wanted=None, has_optimizer=False, trains=True, may_switch=lambd
         lambda: has_optimizer,
         open_labels=lambda: tuple(labels),
         in_operator=lambda: bool(operators),
+        clock=lambda: round_s * next(ticks),
     )
 
     def optimize(key, name):
@@ -37,9 +38,9 @@ def find(events, wanted=None, has_optimizer=False, trains=True, may_switch=lambd
 
     numbers = itertools.count()
     act = {
-        "D": lambda: finder.data(LOADER, trains),
-        "F": lambda: finder.forward(MODEL, "forward of Net", trains),
-        "C": lambda: finder.forward(CRITERION, "forward of Loss", trains),
+        "D": lambda: finder.data(LOADER),
+        "F": lambda: finder.forward(MODEL, "forward of Net"),
+        "C": lambda: finder.forward(CRITERION, "forward of Loss"),
         "O": lambda: optimize(OPTIMIZER, "Adam"),
         "P": lambda: optimize(OPTIMIZER + 100, "Other"),
         ")": labels.pop,
@@ -75,23 +76,29 @@ def test_accumulated_gradients_make_one_step():
 def test_an_optimizer_that_comes_late_takes_over_while_nothing_is_recorded():
     events = "DFDFDFO" * 2 + "D"
     assert find(events, has_optimizer=False) == ["DataLoader after 1", "|", "Adam.step after 1", "|"]
-    assert "Adam.step after 1" not in find(events, has_optimizer=False, may_switch=lambda: False)
+    assert "Adam.step after 1" not in find(events, has_optimizer=False, round_s=PATIENCE_S, may_switch=lambda: False)
 
 
 def test_inference_steps_with_the_loader():
-    assert find("DF" * 4, trains=False) == ["DataLoader after 1", "|", "|"]
+    assert find("DF" * 4) == ["DataLoader after 1", "|", "|"]
 
 
-def test_an_unused_optimizer_does_not_matter_without_gradients():
-    assert find("DF" * 4, trains=False, has_optimizer=True) == ["DataLoader after 1", "|", "|"]
+def test_validation_before_training_makes_no_steps():
+    assert find("DF" * 8 + "DFO" * 3, has_optimizer=True) == ["Adam.step after 1", "|"]
+
+
+def test_a_loop_over_the_examples_of_a_batch_makes_no_steps():
+    loop = "F" * 4 * PATIENCE + "O"
+    assert find(loop * 3, has_optimizer=True, round_s=1e-4) == ["Adam.step after 1", "|"]
+    assert find(loop * 3, has_optimizer=True, round_s=1.0)[0].startswith("forward of Net")
 
 
 def test_generation_steps_with_the_batch_and_not_with_the_token():
-    assert find("DFFFF" * 3, trains=False) == ["DataLoader after 1", "|"]
+    assert find("DFFFF" * 3) == ["DataLoader after 1", "|"]
 
 
 def test_an_outermost_module_is_the_last_resort():
-    assert find("FCFCFC", trains=False) == ["forward of Net after 1", "|"]
+    assert find("FCFCFC") == ["forward of Net after 1", "|"]
 
 
 def test_one_forward_is_no_step():
@@ -117,13 +124,13 @@ def test_a_source_asked_for_is_the_only_one(wanted, said):
 
 
 def test_a_step_begins_with_the_label_that_holds_its_forward():
-    said = find("(prepare) (forward F )(post)" * 3, trains=False)
+    said = find("(prepare) (forward F )(post)" * 3)
     assert "".join(said) == "    forward of Net after 1   |  "
 
 
 def test_a_label_around_the_loop_holds_no_step_back():
-    assert find("(epoch" + "F" * 5 + ")", trains=False) == ["forward of Net after 1", "|", "|", "|"]
-    assert find("(epochFFF)" * 2, trains=False) == ["forward of Net after 1", "|", "|", "|", "|"]
+    assert find("(epoch" + "F" * 5 + ")") == ["forward of Net after 1", "|", "|", "|"]
+    assert find("(epochFFF)" * 2) == ["forward of Net after 1", "|", "|", "|", "|"]
     assert find("(training" + "DFO" * 4 + ")", has_optimizer=True) == ["Adam.step after 2", "|"]
 
 
@@ -140,4 +147,4 @@ def test_no_step_begins_within_a_label_that_two_optimizers_share():
 def test_no_step_begins_inside_an_operator():
     assert find("[F]" * PATIENCE * 2) == []
     assert find("[F]O" * 4, has_optimizer=True) == ["Adam.step after 1", "|", "|"]
-    assert find("F[FF]" * 3, trains=False) == ["forward of Net after 3", "|"]
+    assert find("F[FF]" * 3) == ["forward of Net after 3", "|"]

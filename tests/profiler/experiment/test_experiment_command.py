@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from command import run_here
+from command import run_apart, run_here
 from torchfx.cli import experiment as command
 
 
@@ -24,6 +24,11 @@ def test_the_documented_call_writes_the_documented_files(tmp_path):
     assert trace.parent == tmp_path / "traces" / "matmul_add"
     assert trace.name.startswith("8_bf16_cold_eager")
     assert {e["name"] for e in json.loads(trace.read_text())["traceEvents"]} >= {"matmul_add", "ProfilerStep#2"}
+
+
+def test_pytorchs_profiler_says_nothing_of_its_own(tmp_path):
+    ran = run_apart("experiment", "matmul-add", "--size=8", "--device=cpu", folder=tmp_path)
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 def test_a_sweep_draws_and_keeps_numbers_and_picture(tmp_path, capsys):

@@ -11,8 +11,9 @@ from profiler.analysis.programs import PROGRAMS, computing, hint, report_on, tra
 from profiler.present.documents import shown
 from torchfx.profiler.analysis.recording import DeviceName
 from torchfx.profiler.analysis.repairs import Repair
+from torchfx.profiler.finding import Evidence
 from torchfx.profiler.present.style import Style
-from torchfx.profiler.present.text import TOLD_IN_FULL
+from torchfx.profiler.present.text import SCREEN, WITH_FIX
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 FANCY = Style(width=80, unicode=True)
@@ -78,22 +79,36 @@ def test_names_cannot_reach_the_terminal():
         assert "\x07" not in drawn
 
 
-def test_only_some_findings_are_told_in_full():
-    many = [lambda trace, n=n: waiting(trace, title=f"finding {n}") for n in range(TOLD_IN_FULL + 3)]
+def test_findings_are_told_in_full_as_long_as_the_screen_has_room():
+    many = [lambda trace, n=n: waiting(trace, title=f"finding {n}") for n in range(WITH_FIX + 3)]
     report = report_on(training(), *many)
     drawn, everything = shown(report, style=FANCY), shown(report, style=FANCY, verbose=True)
-    assert drawn.count("Fix  ") == TOLD_IN_FULL
-    assert everything.count("Fix  ") == TOLD_IN_FULL + 3
-    assert f"finding {TOLD_IN_FULL + 2}" in drawn
-    assert "3 findings are told by the title only: -v shows all." in drawn
+    assert 1 <= drawn.count("Why  ") < WITH_FIX
+    assert drawn.count("Fix  ") == WITH_FIX
+    assert everything.count("Why  ") == everything.count("Fix  ") == WITH_FIX + 3
+    assert f"finding {WITH_FIX + 2}" in drawn
+    assert len(drawn.splitlines()) <= SCREEN + 5
+    assert "-v shows all evidence." in drawn
     assert "what they would save doesn't add up" in drawn
+
+
+def test_few_findings_are_told_in_full():
+    two = [lambda trace, n=n: waiting(trace, title=f"finding {n}") for n in range(2)]
+    drawn = shown(report_on(training(), *two), style=FANCY)
+    assert drawn.count("Why  ") == 2
+    assert "all evidence" not in drawn
 
 
 def test_information_is_hidden_but_counted():
     report = report_on(training(), hint)
-    assert "1 more thing is good to know: -v shows all." in shown(report, style=FANCY)
+    assert "-v shows 1 thing good to know." in shown(report, style=FANCY)
     assert "The DataLoader has no workers" in shown(report, style=FANCY, verbose=True)
     assert "The DataLoader has no workers" not in shown(report, style=FANCY)
+
+
+def test_a_script_has_no_line_where_recording_began():
+    wait = lambda trace: waiting(trace, evidence=(Evidence("a", 1, 1.0, 0.0, "", ("train.py(57): <module>",)),))  # noqa: E731
+    assert "at train.py: <module>" in shown(report_on(training(), wait), style=FANCY)
 
 
 def test_nothing_is_at_stake_where_something_is_only_told():

@@ -145,8 +145,14 @@ def test_hidden_waiting_is_no_waiting(tmp_path):
 def test_uneven_work_is_found(tmp_path):
     job = load_job(write_job(tmp_path / "job", 4, compute=[300, 310, 420, 305]))
     found = finding(job, "rank-imbalance")
-    assert found.title.startswith("Rank 2 computes 37%")
-    assert found.time_us == pytest.approx(4 * (420 - 307.5))
+    assert found.title.startswith("Rank 2 computes 38% longer than the median rank")
+    assert found.time_us == pytest.approx(4 * (420 - 305))
+
+
+def test_of_two_ranks_the_other_one_is_the_measure(tmp_path):
+    found = finding(load_job(write_job(tmp_path / "job", 2, compute=[100, 400])), "rank-imbalance")
+    assert found.title == "Rank 1 computes 300% longer than the other one"
+    assert found.time_us == pytest.approx(4 * 300)
 
 
 def test_an_even_job_has_no_finding_of_its_own(tmp_path):

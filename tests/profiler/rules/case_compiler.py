@@ -38,18 +38,18 @@ def steps(each, n=5, us=1000, **top):
     return story
 
 
-def broken(resumed=False):
+def broken(resumed=False, graph_us=150):
     """The rest of the function is a region inside the region."""
 
     def each(story, at, i):
         story.op(LOOKUP, at, 10)
         story.op(REGION.format("0/0"), at + 11, 500)
-        story.op(GRAPH.format("a"), at + 40, 150)
+        story.op(GRAPH.format("a"), at + 40, graph_us)
         if resumed:
             story.frame("train.py(33): torch_dynamo_resume_in_forward_at_33", at + 215, 200)
         story.op(LOOKUP, at + 220, 10)
         story.op(REGION.format("1/0"), at + 231, 250)
-        story.op(GRAPH.format("b"), at + 270, 150)
+        story.op(GRAPH.format("b"), at + 270, graph_us)
 
     return steps(each)
 
@@ -120,6 +120,12 @@ def two_variants_that_exist():
 @fires("graph-breaks")
 def a_function_breaks():
     return broken()
+
+
+@fires("graph-breaks")
+@silent("compile-overhead")
+def a_small_function_breaks():
+    return broken(graph_us=10)
 
 
 @fires("graph-breaks")

@@ -83,3 +83,37 @@ def shapes_that_grow():
 @silent("allocator-thrash")
 def allocation_in_the_first_step():
     return allocating([])
+
+
+def backward(check=True, gpu="NVIDIA A100-SXM4-80GB"):
+    story = Story(gpu=gpu)
+    for i in range(4):
+        at = 2000 * i
+        story.step(i, at, 2000)
+        for k in range(5):
+            begin = at + 300 * k
+            story.op("autograd::engine::evaluate_function: MulBackward0", begin, 250)
+            story.op("MulBackward0", begin + 5, 150)
+            if check:
+                story.op("aten::isnan", begin + 160, 10)
+                story.op("aten::_is_any_true", begin + 180, 10)
+    return story
+
+
+@fires("anomaly-mode")
+def gradients_are_searched_for_nan():
+    return backward()
+
+
+@fires("anomaly-mode")
+def gradients_are_searched_for_nan_on_a_cpu():
+    return backward(gpu=None)
+
+
+@silent("anomaly-mode")
+def the_program_itself_looks_for_nan():
+    story = backward(check=False)
+    for i in range(4):
+        for k in range(5):
+            story.op("aten::isnan", 2000 * i + 300 * k + 260, 10)
+    return story

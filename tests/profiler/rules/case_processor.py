@@ -23,6 +23,22 @@ def a_sort_takes_most():
     return program([("aten::sort", 800, 2), ("aten::add", 100, 2), ("aten::mm", 100, 2)])
 
 
+@silent("cpu-hotspot")
+def a_short_operator_loses_its_processor():
+    """Of a hundred calls of 5 us seven last as long as another program's turn."""
+    story, at = Story(gpu=None), 0
+    for i in range(5):
+        begin = at
+        for k in range(20):
+            us = 8000 if (20 * i + k) % 14 == 13 else 5
+            story.op("aten::clamp_min", at, us, **{"Input Dims": "[[8, 64], []]", "Input type": '["float"]'})
+            at += us + 10
+        story.op("aten::mm", at, 2000)
+        at += 2010
+        story.step(i, begin, at - begin)
+    return story
+
+
 @fires("cpu-hotspot")
 def convolutions_take_most():
     return program([("aten::mkldnn_convolution", 800, 2), ("aten::relu", 100, 2), ("aten::add", 100, 2)])

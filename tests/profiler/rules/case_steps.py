@@ -4,11 +4,11 @@ from profiler.rules.cases import fires, silent
 from profiler.traces import Story
 
 
-def steps(lengths, gpu=None):
+def steps(lengths, gpu=None, first=0):
     """Steps full of work, of these lengths in microseconds."""
     story, at = Story(gpu=gpu), 0
     for i, us in enumerate(lengths):
-        story.step(i, at, us)
+        story.step(first + i, at, us)
         for k in range(10):
             story.op("aten::mm", at + us * k / 10, us / 10)
             if gpu:
@@ -116,6 +116,37 @@ def the_thread_is_taken_off_its_processor():
             at += 2000 if k in (11 * i + 7, 17 * i + 40) else 100
         story.step(i, begin, at - begin)
     return story
+
+
+def paused(often, waited, steps=12):
+    """Steps on a CPU with a stretch of 3 ms at one place, in so many of ten; the thread waited for a processor."""
+    story, at = Story(gpu=None), 0
+    for i in range(steps):
+        begin = at
+        for _ in range(3):
+            story.op("aten::mm", at, 500)
+            at += 510
+        at += 3000 if i * often % 10 < often else 20
+        story.op("aten::add", at, 500)
+        at += 510
+        story.step(i, begin, at - begin)
+    story.top["torchfx_processor_time"] = {"wall_us": at, "waited_us": waited * at, "load": 4.0, "cores": 2}
+    return story
+
+
+@fires("between-steps-gap")
+def every_third_step_stops():
+    return paused(3, waited=0.05)
+
+
+@silent("between-steps-gap")
+def every_third_step_stops_on_a_busy_machine():
+    return paused(3, waited=0.6)
+
+
+@fires("between-steps-gap")
+def every_step_stops_on_a_busy_machine():
+    return paused(10, waited=0.6)
 
 
 @fires("between-steps-gap")

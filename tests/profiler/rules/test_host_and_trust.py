@@ -2,7 +2,14 @@
 
 import pytest
 
-from profiler.rules import case_batches, case_launches, case_steps, case_tensor_loops, case_trust_recorded
+from profiler.rules import (
+    case_batches,
+    case_launches,
+    case_optimizer,
+    case_steps,
+    case_tensor_loops,
+    case_trust_recorded,
+)
 from profiler.traces import Story
 from torchfx.profiler.rules.catalogue import all_rules
 from torchfx.profiler.rules.diagnose import diagnose
@@ -134,9 +141,10 @@ def test_python_between_operators_is_named_by_its_lines():
         story.frame("json/encoder.py(180): encode", at + 1200, 3000)
         story.frame("json/encoder.py(180): encode", at + 4300, 3000)
     finding = one(story, "between-steps-gap")
-    assert finding.evidence[0].count == 4
-    assert finding.evidence[0].name == "train.py(40): main"
-    assert finding.evidence[0].time_us == pytest.approx(32_000, rel=0.01)
+    call, line = finding.evidence[:2]
+    assert (call.name, call.count) == ("json/encoder.py(180): encode", 8)
+    assert (line.name, line.count) == ("train.py(40): main", 4)
+    assert line.time_us == pytest.approx(32_000, rel=0.01)
 
 
 def test_many_cheap_calls_are_mentioned():
@@ -178,3 +186,46 @@ RULES = [rule for rule in all_rules() if rule.function.__module__.split(".")[-2]
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.slug)
 def test_known_problems_are_documented(rule):
     assert "\n\nKnown problems: " in rule.documentation
+
+
+@pytest.mark.parametrize(
+    ("call", "named", "advice"),
+    [
+        ("<built-in method tensor of type object at 0x7f>", "torch.tensor", "NumPy"),
+        ("torch/serialization.py(953): save", "torch.serialization.save", "Save every N steps"),
+        ("numpy/lib/npyio.py(5): load", "numpy.lib.npyio.load", "DataLoader(num_workers"),
+        ("json/__init__.py(183): dumps", "json.dumps", "Log every N steps"),
+        ("scipy/optimize.py(7): solve", "scipy.optimize.solve", "off the loop"),
+    ],
+)
+def test_the_call_that_takes_the_time_is_named(call, named, advice):
+    story = case_steps.every_step_stops()
+    story.frame("train.py(1): <module>", 0, 12000)
+    for i in range(4):
+        story.frame(call, 3000 * i + 310, 2600)
+    finding = one(story, "between-steps-gap")
+    assert f"mostly in {named};" in finding.title
+    assert advice in finding.fix
+    assert (finding.evidence[0].name, finding.evidence[0].count) == (call, 4)
+
+
+def test_code_of_the_programs_own_names_no_call():
+    story = case_steps.every_step_stops()
+    story.frame("train.py(1): <module>", 0, 12000)
+    for i in range(4):
+        story.frame("train.py(5): tokenize", 3000 * i + 310, 2600)
+    finding = one(story, "between-steps-gap")
+    assert "mostly" not in finding.title
+    assert finding.evidence[0].name == "train.py(5): tokenize"
+
+
+def test_a_program_that_ran_three_rounds_needs_no_warm_up():
+    cold, warm = (one(case_steps.steps([1600, 1000, 1010, 990], first=n), "first-step-cold") for n in (0, 3))
+    assert (cold.severity, warm.severity) == ("medium", "low")
+    assert "Warm up" in cold.fix
+    assert "Warm up" not in warm.fix
+    assert "3 rounds went before it" in warm.cause
+
+
+def test_anomaly_detection_costs_what_comes_after_each_node():
+    assert one(case_optimizer.gradients_are_searched_for_nan_on_a_cpu(), "anomaly-mode").time_us == 4 * 5 * 90

@@ -64,3 +64,9 @@ def test_two_steps_tell_nothing():
         typical(trace, Intervals.union([trace.window.start + 150 * US], [trace.window.end]), trace.window).outlier
         is None
     )
+
+
+def test_steps_that_recording_made_longer_are_the_usual_ones():
+    """Nearly all recorded steps take twice as long as those that weren't recorded: none of them is an outlier."""
+    trace = steps(200, 210, 200, 120, 205, torchfx_unrecorded_steps=[[i, 100.0] for i in range(20)])
+    assert typical(trace, Intervals.union([0], [trace.window.end]), trace.window).outlier is None

@@ -114,6 +114,8 @@ def verdict(trace: Trace, parts: Breakdown, launches: Launches, slugs: frozenset
 
 
 def _nothing_to_go_by(trace: Trace, launches: Launches, slugs: frozenset[str]) -> str:
+    if len(trace) and not trace.events.kind.any():
+        return "no event in the file is of a kind that PyTorch's profiler writes: another tool may have made it"
     if trace.window.end <= trace.window.start:
         return "the file holds no events with a duration"
     if not trace.has_gpu and launches.count:

@@ -7,6 +7,7 @@ from typing import Final
 
 from torchfx.profiler.present.document import Evidence, FindingItem, RuleOutcome, Rules
 from torchfx.profiler.report.trace_report import FailedRule, FindingEvidence, MutedRule, ReportedFinding
+from torchfx.profiler.trace.meaning.frames import line_of
 from torchfx.profiler.trace.meaning.kernels.name import short_name
 from torchfx.profiler.wording import counted, duration, often, percent
 
@@ -65,9 +66,8 @@ def _evidence(item: FindingEvidence, common: str, zero_us: float, target: str) -
     facts += [item.note] if item.note and item.note != common else []
     details = [item.where] if item.where else []
     details += [_moment(item.start_us - zero_us)] if item.start_us is not None else []
-    return Evidence(
-        short_name(item.name), ", ".join(facts), ", ".join(details), item.own_code, target if item.starts_us else ""
-    )
+    name, line = line_of(short_name(item.name)), line_of(item.own_code)
+    return Evidence(name, ", ".join(facts), ", ".join(details), line, target if item.starts_us else "")
 
 
 def _moment(us: float) -> str:

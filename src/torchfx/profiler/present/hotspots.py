@@ -10,6 +10,7 @@ from torchfx.profiler.analysis.critical_path import PathPart
 from torchfx.profiler.analysis.hotspots import LabelTime, ModuleTime, OperatorTime
 from torchfx.profiler.analysis.memory_peak import MemoryPeak
 from torchfx.profiler.present.document import Cell, Column, File, Name, Table, Text, rows_of
+from torchfx.profiler.trace.meaning.frames import line_of
 from torchfx.profiler.wording import duration, percent, size_text
 
 __all__ = ["by_label", "computing_table", "critical_path_table", "memory_lines", "module_table"]
@@ -32,7 +33,7 @@ def _at(rows: Sequence[OperatorTime | ModuleTime]) -> tuple[Column, ...]:
 def _lines(lines: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
     """The cells of that column; a line like the one above is left out."""
     for before, line in pairwise(["", *lines]):
-        yield (File("" if line == before else line),) if any(lines) else ()
+        yield (File("" if line == before else line_of(line)),) if any(lines) else ()
 
 
 def computing_table(operators: tuple[OperatorTime, ...], *, on_gpu: bool) -> tuple[Table, ...]:
@@ -95,13 +96,16 @@ def critical_path_table(parts: tuple[PathPart, ...]) -> tuple[Table, ...]:
 
 
 def memory_lines(peaks: tuple[MemoryPeak, ...]) -> tuple[Text, ...]:
-    """Return a line for each device: its peak, and the operator that led to it."""
-    return tuple(Text(_memory(p), when="always" if p.allocated_bytes >= _SMALL else "full") for p in peaks)
+    """Return a line for each device: its peak, and the operator that led to it. The short view has the last one's."""
+    last = peaks[-1:]
+    return tuple(
+        Text(_memory(p), when="always" if p in last and p.allocated_bytes >= _SMALL else "full") for p in peaks
+    )
 
 
 def _memory(peak: MemoryPeak) -> str:
     where = f", reached in {peak.operator}" if peak.operator else ""
-    where += f" at {peak.line}" if peak.line else ""
+    where += f" at {line_of(peak.line)}" if peak.line else ""
     what = "above the least recorded" if peak.counted else "allocated"
     reserved = f" ({size_text(peak.reserved_bytes)} reserved)" if peak.reserved_bytes else ""
     return f"Memory of the {peak.device}: at most {size_text(peak.allocated_bytes)} {what}{reserved}{where}."

@@ -133,7 +133,8 @@ def _block(block: Block, view: View) -> list[str]:
         case Findings():
             return _findings(block, view)
         case Rules():
-            return [_note(sentence) for sentence in (*failed_rules(block), *muted_rules(block, view.verbose))]
+            muted = muted_rules(block) if view.verbose else []
+            return [_note(sentence) for sentence in (*failed_rules(block), *muted)]
         case Checks():
             checks = [_check(check) for check in block.items if is_shown(check.when, view.verbose)]
             return [*_title(block.title), "<ul>", *checks, "</ul>"]

@@ -7,9 +7,6 @@ from torchfx.profiler.wording import counted
 
 __all__ = ["failed_rules", "finding_lines", "hidden_findings", "muted_rules", "place", "told"]
 
-_FEW = 6
-"""Rules that are listed by code."""
-
 
 def failed_rules(rules: Rules) -> list[str]:
     """Return a sentence for each rule that raised an error, and for each package whose rules could not be loaded."""
@@ -22,16 +19,13 @@ def failed_rules(rules: Rules) -> list[str]:
     ]
 
 
-def muted_rules(rules: Rules, verbose: bool) -> list[str]:
-    """Return a sentence for each reason why rules were not asked; many of them are listed only where `verbose`."""
+def muted_rules(rules: Rules) -> list[str]:
+    """Return a sentence for each reason why rules were not asked."""
     reasons: dict[str, list[str]] = {}
     for rule in rules.outcomes:
         if rule.outcome == "muted":
             reasons.setdefault(rule.reason, []).append(rule.code)
-    return [
-        f"Not asked: {', '.join(codes) if verbose or len(codes) <= _FEW else counted(len(codes), 'rule')}; {reason}."
-        for reason, codes in reasons.items()
-    ]
+    return [f"Not asked: {', '.join(codes)}; {reason}." for reason, codes in reasons.items()]
 
 
 def told(findings: Findings, verbose: bool) -> list[FindingItem]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
@@ -33,10 +33,13 @@ from torchfx.profiler.present.phrases import failed_rules, muted_rules, place, t
 from torchfx.profiler.present.style import Style
 from torchfx.profiler.wording import counted, enumeration
 
-__all__ = ["TOLD_IN_FULL", "render"]
+__all__ = ["SCREEN", "WITH_FIX", "render"]
 
-TOLD_IN_FULL: Final = 5
-"""Findings told in full on one screen; of the others only the title."""
+SCREEN: Final = 50
+"""Lines of an answer, about: findings are told in full as long as there is room for them, the first one always."""
+
+WITH_FIX: Final = 5
+"""Findings told with their fix, if not in full; of the others only the title."""
 
 _EVIDENCE: Final = 3
 _FIX_LINES: Final = 2
@@ -67,10 +70,16 @@ def _document(document: Document, options: Options) -> str:
     style = replace(options.style, width=min(options.style.width, _WIDEST))
     head = [style.paint(line, "bold") for line in style.wrap(style.plain(document.title))]
     head += [line for about in document.about for line in style.wrap(style.plain(about))]
-    parts = [_Part(head, "head")]
-    for block in document.blocks:
-        if is_shown(block.when, options.verbose):
-            parts += _block(block, style, options)
+    drawn = {
+        i: _block(block, style, options)
+        for i, block in enumerate(document.blocks)
+        if is_shown(block.when, options.verbose) and not isinstance(block, Findings)
+    }
+    taken = len(head) + _height(part for parts in drawn.values() for part in parts)
+    for i, block in enumerate(document.blocks):
+        if isinstance(block, Findings) and is_shown(block.when, options.verbose):
+            drawn[i] = _findings(block, style, options.verbose, SCREEN - taken)
+    parts = [_Part(head, "head"), *(part for i in sorted(drawn) for part in drawn[i])]
     shown = (part for part in parts if part.lines)
     groups = groupby(enumerate(shown), lambda item: item[1].group or str(item[0]))
     return "\n\n".join("\n".join(line for _, part in members for line in part.lines) for _, members in groups)
@@ -97,9 +106,9 @@ def _block(block: Block, style: Style, options: Options) -> list[_Part]:
         case Bars():
             return [_Part(_bars(block, style, verbose))]
         case Findings():
-            return _brief(block, style) if block.brief else _findings(block, style, verbose)
+            return _findings(block, style, verbose, SCREEN)
         case Rules():
-            sentences = [*failed_rules(block), *muted_rules(block, verbose)]
+            sentences = [*failed_rules(block), *(muted_rules(block) if verbose else ())]
             return [
                 _Part(
                     [style.paint(line, "dim") for text in sentences for line in style.wrap(style.plain(text))], "note"
@@ -192,29 +201,42 @@ def _bar(bar: Bar, label: str, spread: str, width: int, style: Style) -> str:
     return f"  {label}  {style.paint(drawn, bar.look)}{space}{cells}".rstrip()
 
 
-def _findings(block: Findings, style: Style, verbose: bool) -> list[_Part]:
+def _findings(block: Findings, style: Style, verbose: bool, room: int) -> list[_Part]:
+    if block.brief:
+        return _brief(block, style)
     shown = told(block, verbose)
-    hidden = len(block.items) - len(shown)
-    full = shown if verbose else shown[:TOLD_IN_FULL]
-    parts = [_Part(style.wrap(style.plain(block.nothing)))]
-    if shown:
-        parts = [_Part([style.paint(style.plain(block.title), "bold")])]
-        parts += [_Part(_finding(number, item, style, verbose)) for number, item in enumerate(full, 1)]
-        parts.append(_Part(_titles(len(full) + 1, shown[len(full) :], style)))
-    more = [f"{counted(hidden, 'more thing is', 'more things are')} good to know"] if hidden else []
-    if len(full) < len(shown):
-        more.append(f"{counted(len(shown) - len(full), 'finding is', 'findings are')} told by the title only")
-    notes = [f"{enumeration(more)}: -v shows all."] if more else []
-    notes += ["Findings overlap: what they would save doesn't add up."] if len(shown) > 1 else []
-    return [*parts, _Part([style.paint(line, "dim") for note in notes for line in style.wrap(note)], "note")]
+    if not shown:
+        return [_Part(style.wrap(style.plain(block.nothing))), *_left_out(block, 0, len(shown), style, verbose)]
+    in_full = [_Part(_finding(number, item, style, verbose)) for number, item in enumerate(shown, 1)]
+    with_fix = [item.severity != "low" and n <= WITH_FIX for n, item in enumerate(shown, 1)]
+    in_short = [_Part(_short(n, *each, style), "short") for n, each in enumerate(zip(shown, with_fix, strict=True), 1)]
+    count = len(shown) if verbose else _fitting(in_full, in_short, room)
+    findings = [*in_full[:count], *in_short[count:]]
+    title = _Part([style.paint(style.plain(block.title), "bold")])
+    return [title, *findings, *_left_out(block, count, len(shown), style, verbose)]
 
 
-def _titles(first: int, items: Sequence[FindingItem], style: Style) -> list[str]:
-    lines = []
-    for number, item in enumerate(items, first):
-        wrapped = style.wrap(style.plain(f"{item.title} ({item.rule}, {item.severity})"), indent=4)
-        lines += [f"{number:>2}  {wrapped[0].strip()}", *wrapped[1:]]
-    return lines
+def _fitting(in_full: Sequence[_Part], in_short: Sequence[_Part], room: int) -> int:
+    """Return how many findings can be told in full in so many lines, so that the others can be told in short."""
+    count = 1
+    while count < len(in_full) and _height((*in_full[: count + 1], *in_short[count + 1 :])) <= room:
+        count += 1
+    return count
+
+
+def _height(parts: Iterable[_Part]) -> int:
+    """Return how many lines parts take with the empty lines between them, about."""
+    return sum(len(part.lines) + (not part.group) for part in parts if part.lines)
+
+
+def _left_out(block: Findings, in_full: int, shown: int, style: Style, verbose: bool) -> list[_Part]:
+    """Say what is behind -v, and what the findings' times are not."""
+    hidden = len(block.items) - shown
+    more = ["all evidence"] if in_full < shown else []
+    more += [f"{counted(hidden, 'thing')} good to know"] if hidden else []
+    notes = [f"-v shows {enumeration(more)}."] if more and not verbose else []
+    notes += ["Findings overlap: what they would save doesn't add up."] if shown > 1 else []
+    return [_Part([style.paint(line, "dim") for note in notes for line in style.wrap(note)], "note")]
 
 
 def _finding(number: int, item: FindingItem, style: Style, verbose: bool) -> list[str]:
@@ -258,30 +280,32 @@ def _labelled(label: str, content: str, style: Style) -> list[str]:
     return [f"    {style.paint(label, 'bold')}  {lines[0].strip()}", *lines[1:]] if lines else []
 
 
+def _short(number: int, item: FindingItem, fix: bool, style: Style) -> list[str]:
+    """A title, and its fix where that is wanted."""
+    first, *rest = style.wrap(style.plain(f"{item.title} ({item.rule}, {item.severity})"), indent=4)
+    lines = [style.paint(line, "bold") if fix else line for line in (f"{number:>2}  {first.strip()}", *rest)]
+    return lines + (_short_fix(item.fix, style) if fix else [])
+
+
 def _brief(block: Findings, style: Style) -> list[_Part]:
-    """A title and a fix for each."""
+    """All of them in short."""
     shown = told(block, verbose=False)
-    lines = []
-    for number, item in enumerate(shown[:TOLD_IN_FULL], 1):
-        first, *rest = style.wrap(style.plain(f"{item.title} ({item.rule}, {item.severity})"), indent=4)
-        lines += [style.paint(line, "bold") for line in (f"{number:>2}  {first.strip()}", *rest)]
-        lines += _short_fix(item.fix, style)
-    if len(shown) > TOLD_IN_FULL:
-        lines.append(f"    and {counted(len(shown) - TOLD_IN_FULL, 'finding')} more")
+    lines = [line for n, item in enumerate(shown[:WITH_FIX], 1) for line in _short(n, item, True, style)]
+    if len(shown) > WITH_FIX:
+        lines.append(f"    and {counted(len(shown) - WITH_FIX, 'finding')} more")
     return [_Part(lines or style.wrap(style.plain(block.nothing)))]
 
 
 def _short_fix(text: str, style: Style) -> list[str]:
-    """As many whole sentences as two lines hold, or else the beginning of the first."""
+    """As many whole sentences as two lines hold, and the first in any case."""
     if not text:
         return []
     sentences = style.plain(text).removesuffix(".").split(". ")
-    shorter = (". ".join(sentences[:count]) + "." for count in range(len(sentences), 0, -1))
-    lines = next((found for found in (style.wrap(part, indent=9) for part in shorter) if len(found) <= _FIX_LINES), [])
-    if not lines:
-        lines = style.wrap(sentences[0], indent=9)[:_FIX_LINES]
-        room = max(style.width, 40) - len(" ...")
-        lines[-1] = (lines[-1] if len(lines[-1]) <= room else lines[-1][: room + 1].rpartition(" ")[0]) + " ..."
+    while True:
+        lines = style.wrap(". ".join(sentences) + ".", indent=9)
+        if len(sentences) == 1 or len(lines) <= _FIX_LINES:
+            break
+        sentences.pop()
     return [f"    {style.paint('Fix', 'bold')}  {lines[0].strip()}", *lines[1:]]
 
 

@@ -7,15 +7,18 @@ several forward passes where text is generated. What repeats is watched for a wh
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from enum import Enum
 
 from torchfx.profiler.capture.launch.labels import Label
 
-__all__ = ["PATIENCE", "Source", "StepFinder"]
+__all__ = ["PATIENCE", "PATIENCE_S", "Source", "StepFinder"]
 
-PATIENCE = 32  # batches or forward passes after which nothing better is expected; few accumulate gradients longer
+PATIENCE = 32
+PATIENCE_S = 3.0
+"""After so many batches or forward passes and seconds nothing better is expected: few accumulate gradients longer."""
 
 
 class Source(Enum):
@@ -46,6 +49,7 @@ class StepFinder:
         has_optimizer: whether the program made an optimizer.
         open_labels: returns the program's labels that are open, outermost first.
         in_operator: whether a call into PyTorch is open.
+        clock: in seconds.
     """
 
     def __init__(
@@ -57,14 +61,16 @@ class StepFinder:
         has_optimizer: Callable[[], bool],
         open_labels: Callable[[], tuple[Label, ...]],
         in_operator: Callable[[], bool],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Keep the calls; nothing has been seen yet."""
         self.source: Source | None = None
         self.key = 0
         self._wanted, self._begin, self._step = wanted, begin, step
         self._may_switch, self._has_optimizer = may_switch, has_optimizer
-        self._open_labels, self._in_operator = open_labels, in_operator
+        self._open_labels, self._in_operator, self._clock = open_labels, in_operator, clock
         self._seen: Counter[tuple[Source, int]] = Counter()
+        self._first: dict[tuple[Source, int], float] = {}  # when each was seen first
         self._around: dict[tuple[Source, int], frozenset[Label]] = {}  # labels open at the last event
         self._entrances: dict[str, tuple[Source, int, str]] = {}  # what comes inside a label, by the label's name
         self._optimizer: tuple[int, str] | None = None
@@ -72,7 +78,6 @@ class StepFinder:
         self._pending = False  # the optimizer has stepped, the next step has not begun
         self._refused = False  # it could have begun but for what is open
         self._batches = False
-        self._trains: bool | None = None
         self._expects: bool | None = None
 
     def optimizer(self, key: int, name: str) -> None:
@@ -84,16 +89,13 @@ class StepFinder:
             self._loop = self._arrive(Source.OPTIMIZER, key)
             self._pending = True
 
-    def data(self, key: int, trains: bool) -> None:
+    def data(self, key: int) -> None:
         """A DataLoader is about to be asked for a batch; `key` tells data sets apart."""
         self._batches = True
-        if self._trains is None:
-            self._trains = trains
         self._event(Source.DATA, key, "DataLoader")
 
-    def forward(self, key: int, label: str, trains: bool) -> None:
-        """An outermost module or compiled function is about to run; `trains` says whether gradients are recorded."""
-        self._trains = trains
+    def forward(self, key: int, label: str) -> None:
+        """An outermost module or compiled function is about to run."""
         self._event(Source.FORWARD, key, label)
 
     def label(self, name: str, of_optimizer: bool) -> None:
@@ -138,13 +140,15 @@ class StepFinder:
 
     def _repeated(self, source: Source, key: int, label: str, count: int, loop: frozenset[Label]) -> None:
         """Believe in a source that has come twice, or often if a better one may come."""
-        if source is self._wanted or self.source is source:
-            needed = 1
-        else:
-            better = source is Source.FORWARD and self._batches
-            needed = PATIENCE if better or self._expects_optimizer(count) else 2
-        if count >= needed and self._may_begin(loop):
+        known = source is self._wanted or self.source is source
+        if (known or self._believed(source, key, count)) and self._may_begin(loop):
             self._boundary(source, key, label, before=count - 1)
+
+    def _believed(self, source: Source, key: int, count: int) -> bool:
+        began = self._first.setdefault((source, key), self._clock())
+        if count < 2 or not ((source is Source.FORWARD and self._batches) or self._expects_optimizer()):
+            return count >= 2
+        return count >= PATIENCE and self._clock() - began >= PATIENCE_S
 
     def _may_begin(self, loop: frozenset[Label]) -> bool:
         """Whether a step may begin here: no labels are open but those around the loop, and no call into PyTorch."""
@@ -160,7 +164,7 @@ class StepFinder:
             self.source, self.key = source, key
             self._begin(label, before)
 
-    def _expects_optimizer(self, count: int) -> bool:
-        if self._expects is None and count >= 2:
-            self._expects = bool(self._trains) and self._has_optimizer()
-        return bool(self._expects)
+    def _expects_optimizer(self) -> bool:
+        if self._expects is None:
+            self._expects = self._has_optimizer()
+        return self._expects

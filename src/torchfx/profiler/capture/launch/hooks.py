@@ -61,14 +61,14 @@ class StepWatch:
 
         def loads(key: int) -> None:
             if not ignored():
-                finder.data(key, torch.is_grad_enabled())
+                finder.data(key)
 
         loading, self._forget_data = _watch_data(loads)
         self._forget_optimizers = _watch_optimizers(stepped)
         self._calls: Calls | None = None
         if wanted in {None, Source.FORWARD}:
             self._calls = Calls(
-                lambda key, label: finder.forward(key, label, torch.is_grad_enabled()),
+                lambda key, label: finder.forward(key, label),
                 lambda: ignored() or threading.get_ident() in loading or torch.compiler.is_compiling(),
             )
 

@@ -26,7 +26,6 @@ from torchfx.profiler.capture.whole_run import Limits, WholeRun
 __all__ = ["STEP_SOURCES", "Settings", "launch"]
 
 STEP_SOURCES = ("auto", *(source.value for source in Source), "none")
-QUIET = "99"  # Kineto prints a line for every start and stop into the program's stderr below this level
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,6 @@ def launch(program: Program, settings: Settings, report: Callable[[Capture], Non
         ArgumentError: there is no such script.
     """
     program.check()
-    os.environ.setdefault("KINETO_LOG_LEVEL", QUIET)
     launched = _Launched(program, settings, report)
     on_termination(launched.terminate)
     process = os.getpid()

@@ -10,7 +10,7 @@ import numpy as np
 from torchfx.profiler.finding import Evidence, Finding, severity_of
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.compiled import compiled_of, entry_overhead
+from torchfx.profiler.trace.derived.compiled import broken_off, compiled_of, entry_overhead
 from torchfx.profiler.trace.derived.idle import at_stake
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.annotations import STEP
@@ -66,12 +66,7 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
     if not len(nested) or not len(calls):
         return
     events = trace.events
-    pieces = events.times_of(nested)
-    lookups = compiled.lookups
-    # The lookup before a piece belongs to it: it lies in the region around, like the piece itself.
-    within = events.covered(lookups, compiled.running) > 0
-    pieces = pieces | events.times_of(lookups[within])
-    lost = at_stake(trace, pieces & trace.derived(entry_overhead))
+    lost = at_stake(trace, trace.derived(broken_off) & trace.derived(entry_overhead))
     share = trace.window.share(lost)
     places = _places(trace)
     per_call = len(nested) / len(calls)

@@ -10,7 +10,7 @@ import numpy as np
 from torchfx.profiler.finding import Finding, severity_of
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.compiled import compiled_of, entry_overhead
+from torchfx.profiler.trace.derived.compiled import broken_off, compiled_of, entry_overhead
 from torchfx.profiler.trace.derived.idle import at_stake
 from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.model.trace import Trace
@@ -34,8 +34,9 @@ def compile_overhead(trace: Trace, *, part: float = 0.5, share: float = 0.1) -> 
 
     Sees: of the time in `TorchDynamo Cache Lookup` and `Torch-Compiled Region`, the part outside
     `## Call CompiledFxGraph` and outside operators: guards, prologue, bytecode, wrappers. Fires where that is more
-    than half, and a tenth of the window; with a GPU only while it has no work. Compilations are left out. The time per
-    call is the median; calls that differ much are given with their range.
+    than half, and a tenth of the window; with a GPU only while it has no work. Compilations are left out, and so are
+    calls in pieces, whose breaks are to be mended first (graph-breaks). The time per call is the median; calls that
+    differ much are given with their range.
 
     Costs: some 20 to 100 microseconds per call, whatever the graph does.
 
@@ -55,6 +56,8 @@ def compile_overhead(trace: Trace, *, part: float = 0.5, share: float = 0.1) -> 
     lost = at_stake(trace, overhead)
     entries = compiled.regions[(compiled.outer < 0) & trace.in_steps(compiled.regions)]
     start, end = _entered(trace, entries), events.end[entries]
+    unbroken = trace.derived(broken_off).overlap(start, end) == 0
+    entries, start, end = entries[unbroken], start[unbroken], end[unbroken]
     each = lost.overlap(start, end)
     # An entry that took far longer than the others was interrupted; it says nothing about what entering costs.
     usual = np.minimum(each, 3 * int(np.median(each)) if len(each) else 0)

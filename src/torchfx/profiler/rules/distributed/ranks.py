@@ -84,7 +84,7 @@ def rank_imbalance(job: Job, *, spread: float = 0.1, share: float = 0.02) -> Ite
     """Ranks compute for different lengths of time.
 
     Sees: the time each rank computes (union over streams, communication left out) in the steps all of them recorded;
-    fires where the longest exceeds the median by ten percent.
+    fires where the longest exceeds that of the median rank by ten percent (of two ranks, the other one's).
 
     Costs: in synchronous training every rank waits for the longest one.
 
@@ -96,22 +96,24 @@ def rank_imbalance(job: Job, *, spread: float = 0.1, share: float = 0.02) -> Ite
     compute = _computing(job)
     if len(job) < 2 or compute is None:
         return
-    median, longest = float(np.median(compute)), int(np.argmax(compute))
+    order = np.argsort(compute, kind="stable").tolist()
+    shortest, middle, longest = order[0], order[(len(order) - 1) // 2], order[-1]
+    median = float(compute[middle])
     window = _window(job, longest)
     lost = (float(compute[longest]) - median) / 1000
     if not median or lost * 1000 < spread * median or lost < share * window.us:
         return
     over = float(compute[longest]) / median - 1
-    shortest = int(np.argmin(compute))
     yield Finding(
-        title=f"Rank {job.numbers[longest]} computes {percent(over)} longer than the median rank",
+        title=f"Rank {job.numbers[longest]} computes {percent(over)} longer than "
+        + ("the median rank" if len(job) > 2 else "the other one"),
         severity="high" if over >= 0.3 and lost >= 0.1 * window.us else severity_of(lost / window.us),
         confidence="medium",
         time_us=min(lost, window.us),
         window=window,
         evidence=tuple(
             Evidence(f"rank {job.numbers[i]}", 1, float(compute[i]) / 1000, note="computing")
-            for i in dict.fromkeys((longest, int(np.argsort(compute)[len(compute) // 2]), shortest))
+            for i in dict.fromkeys((longest, middle, shortest))
         ),
         cause="Its work is larger, or its device is slower."
         + (" The devices differ." if len({s.device for s in job.summaries}) > 1 else ""),

@@ -8,16 +8,18 @@ import numpy as np
 
 from torchfx.profiler.finding import Evidence, Finding, severity_of
 from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.host.python_lines import python_lines
+from torchfx.profiler.rules.host.python_lines import advice_on_calls, main_calls, python_lines
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.exchanging import idle_exchanging
 from torchfx.profiler.trace.derived.gaps import Cause, idle_gaps
 from torchfx.profiler.trace.derived.idle import idle_time
 from torchfx.profiler.trace.derived.launching import device_known
 from torchfx.profiler.trace.derived.occupation import collections, host_during, otherwise_engaged
+from torchfx.profiler.trace.derived.processor_time import waited_share
 from torchfx.profiler.trace.derived.steady import steady_window, typical
 from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.meaning.annotations import DATALOADER, HOUSEKEEPING, STEP
+from torchfx.profiler.trace.meaning.frames import BACKWARD_CALL, called_name
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.steps import Step
@@ -38,8 +40,8 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
     Sees: time between one step and the next; annotations named after housekeeping (log, checkpoint, metrics,
     validation); and stretches of 500 us or more of the main thread without operator, call or annotation. With a GPU
     only what leaves it idle with nothing queued, for 250 us or more at a time. 10% of the window. Waiting for batches,
-    compilation, captures of graphs and garbage collection are left out, and so are a cold first step and a single step
-    that was held up.
+    compilation, captures of graphs, garbage collection and what the backward pass waits for are left out, and so are a
+    cold first step and a single step that was held up.
 
     Costs: that time, in every round it happens.
 
@@ -57,6 +59,7 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
         return  # what computes are threads of the program's own, which weren't recorded
     lost = _elsewhere(trace, steps, int(long_us * 1000)) - trace.derived(otherwise_engaged)
     lost = lost - trace.derived(collections) - trace.derived(idle_exchanging)
+    lost = lost - trace.events.times_of(trace.events.of(BACKWARD_CALL))
     if trace.has_gpu:
         lost = lost & trace.derived(idle_gaps).intervals(Cause.HOST, Cause.END) & trace.derived(idle_time)
         whole = lost.lengths * 2 >= long_us * 1000
@@ -69,22 +72,25 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
     rows, times = host_during(trace, int(lost.starts[longest]), int(lost.ends[longest]))
     idle = " while the device is idle" if trace.has_gpu else ""
     house = bool(trace.events.are(HOUSEKEEPING, rows).any())
+    calls = main_calls(trace, lost)
+    mostly = f", mostly in {called_name(trace.name(int(calls[0])))}" if len(calls) else ""
     yield Finding(
-        title=f"{percent(usual.share)} of the time the program computes nothing{idle}; longest stretch "
+        title=f"{percent(usual.share)} of the time the program computes nothing{idle}{mostly}; longest stretch "
         f"{duration_ns(lost.lengths.max())}",
         severity=severity_of(usual.share),
         confidence="medium",
         stretches=lost,
         window=usual.window,
         evidence=(
+            *evidence(trace, calls),
             *python_lines(trace, lost),
-            *evidence(trace, rows, times=times, note="during the longest stretch"),
+            *evidence(trace, [] if len(calls) else rows, times=times, note="during the longest stretch"),
         )
         or (
             Evidence("no operator, call or annotation", len(lost), lost.total / 1000, int(lost.starts[longest]) / 1000),
         ),
         cause=_cause(trace, house=house),
-        fix=_fix(trace, house=house),
+        fix=_fix(trace, calls, house=house),
     )
 
 
@@ -99,7 +105,9 @@ def _cause(trace: Trace, *, house: bool) -> str:
     )
 
 
-def _fix(trace: Trace, *, house: bool) -> str:
+def _fix(trace: Trace, calls: Int32, *, house: bool) -> str:
+    if advice := advice_on_calls(trace, calls):
+        return advice
     if house:
         return "Log, save and evaluate every N steps, or in another thread or process."
     move = "into the DataLoader's workers, another thread" if trace.events.any_of(DATALOADER) else "into another thread"
@@ -115,8 +123,10 @@ def _in_place(trace: Trace, work: Int32, free: Intervals, least: int) -> Interva
     """Of the stretches those of at least `least` nanoseconds that are usual at their place.
 
     A thread that is taken off its processor stands still anywhere; what the program does, it does at one place. A place
-    is between calls of two names: a fifth of the stretches there are long, or in half of the steps the n-th is.
+    is between calls of two names: a fifth of the stretches there, and two, are long, or in half of the steps the n-th
+    is. On a busy machine the share of the time for which the thread waited for a processor takes the place of these.
     """
+    waited = trace.derived(waited_share)
     events, steps = trace.events, trace.steps_found
     ends = np.asarray(events.end[work])
     first, last = work[np.argsort(events.ts[work], kind="stable")], work[np.argsort(ends, kind="stable")]
@@ -129,8 +139,8 @@ def _in_place(trace: Trace, work: Int32, free: Intervals, least: int) -> Interva
     _, place = np.unique(between, return_inverse=True)
     in_step = place * (len(steps) + 1) + np.searchsorted([one.start for one in steps], starts, "right")
     _, nth = np.unique(place * np.int64(len(near) + 1) + _rank(in_step), return_inverse=True)
-    often = np.bincount(place, long_) >= 0.2 * np.bincount(place)
-    regular = (np.bincount(nth, long_) >= 0.5 * len(steps)) & (np.bincount(nth) > 1)
+    often = np.bincount(place, long_) >= np.maximum(max(0.2, waited) * np.bincount(place), 2)
+    regular = (np.bincount(nth, long_) >= max(0.5, waited) * len(steps)) & (np.bincount(nth) > 1)
     kept = long_ & (often[place] | regular[nth])
     return Intervals(starts[kept], ends[kept])
 

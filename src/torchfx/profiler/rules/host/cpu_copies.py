@@ -25,8 +25,8 @@ __all__ = ["cpu_copies"]
 
 _SHORT: Final = frozenset(("float16", "bfloat16"))
 _HALVES: Final = (
-    "These are conversions between 16 and 32 bits. Where autocast makes them, of weights and inputs in every pass, "
-    "they are its price: a model converted once (model.bfloat16()) has none. Where the program makes them, do it once."
+    "Convert between 16 and 32 bits once, not in every step. Where autocast does it, of weights and inputs in every "
+    "pass, that is its price: a model converted once (model.bfloat16()) has none."
 )
 
 

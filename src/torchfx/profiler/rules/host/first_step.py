@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration, duration_ns, shortened
 
 __all__ = ["first_step_cold"]
+
+_WARM: Final = 3
+"""Rounds after which a program is warm."""
 
 
 @rule("B11", "first-step-cold", source="1.3 times the median of the others; warm-up advice of torch.profiler's recipes")
@@ -46,7 +50,8 @@ def first_step_cold(
     distorts averages over few steps.
 
     Fix: three rounds of warm-up before measuring, or `schedule(wait=1, warmup=1, active=...)`; leave the first step
-    out. Rules about the usual step leave a first one that is three times as long as the others out by themselves.
+    out, which is all there is to do where its number says that three rounds went before it. Rules about the usual step
+    leave a first one that is three times as long as the others out by themselves.
 
     Known problems: a program whose first step really is larger (a longer first batch, an epoch's start) looks the same.
     With two recorded steps the other one is the only measure.
@@ -105,12 +110,13 @@ def _cold_step(trace: Trace, ratio: float, apart: float, least_us: float) -> Col
 def _finding(trace: Trace, cold: Cold, late: tuple[Evidence, ...]) -> Finding:
     steps = main_phase(trace.steps_found)
     rows, times = longer_in(trace, steps[0], steps[1:])
+    is_warm = (steps[0].number or 0) >= _WARM
     first, usual = duration_ns(cold.own), duration_ns(cold.rest)
     others = f"the others {usual} (median of {len(steps) - 1})" if len(steps) > 2 else f"the other one {usual}"
     fewer = "" if cold.alike else " The other steps call far fewer operators, so their times are no measure."
     return Finding(
         title=f"The first step takes {first}, {others}",
-        severity=severity_of(cold.excess / 1000 / trace.window.us, "medium"),
+        severity=severity_of(cold.excess / 1000 / trace.window.us, "low" if is_warm else "medium"),
         confidence="low" if not cold.alike else "high" if cold.own >= 3 * cold.rest else "medium",
         time_us=min(cold.excess / 1000, trace.window.us),
         stretches=Intervals.union([steps[0].start], [steps[0].end]),
@@ -118,8 +124,10 @@ def _finding(trace: Trace, cold: Cold, late: tuple[Evidence, ...]) -> Finding:
         evidence=(*late, *evidence(trace, rows, times=times, note="longer than in the other steps"))
         or evidence(trace, [steps[0].row] if steps[0].row >= 0 else [])
         or (Evidence(steps[0].name, 1, cold.own / 1000, steps[0].start / 1000),),
-        cause=_why_cold(trace, steps[0]) + fewer,
-        fix="Warm up (three rounds) before recording, or schedule(wait=1, warmup=1, active=...).",
+        cause=_why_cold(trace, steps[0], is_warm=is_warm) + fewer,
+        fix="Leave it out of averages."
+        if is_warm
+        else "Warm up (three rounds) before recording, or schedule(wait=1, warmup=1, active=...).",
     )
 
 
@@ -175,7 +183,7 @@ def _set_up(trace: Trace, step: Step) -> int:
     return times.clip(step.start, step.end).total
 
 
-def _why_cold(trace: Trace, step: Step) -> str:
+def _why_cold(trace: Trace, step: Step, *, is_warm: bool) -> str:
     """The set-up the first step shows, if any."""
     events = trace.events
 
@@ -197,4 +205,6 @@ def _why_cold(trace: Trace, step: Step) -> str:
         return f"{first[0].upper()}{first[1:]}; that happens once.{f' Longest calls: {calls}.' if calls else ''}"
     if calls:
         return f"Calls that take so long only the first time: {calls}."
+    if is_warm:
+        return f"{step.number} rounds went before it: the profiler's start, or other programs, lengthen it."
     return "Set-up that happens once: workspaces, library heuristics, loading of kernels, caches."

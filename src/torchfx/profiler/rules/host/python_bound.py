@@ -8,7 +8,7 @@ import numpy as np
 
 from torchfx.profiler.finding import Evidence, Finding, severity_of
 from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.host.python_lines import python_lines
+from torchfx.profiler.rules.host.python_lines import advice_on_calls, main_calls, python_lines
 from torchfx.profiler.rules.host.recurring_stretches import Recurring, recurring
 from torchfx.profiler.rules.host.tensor_loops import tensor_loops
 from torchfx.profiler.rules.host.tensor_texts import tensor_texts
@@ -19,6 +19,7 @@ from torchfx.profiler.trace.derived.occupation import collections, host_during, 
 from torchfx.profiler.trace.derived.steady import Typical, steady_window, typical
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.compiler import COMPILED_CODE, REGION
+from torchfx.profiler.trace.meaning.frames import called_name
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
@@ -127,6 +128,8 @@ def _in_stretches(
     longest = int(np.argmax(long_.lengths))
     rows, times = host_during(trace, int(long_.starts[longest]), int(long_.ends[longest]))
     frames = evidence(trace, rows, times=times, note="during the longest stretch") if trace.has_stacks else ()
+    calls = main_calls(trace, long_)
+    mostly = f"mostly in {called_name(trace.name(int(calls[0])))}, " if len(calls) else ""
     alone = (
         f" {duration_ns(once.total)} in {counted(len(once), 'other long stretch', 'other long stretches')} that came "
         "once are not counted."
@@ -134,17 +137,18 @@ def _in_stretches(
         else ""
     )
     return Finding(
-        title=f"{percent(share)} of the time passes in Python between operators, {len(long_)} times "
+        title=f"{percent(share)} of the time passes in Python between operators, {mostly}{len(long_)} times "
         f"{duration_ns(float(np.median(long_.lengths)))} (median)",
         severity=severity_of(share),
         confidence="medium",
         stretches=usual.when,
         window=usual.window,
-        evidence=(*python_lines(trace, long_), *frames, *back.evidence(trace, long_)),
+        evidence=(*evidence(trace, calls), *python_lines(trace, long_), *frames, *back.evidence(trace, long_)),
         cause="In long stretches without operators Python computes, reads or writes files, or waits for threads of its "
         "own, whose operators are recorded with profile_all_threads only. They come back between the same operators, "
         "so they are hardly set-up." + alone,
-        fix=(
+        fix=advice_on_calls(trace, calls)
+        or (
             ""
             if trace.has_stacks
             else "See which code it is: put torch.profiler.record_function around its parts, or record Python stacks "

@@ -30,7 +30,7 @@ from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.trace.model.tree import BLEED
 
-__all__ = ["Compilation", "Compiled", "compiled_of", "entry_overhead"]
+__all__ = ["Compilation", "Compiled", "broken_off", "compiled_of", "entry_overhead"]
 
 
 @dataclass(frozen=True)
@@ -263,3 +263,12 @@ def entry_overhead(trace: Trace) -> Intervals:
     graphs = events.times_of(compiled.graphs)
     lookups = events.times_of(compiled.lookups)
     return (compiled.running | lookups) - work - graphs - compiled.compiling
+
+
+def broken_off(trace: Trace) -> Intervals:
+    """When regions inside regions ran, which graph breaks make; the lookups before them included."""
+    compiled, events = trace.derived(compiled_of), trace.events
+    nested, lookups = compiled.regions[compiled.outer >= 0], compiled.lookups
+    # The lookup before a piece belongs to it: it lies in the region around, like the piece itself.
+    within = events.covered(lookups, compiled.running) > 0
+    return events.times_of(nested[trace.in_steps(nested)]) | events.times_of(lookups[within])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 if TYPE_CHECKING:
     from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["ProcessorTime", "processor_time"]
+__all__ = ["ProcessorTime", "processor_time", "waited_share"]
 
 _NOTED: Final = "torchfx_processor_time"
 
@@ -36,6 +36,12 @@ def processor_time(trace: Trace) -> ProcessorTime | None:
     if not (_is_number(wall) and _is_number(waited)):
         return None
     return ProcessorTime(wall, waited, load if _is_number(load) else None, cores if isinstance(cores, int) else 0)
+
+
+def waited_share(trace: Trace) -> float:
+    """Return for which part of the recording the thread waited for a processor; 0 where that isn't known."""
+    told = processor_time(trace)
+    return min(told.waited_us / told.wall_us, 1.0) if told else 0.0
 
 
 def _is_number(value: object) -> TypeGuard[float]:

@@ -40,6 +40,7 @@ LOOKS: Final = (
     (b"%PDF", "a PDF document"),
     (b"PK\x03\x04", "a zip archive (or a file of torch.save): unpack it and name the trace inside"),
     (b"\x28\xb5\x2f\xfd", "zstd data: unpack it first"),
+    (GZIP, "gzip data packed once more: unpack it once (gunzip)"),
     (b"BZh", "bzip2 data: unpack it first"),
     (b"\xfd7zXZ", "xz data: unpack it first"),
     (b"7z\xbc\xaf", "a 7z archive: unpack it first"),

@@ -10,20 +10,27 @@ from typing import Final
 from torchfx.profiler.trace.meaning.kinds import Kind, Meaning
 
 __all__ = [
+    "BACKWARD_CALL",
     "CAPTURE_BEGIN_CALL",
     "CAPTURE_END_CALL",
     "CAPTURE_FUNCTION",
     "COLLECTING",
     "FORMATTING",
+    "LOGGING",
+    "MAKING_TENSORS",
     "MODULE",
     "MODULE_PREFIX",
     "PRINTING",
     "PROFILER",
     "PYTORCHS_FORWARD",
+    "READING",
     "RECOMPUTING_FRAME",
+    "SAVING",
     "SINGLE_TENSOR_UPDATE",
+    "called_name",
     "code_of",
     "file_and_line",
+    "line_of",
     "own_frame",
     "short_frame",
 ]
@@ -41,6 +48,13 @@ PROFILER: Final = Meaning(r"(.*[/\\])?torch[/\\](autograd|profiler)[/\\].*profil
 RECOMPUTING_FRAME: Final = Meaning(r".*checkpoint\.py\(\d+\): (recompute_fn|_run_fn_with_dynamo_disabled)", Kind.PYTHON)
 """Activation checkpointing computes a part of the forward pass again."""
 
+BACKWARD_CALL: Final = Meaning(
+    r"(.*[/\\])?torch[/\\](_tensor\.py.*: backward|autograd[/\\]__init__\.py.*: (backward|grad))$"
+    r"|<built-in method run_backward of ",
+    Kind.PYTHON,
+)
+"""The program asks for gradients; what passes in it is autograd's time."""
+
 COLLECTING: Final = Meaning(
     r"<built-in (method|function) collect of module|<built-in function collect>|gc\.py.*collect", Kind.PYTHON
 )
@@ -51,6 +65,31 @@ FORMATTING: Final = Meaning(r"(.*[/\\])?torch[/\\]_tensor_str\.py", Kind.PYTHON)
 
 PRINTING: Final = FORMATTING | Meaning(r".*(<built-in function print>|logging/__init__\.py)", Kind.PYTHON)
 """Something is printed or logged."""
+
+MAKING_TENSORS: Final = Meaning(r"<built-in method (as_)?tensor of type ", Kind.PYTHON)
+"""torch.tensor and torch.as_tensor: lists are read number by number."""
+
+SAVING: Final = Meaning(
+    r"(.*[/\\])?(torch[/\\]serialization\.py.*: save|safetensors[/\\].*: save|numpy[/\\].*: save|pickle\.py.*: dump)"
+    r"|<built-in method dumps? of module|<built-in function dumps?>",
+    Kind.PYTHON,
+)
+"""Tensors or objects are written to a file."""
+
+READING: Final = Meaning(
+    r"(.*[/\\])?(torch[/\\]serialization\.py.*: load|numpy[/\\].*: (load|fromfile|genfromtxt)|PIL[/\\]|cv2[/\\]"
+    r"|pandas[/\\]io|soundfile\.py|h5py[/\\]|imageio[/\\]|wave\.py|csv\.py|torchaudio[/\\]|torchvision[/\\](io|datasets))"
+    r"|<built-in method (open|read|readlines|imread|loads?) of |<built-in function (open|read|loads?)>",
+    Kind.PYTHON,
+)
+"""Files are read or decoded."""
+
+LOGGING: Final = PRINTING | Meaning(
+    r"(.*[/\\])?(json[/\\]|wandb[/\\]|mlflow[/\\]|matplotlib[/\\]|tensorboardX?[/\\]|torch[/\\]utils[/\\]tensorboard|tqdm[/\\])"
+    r"|<built-in method (tolist|write|flush) of ",
+    Kind.PYTHON,
+)
+"""Numbers go to a log, or are made ready for it."""
 
 SINGLE_TENSOR_UPDATE: Final = Meaning(r".*\b_single_tensor_\w+", Kind.PYTHON)
 """An optimizer of PyTorch goes through its parameters one by one."""
@@ -67,8 +106,11 @@ CAPTURE_FUNCTION: Final = Meaning(
 """A function that records CUDA graphs, as programs and inference servers name theirs: capture_model, _capture_graph."""
 
 _FRAME: Final = re.compile(r"(?P<file>[^<>]+\.py)(\((?P<line>\d+)\)|:(?P<number>\d+))")
+_BUILT_IN: Final = re.compile(r"<built-in (method|function) (?P<name>\w+)(?P<torch> of type object)?")
 _LIBRARIES: Final = re.compile(
     r"(^|.*[/\\])((site|dist)-packages|lib[/\\]python\d|torch|torchfx|triton|numpy|_dynamo|torchgen)[/\\]"
+    r"|(PIL|cv2|einops|fsspec|h5py|imageio|librosa|matplotlib|mlflow|pandas|pyarrow|safetensors|scipy|skimage"
+    r"|sklearn|tensorboard|tensorboardX|wandb)[/\\]"  # the profiler leaves out the folder of packages
 )
 
 _FRAMEWORKS: Final = re.compile(
@@ -117,6 +159,35 @@ def short_frame(name: str) -> str:
     """
     found = _FRAME.match(name)
     return re.split(r"[/\\]", found["file"])[-1] + name[found.end("file") :] if found else name
+
+
+def line_of(frame: str) -> str:
+    """Return a frame as a line of the program is shown, a script's own code without a number.
+
+    The profiler notes a function by the line where it begins; a script by the line that ran when recording began.
+
+    >>> line_of("train.py(34): step"), line_of("train.py(57): <module>")
+    ('train.py(34): step', 'train.py: <module>')
+    """
+    return re.sub(r"(?<=\.py)(\(\d+\)|:\d+)(?=: <module>$)", "", frame)
+
+
+def called_name(name: str) -> str:
+    """Return how a program would write the function of a frame; any other name as it is.
+
+    >>> called_name("torch/serialization.py(953): save"), called_name("json/__init__.py(183): dumps")
+    ('torch.serialization.save', 'json.dumps')
+    >>> called_name("<built-in method tensor of type object at 0x7f89090cea40>")
+    'torch.tensor'
+    """
+    builtin = _BUILT_IN.match(name)
+    found = _FRAME.match(name)
+    if builtin or not found:
+        return f"{'torch.' if builtin['torch'] else ''}{builtin['name']}" if builtin else name
+    parts = [part for part in re.split(r"[/\\]", found["file"].removesuffix(".py")) if part != "__init__"]
+    if "site-packages" in parts:
+        parts = parts[parts.index("site-packages") + 1 :]
+    return ".".join((*parts[-3:], name[found.end() :].removeprefix(": ")))
 
 
 def file_and_line(name: str) -> tuple[str, int] | None:

@@ -23,6 +23,7 @@ __all__ = [
     "LOCAL_SCALAR",
     "MAGNITUDE",
     "MOVE",
+    "NAN_CHECK",
     "NUMBER_READ",
     "ONCE_A_STEP",
     "PICK",
@@ -78,6 +79,9 @@ LOCAL_SCALAR: Final = Meaning(r"aten::_local_scalar_dense$", _O)
 
 NUMBER_READ: Final = Meaning(r"aten::(item|is_nonzero|equal|allclose)$", _O)
 """What a program calls to get a number or a truth value out of tensors."""
+
+NAN_CHECK: Final = Meaning(r"aten::isnan$", _O)
+"""A tensor is searched for values that are no numbers."""
 
 SIZE_BY_VALUES: Final = Meaning(
     r"aten::(nonzero|masked_select|unique|_unique2|unique_dim|unique_consecutive|repeat_interleave|bincount)"
