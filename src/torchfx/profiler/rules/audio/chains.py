@@ -60,11 +60,7 @@ def native_dispatch_count(trace: Trace, *, share: float = 0.01) -> Iterator[Find
     )
 
 
-@rule(
-    "G2",
-    "many-short-files",
-    source="calls of filters on short signals, one by one; eight in a row",
-)
+@rule("G2", "many-short-files", source="calls of filters on short signals, one by one; eight in a row")
 def many_short_files(trace: Trace, *, calls: int = 8, call_us: float = 300.0, share: float = 0.05) -> Iterator[Finding]:
     """Filters are called on many short signals, one by one.
 

@@ -69,11 +69,7 @@ def coefficients_recomputed(trace: Trace, *, share: float = 0.01, steps: int = 3
     )
 
 
-@rule(
-    "G9",
-    "audio-load",
-    source="frames and operators that decode audio on the loop's own thread; 5% of the window",
-)
+@rule("G9", "audio-load", source="frames and operators that decode audio on the loop's own thread; 5% of the window")
 def audio_load(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """Audio files are read and decoded on the loop's own thread.
 

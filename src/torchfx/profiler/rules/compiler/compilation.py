@@ -20,11 +20,7 @@ from torchfx.profiler.wording import counted, duration, duration_ns
 __all__ = ["autotune_in_window", "compile_in_window", "recompiles"]
 
 
-@rule(
-    "E1",
-    "compile-in-window",
-    source="torch.compile's own stages (`... (dynamo_timed)`); 1% of the window",
-)
+@rule("E1", "compile-in-window", source="torch.compile's own stages (`... (dynamo_timed)`); 1% of the window")
 def compile_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """Code is compiled while the program is being measured.
 
@@ -66,9 +62,7 @@ def compile_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]
 
 
 @rule(
-    "E2",
-    "recompiles",
-    source="the number M of `Torch-Compiled Region: K/M` and of the compilation's own `compile_id`",
+    "E2", "recompiles", source="the number M of `Torch-Compiled Region: K/M` and of the compilation's own `compile_id`"
 )
 def recompiles(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator[Finding]:
     """A function that was compiled already is compiled again.

@@ -70,12 +70,7 @@ def same_kernel_varies(trace: Trace, *, ratio: float = 1.3, steps: float = 3, sh
     )
 
 
-@rule(
-    "D17",
-    "cudnn-benchmark",
-    source="several algorithms tried within one call of a convolution",
-    needs={"gpu"},
-)
+@rule("D17", "cudnn-benchmark", source="several algorithms tried within one call of a convolution", needs={"gpu"})
 def cudnn_benchmark(trace: Trace, *, algorithms: float = 3, share: float = 0.005) -> Iterator[Finding]:
     """Convolutions are still choosing their algorithm.
 

@@ -105,10 +105,7 @@ def _seeded_on_cpu(trace: Trace, share: float) -> Iterator[Finding]:
 
 
 @rule(
-    "C8",
-    "out-of-place-clone",
-    source="aten::clone inside an out-of-place operator such as masked_fill",
-    needs={"gpu"},
+    "C8", "out-of-place-clone", source="aten::clone inside an out-of-place operator such as masked_fill", needs={"gpu"}
 )
 def out_of_place_clone(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """Out-of-place operators copy their whole input first.

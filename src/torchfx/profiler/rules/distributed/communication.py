@@ -22,10 +22,7 @@ __all__ = ["comm_share", "exposed_comm", "single_rank", "small_collectives"]
 
 
 @rule(
-    "F1",
-    "comm-share",
-    source="union of communication kernels; 10% as in the TensorBoard plugin",
-    needs={"gpu", "idle"},
+    "F1", "comm-share", source="union of communication kernels; 10% as in the TensorBoard plugin", needs={"gpu", "idle"}
 )
 def comm_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
     """A good part of the time goes to communication between ranks.

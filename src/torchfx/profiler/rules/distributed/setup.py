@@ -65,10 +65,7 @@ def data_parallel(trace: Trace) -> Iterator[Finding]:
 
 
 @rule(
-    "F6",
-    "backend",
-    source="distributedInfo.backend; NCCL needs compute capability 3.5, RCCL an AMD GPU",
-    needs={"gpu"},
+    "F6", "backend", source="distributedInfo.backend; NCCL needs compute capability 3.5, RCCL an AMD GPU", needs={"gpu"}
 )
 def backend(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """Ranks with GPUs exchange data through the host.
@@ -103,11 +100,7 @@ def backend(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     )
 
 
-@rule(
-    "F9",
-    "find-unused",
-    source="DDP's reducer::search_unused_parameters, called when find_unused_parameters=True",
-)
+@rule("F9", "find-unused", source="DDP's reducer::search_unused_parameters, called when find_unused_parameters=True")
 def find_unused(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """DDP searches for unused parameters in every forward pass.
 

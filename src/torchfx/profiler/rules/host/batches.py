@@ -104,11 +104,7 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     )
 
 
-@rule(
-    "B10",
-    "dataloader-single-process",
-    source="torch.profiler's pattern matcher, synchronised DataLoader",
-)
+@rule("B10", "dataloader-single-process", source="torch.profiler's pattern matcher, synchronised DataLoader")
 def dataloader_single_process(trace: Trace, *, share: float = 0.005) -> Iterator[Finding]:
     """The DataLoader works in the program's own process.
 

@@ -88,12 +88,7 @@ def overhead_bound(
     )
 
 
-@rule(
-    "B2",
-    "compute-bound",
-    source="90% as in TraceML",
-    needs=("gpu", "idle", "order"),
-)
+@rule("B2", "compute-bound", source="90% as in TraceML", needs=("gpu", "idle", "order"))
 def compute_bound(trace: Trace, *, share: float = 0.9, queue: float = 2.0, other: float = 0.2) -> Iterator[Finding]:
     """The device is the limit, as it should be.
 

@@ -57,12 +57,7 @@ def queue_saturated(trace: Trace, *, depth: int = FULL) -> Iterator[Finding]:
         )
 
 
-@rule(
-    "B25",
-    "stalled-queue",
-    source="gaps before which work was queued already",
-    needs=("gpu", "idle", "order"),
-)
+@rule("B25", "stalled-queue", source="gaps before which work was queued already", needs=("gpu", "idle", "order"))
 def stalled_queue(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
     """Work is queued, and the device doesn't begin it.
 

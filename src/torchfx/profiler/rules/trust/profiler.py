@@ -98,12 +98,7 @@ def buffer_request(trace: Trace, *, share: float = 0.002) -> Iterator[Finding]:
     )
 
 
-@rule(
-    "A12",
-    "closing-sync",
-    source="torch.profiler synchronises the device when it stops",
-    needs=("gpu",),
-)
+@rule("A12", "closing-sync", source="torch.profiler synchronises the device when it stops", needs=("gpu",))
 def closing_sync(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """The last wait for the device is the profiler's.
 
@@ -136,11 +131,7 @@ def closing_sync(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     )
 
 
-@rule(
-    "A15",
-    "lazy-loading",
-    source="Kineto's overhead events: Lazy Function Loading, Runtime Triggered Module Loading",
-)
+@rule("A15", "lazy-loading", source="Kineto's overhead events: Lazy Function Loading, Runtime Triggered Module Loading")
 def lazy_loading(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """Kernels were loaded while being measured.
 

@@ -19,12 +19,7 @@ from torchfx.profiler.wording import counted, duration_ns, percent
 __all__ = ["cpu_only", "dropped_kernels", "no_gpu_activity", "pre_window_kernels", "sampled_trace"]
 
 
-@rule(
-    "A1",
-    "no-gpu-activity",
-    source="kineto issue 109, PyTorch issue 67349",
-    mutes=("gpu", "idle", "order"),
-)
+@rule("A1", "no-gpu-activity", source="kineto issue 109, PyTorch issue 67349", mutes=("gpu", "idle", "order"))
 def no_gpu_activity(trace: Trace) -> Iterator[Finding]:
     """Kernels were launched, but nothing the device did was recorded.
 
@@ -239,10 +234,7 @@ def _alone(trace: Trace, rows: Int32) -> Finding:
 
 
 @rule(
-    "A19",
-    "sampled-trace",
-    source="distance between the correlation ids of successive recorded calls",
-    mutes=("idle",),
+    "A19", "sampled-trace", source="distance between the correlation ids of successive recorded calls", mutes=("idle",)
 )
 def sampled_trace(trace: Trace) -> Iterator[Finding]:
     """Only a sample of the calls was recorded.
