@@ -20,7 +20,9 @@ int32_t call(int32_t (*function)(Arguments...), const int64_t* a, std::index_seq
 
 template <class... Arguments>
 int32_t call(int32_t (*function)(Arguments...), const int64_t* a) {
-    if (!a || a[0] != static_cast<int64_t>(sizeof...(Arguments))) return TORCHFX_BAD_ARGUMENT;
+    constexpr auto count = static_cast<int32_t>(sizeof...(Arguments));
+    if (!a) return count;
+    if (a[0] != count) return TORCHFX_BAD_ARGUMENT;
     return call(function, a + 1, std::index_sequence_for<Arguments...>());
 }
 
@@ -29,3 +31,6 @@ int32_t call(int32_t (*function)(Arguments...), const int64_t* a) {
 #define TORCHFX_DEFINE_PACKED(name) \
     extern "C" int32_t torchfx_##name##_packed(const int64_t* a) { return call(torchfx_##name, a); }
 TORCHFX_PACKED_CALLS(TORCHFX_DEFINE_PACKED)
+
+#define TORCHFX_NAME(name) #name " "
+extern "C" const char* torchfx_packed_names(void) { return TORCHFX_PACKED_CALLS(TORCHFX_NAME); }

@@ -1,6 +1,7 @@
 """One backend of an operator at a time, past whatever chooses between them."""
 
 from importlib import import_module
+from importlib.util import find_spec
 from pkgutil import iter_modules
 
 import pytest
@@ -23,7 +24,7 @@ def declared(name):
 
 
 def backend(name, file):
-    """Return the function of `_ops/<folder>/<file>.py`, which allocates its results and checks its arguments first.
+    """Return the function of `_ops/<folder>/<file>.py`, which checks its arguments and returns a list of results.
 
     Args:
         name: the operator, "sos_forward".
@@ -37,9 +38,8 @@ def backend(name, file):
         function = getattr(import_module(f"{folder}.{file}"), name)
         results = [torch.empty(shape, dtype=dtype) for shape, dtype in operator.shapes(*arguments)]
         if file == "composite":
-            from torchfx._ops import operators
-
-            return function(operators, *arguments)
+            found = function(_ops.operators, *arguments)
+            return [found] if isinstance(found, torch.Tensor) else list(found)
         function(*arguments, *results)
         return results
 
@@ -47,10 +47,12 @@ def backend(name, file):
     return run
 
 
-def forms(name, other="reference"):
-    """Return what to parametrize with: the native backend, where there is one, and the other."""
+def forms(name):
+    """Return what to parametrize with: the native backend, where there is one, and plain PyTorch's."""
+    folder, _ = declared(name)
     skip = pytest.mark.skipif(native.library is None, reason="needs the native library")
     return [
-        pytest.param(backend(name, "cpu"), id="native", marks=skip),
-        pytest.param(backend(name, other), id=other),
+        pytest.param(backend(name, file), id=id, marks=[skip] if file == "cpu" else [])
+        for file, id in (("cpu", "native"), ("reference", "reference"), ("composite", "composite"))
+        if find_spec(f"{folder}.{file}") and hasattr(import_module(f"{folder}.{file}"), name)
     ]

@@ -75,32 +75,39 @@ def test_plus_between_modules_builds_a_flat_sum():
     assert isinstance(total, fx.Parallel)
 
 
-@pytest.mark.parametrize("depth", [1, 2, 5, 20])
-def test_any_depth_of_iir_is_one_call(wave, calls, depth):
-    modules = [HiButterworth(20 + i, order=1 + i % 4) if i % 2 else LoChebyshev1(9000 - i) for i in range(depth)]
-    result = wave | fx.FilterChain(*modules)
-    assert calls == ["parallel_iir_forward"]
-    assert deviation(result.ys, one_by_one(wave, modules)) < 1e-12
+def cascade(depth):
+    return [HiButterworth(20 + i, order=1 + i % 4) if i % 2 else LoChebyshev1(9000 - i) for i in range(depth)]
 
 
-def test_static_gains_add_no_call(wave, calls):
-    modules = [Gain(0.5), HiButterworth(80), Gain("-3dB"), LoButterworth(9000), Gain(-1.7)]
-    result = wave | fx.FilterChain(*modules)
-    assert calls == ["parallel_iir_forward"]
-    assert deviation(result.ys, one_by_one(wave, modules)) < 1e-12
+JOINED = {
+    **{f"{depth} recursive filters": (cascade(depth), ["parallel_iir_forward"]) for depth in (1, 2, 5, 20)},
+    "static gains add no call": (
+        [Gain(0.5), HiButterworth(80), Gain("-3dB"), LoButterworth(9000), Gain(-1.7)],
+        ["parallel_iir_forward"],
+    ),
+    "neighbouring responses": (
+        [*(DesignableFIR(1000 + 200 * i, 101 + i) for i in range(5)), Gain(2.0), FIR([0.0, 1.0])],
+        ["fir_forward"],
+    ),
+    "responses among recursive filters": (
+        [HiButterworth(80), DesignableFIR(5000, 101), Gain(0.5), LoButterworth(9000), FIR([0.5, 0.5])],
+        ["lti_forward"],
+    ),
+    "other modules split a run": (
+        [HiButterworth(80), LoButterworth(9000), nn.Tanh(), HiButterworth(100), Normalize(0.5), Gain(0.5)],
+        ["parallel_iir_forward"] * 2,
+    ),
+}
 
 
-def test_neighbouring_firs_are_one_call(wave, calls):
-    modules = [DesignableFIR(1000 + 200 * i, 101 + i) for i in range(5)] + [Gain(2.0), FIR([0.0, 1.0])]
-    result = wave | nn.Sequential(*modules)
-    assert calls == ["fir_forward"]
-    assert deviation(result.ys, one_by_one(wave, modules)) < 1e-12
-
-
-def test_fir_among_iir_is_one_call(wave, calls):
-    modules = [HiButterworth(80), DesignableFIR(5000, 101), Gain(0.5), LoButterworth(9000), FIR([0.5, 0.5])]
-    result = wave | fx.FilterChain(*modules)
-    assert calls == ["lti_forward"]
+@pytest.mark.parametrize(
+    "container", [lambda *modules: fx.FilterChain(*modules), lambda *modules: nn.Sequential(*modules)]
+)
+@pytest.mark.parametrize("name", JOINED)
+def test_neighbours_join_into_one_call(wave, calls, name, container):
+    modules, expected = JOINED[name]
+    result = wave | container(*modules)
+    assert calls == expected
     assert deviation(result.ys, one_by_one(wave, modules)) < 1e-12
 
 
@@ -121,13 +128,6 @@ def test_plain_and_nested_sequentials_are_lowered_too(wave, calls):
     result = wave | nn.Sequential(HiButterworth(80), inner)
     assert calls == ["parallel_iir_forward"]
     assert deviation(result.ys, one_by_one(wave, [HiButterworth(80), LoButterworth(9000), HiChebyshev1(100)])) < 1e-12
-
-
-def test_other_modules_split_a_run(wave, calls):
-    modules = [HiButterworth(80), LoButterworth(9000), nn.Tanh(), HiButterworth(100), Normalize(0.5), Gain(0.5)]
-    result = wave | fx.FilterChain(*modules)
-    assert calls == ["parallel_iir_forward"] * 2
-    assert deviation(result.ys, one_by_one(wave, modules)) < 1e-12
 
 
 def test_modules_with_filters_inside_learn_the_rate(wave):

@@ -5,7 +5,6 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 import torchfx as fx
-from torchfx import _ops
 
 FS = 48000
 
@@ -66,20 +65,3 @@ def test_a_second_call_designs_nothing(wave, monkeypatch):
         monkeypatch.setattr(f"scipy.signal.{name}", design)
     monkeypatch.setattr("torchfx.plan.cache.lower", design)
     assert torch.equal((wave | chain).ys, first.ys)
-
-
-def test_the_documents_way_of_counting_sees_one_call(wave):
-    chain = fx.filter.HiButterworth(80, order=4) | fx.filter.LoButterworth(12_000, order=8)
-    original, calls = _ops.parallel_iir_forward, 0
-
-    def counted(*args, **kwargs):
-        nonlocal calls
-        calls += 1
-        return original(*args, **kwargs)
-
-    _ops.parallel_iir_forward = counted
-    try:
-        _ = wave | chain
-    finally:
-        _ops.parallel_iir_forward = original
-    assert calls == 1

@@ -144,7 +144,7 @@ def compiled(kernel: Any, target: GPUTarget, dtype: str, lines: int = 1, **const
     constants |= {name: 1 for name in ("time_stride", "g_time_stride") if name in names}
     float64 = {
         "sos", "table", "taps", "a", "m", "maps", "feedback", "drive", "system", "lines", "lines_after", "before",
-        "after", "coefficients", "settings", "gain", "by_chunk",
+        "after", "coefficients", "settings", "gain", "by_chunk", "checkpoints", "products",
     }  # fmt: skip
     samples = ("x", "y", "key", "signals", "g", "sums")
     integers = {"row_stride", "g_row_stride", "time", "length", "g_length", "ahead"}
@@ -178,11 +178,11 @@ def _output(tool: str, *arguments: str) -> str:
 
 
 def loops(sass: str) -> list[Counter[str]]:
-    """Return the instructions of the loop over tiles and of the loop over sections in it.
+    """Return the instructions of the loop over tiles and of the loops over sections in it.
 
-    The first is the largest loop that stores samples, the second the one inside it with the most float64 arithmetic.
-    Where a branch offers two ways, the shorter is counted: the longer one is the state after a last, partial tile, or
-    a division's slow way.
+    The latter are those with the most float64 arithmetic: one, or two in an adjoint that runs the cascade once more.
+    The former is the smallest one around them that stores samples. Where a branch offers two ways, the shorter is
+    counted: the longer one is the state after a last, partial tile, or a division's slow way.
     """
     lines: list[str] = []
     labels: dict[str, int] = {}
@@ -194,13 +194,10 @@ def loops(sass: str) -> list[Counter[str]]:
     branch = re.compile(r"\bBRA\b.*`\((\S+)\)")
     branches = [(i, labels[target[1]]) for i, line in enumerate(lines) if (target := branch.search(line))]
     found = [(to, i + 1) for i, to in branches if to <= i]
-    stores = [i for i, line in enumerate(lines) if re.search(r"\bSTG\b", line)]
-    tile = max((s for s in found if any(s[0] <= i < s[1] for i in stores)), key=lambda s: s[1] - s[0])
-    inner = [s for s in found if tile[0] <= s[0] and s[1] <= tile[1] and s != tile]
     ends = dict(branches)
     rare = []
     for i, to in branches:
-        if i < to <= tile[1] and lines[i].startswith("@") and not any(i < s[0] and s[1] <= to for s in found):
+        if i < to and lines[i].startswith("@") and not any(i < s[0] and s[1] <= to for s in found):
             there, otherwise = range(i + 1, to), range(to, to)
             if lines[to - 1].startswith("BRA"):
                 otherwise = range(to, ends[to - 1])
@@ -210,7 +207,13 @@ def loops(sass: str) -> list[Counter[str]]:
         kept = (i for i in range(*span) if not any(i in skipped for skipped in rare))
         return Counter(re.sub(r"^@\S+\s+", "", lines[i]).split(".")[0].split()[0] for i in kept)
 
-    return [of(tile), max(map(of, inner), key=lambda counts: counts["DFMA"])]
+    innermost = {s: of(s) for s in found if not any(s != t and s[0] <= t[0] and t[1] <= s[1] for t in found)}
+    most = max(counts["DFMA"] for counts in innermost.values())
+    sections = [s for s, counts in innermost.items() if counts["DFMA"] > most / 3]
+    first, last = min(s[0] for s in sections), max(s[1] for s in sections)
+    around = [s for s in found if s[0] < first and last < s[1]]
+    tile = min((s for s in around if any("STG" in lines[i] for i in range(*s))), key=lambda s: s[1] - s[0])
+    return [of(tile), sum((innermost[s] for s in sections), Counter())]
 
 
 def by_unit(instructions: Counter[str]) -> Counter[str]:
@@ -223,44 +226,44 @@ def by_unit(instructions: Counter[str]) -> Counter[str]:
     return found
 
 
-def cost(name: str, chip: Chip, code: Compiled, sections: int, sample_bytes: int, lane_samples: int) -> Cost:
-    """Return what a sample costs in a kernel whose lanes hold `lane_samples` of them."""
+def cost(
+    name: str, chip: Chip, code: Compiled, sections: int, sample_bytes: int, lane_samples: int, signals: int
+) -> Cost:
+    """Return what a sample costs in a kernel whose lanes hold `lane_samples` of them, and that moves some signals."""
     tile, section = (by_unit(found) for found in loops(code.sass))
     instructions = {
         unit: (tile[unit] + (sections - 1) * section[unit]) / lane_samples for unit in sorted({*tile, *section})
     }
-    moved = 2 * sample_bytes
+    moved = signals * sample_bytes
     rate = chip.processors * chip.clock / 1e12
     times = {unit: count / (chip.lanes[unit] * rate) for unit, count in instructions.items()}
-    copy = moved / chip.bandwidth * 1e12
-    times["bandwidth"] = copy
+    times["bandwidth"] = moved / chip.bandwidth * 1e12
     return Cost(
         name, sections, code.registers, code.spilled, code.shared, code.warps, moved, instructions, times,
-        max(times.values()) / copy,
+        max(times.values()) / (2 * sample_bytes / chip.bandwidth * 1e12),
     )  # fmt: skip
 
 
-def cascade_code(name: str, sections: int, dtype: str = "fp32") -> Compiled:
-    """Return the kernel of a long signal through a cascade, for one of `CHIPS`."""
+def cascade_code(name: str, sections: int, dtype: str = "fp32", gradients: bool = False) -> Compiled:
+    """Return the kernel of a long signal through a cascade, or of all gradients of one, for one of `CHIPS`."""
     target = GPUTarget("cuda", CHIPS[name].arch, 32)
-    return disassembled(compiled(kernels.chunked, target, dtype, **constants(sections, dtype == "fp64")))
+    kernel, constant = (kernels.adjoint, "OF_SECTIONS") if gradients else (kernels.chunked, "HAS_CHECKPOINTS")
+    options = constants(sections, dtype == "fp64") | {"HAS_STATE": False, constant: gradients}
+    return disassembled(compiled(kernel, target, dtype, **options))
 
 
-def cascade(name: str, sections: int, dtype: str = "fp32") -> Cost:
-    """Return what a sample of a long signal costs in the cascade's kernel, on one of `CHIPS`."""
-    code = cascade_code(name, sections, dtype)
+def cascade(name: str, sections: int, dtype: str = "fp32", gradients: bool = False) -> Cost:
+    """Return what a sample of a long signal costs in the cascade's kernel, or in its gradients', on one of `CHIPS`."""
+    code = cascade_code(name, sections, dtype, gradients)
     size = 8 if dtype == "fp64" else 4
-    return cost(name, CHIPS[name], code, sections, size, 1 << sos.LOG_T[size])
+    return cost(name, CHIPS[name], code, sections, size, 1 << sos.LOG_T[size], signals=3 if gradients else 2)
 
 
-def constants(
-    sections: int, double: bool, lanes: int = 32, adjoint: bool = False, has_signals: bool = False
-) -> dict[str, int]:
-    """Return the constants that the launch of a long signal gives the kernel."""
+def constants(sections: int, double: bool, lanes: int = 32) -> dict[str, int]:
+    """Return the constants that the launch of a long signal gives both kernels."""
     return {
         "N": max(8, 1 << (sections - 1).bit_length()), "LANES": lanes, "LOG_LANES": int(math.log2(lanes)),
-        "LOG_T": sos.LOG_T[8 if double else 4], "SHIFTED": double, "HAS_STATE": True, "ADJOINT": adjoint,
-        "HAS_SIGNALS": has_signals,
+        "LOG_T": sos.LOG_T[8 if double else 4], "SHIFTED": double, "HAS_STATE": True,
     }  # fmt: skip
 
 
@@ -268,16 +271,20 @@ def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--sections", type=int, default=4, help="of the cascade (default 4)")
+    parser.add_argument("--gradients", action="store_true", help="the kernel of all gradients; forward comes on top")
     parser.add_argument("--double", action="store_true", help="float64 samples")
     parser.add_argument("--chip", action="append", choices=[*CHIPS], help="only this chip; may be repeated")
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
     chosen = parser.parse_args()
     dtype = "fp64" if chosen.double else "fp32"
-    rows = [cascade(name, chosen.sections, dtype) for name in chosen.chip or CHIPS]
+    rows = [cascade(name, chosen.sections, dtype, chosen.gradients) for name in chosen.chip or CHIPS]
     if chosen.json:
         sys.stdout.write(msgspec.json.encode([asdict(row) for row in rows]).decode() + "\n")
         return 0
-    table = Table(title=f"{chosen.sections} sections, {dtype}: bounds per sample, from machine code and data sheets")
+    what = ", gradients" * chosen.gradients
+    table = Table(
+        title=f"{chosen.sections} sections, {dtype}{what}: bounds per sample, from machine code and data sheets"
+    )
     units = ["float64", "conversion", "exchange", "integer", "issue"]
     for column in ("chip", "registers", "warps", *units, "slowest, ps", "copy, ps", "ratio"):
         table.add_column(column, justify="left" if column == "chip" else "right")
@@ -285,7 +292,7 @@ def main() -> int:
         slowest = max(row.picoseconds, key=row.picoseconds.__getitem__)
         table.add_row(
             row.chip, str(row.registers), str(row.warps), *(f"{row.instructions.get(unit, 0):.1f}" for unit in units),
-            f"{row.picoseconds[slowest]:.2f} {slowest}", f"{row.picoseconds['bandwidth']:.2f}",
+            f"{row.picoseconds[slowest]:.2f} {slowest}", f"{row.picoseconds[slowest] / row.copy_ratio:.2f}",
             f"{row.copy_ratio:.2f}",
         )  # fmt: skip
     Console(width=120).print(table)

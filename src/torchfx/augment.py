@@ -27,8 +27,7 @@ from torchfx.checks import finite_number, number_text, whole_number
 from torchfx.core.processor import FilterChain
 from torchfx.design.colored_noise import COLORS
 from torchfx.errors import ArgumentError, ArgumentTypeError
-from torchfx.functional.noise import add_noise, add_white, colored_from
-from torchfx.functional.white_noise import CHANNEL, key_of
+from torchfx.functional.noise import CHANNEL, add_noise, add_white, colored_from, key_of
 from torchfx.parameters import Declaration, PerBand, is_real, named, number
 from torchfx.parameters import choice as choice_of
 from torchfx.tensors import check_signal

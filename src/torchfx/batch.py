@@ -31,8 +31,8 @@ def batch_process(waves: Sequence[Signal], effect: nn.Module) -> list[Signal]:
     Each is processed by itself, by one thread: the results are those of a loop, of any module and for any lengths. What
     a module draws from PyTorch's own generator is drawn in any order.
 
-    On a GPU, signals of as many channels run as one batch, the shorter ones with silence behind them, if the module is
-    a chain of filters and effects that need no whole signal, have no latency and keep the sample rate.
+    On a GPU, signals with the same number of channels run as one batch, the shorter ones with silence behind them, if
+    the module is a chain of filters and effects that need no whole signal, have no latency and keep the sample rate.
 
     Args:
         waves: waves of one sample rate, or tensors (..., time), which are taken at the rate of `torchfx.sample_rate`.

@@ -59,7 +59,7 @@ def trim(source: FILE, target: FILE, start: Time = 0.0, end: Time | None = None)
 def concat(sources: Sequence[FILE], target: FILE) -> float:
     """Join files, one behind the other.
 
-    The encoding is the one of the most bits among the sources, where the output's format has it. Tags are the first
+    The encoding is the sources' one with the most bits, where the output's format has it. Tags are the first
     source's; chapters are those of all.
 
     Args:

@@ -52,6 +52,23 @@ def test_a_cutoff_a_network_computed_passes_its_gradient_on(generator):
     assert float(raw.grad) != 0
 
 
+@pytest.mark.parametrize("make", [fx.filter.LoButterworth, fx.filter.LoElliptic, fx.filter.LoBessel, fx.filter.Peaking])
+def test_compiled_and_exported_filters_follow_what_is_learned(make, generator):
+    cutoff = torch.nn.Parameter(torch.tensor(4000.0, dtype=torch.float64))
+    tone, x = make(cutoff, fs=48_000), torch.randn(2, 300, generator=generator)
+    torch._dynamo.reset()
+    compiled = torch.compile(tone, fullgraph=True, backend="aot_eager")
+    exported = torch.export.export(tone, (x,)).module()
+    for value in (4000.0, 2000.0):
+        for parameter in (cutoff, *exported.parameters()):
+            parameter.data.fill_(value)
+        expected = tone(x)
+        assert torch.allclose(compiled(x), expected, atol=1e-6)
+        assert torch.allclose(exported(x), expected, atol=1e-6)
+        by_cutoff = [torch.autograd.grad(y.square().mean(), cutoff)[0] for y in (compiled(x), expected)]
+        assert torch.allclose(*by_cutoff, rtol=1e-5)
+
+
 def test_a_learned_cutoff_is_shown():
     cutoff = torch.nn.Parameter(torch.tensor(4000.0))
     chain = fx.filter.LoButterworth(cutoff, fs=48_000) | fx.filter.HiChebyshev1(cutoff, fs=48_000)

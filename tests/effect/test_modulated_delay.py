@@ -5,7 +5,6 @@ import math
 import pytest
 import torch
 
-import torchfx as fx
 from torchfx.effect import Chorus, Flanger, Phaser, Vibrato
 from torchfx.errors import ArgumentError
 
@@ -31,21 +30,6 @@ def test_whole_delays_are_exact(generator):
     x = torch.randn(2, 500, generator=generator)
     y = Vibrato(depth_ms=0.0, centre_delay_ms=1.0, fs=FS)(x)
     assert torch.equal(y, torch.nn.functional.pad(x, (48, 0))[:, :500])
-
-
-def test_centres_of_examples_are_their_own(generator):
-    x, centres = torch.randn(2, 2, 600, generator=generator), torch.tensor([[3.0], [7.5]])
-    together = Chorus(centre_delay_ms=centres, fs=FS)(x)
-    for i, centre in enumerate((3.0, 7.5)):
-        assert torch.allclose(together[i], Chorus(centre_delay_ms=centre, fs=FS)(x[i]), atol=1e-6)
-
-
-@pytest.mark.parametrize("module", [Flanger(0.7, fs=FS), Phaser(3.0, stages=4, fs=FS)])
-def test_blocks_equal_the_whole(generator, module):
-    x = torch.randn(2, 3000, generator=generator)
-    stream = fx.realtime.Stream(module, FS, 2)
-    blocks = torch.cat([stream.process(block) for block in x.split(601, dim=-1)], dim=-1)
-    assert torch.allclose(blocks, module(x), atol=1e-6)
 
 
 def test_a_phaser_at_rest_is_the_mix_of_allpass_filters():

@@ -93,7 +93,6 @@ def test_silence_stays_silence(method):
     x = torch.zeros(2, 5000)
     assert not TimeStretch(0.7, method)(x).any()
     assert not PitchShift(3, method)(x).any()
-    x[:, :100] = torch.nan
 
 
 def test_what_is_not_finite_passes():

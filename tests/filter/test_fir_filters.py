@@ -53,15 +53,6 @@ def test_the_tensor_given_is_the_tensor_learned(generator):
     assert torch.allclose(by_transform, leaf.grad)
 
 
-def test_changed_taps_change_a_chain(rng):
-    wave = fx.Wave(rng.standard_normal(100), 44100)
-    module = fx.filter.FIR([1.0, 0.0])
-    chain = module | fx.effect.Gain(2.0)
-    assert torch.equal((wave | chain).ys, wave.ys * 2)
-    module.taps.copy_(torch.tensor([0.0, 1.0]))
-    assert torch.equal((wave | chain).ys[:, 1:], wave.ys[:, :-1] * 2)
-
-
 @pytest.mark.parametrize(
     ("taps", "error", "message"),
     [

@@ -77,46 +77,6 @@ def test_coefficients_of_each_sample_equal_a_loop(rng, form, dtype, order, time)
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("per_sample", [True, False])
-@pytest.mark.parametrize(
-    ("leading", "own"), [((), (4,)), ((17,), ()), ((3, 1), (5,)), ((2, 3), (2, 1)), ((2, 1, 2), (1, 3, 1))]
-)
-def test_leading_dimensions_broadcast(rng, form, per_sample, leading, own):
-    x, a, past = given(rng, leading, own, 40, 3, per_sample)
-    for view in (x, torch.stack([x, -x], dim=-1).flatten(-2)[..., ::2], x.flip(-1).contiguous().flip(-1)):
-        y, after = form(view, a, past)
-        shape = past.shape[:-1]
-        for index in np.ndindex(*shape):
-            weights = a.expand(*shape, *a.shape[-2:])[index]
-            expected, last = form(x.expand(*shape, 40)[index], weights, past[index])
-            assert torch.allclose(y[index], expected, rtol=0, atol=1e-12)
-            assert torch.allclose(after[index], last, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("per_sample", [True, False])
-@pytest.mark.parametrize("order", [2, 6])
-def test_blocks_equal_the_whole(rng, per_sample, order):
-    x, a, past = given(rng, (2,), (), 3000, order, per_sample)
-    whole, after = allpole(x, a, past)
-    state, parts, start = past, [], 0
-    for size in (1, 0, 3, 1020, 1025, 951):
-        rows = a[start : start + size] if per_sample else a
-        y, state = allpole(x[:, start : start + size], rows, state)
-        parts.append(y)
-        start += size
-    assert deviation(torch.cat(parts, -1), whole.numpy()) < 1e-13
-    assert torch.allclose(state, after, rtol=0, atol=1e-12)
-
-
-def test_empty_signals_keep_the_state(rng):
-    past = torch.from_numpy(rng.standard_normal((2, 3)))
-    y, after = allpole(torch.zeros(2, 0), torch.zeros(1, 3), past)
-    assert y.shape == (2, 0)
-    assert torch.equal(after, past)
-    assert allpole(torch.zeros(0, 5), torch.zeros(0, 5, 3), None)[0].shape == (0, 5)
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("per_sample", [True, False])
 def test_nan_spreads_to_what_follows_in_its_channel_only(rng, form, per_sample):
     x, a, _ = given(rng, (3,), (), 300, 3, per_sample)
     clean, _ = form(x, a, None)
@@ -153,12 +113,9 @@ def test_many_channels_equal_each_alone(rng, order, channels, dtype, a_dtype):
 
 @pytest.mark.parametrize("check", [gradcheck, gradgradcheck])
 @pytest.mark.parametrize("per_sample", [True, False])
-@pytest.mark.parametrize(("leading", "own"), [((), ()), ((2,), ()), ((2, 1), (3,))])
-@pytest.mark.parametrize(("time", "order"), [(7, 2), (2, 5)])
-def test_gradients_against_finite_differences(rng, check, per_sample, leading, own, time, order):
-    tensors = [tensor.requires_grad_() for tensor in given(rng, leading, own, time, order, per_sample)]
-    forward = {} if check is gradgradcheck else {"check_forward_ad": True, "check_batched_grad": True}
-    assert check(allpole, tensors, fast_mode=True, **forward)
+def test_gradients_of_fewer_samples_than_coefficients(rng, check, per_sample):
+    tensors = [tensor.requires_grad_() for tensor in given(rng, (2,), (), 2, 5, per_sample)]
+    assert check(allpole, tensors, fast_mode=True)
     assert check(lambda x, a: allpole(x, a, None)[0], tensors[:2], fast_mode=True)
 
 
@@ -195,7 +152,6 @@ def test_transforms_and_compilation(rng):
     assert torch.allclose(per_example, weights.grad)
     compiled = torch.compile(energy, fullgraph=True, backend="aot_eager")
     assert torch.allclose(torch.autograd.grad(compiled(x, weights), weights)[0], weights.grad)
-    torch.library.opcheck(torch.ops.torchfx_ext.allpole_forward.default, (x, a, None))
 
 
 # --- misuse -------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The operators as PyTorch sees them: opcheck, meta tensors, the profiler's table."""
+"""The way through PyTorch's dispatcher: results that are given, autocast, the profiler's table, errors."""
 
 import pytest
 import torch
@@ -6,44 +6,10 @@ from torch.profiler import ProfilerActivity, profile
 
 from torchfx import _ops
 from torchfx._ops import operator
+from torchfx.errors import ArgumentError
 
 SOS = torch.tensor([[0.2, 0.3, 0.1, 1.0, -0.5, 0.3], [1.0, -1.0, 0.0, 1.0, 0.2, 0.0]]).double()
-OPERATORS = {
-    "sos_forward": ((SOS,), (2, 3, 2)),
-    "biquad_forward": ((SOS[0, :3].clone(), SOS[0, 3:].clone()), (3, 2)),
-    "fir_forward": ((torch.tensor([0.5, 0.25, 0.125]).double(),), (3, 2)),
-    "lti_forward": ((torch.tensor([0.5, 0.25, 0.125]).double(), SOS), (3, 2), (2, 3, 2)),
-}
-
-
-def test_every_operator_is_here():
-    found = {
-        name.partition("::")[2].partition(".")[0]
-        for name in torch._C._dispatch_get_all_op_names()
-        if name.startswith("torchfx_ext::")
-    }
-    assert set(OPERATORS) <= found
-
-
-@pytest.mark.parametrize("name", OPERATORS)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("with_state", [False, True])
-def test_opcheck_is_clean(name, dtype, with_state):
-    coefficients, *shapes = OPERATORS[name]
-    operator = getattr(torch.ops.torchfx_ext, name).default
-    x = torch.randn(3, 50, dtype=dtype, generator=torch.Generator().manual_seed(0))
-    states = [torch.full(shape, 0.1, dtype=torch.float64) if with_state else None for shape in shapes]
-    torch.library.opcheck(operator, (x, *coefficients, *states))
-
-
-@pytest.mark.parametrize("name", OPERATORS)
-def test_meta_tensors_give_shapes(name):
-    coefficients, *shapes = OPERATORS[name]
-    operator = getattr(torch.ops.torchfx_ext, name).default
-    y, *states = operator(torch.empty(3, 50, device="meta"), *(c.to("meta") for c in coefficients))
-    assert y.shape == (3, 50)
-    assert y.dtype == torch.float32
-    assert [(state.shape, state.dtype) for state in states] == [(shape, torch.float64) for shape in shapes]
+TAPS = torch.tensor([0.5, 0.25, 0.125]).double()
 
 
 @pytest.mark.parametrize("with_state", [False, True])
@@ -64,23 +30,33 @@ def test_profiler_shows_the_operator():
     assert "torchfx_ext::sos_forward" in {event.key for event in captured.key_averages()}
 
 
-def negated(values):
-    """The same numbers as a view whose memory holds their negatives."""
-    view = torch.complex(torch.zeros_like(values), -values).conj().imag
-    assert view.is_neg()
-    return view
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (torch.empty(2, 9), r"out\[0\] must be torch.float32 of shape \(2, 10\) on cpu, got .* of shape \(2, 9\)"),
+        (torch.empty(2, 10, dtype=torch.float64), r"got torch.float64 of shape \(2, 10\)"),
+    ],
+)
+def test_results_of_another_shape_are_refused(y, message):
+    with pytest.raises(ArgumentError, match=message):
+        _ops.fir_forward(torch.zeros(2, 10), TAPS, out=(y, torch.empty(2, 2).double()))
 
 
-@pytest.mark.parametrize("name", OPERATORS)
-def test_views_that_change_the_sign_are_read_as_they_say(name):
-    coefficients, *shapes = OPERATORS[name]
-    operator = getattr(torch.ops.torchfx_ext, name).default
-    x = torch.randn(3, 50, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    given = [x, *coefficients, *(torch.full(shape, 0.1, dtype=torch.float64) for shape in shapes)]
-    expected = operator(*given)
-    for i, argument in enumerate(given):
-        got = operator(*given[:i], negated(argument), *given[i + 1 :])
-        assert all(torch.equal(a, b) for a, b in zip(got, expected, strict=True))
+def test_a_result_that_is_given_records_no_gradient():
+    x, out = torch.zeros(2, 10, requires_grad=True), (torch.empty(2, 10), torch.empty(2, 2).double())
+    with pytest.raises(ArgumentError, match="records no gradient"):
+        _ops.fir_forward(x, TAPS, out=out)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_under_autocast_runs_in_float32(dtype, generator):
+    x = torch.randn(2, 3000, generator=generator)
+    with torch.autocast("cpu", dtype=dtype):
+        y, after = _ops.parallel_iir_forward(x.to(dtype), SOS)
+    expected, expected_after = _ops.parallel_iir_forward(x.to(dtype).float(), SOS)
+    assert y.dtype == torch.float32
+    assert torch.equal(y, expected)
+    assert torch.equal(after, expected_after)
 
 
 def test_out_of_memory_says_how_much_was_needed(monkeypatch):

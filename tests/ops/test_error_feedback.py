@@ -39,30 +39,6 @@ def test_it_is_the_definition(generator, run, taps, leading, time, dtype):
         assert np.allclose(after.reshape(-1, len(taps))[i], left, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("run", FORMS)
-def test_each_row_of_taps_has_its_channels(generator, run):
-    x, dither = 9 * torch.randn(3, 2, 600, generator=generator), torch.rand(600, generator=generator)
-    taps = torch.rand(3, 1, 4, dtype=torch.float64, generator=generator) / 4
-    y, after = run(x, dither, taps, None)
-    for i in range(3):
-        own, left = run(x[i], dither, taps[i, 0], None)
-        assert torch.equal(y[i], own)
-        assert torch.equal(after[i], left)
-
-
-def test_blocks_equal_the_whole_and_no_samples_change_nothing(generator):
-    x = 100 * torch.randn(2, 2000, generator=generator)
-    dither, taps = torch.rand(2, 2000, generator=generator), TAPS[-1]
-    whole, last = _ops.error_feedback_forward(x, dither, taps)
-    parts, errors = [], None
-    for block, noise in zip(x.split(333, -1), dither.split(333, -1), strict=True):
-        y, errors = _ops.error_feedback_forward(block, noise, taps, errors)
-        parts.append(y)
-    assert torch.equal(torch.cat(parts, dim=-1), whole)
-    assert torch.equal(errors, last)
-    assert torch.equal(_ops.error_feedback_forward(x[:, :0], dither[:, :0], taps, errors)[1], errors)
-
-
 def test_every_sample_behind_a_nan_is_one():
     x = torch.zeros(2, 600)
     x[0, 100] = torch.nan
@@ -72,15 +48,10 @@ def test_every_sample_behind_a_nan_is_one():
     assert not y[1].any()
 
 
-def test_dispatcher_gradient_and_vmap(generator):
-    x, dither = 9 * torch.randn(3, 50, generator=generator), torch.rand(3, 50, generator=generator)
-    torch.library.opcheck(torch.ops.torchfx_ext.error_feedback_forward.default, (x, dither, TAPS[0], None))
-    x.requires_grad_()
-    y, _ = _ops.error_feedback_forward(x, dither, TAPS[0])
-    y.sum().backward()
+def test_the_gradient_is_zero(generator):
+    x = torch.randn(3, 50, generator=generator).requires_grad_()
+    _ops.error_feedback_forward(x, torch.zeros(50), TAPS[0])[0].sum().backward()
     assert not x.grad.any()
-    rows = torch.func.vmap(lambda row, noise: _ops.error_feedback_forward(row, noise, TAPS[0])[0])(x.detach(), dither)
-    assert torch.equal(rows, y)
 
 
 def test_misuse_is_named():

@@ -51,18 +51,6 @@ def test_state_goes_in_and_out_as_in_scipy(rng, form, taps, length):
         assert deviation(state, after) < 1e-12
 
 
-@pytest.mark.parametrize("taps", [3, 300])
-def test_blocks_equal_the_whole(rng, taps):
-    b = torch.from_numpy(rng.standard_normal(taps))
-    x = torch.from_numpy(rng.standard_normal((2, 10_000)))
-    whole, _ = _ops.fir_forward(x, b)
-    state, blocks = None, []
-    for block in x.split([1, 2, 63, 64, 65, 4096, 5709], dim=-1):
-        y, state = _ops.fir_forward(block, b, state)
-        blocks.append(y)
-    assert deviation(torch.cat(blocks, -1), whole.numpy()) < 1e-12
-
-
 def test_long_impulse_response(rng):
     b = rng.standard_normal(60_000) * np.exp(-np.arange(60_000) / 10_000)
     x = rng.standard_normal((2, 50_000))

@@ -185,6 +185,13 @@ def test_bad_coefficients_raise(form, change, message):
         form(torch.zeros(2, 100), sos)
 
 
+def test_the_unstable_row_is_named():
+    sos = torch.from_numpy(CHAIN).repeat(4, 1, 1)
+    sos[2, 1, 5] = 1.5
+    with pytest.raises(ArgumentError, match="section 1 of row 2 is unstable"):
+        _ops.parallel_iir_forward(torch.zeros(4, 10), sos)
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     ("x", "error", "message"),

@@ -49,6 +49,7 @@ CASES = {
     "chunks of float64": (FAST, noise(2, 100, dtype=FLOAT64, layout="every second"), True, EVERYWHERE, EARLY),
     "20 Hz in float64": (LOW, noise(33, dtype=FLOAT64), True, EVERYWHERE, {}),
     "order 24": (LONG, noise(9), True, EVERYWHERE, {"log_t": 1}),
+    "33 sections": (np.repeat(FAST[:1], 33, axis=0), noise(5), True, EVERYWHERE, {"log_t": 1}),
     "one sample": (FAST, noise(2, 1, dtype=FLOAT64), True, EVERYWHERE, {}),
     "exactly a tile": (FAST, noise(16, dtype=FLOAT64), False, EVERYWHERE, {}),
     "a whole tile and a sample": (FAST[:1], noise(1025), False, EVERYWHERE, {"lanes": 32, "log_t": 5}),
@@ -163,23 +164,19 @@ many = pytest.mark.many
 
 
 @pytest.mark.parametrize(
-    ("arch", "dtype", "adjoint"),
+    ("arch", "dtype", "checkpoints"),
     [
         (90, "fp32", False),
         (100, "fp32", False),
         pytest.param(80, "fp32", False, marks=many),
         pytest.param(90, "fp64", False, marks=many),
         pytest.param(90, "fp32", True, marks=many),
-        pytest.param(90, "fp64", True, marks=many),
     ],
 )
-def test_the_cascade_compiles_without_spills_where_it_computes(gpu_cost, arch, dtype, adjoint):
+def test_the_cascade_compiles_without_spills_where_it_computes(gpu_cost, arch, dtype, checkpoints):
     target = gpu_cost.GPUTarget("cuda", arch, 32)
-    code = gpu_cost.disassembled(
-        gpu_cost.compiled(
-            gpu_cost.kernels.chunked, target, dtype, **gpu_cost.constants(4, dtype == "fp64", adjoint=adjoint)
-        )
-    )
+    constants = gpu_cost.constants(4, dtype == "fp64") | {"HAS_CHECKPOINTS": checkpoints}
+    code = gpu_cost.disassembled(gpu_cost.compiled(gpu_cost.kernels.chunked, target, dtype, **constants))
     tile, section = gpu_cost.loops(code.sass)
     assert section["LDL"] + section["STL"] == 0
     assert (tile["LDL"] <= 16, tile["STL"]) == (True, 0)  # of thousands of instructions
@@ -213,7 +210,8 @@ def test_responses_compile_to_products_of_matrices(gpu_cost, arch, dtype):
 @many
 def test_the_cascade_compiles_for_amd(gpu_cost):
     target = gpu_cost.GPUTarget("hip", "gfx942", 64)
-    code = gpu_cost.compiled(gpu_cost.kernels.chunked, target, "fp32", **gpu_cost.constants(4, False, lanes=64))
+    constants = gpu_cost.constants(4, False, lanes=64) | {"HAS_CHECKPOINTS": False}
+    code = gpu_cost.compiled(gpu_cost.kernels.chunked, target, "fp32", **constants)
     assert "v_fma_f64" in code.asm["amdgcn"]
     assert ".vgpr_spill_count: 0" in code.asm["amdgcn"]
 

@@ -66,6 +66,9 @@ CASES = {
     "a cascade for each channel": (ROWS, noise(2, 11), True, {}),
     "one sample": (FAST[1:], noise(17, 1, dtype=FLOAT32), True, {}),
     "exactly a tile": (FAST[:1], noise(16), False, {}),
+    "the state's samples fill the tile": (FAST[:1], noise(14), True, {}),
+    "one of the state's samples in the next tile": (FAST[:1], noise(15, dtype=FLOAT32), True, {}),
+    "the state's samples in a tile of their own": (FAST[:1], noise(2, 32), True, {}),
 }
 
 
@@ -79,12 +82,30 @@ def test_gradients_of_a_cascade_equal_the_definition(run, name):
         grad_after = noise(*state.shape, seed=2) * 0.1
     grad_y = every_second(noise(*leading, x.shape[-1], dtype=x.dtype, seed=3))
     arguments = (grad_y, grad_after, x, sos, state, None, NOWHERE, True, True, True)
-    (grad_x, grad_sos, grad_state), _ = run("sos_backward", arguments, **options)
+    tile = 4 << options.get("log_t", 2)
+    (grad_x, grad_sos, grad_state), _ = run("sos_backward", arguments, CHECKPOINT_STEPS=tile // 2, **options)
     exact_x, exact_sos, exact_state = exact("sos_backward", *arguments)
     assert deviation(grad_x, exact_x) < bound(x.dtype)
     assert deviation(grad_state, exact_state) < 1e-10
     for index in np.ndindex(*sos.shape[:-1]):  # every section by itself
         assert deviation(grad_sos[index], exact_sos[index]) < GRADIENT_BOUND[x.dtype]
+
+
+@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64])
+def test_the_forward_pass_keeps_the_states_that_gradients_start_from(run, dtype):
+    """A channel of two tiles and a rest, in chunks of one."""
+    x, grad_y = noise(2, 1100, dtype=dtype), noise(2, 1100, dtype=dtype, seed=3)
+    state = noise(1, 2, 2, seed=1) * 0.1
+    tile = {"lanes": 32, "log_t": 4}
+    (y, after, checkpoints), _ = run("sos_forward_recording", (x, FAST[1:], state, EVERYWHERE), **tile)
+    exact_y, exact_after = exact("sos_forward", x, FAST[1:], state, EVERYWHERE)
+    assert checkpoints.shape == (2, 3, 1, 2)
+    assert (deviation(y, exact_y) < bound(dtype), deviation(after, exact_after) < 1e-10) == (True, True)
+    arguments = (grad_y, None, x, FAST[1:], state)
+    needed = (EVERYWHERE, True, True, True)
+    found, _ = run("sos_backward", (*arguments, torch.from_numpy(checkpoints), *needed), **tile)
+    for gradient, expected in zip(found, exact("sos_backward", *arguments, None, *needed), strict=True):
+        assert deviation(gradient, expected) < GRADIENT_BOUND[dtype]
 
 
 def test_gradients_of_no_samples(run):
@@ -104,7 +125,7 @@ def test_a_sample_counts_once_however_the_signal_is_cut(run, cut):
     sos = torch.tensor([[3.0, 0, 0, 1, 0, 0]], dtype=FLOAT64)
     x = noise(1, 75)
     arguments = (torch.ones_like(x), None, x, sos, None, None, EVERYWHERE, False, True, False)
-    (grad_x, grad_sos, grad_state), _ = run("sos_backward", arguments, **cut)
+    (grad_x, grad_sos, grad_state), _ = run("sos_backward", arguments, CHECKPOINT_STEPS=16, **cut)
     assert grad_sos[0, 0] == pytest.approx(x.sum().item(), rel=1e-12)
     assert grad_sos[0, 3] == pytest.approx(-3 * x.sum().item(), rel=1e-12)
     assert (len(grad_x), len(grad_state)) == (0, 0)
@@ -164,27 +185,39 @@ def test_gradients_of_a_response_equal_the_definition(run, name):
 many = pytest.mark.many
 
 
+@pytest.fixture
+def gpu_cost():
+    return import_module("gpu_cost")
+
+
 @pytest.mark.parametrize(
-    ("arch", "dtype", "adjoint"),
+    ("arch", "dtype", "options"),
     [
-        (90, "fp32", True),
-        pytest.param(90, "fp32", False, marks=many),
-        pytest.param(90, "fp64", True, marks=many),
-        pytest.param(80, "fp32", True, marks=many),
-        pytest.param(100, "fp32", True, marks=many),
+        (90, "fp32", {}),
+        pytest.param(90, "fp32", {"HAS_STATE": False}, marks=many),
+        pytest.param(90, "fp32", {"OF_SECTIONS": False}, marks=many),
+        pytest.param(90, "fp64", {}, marks=many),
+        pytest.param(80, "fp32", {}, marks=many),
+        pytest.param(100, "fp32", {}, marks=many),
     ],
 )
-def test_both_launches_compile_without_spills_in_their_loops(arch, dtype, adjoint):
-    import gpu_cost
-
-    constants = gpu_cost.constants(4, dtype == "fp64", adjoint=adjoint, has_signals=True)
+def test_the_adjoint_compiles_without_spills_in_its_loops(gpu_cost, arch, dtype, options):
+    constants = gpu_cost.constants(4, dtype == "fp64") | {"OF_SECTIONS": True} | options
     target = gpu_cost.GPUTarget("cuda", arch, 32)
-    code = gpu_cost.disassembled(gpu_cost.compiled(gpu_cost.kernels.chunked, target, dtype, **constants))
+    code = gpu_cost.disassembled(gpu_cost.compiled(gpu_cost.kernels.adjoint, target, dtype, **constants))
     tile, section = gpu_cost.loops(code.sass)
     assert section["LDL"] + section["STL"] == 0
     assert tile["LDL"] + tile["STL"] <= 16  # of thousands of instructions
     assert code.warps >= sos_triton.PROGRAMS_PER_PROCESSOR
     assert code.shared <= 8192
+
+
+def test_forward_and_backward_take_less_than_four_times_forward(gpu_cost):
+    """By what the units of an H100 run for a sample of four sections."""
+    forward, backward = gpu_cost.cascade("H100", 4), gpu_cost.cascade("H100", 4, gradients=True)
+    assert backward.bytes == 12
+    for unit in ("issue", "float64", "bandwidth"):
+        assert backward.picoseconds[unit] < 3 * forward.picoseconds[unit], unit
 
 
 @pytest.mark.parametrize(
@@ -196,9 +229,7 @@ def test_both_launches_compile_without_spills_in_their_loops(arch, dtype, adjoin
         pytest.param(90, "fp64", "DMMA", marks=many),
     ],
 )
-def test_the_gradient_of_taps_compiles_to_products_of_matrices(arch, dtype, instruction):
-    import gpu_cost
-
+def test_the_gradient_of_taps_compiles_to_products_of_matrices(gpu_cost, arch, dtype, instruction):
     shape = fir.SUMS[4 if dtype == "fp32" else 8]
     kernel = import_module("torchfx._ops.fir.kernels").correlation
     code = gpu_cost.disassembled(gpu_cost.compiled(kernel, gpu_cost.GPUTarget("cuda", arch, 32), dtype, **shape))

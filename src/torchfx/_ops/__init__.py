@@ -56,20 +56,6 @@ for _module in iter_modules(__path__):
 PARALLEL_SCAN_THRESHOLD = 1024
 """Signals of at least this many samples are split along time and carried by a scan; read at every call."""
 
-_sos_forward, _biquad_forward = operators["sos_forward"], operators["biquad_forward"]
-_fir_forward, _lti_forward = operators["fir_forward"], operators["lti_forward"]
-_allpole_forward, _state_space_forward = operators["allpole_forward"], operators["state_space_forward"]
-_saturated_forward = operators["saturated_forward"]
-_delay_network_forward = operators["delay_network_forward"]
-_ballistics_forward, _dynamics_forward = operators["ballistics_forward"], operators["dynamics_forward"]
-_limiter_forward, _sliding_max = operators["limiter_forward"], operators["sliding_max"]
-_error_feedback_forward = operators["error_feedback_forward"]
-_noise_forward, _noise_magnitude = operators["noise_forward"], operators["noise_magnitude"]
-_magnitude = operators["magnitude"]
-_modulated_gain_forward, _phaser_forward = operators["modulated_gain_forward"], operators["phaser_forward"]
-_modulated_delay_forward = operators["modulated_delay_forward"]
-_resample_forward, _phase_vocoder_forward = operators["resample_forward"], operators["phase_vocoder_forward"]
-
 
 def parallel_iir_forward(
     x: Tensor,
@@ -102,10 +88,7 @@ def parallel_iir_forward(
         >>> y
         tensor([0.5000, 0.5000, 1.0000])
     """
-    found: tuple[Tensor, Tensor] = _sos_forward(
-        x, sos, state, PARALLEL_SCAN_THRESHOLD if threshold is None else threshold, out=out
-    )
-    return found
+    return operators["sos_forward"](x, sos, state, PARALLEL_SCAN_THRESHOLD if threshold is None else threshold, out=out)
 
 
 def biquad_forward(
@@ -123,10 +106,7 @@ def biquad_forward(
     Returns:
         The output like x, and the state after it like `state`.
     """
-    found: tuple[Tensor, Tensor] = _biquad_forward(
-        x, b, a, state, PARALLEL_SCAN_THRESHOLD if threshold is None else threshold
-    )
-    return found
+    return operators["biquad_forward"](x, b, a, state, PARALLEL_SCAN_THRESHOLD if threshold is None else threshold)
 
 
 def fir_forward(
@@ -143,8 +123,7 @@ def fir_forward(
     Returns:
         The output like x, and the state after it like `state`.
     """
-    found: tuple[Tensor, Tensor] = _fir_forward(x, taps, state, out=out)
-    return found
+    return operators["fir_forward"](x, taps, state, out=out)
 
 
 def lti_forward(
@@ -168,10 +147,9 @@ def lti_forward(
     Returns:
         The output like x, the response's state after it, the cascade's state after it.
     """
-    found: tuple[Tensor, Tensor, Tensor] = _lti_forward(
+    return operators["lti_forward"](
         x, taps, sos, taps_state, state, PARALLEL_SCAN_THRESHOLD if threshold is None else threshold
     )
-    return found
 
 
 def allpole_forward(x: Tensor, a: Tensor, past: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -189,8 +167,7 @@ def allpole_forward(x: Tensor, a: Tensor, past: Tensor | None = None) -> tuple[T
         ArgumentError: a wrong shape or device, a constant coefficient that is NaN or infinite.
         ArgumentTypeError: a wrong dtype.
     """
-    found: tuple[Tensor, Tensor] = _allpole_forward(x, a, past)
-    return found
+    return operators["allpole_forward"](x, a, past)
 
 
 def state_space_forward(x: Tensor, system: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -209,8 +186,7 @@ def state_space_forward(x: Tensor, system: Tensor, state: Tensor | None = None) 
             divide the signal evenly.
         ArgumentTypeError: a wrong dtype.
     """
-    found: tuple[Tensor, Tensor] = _state_space_forward(x, system, state)
-    return found
+    return operators["state_space_forward"](x, system, state)
 
 
 def saturated_forward(
@@ -226,8 +202,7 @@ def saturated_forward(
     Returns:
         The output like x, and the state after it like `state`.
     """
-    found: tuple[Tensor, Tensor] = _saturated_forward(x, system, feedback, drive, state)
-    return found
+    return operators["saturated_forward"](x, system, feedback, drive, state)
 
 
 def error_feedback_forward(
@@ -250,8 +225,7 @@ def error_feedback_forward(
         ArgumentError: a wrong shape or device, a tap that is NaN or infinite.
         ArgumentTypeError: a wrong dtype.
     """
-    found: tuple[Tensor, Tensor] = _error_feedback_forward(x, dither, taps, errors)
-    return found
+    return operators["error_feedback_forward"](x, dither, taps, errors)
 
 
 def noise_forward(x: Tensor, gain: Tensor, place: Tensor, key: int, density: str, rounded: bool = False) -> Tensor:
@@ -274,8 +248,7 @@ def noise_forward(x: Tensor, gain: Tensor, place: Tensor, key: int, density: str
         ArgumentError: a wrong shape, device or density.
         ArgumentTypeError: a wrong dtype.
     """
-    found: Tensor = _noise_forward(x, gain, place, key, density, rounded)
-    return found
+    return operators["noise_forward"](x, gain, place, key, density, rounded)
 
 
 def noise_magnitude(place: Tensor, time: int, key: int) -> Tensor:
@@ -284,8 +257,7 @@ def noise_magnitude(place: Tensor, time: int, key: int) -> Tensor:
     Returns:
         float64, like `place`.
     """
-    found: Tensor = _noise_magnitude(place, time, key)
-    return found
+    return operators["noise_magnitude"](place, time, key)
 
 
 def magnitude(x: Tensor) -> Tensor:
@@ -297,8 +269,7 @@ def magnitude(x: Tensor) -> Tensor:
     Returns:
         float64, (...). The gradient of silence is 0.
     """
-    found: Tensor = _magnitude(x)
-    return found
+    return operators["magnitude"](x)
 
 
 def phase_vocoder_forward(
@@ -338,8 +309,7 @@ def phase_vocoder_forward(
         >>> y.shape, round(float(y[2000]), 4)
         (torch.Size([4288]), 1.5)
     """
-    y, after = _phase_vocoder_forward(x, window, state, rate, hop, first, origin, count, out=out)
-    return y, after
+    return operators["phase_vocoder_forward"](x, window, state, rate, hop, first, origin, count, out=out)
 
 
 def resample_forward(
@@ -364,8 +334,7 @@ def resample_forward(
         >>> resample_forward(torch.tensor([1.0, 2.0]), hold, 1, 0, 4)
         tensor([1., 1., 2., 2.])
     """
-    found: Tensor = _resample_forward(x, taps, down, origin, length, out=out)
-    return found
+    return operators["resample_forward"](x, taps, down, origin, length, out=out)
 
 
 def delay_network_forward(
@@ -404,8 +373,7 @@ def delay_network_forward(
         >>> delay_network_forward(torch.tensor([[1.0, 0, 0, 0, 0, 0, 0]]), [2], echo)[0]
         tensor([[0.0000, 0.0000, 1.0000, 0.0000, 0.5000, 0.0000, 0.2500]])
     """
-    found: tuple[Tensor, Tensor, Tensor] = _delay_network_forward(x, delays, system, sos, lines, state, filter_first)
-    return found
+    return operators["delay_network_forward"](x, delays, system, sos, lines, state, filter_first)
 
 
 def ballistics_forward(x: Tensor, coefficients: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -426,8 +394,7 @@ def ballistics_forward(x: Tensor, coefficients: Tensor, state: Tensor | None = N
         >>> ballistics_forward(torch.tensor([1.0, 1.0, 0.0]), torch.tensor([0.5, 0.25], dtype=torch.float64))[0]
         tensor([0.5000, 0.7500, 0.5625])
     """
-    found: tuple[Tensor, Tensor] = _ballistics_forward(x, coefficients, state)
-    return found
+    return operators["ballistics_forward"](x, coefficients, state)
 
 
 def dynamics_forward(
@@ -448,8 +415,7 @@ def dynamics_forward(
     Returns:
         x times 10^((smoothed gain + makeup_db) / 20), and the last smoothed gain like `state`.
     """
-    found: tuple[Tensor, Tensor] = _dynamics_forward(x, key, settings, state, link)
-    return found
+    return operators["dynamics_forward"](x, key, settings, state, link)
 
 
 def limiter_forward(
@@ -478,8 +444,7 @@ def limiter_forward(
     Returns:
         The output, and `state` and `ramp` behind it.
     """
-    found: tuple[Tensor, Tensor, Tensor] = _limiter_forward(x, past, peaks, settings, state, ramp, link)
-    return found
+    return operators["limiter_forward"](x, past, peaks, settings, state, ramp, link)
 
 
 def sliding_max(x: Tensor, window: int) -> Tensor:
@@ -497,8 +462,7 @@ def sliding_max(x: Tensor, window: int) -> Tensor:
         >>> sliding_max(torch.tensor([1.0, 3.0, 2.0, 0.0]), 2)
         tensor([3., 3., 2.])
     """
-    found: Tensor = _sliding_max(x, window)
-    return found
+    return operators["sliding_max"](x, window)
 
 
 def modulated_gain_forward(x: Tensor, settings: Tensor, phase: Tensor) -> tuple[Tensor, Tensor]:
@@ -518,8 +482,7 @@ def modulated_gain_forward(x: Tensor, settings: Tensor, phase: Tensor) -> tuple[
         >>> modulated_gain_forward(torch.ones(4), swings, torch.zeros((), dtype=torch.float64))[0]
         tensor([1.0000, 1.5000, 1.0000, 0.5000])
     """
-    found: tuple[Tensor, Tensor] = _modulated_gain_forward(x, settings, phase)
-    return found
+    return operators["modulated_gain_forward"](x, settings, phase)
 
 
 def modulated_delay_forward(x: Tensor, past: Tensor, settings: Tensor, phase: Tensor) -> tuple[Tensor, Tensor]:
@@ -536,8 +499,7 @@ def modulated_delay_forward(x: Tensor, past: Tensor, settings: Tensor, phase: Te
     Returns:
         The output like x, and the phase behind the last sample.
     """
-    found: tuple[Tensor, Tensor] = _modulated_delay_forward(x, past, settings, phase)
-    return found
+    return operators["modulated_delay_forward"](x, past, settings, phase)
 
 
 def phaser_forward(x: Tensor, settings: Tensor, phase: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -555,5 +517,4 @@ def phaser_forward(x: Tensor, settings: Tensor, phase: Tensor, state: Tensor) ->
     Returns:
         The output like x, the phase behind the last sample, and the filters' state.
     """
-    found: tuple[Tensor, Tensor, Tensor] = _phaser_forward(x, settings, phase, state)
-    return found
+    return operators["phaser_forward"](x, settings, phase, state)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from torchfx.errors import ArgumentError, ArgumentTypeError
+from torchfx.errors import ArgumentError, ArgumentTypeError, TorchFXError
 
 __all__ = [
     "broadcast_shapes",
@@ -19,6 +19,7 @@ __all__ = [
     "check_signal",
     "check_stable",
     "check_state",
+    "gradient_shapes",
     "leading_dimensions",
 ]
 
@@ -80,6 +81,29 @@ def check_state(state: Tensor, shape: Sequence[int], x: Tensor, name: str = "sta
     if tuple(state.shape) != tuple(shape):
         raise ArgumentError(f"{name} must have the shape {tuple(shape)} (SciPy's zi), got {tuple(state.shape)}")
     _check_device(name, state, x)
+
+
+def gradient_shapes(
+    forward: Sequence[tuple[Sequence[int], torch.dtype]],
+    x: Tensor,
+    coefficients: Tensor,
+    needed: Sequence[bool],
+    grad_after: Tensor | None,
+    **like_y: Tensor,
+) -> Sequence[tuple[Sequence[int], torch.dtype]]:
+    """Return shape and dtype of the gradients of signal, coefficients and state before; what is not needed is empty.
+
+    `forward` are those of output and state after; `grad_after` is the latter's gradient, and `like_y` are checked to
+    have the output's shape.
+    """
+    (y_shape, _), after = forward
+    for name, tensor in like_y.items():
+        if tuple(tensor.shape) != tuple(y_shape) or tensor.dtype != x.dtype:
+            raise TorchFXError(f"{name} must be {x.dtype} of shape {tuple(y_shape)}, got {tuple(tensor.shape)}")
+    if grad_after is not None:
+        check_state(grad_after, after[0], x, "grad_after")
+    found = (x.shape, x.dtype), (coefficients.shape, coefficients.dtype), after
+    return tuple((shape if need else (0,), dtype) for need, (shape, dtype) in zip(needed, found, strict=True))
 
 
 def check_finite(name: str, values: Tensor) -> None:

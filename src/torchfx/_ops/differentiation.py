@@ -14,7 +14,7 @@ from torch.autograd import forward_ad
 
 from torchfx._ops.observers import gradients_are_batched, transforms_active
 
-__all__ = ["Differentiable", "Gradient", "differentiable"]
+__all__ = ["Differentiable", "Gradient", "differentiable", "write_gradients"]
 
 Tensors = Sequence[Tensor | None]
 
@@ -59,6 +59,17 @@ class ByDispatcher(Mapping[str, Callable[..., Any]]):
 
 
 BY_DISPATCHER = ByDispatcher()
+
+
+def write_gradients(
+    name: str, backward: Callable[..., Tensors], arguments: Sequence[Any], grads: Tensors, *needed_and_results: Any
+) -> None:
+    """Write what an operator's definition of its gradients returns, where it is needed, into results."""
+    found = backward(BY_DISPATCHER[name], arguments, grads)
+    needed, results = needed_and_results[: len(found)], needed_and_results[len(found) :]
+    for result, value, need in zip(results, found, needed, strict=True):
+        if need:
+            result.copy_(value)
 
 
 class Differentiable(NamedTuple):

@@ -20,7 +20,6 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
@@ -178,7 +177,9 @@ def register(package: ModuleType, operators: dict[str, Entry]) -> list[Row]:
         backends, missing = _backends(operator, modules)
         composite = getattr(modules.get("composite"), operator.name, None)
         implementation = Implementation(
-            backends, gradients.get(operator.name), None if composite is None else partial(composite, operators)
+            backends,
+            gradients.get(operator.name),
+            None if composite is None else _checked(operator, composite, operators),
         )
         operators[operator.name] = _Registration(operator, implementation, operators).entry
         served = {device: _serves(device, implementation) for device in ("cpu", "cuda", "other")}
@@ -378,7 +379,8 @@ class _Registration:
         """Return the arguments of a call for a whole batch, which is one more leading dimension of what has it.
 
         Results that have an argument's shape are sums over what that argument was broadcast to; every argument gets
-        the batch then, so that its items are summed apart.
+        the batch then, so that its items are summed apart. Where only tensors with the result's own dimensions have it,
+        the first argument gets it too.
 
         Returns:
             The arguments, and how many dimensions of 1 each tensor got behind its batch, by name.
@@ -390,11 +392,15 @@ class _Registration:
                 operand = self.operator.operands[name]
                 ranks[name] = arguments[i].dim() - operand.core - operand.lead - (dims[i] is not None)
         added = {name: max(ranks.values()) - rank for name, rank in ranks.items()}
-        batched = list(arguments)
-        for name, i in zip(self.operator.operands, self.tensors, strict=True):
+        batched, operands = list(arguments), self.operator.operands
+        summed = any(isinstance(result, str) for result in self.operator.results)
+        spread = any(
+            dims[i] is not None and not operands[name].exact for name, i in zip(operands, self.tensors, strict=True)
+        )
+        for name, i in zip(operands, self.tensors, strict=True):
             if name in ranks:
-                operand = self.operator.operands[name]
-                always = operand.exact or any(isinstance(result, str) for result in self.operator.results)
+                operand = operands[name]
+                always = operand.exact or summed or (i == self.tensors[0] and not spread)
                 batched[i] = _with_batch(arguments[i], dims[i], size, operand, added[name], always)
         return batched, added
 
@@ -429,6 +435,16 @@ def _with_batch(tensor: Tensor, dim: int | None, size: int, operand: Operand, mi
     for _ in range(missing):
         tensor = tensor.unsqueeze(operand.lead + 1)
     return tensor
+
+
+def _checked(operator: Operator, composite: Entry, operators: Mapping[str, Entry]) -> Entry:
+    """Return a composite that checks its arguments: calls come to it directly, too."""
+
+    def run(*arguments: Any) -> Any:
+        operator.shapes(*arguments)
+        return composite(operators, *arguments)
+
+    return run
 
 
 def _writes(composite: Entry, count: int) -> Entry:

@@ -331,26 +331,16 @@ def save(
     """Write samples; the file appears under its name only when it is complete.
 
     Args:
-        path: where to, a path or a binary file object; `Writer` says more. A WAV beyond 4 GiB is written as RF64, its
-            form for long recordings.
+        path: a path or a binary file object.
         ys: float32 or float64, (channels, frames), a tensor or an array.
-        fs: sample rate, Hz, a whole number.
-        format: the format's name, instead of the suffix.
-        encoding: "PCM_S", "PCM_U", "PCM_F", "ULAW", "ALAW", or libsndfile's name of a subtype; by default float for WAV
-            (double for float64 samples), 24-bit integers for FLAC and AIFF, Vorbis for OGG.
-        bits_per_sample: 8, 16, 24, 32 (or 64 for "PCM_F").
-        tags: texts by name, of `torchfx.audio_io.TAGS`; those that the format has no place for are left out.
-        bitrate: of MP3, Vorbis and Opus, bits per second at least; by default what their encoders choose.
-        chapters: named places, as for `Writer`.
+        fs, format, encoding, bits_per_sample, tags, bitrate, chapters: as for `Writer`; a WAV of float64 samples holds
+            doubles by default.
 
     Raises:
-        ArgumentError: an unknown format; an encoding, a rate, a number of channels or a text the format cannot hold;
-            NaN where the file doesn't hold floats.
-        ArgumentTypeError: samples that are neither, or complex, half precision or integers.
-        AudioFileError: the file cannot be written.
+        ArgumentError, ArgumentTypeError, AudioFileError: as `Writer` and `Writer.write`.
 
     Warns:
-        ClippingWarning: samples beyond full scale, with their number, unless the file holds floats.
+        ClippingWarning, UserWarning: as `Writer`.
     """
     _check_samples(ys)
     if 0 in ys.shape:

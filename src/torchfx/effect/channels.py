@@ -118,7 +118,7 @@ class Balance(ChannelMixing):
                 [1.0000]])
     """
 
-    position: Value = number(default=0.0, low=-1.0, high=1.0, doc="-1 leaves the left channel alone, 1 the right")
+    position: Value = number(default=0.0, low=-1.0, high=1.0, doc="-1: the left channel only, 1: the right one only")
 
     def weights(self, channels: int) -> Tensor:
         """Return the two gains as a diagonal."""

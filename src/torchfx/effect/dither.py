@@ -9,7 +9,7 @@ from torch import Tensor
 
 from torchfx import _ops
 from torchfx.core.processor import Processor
-from torchfx.functional.white_noise import places
+from torchfx.functional.noise import places
 from torchfx.parameters import choice, count
 from torchfx.plan import State
 from torchfx.tensors import settings_on

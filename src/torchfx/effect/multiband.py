@@ -92,8 +92,8 @@ class MultibandCompressor(BandDynamics):
     """Compress each band of a signal by its own level.
 
     Bands are split as by `torchfx.filter.Crossover` of order 4, compressed as by `torchfx.effect.Compressor`, and
-    added. Where nothing is compressed the result is the signal behind an all-pass, flat in magnitude. All parameters
-    but the cutoffs are one for all bands, or one for each.
+    added. Where nothing is compressed the result is the signal behind an all-pass, flat in magnitude. Levels, ratio,
+    times and knee have one value for all bands, or one for each.
 
     Raises:
         ArgumentError: another number of values than of bands.

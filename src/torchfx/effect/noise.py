@@ -20,11 +20,13 @@ from torchfx.functional.noise import (
     color_state,
     colored,
     gain_at,
+    key_of,
     magnitude,
     mixed,
+    normal,
+    places,
     white_level,
 )
-from torchfx.functional.white_noise import key_of, normal, places
 from torchfx.parameters import Value, choice, count, duration, duration_samples, number, recording, sample_rate
 from torchfx.plan import State
 from torchfx.rate import sample_rate as at_rate
@@ -91,10 +93,10 @@ class _Added(Processor):
 class AddNoise(_Added):
     """Add white, pink or brown noise at a signal-to-noise ratio.
 
-    The ratio is that of the powers of an example, over all its channels and samples; silence stays silence. The noise
-    is normally distributed, and depends on `seed`, channel and sample alone: calls repeat it, and so does each example
-    of a batch. Coloured noise is flat below fs / 10000. For another noise at each call and example, pass
-    `torchfx.functional.noise` to `torchfx.functional.add_noise`.
+    The ratio is that of an example's power, over all its channels and samples, to the power of its noise; silence stays
+    silence. The noise is normally distributed, and depends on `seed`, channel and sample alone: calls repeat it, and so
+    does each example of a batch. Coloured noise is flat below fs / 10000. For another noise at each call and example,
+    pass `torchfx.functional.noise` to `torchfx.functional.add_noise`.
 
     Examples:
         >>> import torch
@@ -151,7 +153,7 @@ class AddNoise(_Added):
 class AddBackgroundNoise(_Added):
     """Add a recording at a signal-to-noise ratio: its part as long as the signal, repeated where it is shorter.
 
-    The ratio is that of the powers of an example, over all its channels and samples, as `AddNoise` has it.
+    The ratio is that of an example's power, over all its channels and samples, to the power of its noise.
 
     Raises:
         ArgumentError: a recording with another number of channels than the signal's, or 1.

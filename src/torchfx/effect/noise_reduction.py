@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
@@ -12,12 +11,12 @@ from torch.nn.functional import avg_pool2d, fold, pad
 from torchfx.core.processor import Processor
 from torchfx.effect.noise import recorded
 from torchfx.errors import ArgumentError
+from torchfx.functional.stretching import OVERLAP, overlapping_window
 from torchfx.parameters import count, number, recording, sample_rate
 from torchfx.rate import ambient_rate
 
 __all__ = ["NoiseReduction"]
 
-OVERLAP = 4
 QUIETEST = 10  # one frame in so many shows the noise, where no recording of it is given
 
 
@@ -66,8 +65,7 @@ class NoiseReduction(Processor):
         rate = self.rate_for(None if torch.compiler.is_dynamo_compiling() else ambient_rate())
         assert rate is not None
         n, hop, time = self.n_fft, self.n_fft // OVERLAP, x.shape[-1]
-        # Squares of windows a quarter of their length apart add up to 1; each sample lies in four.
-        window = torch.hann_window(n, dtype=x.dtype, device=x.device) * math.sqrt(2 / 3)
+        window = overlapping_window(n, x.device).to(x.dtype)
         behind = -time % hop + n - hop
         if x.numel() == 0:
             return x

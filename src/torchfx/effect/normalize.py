@@ -28,10 +28,11 @@ BINS = 1 << 16
 class Normalize(Processor):
     """Scale a recording so that its largest sample has the magnitude `peak`, or so that another level is reached.
 
-    The method says which level: the "peak", the "rms", the magnitude above which a "percentile" of the samples does not
-    lie (to 0.03 dB), or "lufs", the integrated loudness (ITU-R BS.1770-5, see `torchfx.loudness.integrated`) of signals
-    of 0.4 s and more. Or it is a function that takes a signal (..., channels, time) and returns its level (...); files
-    must fit into one block then. The level becomes `peak`, the loudness becomes `lufs`; peaks may exceed 1.
+    The method says which level: the "peak", the "rms", the magnitude that `percentile` percent of the samples do not
+    exceed (to 0.03 dB), or "lufs", the integrated loudness (ITU-R BS.1770-5, see `torchfx.loudness.integrated`) of
+    signals of 0.4 s and more. Or it is a function that takes a signal (..., channels, time) and returns its level
+    (...); files must fit into one block then. The level becomes `peak`, the loudness becomes `lufs`; peaks may exceed
+    1.
 
     One factor serves all channels, so the stereo image stays, unless `link` is false; in a batch (..., channels, time)
     each item has its own. Silence stays silence. A NaN or an infinity is an error.

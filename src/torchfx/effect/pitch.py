@@ -77,9 +77,10 @@ class Varispeed(Processor):
 
 
 class PitchShift(Processor):
-    """Change a signal's pitch and keep its length: time is stretched, and what is longer is played faster.
+    """Change a signal's pitch and keep its length: it is stretched in time, and then resampled to its length.
 
-    Streams lag by about a window. They need the phase vocoder; when `semitones` changes in one, it begins anew.
+    A stream lags by about a window of `n_fft` samples, by more for lower pitches. It needs the phase vocoder, and
+    begins anew when `semitones` changes.
 
     Examples:
         >>> import math, torch
@@ -206,9 +207,9 @@ class PitchShift(Processor):
 
 
 def simple_ratio(value: float) -> tuple[int, int]:
-    """Return a ratio near a number: of its continued fraction's, the first that is close enough.
+    """Return the first convergent of a number's continued fraction that is close enough: numerator and denominator.
 
-    Each unit of its lower term makes a phase of a low-pass.
+    The denominator is bounded: the resampler's low-pass has so many phases.
     """
     above, below, above_before, below_before, rest = 1, 0, 0, 1, value
     while True:

@@ -33,8 +33,8 @@ CACHED = 8  # files of seconds are megabytes
 class Convolution(Filter):
     """Convolves with an impulse response of any length, without latency, whole signals and streams alike.
 
-    Streams convolve long responses in partitions, which are the longer the later they sound: of 2 s, in blocks of 512
-    samples, each sample takes three to five times as long as in one call.
+    Streams convolve long responses in partitions; later parts of the response have longer ones. With a response of 2 s
+    and blocks of 512 samples, a stream takes three to six times as long as one call.
 
     One response serves all channels; one for each has the shape (channels, n). Four make true stereo, (2, 2, n):
     `ir[o, i]` leads from input i to output o. An audio file of four channels has them in the order left to left, right

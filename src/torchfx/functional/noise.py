@@ -1,4 +1,4 @@
-"""Noise of several colours, and noise at a signal-to-noise ratio."""
+"""Noise: of several colours, by seed, channel and sample alone, and at a signal-to-noise ratio."""
 
 from __future__ import annotations
 
@@ -12,13 +12,18 @@ from torchfx import _ops
 from torchfx.checks import whole_number
 from torchfx.design.colored_noise import COLORS, color_sections, color_start
 from torchfx.errors import ArgumentError, ArgumentTypeError
-from torchfx.functional.white_noise import normal
-from torchfx.tensors import broadcast_shapes, check_signal
+from torchfx.tensors import broadcast_shapes, check_signal, settings_on
 
 __all__ = [
-    "add_noise", "add_white", "color_state", "colored", "colored_from", "gain_at", "magnitude", "mixed", "noise",
-    "white_level",
+    "CHANNEL", "add_noise", "add_white", "color_state", "colored", "colored_from", "gain_at", "key_of", "magnitude",
+    "mixed", "noise", "normal", "places", "white_level",
 ]  # fmt: skip
+
+CHANNEL = 2**40
+"""Between the places of two channels: no signal is as long."""
+
+SEEDS = 0x9E3779B97F4A7C15
+"""Between the keys of two seeds, modulo 2^62: they lie far apart."""
 
 
 def noise(
@@ -60,6 +65,29 @@ def noise(
         raise ArgumentTypeError(f"dtype must be float32 or float64, got {dtype}")
     count = 2 * COLORS[color] + shape[-1]
     return _begun(torch.randn(*shape[:-1], count, generator=generator, dtype=dtype, device=device), color)
+
+
+def places(position: Tensor, shape: Sequence[int]) -> Tensor:
+    """Return where the numbers of a signal's channels begin, for leading dimensions `shape`; examples share them.
+
+    Args:
+        position: int64, (1,): how many samples there were before.
+        shape: (..., channels), or () for a signal without channels.
+    """
+    if not shape:
+        return position[0]
+    return position + CHANNEL * torch.arange(shape[-1], device=position.device)
+
+
+def key_of(seed: int) -> int:
+    """Return the key of a seed's noise."""
+    return (seed + 1) * SEEDS % 2**62
+
+
+def normal(place: Tensor, time: int, key: int, dtype: torch.dtype = torch.float64) -> Tensor:
+    """Return normally distributed numbers from each place (...) on, (..., time), the same for the same arguments."""
+    silence = torch.zeros((), dtype=dtype, device=place.device).expand(*place.shape, time)
+    return _ops.noise_forward(silence, settings_on(1.0, place.device), place, key, "normal")
 
 
 def colored_from(place: Tensor, time: int, color: str, key: int, dtype: torch.dtype) -> Tensor:

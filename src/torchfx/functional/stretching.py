@@ -18,10 +18,10 @@ from torchfx.design.operator import design_operator
 from torchfx.errors import ArgumentError
 from torchfx.tensors import check_signal, settings_on
 
-__all__ = ["METHODS", "OVERLAP", "stretched", "time_stretch", "vocoder_window"]
+__all__ = ["METHODS", "OVERLAP", "overlapping_window", "stretched", "time_stretch", "vocoder_window"]
 
 METHODS = ("phase_vocoder", "wsola")
-OVERLAP = 4  # windows of the phase vocoder around each sample
+OVERLAP = 4  # windows around each sample
 
 
 def time_stretch(x: Tensor, rate: float, method: str = "phase_vocoder", n_fft: int = 4096) -> Tensor:
@@ -72,12 +72,14 @@ def stretched(x: Tensor, rate: float, method: str, n_fft: int, length: int) -> T
     return (_phase_vocoder if method == "phase_vocoder" else _wsola)(x, rate, n_fft, length)
 
 
-def vocoder_window(n_fft: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Return the phase vocoder's window, and what its first samples, n_fft / 4, are divided by.
+def overlapping_window(n_fft: int, device: torch.device) -> Tensor:
+    """Return a Hann window, scaled so that the squares of windows n_fft / OVERLAP samples apart add up to 1."""
+    return settings_on(_hann(n_fft), device) * math.sqrt(2 / 3)
 
-    The squares of windows n_fft / 4 apart add up to 1; in the beginning the frame before the first one is missing.
-    """
-    window = settings_on(_hann(n_fft), device) * math.sqrt(2 / 3)
+
+def vocoder_window(n_fft: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return `overlapping_window`, and what its squares add up to in an output's first samples, which lack a frame."""
+    window = overlapping_window(n_fft, device)
     return window, 1 - window[-(n_fft // OVERLAP) :].square()
 
 

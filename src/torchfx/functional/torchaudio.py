@@ -1,7 +1,7 @@
 """torchaudio's filtering functions, under its names and with its arguments.
 
-They differ in being computed in float64, and in `clamp`, which limits the result to [-1, 1]: torchaudio does so by
-default, and so do these. Where torchaudio's `biquad` functions take numbers, tensors with one value per example do too.
+They compute in float64. As in torchaudio, `clamp` limits the result to [-1, 1] by default. Arguments that are numbers
+in torchaudio's `biquad` functions may also be tensors with one value for each example.
 
 Examples:
     >>> import torch

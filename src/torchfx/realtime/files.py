@@ -66,8 +66,8 @@ def process_file(
 ) -> FileReport:
     """Run a file through a processor and write the result, block by block: memory does not grow with the file.
 
-    The result is that of `Wave.from_file(source) | processor`, saved. Effects that have to hear all of the signal first
-    (`torchfx.effect.Normalize`) make a file of several blocks be read once more for each. Tags and chapters are the
+    The result is that of `Wave.from_file(source) | processor`, saved. A file of several blocks is read once more for
+    each effect that must hear the whole signal first, such as `torchfx.effect.Normalize`. Tags and chapters are the
     source's; an effect that stretches time does not move the chapters.
 
     Args:
@@ -123,7 +123,7 @@ def process_file(
 
 
 class StreamProcessor:
-    """`process_file` under the name that users of streaming libraries know.
+    """Runs files through a processor, as `process_file` does.
 
     Args:
         processor: a filter, an effect, a chain.

@@ -135,6 +135,24 @@ def paused(often, waited, steps=12):
 
 
 @fires("between-steps-gap")
+def the_only_step_stops():
+    return paused(10, waited=0.05, steps=1)
+
+
+@silent("between-steps-gap")
+def each_step_stops_elsewhere():
+    """Three long stretches, each between calls that come once."""
+    story, at = Story(gpu=None), 0
+    for i in range(3):
+        begin = at
+        for k in range(20):
+            story.op(f"aten::op{i}_{k}", at, 500)
+            at += 3000 if k == 5 + i else 510
+        story.step(i, begin, at - begin)
+    return story
+
+
+@fires("between-steps-gap")
 def every_third_step_stops():
     return paused(3, waited=0.05)
 

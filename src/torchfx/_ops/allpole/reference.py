@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from torchfx._ops.allpole import gradient
 from torchfx._ops.checks import check_finite
+from torchfx._ops.differentiation import write_gradients
 
 
 def allpole_forward(x: Tensor, a: Tensor, past: Tensor | None, y: Tensor, after: Tensor) -> None:
@@ -26,20 +29,7 @@ def allpole_forward(x: Tensor, a: Tensor, past: Tensor | None, y: Tensor, after:
 
 
 def allpole_backward(
-    grad_y: Tensor,
-    grad_after: Tensor | None,
-    y: Tensor,
-    x: Tensor,
-    a: Tensor,
-    past: Tensor | None,
-    need_x: bool,
-    need_a: bool,
-    need_past: bool,
-    *results: Tensor,
+    grad_y: Tensor, grad_after: Tensor | None, y: Tensor, x: Tensor, a: Tensor, past: Tensor | None, *rest: Any
 ) -> None:
     """Run the definition of the gradients."""
-    forward = torch.ops.torchfx_ext.allpole_forward.default
-    found = gradient.backward(forward, (x, a, past), (grad_y, grad_after))
-    for result, value, need in zip(results, found, (need_x, need_a, need_past), strict=True):
-        if need:
-            result.copy_(value)
+    write_gradients("allpole_forward", gradient.backward, (x, a, past), (grad_y, grad_after), *rest)

@@ -11,9 +11,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from torchfx._ops.checks import check_signal, check_state, leading_dimensions
+from torchfx._ops.checks import check_signal, check_state, gradient_shapes, leading_dimensions
 from torchfx._ops.operator import Operand, Operator, Shapes
-from torchfx.errors import ArgumentError, ArgumentTypeError, TorchFXError
+from torchfx.errors import ArgumentError, ArgumentTypeError
 
 __all__ = ["OPERATORS", "forward_shapes"]
 
@@ -51,17 +51,8 @@ def backward_shapes(
     need_past: bool,
 ) -> Shapes:
     """Return those of the gradients; what is not needed is empty."""
-    (y_shape, _), (state_shape, _) = forward_shapes(x, a, past)
-    for name, tensor in (("grad_y", grad_y), ("y", y)):
-        if tuple(tensor.shape) != tuple(y_shape) or tensor.dtype != x.dtype:
-            raise TorchFXError(f"{name} must be {x.dtype} of shape {tuple(y_shape)}, got {tuple(tensor.shape)}")
-    if grad_after is not None:
-        check_state(grad_after, state_shape, x, "grad_after")
-    return (
-        (x.shape if need_x else (0,), x.dtype),
-        (a.shape if need_a else (0,), a.dtype),
-        (state_shape if need_past else (0,), torch.float64),
-    )
+    forward, needed = forward_shapes(x, a, past), (need_x, need_a, need_past)
+    return gradient_shapes(forward, x, a, needed, grad_after, grad_y=grad_y, y=y)
 
 
 OPERATORS = (

@@ -8,8 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchfx._ops.biquad.schema import shapes
-
 Operators = Mapping[str, Callable[..., Any]]
 
 
@@ -17,7 +15,6 @@ def biquad_forward(
     operators: Operators, x: Tensor, b: Tensor, a: Tensor, state: Tensor | None, threshold: int
 ) -> tuple[Tensor, Tensor]:
     """Run b and a as one row of second-order sections."""
-    shapes(x, b, a, state, threshold)
     b, a = torch.broadcast_tensors(b, a)
     sos = torch.cat([b, a], dim=-1).unsqueeze(-2)
     y, after = operators["sos_forward"](x, sos, None if state is None else state[None], threshold)

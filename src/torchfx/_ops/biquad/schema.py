@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from torchfx._ops.checks import check_coefficients, check_signal, check_state, leading_dimensions
+from torchfx._ops.checks import broadcast_shapes, check_coefficients, check_signal, check_state
 from torchfx._ops.operator import Operand, Operator, Shapes
 
 __all__ = ["OPERATORS"]
@@ -16,7 +16,7 @@ def shapes(x: Tensor, b: Tensor, a: Tensor, state: Tensor | None, threshold: int
     check_signal(x)
     check_coefficients("b", b, "(..., 3)", (3,), x)
     check_coefficients("a", a, "(..., 3)", (3,), x)
-    leading = torch.broadcast_shapes(leading_dimensions("b", b, 1, x), leading_dimensions("a", a, 1, x))
+    leading = broadcast_shapes(x=x.shape[:-1], b=b.shape[:-1], a=a.shape[:-1])
     if state is not None:
         check_state(state, (*leading, 2), x)
     return ((*leading, x.shape[-1]), x.dtype), ((*leading, 2), torch.float64)

@@ -57,7 +57,7 @@ def filtered(
         start2 = tl.where(first, start2 + k * start1, start2)
         tl.debug_barrier()  # all have read the state before one writes it
         columns, end1, end2 = through(
-            columns, start1, start2, valid, left % 2**LOG_T != 0, this, LANES, LOG_RUN, SHIFTED, False
+            columns, start1, start2, valid, left % 2**LOG_T != 0, this, LANES, LOG_RUN, SHIFTED
         )
         tl.store(after + state, end1, mask=holds_last)
         tl.store(after + state + 1, tl.where(last, end2 - k * end1, end2), mask=holds_last)
@@ -113,7 +113,7 @@ def network(
         tl.store(lines_after + ring[:, None] + place, given, mask=mask)
     for i in range(sections):
         each = tl.minimum(line, count - 1) * sections + i
-        tabulate(table + TABLE * each, sos + 6 * each, LOG_RUN, LOG_T, SHIFTED, False)
+        tabulate(table + TABLE * each, sos + 6 * each, LOG_RUN, LOG_T, SHIFTED)
     tl.debug_barrier()
 
     for now in range(0, time, block):

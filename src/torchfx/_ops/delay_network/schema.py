@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from torchfx._ops.checks import check_signal, check_state
+from torchfx._ops.checks import broadcast_shapes, check_signal, check_state
 from torchfx._ops.operator import Operand, Operator, Shapes
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
@@ -55,12 +55,8 @@ def shapes(
         )
     if sos is not None and (sos.dim() < 3 or sos.shape[-3] != count or sos.shape[-2] < 1 or sos.shape[-1] != 6):
         raise ArgumentError(f"sos must have the shape (..., {count} lines, sections >= 1, 6), got {tuple(sos.shape)}")
-    own = [x.shape[:-2], system.shape[:-2], *([] if sos is None else [sos.shape[:-3]])]
-    try:
-        leading = torch.broadcast_shapes(*own)
-    except RuntimeError:
-        got = [tuple(each) for each in own[1:]]
-        raise ArgumentError(f"leading dimensions must broadcast with the signal's {tuple(own[0])}, got {got}") from None
+    own = {"x": x.shape[:-2], "system": system.shape[:-2]} | ({} if sos is None else {"sos": sos.shape[:-3]})
+    leading = broadcast_shapes(**own)
     of_lines = (*leading, sum(delays))
     of_filters = (0 if sos is None else sos.shape[-2], *leading, count, 2)
     if lines is not None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from torchfx._ops.checks import check_coefficients, check_signal, check_state, leading_dimensions
+from torchfx._ops.checks import broadcast_shapes, check_coefficients, check_signal, check_state, leading_dimensions
 from torchfx._ops.operator import Operand, Operator, Shapes
 from torchfx.errors import ArgumentError
 
@@ -52,7 +52,7 @@ def dynamics_shapes(x: Tensor, key: Tensor | None, settings: Tensor, state: Tens
     leading = leading_dimensions("settings", settings, 1, linked(heard, link))
     if state is not None:
         check_state(state, leading, x)
-    return ((*torch.broadcast_shapes(x.shape[:-1], leading), x.shape[-1]), x.dtype), (leading, torch.float64)
+    return ((*broadcast_shapes(x=x.shape[:-1], gain=leading), x.shape[-1]), x.dtype), (leading, torch.float64)
 
 
 def limiter_shapes(
@@ -61,7 +61,7 @@ def limiter_shapes(
     """Return shapes and dtypes of output, state and ramp after."""
     check_signal(x)
     _check_like(x, "past", past, past.shape[-1])
-    time, own = x.shape[-1], torch.broadcast_shapes(x.shape[:-1], past.shape[:-1])
+    time, own = x.shape[-1], broadcast_shapes(x=x.shape[:-1], past=past.shape[:-1])
     heard = x.expand(*own, time)
     if peaks is not None:
         heard = peaks
@@ -70,7 +70,7 @@ def limiter_shapes(
     leading = leading_dimensions("settings", settings, 1, linked(heard, link))
     check_state(state, leading, x)
     check_state(ramp, (*leading, ramp.shape[-1]), x, "ramp")
-    y = (*torch.broadcast_shapes(own, leading), time)
+    y = (*broadcast_shapes(x=own, gain=leading), time)
     return (y, x.dtype), (leading, torch.float64), (tuple(ramp.shape), torch.float64)
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from torchfx._ops.checks import check_coefficients, check_signal, check_state, leading_dimensions
+from torchfx._ops.checks import broadcast_shapes, check_coefficients, check_signal, check_state
 from torchfx._ops.operator import Operand, Operator, Shapes
 from torchfx.errors import ArgumentError
 
@@ -33,7 +33,7 @@ def forward_shapes(x: Tensor, dither: Tensor, taps: Tensor, errors: Tensor | Non
             f"got {tuple(dither.shape)} of {dither.dtype} on {dither.device}"
         )
     check_coefficients("taps", taps, "(..., n >= 1)", (None,), x)
-    leading = torch.broadcast_shapes(leading_dimensions("taps", taps, 1, x), dither.shape[:-1])
+    leading = broadcast_shapes(x=x.shape[:-1], dither=dither.shape[:-1], taps=taps.shape[:-1])
     after = (*leading, taps.shape[-1])
     if errors is not None:
         check_state(errors, after, x, "errors")

@@ -52,6 +52,8 @@ def by_state(grad_y: Tensor, grad_after: Tensor | None, grad_state: Tensor) -> N
 
 def _by_taps(x: Tensor, taps: Tensor, g: Tensor) -> Tensor:
     """Return the gradient of the taps (..., n) by transforms of blocks; g (..., time + n - 1) is float64."""
+    if not g.numel():  # some FFT libraries refuse no signals
+        return torch.zeros_like(taps)
     time, count = x.shape[-1], taps.shape[-1]
     size = 1 << min(max(2048, 4 * count), g.shape[-1]).bit_length()
     step = size - count + 1

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from torchfx._ops.checks import check_finite
+from torchfx._ops.differentiation import write_gradients
 from torchfx._ops.fir import gradient
 
 DIRECT_TAPS = 128  # from here on the transform is faster in plain PyTorch
@@ -30,22 +33,9 @@ def fir_forward(x: Tensor, taps: Tensor, state: Tensor | None, y: Tensor, after:
     after.copy_(end.reshape(after.shape))
 
 
-def fir_backward(
-    grad_y: Tensor,
-    grad_after: Tensor | None,
-    x: Tensor,
-    taps: Tensor,
-    need_x: bool,
-    need_taps: bool,
-    need_state: bool,
-    *results: Tensor,
-) -> None:
+def fir_backward(grad_y: Tensor, grad_after: Tensor | None, x: Tensor, taps: Tensor, *rest: Any) -> None:
     """Run the definition of the gradients."""
-    forward = torch.ops.torchfx_ext.fir_forward.default
-    found = gradient.backward(forward, (x, taps, None), (grad_y, grad_after))
-    for result, value, need in zip(results, found, (need_x, need_taps, need_state), strict=True):
-        if need:
-            result.copy_(value)
+    write_gradients("fir_forward", gradient.backward, (x, taps, None), (grad_y, grad_after), *rest)
 
 
 def direct(x: Tensor, taps: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from torchfx._ops.checks import check_coefficients, check_signal, check_state, leading_dimensions
+from torchfx._ops.checks import check_coefficients, check_signal, check_state, gradient_shapes, leading_dimensions
 from torchfx._ops.operator import Operand, Operator, Shapes
-from torchfx.errors import TorchFXError
 
 __all__ = ["OPERATORS", "forward_shapes"]
 
@@ -39,16 +38,8 @@ def backward_shapes(
     need_state: bool,
 ) -> Shapes:
     """Return those of the gradients; what is not needed is empty."""
-    (y_shape, _), (state_shape, _) = forward_shapes(x, taps, None)
-    if tuple(grad_y.shape) != tuple(y_shape) or grad_y.dtype != x.dtype:
-        raise TorchFXError(f"grad_y must be {x.dtype} of shape {tuple(y_shape)}, got {tuple(grad_y.shape)}")
-    if grad_after is not None:
-        check_state(grad_after, state_shape, x, "grad_after")
-    return (
-        (x.shape if need_x else (0,), x.dtype),
-        (taps.shape if need_taps else (0,), torch.float64),
-        (state_shape if need_state else (0,), torch.float64),
-    )
+    forward, needed = forward_shapes(x, taps, None), (need_x, need_taps, need_state)
+    return gradient_shapes(forward, x, taps, needed, grad_after, grad_y=grad_y)
 
 
 OPERATORS = (

@@ -9,8 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchfx._ops.noise.schema import forward_shapes, noise_magnitude_shapes
-
 GOLDEN, SECOND_KEY, BLOCK = 0x9E3779B97F4A7C15, 1 << 20, 32
 
 LOG = (-0.499999832, 0.333339316, -0.250025804, 0.199635335, -0.16551856, 0.148831935, -0.144263857, 0.0898034271)
@@ -25,7 +23,6 @@ def noise_forward(
     operators: Operators, x: Tensor, gain: Tensor, place: Tensor, key: int, density: str, rounded: bool
 ) -> Tensor:
     """Add noise, or round behind it."""
-    forward_shapes(x, gain, place, key, density, rounded)  # checks, where a call comes here directly
     numbers, gain = _noise(place, x.shape[-1], key, density), gain[..., None]
     if rounded:
         return (gain * torch.round(x.double() * (1 / gain) + numbers)).to(x.dtype)
@@ -34,7 +31,6 @@ def noise_forward(
 
 def noise_magnitude(operators: Operators, place: Tensor, time: int, key: int) -> Tensor:
     """Measure normal numbers."""
-    noise_magnitude_shapes(place, time, key)
     return magnitude(operators, _noise(place, time, key, "normal"))
 
 

@@ -21,11 +21,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from torchfx._ops.checks import check_signal, leading_dimensions
+from torchfx._ops.checks import broadcast_shapes, check_signal
 from torchfx._ops.operator import Operand, Operator, Shapes
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["DENSITIES", "OPERATORS", "forward_shapes", "noise_magnitude_shapes"]
+__all__ = ["DENSITIES", "OPERATORS"]
 
 DENSITIES = ("normal", "rectangular", "triangular", "differences")
 """In the order of torchfx_noise_density."""
@@ -44,13 +44,7 @@ def forward_shapes(x: Tensor, gain: Tensor, place: Tensor, key: int, density: st
             raise ArgumentError(f"{name} must be on the signal's device {x.device}, got {values.device}")
     if density not in DENSITIES:
         raise ArgumentError(f"density must be one of {', '.join(DENSITIES)}, got {density!r}")
-    leading = leading_dimensions("gain", gain, 0, x)
-    try:
-        leading = torch.broadcast_shapes(leading, place.shape)
-    except RuntimeError:
-        raise ArgumentError(
-            f"place must broadcast with the leading dimensions {tuple(leading)}, got {tuple(place.shape)}"
-        ) from None
+    leading = broadcast_shapes(x=x.shape[:-1], gain=gain.shape, place=place.shape)
     return (((*leading, x.shape[-1]), x.dtype),)
 
 

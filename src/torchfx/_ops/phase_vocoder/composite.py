@@ -33,6 +33,8 @@ def phase_vocoder_forward(
     n, leading = window.shape[-1], x.shape[:-1]
     if state is None:
         state = x.new_zeros(*leading, n // 2 + 1, 2, dtype=torch.float64)
+    if 0 in leading:  # some FFT libraries refuse no signals
+        return x.new_zeros(*leading, (count - 1) * hop + n), state
     (re, im), tail = state.unbind(-1), x.new_zeros(*leading, n - hop, dtype=torch.float64)
     parts = []
     for i in range(0, count, AT_ONCE):

@@ -136,7 +136,7 @@ def _coefficient_tangent(
 def _keeps(arguments: Arguments) -> bool:
     """Return whether the backward pass of a call is going to use states that the forward pass keeps."""
     x, sos, _, _ = arguments
-    return bool(sos.requires_grad) and x.is_cpu and native.library is not None
+    return bool(sos.requires_grad) and (x.is_cuda or (x.is_cpu and native.library is not None))
 
 
 def _first(

@@ -27,7 +27,7 @@ import triton.language as tl
 
 from torchfx._ops.kernels import lanes_of, tile_of, widened
 
-__all__ = ["TABLE", "chunked", "sequential"]
+__all__ = ["TABLE", "adjoint", "chunked", "sequential"]
 
 TABLE = tl.constexpr(32)
 """Numbers of a section in the table: those of `section`, and from 8 on the powers of its matrix, 4 for each level."""
@@ -76,13 +76,8 @@ def step(x, w1, w2, k, b0, m, p, g1, g0, SHIFTED: tl.constexpr, ADJOINT: tl.cons
 
 
 @triton.jit
-def decay(y, w1, w2, k, m, p, g1, g0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
+def decay(y, w1, w2, k, m, p, SHIFTED: tl.constexpr):
     """Return an output plus what a state gives to it without input, and the state after."""
-    if ADJOINT:
-        to2 = w1
-        if SHIFTED:
-            to2 = tl.fma(k, w2, to2)
-        return tl.fma(g1, w1, tl.fma(g0, w2, y)), tl.fma(m, w1, p * w2), to2
     to2 = p * w1
     if SHIFTED:
         to2 = tl.fma(k, w2, to2)
@@ -100,44 +95,90 @@ def output(columns, w1, w2, k, b0, m, p, g1, g0, SHIFTED: tl.constexpr, ADJOINT:
 
 
 @triton.jit
-def from_rest(columns, k, b0, m, p, g1, g0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
+def from_rest(columns, k, b0, m, p, g1, g0, SHIFTED: tl.constexpr):
     """Run the lanes' samples from rest. Return output and states after."""
     x = columns[0]
     out, w1, w2 = (b0 * x,), g1 * x, g0 * x
-    if ADJOINT:
-        w1, w2 = x, x * 0
     for j in tl.static_range(1, len(columns)):
-        y, w1, w2 = step(columns[j], w1, w2, k, b0, m, p, g1, g0, SHIFTED, ADJOINT)
+        y, w1, w2 = step(columns[j], w1, w2, k, b0, m, p, g1, g0, SHIFTED, False)
         out = out + (y,)
     return out, w1, w2
 
 
 @triton.jit
-def with_decay(columns, w1, w2, k, m, p, g1, g0, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
+def with_decay(columns, w1, w2, k, m, p, SHIFTED: tl.constexpr):
     """Return outputs from rest plus what the lanes' states give."""
     out = ()
     for j in tl.static_range(len(columns)):
-        y, w1, w2 = decay(columns[j], w1, w2, k, m, p, g1, g0, SHIFTED, ADJOINT)
+        y, w1, w2 = decay(columns[j], w1, w2, k, m, p, SHIFTED)
         out = out + (y,)
     return out
 
 
 @triton.jit
-def scaled(columns, factor):
-    """Return columns times a factor."""
+def turned(columns):
+    """Return columns from the last to the first."""
     found = ()
     for j in tl.static_range(len(columns)):
-        found = found + (columns[j] * factor,)
+        found = (columns[j],) + found
     return found
 
 
 @triton.jit
-def output_and_sums(columns, entering, leaving, w1, w2, table, SHIFTED: tl.constexpr):
+def ended(columns, left):
+    """Return columns with zeros behind each lane's first `left` samples."""
+    found = ()
+    for j in tl.static_range(len(columns)):
+        found = found + (tl.where(j < left, columns[j], 0.0),)
+    return found
+
+
+@triton.jit
+def continued(columns, left, s1, s2, k, m):
+    """Return turned columns with two samples behind each lane's first `left`, which bring an adjoint to a state."""
+    T: tl.constexpr = len(columns)
+    found = ()
+    for j in tl.static_range(T):
+        behind = T - 1 - j - left
+        added = tl.where(behind == 1, s2, tl.where(behind == 0, s1 - (k + m) * s2, 0.0))
+        found = found + (tl.where(behind < 0, columns[j], added),)
+    return found
+
+
+@triton.jit
+def store_lanes(to, columns, LANES: tl.constexpr):
+    """Store a tile's columns, one after the other."""
+    for j in tl.static_range(len(columns)):
+        tl.store(to + j * LANES, columns[j].to(to.dtype.element_ty))
+
+
+@triton.jit
+def load_lanes(stored, mask, LANES: tl.constexpr, T: tl.constexpr):
+    """Load stored columns, turned."""
+    found = ()
+    for j in tl.static_range(T):
+        found = found + (tl.load(stored + (T - 1 - j) * LANES, mask=mask, other=0.0),)
+    return found
+
+
+@triton.jit
+def add_to(sums, values, used, known):
+    """Add to sums in memory, of which some lanes' are not known yet."""
+    tl.store(sums, tl.load(sums, mask=known, other=0.0) + values, mask=used)
+
+
+@triton.jit
+def total(sums, known, factor):
+    """Return the sum of all lanes' sums in memory, times a factor."""
+    return tl.sum(tl.load(sums, mask=known, other=0.0) * factor, 0)
+
+
+@triton.jit
+def output_and_sums(columns, entering, leaving, w1, w2, k, b0, m, p, g1, g0, SHIFTED: tl.constexpr):
     """Run the adjoint from the lanes' states. Return its output and five sums over each lane's samples.
 
     They are sums of products of what enters and leaves the section with the gradients at its output and its states.
     """
-    k, b0, m, p, g1, g0 = tabulated(table)
     out = ()
     zero = columns[0] * 0
     g_x, w1_x, w2_x, w1_y, w2_y = zero, zero, zero, zero, zero
@@ -152,7 +193,7 @@ def output_and_sums(columns, entering, leaving, w1, w2, table, SHIFTED: tl.const
 
 
 @triton.jit
-def store_gradients(to, sos, g_x, w1_x, w2_x, w1_y, w2_y, there, SHIFTED: tl.constexpr):
+def store_gradients(to, sos, g_x, w1_x, w2_x, w1_y, w2_y, SHIFTED: tl.constexpr):
     """Store the gradients of b0 b1 b2 a0 a1 a2 by the sums of `output_and_sums`.
 
     They go back through the shifted form and the division by a0.
@@ -164,12 +205,12 @@ def store_gradients(to, sos, g_x, w1_x, w2_x, w1_y, w2_y, there, SHIFTED: tl.con
     by_b0 = (g_x + (k + m) * w1_x + (k * k + p) * w2_x) * scale
     by_a0 = tl.load(sos) * by_b0 + tl.load(sos + 1) * by_b1 + tl.load(sos + 2) * by_b2
     by_a0 = -(by_a0 + tl.load(sos + 4) * by_a1 + tl.load(sos + 5) * by_a2) * scale
-    tl.store(to, by_b0, mask=there)
-    tl.store(to + 1, by_b1, mask=there)
-    tl.store(to + 2, by_b2, mask=there)
-    tl.store(to + 3, by_a0, mask=there)
-    tl.store(to + 4, by_a1, mask=there)
-    tl.store(to + 5, by_a2, mask=there)
+    tl.store(to, by_b0)
+    tl.store(to + 1, by_b1)
+    tl.store(to + 2, by_b2)
+    tl.store(to + 3, by_a0)
+    tl.store(to + 4, by_a1)
+    tl.store(to + 5, by_a2)
 
 
 @triton.jit
@@ -182,10 +223,10 @@ def state_after(columns, w1, w2, valid, k, b0, m, p, g1, g0, SHIFTED: tl.constex
 
 
 @triton.jit
-def decayed(w1, w2, valid, k, m, p, T: tl.constexpr, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr):
+def decayed(w1, w2, valid, k, m, p, T: tl.constexpr, SHIFTED: tl.constexpr):
     """Return what states are after `valid` samples, at most T, without input."""
     for j in tl.static_range(T):
-        _, to1, to2 = decay(0.0, w1, w2, k, m, p, 0.0, 0.0, SHIFTED, ADJOINT)
+        _, to1, to2 = decay(0.0, w1, w2, k, m, p, SHIFTED)
         w1, w2 = tl.where(j < valid, to1, w1), tl.where(j < valid, to2, w2)
     return w1, w2
 
@@ -198,9 +239,7 @@ def squared(m11, m12, m21, m22):
 
 
 @triton.jit
-def tabulate(
-    table, sos, LOG_LANES: tl.constexpr, LOG_T: tl.constexpr, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr
-):  # fmt: skip
+def tabulate(table, sos, LOG_LANES: tl.constexpr, LOG_T: tl.constexpr, SHIFTED: tl.constexpr):
     """Write sections, and the powers of their matrices that carry a state over 1, 2, 4, ... lanes' samples."""
     k, b0, m, p, g1, g0 = section(sos, SHIFTED)
     tl.store(table, k)
@@ -210,8 +249,6 @@ def tabulate(
     tl.store(table + 4, g1)
     tl.store(table + 5, g0)
     m11, m12, m21, m22 = m, k * 0 + 1, p, k
-    if ADJOINT:
-        m12, m21 = m21, m12
     for level in tl.static_range(LOG_T + LOG_LANES):
         if level >= LOG_T:
             power = table + 8 + 4 * (level - LOG_T)
@@ -239,64 +276,73 @@ def gathered(values, there, LANES: tl.constexpr, LOG_LANES: tl.constexpr):
 
 
 @triton.jit
-def carried(w1, w2, before1, before2, table, LANES: tl.constexpr, LOG_LANES: tl.constexpr):
+def carried(
+    w1, w2, before1, before2, table, LANES: tl.constexpr, LOG_LANES: tl.constexpr, ADJOINT: tl.constexpr
+):  # fmt: skip
     """Return the states the lanes start from and end with: the first starts from (before1, before2).
 
-    w1, w2 are what the lanes' samples add, `table` is the section's. Each 2^LOG_LANES lanes are a channel.
+    w1, w2 are what the lanes' samples add, `table` is the section's. Each 2^LOG_LANES lanes are a channel. The adjoint
+    starts in the last of them.
     """
     lane = tl.arange(0, LANES) % 2**LOG_LANES
+    end: tl.constexpr = 2**LOG_LANES - 1
+    if ADJOINT:
+        lane = end - lane
     first = lane == 0
     for level in tl.static_range(LOG_LANES):
         power = table + 8 + 4 * level
         m11, m12, m21, m22 = tl.load(power), tl.load(power + 1), tl.load(power + 2), tl.load(power + 3)
+        if ADJOINT:
+            m12, m21 = m21, m12
         if level == 0:
             w1 = tl.where(first, tl.fma(m11, before1, tl.fma(m12, before2, w1)), w1)
             w2 = tl.where(first, tl.fma(m21, before1, tl.fma(m22, before2, w2)), w2)
         source = lane - 2**level
         there = tl.maximum(source, 0)
+        if ADJOINT:
+            there = end - there
         v1, v2 = gathered(w1, there, LANES, LOG_LANES), gathered(w2, there, LANES, LOG_LANES)
         w1 = tl.where(source >= 0, tl.fma(m11, v1, tl.fma(m12, v2, w1)), w1)
         w2 = tl.where(source >= 0, tl.fma(m21, v1, tl.fma(m22, v2, w2)), w2)
     there = tl.maximum(lane - 1, 0)
+    if ADJOINT:
+        there = end - there
     start1 = tl.where(first, before1, gathered(w1, there, LANES, LOG_LANES))
     start2 = tl.where(first, before2, gathered(w2, there, LANES, LOG_LANES))
     return start1, start2, w1, w2
 
 
 @triton.jit
-def started(
+def through(
     columns, before1, before2, valid, incomplete, table,
-    LANES: tl.constexpr, LOG_LANES: tl.constexpr, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr,
+    LANES: tl.constexpr, LOG_LANES: tl.constexpr, SHIFTED: tl.constexpr,
 ):  # fmt: skip
-    """Run a section over a tile from rest. Return output, and the lanes' states before and after their samples.
+    """Run a section over a tile. Return output, and the lanes' states after their first `valid` samples.
 
-    The states are the true ones, those after behind the first `valid` samples. All samples are valid where the tile
-    isn't `incomplete`. The rest is as in `carried`.
+    All samples are valid where the tile isn't `incomplete`. The rest is as in `carried`.
     """
     T: tl.constexpr = len(columns)
     k, b0, m, p, g1, g0 = tabulated(table)
     part1, part2 = tl.zeros((LANES,), tl.float64), tl.zeros((LANES,), tl.float64)
     if incomplete:
-        part1, part2 = state_after(columns, part1, part2, valid, k, b0, m, p, g1, g0, SHIFTED, ADJOINT)
-    columns, end1, end2 = from_rest(columns, k, b0, m, p, g1, g0, SHIFTED, ADJOINT)
-    start1, start2, end1, end2 = carried(end1, end2, before1, before2, table, LANES, LOG_LANES)
+        part1, part2 = state_after(columns, part1, part2, valid, k, b0, m, p, g1, g0, SHIFTED, False)
+    columns, end1, end2 = from_rest(columns, k, b0, m, p, g1, g0, SHIFTED)
+    start1, start2, end1, end2 = carried(end1, end2, before1, before2, table, LANES, LOG_LANES, False)
     if incomplete:
-        end1, end2 = decayed(start1, start2, valid, k, m, p, T, SHIFTED, ADJOINT)
+        end1, end2 = decayed(start1, start2, valid, k, m, p, T, SHIFTED)
         end1, end2 = end1 + part1, end2 + part2
-    return columns, start1, start2, end1, end2
+    return with_decay(columns, start1, start2, k, m, p, SHIFTED), end1, end2
 
 
 @triton.jit
-def through(
-    columns, before1, before2, valid, incomplete, table,
-    LANES: tl.constexpr, LOG_LANES: tl.constexpr, SHIFTED: tl.constexpr, ADJOINT: tl.constexpr,
+def scaled(
+    columns, before1, before2, factor, table, LANES: tl.constexpr, LOG_LANES: tl.constexpr, SHIFTED: tl.constexpr
 ):  # fmt: skip
-    """Run a section over a tile. Return output, and the lanes' states after; arguments as those of `started`."""
-    columns, start1, start2, end1, end2 = started(
-        columns, before1, before2, valid, incomplete, table, LANES, LOG_LANES, SHIFTED, ADJOINT
-    )
-    k, _, m, p, g1, g0 = tabulated(table)
-    return with_decay(columns, start1, start2, k, m, p, g1, g0, SHIFTED, ADJOINT), end1, end2
+    """Run a section over a tile, times a factor, from a state that has it already. Return output."""
+    k, b0, m, p, g1, g0 = tabulated(table)
+    columns, end1, end2 = from_rest(columns, k, b0 * factor, m, p, g1 * factor, g0 * factor, SHIFTED)
+    start1, start2, _, _ = carried(end1, end2, before1, before2, table, LANES, LOG_LANES, False)
+    return with_decay(columns, start1, start2, k, m, p, SHIFTED)
 
 
 @triton.jit
@@ -334,13 +380,16 @@ def memory(sos, count, log_tolerance, N: tl.constexpr):
     gaps = tl.where(discriminant < 0, complex_gap, at_one / (half + tl.sqrt(tl.maximum(discriminant, 0.0))))
     gap = tl.minimum(tl.min(gaps, 0), 0.1)
     # The largest gain: at constant, at Nyquist, and at the sections' poles.
-    best = tl.full((N,), float("-inf"), tl.float64)
+    POINTS: tl.constexpr = max(1, 32 // N)  # at once, as many as keep a warp's lanes busy
+    best = tl.full((POINTS, N), float("-inf"), tl.float64)
     corners = tl.minimum(tl.maximum(1 + a1 / (2 * tl.sqrt(tl.maximum(a2, 1e-300))), 0.0), 2.0)
-    for i in range(-2, count):
-        less = tl.where(i < 0, 2.0 * (i + 2), tl.gather(corners, index * 0 + tl.maximum(i, 0), 0))
-        over, under = squared_modulus(b0, b1, b2, 0.0, less), squared_modulus(1.0, a1, a2, 0.0, less)
-        gain = tl.where(there, tl.log(over) - tl.log(under), 0.0)
-        best = tl.maximum(best, 0.5 * tl.cumsum(gain, 0))
+    for first in range(-2, count, POINTS):
+        point = tl.minimum(first + tl.arange(0, POINTS), count - 1)
+        less = tl.where(point < 0, 2.0 * (point + 2), tl.gather(corners, tl.maximum(point, 0), 0))[:, None]
+        over = squared_modulus(b0[None, :], b1[None, :], b2[None, :], 0.0, less)
+        under = squared_modulus(1.0, a1[None, :], a2[None, :], 0.0, less)
+        best = tl.maximum(best, 0.5 * tl.cumsum(tl.where(there[None, :], tl.log(over / under), 0.0), 1))
+    best = tl.max(best, 0)
     whole = tl.max(tl.where(index == N - 1, best, float("-inf")), 0)
     # Radii between the pole and 1.
     gaps = gap * (0.5 + 0.06 * tl.arange(0, 8).to(tl.float64))[:, None]
@@ -356,21 +405,34 @@ def memory(sos, count, log_tolerance, N: tl.constexpr):
     return tl.where(forgets, samples, 1e15).to(tl.int64) + 2 * count, best
 
 
-@triton.jit(do_not_specialize=["repeat", "count", "rows", "sos_repeat", "channels", "chunks", "chunk_tiles"])
+@triton.jit
+def chunk_of(sos, count, log_tolerance, nth, tiles, chunk_tiles, N: tl.constexpr, TILE: tl.constexpr):
+    """Return from which tile on the nth chunk of a channel runs and is kept, where it stops, and its gains by section.
+
+    Programs that run three times what they keep finish sooner than fewer that run less.
+    """
+    forgotten, log_gain = memory(sos, count, log_tolerance, N)
+    warm_up = tl.cdiv(forgotten, TILE)
+    span = tl.maximum(chunk_tiles, tl.cdiv(warm_up, 2))
+    span = tl.where(warm_up >= tiles, tiles, span)
+    start = tl.minimum(nth * span, tiles)
+    stop = tl.minimum(start + span, tiles)
+    return tl.where(start < stop, tl.maximum(start - warm_up, 0), stop), start, stop, log_gain
+
+
+@triton.jit(
+    do_not_specialize=["repeat", "count", "rows", "sos_repeat", "channels", "chunks", "chunk_tiles", "every"]
+)  # fmt: skip
 def chunked(
     x, row_stride, time_stride, repeat, y, sos, count, rows, sos_repeat, before, after,
-    channels, time, chunks, chunk_tiles, log_tolerance, table, signals, by_chunk,
+    channels, time, chunks, chunk_tiles, log_tolerance, table, checkpoints, every,
     N: tl.constexpr, LANES: tl.constexpr, LOG_LANES: tl.constexpr, LOG_T: tl.constexpr,
-    SHIFTED: tl.constexpr, HAS_STATE: tl.constexpr, ADJOINT: tl.constexpr, HAS_SIGNALS: tl.constexpr,
+    SHIFTED: tl.constexpr, HAS_STATE: tl.constexpr, HAS_CHECKPOINTS: tl.constexpr,
 ):  # fmt: skip
     """Run a chunk of a channel through the cascade; the program of the last one writes the state after.
 
-    The adjoint runs the sections and the samples from the last to the first.
-
-    `signals` (channels, count + 1, time) hold what enters each section, and the output. If HAS_SIGNALS, the cascade
-    writes them instead of y, and the adjoint reads them for the gradients of the sections. What its chunk adds to these
-    goes to `by_chunk` (programs, count, 6). Signals are divided by the largest gain so far: a design may put a gain of
-    1e-50 into its first section.
+    If HAS_CHECKPOINTS, the shifted states before tile n of a channel go to row n * `every` of its `checkpoints`
+    (channels, steps, count, 2).
     """
     T: tl.constexpr = 2**LOG_T
     TILE: tl.constexpr = LANES * T
@@ -380,29 +442,12 @@ def chunked(
     table += TABLE * row
     x += channel // repeat * row_stride
     y += channel * time
-    signals += channel * (count + 1) * time
-    forwards = 1
-    if ADJOINT:
-        x += (time - 1) * time_stride
-        y += time - 1
-        signals += time - 1
-        forwards = -1
-        time_stride = -time_stride
 
-    forgotten, log_gain = memory(sos, count, log_tolerance, N)
-    warm_up = tl.cdiv(forgotten, TILE) * TILE
-    whole = tl.cdiv(time, TILE) * TILE
-    # Programs that run three times what they keep finish sooner than fewer that run less.
-    span = tl.maximum(chunk_tiles.to(tl.int64) * TILE, tl.cdiv(warm_up, 2 * TILE) * TILE)
-    span = tl.where(warm_up >= whole, whole, span)
-    start = tl.program_id(0) % chunks * span
-    stop = tl.minimum(start + span, time)
-    begin = tl.maximum(start - warm_up, 0)
-
+    tiles = tl.cdiv(time, TILE).to(tl.int64)
+    begin, start, stop, _ = chunk_of(sos, count, log_tolerance, tl.program_id(0) % chunks, tiles, chunk_tiles, N, TILE)
     index = tl.arange(0, N)
     lane = tl.arange(0, LANES)
     offset = tl.arange(0, TILE)
-    along = offset * forwards
     there = index < count
     state = (index * channels + channel) * 2
     shift = tl.zeros((N,), tl.float64)
@@ -414,88 +459,178 @@ def chunked(
     if HAS_STATE:
         given = index < tl.where(begin == 0, count, 0)
         carry1 = tl.load(before + state, mask=given, other=0.0)
-        carry2 = tl.load(before + state + 1, mask=given, other=0.0)
-        if ADJOINT:
-            carry1 -= shift * carry2
-        else:
-            carry2 += shift * carry1
-
-    gain = tl.exp(tl.minimum(tl.maximum(log_gain, -600.0), 600.0))
-    g_x, w1_x, w2_x, w1_y, w2_y = carry1 * 0, carry1 * 0, carry1 * 0, carry1 * 0, carry1 * 0
+        carry2 = tl.load(before + state + 1, mask=given, other=0.0) + shift * carry1
+    if HAS_CHECKPOINTS:
+        checkpoints += channel * (tl.cdiv(time, TILE // every) * count * 2)
 
     each = tl.minimum(index, count - 1)
-    tabulate(table + TABLE * each, sos + 6 * each, LOG_LANES, LOG_T, SHIFTED, ADJOINT)
+    tabulate(table + TABLE * each, sos + 6 * each, LOG_LANES, LOG_T, SHIFTED)
     tl.debug_barrier()
-    left = tl.minimum(stop - begin, TILE).to(tl.int32)
-    ahead = tl.load(x + begin * time_stride + offset * time_stride, mask=offset < left, other=0.0)
-    for now in range(begin, stop, TILE):
-        left = tl.minimum(stop - now, TILE).to(tl.int32)
-        own = offset < tl.where(now < start, 0, left)
+    now = begin * TILE
+    left = tl.minimum(time - now, TILE).to(tl.int32)
+    ahead = tl.load(x + now * time_stride + offset * time_stride, mask=offset < left, other=0.0)
+    for tile in range(begin, stop):
+        now = tile * TILE
+        left = tl.minimum(time - now, TILE).to(tl.int32)
         columns = widened(lanes_of(ahead, LANES, LOG_T))
         following = now + TILE
-        more = tl.minimum(stop - following, TILE).to(tl.int32)
-        if not HAS_SIGNALS:
-            ahead = tl.load(x + following * time_stride + offset * time_stride, mask=offset < more, other=0.0)
-        elif ADJOINT:
-            leaving = lanes_of(
-                tl.load(signals + (count * time + now * forwards) + along, mask=own, other=0.0), LANES, LOG_T
-            )
+        more = tl.minimum(time - following, TILE).to(tl.int32)
+        ahead = tl.load(x + following * time_stride + offset * time_stride, mask=offset < more, other=0.0)
+        if HAS_CHECKPOINTS:
+            kept = checkpoints + (tile * every * count + index) * 2
+            own = index < tl.where(tile < start, 0, count)
+            tl.store(kept, carry1, mask=own)
+            tl.store(kept + 1, carry2, mask=own)
         last = index * 0 + (left - 1) // T
-        for nth in range(count):
-            i = nth
-            if ADJOINT:
-                i = count - 1 - nth
+        for i in range(count):
             at = lane * 0 + i
-            before1, before2 = tl.gather(carry1, at, 0), tl.gather(carry2, at, 0)
-            this = table + TABLE * i
-            if HAS_SIGNALS and not ADJOINT:
-                gain_so_far = tl.gather(gain, lane * 0 + tl.maximum(i - 1, 0), 0)
-                scale = tl.where(i > 0, 1 / gain_so_far, 1.0)
-                entering = tile_of(scaled(columns, scale), y.dtype.element_ty, LANES, LOG_T)
-                tl.store(signals + (i * time + now * forwards) + along, tl.reshape(entering, (TILE,)), mask=own)
-            if HAS_SIGNALS and ADJOINT:
-                _, start1, start2, end1, end2 = started(
-                    columns, before1, before2, left - lane * T, left < TILE, this, LANES, LOG_LANES, SHIFTED, ADJOINT
-                )
-                entering = lanes_of(
-                    tl.load(signals + (i * time + now * forwards) + along, mask=own, other=0.0), LANES, LOG_T
-                )
-                columns, gx, w1x, w2x, w1y, w2y = output_and_sums(
-                    columns, entering, leaving, start1, start2, this, SHIFTED
-                )
-                leaving = entering
-                g_x = tl.where(index == i, g_x + tl.sum(gx, 0), g_x)
-                w1_x = tl.where(index == i, w1_x + tl.sum(w1x, 0), w1_x)
-                w2_x = tl.where(index == i, w2_x + tl.sum(w2x, 0), w2_x)
-                w1_y = tl.where(index == i, w1_y + tl.sum(w1y, 0), w1_y)
-                w2_y = tl.where(index == i, w2_y + tl.sum(w2y, 0), w2_y)
-            else:
-                columns, end1, end2 = through(
-                    columns, before1, before2, left - lane * T, left < TILE, this, LANES, LOG_LANES, SHIFTED, ADJOINT
-                )
+            columns, end1, end2 = through(
+                columns, tl.gather(carry1, at, 0), tl.gather(carry2, at, 0), left - lane * T, left < TILE,
+                table + TABLE * i, LANES, LOG_LANES, SHIFTED,
+            )  # fmt: skip
             carry1 = tl.where(index == i, tl.gather(end1, last, 0), carry1)
             carry2 = tl.where(index == i, tl.gather(end2, last, 0), carry2)
-        to = y + now * forwards
-        if HAS_SIGNALS:
-            ahead = tl.load(x + following * time_stride + offset * time_stride, mask=offset < more, other=0.0)
-            if not ADJOINT:
-                to = signals + (count * time + now * forwards)
-                columns = scaled(columns, 1 / tl.gather(gain, lane * 0 + count - 1, 0))
-        tile = tl.reshape(tile_of(columns, y.dtype.element_ty, LANES, LOG_T), (TILE,))
-        tl.store(to + along, tile, mask=own)
+        result = tl.reshape(tile_of(columns, y.dtype.element_ty, LANES, LOG_T), (TILE,))
+        tl.store(y + now + offset, result, mask=offset < tl.where(tile < start, 0, left))
 
-    if HAS_SIGNALS and ADJOINT:
-        to = by_chunk + (tl.program_id(0).to(tl.int64) * count + index) * 6
-        before_gain = tl.where(index > 0, tl.gather(gain, tl.maximum(index - 1, 0), 0), 1.0)
-        g_x, w1_x, w2_x = g_x * before_gain, w1_x * before_gain, w2_x * before_gain
-        store_gradients(to, sos + 6 * each, g_x, w1_x, w2_x, w1_y * gain, w2_y * gain, there, SHIFTED)
-    if (start < time) & (stop == time):
-        if ADJOINT:
-            carry1 += shift * carry2
-        else:
-            carry2 -= shift * carry1
+    if (start < stop) & (stop == tiles):
         tl.store(after + state, carry1, mask=there)
-        tl.store(after + state + 1, carry2, mask=there)
+        tl.store(after + state + 1, carry2 - shift * carry1, mask=there)
+
+
+@triton.jit(
+    do_not_specialize=[
+        "g_repeat", "repeat", "count", "rows", "sos_repeat", "channels", "chunks", "chunk_tiles", "every",
+    ]
+)  # fmt: skip
+def adjoint(
+    g, g_row_stride, g_time_stride, g_repeat, y, sos, count, rows, sos_repeat, before, after,
+    channels, time, chunks, chunk_tiles, log_tolerance, table,
+    x, row_stride, time_stride, repeat, checkpoints, every, signals, products, by_chunk,
+    N: tl.constexpr, LANES: tl.constexpr, LOG_LANES: tl.constexpr, LOG_T: tl.constexpr,
+    SHIFTED: tl.constexpr, HAS_STATE: tl.constexpr, OF_SECTIONS: tl.constexpr,
+):  # fmt: skip
+    """Run a chunk of a channel's gradient g through the adjoint: sections, tiles and samples, all from the last on.
+
+    The adjoint starts from the gradient of the state after, `before`, in the two samples behind the last one.
+
+    If OF_SECTIONS, the gradients of the sections are summed up. A tile of x runs through the cascade once more, from
+    its checkpoint; what enters each section, and the output, go to the program's `signals` (count + 1, TILE), from
+    where the adjoint's lanes read them again. They are divided by the largest gain so far: a design may put a gain of
+    1e-50 into its first section. Each lane sums up its own in `products` (programs, count, 5, LANES); what the chunk
+    adds to the gradients goes to `by_chunk` (programs, count, 6).
+    """
+    T: tl.constexpr = 2**LOG_T
+    TILE: tl.constexpr = LANES * T
+    program = tl.program_id(0).to(tl.int64)
+    channel = program // chunks
+    row = (channel // sos_repeat) % rows * count
+    sos += 6 * row
+    table += TABLE * row
+    g += channel // g_repeat * g_row_stride
+    y += channel * time
+    tiles = tl.cdiv(time, TILE).to(tl.int64)
+    if HAS_STATE:
+        tiles = tl.cdiv(time + 2, TILE).to(tl.int64)
+    begin, start, stop, log_gain = chunk_of(
+        sos, count, log_tolerance, tl.program_id(0) % chunks, tiles, chunk_tiles, N, TILE
+    )
+    index = tl.arange(0, N)
+    lane = tl.arange(0, LANES)
+    offset = tl.arange(0, TILE)
+    carry1, carry2 = tl.zeros((N,), tl.float64), tl.zeros((N,), tl.float64)
+    if OF_SECTIONS:
+        x += channel // repeat * row_stride
+        checkpoints += channel * (tl.cdiv(time, TILE // every) * count * 2)
+        signals += program * (count + 1) * TILE + lane
+        products += program * count * 5 * LANES + lane
+        gain = tl.exp(tl.minimum(tl.maximum(log_gain, -600.0), 600.0))
+        gain_before = tl.where(index > 0, tl.gather(gain, tl.maximum(index - 1, 0), 0), 1.0)
+        scales = 1 / gain
+        factors = gain_before * scales
+
+    each = tl.minimum(index, count - 1)
+    tabulate(table + TABLE * each, sos + 6 * each, LOG_LANES, LOG_T, SHIFTED)
+    tl.debug_barrier()
+    for nth in range(begin, stop):
+        tile = tiles - 1 - nth
+        first = tile * TILE
+        left = tl.minimum(time - first, TILE).to(tl.int32)  # 0 or -1 where the tile holds but the state
+        own = tl.where(nth < start, 0, left)
+        if OF_SECTIONS:
+            if own > 0:
+                now = tl.load(x + first * time_stride + offset * time_stride, mask=offset < left, other=0.0)
+                columns = widened(lanes_of(now, LANES, LOG_T))
+                kept = checkpoints + tile * every * count * 2
+                for i in range(count):
+                    store_lanes(signals + i * TILE, columns, LANES)
+                    at = lane * 0 + i
+                    scale = tl.gather(scales, at, 0)
+                    columns = scaled(
+                        columns, tl.load(kept + 2 * i) * scale, tl.load(kept + 2 * i + 1) * scale,
+                        tl.gather(factors, at, 0), table + TABLE * i, LANES, LOG_LANES, SHIFTED,
+                    )  # fmt: skip
+                    if HAS_STATE:
+                        if left < TILE:
+                            columns = ended(columns, left - lane * T)
+                store_lanes(signals + count * TILE, columns, LANES)
+                tl.debug_barrier()
+            used = lane < tl.where(own > 0, LANES, 0)
+            known = lane < tl.where((nth > start) & (first + TILE < time), LANES, 0)
+            leaving = load_lanes(signals + count * TILE, used, LANES, T)
+        ahead = tl.load(g + first * g_time_stride + offset * g_time_stride, mask=offset < left, other=0.0)
+        columns = turned(widened(lanes_of(ahead, LANES, LOG_T)))
+        for last in range(count):
+            i = count - 1 - last
+            this = table + TABLE * i
+            k, b0, m, p, g1, g0 = tabulated(this)
+            if HAS_STATE:
+                if left < TILE:
+                    given = before + (i * channels + channel) * 2
+                    columns = continued(columns, left - lane * T, tl.load(given), tl.load(given + 1), k, m)
+            zero = tl.zeros((LANES,), tl.float64)
+            at = lane * 0 + i
+            _, end1, end2 = output(columns, zero, zero, k, b0, m, p, g1, g0, SHIFTED, True)
+            start1, start2, end1, end2 = carried(
+                end1, end2, tl.gather(carry1, at, 0), tl.gather(carry2, at, 0), this, LANES, LOG_LANES, True
+            )
+            if OF_SECTIONS:
+                entering = load_lanes(signals + i * TILE, used, LANES, T)
+                columns, g_x, w1_x, w2_x, w1_y, w2_y = output_and_sums(
+                    columns, entering, leaving, start1, start2, k, b0, m, p, g1, g0, SHIFTED
+                )
+                leaving = entering
+                so_far = products + i * 5 * LANES
+                add_to(so_far, g_x, used, known)
+                add_to(so_far + LANES, w1_x, used, known)
+                add_to(so_far + 2 * LANES, w2_x, used, known)
+                add_to(so_far + 3 * LANES, w1_y, used, known)
+                add_to(so_far + 4 * LANES, w2_y, used, known)
+            else:
+                columns, _, _ = output(columns, start1, start2, k, b0, m, p, g1, g0, SHIFTED, True)
+            carry1 = tl.where(index == i, tl.gather(end1, index * 0, 0), carry1)
+            carry2 = tl.where(index == i, tl.gather(end2, index * 0, 0), carry2)
+        result = tl.reshape(tile_of(turned(columns), y.dtype.element_ty, LANES, LOG_T), (TILE,))
+        tl.store(y + first + offset, result, mask=offset < own)
+        if OF_SECTIONS:
+            tl.debug_barrier()
+
+    if OF_SECTIONS:
+        known = lane < tl.where((start < stop) & ((tiles - stop) * TILE < time), LANES, 0)
+        for i in range(count):
+            so_far = products + i * 5 * LANES
+            at = lane * 0 + i
+            by_x, by_y = tl.gather(gain_before, at, 0), tl.gather(gain, at, 0)
+            store_gradients(
+                by_chunk + (program * count + i) * 6, sos + 6 * i,
+                total(so_far, known, by_x), total(so_far + LANES, known, by_x), total(so_far + 2 * LANES, known, by_x),
+                total(so_far + 3 * LANES, known, by_y), total(so_far + 4 * LANES, known, by_y), SHIFTED,
+            )  # fmt: skip
+    if (start < stop) & (stop == tiles):
+        k = tl.load(table + TABLE * each)
+        state = (index * channels + channel) * 2
+        tl.store(after + state, carry1 + k * carry2, mask=index < count)
+        tl.store(after + state + 1, carry2, mask=index < count)
 
 
 @triton.jit(do_not_specialize=["repeat", "count", "rows", "sos_repeat", "channels"])

@@ -56,9 +56,9 @@ def sos_forward(x: Tensor, sos: Tensor, state: Tensor | None, threshold: int, y:
 def sos_forward_recording(
     x: Tensor, sos: Tensor, state: Tensor | None, threshold: int, y: Tensor, after: Tensor, checkpoints: Tensor
 ) -> None:
-    """Run the cascade; its backward pass in plain PyTorch has no use for checkpoints: they are zeros."""
+    """Run the cascade; its backward pass in plain PyTorch has no use for checkpoints: they are NaN."""
     sos_forward(x, sos, state, threshold, y, after)
-    checkpoints.zero_()
+    checkpoints.fill_(float("nan"))
 
 
 def sos_backward(

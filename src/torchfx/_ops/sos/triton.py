@@ -8,6 +8,7 @@ from torch import Tensor
 from torchfx._ops import triton_launch
 from torchfx._ops.memory import add_up, coefficient_rows, packed, pass_on, signal_rows
 from torchfx._ops.sos import reference
+from torchfx._ops.sos.schema import CHECKPOINT_STEPS
 from torchfx._ops.triton_launch import LOG_TOLERANCE
 
 why_missing = triton_launch.why_missing
@@ -30,7 +31,17 @@ def sos_forward(x: Tensor, sos: Tensor, state: Tensor | None, threshold: int, y:
     if y.numel() == 0:
         pass_on(state, after)
     else:
-        _launch(x, sos, state, threshold, y, after, adjoint=False)
+        _launch(x, sos, state, threshold, y, after)
+
+
+def sos_forward_recording(
+    x: Tensor, sos: Tensor, state: Tensor | None, threshold: int, y: Tensor, after: Tensor, checkpoints: Tensor
+) -> None:
+    """Run the cascade and keep states for the backward pass."""
+    if y.numel() == 0:
+        pass_on(state, after)
+    else:
+        _launch(x, sos, state, 0, y, after, checkpoints=checkpoints)
 
 
 def sos_backward(
@@ -48,7 +59,7 @@ def sos_backward(
     grad_sos: Tensor,
     grad_state: Tensor,
 ) -> None:
-    """Run the adjoint. Where sections want a gradient, a launch before it keeps the signals between them."""
+    """Run the adjoint; sums over what signal and sections were broadcast to are taken here."""
     if grad_y.numel() == 0:
         reference.sos_backward(
             grad_y, grad_after, x, sos, state, checkpoints, threshold, need_x, need_sos, need_state,
@@ -59,27 +70,16 @@ def sos_backward(
     count = sos.shape[-2]
     by_x = grad_x if need_x and grad_x.shape == grad_y.shape else torch.empty_like(grad_y, memory_format=CONTIGUOUS)
     by_state = grad_state if need_state else sos.new_empty(count, *leading, 2)
-    if need_sos:
-        chunks, _ = _cut(by_x)
-        kept = x.new_empty(*leading, count + 1, time), sos.new_empty(*leading, chunks, count, 6)
-        _launch(x, sos, state, 0, by_x, by_state, adjoint=False, kept=kept)
-        _launch(grad_y, sos, grad_after, 0, by_x, by_state, adjoint=True, kept=kept)
-        add_up(kept[1].movedim(-3, 0), grad_sos)
-    else:
+    if not need_sos:
         _launch(grad_y, sos, grad_after, threshold, by_x, by_state, adjoint=True)
+    else:
+        if checkpoints is None:
+            checkpoints = sos.new_empty(*leading, -(-time // CHECKPOINT_STEPS), count, 2)
+            _launch(x, sos, state, 0, by_x, by_state, checkpoints=checkpoints)
+        of = x, grad_sos
+        _launch(grad_y, sos, grad_after, 0, by_x, by_state, adjoint=True, checkpoints=checkpoints, of=of)
     if need_x:
         add_up(by_x, grad_x)
-
-
-def _cut(y: Tensor) -> tuple[int, int]:
-    """Return into how many chunks a channel is cut, and how many tiles each has."""
-    wanted = PROGRAMS_PER_PROCESSOR * triton_launch.processors(y) * y.shape[-1] // y.numel()
-    return triton_launch.split(_tiles(y), wanted)
-
-
-def _tiles(y: Tensor) -> int:
-    """Return how many tiles a channel has."""
-    return -(-y.shape[-1] // (triton_launch.warp_size(y) << LOG_T[y.element_size()]))
 
 
 def _launch(
@@ -90,16 +90,24 @@ def _launch(
     y: Tensor,
     after: Tensor,
     *,
-    adjoint: bool,
-    kept: tuple[Tensor, Tensor] | None = None,
+    adjoint: bool = False,
+    checkpoints: Tensor | None = None,
+    of: tuple[Tensor, Tensor] | None = None,
 ) -> None:
-    """Launch the kernel for signals of this length; `kept` are its `signals` and `by_chunk`, for any length."""
+    """Launch the kernel for signals of this length. With checkpoints these must be chunks: threshold 0.
+
+    Args:
+        x, sos, state, threshold, y, after: those of the cascade, or of its adjoint.
+        adjoint: whether to run that.
+        checkpoints: where the cascade keeps states, or the adjoint finds them.
+        of: the cascade's signal, and where the adjoint writes the gradient of the sections.
+    """
     kernels = triton_launch.kernels(__package__)
     *leading, time = y.shape
     channels = y.numel() // time
     processors, lanes = triton_launch.device_properties(x.device)
     size = y.element_size()
-    tiles = -(-time // (lanes << LOG_T[size]))
+    tile = lanes << LOG_T[size]
     signal, row_stride, time_stride, repeat = signal_rows(x, leading)
     sections, rows, sos_repeat = coefficient_rows(sos, 2, leading)
     count = sections.shape[-2]
@@ -107,17 +115,33 @@ def _launch(
     arguments = (
         signal, row_stride, time_stride, repeat, y, sections, count, rows, sos_repeat, before, after, channels, time,
     )  # fmt: skip
-    options = {
-        "LANES": lanes, "LOG_T": LOG_T[size], "SHIFTED": size == 8, "HAS_STATE": state is not None, "ADJOINT": adjoint,
-    }  # fmt: skip
+    options = {"LANES": lanes, "LOG_T": LOG_T[size], "SHIFTED": size == 8, "HAS_STATE": state is not None}
+    tiles = -(-time // tile)
     if time < min(threshold, max(SHORT, channels * tiles // 8)):
-        triton_launch.launch(kernels.sequential, -(-channels // lanes), x, *arguments, **options)
+        triton_launch.launch(kernels.sequential, -(-channels // lanes), x, *arguments, ADJOINT=adjoint, **options)
         return
+    if adjoint and state is not None:
+        tiles = -(-(time + 2) // tile)  # it starts behind the last sample
     chunks, chunk_tiles = triton_launch.split(tiles, PROGRAMS_PER_PROCESSOR * processors // channels)
     table = sos.new_empty(rows, count, kernels.TABLE.value)
-    triton_launch.launch(
-        kernels.chunked, channels * chunks, x, *arguments, chunks, chunk_tiles, LOG_TOLERANCE[size], table,
-        *((y, after) if kept is None else kept),
-        N=max(8, 1 << (count - 1).bit_length()), LOG_LANES=lanes.bit_length() - 1, HAS_SIGNALS=kept is not None,
-        **options,
-    )  # fmt: skip
+    of_chunks = *arguments, chunks, chunk_tiles, LOG_TOLERANCE[size], table
+    options |= {"N": max(8, 1 << (count - 1).bit_length()), "LOG_LANES": lanes.bit_length() - 1}
+    kept = after if checkpoints is None else packed(checkpoints)
+    every = tile // CHECKPOINT_STEPS
+    programs = channels * chunks
+    if not adjoint:
+        triton_launch.launch(
+            kernels.chunked, programs, x, *of_chunks, kept, every, HAS_CHECKPOINTS=checkpoints is not None, **options
+        )
+    elif of is None:
+        unused = signal, row_stride, time_stride, repeat, kept, every, after, after, after
+        triton_launch.launch(kernels.adjoint, programs, x, *of_chunks, *unused, OF_SECTIONS=False, **options)
+    else:
+        filtered, grad_sos = of
+        signals, products = x.new_empty(programs, count + 1, tile), sos.new_empty(programs, count, 5, lanes)
+        by_chunk = sos.new_empty(*leading, chunks, count, 6)
+        triton_launch.launch(
+            kernels.adjoint, programs, x, *of_chunks, *signal_rows(filtered, leading), kept, every,
+            signals, products, by_chunk, OF_SECTIONS=True, **options,
+        )  # fmt: skip
+        add_up(by_chunk.movedim(-3, 0), grad_sos)

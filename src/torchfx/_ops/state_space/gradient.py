@@ -112,7 +112,7 @@ def _gathered(per_sample: Tensor, system: Tensor) -> Tensor:
     """Return sums over the samples and the leading dimensions that a matrix served."""
     *leading, time, size, _ = per_sample.shape
     times = system.shape[-3]
-    return per_sample.reshape(*leading, times, time // times, size, size).sum(-3).sum_to_size(system.shape)
+    return per_sample.reshape(*leading, times, time // max(1, times), size, size).sum(-3).sum_to_size(system.shape)
 
 
 def _first(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from torchfx._ops.checks import check_finite
+from torchfx._ops.differentiation import write_gradients
 from torchfx._ops.state_space import gradient
 
 NEWTON_STEPS = 50
@@ -33,22 +35,10 @@ def saturated_forward(
 
 
 def state_space_backward(
-    grad_y: Tensor,
-    grad_after: Tensor | None,
-    x: Tensor,
-    system: Tensor,
-    state: Tensor | None,
-    need_x: bool,
-    need_system: bool,
-    need_state: bool,
-    *results: Tensor,
+    grad_y: Tensor, grad_after: Tensor | None, x: Tensor, system: Tensor, state: Tensor | None, *rest: Any
 ) -> None:
     """Run the definition of the gradients."""
-    forward = torch.ops.torchfx_ext.state_space_forward.default
-    found = gradient.backward(forward, (x, system, state), (grad_y, grad_after))
-    for result, value, need in zip(results, found, (need_x, need_system, need_state), strict=True):
-        if need:
-            result.copy_(value)
+    write_gradients("state_space_forward", gradient.backward, (x, system, state), (grad_y, grad_after), *rest)
 
 
 def solved(b: Tensor, c: Tensor) -> Tensor:
@@ -75,7 +65,7 @@ def _run(
         check_finite("system", system)
     s = torch.zeros_like(after) if state is None else state
     matrices, outputs = system.unbind(-3), []
-    hold = x.shape[-1] // len(matrices)
+    hold = x.shape[-1] // max(1, len(matrices))
     for t, sample in enumerate(x.double().expand(y.shape).unbind(-1)):
         matrix = matrices[t // hold]
         both = torch.cat([s, driven(matrix, s, sample)[..., None]], dim=-1)

@@ -13,20 +13,15 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from torchfx._ops.checks import check_signal, check_state
+from torchfx._ops.checks import broadcast_shapes, check_signal, check_state, gradient_shapes
 from torchfx._ops.operator import Operand, Operator, Shapes
-from torchfx.errors import ArgumentError, ArgumentTypeError, TorchFXError
+from torchfx.errors import ArgumentError, ArgumentTypeError
 
 __all__ = ["MOST_STATES", "OPERATORS", "forward_shapes"]
 
 MOST_STATES = 4  # most_states in csrc/state_space
-SIGNAL, SYSTEM, STATE, RESULT, NUMBER = (
-    Operand(1),
-    Operand(3),
-    Operand(1, exact=True),
-    Operand(1, exact=True),
-    Operand(0),
-)
+SIGNAL, SYSTEM, NUMBER = Operand(1), Operand(3), Operand(0)
+STATE, RESULT = Operand(1, exact=True), Operand(1, exact=True)
 
 
 def forward_shapes(x: Tensor, system: Tensor, state: Tensor | None) -> Shapes:
@@ -57,16 +52,8 @@ def backward_shapes(
     need_state: bool,
 ) -> Shapes:
     """Return those of the gradients; what is not needed is empty."""
-    (y_shape, _), (state_shape, _) = forward_shapes(x, system, state)
-    if tuple(grad_y.shape) != tuple(y_shape) or grad_y.dtype != x.dtype:
-        raise TorchFXError(f"grad_y must be {x.dtype} of shape {tuple(y_shape)}, got {tuple(grad_y.shape)}")
-    if grad_after is not None:
-        check_state(grad_after, state_shape, x, "grad_after")
-    return (
-        (x.shape if need_x else (0,), x.dtype),
-        (system.shape if need_system else (0,), torch.float64),
-        (state_shape if need_state else (0,), torch.float64),
-    )
+    forward, needed = forward_shapes(x, system, state), (need_x, need_system, need_state)
+    return gradient_shapes(forward, x, system, needed, grad_after, grad_y=grad_y)
 
 
 def _check_numbers(name: str, values: Tensor, x: Tensor) -> None:
@@ -85,7 +72,7 @@ def _check_system(system: Tensor, x: Tensor) -> None:
             f"got {tuple(system.shape)}"
         )
     times = system.shape[-3]
-    if times < 1 or time % times:
+    if time % times if times else time:
         raise ArgumentError(
             f"system must hold one matrix, one for each sample, or one for each of as many blocks as divide the signal "
             f"evenly: got {times} for {time} samples"
@@ -93,13 +80,7 @@ def _check_system(system: Tensor, x: Tensor) -> None:
 
 
 def _shapes(x: Tensor, system: Tensor, state: Tensor | None, own: Mapping[str, Sequence[int]]) -> Shapes:
-    try:
-        leading = torch.broadcast_shapes(x.shape[:-1], *own.values())
-    except RuntimeError:
-        got = ", ".join(f"{tuple(shape)} of {name}" for name, shape in own.items())
-        raise ArgumentError(
-            f"leading dimensions must broadcast with the signal's {tuple(x.shape[:-1])}, got {got}"
-        ) from None
+    leading = broadcast_shapes(x=x.shape[:-1], **own)
     shape = (*leading, system.shape[-1] - 1)
     if state is not None:
         check_state(state, shape, x)

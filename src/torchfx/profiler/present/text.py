@@ -70,22 +70,17 @@ def _document(document: Document, options: Options) -> str:
     style = replace(options.style, width=min(options.style.width, _WIDEST))
     head = [style.paint(line, "bold") for line in style.wrap(style.plain(document.title))]
     head += [line for about in document.about for line in style.wrap(style.plain(about))]
-    drawn = {
-        i: _block(block, style, options)
-        for i, block in enumerate(document.blocks)
-        if is_shown(block.when, options.verbose) and not isinstance(block, Findings)
-    }
-    taken = len(head) + _height(part for parts in drawn.values() for part in parts)
-    for i, block in enumerate(document.blocks):
-        if isinstance(block, Findings) and is_shown(block.when, options.verbose):
-            drawn[i] = _findings(block, style, options.verbose, SCREEN - taken)
-    parts = [_Part(head, "head"), *(part for i in sorted(drawn) for part in drawn[i])]
+    blocks = [block for block in document.blocks if is_shown(block.when, options.verbose)]
+    around = [_block(block, style, options, 0) for block in blocks if not isinstance(block, Findings)]
+    room = SCREEN - len(head) - _height(part for parts in around for part in parts)
+    parts = [_Part(head, "head"), *(part for block in blocks for part in _block(block, style, options, room))]
     shown = (part for part in parts if part.lines)
     groups = groupby(enumerate(shown), lambda item: item[1].group or str(item[0]))
     return "\n\n".join("\n".join(line for _, part in members for line in part.lines) for _, members in groups)
 
 
-def _block(block: Block, style: Style, options: Options) -> list[_Part]:
+def _block(block: Block, style: Style, options: Options, room: int) -> list[_Part]:
+    """Draw a block; findings in so many lines, about."""
     verbose = options.verbose
     match block:
         case Heading():
@@ -106,7 +101,7 @@ def _block(block: Block, style: Style, options: Options) -> list[_Part]:
         case Bars():
             return [_Part(_bars(block, style, verbose))]
         case Findings():
-            return _findings(block, style, verbose, SCREEN)
+            return _findings(block, style, verbose, room)
         case Rules():
             sentences = [*failed_rules(block), *(muted_rules(block) if verbose else ())]
             return [

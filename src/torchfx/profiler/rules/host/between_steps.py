@@ -121,8 +121,8 @@ def _in_place(trace: Trace, work: Int32, free: Intervals, least: int) -> Interva
     """Of the stretches those of at least `least` nanoseconds that are usual at their place.
 
     A thread that is taken off its processor stands still anywhere; what the program does, it does at one place. A place
-    is between calls of two names: a fifth of the stretches there, and two, are long, or in half of the steps the n-th
-    is. On a busy machine the share of the time for which the thread waited for a processor takes the place of these.
+    is between calls of two names: a fifth of the stretches there are long (two at least, in several steps), or in half
+    of the steps the n-th is. The more of the time the thread waited for a processor, the nearer to all it must be.
     """
     waited = trace.derived(waited_share)
     events, steps = trace.events, trace.steps_found
@@ -137,8 +137,9 @@ def _in_place(trace: Trace, work: Int32, free: Intervals, least: int) -> Interva
     _, place = np.unique(between, return_inverse=True)
     in_step = place * (len(steps) + 1) + np.searchsorted([one.start for one in steps], starts, "right")
     _, nth = np.unique(place * np.int64(len(near) + 1) + _rank(in_step), return_inverse=True)
-    often = np.bincount(place, long_) >= np.maximum(max(0.2, waited) * np.bincount(place), 2)
-    regular = (np.bincount(nth, long_) >= max(0.5, waited) * len(steps)) & (np.bincount(nth) > 1)
+    enough = np.maximum((0.2 + 0.8 * waited) * np.bincount(place), min(2, len(steps)))
+    often = np.bincount(place, long_) >= enough
+    regular = (np.bincount(nth, long_) >= (0.5 + 0.5 * waited) * len(steps)) & (np.bincount(nth) > 1)
     kept = long_ & (often[place] | regular[nth])
     return Intervals(starts[kept], ends[kept])
 

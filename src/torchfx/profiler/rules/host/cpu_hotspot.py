@@ -45,7 +45,7 @@ def cpu_hotspot(
     Sees: in a program without GPU, an operator with 30% or more of all operators' own time and 15% of the window;
     with the shapes it was called with, where they were recorded. Copies have a rule of their own, cpu-copies, and so
     have many calls of less than 20 us, dispatch-flood. One or two calls that take less than 10 ms may be an operator's
-    first, and say nothing.
+    first, and say nothing. A call counts for at most twice the median of its like: longer ones lost the processor.
 
     Costs: it is where the time goes. For matrix products, convolutions and attention that is as it should be. For other
     operators it says where to look, and not that anything is wrong: the severity is low, medium where a way around it
