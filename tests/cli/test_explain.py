@@ -54,7 +54,7 @@ def test_json_from_standard_input(tmp_path, slow):
     assert ran.returncode == 0
     report = json.loads(ran.stdout)
     assert (report["schema"], report["trace"]["file"], report["verdict"]["kind"]) == (
-        2,
+        1,
         "standard input",
         "input-bound",
     )

@@ -6,11 +6,10 @@ from typing import Final
 
 import msgspec
 
-from torchfx.profiler.analysis.breakdown import HOST_STALLS, Breakdown, Stretch
+from torchfx.profiler.analysis.breakdown import HOST_STALLS, Breakdown, Stretch, of_window, span_of
 from torchfx.profiler.analysis.caveats import FEW_KERNELS, caveats, long_step, slowed_by_stacks
 from torchfx.profiler.analysis.processor_verdict import processor_verdict, set_up, unrecorded
 from torchfx.profiler.analysis.recording import Launches
-from torchfx.profiler.analysis.window_phrases import of_window, span_of
 from torchfx.profiler.trace.derived.occupation import host_during
 from torchfx.profiler.trace.derived.steady import decides, steady_window
 from torchfx.profiler.trace.meaning.frames import short_frame

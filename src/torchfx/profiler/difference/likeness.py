@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -55,11 +55,6 @@ class Likeness:
     def same_program(self) -> bool:
         """Whether they are taken to be of one program; what can't be told counts as yes."""
         return self.share is None or self.share >= ENOUGH
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        share = None if self.share is None else round(self.share, 4)
-        return {"share": share, "compared": self.what, "same_program": self.same_program}
 
 
 def trains(side: Side) -> bool:

@@ -17,9 +17,9 @@ __all__ = ["huge_trace", "repaired_file"]
 
 @rule("A7", "repaired-file", source="PyTorch issue 136180 and the kineto exporter's history")
 def repaired_file(trace: Trace) -> Iterator[Finding]:
-    """The file was damaged and could be read nevertheless.
+    """The file was damaged, and was repaired while reading.
 
-    Sees: what had to be repaired while reading: control characters and invalid UTF-8 in names, unescaped quotes,
+    Sees: what was repaired while reading: control characters and invalid UTF-8 in names, unescaped quotes,
     NaN or N/A where JSON has no such value, stray commas, events nothing could be made of, a file that ends early.
 
     Costs: nothing where only spelling was wrong. Where the file ends early, what came after is missing, so totals and
@@ -52,13 +52,12 @@ def repaired_file(trace: Trace) -> Iterator[Finding]:
         fix = "Export again with a newer PyTorch, whose exporter escapes what it writes."
     else:
         total = sum(row.count for row in rows)
-        title = f"The file is not valid JSON; {total:,} places were read as they were meant"
+        title = f"The file is not valid JSON; {total:,} places were repaired while reading"
         fix = "Nothing is lost. Other tools may refuse the file; a newer PyTorch writes it correctly."
     yield Finding(
         title=title,
         severity="low" if cut or lost else "info",
         confidence="high",
-        time_us=0.0,
         window=trace.window,
         evidence=rows,
         cause="The exporter wrote it so, or it was cut off while being written or copied.",
@@ -98,7 +97,6 @@ def huge_trace(trace: Trace, *, megabytes: float = 500, events: float = 2_000_00
         title=f"The trace holds {len(trace):,} events in {size_text(trace.size)}",
         severity="info",
         confidence="high",
-        time_us=0.0,
         window=trace.window,
         evidence=rows,
         cause="A long window, Python stacks or memory events.",
