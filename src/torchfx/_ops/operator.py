@@ -6,7 +6,8 @@ An operator's folder holds
     reference.py   a function of the operator's name, in plain PyTorch, for every device
     cpu.py         the same for CPU tensors, triton.py for CUDA tensors; each is optional and may lack operators
     gradient.py    GRADIENTS: one `Gradient` for each operator that is differentiable
-    composite.py   instead of reference.py and gradient.py: a function that calls other operators
+    composite.py   instead of reference.py: a function that calls other operators, and is differentiated as these are
+                   where gradient.py has nothing for it
     kernels.py     what triton.py launches; imported when it first does, as Triton takes long to load
 
 `register` derives the rest: the definition in PyTorch's dispatcher and its `out=` overload, shapes on meta and fake
@@ -239,7 +240,8 @@ class _Registration:
         # How a call is recorded for a gradient, and how it runs under torch.func's transforms.
         self.recorded = self.transformed = self.composite
         if implementation.gradient is not None:
-            self.recorded, self.transformed = differentiable(self, implementation.gradient, operators)
+            self.recorded, transformed = differentiable(self, implementation.gradient, operators)
+            self.transformed = self.composite or transformed
         if "reference" in backends:
             backends["reference"] = _warns_once(backends["reference"])
         if self.composite is not None:  # what it calls warns
@@ -379,6 +381,8 @@ class _Registration:
         if self.recorded is not None:
             arguments = self.complete(arguments)
             if self.wants_gradient(arguments):
+                if self.composite is not None and (dual_level_active() or transforms_active()):
+                    return self.composite(*arguments)
                 return self.recorded(*arguments)
         with torch._C._AutoDispatchBelowAutograd():
             return self.overload(*arguments)
