@@ -25,7 +25,7 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 from multiprocessing import get_context
@@ -260,7 +260,7 @@ def _detectors(x: Tensor) -> dict[str, Callable[[], tuple[Tensor, ...]]]:
 
 
 def _gradients(dtype: torch.dtype, quick: bool) -> Iterator[dict[str, Any]]:
-    """Yield rows for the gradients by sections and taps."""
+    """Yield rows for the gradients by sections, with the forward pass's states and without, by taps and by lines."""
     generator = np.random.default_rng(4)
 
     def noise(*shape: int) -> Tensor:
@@ -271,13 +271,17 @@ def _gradients(dtype: torch.dtype, quick: bool) -> Iterator[dict[str, Any]]:
         x, grad_y, sos = noise(*shape).to(dtype), noise(*shape).to(dtype), torch.from_numpy(design)
         _, state = operators.sos_forward(noise(shape[0], FS), sos)
         given = (noise(*state.shape) * 0.1, x, sos, state)
-        want = (None, 1024, True, True, True)
-        exact = operators.sos_backward(grad_y.double(), given[0], x.double(), *given[2:], *want)
-        found = operators.sos_backward(grad_y.cuda(), *(tensor.cuda() for tensor in given), *want)
-        case, peak = f"gradients, {name}, {shape}, {dtype}", exact[1].abs().amax(-1, keepdim=True)
-        yield _row(f"{case}, signal", found[0], exact[0], BOUND[dtype])
-        yield _row(f"{case}, sections", found[1].cpu() / peak, exact[1] / peak, SECTION_BOUND[dtype])
-        yield _row(f"{case}, state", found[2], exact[2], 1e-9)
+        want = (1024, True, True, True)
+        exact = operators.sos_backward(grad_y.double(), given[0], x.double(), *given[2:], None, *want)
+        moved = [tensor.cuda() for tensor in given]
+        kept = operators.sos_forward_recording(*moved[1:])[2]
+        for checkpoints, how in ((kept, "states kept"), (None, "without")):
+            found = operators.sos_backward(grad_y.cuda(), *moved, checkpoints, *want)
+            case, peak = f"gradients, {name}, {shape}, {dtype}, {how}", exact[1].abs().amax(-1, keepdim=True)
+            yield _row(f"{case}, signal", found[0], exact[0], BOUND[dtype])
+            yield _row(f"{case}, sections", found[1].cpu() / peak, exact[1] / peak, SECTION_BOUND[dtype])
+            yield _row(f"{case}, state", found[2], exact[2], 1e-9)
+    yield from _gradients_of_lines(dtype, noise)
     need = (True, True, True)
     for count, rows, continued in ((1, (), True), (5, (3,), False), (511, (), True), (511, (3,), False)):
         x, grad_y = ((noise(3, 80_001) + 0.1).to(dtype) for _ in range(2))  # the mean keeps a single tap's sum from 0
@@ -290,6 +294,26 @@ def _gradients(dtype: torch.dtype, quick: bool) -> Iterator[dict[str, Any]]:
             if on_cpu.numel():
                 case = f"gradients, {rows} {count} taps, state after: {continued}, {dtype}, {result}"
                 yield _row(case, on_device, on_cpu, BOUND[dtype])
+
+
+def _gradients_of_lines(dtype: torch.dtype, noise: Callable[..., Tensor]) -> Iterator[dict[str, Any]]:
+    """Yield rows for a network of delay lines with filters: gradients of signal, matrix, filters and lines."""
+    delays, count = [223, 356, 1000], 3
+    x, system = noise(2, 2, 20_001).to(dtype), noise(count + 2, count + 2) * 0.2
+    sos = torch.from_numpy(signal.butter(2, 5000, fs=FS, output="sos")).repeat(count, 1)[:, None]
+    lines, weights = noise(2, sum(delays)), noise(2, 2, 20_001)
+    for filter_first in (False, True):
+
+        def gradients(x: Tensor, *given: Tensor, first: bool = filter_first) -> Sequence[Tensor]:
+            x, system, sos, lines = (tensor.detach().clone().requires_grad_() for tensor in (x, *given))
+            y, *_ = _ops.delay_network_forward(x, delays, system, sos, lines, None, first)
+            return torch.autograd.grad((y * weights.to(y)).sum(), (x, system, sos, lines))
+
+        exact = gradients(x.double(), system, sos, lines)
+        found = gradients(*(tensor.cuda() for tensor in (x, system, sos, lines)))
+        for name, on_device, on_cpu in zip(("signal", "matrix", "filters", "lines"), found, exact, strict=True):
+            case = f"gradients, delay lines, filters first: {filter_first}, {dtype}, {name}"
+            yield _row(case, on_device, on_cpu, 10 * BOUND[dtype])
 
 
 def _ways_of_calling(quick: bool) -> Iterator[dict[str, Any]]:
