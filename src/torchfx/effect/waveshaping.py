@@ -275,4 +275,4 @@ def _factor(db: Value, device: torch.device) -> Tensor:
 
 
 def _taps(up: int, down: int, x: Tensor) -> Tensor:
-    return resampling_taps(up, down, "HQ").to(x.device)
+    return settings_on(resampling_taps(up, down, "HQ"), x.device)
