@@ -395,6 +395,27 @@ def test_a_run_that_is_killed_goes_on(tmp_path, archive, engine):
     check_archive(archive, out, report, factor=1.0)
 
 
+HELD = """
+import os, signal, sys, threading, torch
+from torchfx.distributed import Recipe, process
+class Endless(torch.nn.Module):
+    def forward(self, x):
+        print(os.getpid(), flush=True)
+        threading.Event().wait()
+process(sys.argv[1], sys.argv[2], Recipe((Endless(),)), engine="processes", workers=2)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs forks")
+def test_forks_end_with_a_killed_parent_in_the_middle_of_a_file(tmp_path, archive):
+    words = [sys.executable, "-c", HELD, archive, tmp_path / "out"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as ran:
+        assert ran.stdout is not None
+        assert len({ran.stdout.readline() for _ in range(2)}) == 2  # both forks are in a call that never returns
+        ran.kill()
+        assert ran.stdout.read() == ""  # forks hold it open until they end
+
+
 @pytest.mark.parametrize("engine", LOCAL)
 def test_who_leaves_early_leaves_no_half_files(tmp_path, archive, engine):
     outcomes = plan([archive], tmp_path / "out", Recipe(("gain:0.5",)), recursive=True).run(engine, workers=3)

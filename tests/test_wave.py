@@ -139,7 +139,7 @@ def test_pipe_into_what_is_no_module_raises():
 
     with pytest.raises(ArgumentTypeError, match=r"Pair must return a tensor \(..., time\), got tuple"):
         wave | Pair()
-    with pytest.raises(ArgumentTypeError, match=r"Gain must return a tensor \(..., time\), got Gain"):
+    with pytest.raises(ArgumentTypeError, match=r"got the class: write Gain\(\.\.\.\)"):
         wave | fx.effect.Gain  # not built
     with pytest.raises(ArgumentTypeError, match=r"forget must return a tensor \(..., time\), got NoneType"):
         wave.transform(forget)
@@ -410,3 +410,14 @@ def test_what_is_no_device_is_refused(device):
     wave = fx.Wave(torch.zeros(1, 10), 48_000)
     with pytest.raises(ArgumentTypeError, match=r"device must be a .* or a name"):
         wave.to(device)
+
+
+def test_a_class_in_the_place_of_a_module_is_told():
+    gain = fx.effect.Gain(0.5)
+    with pytest.raises(
+        ArgumentTypeError, match=r"a wave is piped into a module, got the class: write Normalize\(\.\.\.\)"
+    ):
+        fx.Wave(torch.ones(10), 8000) | fx.effect.Normalize
+    for join in (lambda a, b: a | b, lambda a, b: a + b, lambda a, b: b | a, lambda a, b: b + a):
+        with pytest.raises(ArgumentTypeError, match=r"modules are joined, got the class: write Reverb\(\.\.\.\)"):
+            join(gain, fx.effect.Reverb)

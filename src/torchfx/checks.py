@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import sys
 from numbers import Integral, Real
 from typing import Any
 
 from torchfx.errors import ArgumentError, ArgumentTypeError, SampleRateError
 
-__all__ = ["finite_number", "number_text", "sample_rate", "whole_number"]
+__all__ = ["finite_number", "number_text", "sample_rate", "settled", "whole_number"]
 
 PLAIN = frozenset((float, int))  # asked for first: asking an abstract class takes half a microsecond
 
@@ -20,12 +21,25 @@ def finite_number(name: str, value: Any, unit: str = "") -> float:
     ):
         raise ArgumentTypeError(f"{name} must be a number{f' in {unit}' if unit else ''}, got {_shown(value)}")
     try:
-        number = float(value)
+        number = settled(float(value))
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
         raise ArgumentError(f"{name} must be finite, got {number}{f' {unit}' if unit else ''}")
     return number
+
+
+def settled(number: float) -> float:
+    """Return the number; one that `torch.compile` follows as a variable becomes a constant of what is compiled.
+
+    Designs compute with numbers as Python does, which the compiler cannot follow.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.compiler.is_dynamo_compiling():
+        return number
+    from torch.fx.experimental.symbolic_shapes import guard_scalar
+
+    return guard_scalar(number)
 
 
 def whole_number(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:
@@ -45,7 +59,7 @@ def sample_rate(value: Any) -> float:
     if type(value) not in PLAIN and (isinstance(value, bool) or not isinstance(value, Real)):
         raise ArgumentTypeError(f"fs must be a sample rate in Hz, got {_shown(value)}")
     try:
-        rate = float(value)
+        rate = settled(float(value))
     except OverflowError:
         rate = math.inf
     if not (math.isfinite(rate) and rate > 0):
@@ -55,6 +69,7 @@ def sample_rate(value: Any) -> float:
 
 def number_text(value: float) -> str:
     """Return a number as people write it, with all the digits it has: 80, 0.1, 22049.9999999."""
+    value = settled(value)
     return (
         str(int(value))
         if math.isfinite(value) and float(value).is_integer() and abs(value) < 1e15

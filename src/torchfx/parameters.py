@@ -636,6 +636,8 @@ class Frequencies(Frequency):
 
     def check(self, value: Any, rate: float | None) -> Any:
         """Return a float, or a tuple of floats."""
+        if isinstance(value, Real):
+            return super().check(value, rate)
         kept = is_tensor(value) and (self.learnable or value.requires_grad)
         given = value.tolist() if hasattr(value, "tolist") and getattr(value, "ndim", 0) > 0 and not kept else value
         if isinstance(given, str) or not isinstance(given, Sequence):
@@ -811,6 +813,8 @@ class PerBand(Declaration):
 
     def check(self, value: Any, rate: float | None) -> Any:
         """Return one checked value, a tuple of them, or the tensor given."""
+        if isinstance(value, Real):
+            return self.each.check(value, rate)
         learned = is_tensor(value) and (value.requires_grad or (self.number is not None and self.number.learnable))
         if getattr(value, "ndim", 0) > 0 and not learned:
             value = value.tolist()
@@ -1182,7 +1186,7 @@ def documented(text: str, declarations: Sequence[Declaration]) -> str:
 
 def is_tensor(value: object) -> bool:
     """Return whether a value is a PyTorch tensor, without importing PyTorch."""
-    return hasattr(value, "requires_grad") and hasattr(value, "detach")
+    return not isinstance(value, Real) and hasattr(value, "requires_grad") and hasattr(value, "detach")
 
 
 def tensor_text(value: Tensor) -> str:

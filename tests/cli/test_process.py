@@ -280,6 +280,8 @@ def test_what_is_done_is_skipped(folder, torchfx, tree):
     assert (status, out) == (0, "in/a.wav -> out/a.wav (0.01 s)\n")
     assert err.startswith("1 done, 0 failed, 1 skipped in ")
     assert torchfx(*options) == (0, "", "0 done, 0 failed, 2 skipped\n")
+    (folder / "in" / "bad.wav").write_bytes(b"no sound")
+    assert [torchfx(*options)[0] for _ in range(2)] == [1, 1]  # some failed, the others are done
 
 
 def test_failures_are_a_table(folder, torchfx, tree):

@@ -122,6 +122,22 @@ def test_misuse_is_told():
     with pytest.raises(ArgumentError, match=message):
         bank.response(100, 44_100)
     with pytest.raises(ArgumentError, match=r"f_max must lie in \(0, fs/2\) = \(0, 8000\) Hz, got 20000"):
-        LogFilterBank(fs=16_000)
+        LogFilterBank(f_max=20_000, fs=16_000)
+    with pytest.raises(ArgumentError, match="got an edge at 20000 Hz; pass a lower one, or fs and no f_max"):
+        fx.Wave(torch.zeros(100), 16_000) | LogFilterBank()
+    with pytest.raises(ArgumentError, match="num_bands must be a whole number <= 4096, got 2147483648"):
+        MelFilterBank(2**31, fs=FS)
     with pytest.raises(ArgumentError, match="scale must be one of log, mel, erb, got 'bark'"):
         BandpassBank(scale="bark")
+
+
+@pytest.mark.parametrize("fs", [4000, 8000, 16_000, 22_050, 44_100, 48_000])
+@pytest.mark.parametrize("cls", [LogFilterBank, MelFilterBank, ERBFilterBank, OctaveBank, GammatoneBank])
+def test_a_bank_reaches_as_high_as_the_rate_allows(cls, fs):
+    bank = cls(fs=fs)
+    highest = bank.edges[-1][1] if cls is OctaveBank else bank.f_max
+    usual = 20_000 if issubclass(cls, BandpassBank) else 16_000
+    assert (bank.f_max == usual) if fs > 44_000 else (0.35 * fs < highest < 0.5 * fs)
+    assert bank(torch.zeros(1, 8)).shape == (1, bank.bands, 8)
+    assert OctaveBank(1, fs=48_000).midbands[-1] == pytest.approx(15_848.93, abs=0.01)
+    assert OctaveBank(1, fs=44_100).midbands[-1] == pytest.approx(7943.28, abs=0.01)  # 15 849 Hz ends beyond fs/2

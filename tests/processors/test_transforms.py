@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
-from processors.cases import CASES, as_type, drawn, is_special, noise
+from processors.cases import CASES, FS, as_type, drawn, is_special, noise
 from torchfx.catalogue import available
 from torchfx.errors import ArgumentError, ArgumentTypeError
 from torchfx.parameters import Frequencies, Number
@@ -131,6 +131,19 @@ def test_compiled_whole_it_does_the_same(name):
     assert torch.allclose(y, expected, atol=1e-6)
     by_x = torch.autograd.grad(y.square().sum(), x)[0]
     assert torch.allclose(by_x, torch.autograd.grad(expected.square().sum(), x)[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_compiled_for_any_length_it_follows_what_is_assigned(name):
+    torch._dynamo.reset()
+    module = CASES[name](0)
+    compiled = torch.compile(module, fullgraph=True, dynamic=True, backend="aot_eager")  # numbers are variables, too
+    assert torch.allclose(compiled(noise(2, 64)), module(noise(2, 64)), atol=1e-6)
+    for parameter, declaration in getattr(module, "declarations", {}).items():
+        value = getattr(module, parameter)
+        if isinstance(declaration, Number) and type(value) is float and declaration.inside(0.99 * value, FS):
+            setattr(module, parameter, 0.99 * value)
+    assert torch.allclose(compiled(noise(2, 77)), module(noise(2, 77)), atol=1e-6)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -583,3 +583,11 @@ def test_parameters_are_found_by_place_and_name():
     chain = fx.filter.LoButterworth(1000) | fx.effect.Gain(1)
     assert [key for key in parameters_of(chain) if key != "fs"][:2] == ["0.cutoff", "0.order"]
     assert "1.gain" in parameters_of(chain)
+
+
+def test_a_value_out_of_range_at_the_rate_is_refused_and_the_chain_stays():
+    low = fx.filter.LoButterworth(1000)
+    live = RealtimeProcessor(low, FileClock(torch.zeros(2, 480)), RealtimeConfig(block_size=64))
+    with pytest.raises(ArgumentError, match=r"cutoff must lie in \(0, fs/2\) = \(0, 24000\) Hz, got 50000"):
+        live.set("cutoff", 50_000)
+    assert low.cutoff == 1000

@@ -70,7 +70,7 @@ def _done(plan: Plan, request: Request) -> int:
         say(str(report))
     if request.failures is not None:
         report.save_failures(request.failures)
-    return _status(outcomes, request.allow_nan)
+    return _status(outcomes, request.allow_nan, len(plan.skipped))
 
 
 def watch(folder: str, output: str, request: Request, every: float) -> int:
@@ -128,11 +128,11 @@ def _report(outcome: Outcome) -> None:
         line(f"{job.source} -> {job.target} ({outcome.duration_s:.2f} s)")
 
 
-def _status(outcomes: list[Outcome], allow_nan: bool) -> int:
+def _status(outcomes: list[Outcome], allow_nan: bool, skipped: int) -> int:
     errors = [outcome.error for outcome in outcomes if outcome.error is not None]
     if not errors:
         return 1 if any(outcome.not_finite for outcome in outcomes) and not allow_nan else 0
-    if len(errors) < len(outcomes):
+    if len(errors) < len(outcomes) + skipped:
         return 1
     return 3 if all(isinstance(error, AudioFileError) for error in errors) else 2 if len(errors) == 1 else 1
 

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
-from typing_extensions import dataclass_transform
+from typing_extensions import TypeIs, dataclass_transform
 
 from torchfx import parameters
 from torchfx._ops import rows
@@ -389,24 +389,31 @@ class Processor(Responses):
 
     def __or__(self, other: object) -> FilterChain:
         """Join: this module, then `other`."""
-        return FilterChain(self, other) if isinstance(other, nn.Module) else NotImplemented
+        return FilterChain(self, other) if _is_built(other) else NotImplemented
 
     def __ror__(self, other: object) -> FilterChain:
         """Join: `other`, a plain `nn.Module`, then this one."""
-        return FilterChain(other, self) if isinstance(other, nn.Module) else NotImplemented
+        return FilterChain(other, self) if _is_built(other) else NotImplemented
 
     def __add__(self, other: object) -> Parallel:
         """Join side by side: the outputs are added."""
-        return Parallel(self, other) if isinstance(other, nn.Module) else NotImplemented
+        return Parallel(self, other) if _is_built(other) else NotImplemented
 
     def __radd__(self, other: object) -> Parallel:
         """Join side by side with a plain `nn.Module` on the left."""
-        return Parallel(other, self) if isinstance(other, nn.Module) else NotImplemented
+        return Parallel(other, self) if _is_built(other) else NotImplemented
 
 
 def _fixed(value: Any) -> bool:
     """Return whether a class gives a parameter of its base a value, so that it is none any more."""
     return value is not None and not isinstance(value, (property, Declaration))
+
+
+def _is_built(other: object) -> TypeIs[nn.Module]:
+    """Return whether this is a module; raise where it is a module's class, which somebody forgot to call."""
+    if isinstance(other, type) and issubclass(other, nn.Module):
+        raise ArgumentTypeError(f"modules are joined, got the class: write {other.__name__}(...)")
+    return isinstance(other, nn.Module)
 
 
 def _noted(handle: Any) -> Any:

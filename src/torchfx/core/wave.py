@@ -191,6 +191,8 @@ class Wave:
     def __or__(self, module: object) -> Wave:
         """Run the samples through a module, now; containers are lowered first. A function is called on them."""
         if not isinstance(module, nn.Module):
+            if isinstance(module, type) and issubclass(module, nn.Module):
+                raise ArgumentTypeError(f"a wave is piped into a module, got the class: write {module.__name__}(...)")
             return self.transform(module) if callable(module) else NotImplemented
         if "_orig_mod" in module._modules:  # torch.compile: traced code cannot ask for the ambient rate
             for part in module.modules():

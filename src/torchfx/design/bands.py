@@ -14,7 +14,16 @@ from torchfx.checks import sample_rate as checked_rate
 from torchfx.errors import ArgumentError
 from torchfx.parameters import choice, frequency, named
 
-__all__ = ["SCALES", "Scale", "check_range", "equivalent_rectangular_bandwidth", "gammatone", "octave_bands", "spaced"]
+__all__ = [
+    "OCTAVE",
+    "SCALES",
+    "Scale",
+    "check_range",
+    "equivalent_rectangular_bandwidth",
+    "gammatone",
+    "octave_bands",
+    "spaced",
+]
 
 Scale = Literal["log", "mel", "erb"]
 SCALES = ("log", "mel", "erb")
@@ -46,12 +55,12 @@ def spaced(f_min: float, f_max: float, count: int, scale: Scale) -> list[float]:
         >>> [round(f) for f in spaced(125, 8000, 7, "log")]
         [125, 250, 500, 1000, 2000, 4000, 8000]
     """
-    check_range(f_min, f_max)
+    f_min, f_max = check_range(f_min, f_max)
     steps = whole_number("count", count, 2) - 1
     warp, unwarp = WARPS[SCALE.check(scale, None)]
     low, high = warp(f_min), warp(f_max)
     inner = [unwarp(low + (high - low) * i / steps) for i in range(1, steps)]
-    return [float(f_min), *inner, float(f_max)]
+    return [f_min, *inner, f_max]
 
 
 def octave_bands(fraction: int, f_min: float, f_max: float) -> tuple[list[float], list[tuple[float, float]]]:
@@ -68,7 +77,7 @@ def octave_bands(fraction: int, f_min: float, f_max: float) -> tuple[list[float]
         >>> [round(f, 2) for f in octave_bands(3, 800, 1250)[0]]
         [794.33, 1000.0, 1258.93]
     """
-    check_range(f_min, f_max)
+    f_min, f_max = check_range(f_min, f_max)
     shift = 0.0 if whole_number("fraction", fraction, 1) % 2 else 0.5
     first, last = (round(fraction * math.log(f / REFERENCE_HZ, OCTAVE) - shift) for f in (f_min, f_max))
     midbands = [REFERENCE_HZ * OCTAVE ** ((x + shift) / fraction) for x in range(first, last + 1)]
@@ -76,11 +85,12 @@ def octave_bands(fraction: int, f_min: float, f_max: float) -> tuple[list[float]
     return midbands, [(f / half, f * half) for f in midbands]
 
 
-def check_range(f_min: float, f_max: float) -> None:
-    """Raise unless a range ascends from above 0 Hz."""
+def check_range(f_min: float, f_max: float) -> tuple[float, float]:
+    """Return a range of frequencies, or raise unless it ascends from above 0 Hz."""
     f_min, f_max = finite_number("f_min", f_min, "Hz"), finite_number("f_max", f_max, "Hz")
     if not 0 < f_min < f_max:
         raise ArgumentError(f"f_max must lie above f_min > 0, got {number_text(f_min)} and {number_text(f_max)} Hz")
+    return f_min, f_max
 
 
 def equivalent_rectangular_bandwidth(centre: float) -> float:

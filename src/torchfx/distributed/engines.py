@@ -6,12 +6,13 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from threading import Event
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from torchfx.distributed.files import Outcome, heard_warnings, process_job
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["ENGINES", "Work", "cores"]
 
 AHEAD = 64  # jobs handed out for each worker: a long file keeps the others busy that long
+GRACE_S = 2.0  # a fork whose parent was killed has so long to drop the file under way
 RAY_TASK = 16  # files of one task: starting a task takes a few milliseconds
 
 
@@ -168,24 +170,35 @@ def _received(forks: Mapping[Connection, Any]) -> Iterator[tuple[int, Outcome]]:
 
 def _serve(work: Work, tickets: int, sender: Connection) -> None:
     """Do jobs in a fork until none is left. A ticket is a job's number; the forks share the position in their file."""
-    parent = os.getppid()
 
     def end(*_: object) -> None:
         raise SystemExit(1)
 
-    def check(*_: object) -> None:
-        if os.getppid() != parent:  # which was killed
-            raise _Stopped
-
+    Thread(target=_end_with_parent, daemon=True).start()
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its forks
     torch = sys.modules.get("torch")
     if torch is not None:  # OpenMP's threads do not survive a fork
         torch.set_num_threads(1)
-    with suppress(_Stopped, BrokenPipeError):
+    with suppress(BrokenPipeError):
         while ticket := os.read(tickets, 8):
             number = int.from_bytes(ticket, sys.byteorder)
-            sender.send((number, work.do(work.jobs[number], check)))
+            sender.send((number, work.do(work.jobs[number])))
+
+
+def _end_with_parent() -> None:
+    """End this fork when its parent has: one that was killed ends nothing itself.
+
+    The file under way is dropped, as by `terminate`. A call that does not return, so that nothing can be, is left.
+    """
+    from multiprocessing import parent_process
+
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(GRACE_S)
+    os._exit(1)
 
 
 def in_ray(work: Work, workers: int) -> Iterator[Outcome]:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torchfx.checks import settled
 from torchfx.design.biquad import biquad
 from torchfx.effect.channels import per_example
 from torchfx.effect.delay_network import DelayNetwork, Network, block_matrix
@@ -94,6 +95,7 @@ def _hadamard(**options: Any) -> Tensor:
 
 def _coprime_delays(shortest: float, longest: float) -> list[int]:
     """Return numbers of samples in a geometric row, moved up until no two have a divisor in common."""
+    shortest, longest = settled(shortest), settled(longest)
     delays: list[int] = []
     for i in range(LINES):
         candidate = max(2, round(shortest * (longest / shortest) ** (i / (LINES - 1))))

@@ -10,12 +10,15 @@ from torch import Tensor
 
 from torchfx.checks import number_text
 from torchfx.design import butterworth
-from torchfx.design.bands import SCALES, Scale, check_range, gammatone, octave_bands, spaced
+from torchfx.design.bands import OCTAVE, SCALES, Scale, check_range, gammatone, octave_bands, spaced
 from torchfx.errors import ArgumentError
 from torchfx.filter.bank import Bank
 from torchfx.parameters import choice, count, frequency, sample_rate
 
 __all__ = ["BandpassBank", "ERBFilterBank", "GammatoneBank", "LogFilterBank", "MelFilterBank", "OctaveBank"]
+
+MOST_BANDS = 4096
+"""Each is designed, and makes a signal: far more are a mistake that would fill the memory."""
 
 
 def _bandpasses(edges: list[tuple[float, float]], order: int, rate: Any) -> Tensor:
@@ -27,8 +30,14 @@ def _bandpasses(edges: list[tuple[float, float]], order: int, rate: Any) -> Tens
 def _check_highest(edge: float, rate: float) -> None:
     if edge >= rate / 2:
         raise ArgumentError(
-            f"f_max must leave the highest band below fs/2 = {number_text(rate / 2)} Hz, got an edge at {edge:.6g} Hz"
+            f"f_max must leave the highest band below fs/2 = {number_text(rate / 2)} Hz, got an edge at {edge:.6g} Hz; "
+            f"pass a lower one, or fs and no f_max"
         )
+
+
+def _with_room(usual: float, rate: float | None) -> float:
+    """Return the usual upper end (Hz) of a bank, or 0.45 of a rate too low for it."""
+    return usual if rate is None or usual < rate / 2 else 0.45 * rate
 
 
 class BandpassBank(Bank):
@@ -45,9 +54,13 @@ class BandpassBank(Bank):
         [125, 250, 500, 1000, 2000, 4000, 8000]
     """
 
-    num_bands: int = count(default=10, doc="how many bands", draws=(1, 5))
+    num_bands: int = count(default=10, high=MOST_BANDS, doc="how many bands", draws=(1, 5))
     f_min: float = frequency(default=20.0, doc="lower edge of the lowest band", learnable=False)
-    f_max: float = frequency(default=20_000.0, doc="upper edge of the highest band", learnable=False)
+    f_max: float = frequency(
+        default=None,
+        doc="upper edge of the highest band; None: 20 kHz, or 0.45 fs where fs is too low",
+        learnable=False,
+    )
     order: int = count(default=3, high=24, doc="slope in units of 6 dB per octave", draws=(1, 3))
     fs: float | None = sample_rate(default=None)
     scale: Scale = choice(SCALES, default="log", doc="on which the bands are equally wide")
@@ -63,7 +76,10 @@ class BandpassBank(Bank):
         return spaced(self.f_min, self.f_max, self.num_bands + 1, self.scale)
 
     def check_parameters(self) -> None:
-        """Raise where the range is empty."""
+        """Choose an upper end where none is given; raise where the range is empty."""
+        if self.f_max is None:
+            self.f_max = _with_room(20_000.0, self.fs)
+            return
         check_range(self.f_min, self.f_max)
 
     def design(self, rate: Any) -> Tensor:
@@ -125,7 +141,9 @@ class OctaveBank(Bank):
         default=3, high=48, doc="bands in an octave: 1 for octaves, 3 for third octaves", draws=(1, 2)
     )
     f_min: float = frequency(default=25.0, doc="about the lowest midband", learnable=False)
-    f_max: float = frequency(default=16_000.0, doc="about the highest midband", learnable=False)
+    f_max: float = frequency(
+        default=None, doc="about the highest midband; None: 16 kHz, or less where fs is too low", learnable=False
+    )
     order: int = count(default=4, high=24, doc="slope in units of 6 dB per octave", draws=(1, 3))
     fs: float | None = sample_rate(default=None)
 
@@ -145,7 +163,13 @@ class OctaveBank(Bank):
         return octave_bands(self.fraction, self.f_min, self.f_max)[1]
 
     def check_parameters(self) -> None:
-        """Raise where the range is empty."""
+        """Choose an upper end where none is given; raise where the range is empty or too high."""
+        if self.f_max is None:
+            usual = 16_000.0
+            highest = octave_bands(self.fraction, self.f_min, usual)[1][-1][1]
+            fits = _with_room(highest, self.fs) == highest
+            self.f_max = usual if fits else _with_room(highest, self.fs) / OCTAVE ** (1 / self.fraction)
+            return
         check_range(self.f_min, self.f_max)
         if self.fs is not None:
             _check_highest(self.edges[-1][1], self.fs)
@@ -169,9 +193,11 @@ class GammatoneBank(Bank):
         torch.Size([2, 32, 1000])
     """
 
-    num_bands: int = count(default=32, low=2, doc="how many bands", draws=(2, 5))
+    num_bands: int = count(default=32, low=2, high=MOST_BANDS, doc="how many bands", draws=(2, 5))
     f_min: float = frequency(default=50.0, doc="centre of the lowest band", learnable=False)
-    f_max: float = frequency(default=16_000.0, doc="centre of the highest band", learnable=False)
+    f_max: float = frequency(
+        default=None, doc="centre of the highest band; None: 16 kHz, or 0.45 fs where fs is too low", learnable=False
+    )
     fs: float | None = sample_rate(default=None)
 
     @property
@@ -185,7 +211,10 @@ class GammatoneBank(Bank):
         return spaced(self.f_min, self.f_max, self.num_bands, "erb")
 
     def check_parameters(self) -> None:
-        """Raise where the range is empty."""
+        """Choose an upper end where none is given; raise where the range is empty."""
+        if self.f_max is None:
+            self.f_max = _with_room(16_000.0, self.fs)
+            return
         check_range(self.f_min, self.f_max)
 
     def design(self, rate: Any) -> Tensor:

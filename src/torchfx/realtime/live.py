@@ -243,7 +243,7 @@ class RealtimeProcessor:
             ArgumentError: no such parameter, several, or a value out of its range.
         """
         module, declaration = parameters_of(self.chain)[parameter_key(self.chain, name)]
-        setattr(module, declaration.name, value)
+        setattr(module, declaration.name, declaration.check(value, self.config.sample_rate))
 
     def switch(self, chain: nn.Module) -> None:
         """Cross to another chain, such as a preset.
