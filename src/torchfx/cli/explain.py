@@ -120,7 +120,7 @@ def _peaks(trace: Trace, device: str | None) -> Peaks | None:
 
 def _table(path: str, steps: str | None, choice: TableChoice) -> Document:
     from torchfx.profiler.loading.trace import TABLES, load
-    from torchfx.profiler.present.trace_table import trace_table
+    from torchfx.profiler.present.trace_table import column_called, trace_table
 
     trace = load(path, steps=steps)
     if choice.name not in TABLES:
@@ -132,7 +132,7 @@ def _table(path: str, steps: str | None, choice: TableChoice) -> Document:
     else:
         table = getattr(trace, choice.name)()
     if choice.sort is not None:
-        table = table.sorted(choice.sort)
+        table = table.sorted(column_called(table, choice.sort))
     return trace_table(table, choice.name, trace.file, choice.limit)
 
 

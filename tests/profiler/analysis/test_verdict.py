@@ -118,6 +118,18 @@ def test_work_that_does_not_begin_is_not_the_hosts():
     assert found["queued"] == 4900 - 4103
 
 
+def test_a_device_that_is_late_to_begin_is_not_the_limit():
+    story = Story()
+    for i, at in enumerate(story.steps(3, 100)):
+        story.op("aten::mm", at + 10, 40)
+        story.kernel("gemm", 2500 + 10 * i, 8, launch_at=at + 20)
+    story.call("cudaDeviceSynchronize", 320, 2300)
+    found = verdict(story)
+    assert found.kind == "unknown"
+    assert "no work although its next work has been launched" in found.sentence
+    assert "it computes for 0.9%" in found.sentence
+
+
 @pytest.mark.parametrize(("every", "kind"), [(33, "unknown"), (60, "overhead-bound")])
 def test_a_stretch_that_happened_once_is_either_set_up_or_a_late_launch(every, kind):
     trace = stands_still_once(1200, every).trace()

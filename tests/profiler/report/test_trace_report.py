@@ -135,6 +135,13 @@ def test_a_sound_file_has_no_repairs():
     assert report_on(training()).trace.repairs == ()
 
 
+def test_a_time_out_of_range_is_called_so():
+    story = training()
+    story.op("aten::mm", 1e16, 5)
+    found = {item.kind: item.sentence for item in report_on(story).trace.repairs}
+    assert found["not_numbers"] == "1 value not a number (such as NaN or N/A) or out of range"
+
+
 def test_repairs_are_counted_and_told():
     import io
 

@@ -229,3 +229,10 @@ def test_a_program_that_ran_three_rounds_needs_no_warm_up():
 
 def test_anomaly_detection_costs_what_comes_after_each_node():
     assert one(case_optimizer.gradients_are_searched_for_nan_on_a_cpu(), "anomaly-mode").time_us == 4 * 5 * 90
+
+
+def test_a_lost_time_on_the_host_says_nothing_of_a_devices_clock():
+    story = Story(gpu=None)
+    for i in range(20):
+        story.op("aten::mm", 1e16 if i == 5 else 10 * i, 5)
+    assert not found(story, "clock-skew")

@@ -102,6 +102,13 @@ def verdict(trace: Trace, parts: Breakdown, launches: Launches, slugs: frozenset
             f"the host wasn't recorded: for {percent(hidden)} of {span_of(parts)} the GPU has no work, and nothing "
             f"tells why; it computes for {percent(computing)}",
         )
+    late = parts.share("ended", "queued")
+    if late > computing + (0.0 if kind == "compute-bound" else sum(stalls.values())):
+        return _unknown(
+            trace,
+            f"for {percent(late)} of {span_of(parts)} the GPU has no work although its next work has been launched, "
+            f"and nothing tells what that waits for; it computes for {percent(computing)}",
+        )
     if kind == "overhead-bound" and computing >= 0.4 and slowed_by_stacks(trace):
         waits = sum(shares.get(name, 0.0) for name in HOST_STALLS)
         return _unknown(

@@ -26,7 +26,7 @@ __all__ = ["compute_bound", "overhead_bound"]
     needs=("gpu", "idle", "order"),
 )
 def overhead_bound(
-    trace: Trace, *, share: float = 0.25, late: float = 0.8, queue: float = 1.0, kernels: int = 4, captured: float = 0.5
+    trace: Trace, *, share: float = 0.25, late: float = 0.8, queue: float = 1.0, kernels: int = 3, captured: float = 0.5
 ) -> Iterator[Finding]:
     """The device waits for launches: the host cannot feed it.
 

@@ -10,7 +10,7 @@ from torchfx.profiler.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import size_text
+from torchfx.profiler.wording import counted, size_text
 
 __all__ = ["huge_trace", "repaired_file"]
 
@@ -20,7 +20,7 @@ def repaired_file(trace: Trace) -> Iterator[Finding]:
     """The file was damaged, and was repaired while reading.
 
     Sees: what was repaired while reading: control characters and invalid UTF-8 in names, unescaped quotes,
-    NaN or N/A where JSON has no such value, stray commas, events nothing could be made of, a file that ends early.
+    NaN or N/A and times out of range, stray commas, events nothing could be made of, a file that ends early.
 
     Costs: nothing where only spelling was wrong. Where the file ends early, what came after is missing, so totals and
     the last steps are incomplete.
@@ -37,7 +37,7 @@ def repaired_file(trace: Trace) -> Iterator[Finding]:
         "control characters in texts": repairs.control_characters,
         "invalid UTF-8": repairs.invalid_utf8,
         "unescaped quotes": repairs.unescaped_quotes,
-        "NaN, Infinity or N/A instead of a number": repairs.not_numbers,
+        "NaN, Infinity or N/A instead of a number, or one out of range": repairs.not_numbers,
         "stray commas": repairs.stray_commas,
     }
     rows = tuple(Evidence(name, int(number)) for name, number in found.items() if number)
@@ -52,8 +52,8 @@ def repaired_file(trace: Trace) -> Iterator[Finding]:
         fix = "Export again with a newer PyTorch, whose exporter escapes what it writes."
     else:
         total = sum(row.count for row in rows)
-        title = f"The file is not valid JSON; {total:,} places were repaired while reading"
-        fix = "Nothing is lost. Other tools may refuse the file; a newer PyTorch writes it correctly."
+        title = f"{counted(total, 'place')} of the file had to be repaired while reading"
+        fix = "Other tools may refuse the file; a newer PyTorch writes it correctly."
     yield Finding(
         title=title,
         severity="low" if cut or lost else "info",
