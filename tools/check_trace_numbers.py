@@ -113,7 +113,7 @@ def plain_numbers(path: Path) -> dict[str, float]:
 def reported_numbers(path: Path) -> dict[str, float]:
     """Return the same numbers as the report has them; devices must not overlap for times to be comparable."""
     trace = load(path)
-    report = describe(trace, diagnose(trace, rules=()), ())
+    report = describe(trace, diagnose(trace, rules=()))
     found: dict[str, float] = {"events": report.trace.events}
     for name in (
         "span",

@@ -4,10 +4,11 @@
     python tools/gpu_check.py                         # writes benchmark/results/gpu/check.json and traces/
     python tools/gpu_check.py --only correctness
 
-Parts: `correctness` of the kernels against SciPy, `sanitizer` (the same under compute-sanitizer, where that works),
-`benchmark` (times of the device, between events, beside a copy, plain PyTorch, SciPy and CuPy) and `traces` (small ones
-that the profiler's tests can use). A part that fails is told and the next one begins. Status: 0 all good, 1 something
-failed, 2 there is no CUDA device.
+Parts: `correctness` of the kernels against SciPy, `benchmark` (times of the device, between events, beside a copy,
+plain PyTorch, SciPy and CuPy), `traces` (small ones that the profiler's tests can use) and `sanitizer` (`kernels`, a
+call of each, under compute-sanitizer, where that works). The end tells which promised times are kept, and what was
+faster in an earlier run (`--against`). A part that fails is told and the next one begins. Status: 0 all good,
+1 something failed, 2 there is no CUDA device.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 from multiprocessing import get_context
@@ -39,6 +40,7 @@ from torch import Tensor
 
 import torchfx as fx
 from torchfx import _ops
+from torchfx._ops.fir import triton as fir
 from torchfx.bench.hardware import hardware
 from torchfx.catalogue import available
 from torchfx.design.state_space import state_variable
@@ -72,6 +74,23 @@ NETWORKS = {
 }
 FOLLOWED = 1 - torch.exp(-1 / (FS * torch.tensor([0.005, 0.1], dtype=torch.float64)))  # 5 and 100 ms
 COMPRESSED = torch.cat([torch.tensor([-20, -0.75, 0, 6, -300, 3], dtype=torch.float64), FOLLOWED.flip(0)])
+BLOCK = 512
+TILES = [
+    {"ROWS": rows, "DEPTH": 64, "COLUMNS": columns, "num_warps": warps, "num_stages": 1}
+    for rows, columns, warps in ((64, 64, 4), (64, 128, 4), (128, 128, 8))
+]
+"""Tiles of a finite response that may be faster than `fir.SHAPES`: by machine code, not measured."""
+
+PROMISED = {
+    # work, contender, channels, samples: the column, and what it is at most
+    ("4 sections", "torchfx", 12, 600 * FS): ("times_copy", 2.5),
+    ("4 sections", "torchfx", 8, 60 * FS): ("times_copy", 2.5),
+    ("4 sections", "torchfx", 1, 5 * FS): ("time_s", 20e-6),
+    ("4 sections", "torchfx, with a state", 2, BLOCK): ("host_s", 25e-6),
+    ("gradients of 4 sections", "and by both", 8, 60 * FS): ("times_forward", 4.0),
+    ("511 taps", "forward", 8, 60 * FS): ("times_copy", 4.0),
+    ("511 taps", "and by both", 8, 60 * FS): ("times_forward", 4.0),
+}
 SHAPES = [(2, 1), (17, 33), (3, 1025), (2, 40_000), (1, 1_000_000)]
 
 Failure = (AssertionError, RuntimeError, ValueError, TypeError, OSError, subprocess.SubprocessError)
@@ -241,7 +260,7 @@ def _detectors(x: Tensor) -> dict[str, Callable[[], tuple[Tensor, ...]]]:
 
 
 def _gradients(dtype: torch.dtype, quick: bool) -> Iterator[dict[str, Any]]:
-    """Yield rows for the gradients by sections and taps."""
+    """Yield rows for the gradients by sections, with the forward pass's states and without, by taps and by lines."""
     generator = np.random.default_rng(4)
 
     def noise(*shape: int) -> Tensor:
@@ -252,13 +271,17 @@ def _gradients(dtype: torch.dtype, quick: bool) -> Iterator[dict[str, Any]]:
         x, grad_y, sos = noise(*shape).to(dtype), noise(*shape).to(dtype), torch.from_numpy(design)
         _, state = operators.sos_forward(noise(shape[0], FS), sos)
         given = (noise(*state.shape) * 0.1, x, sos, state)
-        want = (None, 1024, True, True, True)
-        exact = operators.sos_backward(grad_y.double(), given[0], x.double(), *given[2:], *want)
-        found = operators.sos_backward(grad_y.cuda(), *(tensor.cuda() for tensor in given), *want)
-        case, peak = f"gradients, {name}, {shape}, {dtype}", exact[1].abs().amax(-1, keepdim=True)
-        yield _row(f"{case}, signal", found[0], exact[0], BOUND[dtype])
-        yield _row(f"{case}, sections", found[1].cpu() / peak, exact[1] / peak, SECTION_BOUND[dtype])
-        yield _row(f"{case}, state", found[2], exact[2], 1e-9)
+        want = (1024, True, True, True)
+        exact = operators.sos_backward(grad_y.double(), given[0], x.double(), *given[2:], None, *want)
+        moved = [tensor.cuda() for tensor in given]
+        kept = operators.sos_forward_recording(*moved[1:])[2]
+        for checkpoints, how in ((kept, "states kept"), (None, "without")):
+            found = operators.sos_backward(grad_y.cuda(), *moved, checkpoints, *want)
+            case, peak = f"gradients, {name}, {shape}, {dtype}, {how}", exact[1].abs().amax(-1, keepdim=True)
+            yield _row(f"{case}, signal", found[0], exact[0], BOUND[dtype])
+            yield _row(f"{case}, sections", found[1].cpu() / peak, exact[1] / peak, SECTION_BOUND[dtype])
+            yield _row(f"{case}, state", found[2], exact[2], 1e-9)
+    yield from _gradients_of_lines(dtype, noise)
     need = (True, True, True)
     for count, rows, continued in ((1, (), True), (5, (3,), False), (511, (), True), (511, (3,), False)):
         x, grad_y = ((noise(3, 80_001) + 0.1).to(dtype) for _ in range(2))  # the mean keeps a single tap's sum from 0
@@ -271,6 +294,26 @@ def _gradients(dtype: torch.dtype, quick: bool) -> Iterator[dict[str, Any]]:
             if on_cpu.numel():
                 case = f"gradients, {rows} {count} taps, state after: {continued}, {dtype}, {result}"
                 yield _row(case, on_device, on_cpu, BOUND[dtype])
+
+
+def _gradients_of_lines(dtype: torch.dtype, noise: Callable[..., Tensor]) -> Iterator[dict[str, Any]]:
+    """Yield rows for a network of delay lines with filters: gradients of signal, matrix, filters and lines."""
+    delays, count = [223, 356, 1000], 3
+    x, system = noise(2, 2, 20_001).to(dtype), noise(count + 2, count + 2) * 0.2
+    sos = torch.from_numpy(signal.butter(2, 5000, fs=FS, output="sos")).repeat(count, 1)[:, None]
+    lines, weights = noise(2, sum(delays)), noise(2, 2, 20_001)
+    for filter_first in (False, True):
+
+        def gradients(x: Tensor, *given: Tensor, first: bool = filter_first) -> Sequence[Tensor]:
+            x, system, sos, lines = (tensor.detach().clone().requires_grad_() for tensor in (x, *given))
+            y, *_ = _ops.delay_network_forward(x, delays, system, sos, lines, None, first)
+            return torch.autograd.grad((y * weights.to(y)).sum(), (x, system, sos, lines))
+
+        exact = gradients(x.double(), system, sos, lines)
+        found = gradients(*(tensor.cuda() for tensor in (x, system, sos, lines)))
+        for name, on_device, on_cpu in zip(("signal", "matrix", "filters", "lines"), found, exact, strict=True):
+            case = f"gradients, delay lines, filters first: {filter_first}, {dtype}, {name}"
+            yield _row(case, on_device, on_cpu, 10 * BOUND[dtype])
 
 
 def _ways_of_calling(quick: bool) -> Iterator[dict[str, Any]]:
@@ -377,26 +420,46 @@ def _row(name: str, y: Tensor, exact: Any, bound: float) -> dict[str, Any]:
     return {"case": name, "deviation": deviation, "bound": bound, "good": deviation <= bound}
 
 
+def kernels() -> Iterator[dict[str, Any]]:
+    """Call each kernel once: signals that fill no tile, states, gradients; yield one row for each."""
+
+    def noise(*shape: int) -> Tensor:
+        return torch.randn(shape, generator=draw, dtype=torch.float64).cuda()
+
+    def both(run: Callable[..., tuple[Tensor, ...]], *arguments: Tensor) -> None:
+        variables = [each.clone().requires_grad_() for each in arguments]
+        torch.autograd.grad([each.sum() for each in run(*variables)], variables)
+
+    draw = torch.Generator().manual_seed(0)
+    operators, x, sos = torch.ops.torchfx_ext, noise(3, 5001).float(), FOUR.cuda()
+    calls: dict[str, Callable[[], object]] = {
+        "cascade and its gradients": lambda: both(operators.sos_forward, x, sos, noise(4, 3, 2)),
+        "cascade, a lane each": lambda: operators.sos_forward(x[:, :50], sos),
+        "response and its gradients": lambda: both(operators.fir_forward, x, noise(101), noise(3, 100)),
+        "ballistics": lambda: operators.ballistics_forward(x, FOLLOWED.cuda(), noise(3)),
+        "compressor": lambda: operators.dynamics_forward(x, None, COMPRESSED.cuda(), noise(1), -2),
+        "network": lambda: operators.delay_network_forward(
+            x, [101, 203, 307], noise(4, 6) * 0.1, sos.expand(3, -1, -1), None, None, False
+        ),
+        "all-pole": lambda: both(operators.allpole_forward, x, 0.1 * noise(3, 5001, 2), noise(3, 2)),
+        "all-pole of order 3": lambda: operators.allpole_forward(x, 0.1 * noise(1, 3), None),
+        "state-space": lambda: both(operators.state_space_forward, x, 0.1 * noise(1, 3, 3), noise(3, 2)),
+        "saturated": lambda: operators.saturated_forward(x, 0.1 * noise(1, 4, 4).abs(), noise(3), noise(3), None),
+    }
+    for name, call in calls.items():
+        call()
+        torch.cuda.synchronize()
+        yield {"case": name, "good": True}
+
+
 def sanitizer() -> dict[str, Any]:
-    """Run the quick cases under compute-sanitizer."""
+    """Run `kernels` under compute-sanitizer."""
     tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     if not Path(tool).exists():
         return {"ran": False, "why": "compute-sanitizer isn't installed", "good": True}
-    command = [
-        tool,
-        "--target-processes",
-        "all",
-        "--error-exitcode",
-        "9",
-        sys.executable,
-        __file__,
-        "--only",
-        "correctness",
-        "--quick",
-        "--output",
-    ]
+    command = [tool, "--error-exitcode", "9", sys.executable, __file__, "--only", "kernels", "--output", os.devnull]
     try:
-        ran = subprocess.run([*command, os.devnull], capture_output=True, text=True, timeout=150, check=False)
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=150, check=False)
     except subprocess.TimeoutExpired:
         return {"ran": False, "why": "took more than 150 s", "good": True}
     tail = (ran.stdout + ran.stderr).strip().splitlines()[-5:]
@@ -409,7 +472,7 @@ def sanitizer() -> dict[str, Any]:
 
 def benchmark(deadline: float) -> Iterator[dict[str, Any]]:
     """Yield one row for each contender and signal: median, fastest and slowest of interleaved turns."""
-    for channels, samples, rounds in ((12, 600 * FS, 7), (8, 60 * FS, 15), (1, 5 * FS, 25), (2, 512, 50)):
+    for channels, samples, rounds in ((12, 600 * FS, 7), (8, 60 * FS, 15), (1, 5 * FS, 25), (2, BLOCK, 50)):
         x = torch.randn(channels, samples, device="cuda")
         yield from _turns("4 sections", x, _contenders(x), rounds, deadline)
         del x
@@ -421,6 +484,8 @@ def benchmark(deadline: float) -> Iterator[dict[str, Any]]:
     response = _passes(lambda x, taps: _ops.fir_forward(x, taps)[0], x, taps, grad_y)
     for work, passes in {"gradients of 4 sections": cascade, "511 taps": response}.items():
         yield from _turns(work, x, {"copy": lambda: y.copy_(x), **passes}, 7, deadline)
+    tiles = {str(shape): partial(_in_tiles, shape, lambda: _ops.fir_forward(x, taps)) for shape in TILES}
+    yield from _turns("511 taps in other tiles", x, {"copy": lambda: y.copy_(x), **tiles}, 7, deadline)
     for shape in ((2, 10 * FS), (64, 1, FS)):
         yield from _reverb(torch.randn(shape, device="cuda"), deadline)
     yield from _varying_times(deadline)
@@ -428,6 +493,16 @@ def benchmark(deadline: float) -> Iterator[dict[str, Any]]:
         x = torch.randn(channels, seconds * FS, device="cuda")
         detectors = {"copy": partial(torch.empty_like(x).copy_, x)} | _detectors(x)
         yield from _turns("detectors", x, detectors, 7, deadline)
+
+
+def _in_tiles(shape: Mapping[str, int], work: Callable[[], object]) -> None:
+    """Run a finite response in tiles of this shape."""
+    usual = fir.SHAPES[4]
+    fir.SHAPES[4] = dict(shape)
+    try:
+        work()
+    finally:
+        fir.SHAPES[4] = usual
 
 
 def _reverb(x: Tensor, deadline: float) -> Iterator[dict[str, Any]]:
@@ -454,7 +529,7 @@ def _varying_times(deadline: float) -> Iterator[dict[str, Any]]:
     passes = {"forward": lambda: _ops.allpole_forward(x.detach(), a.detach()), "forward and backward": both}
     yield from _turns("all-pole of order 2", x, passes, 7, deadline)
     sweep = torch.randn(2, 10 * FS, device="cuda")
-    system, y = state_variable(torch.linspace(100, 8000, 10 * FS), 2.0, 0.0, FS).cuda(), torch.empty_like(sweep)
+    system, y = state_variable(torch.linspace(100, FS / 6, 10 * FS), 2.0, 0.0, FS).cuda(), torch.empty_like(sweep)
     swept = {"copy": lambda: y.copy_(sweep), "torchfx": lambda: _ops.state_space_forward(sweep, system)}
     yield from _turns("state-variable filter", sweep, swept, 15, deadline)
 
@@ -485,6 +560,10 @@ def _contenders(x: Tensor) -> dict[str, Callable[[], object]]:
         "torchfx": lambda: _ops.parallel_iir_forward(x, sos),
         "torchfx, threshold=1": lambda: _ops.parallel_iir_forward(x, sos, None, 1),
     }
+    if x.shape[-1] == BLOCK:
+        zi, runner = torch.zeros_like(after), fx.realtime.CudaGraphRunner(fx.filter.SOS(FOUR), x, FS)
+        found["torchfx, with a state"] = lambda: _ops.parallel_iir_forward(x, sos, zi)
+        found["torchfx, captured"] = lambda: runner.run(x)
     if x.numel() <= 8 * 60 * FS:
         from torchfx._ops.sos import reference
 
@@ -528,7 +607,7 @@ def _turns(
             torch.cuda.synchronize()
             times[name].append(begin.elapsed_time(end) / 1e3)
     bytes_moved = 2 * x.numel() * x.element_size()
-    copy = statistics.median(times["copy"]) if times.get("copy") else None
+    copy, forward = (statistics.median(times[name]) if times.get(name) else None for name in ("copy", "forward"))
     for name, taken in times.items():
         if taken:
             median = statistics.median(taken)
@@ -536,7 +615,7 @@ def _turns(
                 "work": work, "contender": name, "channels": len(x), "samples": x.shape[-1], "rounds": len(taken),
                 "time_s": median, "low_s": min(taken), "high_s": max(taken), "host_s": statistics.median(host[name]),
                 "ns_per_sample": median / x.numel() * 1e9, "gb_per_s": bytes_moved / median / 1e9,
-                "times_copy": median / copy if copy else None,
+                "times_copy": median / copy if copy else None, "times_forward": median / forward if forward else None,
             }  # fmt: skip
     if work == "4 sections" and x.numel() <= 8 * 60 * FS:
         samples = x.cpu().numpy()
@@ -618,10 +697,11 @@ def main() -> int:
     """Run the parts; print as they go; write the JSON."""
     parts = ("correctness", "benchmark", "traces", "sanitizer")
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", action="append", choices=parts, help="this part; may be repeated")
+    parser.add_argument("--only", action="append", choices=[*parts, "kernels"], help="this part; may be repeated")
     parser.add_argument("--quick", action="store_true", help="fewer cases of correctness")
     parser.add_argument("--seconds", type=float, default=440, help="no new part or turn after so many (default 440)")
     parser.add_argument("--output", type=Path, default=RESULTS / "check.json", help="where the JSON goes")
+    parser.add_argument("--against", type=Path, default=RESULTS / "h100.json", help="an earlier run's JSON")
     chosen = parser.parse_args()
     if not torch.cuda.is_available():
         why = "this PyTorch is built without CUDA" if torch.version.cuda is None else "the driver shows no device"
@@ -634,6 +714,7 @@ def main() -> int:
         "correctness": lambda: correctness(chosen.quick),
         "benchmark": lambda: benchmark(deadline),
         "traces": lambda: traces(chosen.output.parent / "traces"),
+        "kernels": kernels,
         "sanitizer": lambda: iter([sanitizer()]),
     }
     with warnings.catch_warnings(record=True) as caught:
@@ -657,10 +738,50 @@ def main() -> int:
     if chosen.output != Path(os.devnull):
         chosen.output.parent.mkdir(parents=True, exist_ok=True)
         chosen.output.write_bytes(msgspec.json.format(msgspec.json.encode(answer), indent=1) + b"\n")
-    for line in (*answer["warnings"], *answer["failed"]):
+    compared = [*_promises(answer.get("benchmark", [])), *_slower(answer, chosen.against)]
+    for line in (*compared, *answer["warnings"], *answer["failed"]):
         sys.stdout.write(line + "\n")
     sys.stdout.write(f"{len(answer['failed'])} failures; JSON in {chosen.output}\n")
     return 1 if answer["failed"] else 0
+
+
+def _of(row: Mapping[str, Any]) -> tuple[str, str, int, int]:
+    """Return what a row measured: work, contender, channels and samples."""
+    return row["work"], row["contender"], row["channels"], row["samples"]
+
+
+def _promises(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield for each promise whether it is kept."""
+    measured = {_of(row): row for row in rows}
+    for promised, (column, most) in PROMISED.items():
+        found = measured.get(promised, {}).get(column)
+        told = "not measured" if found is None else f"{'kept' if found <= most else 'MISSED'}, {found:.3g}"
+        work, contender, channels, samples = promised
+        yield f"promised: {work}, {contender}, {channels} x {samples}: {column} at most {most:.3g}: {told}"
+
+
+def _slower(answer: Mapping[str, Any], path: Path) -> Iterator[str]:
+    """Yield what takes more than a tenth longer than in an earlier run, in every turn longer than in any then."""
+    if not path.exists():
+        return
+    earlier = msgspec.json.decode(path.read_bytes())
+    if earlier["hardware"]["gpu"] != answer["hardware"]["gpu"]:
+        yield f"not compared with {path.name}, which ran on {earlier['hardware']['gpu']}"
+        return
+    before = {_of(row): row for row in earlier.get("benchmark", [])}
+    for row in answer.get("benchmark", []):
+        then = before.get(_of(row))
+        if (
+            then is None
+            or "low_s" not in row
+            or row["low_s"] <= then["high_s"]
+            or row["time_s"] <= 1.1 * then["time_s"]
+        ):
+            continue
+        yield (
+            f"slower than in {path.name}: {row['work']}, {row['contender']}, {row['channels']} x {row['samples']}: "
+            f"{row['time_s'] * 1e6:.1f} us, {then['time_s'] * 1e6:.1f} us then"
+        )
 
 
 def _show(part: str, rows: list[dict[str, Any]]) -> None:

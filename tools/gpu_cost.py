@@ -2,12 +2,14 @@
 """What the GPU kernels cost by their machine code: no device is needed, only Triton with its assembler.
 
     python tools/gpu_cost.py --sections 4
+    python tools/gpu_cost.py --taps 511
 
 A kernel is compiled for a chip and disassembled. Its loops are found by their backward branches: the one over tiles,
-which stores samples, and in it the one over sections. What they hold gives instructions per sample, by the unit that
-runs them; registers and shared memory give how many warps fit on a multiprocessor. With the rates of the vendor's data
-sheets that bounds the time: the slowest unit's, as if all others ran beside it, no wait for memory were left open and
-nothing were computed twice. A measurement on a device can only be longer.
+which stores samples, and in it the one over sections; that of a finite response over blocks of taps holds products of
+matrices. What they hold gives instructions per sample, by the unit that runs them; registers and shared memory give how
+many warps fit on a multiprocessor. With the rates of the vendor's data sheets that bounds the time: the slowest unit's,
+as if all others ran beside it, no wait for memory were left open and nothing were computed twice. A measurement on a
+device can only be longer.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ from rich.table import Table
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
+from torchfx._ops.fir import kernels as fir_kernels
+from torchfx._ops.fir import triton as fir
 from torchfx._ops.sos import kernels
 from torchfx._ops.sos import triton as sos
 from torchfx._ops.triton_launch import OPTIONS
@@ -42,6 +46,7 @@ UNITS = {
     "conversion": ("F2F", "I2F", "F2I", "MUFU"),
     "exchange": ("SHFL", "LDS", "STS", "LDSM", "STSM"),
     "memory": ("LDG", "STG", "LDL", "STL"),
+    "tensor": ("HGMMA", "HMMA"),
     "control": ("BRA", "BSSY", "BSYNC", "NOP", "BAR", "WARPSYNC", "CALL", "RET", "EXIT"),
 }
 """Instructions by the unit that runs them; all others are integers, selections and moves."""
@@ -56,7 +61,7 @@ class Chip:
         processors: multiprocessors.
         clock: boost clock in Hz.
         bandwidth: of device memory, in bytes a second.
-        lanes: what a multiprocessor runs in one clock, in lanes, by unit.
+        lanes: what a multiprocessor runs in one clock, in lanes, by unit; multiply-adds of float16 for "tensor".
     """
 
     arch: int
@@ -66,21 +71,24 @@ class Chip:
     lanes: dict[str, float]
 
 
-def _lanes(float64: float, float32: float, conversion: float) -> dict[str, float]:
+def _lanes(float64: float, float32: float, conversion: float, tensor: float) -> dict[str, float]:
     """Lanes a clock: NVIDIA's CUDA programming guide, "Throughput of native arithmetic instructions"."""
     return {
         "float64": float64, "float32": float32, "conversion": conversion, "exchange": 32, "memory": 32,
-        "integer": 64, "control": 64, "issue": 128,
+        "integer": 64, "control": 64, "issue": 128, "tensor": tensor,
     }  # fmt: skip
 
 
 CHIPS = {
     # NVIDIA's data sheets: A100 SXM 40 GB, H100 SXM, H200 SXM; the Ada whitepaper for the RTX 4090.
-    "A100": Chip(80, 108, 1.41e9, 1.555e12, _lanes(32, 64, 16)),
-    "H100": Chip(90, 132, 1.83e9, 3.35e12, _lanes(64, 128, 16)),
-    "H200": Chip(90, 132, 1.83e9, 4.8e12, _lanes(64, 128, 16)),
-    "RTX 4090": Chip(89, 128, 2.52e9, 1.008e12, _lanes(2, 128, 2)),
+    "A100": Chip(80, 108, 1.41e9, 1.555e12, _lanes(32, 64, 16, 1024)),
+    "H100": Chip(90, 132, 1.83e9, 3.35e12, _lanes(64, 128, 16, 2048)),
+    "H200": Chip(90, 132, 1.83e9, 4.8e12, _lanes(64, 128, 16, 2048)),
+    "RTX 4090": Chip(89, 128, 2.52e9, 1.008e12, _lanes(2, 128, 2, 256)),
 }
+
+PRODUCTS = 3
+"""Of float16 halves, for each product of float32 numbers."""
 
 REGISTERS, WARPS = 65536, 64  # of a multiprocessor; compute capability 8.9 holds 48 warps, which no kernel here reaches
 
@@ -114,7 +122,7 @@ class Cost:
 
     Attributes:
         chip: its name.
-        sections: of the cascade.
+        size: sections of the cascade, or taps of the response.
         registers, spilled, shared, warps: as in `Compiled`.
         bytes: read and written.
         instructions: by unit.
@@ -123,7 +131,7 @@ class Cost:
     """
 
     chip: str
-    sections: int
+    size: int
     registers: int
     spilled: int
     shared: int
@@ -177,13 +185,8 @@ def _output(tool: str, *arguments: str) -> str:
     return subprocess.run([BIN / tool, *arguments], capture_output=True, text=True, check=True).stdout
 
 
-def loops(sass: str) -> list[Counter[str]]:
-    """Return the instructions of the loop over tiles and of the loops over sections in it.
-
-    The latter are those with the most float64 arithmetic: one, or two in an adjoint that runs the cascade once more.
-    The former is the smallest one around them that stores samples. Where a branch offers two ways, the shorter is
-    counted: the longer one is the state after a last, partial tile, or a division's slow way.
-    """
+def parsed(sass: str) -> tuple[list[str], list[tuple[int, int]]]:
+    """Return the instructions and the branches among them: from which one to which one."""
     lines: list[str] = []
     labels: dict[str, int] = {}
     for line in sass.splitlines():
@@ -192,7 +195,22 @@ def loops(sass: str) -> list[Counter[str]]:
         elif instruction := re.match(r"\s+/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;", line):
             lines.append(instruction[1])
     branch = re.compile(r"\bBRA\b.*`\((\S+)\)")
-    branches = [(i, labels[target[1]]) for i, line in enumerate(lines) if (target := branch.search(line))]
+    return lines, [(i, labels[target[1]]) for i, line in enumerate(lines) if (target := branch.search(line))]
+
+
+def operation(instruction: str) -> str:
+    """Return an instruction's name, without predicate and modifiers."""
+    return re.sub(r"^@\S+\s+", "", instruction).split(".")[0].split()[0]
+
+
+def loops(sass: str) -> list[Counter[str]]:
+    """Return the instructions of the loop over tiles and of the loops over sections in it.
+
+    The latter are those with the most float64 arithmetic: one, or two in an adjoint that runs the cascade once more.
+    The former is the smallest one around them that stores samples. Where a branch offers two ways, the shorter is
+    counted: the longer one is the state after a last, partial tile, or a division's slow way.
+    """
+    lines, branches = parsed(sass)
     found = [(to, i + 1) for i, to in branches if to <= i]
     ends = dict(branches)
     rare = []
@@ -205,7 +223,7 @@ def loops(sass: str) -> list[Counter[str]]:
 
     def of(span: tuple[int, int]) -> Counter[str]:
         kept = (i for i in range(*span) if not any(i in skipped for skipped in rare))
-        return Counter(re.sub(r"^@\S+\s+", "", lines[i]).split(".")[0].split()[0] for i in kept)
+        return Counter(operation(lines[i]) for i in kept)
 
     innermost = {s: of(s) for s in found if not any(s != t and s[0] <= t[0] and t[1] <= s[1] for t in found)}
     most = max(counts["DFMA"] for counts in innermost.values())
@@ -226,22 +244,61 @@ def by_unit(instructions: Counter[str]) -> Counter[str]:
     return found
 
 
-def cost(
-    name: str, chip: Chip, code: Compiled, sections: int, sample_bytes: int, lane_samples: int, signals: int
-) -> Cost:
+def cost(name: str, code: Compiled, sections: int, sample_bytes: int, lane_samples: int, signals: int) -> Cost:
     """Return what a sample costs in a kernel whose lanes hold `lane_samples` of them, and that moves some signals."""
     tile, section = (by_unit(found) for found in loops(code.sass))
     instructions = {
         unit: (tile[unit] + (sections - 1) * section[unit]) / lane_samples for unit in sorted({*tile, *section})
     }
-    moved = signals * sample_bytes
+    return _bounded(name, code, sections, sample_bytes, instructions, signals)
+
+
+def _bounded(
+    name: str, code: Compiled, size: int, sample_bytes: int, instructions: dict[str, float], signals: int
+) -> Cost:
+    """Return the cost by what each unit has to do."""
+    chip, moved = CHIPS[name], signals * sample_bytes
     rate = chip.processors * chip.clock / 1e12
     times = {unit: count / (chip.lanes[unit] * rate) for unit, count in instructions.items()}
     times["bandwidth"] = moved / chip.bandwidth * 1e12
     return Cost(
-        name, sections, code.registers, code.spilled, code.shared, code.warps, moved, instructions, times,
+        name, size, code.registers, code.spilled, code.shared, code.warps, moved, instructions, times,
         max(times.values()) / (2 * sample_bytes / chip.bandwidth * 1e12),
     )  # fmt: skip
+
+
+def response(name: str, taps: int) -> Cost:
+    """Return what a sample of a long float32 signal costs in the finite response's loop over blocks of taps.
+
+    What the kernel does once for a tile is left out. Shared memory moves 128 bytes a clock, and loads with it.
+    """
+    chip, shape = CHIPS[name], fir.SHAPES[4]
+    code = disassembled(
+        compiled(fir_kernels.response, GPUTarget("cuda", chip.arch, 32), "fp32", **shape, HAS_STATE=False)
+    )
+    lines, branches = parsed(code.sass)
+    bodies = [lines[to : i + 1] for i, to in branches if to <= i]
+    body = min((each for each in bodies if any(operation(line) in UNITS["tensor"] for line in each)), key=len)
+    counts = by_unit(Counter(map(operation, body)))
+    counts["exchange"] = sum(_words(line) for line in body)
+    blocks = -(-(taps + shape["COLUMNS"] - 1) // shape["DEPTH"])
+    lanes = 32 * shape["num_warps"] * blocks / (shape["ROWS"] * shape["COLUMNS"])
+    instructions = {unit: count * lanes for unit, count in sorted(counts.items())}
+    instructions["tensor"] = PRODUCTS * shape["DEPTH"] * blocks
+    return _bounded(name, code, taps, 4, instructions, signals=2)
+
+
+def _words(instruction: str) -> int:
+    """Return how many words of 4 bytes, for each lane, go to or from shared memory or its cache.
+
+    Four warps of tensor cores read a matrix (16, N) of float16 numbers for each HGMMA.64xNx16.
+    """
+    if product := re.search(r"\bHGMMA\.64x(\d+)x16\b", instruction):
+        return int(product[1]) // 16
+    if operation(instruction) not in {*UNITS["exchange"], "LDG", "STG"}:
+        return 0
+    width = re.search(r"\.(64|128|M88\.4)\b", instruction)
+    return {"64": 2, "128": 4, "M88.4": 4}[width[1]] if width else 1
 
 
 def cascade_code(name: str, sections: int, dtype: str = "fp32", gradients: bool = False) -> Compiled:
@@ -256,7 +313,7 @@ def cascade(name: str, sections: int, dtype: str = "fp32", gradients: bool = Fal
     """Return what a sample of a long signal costs in the cascade's kernel, or in its gradients', on one of `CHIPS`."""
     code = cascade_code(name, sections, dtype, gradients)
     size = 8 if dtype == "fp64" else 4
-    return cost(name, CHIPS[name], code, sections, size, 1 << sos.LOG_T[size], signals=3 if gradients else 2)
+    return cost(name, code, sections, size, 1 << sos.LOG_T[size], signals=3 if gradients else 2)
 
 
 def constants(sections: int, double: bool, lanes: int = 32) -> dict[str, int]:
@@ -271,21 +328,28 @@ def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--sections", type=int, default=4, help="of the cascade (default 4)")
+    parser.add_argument("--taps", type=int, help="a finite response to so many taps instead")
     parser.add_argument("--gradients", action="store_true", help="the kernel of all gradients; forward comes on top")
     parser.add_argument("--double", action="store_true", help="float64 samples")
     parser.add_argument("--chip", action="append", choices=[*CHIPS], help="only this chip; may be repeated")
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
     chosen = parser.parse_args()
     dtype = "fp64" if chosen.double else "fp32"
-    rows = [cascade(name, chosen.sections, dtype, chosen.gradients) for name in chosen.chip or CHIPS]
+    chips = chosen.chip or CHIPS
+    rows = [
+        cascade(name, chosen.sections, dtype, chosen.gradients) if chosen.taps is None else response(name, chosen.taps)
+        for name in chips
+    ]
     if chosen.json:
         sys.stdout.write(msgspec.json.encode([asdict(row) for row in rows]).decode() + "\n")
         return 0
-    what = ", gradients" * chosen.gradients
-    table = Table(
-        title=f"{chosen.sections} sections, {dtype}{what}: bounds per sample, from machine code and data sheets"
+    what = (
+        f"{chosen.sections} sections, {dtype}" + ", gradients" * chosen.gradients
+        if chosen.taps is None
+        else f"{chosen.taps} taps, fp32"
     )
-    units = ["float64", "conversion", "exchange", "integer", "issue"]
+    table = Table(title=f"{what}: bounds per sample, from machine code and data sheets")
+    units = ["float64" if chosen.taps is None else "tensor", "conversion", "exchange", "integer", "issue"]
     for column in ("chip", "registers", "warps", *units, "slowest, ps", "copy, ps", "ratio"):
         table.add_column(column, justify="left" if column == "chip" else "right")
     for row in rows:

@@ -21,15 +21,19 @@ constexpr double arctan_terms[] = {
     1.0, -1.0 / 3, 1.0 / 5, -1.0 / 7, 1.0 / 9, -1.0 / 11, 1.0 / 13, -1.0 / 15, 1.0 / 17, -1.0 / 19, 1.0 / 21, -1.0 / 23,
     1.0 / 25, -1.0 / 27, 1.0 / 29, -1.0 / 31, 1.0 / 33, -1.0 / 35, 1.0 / 37, -1.0 / 39, 1.0 / 41};
 
+TORCHFX_INLINE vd arctan_series(vd square, double) { return polynomial(arctan_terms, square); }
+TORCHFX_INLINE vd arctan_series(vd square, float) { return first_terms<11>(arctan_terms, square); }
+
 // Less pi / 4 or pi / 2, the angle is at most pi / 8.
+template <class Sample>
 TORCHFX_INLINE vd arctan_of(vd v) {
     constexpr double eighth = 0.41421356237309505, quarter_pi = 0.7853981633974483;
     const vd size = magnitude_of(v), one = set1(1.0);
     const vd base = size > set1(1 / eighth) ? set1(2 * quarter_pi) : (size > set1(eighth) ? set1(quarter_pi) : set1(0.0));
     const vd above = size > set1(1 / eighth) ? -one : (size > set1(eighth) ? size - one : size);
     const vd below = size > set1(1 / eighth) ? size : (size > set1(eighth) ? size + one : one);
-    const vd part = above / below;
-    return signed_as(fma(part, polynomial(arctan_terms, part * part), base), v);
+    const vd part = quotient(above, below, Sample{});
+    return signed_as(fma(part, arctan_series(part * part, Sample{}), base), v);
 }
 
 TORCHFX_INLINE vd nearest_whole(vd v) {
@@ -37,15 +41,17 @@ TORCHFX_INLINE vd nearest_whole(vd v) {
 }
 
 TORCHFX_INLINE vd clip(vd x, vd threshold) { return bounded(x, threshold); }
-TORCHFX_INLINE vd tanh(vd x, vd drive) { return tanh_of(drive * x); }
+template <class Sample>
+TORCHFX_INLINE vd tanh(vd x, vd drive) { return tanh_of<Sample>(drive * x); }
 TORCHFX_INLINE vd cubic(vd x, vd drive) {
     const vd v = bounded(drive * x, set1(1.0));
     return v * fnma(v * v, set1(0.5), set1(1.5));
 }
-TORCHFX_INLINE vd arctan(vd x, vd drive) { return arctan_of(drive * x) * set1(0.6366197723675814); }
+template <class Sample>
+TORCHFX_INLINE vd arctan(vd x, vd drive) { return arctan_of<Sample>(drive * x) * set1(0.6366197723675814); }
 TORCHFX_INLINE vd overdrive(vd x, vd drive) {
     const vd driven = drive * x, size = magnitude_of(driven), left = fnma(set1(3.0), min_of(set1(2.0 / 3), size), set1(2.0));
-    const vd soft = fnma(left, left, set1(3.0)) / set1(3.0);
+    const vd soft = fnma(left, left, set1(3.0)) * set1(1.0 / 3);
     return size < set1(1.0 / 3) ? driven + driven : signed_as(soft, driven);
 }
 TORCHFX_INLINE vd round(vd x, vd steps) { return nearest_whole(x * steps) / steps; }
@@ -73,9 +79,10 @@ void table(const double* values, int64_t length, const Sample* x, int64_t count,
     }
 }
 
-#define TORCHFX_CURVE_KERNELS(Sample)                                                                       \
-    {map<clip, Sample>, map<tanh, Sample>, map<cubic, Sample>, map<arctan, Sample>, map<overdrive, Sample>, \
-     map<round, Sample>, table<Sample>}
+#define TORCHFX_CURVE_KERNELS(Sample)                                              \
+    {map<clip, Sample>, map<tanh<Sample>, Sample>, map<cubic, Sample>,             \
+     map<arctan<Sample>, Sample>, map<overdrive, Sample>, map<round, Sample>,      \
+     table<Sample>}
 
 }  // namespace
 

@@ -39,18 +39,15 @@ int32_t run_on(const Step& step, const StepRun& run) {
     const auto shape = [&](int64_t c, const Sample* x, int64_t count, Sample* y) {
         kernel(step.pointer<const double>(parameters) + rows_of(step).of(c) * size, size, x, count, y);
     };
-    constexpr int64_t samples_per_thread = 1 << 15;
-    const int threads = static_cast<int>(
-        std::clamp<int64_t>(run.channels * run.samples * times / samples_per_thread, 1, run.threads));
     if (times == 1) {
-        parallel_for(run.channels, threads, [&](int64_t c) {
-            const Sample* x = run.source.channel<const Sample>(c);
-            Sample* const y = run.target.channel<Sample>(c);
+        for_parts(run, [&](int64_t c, int64_t first, int64_t count) {
+            const Sample* x = run.source.channel<const Sample>(c) + first * stride;
+            Sample* const y = run.target.channel<Sample>(c) + first;
             if (stride != 1) {
-                copy(x, stride, run.samples, y);
+                copy(x, stride, count, y);
                 x = y;
             }
-            shape(c, x, run.samples, y);
+            shape(c, x, count, y);
         });
         return TORCHFX_OK;
     }
@@ -70,6 +67,9 @@ int32_t run_on(const Step& step, const StepRun& run) {
             step.dtype(), heard.data(), heard_size, 1, heard_size, finer.data() + times * kept, fine_size, run.channels, fine,
             step.pointer<const double>(taps), times, step.integer(n_taps), 1, origin, run.threads))
         return status;
+    constexpr int64_t samples_per_thread = 1 << 15;
+    const int threads =
+        static_cast<int>(std::clamp<int64_t>(run.channels * fine / samples_per_thread, 1, run.threads));
     parallel_for(run.channels, threads, [&](int64_t c) {
         Sample *const own = step.pointer<Sample>(shaped) + c * times * kept, *const row = finer.data() + c * fine_size;
         std::copy_n(own, times * kept, row);

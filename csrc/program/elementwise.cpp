@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "program/step.h"
-#include "support/pool.h"
 #include "support/rows.h"
 
 // In place the compiler would not see that no sample depends on another.
@@ -17,18 +16,6 @@
 
 namespace torchfx {
 namespace {
-
-// Calls body(channel, first, count) for parts of all channels. Threads share what does not stay in a cache.
-template <class Body>
-void for_parts(const StepRun& run, Body&& body) {
-    constexpr int64_t part = 1 << 14, cached = 1 << 16;
-    const int threads = run.channels * run.samples > cached ? run.threads : 1;
-    const int64_t parts = (run.samples + part - 1) / part;
-    parallel_for(run.channels * parts, threads, [&](int64_t i) {
-        const int64_t first = i % parts * part;
-        body(i / parts, first, std::min(part, run.samples - first));
-    });
-}
 
 // target[t] = function(source[t]), where of_channel(c) is the function of channel c.
 template <class Source, class Target, class OfChannel>

@@ -43,9 +43,10 @@ void mix(const Step& step, const StepRun& run, int64_t channel, int64_t start, i
 
 int32_t run(const Step& step, const StepRun& run) {
     return with_type(step.dtype(), [&](auto sample) -> int32_t {
-        for (int64_t c = 0; c < run.channels; ++c)
-            for (int64_t start = 0; start < run.samples; start += tile_samples)
-                mix<decltype(sample)>(step, run, c, start, std::min(tile_samples, run.samples - start));
+        for_parts(run, [&](int64_t c, int64_t first, int64_t count) {
+            for (int64_t start = first; start < first + count; start += tile_samples)
+                mix<decltype(sample)>(step, run, c, start, std::min(tile_samples, first + count - start));
+        });
         return TORCHFX_OK;
     });
 }

@@ -1,21 +1,29 @@
 // The steps maximum and true_peak: the levels that detectors hear. Each keeps the last samples of what it read.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
+#include <type_traits>
 
 #include "dynamics/kernels.h"
 #include "fir/taps.h"
 #include "program/step.h"
 #include "support/arena.h"
+#include "support/signal.h"
 
 namespace torchfx {
 namespace {
 
-// The larger one of a level and |v|, a NaN where one is a NaN.
+// The larger one of a level and |v|, a NaN where one is a NaN: the bits of magnitudes are ordered as they are, and those
+// of NaNs lie above all others.
 template <class Sample>
 Sample louder(Sample level, Sample v) {
+    using Bits = std::conditional_t<sizeof(Sample) == 4, int32_t, int64_t>;
     const Sample other = std::fabs(v);
-    return other > level || other != other ? other : level;
+    Bits of_level, of_other;
+    std::memcpy(&of_level, &level, sizeof level);
+    std::memcpy(&of_other, &other, sizeof other);
+    return of_other > of_level ? other : level;
 }
 
 namespace maximum {
@@ -44,15 +52,16 @@ int32_t run_on(const Step& step, const StepRun& run) {
     const int64_t width = step.integer(linked), kept = step.integer(before), groups = run.channels / width;
     const int64_t shared = std::max<int64_t>(0, kept - run.samples + 1), apart = kept - shared;
     const int64_t back = apart + (shared > 0), size = back + run.samples, stride = run.source.time_stride;
+    const Signal<const Sample> x = {run.source.channel<const Sample>(0), run.source.channel_stride, stride, 1};
+    const auto raise = TORCHFX_KERNELS(dynamics_kernels).of(Sample{}).raise;
     ScratchVector<Sample> levels(static_cast<size_t>(groups * size));
+    ScratchVector<Sample> room(static_cast<size_t>(stride == 1 ? 0 : run.samples));
     for (int64_t g = 0; g < groups; ++g) {
         Sample *const own = step.pointer<Sample>(past) + g * kept, *const row = levels.data() + g * size;
         std::copy_n(own, apart, row);
         if (shared) row[apart] = largest(own + apart, shared);
-        for (int64_t c = g * width; c < (g + 1) * width; ++c) {
-            const Sample* const x = run.source.channel<const Sample>(c);
-            for (int64_t t = 0; t < run.samples; ++t) row[back + t] = louder(row[back + t], x[t * stride]);
-        }
+        for (int64_t c = g * width; c < (g + 1) * width; ++c)
+            raise(x.in_a_row(c, 0, run.samples, room.data()), run.samples, row + back);
         keep(row + back, 1, run.samples, own, kept);
     }
     return torchfx_sliding_max(step.dtype(), levels.data(), size, 1, run.target.data,
@@ -94,15 +103,16 @@ int32_t run_on(const Step& step, const StepRun& run) {
         step.dtype(), heard.data(), size, 1, size, between.data(), length, run.channels, length,
         step.pointer<const double>(taps), factor, step.integer(n_taps), 1, step.integer(middle) + late * factor,
         run.threads);
-    for (int64_t c = 0; c < run.channels; ++c) {
-        const Sample *const x = heard.data() + c * size + late, *above = between.data() + c * length;
-        Sample* const y = run.target.channel<Sample>(c);
-        for (int64_t t = 0; t < run.samples; ++t, above += factor) {
+    for_parts(run, [&](int64_t c, int64_t first, int64_t count) {
+        const Sample* const x = heard.data() + c * size + late + first;
+        const Sample* above = between.data() + c * length + first * factor;
+        Sample* const y = run.target.channel<Sample>(c) + first;
+        for (int64_t t = 0; t < count; ++t, above += factor) {
             Sample peak = std::fabs(x[t]);
             for (int64_t i = 0; i < factor; ++i) peak = louder(peak, above[i]);
             y[t] = peak;
         }
-    }
+    });
     return status;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "support/pool.h"
 #include "torchfx_dsp.h"
 
 namespace torchfx {
@@ -76,6 +77,19 @@ struct StepKind {
     // Shorter tiles would make the step slow; nullptr where none would.
     int64_t (*shortest_tile)(const Step& step);
 };
+
+// Calls body(channel, first, count) for parts of all channels, for steps whose samples depend on those at the same time
+// only. Threads share what does not stay in a cache.
+template <class Body>
+void for_parts(const StepRun& run, Body&& body) {
+    constexpr int64_t part = 1 << 14, cached = 1 << 16;
+    const int threads = run.channels * run.samples > cached ? run.threads : 1;
+    const int64_t parts = (run.samples + part - 1) / part;
+    parallel_for(run.channels * parts, threads, [&](int64_t i) {
+        const int64_t first = i % parts * part;
+        body(i / parts, first, std::min(part, run.samples - first));
+    });
+}
 
 // `count` samples from x on.
 template <class Sample>

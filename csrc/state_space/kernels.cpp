@@ -119,11 +119,11 @@ void tabulate(double c, double* table) {
             // Both lie before the solution, whence steps do not pass it; six are enough for c <= saturation_most.
             vd w = max_of(b / (one + loop), b - loop);
             for (int i = 0; i < 6; ++i) {
-                const vd found = tanh_of(w);
+                const vd found = tanh_of<double>(w);
                 w += fnma(loop, found, b - w) / fma(loop, fnma(found, found, one), one);
             }
             vd g[terms];
-            h[0] = tanh_of(w);
+            h[0] = tanh_of<double>(w);
             g[0] = fnma(h[0], h[0], one);
             const vd share = one / fma(loop, g[0], one);
             for (int n = 0; n + 1 < terms; ++n) {

@@ -215,7 +215,9 @@ def test_threshold_compares_whole_and_split():
     steps = list(threshold.run([64, 256], [1, 2], rounds=2, threads=1))
     assert all(step.refused == [] for step in steps)
     rows = [row for step in steps for row in step.rows]
-    assert [(row.channels, row.samples) for row in rows] == [(1, 64), (1, 256), (2, 64), (2, 256)]
+    sizes = [(1, 64), (1, 256), (2, 64), (2, 256)]
+    expected = [(dtype, *size) for dtype in ("float32", "float64") for size in sizes]
+    assert [(row.dtype, row.channels, row.samples) for row in rows] == expected
     assert all(row.whole_us > 0 and row.gain > 0 for row in rows)
 
 

@@ -156,4 +156,4 @@ def test_the_page_names_the_machine_and_shows_every_row():
         "## targets: a title", "## iir: a title", "## latency: a title", "## threshold: a title",
     ]  # fmt: skip
     assert "| twice as fast | >= 2 | 4.00 | 3.90 to 4.10 | 100 ms | 400 ms | 3e-08 | pass |" in page
-    assert "1 channel: splitting pays from 128 samples on" in page
+    assert "1 channel, float32: splitting pays from 128 samples on" in page

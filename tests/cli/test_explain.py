@@ -13,6 +13,7 @@ from command import run_apart, run_here
 from profiler.analysis.programs import computing, training
 from profiler.present.test_renderers import STEERING
 from profiler.ranks.jobs import write_job
+from profiler.traces import Story
 from torchfx.cli.explain import Request, TableChoice, run
 from torchfx.profiler.loading.trace import TABLES
 from torchfx.profiler.present.formats import FORMATS
@@ -54,7 +55,7 @@ def test_json_from_standard_input(tmp_path, slow):
     assert ran.returncode == 0
     report = json.loads(ran.stdout)
     assert (report["schema"], report["trace"]["file"], report["verdict"]["kind"]) == (
-        2,
+        1,
         "standard input",
         "input-bound",
     )
@@ -315,6 +316,17 @@ def test_a_table_instead_of_a_report(tmp_path, slow):
     assert found["rows"][0]["name"] == "aten::mm"
 
 
+@pytest.mark.parametrize("given", ["host_total_us", "host_total", "host total"])
+def test_a_table_sorts_by_the_titles_it_shows(capsys, tmp_path, given):
+    story = Story()
+    for name, at, us in (("aten::matmul", 0, 50), ("aten::mm", 5, 40), ("aten::add", 60, 20)):
+        story.op(name, at, us)
+    path = story.write(tmp_path / "three.json")
+    assert run([str(path)], Request(form="json", table=TableChoice("ops", sort=given))) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [row["host_total_us"] for row in rows] == [50, 40, 20]
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_every_table_in_every_format(capsys, slow, name):
     for form in FORMATS:
@@ -326,7 +338,8 @@ def test_every_table_in_every_format(capsys, slow, name):
     ("arguments", "words"),
     [
         (["--table", "tables"], "--table must be one of ops, kernels, modules, labels"),
-        (["--table", "ops", "--sort", "speed"], "column must be one of name, calls, host_total_us"),
+        (["--table", "ops", "--sort", "speed"], "one of name, calls, host total, host self, device total"),
+        (["--table", "ops", "--sort", "speed"], "(or name, calls, host_total_us, host_self_us, device_total_us"),
         (["--table", "kernels", "--by-shape"], "--table must be ops, got kernels"),
     ],
 )

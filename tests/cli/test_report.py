@@ -16,9 +16,8 @@ def report(*words):
 @pytest.fixture
 def trace(tmp_path):
     story = Story()
-    for i in range(3):
-        story.step(i, 1000 * i, 1000)
-        story.kernel("gemm", 1000 * i + 300, 500, launch_at=1000 * i + 100)
+    for at in story.steps(3, 1000):
+        story.kernel("gemm", at + 300, 500, launch_at=at + 100)
     return story.write(tmp_path / "trace.json")
 
 

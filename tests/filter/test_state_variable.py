@@ -116,7 +116,7 @@ def test_gradients_of_modulations(rng):
         ({"cutoff": torch.tensor([100.0, float("nan")])}, r"cutoff must lie in .* got nan"),
         ({"q": 0.0}, r"q must lie in \[0.001, .*\], got 0"),
         ({"cutoff": torch.full((7,), 100.0)}, "divide the signal evenly: got 7 for 50 samples"),
-        ({"cutoff": torch.full((3, 50), 100.0)}, r"must broadcast with the signal's \(2,\), got \(3,\) of system"),
+        ({"cutoff": torch.full((3, 50), 100.0)}, r"must broadcast with each other, got \(2,\) of x, \(3,\) of system"),
         (
             {"gain_db": torch.zeros(50)},
             "gain_db must be 0 where mode is lowpass: peaking, lowshelf, highshelf have a gain",

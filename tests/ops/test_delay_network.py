@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from operators import forms
 from oracle import bound, deviation
@@ -84,6 +85,52 @@ def test_sums_that_share_terms_equal_a_loop(rng, form, filter_first, sections):
     expected, *last = loop(x.numpy(), delays, *arrays, filter_first)
     assert deviation(y, expected) < 1e-12
     assert deviation(after[0], last[0]) < 1e-12
+
+
+LEARNED = {
+    # name: leading dimensions of signal and system, delays, samples, sections
+    "no filters": ((3,), (), [7, 1, 40], 60, 0),
+    "filters": ((), (), [30, 5, 7], 101, 2),
+    "lines longer than the signal": ((2,), (1,), [90, 130], 33, 1),
+    "a system for each example": ((2, 1), (2, 3), [11, 4], 50, 1),
+}
+
+
+@pytest.mark.parametrize("filter_first", [False, True])
+@pytest.mark.parametrize("learned", ["all", "signal"])
+@pytest.mark.parametrize("followed", ["output", "lines after"])
+@pytest.mark.parametrize("name", LEARNED)
+def test_gradients_by_the_adjoint_equal_those_of_its_definition(rng, name, followed, learned, filter_first):
+    """The definition is differentiated block by block; a gradient that is differentiated again is taken from it."""
+    leading, own, delays, time, sections = LEARNED[name]
+    x, system, sos, lines, state = given(rng, leading, own, delays, time, sections)
+    tensors = [x, system, sos, lines] if learned == "all" else [x, lines]
+    tensors = [tensor.requires_grad_() for tensor in tensors if tensor is not None]
+    results = network(x, delays, system, sos, lines, state, filter_first)[:2]
+    weights = [torch.from_numpy(rng.standard_normal(result.shape)) for result in results]
+    chosen = slice(0, 1) if followed == "output" else slice(0, 2)
+    total = sum((result * weight).sum() for result, weight in zip(results[chosen], weights[chosen], strict=True))
+    found = torch.autograd.grad(total, tensors, retain_graph=True)
+    expected = torch.autograd.grad(total, tensors, create_graph=True)
+    for gradient, by_blocks in zip(found, expected, strict=True):
+        assert deviation(gradient, by_blocks.detach().numpy()) < 1e-11
+
+
+def test_a_gradient_runs_the_network_and_not_its_blocks(rng):
+    """A second of a reverberator: blocks would be thousands of operators."""
+    x, system, sos, _, _ = given(rng, (), (), [400, 17], 48_000, 1, dtype=torch.float32)
+    seen = []
+
+    class Counting(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(func.overloadpacket.__name__)
+            return func(*args, **(kwargs or {}))
+
+    y, *_ = network(x.requires_grad_(), [400, 17], system.requires_grad_(), sos.requires_grad_())
+    with Counting():
+        y.square().sum().backward()
+    assert seen.count("delay_network_forward") == 2
+    assert len(seen) < 100
 
 
 def test_an_all_pass_keeps_the_energy(rng):

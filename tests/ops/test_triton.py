@@ -114,6 +114,7 @@ RESPONSES = {
     "one tap": (state_of(1), noise(20), False),
     "longer than the signal": (state_of(40), noise(7, dtype=FLOAT64), True),
     "a state that outlasts the block": (state_of(300), noise(2, 260), True),
+    "whole tiles inside": (state_of(70), noise(1025), True),
 }
 
 
@@ -132,6 +133,17 @@ def test_responses_equal_scipy(run, name):
             assert np.abs(after[index] - exact_after).max() < 2 * bound(x.dtype) * np.abs(exact).max()
 
 
+def test_samples_are_scaled_by_the_loudest_finite_one(run):
+    """The infinite one lies in front of a tile, the loudest a tile later: outputs that it does not reach are right."""
+    x, taps = noise(600), state_of(5)
+    x[241], x[241 + 256] = float("inf"), 1000.0
+    (y, _), _ = run("fir_forward", (x, taps, None), SHAPES={4: TILE})
+    assert not np.isfinite(y[241])
+    x[241] = 0
+    exact, _ = exact_fir(taps.numpy(), x.numpy(), np.zeros(4))
+    assert deviation(y[272:], exact[272:]) < bound(FLOAT32)
+
+
 # --- without a kernel ---
 
 
@@ -140,7 +152,9 @@ def test_a_device_without_a_kernel_runs_the_reference_with_one_warning():
     run = _falls_back("sos_forward", backend_function("triton"), backend_function("reference"))
     x, sos = noise(2, 50), torch.from_numpy(FAST)
     y, after = torch.empty_like(x), torch.empty(len(FAST), 2, 2, dtype=FLOAT64)
-    with pytest.warns(RuntimeWarning, match=r"sos_forward has no kernel on cpu: RuntimeError: .*driver"):
+    with pytest.warns(
+        RuntimeWarning, match=r"sos_forward has no kernel for torch.float32 on cpu: RuntimeError: .*driver"
+    ):
         run(x, sos, None, 0, y, after)
     assert deviation(y, exact_sos(FAST, x.numpy())) < bound(FLOAT32)
     run(x, sos, None, 0, y, after)  # warnings are errors here
@@ -222,6 +236,14 @@ def test_the_bound_on_an_h100_is_near_a_copy(gpu_cost):
     assert found.bytes == 8
     assert found.copy_ratio < 2.5
     assert 4 * 8 < found.instructions["float64"] < 4 * 11  # 8 for each sample, the rest once for 32 of them
+
+
+def test_the_bound_of_511_taps_is_within_3_copies(gpu_cost):
+    """Three products of halves go to the tensor cores; what goes through shared memory takes longer."""
+    found = gpu_cost.response("H100", 511)
+    assert found.instructions["tensor"] == 3 * 64 * 9
+    assert found.registers <= 128  # two programs of 8 warps on a multiprocessor
+    assert 1 < found.picoseconds["tensor"] / found.picoseconds["bandwidth"] < found.copy_ratio < 3
 
 
 def test_the_tool_prints_its_numbers(gpu_cost, monkeypatch, capsys):

@@ -35,7 +35,7 @@ def codes(folder, name="findings.json"):
 def test_findings_are_written_and_told(run):
     explanation = read_back(run, run)
     report = json.loads((run / "findings.json").read_text())
-    assert (report["schema"], report["trace"]["name"], report["verdict"]["kind"]) == (2, "my run", "input-bound")
+    assert (report["schema"], report["trace"]["name"], report["verdict"]["kind"]) == (1, "my run", "input-bound")
     assert explanation.text.startswith("INPUT-BOUND\n")
     assert explanation.text.endswith(f"torchfx explain '{run}' shows the evidence.")
     assert [finding.code for finding in explanation.findings] == codes(run)

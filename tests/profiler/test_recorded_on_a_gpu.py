@@ -17,7 +17,7 @@ PROGRAMS = {
     "matmul_add_64": ("overhead-bound", 6, 0, "B1"),
     "matmul_add_4096": ("compute-bound", 6, 0, "D2"),
     "matmul_add_graph": ("overhead-bound", 6, 3, "B1"),
-    "matmul_add_compiled": ("overhead-bound", 3, 0, "B11"),  # the sum runs in the product, after a copy
+    "matmul_add_compiled": ("overhead-bound", 3, 0, "B1"),  # the sum runs in the product, after a copy
     "training_step": ("overhead-bound", 81, 0, "B1"),
 }
 

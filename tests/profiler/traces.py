@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from torchfx.profiler.finding import Finding
+
 HOST, THREAD = 100, 100
 
 
@@ -53,6 +55,12 @@ class Story:
     def step(self, number, at, us):
         """A recorded step."""
         return self.note(f"ProfilerStep#{number}", at, us)
+
+    def steps(self, count, us, every=None):
+        """Record steps, one after another or `every` so many microseconds, and yield when each begins."""
+        for number in range(count):
+            self.step(number, number * (every or us), us)
+            yield number * (every or us)
 
     def frame(self, name, at, us, tid=THREAD, **args):
         """A Python frame."""
@@ -118,3 +126,9 @@ class Story:
 
 
 KEEP = {"kernel_backend", "kernel_hash", "kernel_file", "cuda_sync_kind", "wait_on_stream", "wait_on_cuda_event_id"}
+
+
+def a_finding(window, **changes):
+    """A finding of no rule, for tests of what becomes of findings."""
+    values = {"title": "Found", "severity": "low", "confidence": "high", "time_us": 1.0, "window": window}
+    return Finding(**{**values, "evidence": (), "cause": "", "fix": "", **changes})

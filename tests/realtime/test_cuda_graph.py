@@ -10,6 +10,7 @@ import torchfx as fx
 from processors import cases
 from torchfx import tensors
 from torchfx._ops import native
+from torchfx.catalogue import available
 from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError
 from torchfx.plan import plan_of
 from torchfx.realtime import CudaGraphRunner, cuda_graph
@@ -123,4 +124,21 @@ def test_a_block_takes_nothing_from_the_host(monkeypatch, name):
     found = []
     with Calls(found), Copies(found):
         runner.process(block)
+    assert not found
+
+
+OF_THE_HOST = {"addbackgroundnoise"}
+"""Processors with a recording, which lies where it was read."""
+
+
+@pytest.mark.parametrize("name", sorted(available().keys() & cases.CASES.keys() - OF_THE_HOST))
+def test_a_whole_signal_takes_nothing_from_the_host(monkeypatch, name):
+    module, x = cases.CASES[name](0), torch.empty(2, 9600, device=META)
+    with fx.sample_rate(cases.FS):
+        module(x)
+        monkeypatch.setattr(tensors, "modes_active", lambda: False)  # those below change nothing
+        module(x)
+        found = []
+        with Calls(found), Copies(found):
+            module(x)
     assert not found

@@ -28,7 +28,8 @@ class Gradient:
     Attributes:
         backward: (forward, arguments, gradients of the results) -> gradients, in plain PyTorch, so that they can be
             differentiated again. `forward` is the operator itself.
-        tangent: (forward, arguments, tangents) -> tangents of the results, in plain PyTorch.
+        tangent: (forward, arguments, tangents) -> tangents of the results, in plain PyTorch. None: the operator has a
+            composite, which forward mode and torch.func's transforms go through.
         first: (operators, arguments, kept, gradients of the results, which are needed) -> gradients that won't be
             differentiated again, by the operators of the same folder. None: `backward`.
         keeps: arguments -> whether `first` is going to use what `recording` keeps.
@@ -37,7 +38,7 @@ class Gradient:
     """
 
     backward: Callable[..., Tensors]
-    tangent: Callable[..., Tensors]
+    tangent: Callable[..., Tensors] | None
     first: Callable[..., Tensors] | None = None
     keeps: Callable[[Sequence[Any]], bool] | None = None
     recording: str = ""
@@ -149,6 +150,7 @@ def differentiable(
 
     def jvp(ctx: Any, *tangents: Tensor | None) -> Any:
         arguments, _ = restored(ctx)
+        assert gradient.tangent is not None
         nested = transforms_active()
         if nested:  # what an outer jvp differentiates are the values without this one's tangents
             for i in tensors:

@@ -6,7 +6,8 @@ An operator's folder holds
     reference.py   a function of the operator's name, in plain PyTorch, for every device
     cpu.py         the same for CPU tensors, triton.py for CUDA tensors; each is optional and may lack operators
     gradient.py    GRADIENTS: one `Gradient` for each operator that is differentiable
-    composite.py   instead of reference.py and gradient.py: a function that calls other operators
+    composite.py   instead of reference.py: a function that calls other operators, and is differentiated as these are
+                   where gradient.py has nothing for it
     kernels.py     what triton.py launches; imported when it first does, as Triton takes long to load
 
 `register` derives the rest: the definition in PyTorch's dispatcher and its `out=` overload, shapes on meta and fake
@@ -43,7 +44,7 @@ from torchfx._ops.observers import (
 from torchfx._ops.triton_launch import KernelError
 from torchfx.errors import ArgumentError
 
-__all__ = ["Operand", "Operator", "Row", "is_direct", "register"]
+__all__ = ["Operand", "Operator", "Row", "is_direct", "is_native", "register"]
 
 CPU = torch.device("cpu")
 DTYPES = frozenset((torch.float32, torch.float64))
@@ -116,8 +117,16 @@ class Implementation:
 def is_direct(x: Tensor) -> bool:
     """Return whether a call on this signal may go straight to its device's kernel, past the dispatcher.
 
+    Not so where `is_native` says no, and not while a profiler listens to the dispatcher.
+    """
+    return not profiler_enabled() and is_native(x)
+
+
+def is_native(x: Tensor) -> bool:
+    """Return whether native steps may run on this signal in the place of PyTorch's operators.
+
     Not so for subclasses, for views that change the sign of their memory, for types that autocast may change, and not
-    while a mode, a transform, a profiler or a tracer wants to see the operator.
+    while a mode, a transform or a tracer wants to see the operators. A profiler is told of them (`Program.run`).
     """
     return (
         type(x) is Tensor
@@ -126,7 +135,6 @@ def is_direct(x: Tensor) -> bool:
         and not (
             modes_active()
             or transforms_active()
-            or profiler_enabled()
             or forward_ad._current_level >= 0
             or function_modes_active()
             or x.is_neg()
@@ -232,7 +240,8 @@ class _Registration:
         # How a call is recorded for a gradient, and how it runs under torch.func's transforms.
         self.recorded = self.transformed = self.composite
         if implementation.gradient is not None:
-            self.recorded, self.transformed = differentiable(self, implementation.gradient, operators)
+            self.recorded, transformed = differentiable(self, implementation.gradient, operators)
+            self.transformed = self.composite or transformed
         if "reference" in backends:
             backends["reference"] = _warns_once(backends["reference"])
         if self.composite is not None:  # what it calls warns
@@ -324,14 +333,9 @@ class _Registration:
             shapes = self.shapes(*arguments)
             try:
                 results = [empty(shape, dtype, arguments[0]) for shape, dtype in shapes]
+                backend(*arguments, *results)
             except torch.OutOfMemoryError as error:
-                needed = sum(math.prod(shape) * dtype.itemsize for shape, dtype in shapes)
-                raise torch.OutOfMemoryError(
-                    f"{self.name} needs {needed / 2**20:.1f} MiB on {arguments[0].device} for its results; nothing was "
-                    f"changed. Pass fewer channels or examples at once, or shorter blocks with their state "
-                    f"(torchfx.realtime.Stream). {error}"
-                ) from error
-            backend(*arguments, *results)
+                raise self._out_of_memory(error, shapes, arguments[0]) from error
             return results[0] if self.single else tuple(results)
 
         return run
@@ -339,17 +343,33 @@ class _Registration:
     def _out_kernel(self, backend: Entry) -> Entry:
         def run(*arguments: Any, **out: Tensor) -> Any:
             arguments = self.complete(arguments)
-            given = tuple(out.values())
-            for i, (result, (shape, dtype)) in enumerate(zip(given, self.shapes(*arguments), strict=True)):
+            given, shapes = tuple(out.values()), self.shapes(*arguments)
+            for i, (result, (shape, dtype)) in enumerate(zip(given, shapes, strict=True)):
                 _check_out(i, result, shape, dtype, arguments[0])
-            written = [result if result.is_contiguous() else torch.empty_like(result).contiguous() for result in given]
-            backend(*arguments, *written)
+            try:
+                written = [
+                    result if result.is_contiguous() else empty(result.shape, result.dtype, result) for result in given
+                ]
+                backend(*arguments, *written)
+            except torch.OutOfMemoryError as error:
+                raise self._out_of_memory(error, shapes, arguments[0]) from error
             for result, values in zip(given, written, strict=True):
                 if result is not values:
                     result.copy_(values)
             return given[0] if self.single else given
 
         return run
+
+    def _out_of_memory(self, error: torch.OutOfMemoryError, shapes: Shapes, x: Tensor) -> torch.OutOfMemoryError:
+        """Return the error that says what to do; an operator that this one calls has said so already."""
+        if isinstance(error.__cause__, torch.OutOfMemoryError):
+            return error
+        needed = sum(math.prod(shape) * dtype.itemsize for shape, dtype in shapes)
+        return torch.OutOfMemoryError(
+            f"{self.name} needs {needed / 2**20:.1f} MiB on {x.device} for its results, and more to work with; its "
+            f"arguments are unchanged. Pass fewer channels or examples at once, or shorter blocks with their state "
+            f"(torchfx.realtime.Stream). {error}"
+        )
 
     def _fake(self, *arguments: Any) -> Any:
         arguments = self.complete(arguments)
@@ -361,6 +381,8 @@ class _Registration:
         if self.recorded is not None:
             arguments = self.complete(arguments)
             if self.wants_gradient(arguments):
+                if self.composite is not None and (dual_level_active() or transforms_active()):
+                    return self.composite(*arguments)
                 return self.recorded(*arguments)
         with torch._C._AutoDispatchBelowAutograd():
             return self.overload(*arguments)
@@ -478,19 +500,19 @@ def _check_out(i: int, result: Tensor, shape: Sequence[int], dtype: torch.dtype,
 
 
 def _falls_back(name: str, backend: Entry, reference: Entry) -> Entry:
-    """Run the reference, with one warning, on devices for which a backend's kernel can't be compiled or launched."""
-    broken: set[torch.device] = set()
+    """Run the reference, with one warning, where a backend's kernel can't be compiled for a device and type."""
+    broken: set[tuple[torch.device, torch.dtype]] = set()
 
     def run(x: Tensor, *rest: Any) -> None:
-        if x.device not in broken:
+        if (x.device, x.dtype) not in broken:
             try:
                 backend(x, *rest)
             except KernelError as error:
-                broken.add(x.device)
+                broken.add((x.device, x.dtype))
                 _warned.add(x.device.type)
                 warnings.warn(
-                    f"{name} has no kernel on {x.device}: {error}; the plain PyTorch reference runs, which is exact "
-                    f"but slow",
+                    f"{name} has no kernel for {x.dtype} on {x.device}: {error}; the plain PyTorch reference runs, "
+                    f"which is exact but slow",
                     RuntimeWarning,
                     stacklevel=3,
                 )

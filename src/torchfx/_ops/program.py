@@ -10,7 +10,6 @@ import math
 import struct
 from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -19,6 +18,7 @@ from torch import Tensor
 from torchfx._ops import native
 from torchfx._ops.checks import check_finite, check_stable
 from torchfx._ops.memory import coefficient_rows, empty, packed, raise_for, signal_rows
+from torchfx._ops.observers import profiler_enabled
 from torchfx._ops.state_space.cpu import saturation_tables
 from torchfx.errors import TorchFXError
 
@@ -34,8 +34,7 @@ PARTITIONED = 1024
 SIGNAL, RESULT = 0, 1
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """One step: a kind, the buffers it reads, the one it writes, whether its samples are doubles, its arguments."""
 
     kind: str
@@ -167,7 +166,7 @@ class Program:
         check_finite("settings", settings)
         rows = coefficient_rows(settings.detach(), 1, state.shape)
         self._kept.append(rows.tensor)
-        linked = self.channels // state.numel()
+        linked = self._sharing(state.shape)
         arguments = (linked, rows.tensor.data_ptr(), rows.rows, rows.repeat, self._address(state))
         return self._append("dynamics", (source, source if key is None else key), arguments)
 
@@ -198,7 +197,7 @@ class Program:
         rows = coefficient_rows(settings.detach(), 1, state.shape)
         self._kept.append(rows.tensor)
         arguments = (
-            self.channels // state.numel(), past.shape[-1], ramp.shape[-1],
+            self._sharing(state.shape), past.shape[-1], ramp.shape[-1],
             rows.tensor.data_ptr(), rows.rows, rows.repeat,
             self._address(past), self._address(state), self._address(ramp),
         )  # fmt: skip
@@ -211,7 +210,7 @@ class Program:
             source: the buffer to read.
             past: (..., before): the magnitudes of so many samples before, one for several channels that share theirs.
         """
-        linked = self.channels // math.prod(past.shape[:-1])
+        linked = self._sharing(past.shape[:-1])
         return self._append("maximum", source, (linked, past.shape[-1], self._address(past)))
 
     def true_peak(self, source: int, taps: Tensor, middle: int, past: Tensor) -> int:
@@ -289,7 +288,7 @@ class Program:
         check_finite("settings", settings)
         rows = coefficient_rows(settings.detach(), 1, rising.shape)
         self._kept.append(rows.tensor)
-        linked = self.channels // rising.numel()
+        linked = self._sharing(rising.shape)
         states = (self._address(rising), self._address(falling))
         arguments = (linked, rows.tensor.data_ptr(), rows.rows, rows.repeat, *states)
         return self._append("transient", (source, peaks), arguments)
@@ -378,7 +377,10 @@ class Program:
         return any(record.kind == "partitioned" for record in self._records)
 
     def run(self, x: Tensor, y: Tensor | None = None, threshold: int = THRESHOLD) -> Tensor:
-        """Process a block (..., time); states go on. `y` is written if given, contiguous."""
+        """Process a block (..., time); states go on. `y` is written if given, contiguous.
+
+        Profilers see an operator of the kinds of its steps, such as "torchfx_ext::maximum+transient".
+        """
         time = x.shape[-1]
         if y is None:
             y = empty((*self.shape, time), x.dtype, x)
@@ -388,10 +390,16 @@ class Program:
         if repeat != 1:
             signal, row_stride, time_stride, _ = signal_rows(x.expand(y.shape).contiguous(), self.shape)
         pack, run = native.call["program_run"]
-        status = run(pack(
+        arguments = pack(
             self._address_of_words, self._length, signal.data_ptr(), row_stride, time_stride, y.data_ptr(), time,
             self.channels, time, threshold, torch.get_num_threads(),
-        ))  # fmt: skip
+        )  # fmt: skip
+        if profiler_enabled():
+            kinds = dict.fromkeys(record.kind for record in self._records)
+            with torch._C._profiler._RecordFunctionFast("torchfx_ext::" + "+".join(kinds), [x]):
+                status = run(arguments)
+        else:
+            status = run(arguments)
         if status:
             raise_for(status, "program_run")
         return y
@@ -418,6 +426,10 @@ class Program:
             if record.target == source:
                 return record.kind == "widen" or (record.double and record.kind != "narrow")
         return self.double
+
+    def _sharing(self, shape: tuple[int, ...]) -> int:
+        """Return how many channels share each of the values of a shape."""
+        return self.channels // max(1, math.prod(shape))
 
     def _oscillators(self, settings: Tensor, phase: Tensor) -> tuple[int, ...]:
         check_finite("settings", settings)

@@ -56,6 +56,8 @@ def launch(kernel: Any, programs: int, x: Tensor, *arguments: Any, **constants: 
 
     Raises:
         KernelError: the kernel can't be compiled or launched there.
+        OutOfMemoryError: the device has no room for its code.
+        RuntimeError: a graph is being captured, and the kernel isn't loaded yet.
     """
     if x.is_cuda and x.get_device() != torch.cuda.current_device():
         with torch.cuda.device(x.device):
@@ -81,7 +83,15 @@ def launch(kernel: Any, programs: int, x: Tensor, *arguments: Any, **constants: 
         found = kernel[(programs,)](*arguments, **{**OPTIONS, **constants})
     except (TritonError, RuntimeError, OSError, SubprocessError) as error:
         reason = (str(error).strip() or "no reason given").splitlines()[-1]
-        raise KernelError(f"{type(error).__name__}: {reason}") from error
+        why = f"{type(error).__name__}: {reason}"
+        # The next two pass: the device has a kernel then.
+        if "out of memory" in reason:
+            raise torch.OutOfMemoryError(why) from error
+        if x.is_cuda and torch.cuda.is_current_stream_capturing():
+            raise RuntimeError(
+                f"run this once before a graph is captured, so that its kernel is loaded: {why}"
+            ) from error
+        raise KernelError(why) from error
     if found is not None:  # the interpreter compiles nothing
         if len(_compiled) == REMEMBERED:
             _compiled.clear()

@@ -92,6 +92,7 @@ class ThresholdRow:
         channels, samples: the signal's size.
         whole_us, split_us: median time of a call, microseconds.
         gain, gain_low, gain_high: time in one piece over time when split: median and quartiles.
+        dtype: of the samples.
     """
 
     channels: int
@@ -101,6 +102,12 @@ class ThresholdRow:
     gain: float
     gain_low: float
     gain_high: float
+    dtype: str = "float32"
+
+    @property
+    def kind(self) -> str:
+        """What the signals of a curve have in common."""
+        return f"{self.channels} channel{'s' if self.channels > 1 else ''}, {self.dtype}"
 
 
 @dataclass(frozen=True)

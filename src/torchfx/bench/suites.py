@@ -147,11 +147,12 @@ def _threshold(options: Options, threads: int, step: Step) -> Report:
     rounds = options.rounds or (QUICK_THRESHOLD_ROUNDS if options.quick else THRESHOLD_ROUNDS)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     collected = _Collected()
-    step(0, len(lengths) * len(channels))
+    sizes = len(lengths) * len(channels) * len(threshold.DTYPES)
+    step(0, sizes)
     for done, measured in enumerate(threshold.run(lengths, channels, rounds, threads, device), 1):
         collected.rows += measured.rows
         collected.refused += measured.refused
-        step(done, len(lengths) * len(channels))
+        step(done, sizes)
     return Report(
         suite="threshold",
         title="where splitting a signal along time begins to pay",

@@ -16,7 +16,7 @@ THROUGHPUT = (
 HEADERS: dict[type[Row], tuple[str, ...]] = {
     ThroughputRow: THROUGHPUT,
     LatencyRow: ("block", "contender", "p50", "p99", "p99.9", "max", "block lasts", "deviation"),
-    ThresholdRow: ("channels", "samples", "whole", "split", "whole/split", "quartiles"),
+    ThresholdRow: ("signal", "samples", "whole", "split", "whole/split", "quartiles"),
     TargetRow: ("claim", "target", "measured", "quartiles", "this", "other", "deviation", ""),
 }
 
@@ -45,7 +45,7 @@ def cells(row: Row) -> tuple[str, ...]:
         return (str(row.block), row.contender, *(f"{time:,.1f} us" for time in times), deviation(row.deviation))
     if isinstance(row, ThresholdRow):
         return (
-            str(row.channels),
+            row.kind,
             str(row.samples),
             f"{row.whole_us:,.1f} us",
             f"{row.split_us:,.1f} us",
@@ -110,10 +110,10 @@ def remarks(report: Report) -> Iterator[str]:
     for refusal in report.refused:
         yield f"not timed: {refusal.contender}, {refusal.case}: {refusal.reason}"
     thresholds = [row for row in report.rows if isinstance(row, ThresholdRow)]
-    for channels in sorted({row.channels for row in thresholds}):
-        found = crossover([row for row in thresholds if row.channels == channels])
+    for kind in dict.fromkeys(row.kind for row in thresholds):
+        found = crossover([row for row in thresholds if row.kind == kind])
         where = "nowhere in this range" if found is None else f"from {found} samples on"
-        yield f"{channels} channel{'s' if channels > 1 else ''}: splitting pays {where}"
+        yield f"{kind}: splitting pays {where}"
     targets = [row for row in report.rows if isinstance(row, TargetRow)]
     if targets:
         yield f"{sum(row.passed for row in targets)} of {len(targets)} targets met"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 
 import torch
 
@@ -15,11 +16,12 @@ from torchfx.bench.inside import compare
 from torchfx.bench.report import Refusal, ThresholdRow
 from torchfx.bench.timing import ratio, spread
 
-__all__ = ["CHANNELS", "LENGTHS", "MeasuredThreshold", "crossover", "run"]
+__all__ = ["CHANNELS", "DTYPES", "LENGTHS", "MeasuredThreshold", "crossover", "run"]
 
 CHAIN = chains.IIR
 LENGTHS = tuple(2**i for i in range(6, 18))
 CHANNELS = (1, 2, 8)
+DTYPES = ("float32", "float64")
 NEVER, ALWAYS = 1 << 60, 1
 
 
@@ -38,39 +40,39 @@ def run(
     rows = CHAIN.sos()
     assert rows is not None
     sos = torch.tensor(rows, device=device)
-    for count in channels:
-        for length in lengths:
-            array = signals.noise(count, length)
-            x = torch.from_numpy(array).to(device)
-            works = {
-                "whole": partial(_ops.parallel_iir_forward, x, sos, threshold=NEVER),
-                "split": partial(_ops.parallel_iir_forward, x, sos, threshold=ALWAYS),
-            }
-            refused = []
-            for name, work in works.items():
-                y = work()[0].cpu().numpy()
-                off = deviation(CHAIN, array, lambda c, start, stop, y=y: y[c, start:stop])  # type: ignore[misc]
-                if off > BOUND:
-                    refused.append(Refusal(name, device, f"{count} x {length}", f"off by {off:.1e} of the peak"))
-            if refused:
-                yield MeasuredThreshold([], refused)
-                continue
-            times = compare(works, rounds, threads)
-            gain = ratio(times["whole"], times["split"])
-            row = ThresholdRow(
-                channels=count,
-                samples=length,
-                whole_us=spread(times["whole"]).median * 1e6,
-                split_us=spread(times["split"]).median * 1e6,
-                gain=gain.median,
-                gain_low=gain.low,
-                gain_high=gain.high,
-            )
-            yield MeasuredThreshold([row], [])
+    for dtype, count, length in product(DTYPES, channels, lengths):
+        array = signals.noise(count, length)
+        x = torch.from_numpy(array).to(device, getattr(torch, dtype))
+        works = {
+            "whole": partial(_ops.parallel_iir_forward, x, sos, threshold=NEVER),
+            "split": partial(_ops.parallel_iir_forward, x, sos, threshold=ALWAYS),
+        }
+        refused = []
+        for name, work in works.items():
+            y = work()[0].cpu().numpy()
+            off = deviation(CHAIN, array, lambda c, start, stop, y=y: y[c, start:stop])  # type: ignore[misc]
+            if off > BOUND:
+                refused.append(Refusal(name, device, f"{count} x {length}, {dtype}", f"off by {off:.1e} of the peak"))
+        if refused:
+            yield MeasuredThreshold([], refused)
+            continue
+        times = compare(works, rounds, threads)
+        gain = ratio(times["whole"], times["split"])
+        row = ThresholdRow(
+            channels=count,
+            samples=length,
+            whole_us=spread(times["whole"]).median * 1e6,
+            split_us=spread(times["split"]).median * 1e6,
+            gain=gain.median,
+            gain_low=gain.low,
+            gain_high=gain.high,
+            dtype=dtype,
+        )
+        yield MeasuredThreshold([row], [])
 
 
 def crossover(rows: Sequence[ThresholdRow]) -> int | None:
-    """Return the shortest length from which splitting is never slower, for rows of one number of channels.
+    """Return the shortest length from which splitting is never slower, for rows of one kind.
 
     Examples:
         >>> gains = {64: 0.5, 128: 1.1, 256: 0.9, 512: 1.2, 1024: 1.9}

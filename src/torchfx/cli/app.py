@@ -337,7 +337,7 @@ def measure(
     max_time: Annotated[float, typer.Option("--max-time", help="Seconds to spend at most.")] = 10.0,
     form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "text",
 ) -> None:
-    """Time a statement: warmed up, synchronised, as often as its spread asks for.
+    """Time a statement: warmed up, synchronised, repeated as often as its spread requires.
 
     torchfx measure "x @ x" --setup "x = torch.randn(512, 512)"
 
@@ -385,21 +385,21 @@ def gate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder with counts.json, or such a file.")],
     name: Annotated[str | None, typer.Option("--name", help="Add the table tool.torchfx.budgets.NAME.")] = None,
     pyproject: Annotated[
-        Path | None, typer.Option("--pyproject", help="Where budgets are; default: above here.")
+        Path | None, typer.Option("--pyproject", help="File with the budgets; by default the nearest one from here up.")
     ] = None,
     baseline: Annotated[
         Path | None,
         typer.Option("--baseline", help="Counts not to exceed; default: torchfx-baseline.json if it is there."),
     ] = None,
-    update: Annotated[bool, typer.Option("--update", help="Keep these counts as the baseline.")] = False,
+    update: Annotated[bool, typer.Option("--update", help="Save these counts as the baseline.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a baseline of another environment.")] = False,
     form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "text",
 ) -> None:
     """Check what a run counted against budgets in pyproject.toml and a baseline.
 
-    RUN is what torchfx profile writes, or `with profiler.count() as c: step()`
-    and `c.save("run")`. Exit status 1: a limit was not kept; 2: misuse; 3: it
-    cannot be read.
+    RUN is a folder that torchfx profile wrote, or `c.save("run")` after
+    `with profiler.count() as c: step()`. Exit status 1: a limit was not kept;
+    2: misuse; 3: RUN cannot be read.
     """
     from torchfx.cli import gate as command
 
@@ -413,8 +413,8 @@ def experiment(
     size: Annotated[list[int] | None, typer.Option("--size", help="Rows of the matrices; repeatable.  [64]")] = None,
     dtype: Annotated[str, typer.Option("--dtype", help="bf16, fp16, fp32 or fp64.")] = "bf16",
     warmup: Annotated[bool, typer.Option("--warmup", help="Call it 10 times before profiling.")] = False,
-    compiled: Annotated[bool, typer.Option("--compile", help="With torch.compile.")] = False,
-    mode: Annotated[str | None, typer.Option("--mode", help="Of torch.compile, such as reduce-overhead.")] = None,
+    compiled: Annotated[bool, typer.Option("--compile", help="Use torch.compile.")] = False,
+    mode: Annotated[str | None, typer.Option("--mode", help="Mode of torch.compile, such as reduce-overhead.")] = None,
     batch: Annotated[int | None, typer.Option("--batch", help="A leading batch dimension of this length.")] = None,
     wait: Annotated[int, typer.Option("--wait", help="Steps to skip.")] = 1,
     unrecorded: Annotated[int, typer.Option("--profiler-warmup", help="Steps profiled and not kept.")] = 1,
@@ -422,7 +422,9 @@ def experiment(
     device: Annotated[
         str | None, typer.Option("--device", help="cpu, cuda, cuda:1, ...", show_default="the accelerator")
     ] = None,
-    grid: Annotated[bool, typer.Option("--grid", help="Cold and warm, eager and compiled, each apart.")] = False,
+    grid: Annotated[
+        bool, typer.Option("--grid", help="Cold and warm, eager and compiled, each in a process of its own.")
+    ] = False,
     sweep: Annotated[str, typer.Option("--sweep", metavar="size=A..B", help="Time many sizes and draw them.")] = "",
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files.")] = Path("traces"),
     force: Annotated[bool, typer.Option("--force", "-f", help="Replace files instead of numbering them.")] = False,
@@ -436,8 +438,8 @@ def experiment(
     Several sizes, and --grid, run each case in a process of its own, so that
     cold means cold.
 
-    torchfx experiment peaks measures what the devices here can do at most, as
-    the table that pyproject.toml takes.
+    torchfx experiment peaks measures the highest rates of this machine's devices
+    and prints them as a table for pyproject.toml.
     """
     from torchfx.cli import experiment as command
 
@@ -453,35 +455,35 @@ def profile(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="Folder to write; NAME-2 if something is in it.", show_default="traces/SCRIPT"
+            "--out", "-o", help="Folder to write into; NAME-2 if it is not empty.", show_default="traces/SCRIPT"
         ),
     ] = None,
     wait: Annotated[int, typer.Option("--wait", help="Steps left unprofiled before each window.")] = 3,
     warmup: Annotated[int, typer.Option("--warmup", help="Steps profiled and dropped.")] = 1,
     active: Annotated[
-        int | None, typer.Option("--active", help="Steps recorded; else 3, and more until their median is known.")
+        int | None,
+        typer.Option("--active", help="Steps to record; by default 3, and more until their median is known."),
     ] = None,
-    repeat: Annotated[int, typer.Option("--repeat", help="Windows; 0 is no end.")] = 1,
+    repeat: Annotated[int, typer.Option("--repeat", help="Windows to record; 0: no limit.")] = 1,
     step_on: Annotated[
         str, typer.Option("--step-on", help="auto, optimizer, dataloader, forward, none, or MODULE:FUNCTION.")
     ] = "auto",
-    seconds: Annotated[
-        float, typer.Option("--seconds", help="Seconds to record of a run without steps, at most.")
-    ] = 10,
-    shapes: Annotated[bool, typer.Option(help="Sizes of the operators' inputs.")] = True,
-    memory: Annotated[bool, typer.Option("--memory", help="Allocations and releases.")] = False,
+    seconds: Annotated[float, typer.Option("--seconds", help="Without steps: record this many seconds at most.")] = 10,
+    shapes: Annotated[bool, typer.Option(help="Record the shapes of operators' inputs.")] = True,
+    memory: Annotated[bool, typer.Option("--memory", help="Record allocations and releases of memory.")] = False,
     stacks: Annotated[
-        bool | None, typer.Option("--stacks/--no-stacks", help="Python stacks; else where they cost under 5 %.")
+        bool | None,
+        typer.Option("--stacks/--no-stacks", help="Record Python stacks; by default if they cost under 5%."),
     ] = None,
-    flops: Annotated[bool, typer.Option("--flops", help="Estimated floating point operations.")] = False,
-    modules: Annotated[bool, typer.Option("--modules", help="Module hierarchy of TorchScript.")] = False,
+    flops: Annotated[bool, typer.Option("--flops", help="Estimate floating-point operations.")] = False,
+    modules: Annotated[bool, typer.Option("--modules", help="Record the module hierarchy of TorchScript.")] = False,
     cuda: Annotated[
-        bool | None, typer.Option("--cuda/--no-cuda", help="The GPU.", show_default="where the program uses it")
+        bool | None, typer.Option("--cuda/--no-cuda", help="Record the GPU.", show_default="where the program uses it")
     ] = None,
     activities: Annotated[
-        str, typer.Option("--activities", metavar="LIST", help="Of cpu,cuda,xpu: only these, in place of --cuda.")
+        str, typer.Option("--activities", metavar="LIST", help="Record only these of cpu,cuda,xpu; replaces --cuda.")
     ] = "",
-    sync_events: Annotated[bool, typer.Option(help="Waits for the GPU and between its streams.")] = True,
+    sync_events: Annotated[bool, typer.Option(help="Record waits for the GPU and between its streams.")] = True,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write TensorBoard's files.")] = False,
     form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "text",
 ) -> None:
@@ -507,45 +509,57 @@ def explain(
         typer.Argument(metavar="TRACE...", help="Files (gzip or not), - for stdin, or folders."),
     ],
     select: Annotated[
-        list[str] | None, typer.Option("--select", metavar="CODES", help="Only these rules or families: B9,C.")
+        list[str] | None,
+        typer.Option("--select", metavar="CODES", help="Ask only these rules or families, as in B9,C."),
     ] = None,
-    ignore: Annotated[list[str] | None, typer.Option("--ignore", metavar="CODES", help="Not these.")] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option("--ignore", metavar="CODES", help="Leave out these rules or families.")
+    ] = None,
     form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "text",
     fail_on: Annotated[
         str | None,
         typer.Option("--fail-on", metavar="SEVERITY", help="Exit 1 for findings from: info, low, medium, high."),
     ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="All findings and parts.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show all findings and all parts of the time.")
+    ] = False,
     steps: Annotated[str | None, typer.Option("--steps", metavar="5-7", help="Only these steps.")] = None,
     table: Annotated[
         str | None,
-        typer.Option("--table", metavar="NAME", help="A table instead: ops, kernels, modules, labels, memory, ..."),
+        typer.Option(
+            "--table", metavar="NAME", help="Print a table instead: ops, kernels, modules, labels, memory, ..."
+        ),
     ] = None,
-    sort: Annotated[str | None, typer.Option("--sort", metavar="COLUMN", help="Order of the table.")] = None,
+    sort: Annotated[str | None, typer.Option("--sort", metavar="COLUMN", help="Sort the table by this column.")] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Rows of the table.")] = 20,
-    by_shape: Annotated[bool, typer.Option("--by-shape", help="Operators by the shapes of their inputs.")] = False,
-    by_stack: Annotated[int, typer.Option("--by-stack", metavar="N", min=0, help="By N Python frames.")] = 0,
+    by_shape: Annotated[
+        bool, typer.Option("--by-shape", help="Group operators by the shapes of their inputs.")
+    ] = False,
+    by_stack: Annotated[
+        int, typer.Option("--by-stack", metavar="N", min=0, help="Group operators by their innermost N Python frames.")
+    ] = 0,
     device: Annotated[
         str | None,
-        typer.Option("--device", metavar="NAME", help="Whose peaks to compare with, if not the trace's own."),
+        typer.Option(
+            "--device", metavar="NAME", help="Compare with this device's peaks, not with those of the trace's own."
+        ),
     ] = None,
-    schema: Annotated[int, typer.Option("--schema", help="Of --format json: 2, or 1 as before.")] = 2,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file.")] = None,
 ) -> None:
     """Read a trace of torch.profiler and say what is slow, why, and what to do about it.
 
-    A folder is that of a run, or holds the traces of several ranks, which are
-    read as one job; several TRACEs are explained one after another. The tables
-    tool.torchfx.rules in pyproject.toml may select and ignore rules and set
-    their thresholds. Exit status 1: findings as severe as --fail-on; 2: misuse;
-    3: a trace cannot be read.
+    A folder may be that of a run, or hold the traces of several ranks, which
+    are read as one job. Several TRACEs are explained one after another. The
+    tables tool.torchfx.rules in pyproject.toml select and ignore rules and set
+    their thresholds. Exit status 1: a finding is as severe as --fail-on; 2:
+    misuse; 3: a trace cannot be read.
     """
     _start_at_once()
     from torchfx.cli import explain as command
 
     chosen = command.TableChoice(table, sort, limit, by_shape, by_stack) if table else None
     request = command.Request(
-        tuple(select or ()), tuple(ignore or ()), form, fail_on, verbose, steps, output, chosen, device, schema
+        tuple(select or ()), tuple(ignore or ()), form, fail_on, verbose, steps, output, chosen, device
     )
     raise typer.Exit(command.run(traces, request))
 
@@ -563,7 +577,7 @@ def report(
     steps: Annotated[str | None, typer.Option("--steps", metavar="5-7", help="Only these steps.")] = None,
     show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
 ) -> None:
-    """Write a page to look at: verdict, steps, findings, and the timeline they speak of.
+    """Write an HTML page: verdict, steps, findings, and the timeline with the events they rest on.
 
     One HTML file that fetches nothing: open it from disk, attach it to an issue,
     keep it as an artefact of CI. Exit status 2: misuse; 3: a trace cannot be
@@ -580,7 +594,7 @@ def rule(
     code: Annotated[str | None, typer.Argument(metavar="[CODE]", help="Such as B9 or dataloader-wait.")] = None,
     form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "text",
 ) -> None:
-    """List the rules of `torchfx explain`, or tell what one sees, what that costs and how to fix it."""
+    """List the rules of `torchfx explain`, or explain one: what it sees, what that costs, how to fix it."""
     _start_at_once()
     from torchfx.cli import rule as command
 
@@ -594,20 +608,22 @@ def diff(
     form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "text",
     fail_on_slower: Annotated[
         float | None,
-        typer.Option("--fail-on-slower", metavar="PERCENT", help="Exit 1 if B is slower by more, beyond the noise."),
+        typer.Option(
+            "--fail-on-slower", metavar="PERCENT", help="Exit 1 if B is slower by more than this, beyond the noise."
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write to a file; NAME.html is the page of `torchfx report`.")
     ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Whole lists and names.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show whole lists and names.")] = False,
 ) -> None:
     """Compare two traces of one program: which is faster, beyond the noise, and where the time went.
 
-    Everything is per step. Of two folders with the traces of several ranks the
-    ranks are told side by side, and the one that computes longest on B in full.
-    Exit status 1: slower than --fail-on-slower allows; 2: misuse, or that cannot
-    be judged (different programs, fewer than 3 steps on a side); 3: a trace
-    cannot be read.
+    Everything is per step. Two folders with the traces of several ranks are
+    compared rank by rank, and the rank that computes longest on B in full. Exit
+    status 1: slower than --fail-on-slower allows; 2: misuse, or B cannot be
+    judged (different programs, fewer than 3 steps on a side); 3: a trace cannot
+    be read.
     """
     _start_at_once()
     from torchfx.cli import diff as command
@@ -624,7 +640,8 @@ def cut(
         str | None, typer.Option("--window", metavar="START-END", help="Microseconds from the beginning.")
     ] = None,
     categories: Annotated[
-        list[str] | None, typer.Option("--categories", metavar="NAMES", help="As in kernel,cpu_op; repeatable.")
+        list[str] | None,
+        typer.Option("--categories", metavar="NAMES", help="Only events of these, as in kernel,cpu_op; repeatable."),
     ] = None,
     form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "text",
 ) -> None:
@@ -632,8 +649,8 @@ def cut(
 
     torchfx cut trace.json.gz --steps 5-7 -o small.json.gz
 
-    The part has its device work, launches and arrows, and what the file says
-    about itself. Exit status 2: misuse; 3: the trace cannot be read, or the file
+    The part keeps its device work, launches and arrows, and the metadata of the
+    file. Exit status 2: misuse; 3: the trace cannot be read, or the file
     not be written.
     """
     _start_at_once()

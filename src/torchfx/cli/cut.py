@@ -8,8 +8,8 @@ from torchfx.cli.documents import show
 from torchfx.cli.streams import complain, patience
 from torchfx.cli.traces import trace_in
 from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
-from torchfx.profiler.present.cut_trace import cut_trace
 from torchfx.profiler.present.formats import check_format
+from torchfx.profiler.present.written_files import cut_trace
 from torchfx.profiler.trace.model.cut import cut
 
 __all__ = ["run"]

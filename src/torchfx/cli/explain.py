@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, cast
-
-import msgspec
-from msgspec.structs import replace
+from typing import Final
 
 from torchfx.cli.documents import terminal_style
 from torchfx.cli.streams import answer, complain, patience, say, write_file
@@ -23,7 +20,7 @@ from torchfx.profiler.present.formats import check_format, render
 from torchfx.profiler.present.options import Options
 from torchfx.profiler.present.style import IN_A_FILE, Style
 from torchfx.profiler.pyproject import SettingsFileError, find_pyproject
-from torchfx.profiler.report.trace_report import SCHEMA, Report, describe, in_schema
+from torchfx.profiler.report.trace_report import Report, describe
 from torchfx.profiler.rules.diagnose import diagnose
 from torchfx.profiler.rules.settings import Settings, chosen, settings_from
 from torchfx.profiler.trace.derived.device_peaks import device_name
@@ -60,7 +57,6 @@ class Request:
     output: Path | None = None
     table: TableChoice | None = None
     device: str | None = None
-    schema: int = SCHEMA
 
 
 def run(traces: Sequence[str], request: Request) -> int:
@@ -70,7 +66,6 @@ def run(traces: Sequence[str], request: Request) -> int:
     try:
         check_format(request.form)
         documents = [_document(trace, request, alone=len(traces) == 1) for trace in traces]
-        documents = [_in_schema(document, request.schema) for document in documents]
     except (ArgumentError, ArgumentTypeError) as error:
         return complain(error, 2)
     except (TraceError, SettingsFileError) as error:
@@ -95,10 +90,6 @@ def _document(trace: str, request: Request, *, alone: bool) -> Document:
         return explanation(_report(path, trace_name(trace, path, alone=alone), request))
 
 
-def _in_schema(document: Document, schema: int) -> Document:
-    return replace(document, data=in_schema(cast("msgspec.Struct", document.data), schema))
-
-
 def trace_name(given: str, path: str, *, alone: bool) -> str:
     """What to call a trace: its file's name ("") if it stands alone, else as it was given; a run by its folder."""
     if path != given and Path(path).name in RECORDED:
@@ -108,12 +99,10 @@ def trace_name(given: str, path: str, *, alone: bool) -> str:
 
 def _report(path: str, name: str, request: Request) -> Report:
     settings = _settings(request)
-    rules = chosen(settings)
     loaded = read_trace(path, Trace, steps=request.steps)
     loaded.given_peaks = _peaks(loaded, request.device)
-    diagnosis = diagnose(loaded, rules=rules, thresholds=settings.thresholds)
-    asked = tuple(rule.code for rule in rules if rule.on == "trace")
-    return describe(loaded, diagnosis, asked, name, thorough=request.verbose)
+    diagnosis = diagnose(loaded, rules=chosen(settings), thresholds=settings.thresholds)
+    return describe(loaded, diagnosis, name, thorough=request.verbose)
 
 
 def _peaks(trace: Trace, device: str | None) -> Peaks | None:
@@ -131,7 +120,7 @@ def _peaks(trace: Trace, device: str | None) -> Peaks | None:
 
 def _table(path: str, steps: str | None, choice: TableChoice) -> Document:
     from torchfx.profiler.loading.trace import TABLES, load
-    from torchfx.profiler.present.trace_table import trace_table
+    from torchfx.profiler.present.trace_table import column_called, trace_table
 
     trace = load(path, steps=steps)
     if choice.name not in TABLES:
@@ -143,7 +132,7 @@ def _table(path: str, steps: str | None, choice: TableChoice) -> Document:
     else:
         table = getattr(trace, choice.name)()
     if choice.sort is not None:
-        table = table.sorted(choice.sort)
+        table = table.sorted(column_called(table, choice.sort))
     return trace_table(table, choice.name, trace.file, choice.limit)
 
 

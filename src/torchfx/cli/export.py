@@ -14,8 +14,8 @@ from torchfx.profiler.export.result import Export
 from torchfx.profiler.export.speedscope import write_speedscope
 from torchfx.profiler.export.table_file import TABLE_FORMATS, check_table, write_table
 from torchfx.profiler.loading.read import read_trace
-from torchfx.profiler.present.exported_trace import exported_trace
 from torchfx.profiler.present.formats import check_format
+from torchfx.profiler.present.written_files import exported_trace
 from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = ["run"]

@@ -9,7 +9,7 @@ from torchfx.cli.streams import complain, patience
 from torchfx.errors import ArgumentError, TraceError
 from torchfx.profiler.loading.job import load_job
 from torchfx.profiler.present.formats import check_format
-from torchfx.profiler.present.merged_timeline import merged_timeline
+from torchfx.profiler.present.written_files import merged_timeline
 from torchfx.profiler.ranks.timeline import merge_ranks
 
 __all__ = ["run"]

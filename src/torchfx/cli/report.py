@@ -88,10 +88,9 @@ def _page(given: str, steps: str | None, size: int) -> str:
         asked = tuple(rule.code for rule in rules)
         job = load_job(given, thresholds=settings.thresholds)
         return job_page(job, describe_job(job, job.diagnose(asked) if asked else (), asked), max_size=size)
-    asked = tuple(rule.code for rule in rules if rule.on == "trace")
     trace = load(path, steps=steps)
     diagnosis = diagnose(trace, rules=rules, thresholds=settings.thresholds)
-    report = describe(trace, diagnosis, asked, trace_name(given, path, alone=True), thorough=True)
+    report = describe(trace, diagnosis, trace_name(given, path, alone=True), thorough=True)
     return trace_page(trace, diagnosis, report, max_size=size)
 
 

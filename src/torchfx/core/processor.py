@@ -301,12 +301,19 @@ class Processor(Responses):
 
     def broadcast_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return leading dimensions broadcast with those of declared numbers that are tensors, or raise naming both."""
-        own = {name: getattr(self, name) for name, declared in self.declarations.items() if declared.number is not None}
-        tensors = {name: value.shape for name, value in own.items() if isinstance(value, Tensor)}
+        tensors = {
+            name: value.shape
+            for name, declared in self.declarations.items()
+            if declared.number is not None and isinstance(value := getattr(self, name), Tensor)
+        }
         return broadcast_shapes(x=shape, **tensors) if tensors else tuple(shape)
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
-        """Append native steps to a program (`torchfx._ops.program`); return the buffer written, None without any."""
+        """Append native steps to a program (`torchfx._ops.program`); return the buffer written, None without any.
+
+        They must give what `step` gives, within rounding: streams and whole signals run in them where no gradient is
+        recorded.
+        """
         return None
 
     # --- derived ------------------------------------------------------------------------------------------

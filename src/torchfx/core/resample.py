@@ -16,6 +16,7 @@ from torchfx.errors import ArgumentError
 from torchfx.parameters import choice, output_rate, sample_rate
 from torchfx.plan import LTI, State
 from torchfx.rate import rate_ratio, resampled_length
+from torchfx.tensors import settings_on
 
 __all__ = ["Resample"]
 
@@ -128,7 +129,7 @@ class Resample(Processor):
         return _ops.resample_forward(x, self._taps(ratio, x), ratio.down, ratio.reach, length)
 
     def _taps(self, ratio: Ratio, x: Tensor) -> Tensor:
-        return resampling_taps(ratio.up, ratio.down, self.quality).to(x.device)
+        return settings_on(resampling_taps(ratio.up, ratio.down, self.quality), x.device)
 
     def latency_samples(self, rate: Any) -> int:
         """Return by how many output samples a stream lags."""

@@ -57,7 +57,8 @@ class BandDynamics(Processor):
         self, shape: tuple[int, ...], rate: Any, dtype: torch.dtype = torch.float32, device: Any = "cpu"
     ) -> State:
         """Return the filters of each band at rest, and each band's gain of 0 dB."""
-        bands, sections, _ = crossover(self.edges(), ORDER, rate).shape
+        edges = len(self.edges())
+        bands, sections = edges + 1, edges * ORDER // 2  # the highest band has both halves of each high-pass
         own = tuple(self.settings(rate, torch.device(device)).shape[:-2])
         levels = torch.broadcast_shapes(levels_shape(shape, self.link), own)
         filters = [torch.zeros(sections, *shape, 2, dtype=torch.float64, device=device) for _ in range(bands)]

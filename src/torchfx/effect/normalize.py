@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from torchfx.core.processor import Processor
 from torchfx.errors import ArgumentError
 from torchfx.parameters import Value, choice, flag, level, number, sample_rate
 from torchfx.plan import State
-from torchfx.tensors import is_readable
+from torchfx.tensors import is_readable, settings_on
 
 __all__ = ["Normalize"]
 
@@ -90,7 +90,7 @@ class Normalize(Processor):
             return state
         x = x if x.dim() > 1 else x[None]
         after = self._meter().add(x if self.link else x[..., None, :], state, rate)
-        if is_readable(after[0]) and not bool(torch.isfinite(after[0]).all()):
+        if x.is_cpu and is_readable(after[0]) and not bool(torch.isfinite(after[0]).all()):
             count = int((~torch.isfinite(x)).sum())
             raise ArgumentError(f"x must be finite to be normalised, got {count} NaN or infinite samples")
         return after
@@ -100,15 +100,14 @@ class Normalize(Processor):
         measured = self._meter().level(state)
         measured = (measured[..., None] if self.link else measured).double()
         if self.method == "lufs":
-            wanted = 10 ** (torch.as_tensor(R128 if self.lufs is None else self.lufs) / 20)
+            wanted = 10 ** (settings_on(R128 if self.lufs is None else self.lufs, x.device) / 20)
         else:
-            wanted = torch.as_tensor(self.peak)
+            wanted = settings_on(cast(Value, self.peak), x.device)
         measured = torch.where(measured > 0, measured, 1.0)
-        wanted = wanted.to(measured)
         if x.dim() > 1:
             measured, wanted = measured[..., None], wanted[..., None]
         factor = wanted / measured
-        if is_readable(factor):
+        if x.is_cpu and is_readable(factor):  # reading it elsewhere would wait for the device
             for dtype in (x.dtype, torch.float64):  # of very quiet or loud samples float32 does not hold the factor
                 limits = torch.finfo(dtype)
                 if bool(((factor > limits.tiny) & (factor < limits.max)).all()):

@@ -18,6 +18,7 @@ from torchfx.functional.stretching import METHODS, OVERLAP, stretched, time_stre
 from torchfx.parameters import choice, count, number
 from torchfx.plan import LTI, State
 from torchfx.rate import resampled_length
+from torchfx.tensors import settings_on
 
 __all__ = ["PitchShift", "TimeStretch", "Varispeed"]
 
@@ -192,7 +193,7 @@ class PitchShift(Processor):
         longer = torch.cat([longer, fresh.to(x.dtype)], dim=-1)
         done, outputs = self._outputs(n), self._outputs(n + time) - self._outputs(n)
         origin = done * down + self._reach() + (longer.shape[-1] - fresh.shape[-1] - begin) * up
-        taps = resampling_taps(up, down, "HQ").to(x.device)
+        taps = settings_on(resampling_taps(up, down, "HQ"), x.device)
         ready = torch.cat([ready, _ops.resample_forward(longer, taps, down, origin, outputs)], dim=-1)
         # Give those that are due.
         late = done + outputs - (n + time - self.latency_samples(rate))
@@ -229,7 +230,7 @@ def _varied(x: Tensor, up: int, down: int, length: int) -> Tensor:
     """Return a signal played down/up times as fast."""
     if up == down:
         return pad(x, (0, length - x.shape[-1]))
-    taps = resampling_taps(up, down, "HQ").to(x.device)
+    taps = settings_on(resampling_taps(up, down, "HQ"), x.device)
     return _ops.resample_forward(x, taps, down, resampling_reach(up, down, "HQ"), length)
 
 

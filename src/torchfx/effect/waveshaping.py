@@ -103,7 +103,8 @@ class NamedCurve(Waveshaping):
         if not isinstance(found, tuple):
             return found(x)
         name, parameters = found
-        return CURVES[name](x, parameters.to(x.dtype))
+        # A drive beyond the type's range would be infinite, and a NaN times silence.
+        return CURVES[name](x, parameters.clamp(max=torch.finfo(x.dtype).max).to(x.dtype))
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
         """Append the curve, between its low-passes where it is oversampled."""
@@ -261,15 +262,17 @@ def _interpolated(x: Tensor, table: Tensor) -> Tensor:
     """Return the line between a table's entries."""
     last = len(table) - 1
     place = (x.double().clamp(-1, 1) + 1) * (last / 2)  # in float32 it would lie off by part of a step
-    left = place.detach().floor().clamp(0, last - 1).long()
+    left = place.detach().nan_to_num().floor().clamp(0, last - 1).long()
     low, high = table[left], table[left + 1]
     return (low + (place - left) * (high - low)).to(x.dtype)
 
 
 def _factor(db: Value, device: torch.device) -> Tensor:
     """Return a gain in decibels as a factor (..., 1), to be multiplied with (..., time)."""
+    if not isinstance(db, Tensor):
+        return settings_on([10 ** (db / 20)], device)
     return (10 ** (settings_on(db, device) / 20))[..., None]
 
 
 def _taps(up: int, down: int, x: Tensor) -> Tensor:
-    return resampling_taps(up, down, "HQ").to(x.device)
+    return settings_on(resampling_taps(up, down, "HQ"), x.device)

@@ -11,7 +11,7 @@ from torch.nn.functional import pad
 
 from torchfx import _ops
 from torchfx._ops import native
-from torchfx._ops.operator import is_direct
+from torchfx._ops.operator import is_native
 from torchfx._ops.program import Program
 from torchfx.errors import ArgumentError
 from torchfx.tensors import broadcast_shapes, check_signal, coefficients, is_readable
@@ -218,7 +218,7 @@ def _direct(b: Tensor, a: Tensor, x: Tensor, zi: Tensor | None) -> tuple[Tensor,
         native.library is not None
         and not compiling
         and x.is_cpu
-        and is_direct(x)
+        and is_native(x)
         and not _records_gradient(b, a, x, zi)
     ):
         after = torch.zeros(*leading, order, dtype=torch.float64)

@@ -174,10 +174,11 @@ def _together(magnitudes: Tensor) -> Tensor:
 
 def gain_at(snr_db: float | Tensor, signal_level: Tensor, noise_level: Tensor) -> Tensor:
     """Return what noise is multiplied by, from the magnitudes of both wholes: float64, (..., 1, 1) or (1,)."""
-    ratio = snr_db.double()[..., None] if isinstance(snr_db, Tensor) else torch.tensor(snr_db, dtype=torch.float64)
+    ratio = settings_on(snr_db, signal_level.device)
+    ratio = ratio[..., None] if isinstance(snr_db, Tensor) else ratio
     heard = (signal_level > 0) & (noise_level > 0)
     factor = torch.where(heard, signal_level / torch.where(heard, noise_level, 1.0), 0.0)
-    return factor * torch.exp(ratio.to(factor.device) * (-math.log(10) / 20))
+    return factor * torch.exp(ratio * (-math.log(10) / 20))
 
 
 def mixed(x: Tensor, noise: Tensor, gain: Tensor) -> Tensor:

@@ -10,21 +10,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from torchfx import _ops
+from torchfx._ops import native
 from torchfx._ops.checks import leading_dimensions
 from torchfx._ops.observers import is_wrapped, transforms_active
+from torchfx._ops.operator import is_native
+from torchfx._ops.program import Program
 from torchfx.errors import ArgumentError, StreamError, TorchFXError
 from torchfx.plan.handover import sections_state
 from torchfx.plan.lti import LTI
 from torchfx.rate import rate_ratio, resampled_length, sample_rate
-
-if TYPE_CHECKING:
-    from torchfx._ops.program import Program
 
 __all__ = [
     "CausalStep",
@@ -177,7 +178,7 @@ class LTIStep(Step):
         """Process a whole signal (..., time) from rest."""
         system = self._placed.get(x.device) or self.on(x.device)
         if system.delay:
-            x = torch.nn.functional.pad(x, (system.delay, 0))[..., : x.shape[-1]]
+            x = pad(x, (system.delay, 0))[..., : x.shape[-1]]
         if system.added_dimensions:
             x = system.spread(x)
         if system.sos is not None:
@@ -333,12 +334,28 @@ class CausalStep(Step):
         state = module.init_state(shape, rate, x.dtype, x.device)
         if self.measures:
             state = module.measure(x, state, rate)
-        y, state = module.step(x, state, rate)
         later, (up, down) = self.latency, rate_ratio(rate, module.output_rate(rate))
         if later:
-            tail, _ = module.step(x.new_zeros(*shape, resampled_length(later, down, up)), state, rate)
-            y = torch.cat([y, tail], dim=-1)[..., later : later + resampled_length(time, up, down)]
-        return y
+            x = pad(x, (0, resampled_length(later, down, up)))
+        program = self._program(x, state)
+        y = module.step(x, state, rate)[0] if program is None else program.run(x)
+        return y[..., later : later + resampled_length(time, up, down)] if later else y
+
+    def _program(self, x: Tensor, state: State) -> Program | None:
+        """Return the processor's native steps, which change the state in place; None where PyTorch has to run.
+
+        That is where the processor has none, and where gradients, the compiler or a mode follow the operators.
+        """
+        if torch.compiler.is_compiling() or not x.is_cpu or native.library is None or not is_native(x):
+            return None
+        if x.requires_grad and torch.is_grad_enabled():
+            return None
+        program = Program(tuple(x.shape[:-1]), x.dtype)
+        target = program.attempt(self.emit, 0, state)
+        if target is None:
+            return None
+        program.finish(target)
+        return program
 
     def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
         """Return the state of rest."""
@@ -681,7 +698,7 @@ class Plan:
             time: the block's length. Where a step changes the sample rate, nothing is filled in.
         """
         missing = time - y.shape[-1] if self.latency and self.keeps_rate else 0
-        return torch.nn.functional.pad(y, (missing, 0)) if missing > 0 else y
+        return pad(y, (missing, 0)) if missing > 0 else y
 
     def leading(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the output's leading dimensions for a signal with these."""

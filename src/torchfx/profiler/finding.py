@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from math import isnan, nan
+from typing import Final
 
 import numpy as np
 
@@ -11,10 +12,10 @@ from torchfx.errors import ArgumentError
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.model.intervals import Intervals, Window
 
-__all__ = ["CONFIDENCES", "SEVERITIES", "Evidence", "Finding"]
+__all__ = ["CONFIDENCES", "SEVERITIES", "Evidence", "Finding", "severity_of"]
 
 SEVERITIES: Final = ("info", "low", "medium", "high")
-"""info: worth knowing; low: below 5% of the window; medium: from 5%; high: from 20%, or the result is wrong."""
+"""info: worth knowing; the others rank the share of the window (`severity_of`), or how wrong a result is."""
 
 CONFIDENCES: Final = ("low", "medium", "high")
 
@@ -46,15 +47,22 @@ class Evidence:
     rows: Int32 = field(default_factory=lambda: _NO_ROWS, compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+def severity_of(share: float, most: str = "high") -> str:
+    """Rank a fraction of the window: low below 5%, medium from there, high from 20%; no higher than `most`."""
+    rank = "high" if share >= 0.2 else "medium" if share >= 0.05 else "low"
+    return min(rank, most, key=SEVERITIES.index)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Finding:
     """One thing that is wrong, or worth knowing.
 
     Attributes:
         title: the symptom in one line, with its number.
-        severity: one of `SEVERITIES`.
+        severity: one of `SEVERITIES`; left out, it follows from `share`.
         confidence: one of `CONFIDENCES`.
-        time_us: time at stake, microseconds of `window`; savings of several findings don't add up.
+        time_us: time at stake, microseconds of `window`; left out, the length of `stretches`, or 0 without them.
+            Savings of several findings don't add up.
         window: what `time_us` is a part of.
         evidence: what it rests on.
         cause: why, in a sentence or two.
@@ -66,9 +74,9 @@ class Finding:
     """
 
     title: str
-    severity: str
+    severity: str = ""
     confidence: str
-    time_us: float
+    time_us: float = nan
     window: Window
     evidence: tuple[Evidence, ...]
     cause: str
@@ -80,48 +88,21 @@ class Finding:
     source: str = ""
 
     def __post_init__(self) -> None:
+        stake = self.stretches.total / 1000 if self.stretches else 0.0
+        # Rules compute with NumPy, and its numbers are none that JSON is written from.
+        object.__setattr__(self, "time_us", stake if isnan(self.time_us) else float(self.time_us))
+        object.__setattr__(self, "severity", self.severity or severity_of(self.share))
         if self.severity not in SEVERITIES:
             raise ArgumentError(f"severity must be one of {', '.join(SEVERITIES)}, got {self.severity!r}")
         if self.confidence not in CONFIDENCES:
             raise ArgumentError(f"confidence must be one of {', '.join(CONFIDENCES)}, got {self.confidence!r}")
-        # Rules compute with NumPy, and its numbers are none that JSON is written from.
-        object.__setattr__(self, "time_us", float(self.time_us))
 
     @property
     def share(self) -> float:
         """Time at stake as a fraction of the window; 0 for a window without length."""
         return self.time_us / self.window.us if self.window.us else 0.0
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, as the JSON report has them."""
-        return {
-            "code": self.code,
-            "slug": self.slug,
-            "title": self.title,
-            "severity": self.severity,
-            "confidence": self.confidence,
-            "time_us": round(self.time_us, 3),
-            "window": {"name": self.window.name, "start_us": self.window.start / 1000, "duration_us": self.window.us},
-            "evidence": [_evidence(item) for item in self.evidence],
-            "cause": self.cause,
-            "cause_is": "linked" if self.linked else "inferred",
-            "fix": self.fix,
-            "source": self.source,
-        }
-
     def __str__(self) -> str:
         lines = [f"{self.code} {self.slug}: {self.title}"]
         lines += [f"  {item.name}" + (f" ({item.note})" if item.note else "") for item in self.evidence[:3]]
         return "\n".join([*lines, f"  Cause: {self.cause}", f"  Fix: {self.fix}"])
-
-
-def _evidence(item: Evidence) -> dict[str, Any]:
-    return {
-        "name": item.name,
-        "count": item.count,
-        "time_us": None if item.time_us is None else round(item.time_us, 3),
-        "start_us": item.start_us,
-        "where": item.where,
-        "stack": list(item.stack),
-        "note": item.note,
-    }

@@ -107,7 +107,6 @@ def _read(folder: Path, directory: Path) -> tuple[list[_Window], tuple[OperatorR
     """
     settings = settings_from(find_pyproject(directory))
     rules = chosen(settings)
-    asked = tuple(rule.code for rule in rules if rule.on == "trace")
     first = folder / "trace.json.gz"
     found: list[_Window] = []
     traces: list[LoadedTrace] = []
@@ -122,7 +121,7 @@ def _read(folder: Path, directory: Path) -> tuple[list[_Window], tuple[OperatorR
             warnings.simplefilter("ignore")
             trace = load(path)
             diagnosis = diagnose(trace, rules=rules, thresholds=settings.thresholds)
-            report = describe(trace, diagnosis, asked, folder.name)
+            report = describe(trace, diagnosis, folder.name)
         file = path.name.replace("trace", "findings").removesuffix(".gz")
         add_file(folder / file, render(explanation(report), "json"))
         drawn = file.replace("findings", "report").replace(".json", ".html")

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from torchfx._ops import native
-from torchfx._ops.operator import is_direct
+from torchfx._ops.operator import is_native
 from torchfx._ops.program import Program
 from torchfx.errors import ArgumentError
 from torchfx.plan import LateStep, Plan, State, Step
@@ -80,10 +80,10 @@ class Runner:
 
         Blocks at the start come back shorter where steps lag, by their latency in all.
         """
-        direct = x.is_cpu and is_direct(x)
+        native_here = x.is_cpu and is_native(x)
         i = first
         while i < len(self.steps):
-            if direct and i in self._programs:
+            if native_here and i in self._programs:
                 program, i, late = self._programs[i]
                 received, x = x.shape[-1], program.run(x)
                 if late is not None:

@@ -27,9 +27,7 @@ def training(*, steps=4, load=10, work=400, gpu="NVIDIA A100-SXM4-80GB", **top):
 def overhead():
     """Ten short kernels a step, each launched when the one before is long done."""
     story = Story()
-    for i in range(3):
-        at = 1000 * i
-        story.step(i, at, 1000)
+    for at in story.steps(3, 1000):
         for j in range(10):
             story.op("aten::add", at + 95 * j + 5, 60)
             story.kernel("void at::native::add_kernel<float>(float*)", at + 95 * j + 60, 5, launch_at=at + 95 * j + 40)
@@ -51,9 +49,7 @@ def computing(**top):
 def distributed():
     """Half of the time only an all-reduce runs."""
     story = Story(rank=1)
-    for i in range(3):
-        at = 1000 * i
-        story.step(i, at, 1000)
+    for at in story.steps(3, 1000):
         for j in range(4):
             story.kernel("ampere_sgemm_128x64_nn", at + 10 + 100 * j, 100, launch_at=at + 2 + j)
         story.kernel("ncclDevKernel_AllReduce_Sum_f32", at + 410, 580, launch_at=at + 8, stream=20)
@@ -63,9 +59,7 @@ def distributed():
 def copying():
     """Half of the time only a copy runs."""
     story = Story()
-    for i in range(3):
-        at = 1000 * i
-        story.step(i, at, 1000)
+    for at in story.steps(3, 1000):
         story.copy("HtoD (Pageable -> Device)", at + 10, 500, 10**6, launch_at=at + 2)
         for j in range(4):
             story.kernel("ampere_sgemm_128x64_nn", at + 510 + 100 * j, 100, launch_at=at + 500 + j)
@@ -84,9 +78,7 @@ def compiling():
 def on_cpu(operator_us=90):
     """Training on a CPU; each step has a forward and a backward operator and the optimizer's."""
     story = Story(gpu=None)
-    for i in range(3):
-        at = 1000 * i
-        story.step(i, at, 1000)
+    for at in story.steps(3, 1000):
         for j in range(3):
             story.op("aten::addmm", at + 10 + 100 * j, operator_us)
             story.op("autograd::engine::evaluate_function: AddmmBackward0", at + 320 + 100 * j, operator_us)
@@ -98,9 +90,7 @@ def on_cpu(operator_us=90):
 def exchanging():
     """Ranks without GPUs: for more than half of the time a backward pass waits for Gloo."""
     story = Story(gpu=None, distributedInfo={"backend": "gloo", "rank": 0, "world_size": 2})
-    for i in range(3):
-        at = 1000 * i
-        story.step(i, at, 1000)
+    for at in story.steps(3, 1000):
         story.op("aten::mm", at + 50, 300)
         story.note("gloo:all_reduce", at + 350, 600, tid=200)
     return story
@@ -135,10 +125,9 @@ def nothing_from_the_gpu():
 def unrecorded_graphs():
     """Replayed CUDA graphs of which nothing was recorded."""
     story = Story()
-    for i in range(3):
-        story.step(i, 1000 * i, 1000)
-        story.call("cudaGraphLaunch", 1000 * i + 10)
-        story.kernel("gemm", 1000 * i + 900, 50, launch_at=1000 * i + 800)
+    for at in story.steps(3, 1000):
+        story.call("cudaGraphLaunch", at + 10)
+        story.kernel("gemm", at + 900, 50, launch_at=at + 800)
     return story
 
 
@@ -201,4 +190,4 @@ def hint(trace):
 def report_on(story, *findings, muted=None, failed=None, ran=("B9", "B10"), name="run/trace.json.gz"):
     """The report on a story, with findings made by functions of the trace."""
     trace = story.trace(name)
-    return describe(trace, Diagnosis(tuple(make(trace) for make in findings), muted or {}, failed or {}), ran)
+    return describe(trace, Diagnosis(tuple(make(trace) for make in findings), muted or {}, failed or {}, tuple(ran)))

@@ -118,11 +118,23 @@ def test_work_that_does_not_begin_is_not_the_hosts():
     assert found["queued"] == 4900 - 4103
 
 
+def test_a_device_that_is_late_to_begin_is_not_the_limit():
+    story = Story()
+    for i, at in enumerate(story.steps(3, 100)):
+        story.op("aten::mm", at + 10, 40)
+        story.kernel("gemm", 2500 + 10 * i, 8, launch_at=at + 20)
+    story.call("cudaDeviceSynchronize", 320, 2300)
+    found = verdict(story)
+    assert found.kind == "unknown"
+    assert "no work although its next work has been launched" in found.sentence
+    assert "it computes for 0.9%" in found.sentence
+
+
 @pytest.mark.parametrize(("every", "kind"), [(33, "unknown"), (60, "overhead-bound")])
 def test_a_stretch_that_happened_once_is_either_set_up_or_a_late_launch(every, kind):
     trace = stands_still_once(1200, every).trace()
     diagnosis = diagnose(trace)
-    found = describe(trace, diagnosis, ()).verdict
+    found = describe(trace, diagnosis).verdict
     assert found.kind == kind
     assert ("overhead-bound" in {finding.slug for finding in diagnosis.findings}) == (kind == "overhead-bound")
     assert "one stretch" in found.sentence
@@ -139,9 +151,7 @@ def test_small_operators_on_a_cpu_are_overhead():
 def mixture(load, short, heavy):
     """Steps of 1 ms on a CPU: a batch, operators of 5 us each, and one long operator, for so many us."""
     story = Story(gpu=None)
-    for i in range(3):
-        at = 1000 * i
-        story.step(i, at, 1000)
+    for at in story.steps(3, 1000):
         story.note(LOADER, at, load)
         for k in range(short // 5):
             story.op("aten::mul", at + load + 5 * k, 5)
@@ -173,9 +183,7 @@ def test_on_a_cpu_time_decides_and_not_the_number_of_calls(parts, kind, words):
 def held_up(shape, usual=5, count=19):
     """Short operators, one of 20 of which takes most of the step."""
     story = Story(gpu=None)
-    for i in range(3):
-        at = 1000 * i
-        story.step(i, at, 1000)
+    for at in story.steps(3, 1000):
         for k in range(count):
             story.op("aten::mul", at + 10 * k, usual, **{"Input Dims": [[8]]})
         story.op("aten::mul", at + 200, 800, **{"Input Dims": [[shape]]})
@@ -327,10 +335,9 @@ def test_launches_of_another_maker_without_kernels():
 
 def test_a_rank_that_computes_longer_than_it_exchanges_has_no_single_limit():
     story = Story(gpu=None, distributedInfo={"backend": "gloo", "rank": 0, "world_size": 2})
-    for i in range(3):
-        story.step(i, 1000 * i, 1000)
-        story.op("aten::mm", 1000 * i, 550)
-        story.note("gloo:all_reduce", 1000 * i + 550, 400, tid=200)
+    for at in story.steps(3, 1000):
+        story.op("aten::mm", at, 550)
+        story.note("gloo:all_reduce", at + 550, 400, tid=200)
     found = verdict(story)
     assert found.kind == "mixed"
     assert "55% goes to longer operators and 40% to exchanging data with other ranks" in found.sentence
@@ -347,7 +354,7 @@ def test_a_file_cut_before_the_devices_events_is_not_taken_for_a_cpu_program(tmp
     path.write_text(story.text()[: len(host) - 2])
     trace = load(path)
     assert trace.repairs.truncated
-    found = describe(trace, diagnose(trace), ()).verdict
+    found = describe(trace, diagnose(trace)).verdict
     assert found.kind == "unknown"
     assert "what the NVIDIA A100-SXM4-80GB did may have been in the part that is lost" in found.sentence
 

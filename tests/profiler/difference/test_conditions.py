@@ -158,6 +158,46 @@ def test_a_function_and_its_compiled_form_are_the_same_program(label):
     assert found.verdict.kind == "slower"
 
 
+def elementwise(*, compiled, outside=(), kernel=""):
+    """One call of a chain of elementwise operators per step, as it is written, or fused."""
+    story = Story(gpu="NVIDIA A100-SXM4-80GB" if kernel else None)
+    for i in range(5):
+        at = 1000 * i
+        story.step(i, at, 300)
+        for j, name in enumerate(outside):
+            story.op(name, at + 200 + 10 * j, 8)
+        if compiled:
+            story.op("TorchDynamo Cache Lookup", at + 1, 10)
+            story.op("Torch-Compiled Region: 0/0", at + 12, 80)
+            if kernel:
+                story.kernel(kernel, at + 60, 50, launch_at=at + 30)
+            continue
+        for j, name in enumerate(("sin", "cos", "relu", "sigmoid", "tanh")):
+            story.op(f"aten::{name}", at + 1 + 20 * j, 18)
+            if kernel:
+                story.kernel(f"{name}_kernel_cuda", at + 15 + 20 * j, 10, launch_at=at + 5 + 20 * j)
+    return story
+
+
+@pytest.mark.parametrize("outside", [(), ("aten::to", "aten::item")])
+def test_fused_kernels_that_are_not_recorded_say_nothing_of_the_program(outside):
+    likeness = between(
+        elementwise(compiled=False, outside=outside), elementwise(compiled=True, outside=outside)
+    ).likeness
+    assert likeness.share is None
+    assert likeness.same_program
+
+
+@pytest.mark.parametrize(
+    ("kernel", "same"),
+    [("triton_poi_fused_cos_relu_sigmoid_sin_tanh_0", True), ("triton_per_fused_erf_exp_max_sqrt_sub_0", False)],
+)
+def test_fused_kernels_name_the_operators_of_the_program(kernel, same):
+    eager, compiled = elementwise(compiled=False, kernel=kernel), elementwise(compiled=True, kernel=kernel)
+    assert between(eager, compiled).likeness.same_program == same
+    assert between(compiled, eager).likeness.same_program == same
+
+
 def test_another_number_of_products_is_another_program():
     more = function(compiled=True, label="")
     for i in range(5):

@@ -5,9 +5,8 @@ import json
 import pytest
 
 from profiler.difference.pairs import OPERATORS, loop, shown, traces
-from profiler.traces import Story
+from profiler.traces import Story, a_finding
 from torchfx.profiler import diff
-from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.catalogue import all_rules
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.meaning.annotations import NEXT_BATCH
@@ -259,7 +258,7 @@ def breaks_off(trace, *, share=0.1):
     """Finds something where there is a loader, and fails elsewhere, or when asked for less."""
     if share < 0.1 or not trace.events.any_of(NEXT_BATCH):
         raise KeyError("Input Dims")
-    yield Finding("Found", "low", "high", 100.0, trace.window, (), "", "")
+    yield a_finding(trace.window, time_us=100.0)
 
 
 def test_where_a_rule_failed_nothing_is_fixed():
@@ -275,7 +274,7 @@ def fails_when_asked_for_less(trace, *, share=0.1):
     if share < 0.1:
         raise KeyError("Input Dims")
     if trace.events.any_of(NEXT_BATCH):
-        yield Finding("Found", "low", "high", 100.0, trace.window, (), "", "")
+        yield a_finding(trace.window, time_us=100.0)
 
 
 def test_a_rule_that_fails_with_a_lower_threshold_stops_nothing(monkeypatch):

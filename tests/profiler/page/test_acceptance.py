@@ -40,7 +40,7 @@ def program():
 def page_of(trace, **options):
     """The whole page, as `torchfx report` writes it."""
     diagnosis = diagnose(trace)
-    return trace_page(trace, diagnosis, describe(trace, diagnosis, ("A", "B"), thorough=True), **options)
+    return trace_page(trace, diagnosis, describe(trace, diagnosis, thorough=True), **options)
 
 
 @pytest.fixture(scope="module")

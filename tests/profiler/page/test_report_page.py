@@ -44,7 +44,7 @@ def training(steps=5, wait=400):
 def page_of(story, folder, name="trace.json"):
     trace = load(story.write(folder / name))
     diagnosis = diagnose(trace)
-    report = describe(trace, diagnosis, ("B9",), thorough=True)
+    report = describe(trace, diagnosis, thorough=True)
     return trace_page(trace, diagnosis, report), report, diagnosis, trace
 
 

@@ -1,8 +1,9 @@
 """The report in short says what the whole one says, without evidence."""
 
+from dataclasses import replace
+
 from profiler.analysis.programs import computing, training
-from profiler.traces import Story
-from torchfx.profiler.finding import Finding
+from profiler.traces import Story, a_finding
 from torchfx.profiler.present import explanation
 from torchfx.profiler.present.formats import render
 from torchfx.profiler.present.options import Options
@@ -18,14 +19,12 @@ def digest(report, style=PLAIN):
 def report_of(story, findings=None):
     trace = story.trace()
     found = diagnose(trace) if findings is None else Diagnosis(tuple(findings), {})
-    return describe(trace, found, ("A1", "B9"))
+    return describe(trace, replace(found, asked=("A1", "B9")))
 
 
 def finding(number, fix="Do it.", severity="medium"):
     window = computing().trace().window
-    return Finding(
-        f"Symptom {number}", severity, "high", 1.0, window, (), "Because.", fix, code=f"X{number}", slug="slug"
-    )
+    return a_finding(window, title=f"Symptom {number}", severity=severity, fix=fix, code=f"X{number}", slug="slug")
 
 
 def test_verdict_parts_and_fixes_are_told():

@@ -64,9 +64,8 @@ def test_ranks_without_gpus_are_not_said_to_have_some(tmp_path):
     folder.mkdir()
     for rank in range(2):
         story = Story(gpu=None, rank=rank)
-        for i in range(3):
-            story.step(i, 1000 * i, 1000)
-            story.op("aten::mm", 1000 * i, 700)
+        for at in story.steps(3, 1000):
+            story.op("aten::mm", at, 700)
         story.write(folder / f"rank{rank}.json")
     found = describe_job(load_job(folder), ()).verdict
     assert found.kind == "compute-bound"
@@ -86,12 +85,11 @@ def write_gloo(folder, computing):
     folder.mkdir()
     for rank, us in enumerate(computing):
         story = Story(gpu=None, distributedInfo={"backend": "gloo", "rank": rank, "world_size": len(computing)})
-        for i in range(3):
-            story.step(i, 1000 * i, 1000)
-            story.op("aten::mm", 1000 * i, us)
-            story.op("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 1000 * i + us, 960 - us)
-            story.op("c10d::allreduce_", 1000 * i + us, 960 - us)
-            story.note("gloo:all_reduce", 1000 * i + us, 960 - us, tid=200)
+        for at in story.steps(3, 1000):
+            story.op("aten::mm", at, us)
+            story.op("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", at + us, 960 - us)
+            story.op("c10d::allreduce_", at + us, 960 - us)
+            story.note("gloo:all_reduce", at + us, 960 - us, tid=200)
         story.write(folder / f"rank{rank}.json")
     return load_job(folder)
 
@@ -144,11 +142,10 @@ def test_rules_that_fail_are_named_and_the_others_are_heard(tmp_path, monkeypatc
 def test_ranks_that_agree_give_the_job_their_verdict(tmp_path):
     for rank in range(3):
         story = Story(rank=rank)
-        for i in range(3):
-            story.step(i, 1000 * i, 1000)
+        for at in story.steps(3, 1000):
             for j in range(10):
-                story.op("aten::add", 1000 * i + 95 * j + 5, 60)
-                story.kernel("add", 1000 * i + 95 * j + 60, 5, launch_at=1000 * i + 95 * j + 40)
+                story.op("aten::add", at + 95 * j + 5, 60)
+                story.kernel("add", at + 95 * j + 60, 5, launch_at=at + 95 * j + 40)
         story.write(tmp_path / f"rank{rank}.json")
     found = describe_job(load_job(tmp_path), ()).verdict
     assert found.kind == "overhead-bound"

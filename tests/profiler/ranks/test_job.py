@@ -7,15 +7,16 @@ import sys
 import time
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from profiler.ranks.jobs import rank_story, write_job
-from profiler.traces import Story
+from profiler.traces import Story, a_finding
 from torchfx.errors import ArgumentError, TraceError
-from torchfx.profiler.finding import Finding
 from torchfx.profiler.loading import workers
 from torchfx.profiler.loading.job import load_job
 from torchfx.profiler.ranks.findings import merged_findings
+from torchfx.profiler.report.job_report import describe_job
 from torchfx.profiler.rules.catalogue import all_rules
 from torchfx.profiler.trace.model.intervals import Window
 
@@ -28,6 +29,10 @@ def finding(job, slug):
     found = [item for item in job.diagnose() if item.slug == slug]
     assert len(found) == 1
     return found[0]
+
+
+def report(job):
+    return msgspec.to_builtins(describe_job(job, job.diagnose()))
 
 
 def test_a_rank_is_summed_up(tmp_path):
@@ -158,10 +163,9 @@ def test_an_even_job_has_no_finding_of_its_own(tmp_path):
 def test_a_whole_job_is_not_told_to_record_all_ranks(tmp_path):
     for rank, us in enumerate((200, 600)):
         story = Story(gpu=None, distributedInfo={"backend": "gloo", "rank": rank, "world_size": 2})
-        for i in range(4):
-            story.step(i, 1000 * i, 990)
-            story.op("aten::mm", 1000 * i, us)
-            story.note("gloo:all_reduce", 1000 * i + us, 960 - us, tid=200)
+        for at in story.steps(4, 990, every=1000):
+            story.op("aten::mm", at, us)
+            story.note("gloo:all_reduce", at + us, 960 - us, tid=200)
         story.write(tmp_path / f"rank{rank}.json")
     job = load_job(tmp_path)
     assert {"cpu-exposed-comm", "last-rank"} <= set(slugs(job))
@@ -190,7 +194,7 @@ def test_a_rank_recorded_twice_counts_once(tmp_path):
     assert len(job) == 2
     assert [summary.steps[0] for summary in job.summaries] == ["ProfilerStep#3", "ProfilerStep#3"]
     assert "1 traces too many: rank 1 there more" in finding(job, "rank-set").title
-    assert job.to_dict(job.diagnose())["duplicates"] == ["another.json"]
+    assert report(job)["duplicates"] == ("another.json",)
 
 
 def test_traces_of_different_runs_are_told(tmp_path):
@@ -258,19 +262,19 @@ def test_traces_without_anything_in_them_give_a_report(tmp_path):
     for rank in range(3):
         (tmp_path / f"rank{rank}.json").write_text(json.dumps({"traceEvents": []}))
     job = load_job(tmp_path)
-    assert job.to_dict(job.diagnose())["collectives"] == []
+    assert not report(job)["collectives"]
     assert str(job.ranks)
 
 
 def test_a_single_trace_is_a_job_too(tmp_path):
     job = load_job(write_job(tmp_path / "job", 1))
     assert job.numbers == (0,)
-    assert job.to_dict(job.diagnose())["schema"] == 1
+    assert report(job)["schema"] == 1
 
 
 def test_everything_is_plain_values(tmp_path):
     job = load_job(write_job(tmp_path / "job", 4, compute=[300, 300, 300, 500], steps=8))
-    found = json.loads(json.dumps(job.to_dict(job.diagnose())))
+    found = report(job)
     assert [row["rank"] for row in found["ranks"]] == [0, 1, 2, 3]
     assert found["stragglers"][0]["rank"] == 3
     assert {"last-rank", "rank-imbalance"} <= {item["slug"] for item in found["findings"]}
@@ -287,7 +291,7 @@ def test_processes_find_what_one_process_finds(tmp_path):
     folder = write_job(tmp_path / "job", 4, compute=[300, 300, 300, 500], steps=8)
     (folder / "broken.json").write_text("{")
     here, there = load_job(folder, processes=1), load_job(folder, processes=2)
-    assert here.to_dict(here.diagnose()) == there.to_dict(there.diagnose())
+    assert report(here) == report(there)
 
 
 def test_a_program_without_a_main_guard_can_read_a_job(tmp_path):
@@ -354,7 +358,7 @@ def test_a_title_whose_amounts_have_other_units_is_said_once():
     def rank(title, time_us):
         """Two findings of one rule, told apart by their titles."""
         titles = (title, "Something else")
-        return SimpleNamespace(findings=[Finding(t, "low", "high", time_us, window, (), "", "") for t in titles])
+        return SimpleNamespace(findings=[a_finding(window, title=title, time_us=time_us) for title in titles])
 
     ranks = [rank("Copies take 12.0 us, <0.1% of the time", 12), rank("Copies take 1.10 s, 35% of the time", 1.1e6)]
     assert sorted(finding.title for finding in merged_findings(ranks, [0, 1])) == [

@@ -10,10 +10,9 @@ import pytest
 from profiler.analysis.programs import PROGRAMS, computing, distributed, report_on, training, waiting
 from profiler.present.documents import shown
 from profiler.traces import Story
-from torchfx.errors import ArgumentError
 from torchfx.profiler.analysis.recording import DeviceTimes, Launches, devices_of, launches_of
 from torchfx.profiler.report.job_report import JobReport
-from torchfx.profiler.report.trace_report import MutedRule, Report, describe, in_schema
+from torchfx.profiler.report.trace_report import MutedRule, Report, describe
 from torchfx.profiler.rules.diagnose import Diagnosis
 
 KEYS = {
@@ -47,29 +46,6 @@ def test_the_schema_is_described(kind):
     assert not {name for name in names if f"`{name}`" not in page}
 
 
-def test_schema_1_is_schema_2_without_what_came_later():
-    report = report_on(training(), waiting)
-    old, new = in_schema(report, 1), msgspec.to_builtins(report)
-    assert (old.pop("schema"), new.pop("schema")) == (1, 2)
-    gone = set()
-
-    def compare(before, after):
-        if isinstance(after, dict):
-            gone.update(set(after) - set(before))
-            for name in before:
-                compare(before[name], after[name])
-        elif isinstance(after, list | tuple):
-            for a, b in zip(before, after, strict=True):
-                compare(a, b)
-        else:
-            assert before == after
-
-    compare(old, new)
-    assert gone == {"stretches", "stretches_count", "starts_us", "step_starts_us", "steps_us"}
-    with pytest.raises(ArgumentError, match="--schema must be one of 1, 2, got 3"):
-        in_schema(report, 3)
-
-
 def test_each_part_has_its_time_in_every_step():
     breakdown = report_on(training()).breakdown
     assert len(breakdown.step_starts_us) == breakdown.steps
@@ -80,7 +56,7 @@ def test_each_part_has_its_time_in_every_step():
 
 def test_keys():
     report = json.loads(shown(report_on(training(), waiting), "json"))
-    assert report["schema"] == 2
+    assert report["schema"] == 1
     for part, keys in KEYS.items():
         assert set(keys.split()) <= set(report[part] if part else report)
     assert set(report["gpu"][0]) == set(DEVICE.split())
@@ -157,6 +133,13 @@ def test_place_among_ranks():
 
 def test_a_sound_file_has_no_repairs():
     assert report_on(training()).trace.repairs == ()
+
+
+def test_a_time_out_of_range_is_called_so():
+    story = training()
+    story.op("aten::mm", 1e16, 5)
+    found = {item.kind: item.sentence for item in report_on(story).trace.repairs}
+    assert found["not_numbers"] == "1 value not a number (such as NaN or N/A) or out of range"
 
 
 def test_repairs_are_counted_and_told():

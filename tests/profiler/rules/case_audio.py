@@ -122,9 +122,7 @@ def a_kernel_per_call():
 
 def there_and_back(size, kernel_us):
     story = Story()
-    for i in range(4):
-        at = 3000 * i
-        story.step(i, at, 2990)
+    for at in story.steps(4, 2990, every=3000):
         story.copy("HtoD (Pageable -> Device)", at + 20, 400, size, launch_at=at + 10)
         story.op(SOS, at + 430, 60)
         story.kernel("sos_kernel", at + 480, kernel_us, launch_at=at + 440)

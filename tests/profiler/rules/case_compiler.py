@@ -274,9 +274,7 @@ def a_graph_of_eager_kernels():
 @silent("fallback-kernels")
 def eager_kernels_between_the_graphs():
     story = Story()
-    for i in range(3):
-        at = 1000 * i
-        story.step(i, at, 990)
+    for at in story.steps(3, 990, every=1000):
         story.op(REGION.format("0/0"), at + 10, 900)
         story.op(GRAPH.format("a"), at + 20, 100)
         story.kernel("triton_poi_fused_add_0", at + 40, 100, launch_at=at + 30)
@@ -287,9 +285,7 @@ def eager_kernels_between_the_graphs():
 
 def captured(each):
     story = Story()
-    for i in range(5):
-        at = 2000 * i
-        story.step(i, at, 1990)
+    for i, at in enumerate(story.steps(5, 1990, every=2000)):
         story.kernel("gemm", at + 1200, 300, launch_at=at + 1190, launch="cudaGraphLaunch")
         if i in each:
             story.call("cudaStreamBeginCapture", at + 100, 5)

@@ -70,10 +70,9 @@ def a_little_double():
 
 def on_the_cpu(kind, us):
     story = Story(gpu=None)
-    for i in range(3):
-        story.step(i, 1000 * i, 1000)
-        story.op("aten::mul", 1000 * i + 10, us, **{"Input Dims": [[8, 48000]], "Input type": [kind]})
-        story.op("aten::add", 1000 * i + 20 + us, 100, **{"Input Dims": [[8, 48000]], "Input type": ["float"]})
+    for at in story.steps(3, 1000):
+        story.op("aten::mul", at + 10, us, **{"Input Dims": [[8, 48000]], "Input type": [kind]})
+        story.op("aten::add", at + 20 + us, 100, **{"Input Dims": [[8, 48000]], "Input type": ["float"]})
     return story
 
 
@@ -89,10 +88,9 @@ def float_on_the_cpu():
 
 def filtering(signal, coefficients, name="torchfx_ext::sos_forward"):
     story = Story(gpu=None)
-    for i in range(3):
-        story.step(i, 1000 * i, 1000)
+    for at in story.steps(3, 1000):
         shapes = {"Input Dims": [[8, 48], [100, 6]], "Input type": [signal, coefficients]}
-        story.op(name, 1000 * i + 10, 800, **shapes)
+        story.op(name, at + 10, 800, **shapes)
     return story
 
 
@@ -109,19 +107,17 @@ def a_double_signal_through_coefficients_in_float():
 @silent("fp64")
 def a_number_in_double_times_a_vector():
     story = Story(gpu=None)
-    for i in range(3):
-        story.step(i, 1000 * i, 1000)
-        story.op("aten::mul", 1000 * i + 10, 800, **{"Input Dims": [[], [8, 48000]], "Input type": ["double", "float"]})
+    for at in story.steps(3, 1000):
+        story.op("aten::mul", at + 10, 800, **{"Input Dims": [[], [8, 48000]], "Input type": ["double", "float"]})
     return story
 
 
 @silent("fp64")
 def calls_on_double_that_only_cost_their_call():
     story = Story(gpu=None)
-    for i in range(3):
-        story.step(i, 1000 * i, 1000)
+    for at in story.steps(3, 1000):
         for k in range(250):
-            story.op("aten::mul", 1000 * i + 4 * k, 3, **{"Input Dims": [[512]], "Input type": ["double"]})
+            story.op("aten::mul", at + 4 * k, 3, **{"Input Dims": [[512]], "Input type": ["double"]})
     return story
 
 
@@ -189,9 +185,7 @@ FLASH = "void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_tr
 
 def attention(*operators, gpu=True, outer=None, us=100):
     story = Story(gpu="NVIDIA A100-SXM4-80GB" if gpu else None)
-    for i in range(4):
-        at = 1000 * i
-        story.step(i, at, 1000)
+    for at in story.steps(4, 1000):
         if outer:
             dims = [[2, 8, 128, 64]] * 3
             story.op(outer, at + 2, us * len(operators) + 8, **{"Input Dims": dims, "Input type": ["float"] * 3})

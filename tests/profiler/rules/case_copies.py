@@ -281,10 +281,9 @@ def data_from_elsewhere():
 def adding_on_the_cpu(us):
     """A product that copies its bias first, for so many microseconds of its 800."""
     story = Story(gpu=None)
-    for i in range(4):
-        story.step(i, 1000 * i, 990)
-        story.op("aten::addmm", 1000 * i + 10, 800)
-        story.op("aten::copy_", 1000 * i + 15, us)
+    for at in story.steps(4, 990, every=1000):
+        story.op("aten::addmm", at + 10, 800)
+        story.op("aten::copy_", at + 15, us)
     return story
 
 

@@ -68,9 +68,7 @@ def small_ones_beside_the_work():
 
 def replicas(name, devices=2):
     story = Story()
-    for i in range(4):
-        at = 1000 * i
-        story.step(i, at, 990)
+    for at in story.steps(4, 990, every=1000):
         story.note(name, at + 10, 600)
         for device in range(devices):
             story.kernel("gemm", at + 100 + 200 * device, 200, launch_at=at + 50, device=device)
@@ -94,9 +92,7 @@ def wrapped_but_alone():
 
 def through_the_host(kind, wait, **top):
     story = Story(distributedInfo={"backend": kind, "rank": 0, "world_size": 2}, **top)
-    for i in range(4):
-        at = 1000 * i
-        story.step(i, at, 990)
+    for at in story.steps(4, 990, every=1000):
         story.kernel("gemm", at + 20, 980 - wait, launch_at=at + 10)
         story.note("gloo:all_reduce", at + 990 - wait, wait - 20, tid=200)
     return story
@@ -119,10 +115,9 @@ def gloo_without_gpus():
 
 def searching(name, us=5):
     story = Story(gpu=None)
-    for i in range(4):
-        story.step(i, 1000 * i, 990)
-        story.note("DistributedDataParallel.forward", 1000 * i + 10, 400)
-        story.op(name, 1000 * i + 20, us)
+    for at in story.steps(4, 990, every=1000):
+        story.note("DistributedDataParallel.forward", at + 10, 400)
+        story.op(name, at + 20, us)
     return story
 
 
@@ -139,9 +134,7 @@ def other_work_of_the_reducer():
 def on_processors(*, computing, exchanging):
     """Steps of 1 ms on two threads: operators, and Gloo's all-reduce (start, end)."""
     story = Story(gpu=None, distributedInfo={"backend": "gloo", "rank": 0, "world_size": 2})
-    for i in range(4):
-        at = 1000 * i
-        story.step(i, at, 990)
+    for at in story.steps(4, 990, every=1000):
         story.op("aten::mm", at + computing[0], computing[1] - computing[0])
         story.op("c10d::allreduce_", at + exchanging[0], 20)
         story.note("gloo:all_reduce", at + exchanging[0], exchanging[1] - exchanging[0], tid=200)
@@ -171,9 +164,7 @@ def what_runs_beside_the_exchange_was_not_recorded():
 def gloo_within_a_backward_node():
     """The node that starts the exchange doesn't compute while it waits for it."""
     story = Story(gpu=None, distributedInfo={"backend": "gloo", "rank": 0, "world_size": 2})
-    for i in range(4):
-        at = 1000 * i
-        story.step(i, at, 990)
+    for at in story.steps(4, 990, every=1000):
         story.op("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", at + 400, 580)
         story.op("c10d::allreduce_", at + 410, 560)
         story.note("gloo:all_reduce", at + 415, 550, tid=200)
@@ -183,7 +174,6 @@ def gloo_within_a_backward_node():
 @silent("cpu-exposed-comm")
 def what_a_device_library_announces_is_its_launch():
     story = Story(gpu=None, distributedInfo={"backend": "nccl", "rank": 0, "world_size": 2})
-    for i in range(4):
-        story.step(i, 1000 * i, 990)
-        story.note("nccl:all_reduce", 1000 * i + 400, 500)
+    for at in story.steps(4, 990, every=1000):
+        story.note("nccl:all_reduce", at + 400, 500)
     return story

@@ -35,9 +35,7 @@ COMPLAINTS = (
 def training_on_a_gpu():
     """Workers load, the queue is deep, the optimizer is fused, the loss is read in every fifth step."""
     story, free = Story(), 100
-    for i in range(10):
-        at = 5000 * i
-        story.step(i, at, 5000)
+    for i, at in enumerate(story.steps(10, 5000)):
         story.note("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", at + 5, 40)
         story.op("aten::to", at + 60, 30)
         story.copy("HtoD (Pinned -> Device)", free, 80, 2_000_000, launch_at=at + 70)
@@ -61,9 +59,7 @@ def training_on_a_gpu():
 @silent(*COMPLAINTS, "item-per-step")
 def inference_on_a_cpu():
     story = Story(gpu=None)
-    for i in range(10):
-        at = 2000 * i
-        story.step(i, at, 2000)
+    for at in story.steps(10, 2000):
         for k, (name, us) in enumerate([("convolution", 700), ("relu", 200), ("addmm", 600), ("softmax", 300)]):
             story.op(f"aten::{name}", at + 3 + 5 * k + (0, 700, 900, 1500)[k], us)
         story.op("aten::clone", at + 1850, 40)
@@ -74,9 +70,7 @@ def inference_on_a_cpu():
 @silent(*COMPLAINTS, "item-per-step", "closing-sync")
 def replaying_a_graph():
     story = Story()
-    for i in range(20):
-        at = 1000 * i
-        story.step(i, at, 1000)
+    for at in story.steps(20, 1000):
         launch = story.call("cudaGraphLaunch", at + 10, 15)
         for k in range(30):
             event = story.kernel(f"node {k}", at + 40 + 33 * k, 32)

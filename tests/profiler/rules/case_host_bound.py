@@ -51,9 +51,7 @@ def short_kernels_that_wait_in_the_queue():
 @silent("overhead-bound")
 def waiting_for_batches():
     story = Story()
-    for i in range(4):
-        at = 4000 * i
-        story.step(i, at, 4000)
+    for at in story.steps(4, 4000):
         story.note("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", at, 1500)
         for k in range(10):
             story.op("aten::mm", at + 1500 + 10 * k, 8)
@@ -80,9 +78,7 @@ def the_first_step_is_cold():
 @fires("view-dispatch")
 def views_between_small_kernels():
     story = Story()
-    for i in range(4):
-        at = 1000 * i
-        story.step(i, at, 1000)
+    for at in story.steps(4, 1000):
         for k in range(15):
             start = at + 60 * k
             for j in range(4):
@@ -95,9 +91,7 @@ def views_between_small_kernels():
 @silent("view-dispatch")
 def few_views_between_small_kernels():
     story = Story()
-    for i in range(4):
-        at = 1000 * i
-        story.step(i, at, 1000)
+    for at in story.steps(4, 1000):
         for k in range(15):
             story.op("aten::transpose", at + 60 * k, 5)
             story.op("aten::mm", at + 60 * k + 8, 40)

@@ -7,9 +7,7 @@ from profiler.traces import Story
 def loop(slow_us, steps=4, kernel_us=60):
     """Ten kernels per step; the fifth launch takes `slow_us`, and its kernel begins when the call returns."""
     story = Story()
-    for i in range(steps):
-        at = 1000 * i
-        story.step(i, at, 1000)
+    for at in story.steps(steps, 1000):
         for k in range(10):
             call = at + 60 * k + (slow_us if k > 4 else 0)
             us = slow_us if k == 4 else 4
@@ -30,10 +28,9 @@ def launches_of_forty_microseconds():
 @silent("launch-outliers")
 def slow_launches_while_the_device_works():
     story = Story()
-    for i in range(4):
-        story.step(i, 1000 * i, 1000)
-        story.kernel("sgemm", 1000 * i + 20, 980, launch_at=1000 * i + 5)
-        story.kernel("relu", 1000 * i + 1000, 20, launch_at=1000 * i + 100, launch_us=500)
+    for at in story.steps(4, 1000):
+        story.kernel("sgemm", at + 20, 980, launch_at=at + 5)
+        story.kernel("relu", at + 1000, 20, launch_at=at + 100, launch_us=500)
     return story
 
 
@@ -57,12 +54,11 @@ def the_host_is_ahead():
 
 def asking(questions):
     story = Story()
-    for i in range(3):
-        story.step(i, 1000 * i, 1000)
+    for at in story.steps(3, 1000):
         for k in range(20):
             for q in range(questions):
-                story.call("cudaEventQuery", 1000 * i + 50 * k + 3 * q, 2, tid=200)
-            story.kernel("sgemm", 1000 * i + 50 * k + 10, 40, launch_at=1000 * i + 50 * k + 2)
+                story.call("cudaEventQuery", at + 50 * k + 3 * q, 2, tid=200)
+            story.kernel("sgemm", at + 50 * k + 10, 40, launch_at=at + 50 * k + 2)
     return story
 
 
@@ -89,9 +85,7 @@ def setting_up_the_driver():
 def queued(gap_us, steps=4):
     """Everything is launched at once; each kernel begins `gap_us` after the one before."""
     story = Story()
-    for i in range(steps):
-        at = 2000 * i
-        story.step(i, at, 2000)
+    for at in story.steps(steps, 2000):
         story.call("cudaStreamWaitEvent", at + 1, 1)
         for k in range(10):
             start = at + 100 + k * (150 + gap_us)
@@ -114,11 +108,10 @@ def from_one_kernel_to_the_next():
 def graphs_are_launched():
     """One launch for sixty kernels takes 80 us."""
     story = Story()
-    for i in range(4):
-        story.step(i, 1000 * i, 990)
-        graph = story.call("cudaGraphLaunch", 1000 * i + 10, 80)["args"]["correlation"]
+    for at in story.steps(4, 990, every=1000):
+        graph = story.call("cudaGraphLaunch", at + 10, 80)["args"]["correlation"]
         for k in range(60):
-            event = story.kernel("gemm", 1000 * i + 100 + 14 * k, 13)
+            event = story.kernel("gemm", at + 100 + 14 * k, 13)
             event["args"]["correlation"] = graph
     return story
 

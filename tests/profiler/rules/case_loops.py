@@ -6,9 +6,7 @@ from profiler.traces import Story
 
 def calls(number, us=5, gpu=None, name="aten::add", steps=3):
     story = Story(gpu=gpu)
-    for i in range(steps):
-        at = 2000 * i
-        story.step(i, at, 2000)
+    for at in story.steps(steps, 2000):
         for k in range(number):
             story.op(name, at + 9 * k + 1, us)
             if gpu:
@@ -56,9 +54,7 @@ def an_optimizer_does_it():
 
 def rows(count, inner="aten::mul", inner_us=6, gap_us=0):
     story = Story(gpu=None)
-    for i in range(3):
-        at = 1000 * i
-        story.step(i, at, 1000)
+    for at in story.steps(3, 1000):
         for k in range(count):
             start = at + (10 + inner_us + gap_us) * k
             story.op("aten::select", start + 1, 3, **{"Input Dims": "[[64, 512], [], []]"})

@@ -9,9 +9,7 @@ GIB = 2**30
 def steps(per_step, start=10 * GIB, back=0, reserved=20 * GIB, count=6, device=0):
     """Each step allocates `per_step` more and releases `back` of it."""
     story, held = Story(gpu="NVIDIA A100-SXM4-80GB" if device >= 0 else None), start
-    for i in range(count):
-        at = 100 * i
-        story.step(i, at, 100)
+    for at in story.steps(count, 100):
         story.op("aten::mm", at + 10, 20)
         if device >= 0:
             story.kernel("ampere_sgemm_128x64_nn", at + 20, 30, launch_at=at + 12)
@@ -65,14 +63,13 @@ def a_small_reserve():
 def forward(numbers, backward=False):
     """Three steps of 20 operators; autograd's number grows with each where a graph is recorded."""
     story, number = Story(gpu=None), 100
-    for i in range(3):
-        story.step(i, 1000 * i, 900)
+    for at in story.steps(3, 900, every=1000):
         for j in range(20):
             extra = {"Sequence number": number} if numbers else {}
-            story.op("aten::linear", 1000 * i + 20 * j, 15, **extra)
+            story.op("aten::linear", at + 20 * j, 15, **extra)
             number += numbers == "growing"
         if backward:
-            story.op("autograd::engine::evaluate_function: AddmmBackward0", 1000 * i + 500, 50)
+            story.op("autograd::engine::evaluate_function: AddmmBackward0", at + 500, 50)
     return story
 
 

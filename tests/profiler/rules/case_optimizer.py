@@ -6,9 +6,7 @@ from profiler.traces import Story
 
 def training(update="aten::add_", updates=60, kernel="elementwise", zeros=0, steps=4):
     story = Story()
-    for i in range(steps):
-        at = 2000 * i
-        story.step(i, at, 2000)
+    for at in story.steps(steps, 2000):
         story.note("Optimizer.zero_grad#Adam.zero_grad", at, 200)
         for k in range(zeros):
             story.op("aten::zero_", at + 5 + 10 * k, 8)
@@ -41,12 +39,11 @@ def few_parameters():
 @fires("optimizer-for-loop")
 def single_tensor_frames_on_a_cpu():
     story = Story(gpu=None)
-    for i in range(3):
-        story.step(i, 1000 * i, 1000)
-        story.note("Optimizer.step#AdamW.step", 1000 * i + 500, 450)
-        story.frame("torch/optim/adamw.py(300): _single_tensor_adamw", 1000 * i + 510, 430)
+    for at in story.steps(3, 1000):
+        story.note("Optimizer.step#AdamW.step", at + 500, 450)
+        story.frame("torch/optim/adamw.py(300): _single_tensor_adamw", at + 510, 430)
         for k in range(40):
-            story.op("aten::mul_", 1000 * i + 515 + 10 * k, 8)
+            story.op("aten::mul_", at + 515 + 10 * k, 8)
     return story
 
 
@@ -65,9 +62,7 @@ def gradients_are_zeroed():
 
 def allocating(calls, steps=5):
     story = Story()
-    for i in range(steps):
-        at = 2000 * i
-        story.step(i, at, 2000)
+    for i, at in enumerate(story.steps(steps, 2000)):
         for name, us in calls if i else [("cudaMalloc", 300)]:
             story.call(name, at + 100, us)
         story.op("aten::mm", at + 600, 20)

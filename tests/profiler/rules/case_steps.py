@@ -88,9 +88,7 @@ def one_step_in_ten():
 @fires("between-steps-gap")
 def logging_within_steps():
     story = Story()
-    for i in range(4):
-        at = 3000 * i
-        story.step(i, at, 3000)
+    for at in story.steps(4, 3000):
         for k in range(10):
             story.op("aten::mm", at + 100 * k, 90)
             story.kernel("sgemm", at + 100 * k + 10, 95, launch_at=at + 100 * k + 5)
@@ -172,9 +170,7 @@ def every_step_stops_on_a_busy_machine():
 @fires("between-steps-gap")
 def an_annotation_says_so():
     story = Story(gpu=None)
-    for i in range(4):
-        at = 1000 * i
-        story.step(i, at, 1000)
+    for at in story.steps(4, 1000):
         for k in range(7):
             story.op("aten::mm", at + 100 * k, 98)
         story.note("logging", at + 700, 290)
@@ -185,9 +181,7 @@ def an_annotation_says_so():
 @silent("between-steps-gap")
 def python_works_while_the_device_does():
     story = Story()
-    for i in range(4):
-        at = 3000 * i
-        story.step(i, at, 3000)
+    for at in story.steps(4, 3000):
         for k in range(10):
             story.op("aten::mm", at + 100 * k, 90)
             story.kernel("sgemm", at + 290 * k + 30, 290, launch_at=at + 100 * k + 5)

@@ -7,9 +7,7 @@ from profiler.traces import Story
 def loop(wait, refill_us=300, steps=6):
     """Steps of 1 ms: 700 us of device work, at whose end the host waits; then `refill_us` until there is more."""
     story = Story()
-    for i in range(steps):
-        at = 1000 * i
-        story.step(i, at, 1000)
+    for at in story.steps(steps, 1000):
         first = at + refill_us
         for k in range(7):
             story.op("aten::mm", at + refill_us - 90 + 12 * k, 10)
@@ -79,10 +77,9 @@ def three_items_per_step():
 @fires("item-per-step")
 def a_loop_over_values_on_the_cpu():
     story = Story(gpu=None)
-    for i in range(3):
-        story.step(i, 1000 * i, 1000)
+    for at in story.steps(3, 1000):
         for k in range(150):
-            story.op("aten::item", 1000 * i + 5 * k, 2)
+            story.op("aten::item", at + 5 * k, 2)
     return story
 
 

@@ -7,9 +7,7 @@ from profiler.traces import Story
 def over_rows(rows, per_round=("aten::mul", "aten::mean"), us=8):
     """Steps that take all rows of a tensor by one call and go over them."""
     story = Story(gpu=None)
-    for i in range(3):
-        at = 20_000 * i
-        story.step(i, at, 20_000)
+    for at in story.steps(3, 20_000):
         story.op("aten::unbind", at + 10, 2 * rows + 2, Input_Dims=[[rows, 4], []])
         for k in range(rows):
             story.op("aten::select", at + 11 + 2 * k, 1, Input_Dims=[[rows, 4], [], []])
@@ -48,9 +46,7 @@ def rows_that_are_joined_again():
 
 def over_elements(us=2):
     story = Story(gpu=None)
-    for i in range(3):
-        at = 10_000 * i
-        story.step(i, at, 10_000)
+    for at in story.steps(3, 10_000):
         for k in range(500):
             story.op("aten::select", at + 12 * k, us, Input_Dims=[[500], [], []])
             story.op("aten::item", at + 12 * k + us + 2, us)
@@ -66,9 +62,7 @@ def a_number_after_the_other():
 def texts(formats=True, reads=100):
     """Steps that turn a tensor into text; or the same operators without those it begins with."""
     story = Story(gpu=None)
-    for i in range(3):
-        at = 10_000 * i
-        story.step(i, at, 10_000)
+    for at in story.steps(3, 10_000):
         story.op("aten::linear", at + 10, 1000)
         names = ["isfinite", "ne", "__and__", "masked_select"] if formats else ["isfinite", "sum"]
         names += ["abs", "min", "max", "unbind", "ceil", "ne", "is_nonzero", *["detach", "item"] * reads]
@@ -87,11 +81,10 @@ def a_tensor_is_logged_in_every_step():
 @fires("tensors-to-text")
 def as_frames_tell():
     story = Story(gpu=None)
-    for i in range(3):
-        story.step(i, 1000 * i, 1000)
-        story.frame("train.py(12): log", 1000 * i + 100, 500)
-        story.frame("torch/_tensor_str.py(706): _str", 1000 * i + 110, 480)
-        story.op("aten::abs", 1000 * i + 200, 20)
+    for at in story.steps(3, 1000):
+        story.frame("train.py(12): log", at + 100, 500)
+        story.frame("torch/_tensor_str.py(706): _str", at + 110, 480)
+        story.op("aten::abs", at + 200, 20)
     return story
 
 

@@ -41,11 +41,10 @@ class NotSoLarge(Large):
 
 def loop(kind=Story, steps=4):
     story = kind()
-    for i in range(steps):
-        story.step(i, 1000 * i, 1000)
+    for at in story.steps(steps, 1000):
         for k in range(10):
-            story.op("aten::mm", 1000 * i + 20 * k, 15)
-            story.kernel("sgemm", 1000 * i + 90 * k + 15, 80, launch_at=1000 * i + 20 * k + 5)
+            story.op("aten::mm", at + 20 * k, 15)
+            story.kernel("sgemm", at + 90 * k + 15, 80, launch_at=at + 20 * k + 5)
     return story
 
 

@@ -7,9 +7,7 @@ from profiler.traces import Story
 def loop(steps=4, shift=0, offset=0):
     """Steps of 1 ms; the device is busy for 900 us of each."""
     story = Story()
-    for i in range(steps):
-        at = 1000 * i
-        story.step(i, at, 1000)
+    for at in story.steps(steps, 1000):
         story.op("aten::mm", at + 5, 20)
         story.kernel("sgemm", at + 50 + shift + offset, 900 - shift, launch_at=at + 10)
     return story

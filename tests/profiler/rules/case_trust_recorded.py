@@ -109,9 +109,7 @@ def a_microsecond_too_early():
 def graphs(kernels, wait_us=0):
     """Ten replays of a graph of `kernels` recorded kernels, each of which begins after `wait_us` in the queue."""
     story = Story()
-    for i in range(10):
-        at = 1000 * i
-        story.step(i, at, 1000)
+    for at in story.steps(10, 1000):
         launch = story.call("cudaGraphLaunch", at + 10, 20)
         for k in range(kernels):
             event = story.kernel(f"node {k}", at + 40 + wait_us + 20 * k, 20)
@@ -169,10 +167,9 @@ def calls_that_enqueue_something():
 @fires("no-gpu-activity")
 def counters_instead_of_times():
     story = Story()
-    for i in range(3):
-        story.step(i, 1000 * i, 1000)
-        story.call("cudaLaunchKernel", 1000 * i + 10)
-        story.add("cuda_profiler_range", "gemm", 1000 * i + 20, 100, tid=7, pid=0, smsp__inst_executed_sum=1.0)
+    for at in story.steps(3, 1000):
+        story.call("cudaLaunchKernel", at + 10)
+        story.add("cuda_profiler_range", "gemm", at + 20, 100, tid=7, pid=0, smsp__inst_executed_sum=1.0)
     return story
 
 

@@ -6,9 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from profiler.traces import Story
+from profiler.traces import Story, a_finding
 from torchfx.errors import ArgumentError
-from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules import catalogue
 from torchfx.profiler.rules.diagnose import diagnose
 from torchfx.profiler.rules.rule import rule
@@ -18,7 +17,7 @@ from torchfx.profiler.rules.rule import rule
 def too_quiet(trace, *, operators=5):
     """Hardly anything runs."""
     if len(trace) < operators:
-        yield Finding("Quiet", "low", "high", 0.0, trace.window, (), "Nothing runs.", "Run something.")
+        yield a_finding(trace.window)
 
 
 @pytest.fixture

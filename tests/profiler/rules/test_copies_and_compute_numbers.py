@@ -130,17 +130,15 @@ def test_only_kernels_with_a_share_of_their_own_count_as_small():
 
 def test_chains_beside_compiled_regions_are_told_so():
     story = kernels.steps((kernels.HALF, 300), (kernels.ADD, 200), (kernels.MUL, 200), (kernels.GELU, 200))
-    assert "widen" not in only("elementwise-chain", story).fix
+    assert "extend" not in only("elementwise-chain", story).fix
     story.kernel("triton_poi_fused_add_0", 1500, 10, launch_at=1400)
-    assert "widen" in only("elementwise-chain", story).fix
+    assert "extend" in only("elementwise-chain", story).fix
 
 
 def test_copies_of_gradients_into_buckets():
     """Those are made while gradients accumulate, in a program that communicates."""
     story = copies.Story()
-    for i in range(4):
-        at = 1000 * i
-        story.step(i, at, 1000)
+    for at in story.steps(4, 1000):
         story.op("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", at + 10, 50)
         story.copy("DtoD (Device -> Device)", at + 100, 200, 100_000_000, launch_at=at + 20)
         story.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(args)", at + 300, 100, launch_at=at + 70, stream=9)

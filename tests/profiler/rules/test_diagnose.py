@@ -4,9 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from profiler.traces import Story
+from profiler.traces import Story, a_finding
 from torchfx.errors import ArgumentError
-from torchfx.profiler.finding import Finding
 from torchfx.profiler.loading.trace import load
 from torchfx.profiler.rules import catalogue
 from torchfx.profiler.rules.diagnose import diagnose
@@ -67,20 +66,20 @@ def test_recorded_stacks_make_waiting_for_launches_doubtful():
 @rule("X1", "breaks-off", source="a test")
 def breaks_off(trace, *, after=0):
     """Looks, finds something, and fails."""
-    yield Finding("Found", "low", "high", 0.0, trace.window, (), "", "")
+    yield a_finding(trace.window)
     raise KeyError("Input\nDims")
 
 
 @rule("X2", "finds", source="a test")
 def finds(trace):
     """Finds something."""
-    yield Finding("Found", "low", "high", 0.0, trace.window, (), "", "")
+    yield a_finding(trace.window)
 
 
 @rule("X3", "invents-a-severity", source="a test")
 def invents(trace):
     """Uses a word there isn't."""
-    yield Finding("Found", "terrible", "high", 0.0, trace.window, (), "", "")
+    yield a_finding(trace.window, severity="terrible")
 
 
 def test_a_rule_that_fails_is_named_and_the_others_are_heard():

@@ -29,9 +29,7 @@ def one(story, slug):
 def waiting(*calls, steps=6):
     """Steps of 1 ms: each call takes the host's time until the device is done, which then has nothing for 300 us."""
     story = Story()
-    for i in range(steps):
-        at = 1000 * i
-        story.step(i, at, 1000)
+    for i, at in enumerate(story.steps(steps, 1000)):
         story.kernel("gemm", at + 300, 700, launch_at=at + 280)
         story.op("aten::mm", at + 270, 20)
         story.call(calls[i % len(calls)], at + 320, 685)
@@ -137,9 +135,7 @@ def test_a_growing_graph_costs_what_earlier_steps_left():
 
 def test_python_between_operators_is_named_by_its_lines():
     story = Story(gpu=None)
-    for i in range(4):
-        at = 10_000 * i
-        story.step(i, at, 10_000)
+    for at in story.steps(4, 10_000):
         story.op("aten::mm", at + 10, 1000)
         story.frame("train.py(40): main", at + 1100, 8000)
         story.frame("json/encoder.py(180): encode", at + 1200, 3000)
@@ -153,19 +149,16 @@ def test_python_between_operators_is_named_by_its_lines():
 
 def test_many_cheap_calls_are_mentioned():
     story = Story(gpu=None)
-    for i in range(3):
-        story.step(i, 20_000 * i, 20_000)
-        story.op("aten::mm", 20_000 * i, 15_000)
+    for at in story.steps(3, 20_000):
+        story.op("aten::mm", at, 15_000)
         for k in range(150):
-            story.op("aten::add", 20_000 * i + 15_100 + 20 * k, 5)
+            story.op("aten::add", at + 15_100 + 20 * k, 5)
     assert one(story, "dispatch-flood").severity == "info"
 
 
 def test_updates_are_counted_once():
     story = Story(gpu=None)
-    for i in range(3):
-        at = 2000 * i
-        story.step(i, at, 2000)
+    for at in story.steps(3, 2000):
         story.note("Optimizer.step#Adam.step", at + 10, 1900)
         story.note("Optimizer.step#Adam.step", at + 11, 1890)
         for k in range(60):
@@ -236,3 +229,10 @@ def test_a_program_that_ran_three_rounds_needs_no_warm_up():
 
 def test_anomaly_detection_costs_what_comes_after_each_node():
     assert one(case_optimizer.gradients_are_searched_for_nan_on_a_cpu(), "anomaly-mode").time_us == 4 * 5 * 90
+
+
+def test_a_lost_time_on_the_host_says_nothing_of_a_devices_clock():
+    story = Story(gpu=None)
+    for i in range(20):
+        story.op("aten::mm", 1e16 if i == 5 else 10 * i, 5)
+    assert not found(story, "clock-skew")

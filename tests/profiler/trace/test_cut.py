@@ -19,9 +19,7 @@ def loop(steps=6):
     """Steps of 1 ms whose device work runs in the next step, with arrows from launch to kernel."""
     story = Story(schedule="x")
     story.events += META
-    for i in range(steps):
-        at = 1000 * i
-        story.step(i, at, 990)
+    for i, at in enumerate(story.steps(steps, 990, every=1000)):
         story.op("aten::mm", at + 10, 100)
         kernel = story.kernel(f"k{i}", at + 1200, 50, launch_at=at + 20)
         number = kernel["args"]["correlation"]

@@ -166,9 +166,8 @@ def test_windows_that_make_no_sense(path, window, error):
 
 def test_a_part_takes_less_memory(tmp_path):
     story = Story()
-    for i in range(1000):
-        story.step(i, 100 * i, 100)
-        story.op("aten::mm", 100 * i + 10, 50)
+    for at in story.steps(1000, 100):
+        story.op("aten::mm", at + 10, 50)
     assert len(load(story.write(tmp_path / "t.json"), steps="10-19").events.ts) == 20
 
 
@@ -275,9 +274,8 @@ def test_a_missing_file_is_said_to_be_missing():
 
 def test_what_is_wrong_can_be_asked():
     story = Story(gpu=None)
-    for i in range(4):
-        story.step(i, 1000 * i, 1000)
-        story.note("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1000 * i, 400)
+    for at in story.steps(4, 1000):
+        story.note("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at, 400)
     trace = load(io.BytesIO(story.text().encode()))
     assert [finding.slug for finding in trace.diagnose(select=("dataloader-wait",))] == ["dataloader-wait"]
     assert trace.diagnose(select=("B9",), ignore=("B",)) == ()

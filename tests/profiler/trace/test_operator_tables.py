@@ -58,9 +58,7 @@ def test_without_memory_no_bytes_are_told():
 
 def test_labels_share_the_window_and_leave_out_what_is_inside():
     story = Story()
-    for i in range(2):
-        at = 1000 * i
-        story.step(i, at, 1000)
+    for at in story.steps(2, 1000):
         story.note("forward", at, 600)
         story.note("attention", at + 100, 200)
         story.op("aten::mm", at + 110, 50)

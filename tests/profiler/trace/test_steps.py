@@ -35,9 +35,8 @@ def test_recorded_steps_last_until_their_work_has_ended():
 
 def test_steps_seen_from_the_device_are_not_counted():
     story = Story()
-    for i in range(3):
-        story.step(i, 100 * i, 100)
-        story.add("gpu_user_annotation", f"ProfilerStep#{i}", 100 * i + 50, 90, tid=7, pid=0)
+    for i, at in enumerate(story.steps(3, 100)):
+        story.add("gpu_user_annotation", f"ProfilerStep#{i}", at + 50, 90, tid=7, pid=0)
     assert steps(story) == (
         [("ProfilerStep#0", 0, 100), ("ProfilerStep#1", 100, 200), ("ProfilerStep#2", 200, 300)],
         False,
@@ -46,9 +45,8 @@ def test_steps_seen_from_the_device_are_not_counted():
 
 def test_of_steps_with_one_number_on_several_lanes_those_of_the_longest_lane_count():
     story = Story()
-    for i in range(3):
-        story.step(i, 100 * i, 90)
-        story.note(f"ProfilerStep#{i}", 100 * i + 30, 20, tid=200)
+    for i, at in enumerate(story.steps(3, 90, every=100)):
+        story.note(f"ProfilerStep#{i}", at + 30, 20, tid=200)
     found = story.trace()
     assert [step.lane for step in found.steps_found] == [found.main_lane] * 3
     assert [step.duration for step in found.steps_found] == [90_000] * 3
@@ -56,9 +54,8 @@ def test_of_steps_with_one_number_on_several_lanes_those_of_the_longest_lane_cou
 
 def test_two_loops_at_once_are_counted_as_one():
     story = Story()
-    for i in range(3):
-        story.step(i, 100 * i, 100)
-        story.note(f"ProfilerStep#{i + 50}", 100 * i + 30, 60, tid=200)
+    for i, at in enumerate(story.steps(3, 100)):
+        story.note(f"ProfilerStep#{i + 50}", at + 30, 60, tid=200)
     assert [name for name, _, _ in steps(story)[0]] == ["ProfilerStep#0", "ProfilerStep#1", "ProfilerStep#2"]
 
 

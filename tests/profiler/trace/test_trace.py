@@ -52,9 +52,8 @@ def test_inferred_steps_are_called_so():
 
 def test_events_know_their_step():
     story = Story(gpu=None)
-    for i in range(2):
-        story.step(i, 100 * i, 90)
-        story.op("aten::mm", 100 * i + 10, 20)
+    for at in story.steps(2, 90, every=100):
+        story.op("aten::mm", at + 10, 20)
     story.op("aten::between", 92, 5)
     found = story.trace()
     rows = found.events.rows(Kind.OPERATOR)

@@ -43,6 +43,7 @@ def dynamics_forward(
     key = key if link is None else peaks_of(key, link)
     *leading, time = y.shape
     asked, gain = (settings.new_empty((*after.shape, time)) for _ in range(2))
+    signal, rows = signal_rows(x, leading), coefficient_rows(settings, 1, leading)
     blocks = -(-time // BLOCK)
     options = {"BLOCK": BLOCK, "num_warps": WARPS}
     triton_launch.launch(
@@ -53,8 +54,7 @@ def dynamics_forward(
     gains = signal_rows(gain, leading)
     triton_launch.launch(
         kernels.product, y.numel() // time * blocks, x,
-        *signal_rows(x, leading), y, gains.tensor, gains.row_stride, gains.repeat,
-        *coefficient_rows(settings, 1, leading), time, blocks, **options,
+        *signal, y, gains.tensor, gains.row_stride, gains.repeat, *rows, time, blocks, **options,
     )  # fmt: skip
 
 

@@ -11,7 +11,12 @@ from torchfx._ops.checks import check_finite
 def error_feedback_forward(
     x: Tensor, dither: Tensor, taps: Tensor, errors: Tensor | None, y: Tensor, after: Tensor
 ) -> None:
-    """Run the quantiser on any device that has float64."""
+    """Run the quantiser on any device that has float64: on the CPU, as each sample waits for the one before."""
+    if not x.is_cpu:
+        found = torch.ops.torchfx_ext.error_feedback_forward(*map(_on_cpu, (x, dither, taps, errors)))
+        for result, values in zip((y, after), found, strict=True):
+            result.copy_(values)
+        return
     check_finite("taps", taps)
     history = torch.zeros_like(after) if errors is None else errors
     outputs = []
@@ -22,3 +27,7 @@ def error_feedback_forward(
     if outputs:
         y.copy_(torch.stack(outputs, dim=-1))
     after.copy_(history)
+
+
+def _on_cpu(tensor: Tensor | None) -> Tensor | None:
+    return None if tensor is None else tensor.cpu()

@@ -42,7 +42,8 @@ def toeplitz(
     to = depth * COLUMNS + column
     if HALVES:
         all_taps = tl.arange(0, SPAN)
-        power, inverse = power_of_two(tl.abs(tl.load(taps + all_taps, mask=all_taps < count, other=0.0)).to(tl.float32))
+        magnitudes = tl.abs(tl.load(taps + all_taps, mask=all_taps < count, other=0.0)).to(tl.float32)
+        power, inverse = power_of_two(largest_finite(magnitudes))
         values *= power
         high = values.to(tl.float16)
         tl.store(weights + to, high)
@@ -53,9 +54,14 @@ def toeplitz(
 
 
 @triton.jit
-def power_of_two(magnitudes):
-    """Return the power of two that brings the largest finite float32 magnitude to 2^14 or more, and 1 over it."""
-    largest = tl.max(tl.where(magnitudes < float("inf"), magnitudes, 0.0))
+def largest_finite(magnitudes):
+    """Return the largest float32 magnitude that is finite."""
+    return tl.max(tl.where(magnitudes < float("inf"), magnitudes, 0.0))
+
+
+@triton.jit
+def power_of_two(largest):
+    """Return the power of two that brings a float32 magnitude to 2^14 or more, and 1 over it."""
     exponent = tl.maximum(largest.to(tl.int32, bitcast=True) >> 23, 15)  # biased by 127
     power = ((254 + 14 - exponent) << 23).to(tl.float32, bitcast=True)
     return power, ((exponent - 14) << 23).to(tl.float32, bitcast=True)
@@ -70,38 +76,49 @@ def halves(samples, power):
 
 
 @triton.jit
-def magnitudes(x, start, stop, time, time_stride, SPAN: tl.constexpr):
-    """Return the largest magnitudes of x[start ... stop] in `SPAN` columns: many, as each row of them is waited for."""
-    found, column = tl.zeros((SPAN,), tl.float32), tl.arange(0, SPAN)
-    for now in range(start, stop, SPAN):
-        first, end = tl.maximum(-now, 0).to(tl.int32), tl.minimum(time - now, SPAN).to(tl.int32)
-        there = (column >= first) & (column < end)
-        found = tl.maximum(found, tl.abs(tl.load(x + now * time_stride + column * time_stride, mask=there, other=0.0)))
-    return found
+def samples_at(x, start, offset, time, time_stride, SPAN: tl.constexpr, INSIDE: tl.constexpr):
+    """Load samples at `offset`, below SPAN, from `start` on; 0 where they aren't INSIDE the signal."""
+    x += start * time_stride + offset * time_stride
+    if INSIDE:
+        samples = tl.load(x)
+    else:
+        first, end = tl.maximum(-start, 0).to(tl.int32), tl.minimum(time - start, SPAN).to(tl.int32)
+        samples = tl.load(x, mask=(offset >= first) & (offset < end), other=0.0)
+    return samples
+
+
+@triton.jit
+def scale_of(x, earliest, start, time, time_stride, SPAN: tl.constexpr, STEP: tl.constexpr, INSIDE: tl.constexpr):
+    """Return `power_of_two` of the samples from `earliest` to SPAN behind `start`, of which `STEP` are read at once.
+
+    Those from `start` on are read at once: each step is waited for.
+    """
+    largest = largest_finite(tl.abs(samples_at(x, start, tl.arange(0, SPAN), time, time_stride, SPAN, INSIDE)))
+    for now in range(earliest, start, STEP):
+        before = samples_at(x, now, tl.arange(0, STEP), time, time_stride, STEP, INSIDE)
+        largest = tl.maximum(largest, largest_finite(tl.abs(before)))
+    return power_of_two(largest)
 
 
 @triton.jit
 def products(
-    x, start, time, time_stride, weights, blocks, power, inverse,
+    x, start, time, time_stride, weights, scale, blocks,
     ROWS: tl.constexpr, DEPTH: tl.constexpr, COLUMNS: tl.constexpr, INSIDE: tl.constexpr,
 ):  # fmt: skip
-    """Return a tile of outputs. INSIDE: all of its samples lie in the signal.
-
-    Float16 samples are multiplied by `power` before and by `inverse` after.
-    """
+    """Return a tile of outputs. INSIDE: all of its samples lie in the signal."""
     HALVES: tl.constexpr = weights.dtype.element_ty == tl.float16
+    SPAN: tl.constexpr = ROWS * COLUMNS
+    if HALVES:
+        earliest = start + COLUMNS - blocks * DEPTH
+        power, inverse = scale_of(x, earliest, start, time, time_stride, SPAN, SPAN // 16, INSIDE)
+        inverse *= tl.load(scale)
     total = tl.zeros((ROWS, COLUMNS), x.dtype.element_ty)
     depth = tl.arange(0, DEPTH)
     offset = tl.arange(0, ROWS)[:, None] * COLUMNS + depth[None, :]
     to = depth[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
     for block in range(blocks):
         at = start + COLUMNS - DEPTH * (block + 1)  # of the first sample; offsets from there are 32-bit numbers
-        if INSIDE:
-            samples = tl.load(x + at * time_stride + offset * time_stride)
-        else:
-            first, end = tl.maximum(-at, 0).to(tl.int32), tl.minimum(time - at, ROWS * COLUMNS + DEPTH).to(tl.int32)
-            there = (offset >= first) & (offset < end)
-            samples = tl.load(x + at * time_stride + offset * time_stride, mask=there, other=0.0)
+        samples = samples_at(x, at, offset, time, time_stride, SPAN + DEPTH, INSIDE)
         if HALVES:
             high, low = halves(samples, power)
             of_block = weights + block * (2 * DEPTH * COLUMNS) + to
@@ -132,23 +149,22 @@ def response(
     x += channel // repeat * row_stride
     weights += row * blocks * (DEPTH * COLUMNS * (1 + HALVES))
     first = start + ahead
-    earliest = first + COLUMNS - blocks * DEPTH
-    power, inverse = 1.0, 1.0
-    if HALVES:
-        power, inverse = power_of_two(
-            magnitudes(x, earliest, first + ROWS * COLUMNS, length, time_stride, ROWS * COLUMNS)
-        )
-        inverse *= tl.load(scale + row)
-    if (earliest >= 0) & (first + ROWS * COLUMNS + DEPTH <= length):
-        total = products(x, first, length, time_stride, weights, blocks, power, inverse, ROWS, DEPTH, COLUMNS, True)
+    scale += row
+    if (first + COLUMNS >= blocks * DEPTH) & (first + ROWS * COLUMNS <= length):
+        total = products(x, first, length, time_stride, weights, scale, blocks, ROWS, DEPTH, COLUMNS, True)
     else:
-        total = products(x, first, length, time_stride, weights, blocks, power, inverse, ROWS, DEPTH, COLUMNS, False)
-    at = start + tl.arange(0, ROWS)[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
-    if HAS_STATE:
+        total = products(x, first, length, time_stride, weights, scale, blocks, ROWS, DEPTH, COLUMNS, False)
+    offset = tl.arange(0, ROWS)[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    at = start + offset
+    if HAS_STATE and start < owed:
         total += tl.load(before + channel * owed + at, mask=at < owed, other=0.0).to(y.dtype.element_ty)
-    tl.store(y + channel * time + at, total, mask=at < time)
-    later = (at >= time) & (at < time + owed)
-    tl.store(after + channel * owed + at - time, total.to(tl.float64), mask=later)
+    y += channel * time + start
+    if start + ROWS * COLUMNS <= time:  # nearly all tiles
+        tl.store(y + offset, total)
+    else:
+        tl.store(y + offset, total, mask=at < time)
+        later = (at >= time) & (at < time + owed)
+        tl.store(after + channel * owed + at - time, total.to(tl.float64), mask=later)
 
 
 @triton.jit
@@ -187,8 +203,8 @@ def correlation(
         now = tile(x + channel // repeat * row_stride, start, length, time_stride, ROWS, COLUMNS)
         later = tile(g + channel * g_row_stride, start + block * COLUMNS, g_length, g_time_stride, ROWS, COLUMNS)
         if HALVES:
-            power, inverse = power_of_two(tl.abs(now))
-            later_power, later_inverse = power_of_two(tl.abs(later))
+            power, inverse = power_of_two(largest_finite(tl.abs(now)))
+            later_power, later_inverse = power_of_two(largest_finite(tl.abs(later)))
             high, low = halves(tl.trans(now), power)
             later_high, later_low = halves(later, later_power)
             part = tl.dot(low, later_high)

@@ -35,38 +35,63 @@ def phase_vocoder_forward(
         state = x.new_zeros(*leading, n // 2 + 1, 2, dtype=torch.float64)
     if 0 in leading:  # some FFT libraries refuse no signals
         return x.new_zeros(*leading, (count - 1) * hop + n), state
-    (re, im), tail = state.unbind(-1), x.new_zeros(*leading, n - hop, dtype=torch.float64)
+    last, tail = torch.complex(*state.unbind(-1)), x.new_zeros(*leading, n - hop, dtype=torch.float64)
     parts = []
     for i in range(0, count, AT_ONCE):
         some = min(AT_ONCE, count - i)
-        now_re, now_im, before_re, before_im = _spectra(x, window, starts(n, rate, hop, first + i, origin, some), hop)
-        owners = nearest_peaks(now_re.square() + now_im.square())
-        frames = []
-        for u in range(some):
-            a, b, peak = before_re[..., u, :], before_im[..., u, :], owners[..., u, :]
-            there = peak.clamp(min=0)
-            c, d = _unit((re * a + im * b).gather(-1, there), (im * a - re * b).gather(-1, there))
-            c, d = torch.where(peak < 0, 1.0, c), torch.where(peak < 0, 0.0, d)
-            a, b = now_re[..., u, :], now_im[..., u, :]
-            re, im = a * c - b * d, a * d + b * c
-            frames.append(torch.complex(re, im))
-        y = torch.fft.irfft(torch.stack(frames, dim=-2), n) * window
+        now, before = _spectra(x, window, starts(n, rate, hop, first + i, origin, some), hop)
+        since = torch.cat([last[..., None, :], now[..., :-1, :]], dim=-2) * before.conj()
+        laid = now * _turns(since, nearest_peaks(_power(now)))
+        last = laid[..., -1, :]
+        y = torch.fft.irfft(laid, n) * window
         y = added_up(y, hop) + pad(tail, (0, some * hop))
         parts.append(y[..., : some * hop])
         tail = y[..., some * hop :]
-    return torch.cat([*parts, tail], dim=-1).to(x.dtype), torch.stack([re, im], dim=-1)
+    return torch.cat([*parts, tail], dim=-1).to(x.dtype), torch.view_as_real(last)
 
 
-def _spectra(x: Tensor, window: Tensor, start: list[int], hop: int) -> tuple[Tensor, ...]:
-    """Return real and imaginary parts (..., frames, bins) of the windows that begin there, and `hop` samples before."""
+def _spectra(x: Tensor, window: Tensor, start: list[int], hop: int) -> tuple[Tensor, Tensor]:
+    """Return the spectra (..., frames, bins) of the windows that begin there, and `hop` samples before."""
     n = window.shape[-1]
     low, high = start[0] - hop, start[-1] + n
     inside = x[..., max(low, 0) : max(high, 0)].double()
     left = min(max(-low, 0), high - low)
     padded = pad(inside, (left, high - low - left - inside.shape[-1]))
     at = torch.tensor([each - low for each in start], device=x.device)[:, None] + torch.arange(n, device=x.device)
-    spectra = [torch.view_as_real(torch.fft.rfft(padded[..., each] * window)) for each in (at, at - hop)]
-    return tuple(part for each in spectra for part in each.unbind(-1))
+    now, before = (torch.fft.rfft(padded[..., each] * window) for each in (at, at - hop))
+    return now, before
+
+
+def _power(spectrum: Tensor) -> Tensor:
+    return torch.view_as_real(spectrum).square().sum(-1)
+
+
+def _turns(since: Tensor, owners: Tensor) -> Tensor:
+    """Return r (..., frames, bins) from unturned P conj(Q), its P that of the frame before, and each bin's peak.
+
+    A bin's r is its peak's part of `since` over its magnitude, times r of the frame before at that peak. Frames are
+    joined over 1, 2, 4, ... of them: joined, they too are a factor for each bin, and the bin it `comes` from.
+    """
+    square = _power(since)
+    good, comes = (square > 0) & (square < torch.inf), owners.clamp(min=0)
+    turns = torch.where(good, since, 1.0) * torch.where(good, square, 1.0).rsqrt()
+    follows = (owners >= 0) & good.gather(-1, comes)
+    turns, distance = torch.where(follows, turns.gather(-1, comes), 1.0), 1
+    while distance < turns.shape[-2]:
+        (old, late), (came, coming), (followed, following) = (
+            (each[..., :-distance, :], each[..., distance:, :]) for each in (turns, comes, follows)
+        )
+        late = late * torch.where(following, old.gather(-1, coming), 1.0)
+        turns, comes, follows = (
+            torch.cat([each[..., :distance, :], joined], dim=-2)
+            for each, joined in (
+                (turns, late),
+                (comes, came.gather(-1, coming)),
+                (follows, following & followed.gather(-1, coming)),
+            )
+        )
+        distance *= 2
+    return turns
 
 
 def nearest_peaks(power: Tensor) -> Tensor:
@@ -80,14 +105,6 @@ def nearest_peaks(power: Tensor) -> Tensor:
     above = torch.where(peak, at, 3 * bins).flip(-1).cummin(-1).values.flip(-1)
     nearest = torch.where(at - below <= above - at, below, above)
     return torch.where((nearest >= 0) & (nearest < bins), nearest, -1)
-
-
-def _unit(re: Tensor, im: Tensor) -> tuple[Tensor, Tensor]:
-    """Return a number over its magnitude, and 1 for 0 and what is not finite."""
-    square = re.square() + im.square()
-    good = (square > 0) & (square < torch.inf)
-    scale = torch.where(good, square, 1.0).rsqrt()
-    return torch.where(good, re * scale, 1.0), torch.where(good, im * scale, 0.0)
 
 
 def added_up(frames: Tensor, hop: int) -> Tensor:

@@ -84,10 +84,10 @@ def _latency(figure: Any, rows: list[LatencyRow]) -> None:
 def _threshold(figure: Any, rows: list[ThresholdRow]) -> None:
     """What splitting gains over the length, with quartiles."""
     axes = figure.subplots()
-    for channels in dict.fromkeys(row.channels for row in rows):
-        found = [row for row in rows if row.channels == channels]
+    for kind in dict.fromkeys(row.kind for row in rows):
+        found = [row for row in rows if row.kind == kind]
         samples = [row.samples for row in found]
-        axes.plot(samples, [row.gain for row in found], marker="o", markersize=3, label=f"{channels} ch")
+        axes.plot(samples, [row.gain for row in found], marker="o", markersize=3, label=kind)
         axes.fill_between(samples, [row.gain_low for row in found], [row.gain_high for row in found], alpha=0.2)
     axes.axhline(1, color="black", linewidth=0.8)
     axes.set(xscale="log", yscale="log", xlabel="samples", ylabel="time whole / time split")

@@ -52,9 +52,9 @@ def _groups(report: Report) -> Iterator[tuple[str, Bars, str]]:
         if row.block == smallest:
             yield f"{row.contender}, blocks of {row.block}", _histogram(row), "calls by time"
     thresholds = [row for row in report.rows if isinstance(row, ThresholdRow)]
-    for channels in dict.fromkeys(row.channels for row in thresholds):
-        gains = [(str(row.samples), row.gain) for row in thresholds if row.channels == channels]
-        yield f"{channels} channels", gains, "time whole / time split, by samples"
+    for kind in dict.fromkeys(row.kind for row in thresholds):
+        gains = [(str(row.samples), row.gain) for row in thresholds if row.kind == kind]
+        yield kind, gains, "time whole / time split, by samples"
     targets = [row for row in report.rows if isinstance(row, TargetRow)]
     if targets:
         yield "margin", [(row.claim, _margin(row)) for row in targets], "1 = just met, longer is better"

@@ -8,7 +8,6 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from torchfx.profiler.analysis.host_activity import calling, during
 from torchfx.profiler.trace.derived.exchanging import idle_exchanging
 from torchfx.profiler.trace.derived.idle import closing_wait, profiler_overhead, work_queued
 from torchfx.profiler.trace.derived.launching import graph_captures
@@ -16,14 +15,29 @@ from torchfx.profiler.trace.derived.occupation import batch_waits, compiling
 from torchfx.profiler.trace.derived.steady import steady_window
 from torchfx.profiler.trace.meaning.annotations import OPTIMIZER_STEP, ZERO_GRAD
 from torchfx.profiler.trace.meaning.compiler import COMPILED_CODE
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.kinds import Kind, Meaning
 from torchfx.profiler.trace.meaning.operators import BACKWARD
 from torchfx.profiler.trace.meaning.runtime import MEMORY_CALL, WAIT_FOR_DEVICE
 from torchfx.profiler.trace.model.intervals import Intervals, Window
 from torchfx.profiler.trace.model.steps import Step
 from torchfx.profiler.trace.model.trace import Trace
+from torchfx.profiler.wording import duration
 
-__all__ = ["HOST_STALLS", "LISTED", "Breakdown", "Part", "Spread", "Stretch", "breakdown", "longest_of", "parts_of"]
+__all__ = [
+    "HOST_STALLS",
+    "LISTED",
+    "Breakdown",
+    "Part",
+    "Spread",
+    "Stretch",
+    "breakdown",
+    "calling",
+    "during",
+    "longest_of",
+    "of_window",
+    "parts_of",
+    "span_of",
+]
 
 HOST_STALLS: Final = ("allocation", "waiting", "dispatch", "wrapper", "python")
 """Parts in which a device waits for the host's program."""
@@ -210,3 +224,29 @@ def _longest_gap(parts: Parts, names: tuple[str, ...]) -> Stretch | None:
         return None
     i = int(np.argmax(idle.lengths))
     return Stretch(int(idle.starts[i]) / 1000, int(idle.lengths[i]) / 1000)
+
+
+def during(trace: Trace, meaning: Meaning) -> Intervals:
+    """When any event that means this ran, on whatever thread."""
+    rows = trace.events.of(meaning)
+    return trace.events.times_of(rows)
+
+
+def calling(trace: Trace) -> Intervals:
+    """When at least one thread was inside an operator, other than compiled code, or a call of the device's runtime."""
+    rows = trace.events.rows(Kind.OPERATOR, Kind.RUNTIME)
+    working = rows[~trace.events.are(COMPILED_CODE, rows)]
+    return trace.events.times_of(working)
+
+
+def span_of(parts: Breakdown) -> str:
+    """Return "the 3 steps", "the one recorded step" or "the recording"."""
+    if not parts.steps:
+        return "the recording"
+    return f"the {parts.steps} steps" if parts.steps > 1 else "the one recorded step"
+
+
+def of_window(parts: Breakdown, share: float) -> str:
+    """Return a share of the window as "356 ms of 1.07 s", or the whole as "1.07 s"."""
+    whole = duration(parts.window_us)
+    return whole if share >= 1 else f"{duration(share * parts.window_us)} of {whole}"

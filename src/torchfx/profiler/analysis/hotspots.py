@@ -67,7 +67,7 @@ def operator_times(trace: Trace) -> tuple[OperatorTime, ...]:
     """Return the operators that take the most time, the most first."""
     events, window = trace.events, trace.window
     rows = events.rows(Kind.OPERATOR)
-    rows = rows[(events.ts[rows] >= window.start) & (events.ts[rows] < window.end)]
+    rows = rows[events.begin_in(rows, window.start, window.end)]
     spent = (trace.derived(device_time).own if trace.has_gpu else trace.calls.self_time)[rows]
     whole = int(spent.sum())
     if not whole:

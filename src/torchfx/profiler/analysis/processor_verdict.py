@@ -7,9 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.analysis.breakdown import Breakdown
-from torchfx.profiler.analysis.host_activity import calling, during
-from torchfx.profiler.analysis.window_phrases import of_window, span_of
+from torchfx.profiler.analysis.breakdown import Breakdown, calling, during, of_window, span_of
 from torchfx.profiler.trace.derived.exchanging import idle_exchanging
 from torchfx.profiler.trace.derived.occupation import batch_waits, compiling
 from torchfx.profiler.trace.derived.steady import steady_window
@@ -140,9 +138,9 @@ def _short(trace: Trace) -> int:
     """
     events, window = trace.events, trace.derived(steady_window)
     rows = events.rows(Kind.OPERATOR)
-    rows = rows[(events.ts[rows] >= window.start) & (events.ts[rows] < window.end)]
+    rows = rows[events.begin_in(rows, window.start, window.end)]
     rows = rows[~events.are(COMPILED_CODE | COMPILING, rows)]
-    rows = rows[_elsewhere(trace).overlap(events.ts[rows], np.asarray(events.end[rows])) == 0]
+    rows = rows[events.covered(rows, _elsewhere(trace)) == 0]
     own = trace.calls.self_time[rows]
     usual: npt.NDArray[Any] = own
     if len(rows) and events.has("Input Dims"):

@@ -31,7 +31,7 @@ _TEXTS: Final = {
     "control_characters": ("text", "with control characters"),
     "invalid_utf8": ("text", "that are not UTF-8"),
     "unescaped_quotes": ("quote", "inside texts that should have been escaped"),
-    "not_numbers": ("value", "such as NaN or N/A where JSON has no such thing"),
+    "not_numbers": ("value", "not a number (such as NaN or N/A) or out of range"),
     "stray_commas": ("comma", "too many"),
     "damaged_events": ("event", "that could not be read and were left out"),
 }

@@ -6,11 +6,10 @@ from typing import Final
 
 import msgspec
 
-from torchfx.profiler.analysis.breakdown import HOST_STALLS, Breakdown, Stretch
+from torchfx.profiler.analysis.breakdown import HOST_STALLS, Breakdown, Stretch, of_window, span_of
 from torchfx.profiler.analysis.caveats import FEW_KERNELS, caveats, long_step, slowed_by_stacks
 from torchfx.profiler.analysis.processor_verdict import processor_verdict, set_up, unrecorded
 from torchfx.profiler.analysis.recording import Launches
-from torchfx.profiler.analysis.window_phrases import of_window, span_of
 from torchfx.profiler.trace.derived.occupation import host_during
 from torchfx.profiler.trace.derived.steady import decides, steady_window
 from torchfx.profiler.trace.meaning.frames import short_frame
@@ -102,6 +101,13 @@ def verdict(trace: Trace, parts: Breakdown, launches: Launches, slugs: frozenset
             trace,
             f"the host wasn't recorded: for {percent(hidden)} of {span_of(parts)} the GPU has no work, and nothing "
             f"tells why; it computes for {percent(computing)}",
+        )
+    late = parts.share("ended", "queued")
+    if late > computing + (0.0 if kind == "compute-bound" else sum(stalls.values())):
+        return _unknown(
+            trace,
+            f"for {percent(late)} of {span_of(parts)} the GPU has no work although its next work has been launched, "
+            f"and nothing tells what that waits for; it computes for {percent(computing)}",
         )
     if kind == "overhead-bound" and computing >= 0.4 and slowed_by_stacks(trace):
         waits = sum(shares.get(name, 0.0) for name in HOST_STALLS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -73,18 +73,6 @@ class Origin:
     def change_us(self) -> float:
         """B's time less A's."""
         return self.us[1] - self.us[0]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {
-            "path": list(self.path),
-            "state": self.state,
-            "calls_per_step": [round(value, 3) for value in self.calls],
-            "us_per_step": [round(value, 3) for value in self.us],
-            "change_us_per_step": round(self.change_us, 3),
-            "replaced": [list(names) for names in self.replaced],
-            "share": None if self.share is None else round(self.share, 4),
-        }
 
 
 def aligned_tree(a: Side, b: Side) -> Node:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -41,17 +41,6 @@ class Change:
         """Time gained or lost per step: on the host or on the device, whichever is more."""
         return max((b - a for a, b in (self.host_us, self.device_us)), key=abs)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values; pairs are [A, B]."""
-        return {
-            "name": self.name,
-            "state": self.state,
-            "calls_per_step": [round(value, 3) for value in self.calls],
-            "host_us_per_step": [round(value, 3) for value in self.host_us],
-            "device_us_per_step": [round(value, 3) for value in self.device_us],
-            "bytes_per_step": [round(value) for value in self.size],
-        }
-
 
 @dataclass(frozen=True)
 class Changes:
@@ -69,14 +58,6 @@ class Changes:
 
     def __getitem__(self, state: str) -> tuple[Change, ...]:
         return tuple(change for change in self.shown if change.state == state)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {
-            **{state: [change.to_dict() for change in self[state]] for state in STATES},
-            "too_small_to_list": self.trifles,
-            "unchanged": self.same,
-        }
 
 
 def changes_between(a: Costs, b: Costs, threshold_us: float) -> Changes:

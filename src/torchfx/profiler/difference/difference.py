@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
 
 from torchfx.profiler.difference.call_tree import Origin
 from torchfx.profiler.difference.changes import Changes
@@ -15,10 +14,7 @@ from torchfx.profiler.difference.steps import Rounds
 from torchfx.profiler.difference.totals import Total
 from torchfx.profiler.difference.verdict import StepTimes, Verdict
 
-__all__ = ["SCHEMA", "Difference", "Recording"]
-
-SCHEMA: Final = 1
-"""Version of `Difference.to_dict`."""
+__all__ = ["Difference", "Recording"]
 
 
 @dataclass(frozen=True)
@@ -38,16 +34,6 @@ class Recording:
     vendor: str
     events: int
     rounds: Rounds
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {
-            "file": self.file,
-            "device": self.device,
-            "vendor": self.vendor,
-            "events": self.events,
-            "steps": self.rounds.to_dict(),
-        }
 
 
 @dataclass(frozen=True)
@@ -113,26 +99,3 @@ class Difference:
         if self.verdict.kind in ("not comparable", "noise unknown"):
             return None
         return self.verdict.kind == "slower" and self.steps.shift.low > 1 + fraction
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, as the JSON report has them."""
-        return {
-            "schema": SCHEMA,
-            "a": self.a.to_dict(),
-            "b": self.b.to_dict(),
-            "verdict": self.verdict.to_dict(),
-            "step_times": self.steps.to_dict(),
-            "likeness": self.likeness.to_dict(),
-            "conditions": list(self.conditions),
-            "totals": [total.to_dict() for total in self.totals],
-            "operators": self.calls.to_dict(),
-            "runtime_calls": self.runtime.to_dict(),
-            "kernels": self.kernels.to_dict(),
-            "copies": self.copies.to_dict(),
-            "kernel_sets": self.kernel_sets.to_dict() if self.kernel_sets else None,
-            "host_us_per_step": [round(value, 3) for value in self.step_us],
-            "main_path": self.main_path.to_dict() if self.main_path else None,
-            "origins": [origin.to_dict() for origin in self.origins],
-            "findings": [fate.to_dict() for fate in self.findings],
-            "labels": [label.to_dict() for label in self.labels],
-        }

@@ -41,15 +41,6 @@ class Fate:
     us: tuple[float, float]
     note: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {
-            "state": self.state,
-            "us_per_step": [round(value, 3) for value in self.us],
-            "note": self.note,
-            "finding": self.finding.to_dict(),
-        }
-
 
 def fates_of(
     a: Side,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from torchfx.errors import ArgumentError
-from torchfx.profiler.difference.difference import SCHEMA, Difference
+from torchfx.profiler.difference.difference import Difference
 from torchfx.profiler.ranks.job import Job
 from torchfx.profiler.ranks.summary import Summary
 
@@ -25,12 +24,6 @@ class Pair:
         """A part of the window ("duration", "compute", "exposed", ...) per step, on A and on B, microseconds."""
         a, b = (getattr(side, part) / 1000 / max(len(side.steps), 1) for side in (self.a, self.b))
         return a, b
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values; pairs are [A, B]."""
-        parts = {"window": "duration", "compute": "compute", "exposed_communication": "exposed"}
-        times = {f"{name}_us_per_step": self.per_step_us(part) for name, part in parts.items()}
-        return {"rank": self.rank} | {name: [round(value, 3) for value in pair] for name, pair in times.items()}
 
 
 @dataclass(frozen=True)
@@ -54,17 +47,6 @@ class JobDifference:
     def slower_than(self, fraction: float) -> bool | None:
         """See `Difference.slower_than`."""
         return self.difference.slower_than(fraction)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, as the JSON report has them."""
-        return {
-            "schema": SCHEMA,
-            "ranks": [pair.to_dict() for pair in self.pairs],
-            "only_on_a": list(self.only_a),
-            "only_on_b": list(self.only_b),
-            "rank": self.rank,
-            "difference": self.difference.to_dict(),
-        }
 
 
 def between_jobs(a: Job, b: Job, pairs: tuple[Pair, ...], difference: Difference) -> JobDifference:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from torchfx.profiler.difference.costs import UNKNOWN, Costs, Side
 
@@ -31,17 +30,6 @@ class Replacement:
         """Time per step of the kernels that went, and of those that came."""
         return sum(use[2] for use in self.before), sum(use[2] for use in self.after)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        kernels = {
-            key: [
-                {"name": name, "calls_per_step": round(calls, 3), "us_per_step": round(us, 3)}
-                for name, calls, us in uses
-            ]
-            for key, uses in (("before", self.before), ("after", self.after))
-        }
-        return {"operator": self.operator, **kernels}
-
 
 @dataclass(frozen=True)
 class KernelSets:
@@ -61,17 +49,6 @@ class KernelSets:
     counts_differ: tuple[tuple[str, float, float], ...]
     in_common: int
     replaced: tuple[Replacement, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {
-            "identical": self.identical,
-            "in_common": self.in_common,
-            "only_a": list(self.only_a),
-            "only_b": list(self.only_b),
-            "counts_differ": [[name, round(a, 3), round(b, 3)] for name, a, b in self.counts_differ],
-            "replaced": [item.to_dict() for item in self.replaced],
-        }
 
 
 def kernel_sets(a: Side, b: Side) -> KernelSets | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -32,15 +31,6 @@ class LabelTimes:
     calls: tuple[float, float]
     host_us: tuple[float, float]
     device_us: tuple[float, float]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values; pairs are [A, B]."""
-        return {
-            "name": self.name,
-            "calls_per_step": [round(value, 3) for value in self.calls],
-            "host_us_per_step": [round(value, 3) for value in self.host_us],
-            "device_us_per_step": [round(value, 3) for value in self.device_us],
-        }
 
 
 def labels_of(trace: Trace) -> dict[str, Int32]:

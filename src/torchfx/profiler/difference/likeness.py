@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -56,11 +56,6 @@ class Likeness:
         """Whether they are taken to be of one program; what can't be told counts as yes."""
         return self.share is None or self.share >= ENOUGH
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        share = None if self.share is None else round(self.share, 4)
-        return {"share": share, "compared": self.what, "same_program": self.same_program}
-
 
 def trains(side: Side) -> bool:
     """Whether a backward pass runs in the steps."""
@@ -87,17 +82,22 @@ def _by_operators(a: Side, b: Side) -> Likeness:
     first, second = _operators(a), _operators(b)
     if min(len(first), len(second)) < FEW:
         first, second = _operators(a, common=True), _operators(b, common=True)
+    one_compiled = is_compiled(a) != is_compiled(b)
+    known, among = (_names_among(b, a) if is_compiled(b) else _names_among(a, b)) if one_compiled else (0, 0.0)
     if first and second:
         found = max(_shares_agree(first, second), _come_as_often(first, second))
         likeness = Likeness(found, "operators", found)
-        if found < ENOUGH and is_compiled(a) != is_compiled(b):
-            known, among = _names_among(b, a) if is_compiled(b) else _names_among(a, b)
+        if found < ENOUGH and one_compiled:
             products = [_products(side) for side in (a, b)]
             if products[0] == products[1] != {} and among >= ENOUGH:
                 return replace(likeness, share=1.0, what="products")
+            if known < FEW and not any(products):
+                return replace(likeness, share=None)
             if known >= FEW and (not any(products) or _shares_of_counts(*products) >= ENOUGH):
                 return replace(likeness, share=max(found, among))
         return likeness
+    if one_compiled:  # all operators of a side are in fused kernels, which eager code doesn't have
+        return Likeness(among if known >= FEW else None, "operators")
     if a.trace.info.vendor == b.trace.info.vendor or not (a.kernels.names and b.kernels.names):
         if a.kernels.names and b.kernels.names:
             return Likeness(_shares_agree(a.kernels.per_step, b.kernels.per_step), "kernels")

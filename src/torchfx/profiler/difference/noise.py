@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -61,11 +61,6 @@ class Shift:
     def beyond_noise(self) -> bool:
         """Whether the whole interval lies more than `MARGIN` from 1."""
         return self.judged and (self.low > 1 + MARGIN or self.high < 1 / (1 + MARGIN))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        names = ("ratio", "low", "high")
-        return {**{name: round(getattr(self, name), 5) for name in names}, "judged": self.judged}
 
 
 @dataclass(frozen=True)

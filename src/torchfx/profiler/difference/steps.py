@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -84,16 +84,6 @@ class Rounds:
         i = np.searchsorted(self.starts, times, "right") - 1
         inside = (i >= 0) & (times < self.ends[np.maximum(i, 0)])
         return np.where(inside, i, -1).astype(np.int32)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {
-            "name": self.name,
-            "count": len(self),
-            "are_steps": self.are_steps,
-            "inferred": self.inferred,
-            "cold_first_step_us": self.cold_us,
-        }
 
 
 def rounds_of(trace: Trace, *, whole: bool = False) -> Rounds:

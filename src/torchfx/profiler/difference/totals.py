@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -46,11 +46,6 @@ class Total:
     def changed(self) -> bool:
         """Whether the difference counts."""
         return self.judgement == "changed"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        values = [None if value is None else round(value, 3) for value in (self.a, self.b)]
-        return {"name": self.name, "unit": self.unit, "a": values[0], "b": values[1], "changed": self.changed}
 
 
 def totals_between(a: Side, b: Side) -> tuple[Total, ...]:

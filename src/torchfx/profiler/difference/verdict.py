@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -47,17 +47,6 @@ class StepTimes:
             float(np.mean(self.b_us)) if self.b_us else 0.0,
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values; pairs are [A, B]."""
-        return {
-            "clock": self.clock,
-            "a_us": [round(value, 3) for value in self.a_us],
-            "b_us": [round(value, 3) for value in self.b_us],
-            "median_us": [round(value, 3) for value in self.median_us],
-            "mean_us": [round(value, 3) for value in self.mean_us],
-            "b_over_a": self.shift.to_dict(),
-        }
-
 
 @dataclass(frozen=True)
 class Verdict:
@@ -72,10 +61,6 @@ class Verdict:
     kind: str
     sentence: str
     device: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {"kind": self.kind, "sentence": self.sentence, "device": self.device}
 
 
 def step_times(a: Rounds, b: Rounds) -> StepTimes:

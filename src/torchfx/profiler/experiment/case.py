@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 import torch
 
@@ -96,10 +95,6 @@ class Case:
         parts += [self.device.replace(":", "")] if self.device != default_device else []
         parts += [f"{k}{v}" for k, v in asdict(self.schedule).items() if v != getattr(usual, k)]
         return "_".join(parts)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields by name."""
-        return asdict(self)
 
     def __str__(self) -> str:
         """Return the case in words."""

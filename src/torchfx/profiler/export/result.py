@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
 
 __all__ = ["Export"]
-
-SCHEMA: Final = 1
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,3 @@ class Export:
     moved: int = 0
     left_out: int = 0
     arrows: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {"schema": SCHEMA, **asdict(self)}

@@ -13,7 +13,8 @@ from torchfx.profiler.loading.workers import Thresholds, read_all
 from torchfx.profiler.ranks.findings import merged_findings
 from torchfx.profiler.ranks.folder import find_traces
 from torchfx.profiler.ranks.job import Job
-from torchfx.profiler.rules.catalogue import chosen_rules, in_a_line, thresholds_by_slug
+from torchfx.profiler.rules.catalogue import chosen_rules, thresholds_by_slug
+from torchfx.profiler.rules.diagnose import by_weight, look
 
 __all__ = ["ALONE", "LoadedJob", "load_job"]
 
@@ -52,13 +53,11 @@ class LoadedJob(Job):
         alone = ALONE if len(self) > 1 else ()
         findings = [f for f in merged_findings(self.summaries, self.numbers, alone) if f.code in codes]
         for rule in (rule for rule in rules if rule.on == "job"):
-            looking = rule.check(self, given.get(rule.slug))
-            try:
-                findings += list(looking)
-            except Exception as error:  # noqa: BLE001
-                # As with rules on traces: one that fails, maybe a plugin's, doesn't silence the others.
-                self.failed[rule.code] = in_a_line(error)
-        return tuple(sorted(findings, key=lambda f: (f.severity == "info", -f.time_us, f.code)))
+            found, error = look(rule, self, given.get(rule.slug))
+            findings += found
+            if error:
+                self.failed[rule.code] = error
+        return by_weight(findings)
 
     def _repr_html_(self) -> str:
         """Return what `torchfx explain` says, for notebooks."""

@@ -100,9 +100,7 @@ class LoadedTrace(Trace):
         from torchfx.profiler.present.formats import render
         from torchfx.profiler.report.trace_report import describe
 
-        rules = tuple(rule for rule in chosen_rules((), ()) if rule.on == "trace")
-        report = describe(self, diagnose(self, rules=rules), tuple(rule.code for rule in rules))
-        return render(explanation(report), "html")
+        return render(explanation(describe(self, diagnose(self))), "html")
 
 
 def load(

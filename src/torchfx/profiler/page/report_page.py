@@ -28,7 +28,6 @@ from torchfx.profiler.ranks.job import Job
 from torchfx.profiler.ranks.timeline import clocks_of
 from torchfx.profiler.report.job_report import JobReport
 from torchfx.profiler.report.trace_report import Report, describe
-from torchfx.profiler.rules.catalogue import chosen_rules
 from torchfx.profiler.rules.diagnose import Diagnosis, diagnose
 from torchfx.profiler.rules.rule import Rule
 from torchfx.profiler.trace.model.trace import Trace
@@ -83,10 +82,8 @@ def page_of(trace: LoadedTrace, name: str = "", *, max_size: int = MAX_SIZE) -> 
     Raises:
         ArgumentError: the page without its timeline is larger.
     """
-    rules = tuple(rule for rule in chosen_rules((), ()) if rule.on == "trace")
-    diagnosis = diagnose(trace, rules=rules)
-    report = describe(trace, diagnosis, tuple(rule.code for rule in rules), name, thorough=True)
-    return trace_page(trace, diagnosis, report, max_size=max_size)
+    diagnosis = diagnose(trace)
+    return trace_page(trace, diagnosis, describe(trace, diagnosis, name, thorough=True), max_size=max_size)
 
 
 def drawn(trace: Trace, diagnosis: Diagnosis) -> Timeline:

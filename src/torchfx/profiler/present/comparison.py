@@ -10,6 +10,7 @@ from torchfx.profiler.difference.difference import Difference, Recording
 from torchfx.profiler.difference.findings import FATES, Fate
 from torchfx.profiler.difference.jobs import JobDifference
 from torchfx.profiler.difference.labels import LabelTimes
+from torchfx.profiler.difference.plain import plain
 from torchfx.profiler.difference.totals import Total
 from torchfx.profiler.present.document import (
     Block,
@@ -64,7 +65,7 @@ def comparison(found: Difference | JobDifference, limit: float | None = None) ->
     if one.verdict.kind != "identical":
         blocks += [Caveat("Mind", sentence) for sentence in one.conditions]
         blocks += [block for block in _details(one) if not isinstance(block, Table) or block.rows or block.sentences]
-    return Document("Difference", tuple(blocks), found.to_dict(), command="diff", file=one.b.file)
+    return Document("Difference", tuple(blocks), plain(found), command="diff", file=one.b.file)
 
 
 def _details(found: Difference) -> tuple[Block, ...]:

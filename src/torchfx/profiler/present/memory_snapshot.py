@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from torchfx.profiler.allocator.snapshot import DeviceMemory, OutOfMemory, Snapshot
+from torchfx.profiler.allocator.snapshot import DeviceMemory, Holder, OutOfMemory, Snapshot
 from torchfx.profiler.present.document import Block, Cell, Column, Document, Facts, File, Heading, Table, Text, rows_of
 from torchfx.profiler.trace.meaning.frames import short_frame
 from torchfx.profiler.wording import counted, duration, percent, size_text
@@ -19,16 +19,6 @@ HOLDERS: Final = 10
 
 MOMENTS: Final = 200
 """Moments of the timeline in the data, at most: the highest of each stretch of the history."""
-
-
-class HolderData(msgspec.Struct, frozen=True):
-    """Who holds memory at the peak."""
-
-    line: str
-    purpose: str
-    bytes: int
-    blocks: int
-    stack: tuple[str, ...]
 
 
 class DeviceData(msgspec.Struct, frozen=True):
@@ -45,7 +35,7 @@ class DeviceData(msgspec.Struct, frozen=True):
     peak_bytes: int
     peak_us: int | None
     events: int
-    holders: tuple[HolderData, ...]
+    holders: tuple[Holder, ...]
     timeline: tuple[tuple[int, int], ...]
     out_of_memory: tuple[OutOfMemory, ...]
 
@@ -130,8 +120,7 @@ def _holders(memory: DeviceMemory) -> Table:
 
 def _data(memory: DeviceMemory) -> DeviceData:
     return DeviceData(
-        **{name: getattr(memory, name) for name in DeviceData.__struct_fields__ if name not in ("holders", "timeline")},
-        holders=tuple(HolderData(one.line, one.purpose, one.bytes, one.blocks, one.stack) for one in memory.holders),
+        **{name: getattr(memory, name) for name in DeviceData.__struct_fields__ if name != "timeline"},
         timeline=_timeline(memory),
     )
 

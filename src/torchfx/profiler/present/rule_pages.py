@@ -64,9 +64,9 @@ def _blocks(rule: Rule) -> Iterator[Block]:
         label, colon, rest = text.partition(": ")
         yield Text(rest, label) if colon and label in _LABELS else Text(text)
     if rule.needs:
-        yield Text(f"Is asked only where: {_aspects(rule.needs)}.")
+        yield Text(f"Runs only where: {_aspects(rule.needs)}.")
     if rule.mutes:
-        yield Text(f"Where it finds something, rules aren't asked that need: {_aspects(rule.mutes)}.")
+        yield Text(f"Where it finds something, it mutes the rules that need this: {_aspects(rule.mutes)}.")
     if rule.thresholds:
         settings = (f"{name} = {_toml(value)}" for name, value in rule.thresholds.items())
         yield Text("Thresholds, with their defaults, as pyproject.toml sets them:")
@@ -93,7 +93,7 @@ def rule_list(rules: Iterable[Rule]) -> Document:
         "",
         (
             *(_family(letter, members) for letter, members in families.items()),
-            Text("torchfx rule CODE tells what a rule sees, what that costs and how to fix it.", look="dim"),
+            Text("torchfx rule CODE explains a rule: what it sees, what that costs, how to fix it.", look="dim"),
         ),
         RuleList(1, tuple(_data(rule) for members in families.values() for rule in members)),
         command="rule",

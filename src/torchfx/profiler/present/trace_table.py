@@ -8,12 +8,13 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from torchfx.errors import ArgumentError
 from torchfx.profiler.present.document import Amount, Cell, Column, Document, File, Name, Row, rows_of
 from torchfx.profiler.present.document import Table as TableBlock
 from torchfx.profiler.trace.tables.table import Table
 from torchfx.profiler.wording import duration, percent, size_text
 
-__all__ = ["TableData", "trace_table"]
+__all__ = ["TableData", "column_called", "trace_table"]
 
 Value = str | int | float | bool | None
 
@@ -39,6 +40,18 @@ class TableData(msgspec.Struct, frozen=True):
     file: str
     rows: tuple[dict[str, Value], ...]
     total: dict[str, Value]
+
+
+def column_called(table: Table, given: str) -> str:
+    """Return the name of the column that has this name or title; a title's blanks may be underscores.
+
+    >>> column_called(Table({"name": ["mul"], "host_self_us": [2.0]}), "host self")
+    'host_self_us'
+    """
+    titles = {_title(column): column for column in table.columns}
+    if _title(given) not in titles:
+        raise ArgumentError(f"column must be one of {', '.join(titles)} (or {', '.join(table.columns)}), got {given!r}")
+    return titles[_title(given)]
 
 
 def trace_table(table: Table, name: str, file: str, limit: int | None = 20) -> Document:

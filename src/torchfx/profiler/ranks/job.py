@@ -6,11 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
 from torchfx.profiler.ranks.matching import Matched, match, waited_for, waiting
 from torchfx.profiler.ranks.summary import Summary
 from torchfx.profiler.trace.derived.collectives import MOST_RANKS, bus_factor
@@ -169,26 +167,6 @@ class Job:
         device = next((s.device for s in self.summaries if s.device), "CPU")
         ranks = counted(len(self), "rank")
         return f"<{type(self).__name__} {self.folder}: {ranks} on {device}; .ranks, .collectives(), .stragglers()>"
-
-    def to_dict(self, findings: Sequence[Finding]) -> dict[str, Any]:
-        """Return everything as plain values.
-
-        Args:
-            findings: what the rules found.
-        """
-        return {
-            "schema": 1,
-            "folder": self.folder,
-            "world_size": self.world_size,
-            "numbered": self.numbered,
-            "ranks": self.ranks.rows(),
-            "collectives": self.collectives().rows(),
-            "stragglers": self.stragglers().rows(),
-            "findings": [finding.to_dict() for finding in findings],
-            "duplicates": [Path(s.file).name for s in self.others],
-            "unreadable": [{"file": name, "reason": why} for name, why in sorted(self.unreadable.items())],
-            "ignored": list(self.ignored),
-        }
 
     @cached_property
     def waiting(self) -> tuple[Floats, Floats]:

@@ -21,7 +21,6 @@ from torchfx.profiler.trace.file.writing import whole_file
 
 __all__ = ["Clock", "Merged", "MergedRank", "clocks_of", "merge_ranks"]
 
-SCHEMA: Final = 1
 
 ENOUGH: Final = 3
 """Collectives that two ranks must share for their clocks to be compared."""
@@ -81,10 +80,6 @@ class Merged:
     folder: str
     output: str
     ranks: tuple[MergedRank, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {"schema": SCHEMA, **asdict(self)}
 
 
 def clocks_of(job: Job) -> tuple[Clock, ...]:

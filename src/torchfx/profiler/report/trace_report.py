@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 import numpy as np
 
-from torchfx.errors import ArgumentError
 from torchfx.profiler.analysis.breakdown import LISTED, Breakdown, Stretch, breakdown, longest_of
 from torchfx.profiler.analysis.critical_path import PathPart, critical_parts
 from torchfx.profiler.analysis.hotspots import (
@@ -41,7 +40,6 @@ from torchfx.profiler.trace.model.trace import Trace
 
 __all__ = [
     "SCHEMA",
-    "SCHEMAS",
     "FailedRule",
     "FindingEvidence",
     "FindingWindow",
@@ -50,18 +48,11 @@ __all__ = [
     "ReportedFinding",
     "describe",
     "failed_rules",
-    "in_schema",
     "reported",
 ]
 
-SCHEMA: Final = 2
+SCHEMA: Final = 1
 """Of the JSON; docs/report-schema.md describes it."""
-
-SCHEMAS: Final = (1, 2)
-"""Those that can be printed."""
-
-_ADDED: Final = frozenset({"stretches", "stretches_count", "starts_us", "step_starts_us", "steps_us", "longest"})
-"""Names that schema 2 brought."""
 
 
 class FindingWindow(msgspec.Struct, frozen=True):
@@ -132,7 +123,7 @@ class Report(msgspec.Struct, frozen=True):
 
     Attributes:
         operators: those that take the most time; labels: the program's own; memory: the peak of each device.
-        ran: the rules that were asked.
+        ran: the rules that looked.
         modules, critical_path: None unless they were asked for.
     """
 
@@ -154,15 +145,12 @@ class Report(msgspec.Struct, frozen=True):
     critical_path: tuple[PathPart, ...] | None = None
 
 
-def describe(
-    trace: Trace, diagnosis: Diagnosis, ran: Sequence[str] = (), name: str = "", *, thorough: bool = False
-) -> Report:
+def describe(trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bool = False) -> Report:
     """Return everything there is to say of a trace.
 
     Args:
         trace: what was read.
         diagnosis: what the rules found in it.
-        ran: codes of the rules that were asked.
         name: what to call it; the file's name where empty.
         thorough: modules and the critical path too, which take long in large traces.
     """
@@ -182,7 +170,7 @@ def describe(
         tuple(reported(finding, trace.events) for finding in diagnosis.findings),
         tuple(MutedRule(code, _slug(code), why) for code, why in diagnosis.muted.items()),
         failed_rules(diagnosis.failed),
-        tuple(code for code in ran if code not in diagnosis.muted and code not in diagnosis.failed),
+        tuple(code for code in diagnosis.asked if code not in diagnosis.muted and code not in diagnosis.failed),
         module_times(trace) if thorough else None,
         critical_parts(trace) if thorough else None,
     )
@@ -231,20 +219,3 @@ def _starts(rows: Int32, events: Events) -> tuple[float, ...]:
     """When the longest of some rows begin, in order of time."""
     chosen = rows[np.argsort(-events.dur[rows], kind="stable")[:LISTED]]
     return tuple((np.sort(events.ts[chosen]) / 1000).tolist())
-
-
-def in_schema(report: msgspec.Struct, schema: int) -> object:
-    """Return a report, on a trace or on a job, as the JSON of an older schema has it: without what came later.
-
-    Raises:
-        ArgumentError: there is no such schema.
-    """
-    if schema not in SCHEMAS:
-        raise ArgumentError(f"--schema must be one of {', '.join(map(str, SCHEMAS))}, got {schema}")
-    return report if schema == SCHEMA else {**_without(msgspec.to_builtins(report), _ADDED), "schema": schema}
-
-
-def _without(value: Any, names: frozenset[str]) -> Any:
-    if isinstance(value, dict):
-        return {name: _without(item, names) for name, item in value.items() if name not in names}
-    return [_without(item, names) for item in value] if isinstance(value, list | tuple) else value

@@ -11,7 +11,7 @@ from torchfx.profiler.rules.catalogue import all_rules, in_a_line, not_loaded, t
 from torchfx.profiler.rules.rule import Rule
 from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["Diagnosis", "diagnose", "look"]
+__all__ = ["Diagnosis", "by_weight", "diagnose", "look"]
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,13 @@ class Diagnosis:
         findings: those with the most time at stake first.
         muted: rules that did not run, by code: why.
         failed: rules that broke off, by code, and entry points that could not be loaded, by name: the error in a line.
+        asked: codes of the rules on traces that were to look; some of them may be muted or failed.
     """
 
     findings: tuple[Finding, ...]
     muted: Mapping[str, str]
     failed: Mapping[str, str] = field(default_factory=dict)
+    asked: tuple[str, ...] = ()
 
 
 def diagnose(
@@ -65,21 +67,26 @@ def diagnose(
             muted[rule.code] = reasons[0]
         else:
             findings += _found(rule, trace, given, failed)
-    return Diagnosis(tuple(sorted(findings, key=_weight)), muted, failed)
+    return Diagnosis(by_weight(findings), muted, failed, tuple(rule.code for rule in chosen))
 
 
-def look(rule: Rule, trace: Trace, thresholds: Mapping[str, Any] | None) -> tuple[list[Finding], str]:
+def by_weight(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Order findings: those that are only worth knowing last, and the most time at stake first."""
+    return tuple(sorted(findings, key=lambda finding: (finding.severity == "info", -finding.time_us, finding.code)))
+
+
+def look(rule: Rule, subject: Any, thresholds: Mapping[str, Any] | None) -> tuple[list[Finding], str]:
     """Return what a rule finds and ""; where it raises, nothing and the error in a line.
 
     Args:
-        rule, trace: what looks at what.
+        rule, subject: what looks at what; see `Rule.check`.
         thresholds: the rule's, where they aren't its own.
 
     Raises:
         ArgumentError: a threshold has no such name.
         ArgumentTypeError: a threshold isn't a number.
     """
-    looking = rule.check(trace, thresholds)
+    looking = rule.check(subject, thresholds)
     try:
         return list(looking), ""
     except Exception as error:  # noqa: BLE001
@@ -94,7 +101,3 @@ def _found(rule: Rule, trace: Trace, given: Mapping[str, Mapping[str, Any]], fai
     if error:
         failed[rule.code] = error
     return found
-
-
-def _weight(finding: Finding) -> tuple[bool, float, str]:
-    return finding.severity == "info", -finding.time_us, finding.code

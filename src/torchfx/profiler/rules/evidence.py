@@ -13,7 +13,7 @@ from torchfx.profiler.trace.meaning.kinds import GPU_WORK
 from torchfx.profiler.trace.model.device import devices_of, streams_of
 from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["evidence", "most_first", "severity_of", "where"]
+__all__ = ["evidence", "most_first", "where"]
 
 _FRAMES: Final = 64
 """Of a stack; between an operator and the program's own line lie some three frames for each module of a model."""
@@ -61,8 +61,3 @@ def where(trace: Trace, row: int) -> str:
         one = np.array([row], np.int32)
         return f"GPU {devices_of(trace.events, one)[0]} stream {streams_of(trace.events, one)[0]}"
     return trace.lane(row).label
-
-
-def severity_of(share: float) -> str:
-    """Rank a fraction of the window: low below 5%, medium from there, high from 20%."""
-    return "high" if share >= 0.2 else "medium" if share >= 0.05 else "low"

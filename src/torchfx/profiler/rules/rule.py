@@ -18,7 +18,7 @@ __all__ = ["ASPECTS", "SUBJECTS", "Rule", "rule"]
 
 ASPECTS: Final = {
     "gpu": "work on a device was recorded",
-    "idle": "what looks like an idle device is one",
+    "idle": "idle time of the device is real",
     "order": "the clocks of host and device agree",
     "host": "durations on the host are the program's, not the profiler's",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from torch.utils.benchmark import Measurement as TorchMeasurement
@@ -98,7 +98,7 @@ class Measurement:
             "calls_per_run": self.calls_per_run,
             "devices": list(self.devices),
             "threads": self.threads,
-            "warnings": [warning.to_dict() for warning in self.warnings],
+            "warnings": [asdict(warning) for warning in self.warnings],
             "times_s": list(self.times_s),
         }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from torchfx.profiler.timing.machine import Load
 from torchfx.profiler.timing.quantiles import iqr, quantile
@@ -35,10 +35,6 @@ class TimingWarning:
     def __str__(self) -> str:
         """Return code, message and advice in one line."""
         return f"{self.code}: {self.message}; {self.advice}"
-
-    def to_dict(self) -> dict[str, str]:
-        """Return the fields by name."""
-        return asdict(self)
 
 
 def cautions(

@@ -9,9 +9,9 @@ import numpy as np
 
 from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.audio.calls import Call, runs_of
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.idle import at_stake
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns, percent
@@ -44,16 +44,13 @@ def native_dispatch_count(trace: Trace, *, share: float = 0.01) -> Iterator[Find
     lost = Intervals.union(
         [call.start for run in found for call in _shorter(run)], [call.end for run in found for call in _shorter(run)]
     ).clip(trace.window.start, trace.window.end)
-    total = lost.total / 1000
-    if not total or trace.window.share(lost) < share:
+    if not lost or trace.window.share(lost) < share:
         return
     rows = np.array([call.row for run in found for call in run], np.int32)
     longest = max(len(run) for run in found)
     yield Finding(
         title=f"{len(rows)} calls of filters where {len(found)} would do: up to {longest} in a row on one signal",
-        severity=severity_of(trace.window.share(lost)),
         confidence="medium",
-        time_us=total,
         stretches=lost,
         window=trace.window,
         evidence=evidence(trace, rows),
@@ -63,11 +60,7 @@ def native_dispatch_count(trace: Trace, *, share: float = 0.01) -> Iterator[Find
     )
 
 
-@rule(
-    "G2",
-    "many-short-files",
-    source="calls of filters on short signals, one by one; eight in a row",
-)
+@rule("G2", "many-short-files", source="calls of filters on short signals, one by one; eight in a row")
 def many_short_files(trace: Trace, *, calls: int = 8, call_us: float = 300.0, share: float = 0.05) -> Iterator[Finding]:
     """Filters are called on many short signals, one by one.
 
@@ -90,24 +83,18 @@ def many_short_files(trace: Trace, *, calls: int = 8, call_us: float = 300.0, sh
     # Longer pauses are the program's: reading the next file, say.
     usual = 3 * float(np.median([end - start for start, end in gaps]))
     short = [(start, end) for start, end in gaps if end - start <= usual]
-    between = Intervals.union([start for start, _ in short], [end for _, end in short])
-    between = (
-        between & trace.derived(idle_time) if trace.has_gpu else between.clip(trace.window.start, trace.window.end)
-    )
-    total = between.total / 1000
-    if not total or trace.window.share(between) < share:
+    between = at_stake(trace, Intervals.union([start for start, _ in short], [end for _, end in short]))
+    if not between or trace.window.share(between) < share:
         return
     rows = np.array([call.row for run in found for call in run], np.int32)
     yield Finding(
         title=f"Filters are called {len(rows):,} times on short signals; {percent(trace.window.share(between))} of the "
         "time passes between the calls",
-        severity=severity_of(trace.window.share(between)),
         confidence="medium",
-        time_us=total,
         stretches=between,
         window=trace.window,
         evidence=evidence(trace, rows),
-        cause="Each filter of each signal is a call of its own; getting there takes a good part of the time.",
+        cause="Each filter of each signal is a separate call, and Python takes a good part of the time between calls.",
         fix="Stack signals of equal length (or padded to it) into (files, channels, time), join the filters into one "
         "chain (a | b | c) before they are applied, and call it once.",
     )

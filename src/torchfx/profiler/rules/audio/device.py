@@ -9,10 +9,9 @@ import numpy as np
 from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.audio.calls import calls_of
 from torchfx.profiler.rules.copies.transfers import transfers
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import idle_time
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import duration_ns, percent
 
@@ -45,27 +44,23 @@ def launches_per_section(
     if not len(rows):
         return
     events = trace.events
-    start, end = events.ts[rows], events.end[rows]
-    inside = Intervals.union(start, end)
+    inside = events.times_of(rows)
     made = trace.links.launches
-    made = made[inside.overlap(events.ts[made], events.end[made]) > 0]
+    made = made[events.covered(made, inside) > 0]
     kernels = trace.links.put_by(made)
     lost = inside & trace.derived(idle_time)
-    total = lost.total / 1000
     if len(made) < launches * len(rows) or not len(kernels) or trace.window.share(lost) < share:
         return
     if float(np.median(events.dur[kernels])) >= 1000 * kernel_us or lost.total < idle * inside.total:
         return
     yield Finding(
-        title=f"A filter's call launches {len(made) / len(rows):.0f} kernels of "
+        title=f"Each call of a filter launches {len(made) / len(rows):.0f} kernels of "
         f"{duration_ns(float(np.median(events.dur[kernels])))} each; the device mostly waits",
-        severity=severity_of(trace.window.share(lost)),
         confidence="medium",
-        time_us=total,
         stretches=lost,
         window=trace.window,
-        evidence=evidence(trace, rows, times=lost.overlap(start, end)),
-        cause="Every section and block is launched by itself, and the signal is too short to keep the device busy.",
+        evidence=evidence(trace, rows, times=events.covered(rows, lost)),
+        cause="Each section and block is launched separately, and the signal is too short to keep the device busy.",
         fix="Filter longer chunks or more channels at once, record a CUDA graph for chunks of fixed length, or filter "
         "short chunks on the CPU.",
         linked=True,
@@ -103,7 +98,6 @@ def gpu_not_worth_it(trace: Trace, *, copy_mb: float = 12.0, share: float = 0.1)
     spent = events.times_of(copies)
     computing = trace.gpu.compute.clip(trace.window.start, trace.window.end)
     lost = spent - computing
-    total = lost.total / 1000
     rows = np.array([call.row for call in calls], np.int32)
     launched = trace.links.put_by(trace.links.launches)
     if not len(launched) or lost.total <= computing.total or trace.window.share(lost) < share:
@@ -111,9 +105,7 @@ def gpu_not_worth_it(trace: Trace, *, copy_mb: float = 12.0, share: float = 0.1)
     yield Finding(
         title=f"Copying signals to the GPU and back takes {duration_ns(lost.total)}, filtering them there "
         f"{duration_ns(computing.total)}",
-        severity=severity_of(trace.window.share(lost)),
         confidence="medium",
-        time_us=total,
         stretches=lost,
         window=trace.window,
         evidence=(*evidence(trace, copies), *evidence(trace, rows, limit=2)),
@@ -147,23 +139,20 @@ def reference_path(trace: Trace, *, operators: int = 30, share: float = 0.01) ->
     events, tree = trace.events, trace.calls
     made = trace.links.launches
     inside = events.times_of(rows)
-    on_device = bool((inside.overlap(events.ts[made], events.end[made]) > 0).any()) if len(made) else False
+    on_device = bool((events.covered(made, inside) > 0).any()) if len(made) else False
     slow = rows[tree.sizes[rows] >= operators]
-    spent = events.times_of(slow).clip(trace.window.start, trace.window.end)
-    total = spent.total / 1000
-    if on_device or not total or trace.window.share(spent) < share:
+    spent = trace.when(slow)
+    if on_device or not spent or trace.window.share(spent) < share:
         return
     yield Finding(
         title=f"{len(slow)} calls of filters take {percent(trace.window.share(spent))} of the time in plain PyTorch, "
         "without the native library",
-        severity=severity_of(trace.window.share(spent)),
         confidence="high",
-        time_us=total,
         stretches=spent,
         window=trace.window,
         evidence=evidence(trace, slow),
         cause=f"Inside a call there are {int(np.median(tree.sizes[slow]))} operators; the native path has a few.",
-        fix="Run `torchfx info`: it tells why the library isn't there. Installing torchfx again with a C++ compiler "
+        fix="Run `torchfx info`: it says why the library isn't used. Installing torchfx again with a C++ compiler "
         "builds it; TORCHFX_NATIVE=0 switches it off.",
         linked=True,
     )

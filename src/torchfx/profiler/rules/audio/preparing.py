@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.idle import at_stake
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.audio import (
     DECODE_AUDIO,
@@ -19,7 +19,6 @@ from torchfx.profiler.trace.meaning.audio import (
     READ_AUDIO_FRAME,
 )
 from torchfx.profiler.trace.meaning.kinds import Meaning
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
@@ -53,21 +52,16 @@ def coefficients_recomputed(trace: Trace, *, share: float = 0.01, steps: int = 3
     if len(where) < max(steps, len(trace.steps_found) - 1):
         return
     rows = rows[step >= 0]
-    start, end = events.ts[rows], events.end[rows]
-    spent = Intervals.union(start, end).clip(trace.window.start, trace.window.end)
-    spent = spent & trace.derived(idle_time) if trace.has_gpu else spent
-    total = spent.total / 1000
-    if not total or trace.window.share(spent) < share:
+    spent = at_stake(trace, events.times_of(rows))
+    if not spent or trace.window.share(spent) < share:
         return
     yield Finding(
         title=f"Filters are designed again in {len(where)} of {len(trace.steps_found)} steps, "
         f"{percent(trace.window.share(spent))} of the time",
-        severity=severity_of(trace.window.share(spent)),
         confidence="high",
-        time_us=total,
         stretches=spent,
         window=trace.window,
-        evidence=evidence(trace, rows, times=spent.overlap(start, end)),
+        evidence=evidence(trace, rows, times=events.covered(rows, spent)),
         cause="Filters are made inside the loop, so their coefficients are computed each time.",
         fix="Make the chain once before the loop and use it in each step; a filter designs itself once per sampling "
         "rate.",
@@ -75,11 +69,7 @@ def coefficients_recomputed(trace: Trace, *, share: float = 0.01, steps: int = 3
     )
 
 
-@rule(
-    "G9",
-    "audio-load",
-    source="frames and operators that decode audio on the loop's own thread; 5% of the window",
-)
+@rule("G9", "audio-load", source="frames and operators that decode audio on the loop's own thread; 5% of the window")
 def audio_load(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """Audio files are read and decoded on the loop's own thread.
 
@@ -96,20 +86,15 @@ def audio_load(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     rows = rows[trace.in_steps(rows)]
     if not len(rows):
         return
-    start, end = trace.events.ts[rows], trace.events.end[rows]
-    spent = Intervals.union(start, end).clip(trace.window.start, trace.window.end)
-    spent = spent & trace.derived(idle_time) if trace.has_gpu else spent
-    total = spent.total / 1000
-    if not total or trace.window.share(spent) < share:
+    spent = at_stake(trace, trace.events.times_of(rows))
+    if not spent or trace.window.share(spent) < share:
         return
     yield Finding(
         title=f"Reading audio files takes {percent(trace.window.share(spent))} of the time",
-        severity=severity_of(trace.window.share(spent)),
         confidence="high",
-        time_us=total,
         stretches=spent,
         window=trace.window,
-        evidence=evidence(trace, rows, times=spent.overlap(start, end)),
+        evidence=evidence(trace, rows, times=trace.events.covered(rows, spent)),
         cause="Files are decoded between two rounds of the loop, on its own thread.",
         fix="Let worker processes read ahead (torch.utils.data.DataLoader, num_workers=4), or decode once and cache.",
         linked=True,

@@ -7,11 +7,11 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.rules.compiler.stake import at_stake, broken_off, entry_overhead
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Evidence, Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.compiled import compiled_of
+from torchfx.profiler.trace.derived.compiled import broken_off, compiled_of, entry_overhead
+from torchfx.profiler.trace.derived.idle import at_stake
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.annotations import STEP
 from torchfx.profiler.trace.meaning.communication import DISTRIBUTED_DATA_PARALLEL
@@ -20,7 +20,7 @@ from torchfx.profiler.trace.meaning.frames import MODULE
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import counted, duration
+from torchfx.profiler.wording import counted, duration_ns
 
 __all__ = ["compiled_but_eager", "graph_breaks"]
 
@@ -67,11 +67,10 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
         return
     events = trace.events
     lost = at_stake(trace, trace.derived(broken_off) & trace.derived(entry_overhead))
-    total = lost.total / 1000
     share = trace.window.share(lost)
     places = _places(trace)
     per_call = len(nested) / len(calls)
-    evident = evidence(trace, nested, times=lost.overlap(events.ts[nested], events.end[nested]))
+    evident = evidence(trace, nested, times=events.covered(nested, lost))
     broken = tuple(Evidence(f"break at {place}", count) for place, count in places[:5])
     yield Finding(
         title=f"{counted(len(calls), 'call')} of compiled code {'enters' if len(calls) == 1 else 'enter'} "
@@ -79,12 +78,11 @@ def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
         "graph breaks" + (f" at {places[0][0]}" if places and len(places[0][0]) < 50 else ""),
         severity=severity_of(share) if share >= worth else "low",
         confidence="high",
-        time_us=total,
         stretches=lost,
         window=trace.window,
         evidence=(*broken, *evident),
-        cause=f"Dynamo could not capture something and continues behind it with a new graph, "
-        f"{per_call:.2g} for each call. {LOST_FUSION} Entering the pieces takes {duration(total)} of it."
+        cause=f"Dynamo could not capture something and starts a new graph after it, "
+        f"{per_call:.2g} for each call. {LOST_FUSION} Entering the pieces takes {duration_ns(lost.total)} of it."
         + _by_buckets(trace),
         fix=("Look at the lines above: " if places else "TORCH_LOGS=graph_breaks names the lines: ") + WHOLE,
         linked=bool(places),
@@ -110,11 +108,10 @@ def _in_pieces(trace: Trace) -> Iterator[Finding]:
         "graph breaks",
         severity="low",
         confidence="low" if alike else "medium",
-        time_us=lost.total / 1000,
         stretches=lost,
         window=trace.window,
         evidence=evidence(trace, within),
-        cause=f"Dynamo could not capture something and continues behind it with a new graph. {LOST_FUSION}"
+        cause=f"Dynamo could not capture something and starts a new graph after it. {LOST_FUSION}"
         + _by_buckets(trace)
         + (" Functions compiled separately and called in one step would look the same." if alike else ""),
         fix="TORCH_LOGS=graph_breaks (before PyTorch 2.1 torch._dynamo.explain) names the lines: " + WHOLE,
@@ -155,11 +152,10 @@ def compiled_but_eager(trace: Trace, *, lookups: int = 3, share: float = 0.5) ->
     spent = spent if steps else Intervals.union([trace.window.start], [trace.window.end])
     lost = at_stake(trace, spent & Intervals.union(*_follows(trace, nowhere)))
     yield Finding(
-        title=f"{len(nowhere)} of {counted(len(every), 'entry', 'entries')} to compiled code find none that fits and "
+        title=f"{len(nowhere)} of {counted(len(every), 'call')} of compiled code find no variant that fits and "
         "run uncompiled",
         severity="medium",
         confidence="medium",
-        time_us=min(lost.total / 1000, trace.window.us),
         stretches=lost,
         window=trace.window,
         evidence=evidence(trace, nowhere),

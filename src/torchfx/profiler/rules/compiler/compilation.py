@@ -6,25 +6,21 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding
+from torchfx.profiler.finding import Evidence, Finding, severity_of
 from torchfx.profiler.rules.compiler.shapes import changed_shape
-from torchfx.profiler.rules.compiler.stake import at_stake, step_names
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.compiled import Compilation, compiled_of
+from torchfx.profiler.trace.derived.idle import at_stake
 from torchfx.profiler.trace.meaning.compiler import TUNING, TUNING_FRAME
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import counted, duration
+from torchfx.profiler.wording import counted, duration, duration_ns
 
 __all__ = ["autotune_in_window", "compile_in_window", "recompiles"]
 
 
-@rule(
-    "E1",
-    "compile-in-window",
-    source="torch.compile's own stages (`... (dynamo_timed)`); 1% of the window",
-)
+@rule("E1", "compile-in-window", source="torch.compile's own stages (`... (dynamo_timed)`); 1% of the window")
 def compile_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """Code is compiled while the program is being measured.
 
@@ -42,11 +38,10 @@ def compile_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]
     """
     first, _ = _by_kind(trace)
     lost = at_stake(trace, _union(first))
-    total = lost.total / 1000
-    if not total or trace.window.share(lost) < share:
+    if not lost or trace.window.share(lost) < share:
         return
     inside = [c for c in first if lost.overlap([c.start], [c.end])[0] > 0]
-    steps = step_names(trace, [c.start for c in inside])
+    steps = _step_names(trace, [c.start for c in inside])
     backward = sum(c.backward for c in inside)
     parts = counted(len(inside), "compilation")
     parts += f", {backward} of them of backward passes" if backward else ""
@@ -55,10 +50,8 @@ def compile_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]
     else:
         fix = "Run the same work once or twice before the profiler starts. "
     yield Finding(
-        title=f"{duration(total)} of {duration(trace.window.us)} go to torch.compile at work ({parts})",
-        severity=severity_of(trace.window.share(lost)),
+        title=f"{duration_ns(lost.total)} of {duration(trace.window.us)} go to torch.compile ({parts})",
         confidence="high",
-        time_us=total,
         stretches=lost,
         window=trace.window,
         evidence=_evidence(trace, inside, lost),
@@ -69,9 +62,7 @@ def compile_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]
 
 
 @rule(
-    "E2",
-    "recompiles",
-    source="the number M of `Torch-Compiled Region: K/M` and of the compilation's own `compile_id`",
+    "E2", "recompiles", source="the number M of `Torch-Compiled Region: K/M` and of the compilation's own `compile_id`"
 )
 def recompiles(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator[Finding]:
     """A function that was compiled already is compiled again.
@@ -93,12 +84,11 @@ def recompiles(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator
     if not certain:
         again = _later_steps(trace, first, steps)
     lost = at_stake(trace, _union(again))
-    total = lost.total / 1000
-    if not again or not total or trace.window.share(lost) < share:
+    if not again or not lost or trace.window.share(lost) < share:
         return
     forward = [c for c in again if not c.backward] or again
     names = ", ".join(dict.fromkeys(c.id for c in forward if c.id))
-    where = step_names(trace, [c.start for c in again])
+    where = _step_names(trace, [c.start for c in again])
     number = f"{len(forward)} recompilations" if len(forward) > 1 else "A recompilation"
     verb = "take" if len(forward) > 1 else "takes"
     changed = changed_shape(trace, forward)
@@ -107,10 +97,10 @@ def recompiles(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator
         "If the size of an input varies, say so before the first call (torch._dynamo.mark_dynamic or dynamic=True). "
     )
     yield Finding(
-        title=f"{number} {verb} {duration(total)} of {duration(trace.window.us)}" + (f" ({names})" if names else ""),
+        title=f"{number} {verb} {duration_ns(lost.total)} of {duration(trace.window.us)}"
+        + (f" ({names})" if names else ""),
         severity="low" if once else severity_of(trace.window.share(lost)),
         confidence="high" if certain else "low",
-        time_us=total,
         stretches=lost,
         window=trace.window,
         evidence=_evidence(trace, again, lost),
@@ -144,19 +134,15 @@ def autotune_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
         rows = np.concatenate((rows, trace.events.of(TUNING_FRAME))).astype(np.int32)
     if not len(rows):
         return
-    start, end = trace.events.ts[rows], trace.events.end[rows]
-    spent = Intervals.union(start, end).clip(trace.window.start, trace.window.end)
-    total = spent.total / 1000
-    if not total or trace.window.share(spent) < share:
+    spent = trace.events.times_of(rows).clip(trace.window.start, trace.window.end)
+    if not spent or trace.window.share(spent) < share:
         return
     yield Finding(
-        title=f"{duration(total)} of {duration(trace.window.us)} go to trying out variants of kernels",
-        severity=severity_of(trace.window.share(spent)),
+        title=f"{duration_ns(spent.total)} of {duration(trace.window.us)} go to trying out variants of kernels",
         confidence="high",
-        time_us=total,
         stretches=spent,
         window=trace.window,
-        evidence=evidence(trace, rows, times=spent.overlap(start, end)),
+        evidence=evidence(trace, rows, times=trace.events.covered(rows, spent)),
         cause="Kernels are tuned when they first run; that happened in this window.",
         fix="Run the same shapes once before the profiler starts, and keep Inductor's cache folder between runs.",
         linked=True,
@@ -185,3 +171,8 @@ def _evidence(trace: Trace, found: list[Compilation], lost: Intervals) -> tuple[
     times = lost.overlap([c.start for c in found], [c.end for c in found])
     names = ", ".join(dict.fromkeys(c.id for c in found if c.id))
     return evidence(trace, rows, times=times, note=names)
+
+
+def _step_names(trace: Trace, moments: list[int]) -> list[str]:
+    """The names of the steps in which these moments lie, each once, in order."""
+    return [s.name for s in trace.steps_found if any(s.start <= moment < s.end for moment in moments)]

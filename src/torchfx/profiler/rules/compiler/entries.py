@@ -7,13 +7,12 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compiler.stake import at_stake, broken_off, entry_overhead
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.compiled import compiled_of
+from torchfx.profiler.trace.derived.compiled import broken_off, compiled_of, entry_overhead
+from torchfx.profiler.trace.derived.idle import at_stake
 from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import counted, duration, percent
 
@@ -108,9 +107,7 @@ def lookup_cost(trace: Trace, *, lookup_us: float = 50.0, share: float = 0.03) -
     rows = compiled.lookups[trace.in_steps(compiled.lookups)]
     if len(rows) < 2 or float(np.median(trace.events.dur[rows])) < lookup_us * 1000:
         return
-    start, end = trace.events.ts[rows], trace.events.end[rows]
-    lost = at_stake(trace, Intervals.union(start, end) - compiled.compiling)
-    total = lost.total / 1000
+    lost = at_stake(trace, trace.events.times_of(rows) - compiled.compiling)
     if trace.window.share(lost) < share:
         return
     median = float(np.median(trace.events.dur[rows])) / 1000
@@ -118,12 +115,10 @@ def lookup_cost(trace: Trace, *, lookup_us: float = 50.0, share: float = 0.03) -
     many = f" There are up to {variants} variants of a function to look through." if variants > 1 else ""
     yield Finding(
         title=f"Lookups of compiled code take {percent(trace.window.share(lost))} of the time, {duration(median)} each",
-        severity=severity_of(trace.window.share(lost)),
         confidence="high",
-        time_us=total,
         stretches=lost,
         window=trace.window,
-        evidence=evidence(trace, rows, times=lost.overlap(start, end)),
+        evidence=evidence(trace, rows, times=trace.events.covered(rows, lost)),
         cause="Each call checks the guards of the compiled code: sizes, types, attributes, globals." + many,
         fix="Compile a smaller part, with fewer objects to guard, or one that varies less; as a last resort "
         "torch.compiler.set_stance(skip_guard_eval_unsafe=True) once all variants exist.",

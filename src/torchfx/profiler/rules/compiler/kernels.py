@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.compiled import compiled_of
 from torchfx.profiler.trace.derived.kernels import kernel_names
@@ -51,19 +51,17 @@ def fallback_kernels(trace: Trace, *, per_call_us: float = 50.0, share: float = 
     for lane in np.unique(events.lane[compiled.graphs]).tolist():
         graphs = compiled.graphs[events.lane[compiled.graphs] == lane]
         calls = events.times_of(graphs)
-        covered = calls.overlap(events.ts[launch], events.end[launch]) > 0
+        covered = events.covered(launch, calls) > 0
         inside |= (launch >= 0) & (events.lane[launch] == lane) & covered
     eager = eager[inside]
-    spent = events.times_of(eager).clip(trace.window.start, trace.window.end)
+    spent = trace.when(eager)
     total, busy = spent.total / 1000, trace.gpu.busy.clip(trace.window.start, trace.window.end).total / 1000
     if not total or total < share * busy or total < per_call_us * len(compiled.graphs):
         return
     yield Finding(
         title=f"{len(eager)} kernels of uncompiled PyTorch run in compiled graphs, {duration(total)}, "
         f"{percent(total / busy)} of the device's time",
-        severity=severity_of(trace.window.share(spent)),
         confidence="medium",
-        time_us=total,
         stretches=spent,
         window=trace.window,
         evidence=evidence(trace, eager),
@@ -94,7 +92,7 @@ def inductor_names(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     events = trace.events
     rows = events.of(FUSED_KERNEL)
     busy = trace.gpu.busy.clip(trace.window.start, trace.window.end).total
-    spent = events.times_of(rows).clip(trace.window.start, trace.window.end)
+    spent = trace.when(rows)
     total = spent.total
     if not busy or total < share * busy:
         return
@@ -111,7 +109,6 @@ def inductor_names(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         f"{percent(total / busy)} of the device's time",
         severity="info",
         confidence="high",
-        time_us=total / 1000,
         stretches=spent,
         window=trace.window,
         evidence=tuple(found),

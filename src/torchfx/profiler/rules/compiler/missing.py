@@ -52,14 +52,13 @@ def compile_missing(
     if events.any_of(OF_A_COMPILER):
         return
     rows = trace.gpu.kernels
-    rows = rows[(events.ts[rows] >= trace.window.start) & (events.ts[rows] < trace.window.end)]
+    rows = rows[events.begin_in(rows, trace.window.start, trace.window.end)]
     if len(rows) < kernels * len(steps) or float(np.median(events.dur[rows])) >= kernel_us * 1000:
         return
     operators = events.rows(Kind.OPERATOR)
     waiting = events.of(WAIT_FOR_DEVICE | MEMORY_CALL | DATALOADER)
     inside = events.times_of(operators)
     lost = (trace.derived(idle_time) & inside) - events.times_of(waiting)
-    total = lost.total / 1000
     if trace.window.share(lost) < share:
         return
     outermost = operators[trace.calls.depth[operators] <= 1]
@@ -68,13 +67,12 @@ def compile_missing(
         f"{len(rows) / len(steps):.0f} kernels per step",
         severity="low",
         confidence="medium",
-        time_us=total,
         stretches=lost,
         window=trace.window,
-        evidence=evidence(trace, outermost, times=lost.overlap(events.ts[outermost], events.end[outermost])),
+        evidence=evidence(trace, outermost, times=events.covered(outermost, lost)),
         cause=f"Half of the kernels take less than {duration_ns(float(np.median(events.dur[rows])))}, which is "
         "less than PyTorch needs to launch one.",
-        fix=f"Try torch.compile on the model; it can save {duration(total / len(steps))} per step at most, of "
+        fix=f"Try torch.compile on the model; it can save {duration_ns(lost.total / len(steps))} per step at most, of "
         f'{duration(trace.window.us / len(steps))}. With fixed shapes mode="reduce-overhead" comes '
         "nearest to it.",
     )

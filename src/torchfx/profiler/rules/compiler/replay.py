@@ -7,16 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compiler.stake import at_stake
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.compiled import compiled_of
-from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.idle import at_stake, idle_time
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.runtime import CAPTURE_BEGIN, CAPTURE_END, GRAPH_INSTANTIATE
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import duration, percent
+from torchfx.profiler.wording import duration_ns, percent
 
 __all__ = ["cudagraph_re_record", "no_cudagraph"]
 
@@ -47,8 +46,7 @@ def no_cudagraph(trace: Trace, *, share: float = 0.2, kernels: int = 5) -> Itera
     graphs = events.times_of(compiled.graphs)
     inside = (compiled.running | graphs) - compiled.compiling
     lost = inside & trace.derived(idle_time)
-    total = lost.total / 1000
-    launches = links.launches[inside.overlap(events.ts[links.launches], events.end[links.launches]) > 0]
+    launches = links.launches[events.covered(links.launches, inside) > 0]
     launches = launches[trace.in_steps(launches)]
     entries = compiled.graphs if len(compiled.graphs) else compiled.regions
     calls = int(np.count_nonzero(trace.in_steps(entries)))
@@ -57,14 +55,12 @@ def no_cudagraph(trace: Trace, *, share: float = 0.2, kernels: int = 5) -> Itera
     yield Finding(
         title=f"The GPU has nothing to do for {percent(trace.window.share(lost))} of the time while compiled code "
         "launches",
-        severity=severity_of(trace.window.share(lost)),
         confidence="medium",
-        time_us=total,
         stretches=lost,
         window=trace.window,
-        evidence=evidence(trace, launches, times=lost.overlap(events.ts[launches], events.end[launches])),
-        cause=f"The host makes {len(launches) / calls:,.0f} launches per entry, and the device is through with most "
-        "kernels before the next one is there.",
+        evidence=evidence(trace, launches, times=events.covered(launches, lost)),
+        cause=f"The host makes {len(launches) / calls:,.0f} launches per entry, and the device finishes most "
+        "kernels before the next one is launched.",
         fix='Where input shapes are fixed: torch.compile(mode="reduce-overhead"), which replays a CUDA graph.',
     )
 
@@ -104,13 +100,10 @@ def cudagraph_re_record(trace: Trace, *, steps: int = 2) -> Iterator[Finding]:
     first = trace.steps_found[int(where[0])]
     lost = at_stake(trace, spent.clip(first.end, trace.window.end))
     late = rows[step > where[0]]
-    total = lost.total / 1000
     yield Finding(
         title=f"CUDA graphs are captured again in {len(where) - 1} of {len(trace.steps_found)} steps, "
-        f"{duration(total)} in all",
-        severity=severity_of(trace.window.share(lost)),
+        f"{duration_ns(lost.total)} in all",
         confidence="high",
-        time_us=total,
         stretches=lost,
         window=trace.window,
         evidence=evidence(trace, late),

@@ -18,11 +18,7 @@ LIMIT = 8
 """torch._dynamo.config.recompile_limit: variants of one function, then it runs uncompiled."""
 
 
-@rule(
-    "E8",
-    "hash-churn",
-    source="K/M of regions and the hashes of called graphs; PyTorch's recompile_limit is 8",
-)
+@rule("E8", "hash-churn", source="K/M of regions and the hashes of called graphs; PyTorch's recompile_limit is 8")
 def hash_churn(trace: Trace, *, variants: int = 4, steps: int = 3) -> Iterator[Finding]:
     """One function has many compiled variants.
 
@@ -49,7 +45,6 @@ def hash_churn(trace: Trace, *, variants: int = 4, steps: int = 3) -> Iterator[F
             title=f"One compiled function runs in {len(found)} variants ({frame}/{found.min()}-{found.max()})",
             severity="low",
             confidence="high",
-            time_us=0.0,
             window=trace.window,
             evidence=evidence(trace, compiled.regions[mine]),
             cause=f"It was compiled {reached} times, for inputs that differ; {left} PyTorch's limit of {LIMIT}.",
@@ -63,7 +58,6 @@ def hash_churn(trace: Trace, *, variants: int = 4, steps: int = 3) -> Iterator[F
             title=f"New compiled graphs appear in {len(late)} steps behind the first",
             severity="low",
             confidence="medium",
-            time_us=0.0,
             window=trace.window,
             evidence=evidence(trace, late),
             cause="The hash of a graph names its code: each of these was made for inputs not met before.",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.kernels import Kernels, caveat, kernels_of, matters, rank, shown, stake
+from torchfx.profiler.rules.compute.kernels import Kernels, about_kernels, kernels_of
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.shapes import dtypes, shapes
 from torchfx.profiler.trace.file.columns import Int32
@@ -47,25 +47,18 @@ def misaligned_dims(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     if part < share:
         return
     rows = kernels.rows[chosen]
-    when = stake(trace, rows)
-    time_us = when.total / 1000
-    if not matters(trace, time_us, 0.005):
-        return
     odd = _dimensions(trace, kernels.operator[chosen])
     sizes = ", ".join(f"{size} (pad to {-(-size // 8) * 8})" for size in odd[:3])
-    yield Finding(
+    yield from about_kernels(
+        trace,
+        rows,
         title=f"{percent(part)} of kernel time goes to matrix products whose sizes don't fit the tensor cores",
-        severity=rank(trace, time_us),
         confidence="high" if by_name.any() else "medium",
-        time_us=time_us,
-        stretches=when,
-        window=trace.window,
-        evidence=shown(trace, rows),
-        cause=(f"Dimensions that aren't multiples of 8: {sizes}." if sizes else "The kernels load unaligned rows.")
-        + caveat(trace),
+        cause=f"Dimensions that aren't multiples of 8: {sizes}." if sizes else "The kernels load unaligned rows.",
         fix="Pad these dimensions to a multiple of 8 (64 is better still): vocabulary, classes, features, heads. "
         "Slices of larger tensors can be unaligned too, even with good sizes.",
         linked=bool(by_name.any()),
+        least=0.005,
     )
 
 

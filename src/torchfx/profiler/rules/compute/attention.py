@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown, stake
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Evidence, Finding, severity_of
+from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.autograd import autograd
 from torchfx.profiler.trace.derived.shapes import dtypes, shapes
@@ -29,9 +29,7 @@ __all__ = ["sdpa_math_backend", "unfused_attention"]
 
 
 @rule(
-    "D8",
-    "unfused-attention",
-    source="a batched product, softmax and batched product in a row; 5% of the window's work",
+    "D8", "unfused-attention", source="a batched product, softmax and batched product in a row; 5% of the window's work"
 )
 def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """Attention is computed step by step, its matrix of weights written to memory.
@@ -76,7 +74,6 @@ def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
         title=f"Attention is computed in pieces {len(spans)} times: {percent(part)} {whole}",
         severity=rank(trace, time_us) if trace.has_gpu else severity_of(part),
         confidence="high",
-        time_us=time_us,
         stretches=when,
         window=trace.window,
         evidence=found,
@@ -95,9 +92,7 @@ def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
 
 
 @rule(
-    "D9",
-    "sdpa-math-backend",
-    source="`aten::_scaled_dot_product_attention_math` in the trace; 5% of the window's work",
+    "D9", "sdpa-math-backend", source="`aten::_scaled_dot_product_attention_math` in the trace; 5% of the window's work"
 )
 def sdpa_math_backend(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """Scaled dot-product attention falls back to its plain implementation.
@@ -126,7 +121,6 @@ def sdpa_math_backend(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
         title=f"Attention falls back to its plain implementation {len(rows)} times: {percent(part)} {whole}",
         severity=rank(trace, time_us) if trace.has_gpu else severity_of(part),
         confidence="high",
-        time_us=time_us,
         stretches=when,
         window=trace.window,
         evidence=(*evidence(trace, rows, limit=2), *found[:3]) if trace.has_gpu else found,
@@ -165,7 +159,7 @@ def _cost(trace: Trace, spans: list[tuple[int, int]]) -> tuple[Intervals, float,
         chosen &= within.overlap(at, at + 1) > 0
         chosen &= np.isin(events.lane[launch], lanes)
     rows = kernels.rows[chosen]
-    return stake(trace, rows), kernels.share(chosen), shown(trace, rows)
+    return trace.when(rows), kernels.share(chosen), shown(trace, rows)
 
 
 def _backward(trace: Trace, within: Intervals, lanes: Int32) -> Int32:

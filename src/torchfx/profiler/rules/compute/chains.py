@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.kernels import Flags, caveat, kernels_of, matters, rank, shown, stake
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.compute.kernels import Flags, about_kernels, kernels_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.shapes import elements, shapes
 from torchfx.profiler.trace.file.columns import Int32, Int64
@@ -73,28 +73,23 @@ def _on_device(trace: Trace, length: float, share: float, shortest: float) -> It
     at, spent = order[inside], kernels.spent[order][inside]
     saved = int(spent.sum()) - _longest(run[inside], spent)
     part = saved / kernels.total if kernels.total else 0.0
-    when = stake(trace, kernels.rows[at])
-    time_us = min(saved / 1000, when.total / 1000)  # chains of several streams may run at once
-    if part < share or not matters(trace, time_us):
+    if part < share:
         return
     count = len(np.unique(run[inside]))
-    rows = kernels.rows[at]
     compiled = bool(kernels.that(lambda name: name.library == "Triton").any())
-    yield Finding(
-        title=f"{len(at)} elementwise kernels stand in {count} chains; fused they could save {percent(part)} of "
+    yield from about_kernels(
+        trace,
+        kernels.rows[at],
+        title=f"{len(at)} elementwise kernels run in {count} chains; fusing them could save {percent(part)} of "
         "kernel time",
-        severity=rank(trace, time_us),
         confidence="medium",
-        time_us=time_us,
-        stretches=when,
-        window=trace.window,
-        evidence=shown(trace, rows),
-        cause="Each kernel reads its inputs from memory and writes its result back, for a few operations per element."
-        + caveat(trace),
-        fix="These lie outside the compiled regions: widen torch.compile to them."
+        cause="Each kernel reads its inputs from memory and writes its result back, for a few operations per element.",
+        fix="These run outside the compiled regions: extend torch.compile to them."
         if compiled
         else "torch.compile around them fuses each chain into one kernel; for single places one operator that does all "
         "of it (F.layer_norm, F.gelu, torch.addcmul).",
+        linked=False,
+        at_most_us=saved / 1000,  # chains of several streams may run at once
     )
 
 
@@ -121,9 +116,8 @@ def _on_cpu(trace: Trace, length: float, share: float, elements_at_least: float)
     if part < share:
         return
     yield Finding(
-        title=f"{int(inside.sum())} elementwise operators stand in chains; fused they could save {percent(part)} of "
+        title=f"{int(inside.sum())} elementwise operators run in chains; fusing them could save {percent(part)} of "
         "time",
-        severity=severity_of(part),
         confidence="medium",
         time_us=saved / 1000,
         window=trace.window,

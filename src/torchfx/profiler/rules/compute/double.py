@@ -8,9 +8,9 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown, stake
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Finding, severity_of
+from torchfx.profiler.rules.compute.kernels import about_kernels, kernels_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.device_peaks import used_peaks
 from torchfx.profiler.trace.derived.shapes import dtypes
@@ -56,24 +56,15 @@ def _fp64_on_device(trace: Trace, share: float) -> Iterator[Finding]:
     if part < share:
         return
     rows = kernels.rows[chosen]
-    when = stake(trace, rows)
-    time_us = when.total / 1000
-    if not matters(trace, time_us):
-        return
     known = used_peaks(trace)
     single, double = (known.flops("float32"), known.flops("float64")) if known else (0.0, 0.0)
     rate = f" This device computes float64 at 1/{single / double:.0f} of its float32 speed." if double < single else ""
-    yield Finding(
+    yield from about_kernels(
+        trace,
+        rows,
         title=f"{percent(part)} of the kernels' time is spent in float64",
-        severity=rank(trace, time_us),
-        confidence="high",
-        time_us=time_us,
-        stretches=when,
-        window=trace.window,
-        evidence=shown(trace, rows),
-        cause="Inputs are double, often because they come from NumPy." + rate + caveat(trace),
+        cause="Inputs are double, often because they come from NumPy." + rate,
         fix="Convert to float32 before the data goes to the device (.float(), dtype=np.float32), if float32 is enough.",
-        linked=True,
     )
 
 
@@ -85,13 +76,13 @@ def _fp64_on_cpu(trace: Trace, share: float, least: float, short_us: float = 5.0
     chosen = in_double(trace, rows) & (spent >= short_us * 1000)
     total = int(spent.sum())
     part = float(spent[chosen].sum()) / total if total else 0.0
-    busy = events.times_of(rows[chosen]).clip(trace.window.start, trace.window.end)
+    busy = trace.when(rows[chosen])
     saved = min(busy.total, int(spent[chosen].sum())) / 2000
     if part < share or saved < least * trace.window.us or not saved:
         return
     yield Finding(
         title=f"{percent(part)} of the operators' time is spent in float64; float32 needs half of it or less",
-        severity=min(severity_of(saved / trace.window.us), "medium", key=("info", "low", "medium", "high").index),
+        severity=severity_of(saved / trace.window.us, "medium"),
         confidence="medium",
         time_us=saved,
         window=trace.window,

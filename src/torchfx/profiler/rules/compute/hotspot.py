@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.kernels import kernels_of, shown, stake
+from torchfx.profiler.rules.compute.kernels import kernels_of, shown
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.meaning.kernels import KernelName
@@ -31,7 +31,7 @@ def hotspot(trace: Trace, *, share: float = 0.3, of_window: float = 0.1) -> Iter
 
     Sees: a kernel with more than 30% of all kernels' time and 10% of the window. Communication doesn't count.
 
-    Costs: nothing by itself; this is where work pays first, and what isn't there can't gain much.
+    Costs: nothing by itself. A faster kernel gains most here; making another one faster gains little.
 
     Fix: look at its operator, shapes and type: is the work needed, in this precision, in this layout, in one kernel?
 
@@ -43,7 +43,7 @@ def hotspot(trace: Trace, *, share: float = 0.3, of_window: float = 0.1) -> Iter
     spent = np.bincount(kernels.which, weights=kernels.spent, minlength=len(kernels.names))
     i = int(spent.argmax())
     name, rows = kernels.names[i], kernels.rows[kernels.which == i]
-    when = stake(trace, rows)
+    when = trace.when(rows)
     part, time_us = float(spent[i]) / kernels.total, when.total / 1000
     if part < share or time_us < of_window * trace.window.us:
         return
@@ -55,7 +55,6 @@ def hotspot(trace: Trace, *, share: float = 0.3, of_window: float = 0.1) -> Iter
         title=f"One kernel takes {percent(part)} of the kernels' time: {name.short}",
         severity="info",
         confidence="high",
-        time_us=time_us,
         stretches=when,
         window=trace.window,
         evidence=shown(trace, rows),
@@ -91,12 +90,11 @@ def kernel_budget(trace: Trace, *, kernels_per_step: float = 0) -> Iterator[Find
     if not len(wrong):
         return
     chosen = rows[np.isin(step, wrong)]
-    usual, when = int(np.median(count[wrong])), stake(trace, chosen)
+    usual, when = int(np.median(count[wrong])), trace.when(chosen)
     yield Finding(
         title=f"{len(wrong)} of {len(steps)} steps launch {usual} kernels instead of {expected}",
         severity="medium",
         confidence="high",
-        time_us=when.total / 1000,
         stretches=when,
         window=trace.window,
         evidence=evidence(trace, chosen, limit=10)

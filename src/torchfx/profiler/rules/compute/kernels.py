@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.finding import Evidence
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Evidence, Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.trace.derived.kernels import kernel_names
 from torchfx.profiler.trace.file.columns import Flags, Int32, Int64
 from torchfx.profiler.trace.meaning.kernels import KernelName, decode
 from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
-__all__ = ["Flags", "Kernels", "caveat", "in_window", "kernels_of", "matters", "rank", "shown", "stake"]
+__all__ = ["Flags", "Kernels", "about_kernels", "caveat", "in_window", "kernels_of", "matters", "rank", "shown"]
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,6 @@ def in_window(trace: Trace, rows: Int32) -> Flags:
     return found
 
 
-def stake(trace: Trace, rows: npt.ArrayLike) -> Intervals:
-    """When at least one of the rows ran within the window."""
-    return trace.events.times_of(rows).clip(trace.window.start, trace.window.end)
-
-
 def matters(trace: Trace, time_us: float, share: float = 0.01) -> bool:
     """Whether device time is enough of the window to speak of: of a device that waits nearly always nothing is."""
     return time_us > 0 and time_us >= share * trace.window.us
@@ -96,6 +91,43 @@ def caveat(trace: Trace) -> str:
     return (
         f" But the device is busy for {percent(busy)} of the window only and waits for launches: the host comes first."
     )
+
+
+def about_kernels(
+    trace: Trace,
+    rows: npt.ArrayLike,
+    *,
+    title: str,
+    cause: str,
+    fix: str,
+    confidence: str = "high",
+    linked: bool = True,
+    at_most_us: float = inf,
+    least: float = 0.01,
+) -> Iterator[Finding]:
+    """The finding that kernels could be shorter, unless their time is too little of the window to speak of.
+
+    Args:
+        trace, rows: the kernels.
+        title, cause, fix, confidence, linked: the finding's; the cause goes on with `caveat`.
+        at_most_us: what can be saved, where that is less than their time.
+        least: the share of the window to speak of.
+    """
+    when = trace.when(rows)
+    time_us = min(at_most_us, when.total / 1000)
+    if matters(trace, time_us, least):
+        yield Finding(
+            title=title,
+            severity=rank(trace, time_us),
+            confidence=confidence,
+            time_us=time_us,
+            stretches=when,
+            window=trace.window,
+            evidence=shown(trace, rows),
+            cause=cause + caveat(trace),
+            fix=fix,
+            linked=linked,
+        )
 
 
 def shown(trace: Trace, rows: npt.ArrayLike, *, limit: int = 5, note: str = "") -> tuple[Evidence, ...]:

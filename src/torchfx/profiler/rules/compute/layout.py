@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown, stake
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.compute.kernels import about_kernels, kernels_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.ownership import operators_of_work
 from torchfx.profiler.trace.derived.shapes import shapes
@@ -46,22 +46,13 @@ def layout_conversion(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     if part < share:
         return
     rows = kernels.rows[chosen]
-    when = stake(trace, rows)
-    time_us = when.total / 1000
-    if not matters(trace, time_us):
-        return
-    yield Finding(
+    yield from about_kernels(
+        trace,
+        rows,
         title=f"{percent(part)} of the kernels' time goes to conversions of memory layout",
-        severity=rank(trace, time_us),
-        confidence="high",
-        time_us=time_us,
-        stretches=when,
-        window=trace.window,
-        evidence=shown(trace, rows),
-        cause="The convolutions' kernels want channels last, the tensors have channels first." + caveat(trace),
+        cause="The convolutions' kernels want channels last, the tensors have channels first.",
         fix="Convert once: model.to(memory_format=torch.channels_last) and the same for its inputs; then look whether "
         "an operator in between turns them back.",
-        linked=True,
     )
 
 
@@ -90,15 +81,13 @@ def conv_bias_before_bn(trace: Trace, *, layers: float = 1, share: float = 0.002
     if len(pairs) < layers or not len(added):
         return
     rows = trace.links.work[np.isin(trace.derived(operators_of_work), added)] if trace.has_gpu else added
-    spent = events.times_of(rows).clip(trace.window.start, trace.window.end)
-    time_us, part = spent.total / 1000, trace.window.share(spent)
+    spent = trace.when(rows)
+    part = trace.window.share(spent)
     if part < share:
         return
     yield Finding(
         title=f"{len(pairs)} convolutions add a bias that batch normalization removes: {percent(part)} of the time",
-        severity=severity_of(part),
         confidence="high",
-        time_us=time_us,
         stretches=spent,
         window=trace.window,
         evidence=evidence(trace, np.array(pairs, np.int32)),

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.kernels import Kernels, caveat, kernels_of, matters, rank, shown, stake
+from torchfx.profiler.rules.compute.kernels import Kernels, about_kernels, caveat, kernels_of, matters, rank, shown
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.model.device import devices_of
@@ -53,24 +53,17 @@ def small_grid(trace: Trace, *, blocks: float = 0.7, share: float = 0.05) -> Ite
         return
     rows = kernels.rows[chosen]
     unused = float((kernels.spent[chosen] * (1 - per_sm[chosen])).sum()) / 1000
-    when = stake(trace, rows)
-    time_us = min(unused, when.total / 1000)
-    if not matters(trace, time_us):
-        return
     worst = float(np.average(per_sm[chosen], weights=np.maximum(kernels.spent[chosen], 1)))
-    yield Finding(
+    yield from about_kernels(
+        trace,
+        rows,
         title=f"Kernels with {worst:.2f} blocks per multiprocessor take {percent(kernels.share(chosen))} of kernel "
         "time",
-        severity=rank(trace, time_us),
         confidence="medium",
-        time_us=time_us,
-        stretches=when,
-        window=trace.window,
-        evidence=shown(trace, rows),
-        cause="The problem is cut into fewer blocks than the device could run at once." + caveat(trace),
+        cause="The problem is cut into fewer blocks than the device could run at once.",
         fix="Give each call more to do: a larger batch or several signals at once; where that isn't possible, run "
         "independent work on another stream.",
-        linked=True,
+        at_most_us=unused,
     )
 
 
@@ -104,7 +97,7 @@ def occupancy(trace: Trace, *, below_percent: float = 25, blocks: float = 2, sha
     if not chosen.any():
         return
     rows = kernels.rows[chosen]
-    when = stake(trace, rows)
+    when = trace.when(rows)
     time_us = when.total / 1000
     if not matters(trace, time_us):
         return
@@ -113,7 +106,6 @@ def occupancy(trace: Trace, *, below_percent: float = 25, blocks: float = 2, sha
         f"{percent(kernels.share(chosen))} of the kernels' time",
         severity="low" if rank(trace, time_us) != "info" else "info",
         confidence="low",
-        time_us=time_us,
         stretches=when,
         window=trace.window,
         evidence=shown(trace, rows),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown, stake
+from torchfx.profiler.rules.compute.kernels import about_kernels, kernels_of
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.meaning.annotations import OPTIMIZER
 from torchfx.profiler.trace.meaning.kernels import KernelName
@@ -52,10 +52,6 @@ def fp32_matmul_no_tc(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     if capability < (7, 0) or trace.info.vendor == "amd" or part < share:
         return
     rows = kernels.rows[chosen]
-    when = stake(trace, rows)
-    time_us = when.total / 1000
-    if not matters(trace, time_us):
-        return
     trains = trace.events.any_of(AUTOGRAD_NODE | OPTIMIZER)
     scaler = " with torch.amp.GradScaler, since gradients are computed" if trains else ""
     if capability < (8, 0):
@@ -70,25 +66,17 @@ def fp32_matmul_no_tc(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
             'torch.set_float32_matmul_precision("high") lets matrix products use TF32 (convolutions: '
             "torch.backends.cudnn.allow_tf32), with 10 bits of mantissa; torch.autocast with bfloat16 is faster still."
         )
-    yield Finding(
+    yield from about_kernels(
+        trace,
+        rows,
         title=f"{percent(part)} of kernel time goes to float32 matrix products and convolutions without tensor cores",
-        severity=rank(trace, time_us),
-        confidence="high",
-        time_us=time_us,
-        stretches=when,
-        window=trace.window,
-        evidence=shown(trace, rows),
-        cause=cause + caveat(trace),
+        cause=cause,
         fix=fix,
-        linked=True,
     )
 
 
 @rule(
-    "D3",
-    "tf32-not-16bit",
-    source="`tf32` and `s1688gemm` in names of kernels; 20% of the kernels' time",
-    needs={"gpu"},
+    "D3", "tf32-not-16bit", source="`tf32` and `s1688gemm` in names of kernels; 20% of the kernels' time", needs={"gpu"}
 )
 def tf32_not_16bit(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     """Matrix products run in TF32, where 16 bits would do.
@@ -99,7 +87,7 @@ def tf32_not_16bit(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
 
     Fix: `torch.autocast("cuda", dtype=torch.bfloat16)` if the model's accuracy allows it.
 
-    Known problems: whether the model's accuracy bears 16 bits isn't in a trace.
+    Known problems: a trace doesn't show whether the model's accuracy allows 16 bits.
     """
     kernels = trace.derived(kernels_of)
     chosen = kernels.that(lambda name: name.operation in PRODUCTS and name.dtype == "tf32")
@@ -107,23 +95,14 @@ def tf32_not_16bit(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     if part < share or _capability(trace) < (8, 0):
         return
     rows = kernels.rows[chosen]
-    when = stake(trace, rows)
-    time_us = when.total / 1000
-    if not matters(trace, time_us):
-        return
-    yield Finding(
+    yield from about_kernels(
+        trace,
+        rows,
         title=f"{percent(part)} of the kernels' time goes to matrix products in TF32; 16-bit types are twice as fast",
-        severity=rank(trace, time_us),
         confidence="medium",
-        time_us=time_us,
-        stretches=when,
-        window=trace.window,
-        evidence=shown(trace, rows),
-        cause="Inputs are float32 and the program allows TF32; 16-bit inputs would need half the time and traffic."
-        + caveat(trace),
+        cause="Inputs are float32 and the program allows TF32; 16-bit inputs would need half the time and traffic.",
         fix='Run the forward pass under torch.autocast("cuda", dtype=torch.bfloat16) if accuracy allows it, or hold '
         "the weights in bfloat16 for inference.",
-        linked=True,
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.compute.efficiency import PRODUCTS, Group, groups
-from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown, stake
+from torchfx.profiler.rules.compute.kernels import about_kernels, kernels_of, shown
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.device_peaks import data_sheet, used_peaks
 from torchfx.profiler.trace.derived.shapes import shapes
@@ -72,28 +72,19 @@ def low_roofline(
         return
     slow.sort(key=lambda group: group.ideal - group.spent)
     for group in slow[:SHOWN]:
-        rows = kernels.rows[np.isin(kernels.operator, group.operators)]
-        when = stake(trace, rows)
-        time_us = min((group.spent - group.ideal / REACHABLE) / 1000, when.total / 1000)
-        if not matters(trace, time_us):
-            continue
         what = "memory bandwidth" if group.bound != "arithmetic" else f"{group.dtype} arithmetic"
         sizes = " x ".join(str(list(shape)) for shape in shapes(trace, int(group.operators[0]))[:3])
-        yield Finding(
+        yield from about_kernels(
+            trace,
+            kernels.rows[np.isin(kernels.operator, group.operators)],
             title=f"{shortened(group.name, 36)} reaches {percent(group.reached)} of {peaks.source} peak {what}, "
             f"taking {percent(group.spent / kernels.total)} of kernel time",
-            severity=rank(trace, time_us),
             confidence="medium",
-            time_us=time_us,
-            stretches=when,
-            window=trace.window,
-            evidence=shown(trace, rows),
             cause=f"Shapes {sizes} need {duration_ns(group.ideal / len(group.operators))} per call at "
             f"{peaks.source} rate and take {duration_ns(group.spent / len(group.operators))}."
-            + _beside(trace, peaks, group)
-            + caveat(trace),
+            + _beside(trace, peaks, group),
             fix=_faster(trace, group),
-            linked=True,
+            at_most_us=(group.spent - group.ideal / REACHABLE) / 1000,
         )
 
 
@@ -132,7 +123,7 @@ def low_mfu(trace: Trace, *, utilisation: float = 0.3, covered: float = 0.9) -> 
     if used >= utilisation:
         return
     rows = kernels.rows[product]
-    when = stake(trace, rows)
+    when = trace.when(rows)
     yield Finding(
         title=f"Products use {percent(used)} of what the device could compute in the window",
         severity="info",

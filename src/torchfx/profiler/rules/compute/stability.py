@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.compute.kernels import kernels_of, rank, shown
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.arithmetic import LIBRARY_CONVOLUTION
@@ -37,10 +37,10 @@ def same_kernel_varies(trace: Trace, *, ratio: float = 1.3, steps: float = 3, sh
     steps is 1.3 times their median, if the time above the medians comes to 5% of these kernels' time and more.
 
     Costs: a mean that describes no step. The work is the same, so the device is what differs: its clock, power or
-    temperature limits, or somebody else's work on it.
+    temperature limits, or another program's work on it.
 
     Fix: compare medians; let the device warm up; look at `nvidia-smi -q -d CLOCK,PERFORMANCE` for throttling, lock the
-    clocks for benchmarks (`nvidia-smi -lgc`), and make sure nobody shares the device.
+    clocks for benchmarks (`nvidia-smi -lgc`), and make sure that no other program uses the device.
 
     Known problems: with three or four steps one outlier decides, so the confidence is low then. Inputs of other values,
     such as sparse ones, also change a kernel's time.
@@ -70,12 +70,7 @@ def same_kernel_varies(trace: Trace, *, ratio: float = 1.3, steps: float = 3, sh
     )
 
 
-@rule(
-    "D17",
-    "cudnn-benchmark",
-    source="several algorithms tried within one call of a convolution",
-    needs={"gpu"},
-)
+@rule("D17", "cudnn-benchmark", source="several algorithms tried within one call of a convolution", needs={"gpu"})
 def cudnn_benchmark(trace: Trace, *, algorithms: float = 3, share: float = 0.005) -> Iterator[Finding]:
     """Convolutions are still choosing their algorithm.
 
@@ -101,14 +96,12 @@ def cudnn_benchmark(trace: Trace, *, algorithms: float = 3, share: float = 0.005
         return
     spans = trace.events.times_of(rows)
     spans = spans.clip(trace.window.start, trace.window.end)
-    time_us, part = spans.total / 1000, trace.window.share(spans)
+    part = trace.window.share(spans)
     if part < share:
         return
     yield Finding(
         title=f"{len(rows)} convolutions try up to {max(tried.values())} algorithms each: {percent(part)} of the time",
-        severity=severity_of(part),
         confidence="medium",
-        time_us=time_us,
         stretches=spans,
         window=trace.window,
         evidence=evidence(trace, rows),

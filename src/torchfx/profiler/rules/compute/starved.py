@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.shapes import DTYPES, WIDTH, elements
 from torchfx.profiler.trace.file.columns import Int32
@@ -61,7 +61,7 @@ def starved_threads(
         return
     excess = np.maximum(spent[slow] - (size[slow] / usual_gb_s).astype(np.int64), 0)
     rows, size, spent = rows[slow], size[slow], spent[slow]
-    whole = events.times_of(rows).clip(trace.window.start, trace.window.end)
+    whole = trace.when(rows)
     time_us = min(int(excess.sum()), whole.total) / 1000
     part = time_us / trace.window.us if trace.window.us else 0.0
     if part < share:
@@ -69,7 +69,6 @@ def starved_threads(
     rate = float(np.median(size / spent))
     yield Finding(
         title=f"Simple operators run at {rate:.2g} GB/s, a fraction of what one core does: {percent(part)} of the time",
-        severity=severity_of(part),
         confidence="medium",
         time_us=time_us,
         window=trace.window,

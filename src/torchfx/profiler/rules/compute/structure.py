@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.kernels import Flags, kernels_of, shown, stake
+from torchfx.profiler.rules.compute.kernels import Flags, kernels_of, shown
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.meaning.frames import RECOMPUTING_FRAME
 from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE, CHECKPOINT_BACKWARD
@@ -47,16 +47,15 @@ def recompute_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
     if part < share:
         return
     rows = kernels.rows[chosen]
-    when = stake(trace, rows)
+    when = trace.when(rows)
     yield Finding(
         title=f"{percent(part)} of the kernels' time computes activations a second time",
         severity="info",
         confidence="high",
-        time_us=when.total / 1000,
         stretches=when,
         window=trace.window,
         evidence=shown(trace, rows),
-        cause="Activation checkpointing keeps less and computes it again in the backward pass.",
+        cause="Activation checkpointing keeps fewer activations and computes them again in the backward pass.",
         fix="If memory is left (peak-memory is silent), checkpoint fewer layers, or choose what to keep by its cost "
         "(torch.utils.checkpoint.create_selective_checkpoint_contexts).",
         linked=True,
@@ -70,7 +69,7 @@ def streams_serial(trace: Trace, *, overlap: float = 0.05, share: float = 0.1) -
     Sees: a second stream (the third and further ones with it) whose kernels take at least a tenth of the first one's
     time and 10% of the window, while less than 5% of that time overlaps. Copies and communication don't count.
 
-    Costs: the order the streams were meant to be free of.
+    Costs: the overlap that several streams are meant to give.
 
     Fix: look at the waits between them: `wait_stream`, `wait_event`, work on the default stream, a synchronisation
     between the launches. If each needs the other's result, one stream does as well.
@@ -84,10 +83,10 @@ def streams_serial(trace: Trace, *, overlap: float = 0.05, share: float = 0.1) -
         used = [kernels.rows[own & (stream == number)] for number in np.unique(stream[own]).tolist()]
         if len(used) < 2:
             continue
-        used.sort(key=lambda rows: stake(trace, rows).total, reverse=True)
+        used.sort(key=lambda rows: trace.when(rows).total, reverse=True)
         first, others = used[0], np.concatenate(used[1:])
         busy = events.times_of(first)
-        aside = events.times_of(others).clip(trace.window.start, trace.window.end)
+        aside = trace.when(others)
         both = (busy & aside).total
         if trace.window.share(aside) < share or aside.total < 0.1 * busy.total or both > overlap * aside.total:
             continue

@@ -18,11 +18,7 @@ __all__ = ["missed_no_grad"]
 FEW_NODES = 8
 
 
-@rule(
-    "C15",
-    "missed-no-grad",
-    source="sequence numbers of autograd's nodes, which only grow while a graph is recorded",
-)
+@rule("C15", "missed-no-grad", source="sequence numbers of autograd's nodes, which only grow while a graph is recorded")
 def missed_no_grad(trace: Trace, *, passes: float = 2) -> Iterator[Finding]:
     """Inference records a graph for a backward pass.
 
@@ -55,7 +51,6 @@ def missed_no_grad(trace: Trace, *, passes: float = 2) -> Iterator[Finding]:
         title=f"About {int(np.median(nodes))} operators per step record a graph, and no backward pass follows",
         severity="low",
         confidence="medium",
-        time_us=0.0,
         window=trace.window,
         evidence=evidence(trace, rows),
         cause="Parameters require gradients and recording is on, so every operator keeps what its gradient would need.",

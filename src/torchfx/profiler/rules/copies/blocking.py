@@ -9,7 +9,7 @@ import numpy as np
 from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.copies.pinned import SMALL, rate_text
 from torchfx.profiler.rules.copies.transfers import PAGEABLE, PINNED, step_count, transfers
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import profiler_overhead
 from torchfx.profiler.trace.file.columns import Int32
@@ -53,17 +53,15 @@ def sync_copy(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     waits = _waits_beside(trace, copies.launch[linked & large & (copies.host == PINNED) & ~by_name])
     rows = np.concatenate((calls, waits)).astype(np.int32)
     rows = np.unique(rows[trace.in_steps(rows)])
-    union = events.times_of(rows).clip(trace.window.start, trace.window.end)
+    union = trace.when(rows)
     waited = union - (trace.gpu.compute | trace.gpu.communication) - trace.derived(profiler_overhead)
-    lost, part = waited.total / 1000, trace.window.share(waited)
+    part = trace.window.share(waited)
     if not len(rows) or part < share:
         return
     pinned = not (copies.host[chosen] == PAGEABLE).any() and bool((copies.host[chosen] == PINNED).all())
     yield Finding(
         title=f"The host waits for {len(rows)} copies, {percent(part)} of the time while the device computes nothing",
-        severity=severity_of(part),
         confidence="medium",
-        time_us=lost,
         stretches=waited,
         window=trace.window,
         evidence=evidence(trace, rows, note=rate_text(copies, chosen)),
@@ -98,15 +96,13 @@ def sync_memset(trace: Trace, *, per_step: float = 1, share: float = 0.001) -> I
     events = trace.events
     rows = events.of(BLOCKING_FILL)
     rows = rows[trace.in_steps(rows)]
-    spent = events.times_of(rows).clip(trace.window.start, trace.window.end)
-    total, part = spent.total / 1000, trace.window.share(spent)
+    spent = trace.when(rows)
+    part = trace.window.share(spent)
     if len(rows) < max(per_step * step_count(trace), 1) or part < share:
         return
     yield Finding(
         title=f"{len(rows)} synchronous fills of device memory take {percent(part)} of the host's time",
-        severity=severity_of(part),
         confidence="medium",
-        time_us=total,
         stretches=spent,
         window=trace.window,
         evidence=evidence(trace, rows),

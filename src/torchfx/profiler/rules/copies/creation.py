@@ -8,7 +8,7 @@ import numpy as np
 
 from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.copies.transfers import transfers
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.device_time import device_time
 from torchfx.profiler.trace.derived.shapes import elements, shapes
@@ -63,16 +63,14 @@ def create_on_cpu_then_copy(trace: Trace, *, share: float = 0.002) -> Iterator[F
     if not pairs:
         return
     rows = np.array(pairs, np.int32).reshape(-1)
-    spent = events.times_of(rows).clip(trace.window.start, trace.window.end)
-    time_us, part = spent.total / 1000, trace.window.share(spent)
+    spent = trace.when(rows)
+    part = trace.window.share(spent)
     if part < share:
         return
     names = sorted({trace.name(maker).removeprefix("aten::") for maker, _ in pairs})
     yield Finding(
         title=f"{len(pairs)} tensors are made on the host ({', '.join(names[:3])}) and then copied to the device",
-        severity=severity_of(part),
         confidence="medium",
-        time_us=time_us,
         stretches=spent,
         window=trace.window,
         evidence=evidence(trace, rows),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.kernels import caveat, rank, stake
+from torchfx.profiler.rules.compute.kernels import caveat, rank
 from torchfx.profiler.rules.copies.transfers import transfers
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
@@ -59,16 +59,15 @@ def hidden_dtod_before_gemm(trace: Trace, *, share: float = 0.005, cpu_share: fl
     good = (after >= 0) & (operator[after] == operator[at])
     good[good] = [decode(trace.name(int(row))).operation == "matmul" for row in work[after[good]]]
     rows = copies.rows[chosen][good]
-    when = stake(trace, rows)
+    when = trace.when(rows)
     time_us = when.total / 1000
     if not len(rows) or time_us < share * trace.gpu.busy.clip(trace.window.start, trace.window.end).total / 1000:
         return
     size = int(copies.bytes[chosen][good].sum())
     yield Finding(
-        title=f"{len(rows)} matrix multiplications are preceded by a copy of what they add ({duration(time_us)})",
+        title=f"{len(rows)} matrix multiplications first copy the bias they add ({duration(time_us)})",
         severity="info",
         confidence="high",
-        time_us=time_us,
         stretches=when,
         window=trace.window,
         evidence=evidence(trace, rows, note=size_text(size) if size else ""),
@@ -86,15 +85,14 @@ def _seeded_on_cpu(trace: Trace, share: float) -> Iterator[Finding]:
     above = trace.calls.parent[rows]
     rows = rows[(above >= 0) & events.are(BIASED_PRODUCT, np.maximum(above, 0))]
     rows = rows[trace.in_steps(rows)]
-    spent = events.times_of(rows).clip(trace.window.start, trace.window.end)
+    spent = trace.when(rows)
     part = trace.window.share(spent)
     if not len(rows) or part < share:
         return
     yield Finding(
-        title=f"{len(rows)} matrix multiplications copy what they add first: {percent(part)} of the time",
+        title=f"{len(rows)} matrix multiplications first copy the bias they add: {percent(part)} of the time",
         severity="info",
         confidence="high",
-        time_us=spent.total / 1000,
         stretches=spent,
         window=trace.window,
         evidence=evidence(trace, rows),
@@ -107,10 +105,7 @@ def _seeded_on_cpu(trace: Trace, share: float) -> Iterator[Finding]:
 
 
 @rule(
-    "C8",
-    "out-of-place-clone",
-    source="aten::clone inside an out-of-place operator such as masked_fill",
-    needs={"gpu"},
+    "C8", "out-of-place-clone", source="aten::clone inside an out-of-place operator such as masked_fill", needs={"gpu"}
 )
 def out_of_place_clone(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """Out-of-place operators copy their whole input first.
@@ -129,7 +124,7 @@ def out_of_place_clone(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
     above = parent[clones]
     clones = clones[(above >= 0) & events.are(OUT_OF_PLACE, np.maximum(above, 0))]
     rows = _launched_in(trace, clones)
-    when = stake(trace, rows)
+    when = trace.when(rows)
     time_us = when.total / 1000
     if not len(rows) or time_us < share * trace.window.us:
         return
@@ -138,7 +133,6 @@ def out_of_place_clone(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
         title=f"{', '.join(names[:3])} copy their input first: {percent(time_us / trace.window.us)} of the time",
         severity=rank(trace, time_us),
         confidence="high",
-        time_us=time_us,
         stretches=when,
         window=trace.window,
         evidence=evidence(

@@ -54,10 +54,9 @@ def peak_memory(trace: Trace, *, allocated: float = 0.9, reserved: float = 0.97)
             else f"{percent(taken)} of its memory reserved"
         )
         yield Finding(
-            title=f"{memory.name} comes to {what} ({size_text(memory.peak_allocated)} of {size_text(total)})",
+            title=f"{memory.name} reaches {what} ({size_text(memory.peak_allocated)} of {size_text(total)})",
             severity="medium" if used >= allocated else "low",
             confidence="high",
-            time_us=0.0,
             window=trace.window,
             evidence=_peak(trace, memory),
             cause="What the forward pass keeps for the backward pass, gradients, optimizer state and temporary tensors "
@@ -101,7 +100,6 @@ def memory_creep(trace: Trace, *, rises: float = 3, smallest: float = 1e6) -> It
             title=f"{memory.name} holds {size_text(float(np.median(growth)))} more after each of {last} steps",
             severity="medium",
             confidence="low" if _by_transforms(trace) else "medium",
-            time_us=0.0,
             window=trace.window,
             evidence=(
                 Evidence(
@@ -154,7 +152,6 @@ def fragmentation(trace: Trace, *, share: float = 0.3, of_device: float = 0.5) -
             title=f"{memory.name} has {size_text(taken)} reserved at its peak, {percent(unused)} of it not in tensors",
             severity="low",
             confidence="medium",
-            time_us=0.0,
             window=trace.window,
             evidence=_peak(trace, memory),
             cause="Free memory lies in pieces between tensors, too small for what is asked for; or more was needed "

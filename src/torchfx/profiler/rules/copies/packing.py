@@ -8,7 +8,7 @@ import numpy as np
 
 from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.copies.transfers import transfers
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.file.columns import Int32
 from torchfx.profiler.trace.meaning.kinds import Kind
@@ -54,15 +54,13 @@ def many_tiny_copies(
     spans = Intervals.union([events.ts[rows[0]] for rows in found], [events.end[rows[-1]] for rows in found])
     computing = trace.gpu.compute | trace.gpu.communication
     alone = spans.clip(trace.window.start, trace.window.end) - computing
-    lost, part = alone.total / 1000, trace.window.share(alone)
+    part = trace.window.share(alone)
     if part < share:
         return
     count = sum(map(len, found))
     yield Finding(
         title=f"{count} small copies in {len(found)} runs take {percent(part)} of the time while nothing is computed",
-        severity=severity_of(part),
         confidence="medium",
-        time_us=lost,
         stretches=alone,
         window=trace.window,
         evidence=evidence(trace, np.concatenate(found)),

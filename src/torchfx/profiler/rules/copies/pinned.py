@@ -14,7 +14,7 @@ from torchfx.profiler.rules.copies.transfers import (
     step_count,
     transfers,
 )
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.device_peaks import data_sheet
 from torchfx.profiler.trace.file.columns import Int64
@@ -58,13 +58,11 @@ def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 
         recurring = per_step >= bytes_per_step and len(rows) >= len(trace.steps_found) > 0 and part >= share / 10
         if not len(rows) or (part < share and not recurring):
             continue
+        each = " per step" if trace.steps_found else ""
         yield Finding(
-            title=f"{size_text(per_step)} per step go {text} unpinned memory, {percent(part)} of the time by themselves"
-            if trace.steps_found
-            else f"{size_text(per_step)} go {text} unpinned memory, {percent(part)} of the time by themselves",
-            severity=severity_of(part),
+            title=f"{size_text(per_step)}{each} go {text} unpinned memory, {percent(part)} of the time with nothing "
+            "else running",
             confidence="high",
-            time_us=alone.total / 1000,
             stretches=alone,
             window=trace.window,
             evidence=evidence(trace, rows, note=rate_text(copies, chosen)),
@@ -112,10 +110,13 @@ def low_bandwidth(
     if part < share:
         return
     pinned = bool((copies.host[chosen] != 0).all())
-    unknown = "" if pinned else " The file doesn't tell whether the host's memory is pinned; unpinned would explain it."
+    unknown = (
+        ""
+        if pinned
+        else " The file doesn't tell whether the host's memory is pinned; unpinned memory would explain it."
+    )
     yield Finding(
         title=f"{len(rows)} large copies reach {average:.1f} GB/s, where the bus should give {floor:.0f} or more",
-        severity=severity_of(part),
         confidence="medium",
         time_us=lost,
         window=trace.window,

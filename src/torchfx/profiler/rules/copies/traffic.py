@@ -10,7 +10,7 @@ from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.compute.kernels import Flags
 from torchfx.profiler.rules.copies.pinned import SMALL, rate_text
 from torchfx.profiler.rules.copies.transfers import PAGEABLE, exposed, step_count, transfers
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.model.trace import Trace
@@ -23,7 +23,7 @@ DIRECTIONS = {"HtoD": "from host to device", "DtoH": "from device to host", "Pto
 
 @rule("C5", "transfer-share", source="5% per direction, or 10 transfers per step, as in TraceLens", needs={"gpu"})
 def transfer_share(trace: Trace, *, share: float = 0.05, per_step: float = 10) -> Iterator[Finding]:
-    """Copies between host and device take time of their own in every step.
+    """Copies between host and device take time during which nothing is computed.
 
     Sees: per direction, the time in which copies run and the device computes nothing, from 5% of the window on; or
     more than 10 copies of 4 kB and more per step which together cost 1%. Copies that overlap with kernels are free.
@@ -55,10 +55,8 @@ def transfer_share(trace: Trace, *, share: float = 0.05, per_step: float = 10) -
         }[way]
         each = f", {len(rows) / step_count(trace):.0f} per step" if trace.steps_found else ""
         yield Finding(
-            title=f"Copies {text} take {percent(part)} of the time by themselves{each}",
-            severity=severity_of(part),
+            title=f"Copies {text} take {percent(part)} of the time with nothing else running{each}",
             confidence="high",
-            time_us=alone.total / 1000,
             stretches=alone,
             window=trace.window,
             evidence=evidence(trace, rows, note=rate_text(copies, chosen)),
@@ -101,9 +99,7 @@ def device_ping_pong(trace: Trace, *, round_trips: float = 2, share: float = 0.0
     size = int(copies.bytes[at[pairs[:, 0]]].max())
     yield Finding(
         title=f"Tensors go to the host and back {len(pairs)} times (up to {size_text(size)} each way)",
-        severity=severity_of(part),
         confidence="medium",
-        time_us=alone.total / 1000,
         stretches=alone,
         window=trace.window,
         evidence=evidence(trace, rows),

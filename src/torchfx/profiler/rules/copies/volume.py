@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.rules.compute.kernels import Flags, caveat, kernels_of, rank, stake
+from torchfx.profiler.rules.compute.kernels import Flags, caveat, kernels_of, rank
 from torchfx.profiler.rules.copies.transfers import step_count, transfers
 from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
@@ -47,7 +47,7 @@ def dtod_volume(trace: Trace, *, share: float = 0.1, bytes_per_step: float = 1e9
     copying &= ~_casts(trace, kernels.operator)
     rows = np.concatenate((copies.rows[within], kernels.rows[copying])).astype(np.int32)
     operator = np.concatenate((copies.operator[within], kernels.operator[copying]))
-    when = stake(trace, rows)
+    when = trace.when(rows)
     time_us = when.total / 1000
     per_step = int(copies.bytes[within].sum()) / step_count(trace)
     part = time_us / trace.window.us if trace.window.us else 0.0
@@ -58,7 +58,6 @@ def dtod_volume(trace: Trace, *, share: float = 0.1, bytes_per_step: float = 1e9
         title=f"Copies within the device's memory take {percent(part)} of the time{moved}",
         severity=rank(trace, time_us),
         confidence="high",
-        time_us=time_us,
         stretches=when,
         window=trace.window,
         evidence=_by_operator(trace, rows, operator) or evidence(trace, rows),

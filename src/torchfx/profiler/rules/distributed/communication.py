@@ -9,7 +9,7 @@ import numpy as np
 
 from torchfx.profiler.finding import Evidence, Finding
 from torchfx.profiler.rules.distributed.advice import behind_clones, most_of, overlap_advice
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.collectives import Collective, collectives_of
 from torchfx.profiler.trace.meaning.communication import DISTRIBUTED_DATA_PARALLEL, FULLY_SHARDED
@@ -22,10 +22,7 @@ __all__ = ["comm_share", "exposed_comm", "single_rank", "small_collectives"]
 
 
 @rule(
-    "F1",
-    "comm-share",
-    source="union of communication kernels; 10% as in the TensorBoard plugin",
-    needs={"gpu", "idle"},
+    "F1", "comm-share", source="union of communication kernels; 10% as in the TensorBoard plugin", needs={"gpu", "idle"}
 )
 def comm_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
     """A good part of the time goes to communication between ranks.
@@ -53,7 +50,6 @@ def comm_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
         "nothing is computed meanwhile",
         severity="info",
         confidence="high",
-        time_us=alone.total / 1000,
         stretches=alone,
         window=window,
         evidence=_by_kind(trace),
@@ -87,25 +83,21 @@ def exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     window = trace.window
     spent = trace.gpu.communication.clip(window.start, window.end)
     alone = trace.gpu.exposed_communication.clip(window.start, window.end)
-    total = alone.total / 1000
     part = window.share(alone)
-    if not total or part < share:
+    if not alone or part < share:
         return
     hidden = 1 - alone.total / spent.total
     found = trace.derived(collectives_of)
     rows = np.array([c.row for c in found], np.int32)
-    start, end = trace.events.ts[rows], trace.events.end[rows]
     yield Finding(
         title=f"For {percent(part)} of the time the device only communicates; {percent(hidden)} of the "
         "communication is hidden",
-        severity=severity_of(part),
         confidence="high",
-        time_us=total,
         stretches=alone,
         window=window,
-        evidence=_by_kind(trace, times=alone.overlap(start, end)),
+        evidence=_by_kind(trace, times=trace.events.covered(rows, alone)),
         cause="Nothing else is ready to run while these exchanges take place; a part may be waiting for a rank that "
-        "comes late, which the rule last-rank tells from the traces of all ranks.",
+        "comes late: with the traces of all ranks the rule last-rank tells which.",
         fix=overlap_advice(trace, found),
         linked=True,
     )
@@ -149,9 +141,7 @@ def small_collectives(
     behind = f" {cloned} of them exchange a copy that was made just before." if 2 * cloned > len(small) else ""
     yield Finding(
         title=f"{len(found) / len(steps):.0f} collectives per step, half of them below {size_text(median)}",
-        severity=severity_of(part),
         confidence="high",
-        time_us=lost.total / 1000,
         stretches=lost,
         window=trace.window,
         evidence=_by_kind(trace, small),
@@ -189,12 +179,11 @@ def single_rank(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         "how much is waiting",
         severity="info",
         confidence="high",
-        time_us=spent.total / 1000,
         stretches=spent,
         window=trace.window,
         evidence=_by_kind(trace),
         cause="A collective ends on all ranks together and begins on each when that one arrives.",
-        fix="Record every rank into one folder and look at that.",
+        fix="Record every rank into one folder, and run torchfx explain on the folder.",
         linked=True,
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.collectives import collectives_of
 from torchfx.profiler.trace.derived.exchanging import idle_exchanging
@@ -47,15 +47,13 @@ def cpu_exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     spent = alone.overlap(np.minimum(np.maximum(start, done), end), end)
     yield Finding(
         title=f"For {percent(part)} of the time nothing is computed while ranks exchange data",
-        severity=severity_of(part),
         confidence="high",
-        time_us=alone.total / 1000,
         stretches=alone,
         window=trace.window,
         evidence=evidence(trace, rows, times=spent),
         # The same words whether this rank's trace is read alone or with the others.
-        cause="The program needs the result before it can go on; a part may be waiting for a rank that comes late, "
-        "which the rule last-rank tells from the traces of all ranks in one folder.",
+        cause="The program needs the result before it can go on; a part may be waiting for a rank that comes late: "
+        "with the traces of all ranks in one folder the rule last-rank tells which.",
         fix="Exchange less often: larger batches, or several backward passes under no_sync() for one exchange; "
         "fewer ranks with more threads each.",
         linked=True,

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.rules.evidence import severity_of
+from torchfx.profiler.finding import Evidence, Finding, severity_of
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.model.intervals import Window
 from torchfx.profiler.wording import percent
@@ -61,7 +60,6 @@ def last_rank(job: Job, *, often: float = 0.6, share: float = 0.01, sure: float 
     yield Finding(
         title=f"Rank {rank} keeps the others waiting for {percent(lost / window.us)} of the time: longest of all in "
         f"{count} of {every} {'steps' if stepped else 'collectives'}",
-        severity=severity_of(lost / window.us),
         confidence="high" if job.matched.by_number else "medium",
         time_us=lost,
         window=window,

@@ -87,7 +87,6 @@ def _finding(job: Job, title: str, severity: str, evident: list[Evidence], cause
         title=title,
         severity=severity,
         confidence="high",
-        time_us=0.0,
         window=job.summaries[0].window,
         evidence=tuple(evident),
         cause=cause,

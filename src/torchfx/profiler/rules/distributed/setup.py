@@ -6,17 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.idle import at_stake, idle_time
 from torchfx.profiler.trace.meaning.communication import (
     DATA_PARALLEL,
     FIND_TENSORS,
     HOST_COLLECTIVE,
     SEARCH_UNUSED,
 )
-from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.wording import percent
 
@@ -51,17 +50,14 @@ def data_parallel(trace: Trace) -> Iterator[Finding]:
     together = trace.gpus[0].compute
     for device in trace.gpus[1:]:
         together = together & device.compute
-    start, end = trace.events.ts[rows], trace.events.end[rows]
-    lost = (Intervals.union(start, end) - together).clip(window.start, window.end)
-    total = lost.total / 1000
+    lost = (trace.events.times_of(rows) - together).clip(window.start, window.end)
     yield Finding(
         title=f"nn.DataParallel spreads the model over {len(trace.gpus)} devices from one process",
-        severity=max("medium", severity_of(window.share(lost)), key=("low", "medium", "high").index),
+        severity=severity_of(max(window.share(lost), 0.05)),
         confidence="high",
-        time_us=total,
         stretches=lost,
         window=window,
-        evidence=evidence(trace, rows, times=lost.overlap(start, end)),
+        evidence=evidence(trace, rows, times=trace.events.covered(rows, lost)),
         cause="It copies the parameters to every device for each forward pass and drives them all from one process.",
         fix="Use DistributedDataParallel with one process per device (torchrun --nproc-per-node).",
         linked=True,
@@ -69,10 +65,7 @@ def data_parallel(trace: Trace) -> Iterator[Finding]:
 
 
 @rule(
-    "F6",
-    "backend",
-    source="distributedInfo.backend; NCCL needs compute capability 3.5, RCCL an AMD GPU",
-    needs={"gpu"},
+    "F6", "backend", source="distributedInfo.backend; NCCL needs compute capability 3.5, RCCL an AMD GPU", needs={"gpu"}
 )
 def backend(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """Ranks with GPUs exchange data through the host.
@@ -91,31 +84,23 @@ def backend(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     served = trace.info.vendor == "amd" or any(device.capability >= (3, 5) for device in trace.info.devices)
     if used not in {"gloo", "mpi"} or not served or not len(rows):
         return
-    start, end = trace.events.ts[rows], trace.events.end[rows]
-    lost = Intervals.union(start, end) & trace.derived(idle_time)
-    total = lost.total / 1000
-    if not total or trace.window.share(lost) < share:
+    lost = trace.events.times_of(rows) & trace.derived(idle_time)
+    if not lost or trace.window.share(lost) < share:
         return
     yield Finding(
         title=f"Ranks with GPUs communicate through {used}; the device waits "
         f"{percent(trace.window.share(lost))} of the time for it",
-        severity=severity_of(trace.window.share(lost)),
         confidence="high",
-        time_us=total,
         stretches=lost,
         window=trace.window,
-        evidence=evidence(trace, rows, times=lost.overlap(start, end)),
+        evidence=evidence(trace, rows, times=trace.events.covered(rows, lost)),
         cause=f"{used} works on the processor; NCCL and RCCL exchange data between the devices themselves.",
         fix='init_process_group("nccl") for tensors on the device ("cpu:gloo,cuda:nccl" where both are exchanged).',
         linked=True,
     )
 
 
-@rule(
-    "F9",
-    "find-unused",
-    source="DDP's reducer::search_unused_parameters, called when find_unused_parameters=True",
-)
+@rule("F9", "find-unused", source="DDP's reducer::search_unused_parameters, called when find_unused_parameters=True")
 def find_unused(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """DDP searches for unused parameters in every forward pass.
 
@@ -134,18 +119,15 @@ def find_unused(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
         rows = np.concatenate((rows, frames)).astype(np.int32) if len(rows) else rows
     if not len(rows):
         return
-    start, end = trace.events.ts[rows], trace.events.end[rows]
-    spent = Intervals.union(start, end).clip(trace.window.start, trace.window.end)
-    lost = spent & trace.derived(idle_time) if trace.has_gpu else spent
+    lost = at_stake(trace, trace.events.times_of(rows))
     part = trace.window.share(lost)
     yield Finding(
         title="DDP looks for unused parameters in every forward pass",
         severity=severity_of(part) if part >= share else "info",
         confidence="high",
-        time_us=lost.total / 1000,
         stretches=lost,
         window=trace.window,
-        evidence=evidence(trace, rows, times=lost.overlap(start, end)),
+        evidence=evidence(trace, rows, times=trace.events.covered(rows, lost)),
         cause="find_unused_parameters=True: the autograd graph is walked for parameters that get no gradient.",
         fix="Leave it off if all of them get one; if always the same ones don't, static_graph=True finds them once.",
         linked=True,

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import SEVERITIES, Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.idle import at_stake
 from torchfx.profiler.trace.derived.steady import steady_window
 from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE, NAN_CHECK
 from torchfx.profiler.trace.model.intervals import Intervals
@@ -42,14 +42,13 @@ def anomaly_mode(trace: Trace, *, nodes: int = 3) -> Iterator[Finding]:
         return
     window = trace.derived(steady_window)
     taken = Intervals.union(events.ts[checks], events.end[parent[checks]]).clip(window.start, window.end)
-    taken = taken & trace.derived(idle_time) if trace.has_gpu else taken
+    taken = at_stake(trace, taken)
     steps = len(trace.steps_found)
     often = f"{len(checked) / steps:,.0f} nodes per step" if steps else counted(len(checked), "node")
     yield Finding(
         title=f"Anomaly detection is on: {often} of the backward pass are searched for NaN",
-        severity=max(severity_of(window.share(taken)), "medium", key=SEVERITIES.index),
+        severity=severity_of(max(window.share(taken), 0.05)),
         confidence="high",
-        time_us=taken.total / 1000,
         stretches=taken,
         window=window,
         evidence=evidence(trace, checks),

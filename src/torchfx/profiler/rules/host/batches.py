@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.idle import at_stake, idle_time
 from torchfx.profiler.trace.derived.launching import device_known
 from torchfx.profiler.trace.derived.occupation import batch_waits, worker_starts
 from torchfx.profiler.trace.derived.steady import steady_window
@@ -94,9 +94,7 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     idle = " while no device had work" if trace.has_gpu else ""
     yield Finding(
         title=f"{percent(part)} of the time goes to waiting for the next batch{idle}",
-        severity=severity_of(part),
         confidence="high",
-        time_us=lost.total / 1000,
         stretches=lost,
         window=window,
         evidence=seen,
@@ -106,11 +104,7 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     )
 
 
-@rule(
-    "B10",
-    "dataloader-single-process",
-    source="torch.profiler's pattern matcher, synchronised DataLoader",
-)
+@rule("B10", "dataloader-single-process", source="torch.profiler's pattern matcher, synchronised DataLoader")
 def dataloader_single_process(trace: Trace, *, share: float = 0.005) -> Iterator[Finding]:
     """The DataLoader works in the program's own process.
 
@@ -128,7 +122,7 @@ def dataloader_single_process(trace: Trace, *, share: float = 0.005) -> Iterator
     rows, waited = rows[single], waited[single]
     window = trace.derived(steady_window)
     lost = trace.events.times_of(rows).clip(window.start, window.end)
-    lost = lost & trace.derived(idle_time) if trace.has_gpu else lost
+    lost = at_stake(trace, lost)
     part = window.share(lost)
     if not share <= part < dataloader_wait.thresholds["share"]:
         return
@@ -136,7 +130,6 @@ def dataloader_single_process(trace: Trace, *, share: float = 0.005) -> Iterator
         title=f"The DataLoader has no workers; its {percent(part)} of the time overlaps with nothing",
         severity="info",
         confidence="high",
-        time_us=lost.total / 1000,
         stretches=lost,
         window=window,
         evidence=evidence(trace, rows, times=waited),
@@ -150,7 +143,7 @@ def _waits(trace: Trace) -> tuple[Int32, Int64, Intervals]:
     """The calls for the next batch in the window, how long nothing else went on during each, and all of that time."""
     events, window = trace.events, trace.derived(steady_window)
     rows = events.of(NEXT_BATCH)
-    rows = rows[(events.ts[rows] >= window.start) & (events.ts[rows] < window.end)]
+    rows = rows[events.begin_in(rows, window.start, window.end)]
     rows = rows[~np.isin(trace.calls.parent[rows], rows)]  # an annotation around PyTorch's own
     if not trace.derived(device_known):  # nor is it known whether it worked meanwhile
         return rows[:0], np.empty(0, np.int64), Intervals.union([], [])

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Evidence, Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.host.python_lines import advice_on_calls, main_calls, python_lines
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.exchanging import idle_exchanging
@@ -30,9 +30,7 @@ __all__ = ["between_steps_gap"]
 
 
 @rule(
-    "B13",
-    "between-steps-gap",
-    source="TraceML's residual: 10% of the step outside of forward, backward and optimizer",
+    "B13", "between-steps-gap", source="TraceML's residual: 10% of the step outside of forward, backward and optimizer"
 )
 def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.0) -> Iterator[Finding]:
     """The program does something else than computing, between or within its steps.
@@ -79,7 +77,6 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
         f"{duration_ns(lost.lengths.max())}",
         severity=severity_of(usual.share),
         confidence="medium",
-        time_us=lost.total / 1000,
         stretches=lost,
         window=usual.window,
         evidence=(

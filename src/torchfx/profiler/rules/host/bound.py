@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import SEVERITIES, Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.host.launch_gaps import LONGEST_NS, callers, fewer_launches, launching
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.gaps import Cause
@@ -26,7 +26,7 @@ __all__ = ["compute_bound", "overhead_bound"]
     needs=("gpu", "idle", "order"),
 )
 def overhead_bound(
-    trace: Trace, *, share: float = 0.25, late: float = 0.8, queue: float = 1.0, kernels: int = 4, captured: float = 0.5
+    trace: Trace, *, share: float = 0.25, late: float = 0.8, queue: float = 1.0, kernels: int = 3, captured: float = 0.5
 ) -> Iterator[Finding]:
     """The device waits for launches: the host cannot feed it.
 
@@ -49,7 +49,7 @@ def overhead_bound(
     window = found.window
     length = window.end - window.start
     rows = trace.gpu.kernels
-    rows = rows[(trace.events.ts[rows] >= window.start) & (trace.events.ts[rows] < window.end)]
+    rows = rows[trace.events.begin_in(rows, window.start, window.end)]
     count = len(rows)
     lengths = found.gaps.lengths
     short = (lengths <= LONGEST_NS) & (found.gaps.starts >= window.start)
@@ -72,7 +72,7 @@ def overhead_bound(
     rows, times = callers(trace, found.late)
     yield Finding(
         title=f"The device is busy {percent(busy)} of the time; for {percent(waits)} it waits for the next launch",
-        severity=min(severity_of(waits), "medium" if doubtful else "high", key=SEVERITIES.index),
+        severity=severity_of(waits, "medium" if doubtful else "high"),
         confidence="low" if doubtful else "high" if busy < 0.5 else "medium",
         time_us=total / 1000,
         stretches=found.late,
@@ -88,12 +88,7 @@ def overhead_bound(
     )
 
 
-@rule(
-    "B2",
-    "compute-bound",
-    source="90% as in TraceML",
-    needs=("gpu", "idle", "order"),
-)
+@rule("B2", "compute-bound", source="90% as in TraceML", needs=("gpu", "idle", "order"))
 def compute_bound(trace: Trace, *, share: float = 0.9, queue: float = 2.0, other: float = 0.2) -> Iterator[Finding]:
     """The device is the limit, as it should be.
 

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import severity_of
 from torchfx.profiler.rules.host.cpu_time import by_shape, own_time
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.shapes import dtypes
@@ -63,7 +62,6 @@ def cpu_copies(
     asked = _asked_by(trace, chosen, times)
     yield Finding(
         title=f"Copies take {percent(spent / total)} of the operators' time on the CPU, {percent(part)} of the window",
-        severity=severity_of(part),
         confidence="high",
         time_us=part * window.us,
         window=window,

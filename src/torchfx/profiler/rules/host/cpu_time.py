@@ -23,7 +23,7 @@ def own_time(trace: Trace) -> tuple[Int32, Int64]:
     settled = events.ts[rows] >= trace.derived(steady_window).start
     rows = rows[trace.in_steps(rows) & settled & ~events.are(EXCHANGE, rows)]
     busy = trace.derived(compiling)
-    rows = rows[busy.overlap(events.ts[rows], events.end[rows]) == 0] if len(busy) else rows
+    rows = rows[events.covered(rows, busy) == 0] if len(busy) else rows
     return rows, trace.calls.self_time[rows]
 
 

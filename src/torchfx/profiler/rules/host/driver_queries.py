@@ -1,4 +1,4 @@
-"""Calls that ask the driver and change nothing."""
+"""Calls that query the driver and change nothing."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 from torchfx.profiler.finding import Finding
 from torchfx.profiler.rules.evidence import evidence, most_first
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.launching import kernel_launches
-from torchfx.profiler.trace.derived.occupancy_queries import adapted_kernels
+from torchfx.profiler.trace.derived.launching import adapted_kernels, kernel_launches
 from torchfx.profiler.trace.meaning.kernels import decode
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.meaning.runtime import COPY_CALL, MEMORY_CALL, QUERY, SYNCHRONIZE
@@ -20,27 +19,23 @@ from torchfx.profiler.wording import enumeration, percent
 __all__ = ["runtime_query_noise"]
 
 
-@rule(
-    "B20",
-    "runtime-query-noise",
-    source="calls seen between operators and launches in real traces",
-)
+@rule("B20", "runtime-query-noise", source="calls seen between operators and launches in real traces")
 def runtime_query_noise(
     trace: Trace, *, share: float = 0.2, per_launch: float = 3.0, once_us: float = 1000.0
 ) -> Iterator[Finding]:
-    """Much of the time in the driver is questions.
+    """Calls that only query the driver take much of the time in it.
 
-    Sees: calls that ask and change nothing (cudaFuncGetAttributes, cudaOccupancyMaxActiveBlocksPerMultiprocessor,
+    Sees: calls that query and change nothing (cudaFuncGetAttributes, cudaOccupancyMaxActiveBlocksPerMultiprocessor,
     cudaEventQuery, hipGetDeviceProperties, ...): more than 20% of the time in runtime calls without waits, or more
     than three per launch. Calls of a millisecond or more are left out: they set up the driver, once.
 
-    Costs: usually microseconds. An occupancy question belongs to a heavy kernel that adapts its launch (matrix
-    products, convolutions); event questions come from the thread that watches collectives, hipGetDeviceProperties from
-    old Triton.
+    Costs: usually microseconds. Occupancy queries belong to heavy kernels that adapt their launch (matrix products,
+    convolutions); event queries come from the thread that watches collectives, hipGetDeviceProperties from old
+    versions of Triton.
 
     Fix: mostly none. On AMD use a newer Triton; many event queries on the main thread mean a loop that polls.
 
-    Known problems: CUPTI costs more per call than such a question itself, so their share is smaller without a profiler.
+    Known problems: CUPTI costs more per call than such a query itself, so their share is smaller without a profiler.
     """
     events = trace.events
     calls = events.rows(Kind.RUNTIME)
@@ -59,13 +54,14 @@ def runtime_query_noise(
     part = asked / max(work, 1)
     each = len(rows) / launches
     yield Finding(
-        title=f"{each:.1f} questions to the driver per launch: {percent(part)} of the time in its calls{place}",
+        title=f"{each:.1f} driver queries per launch, {percent(part)} of the time in runtime calls{place}",
         severity="info",
         confidence="high",
         time_us=min(asked / 1000, trace.window.us),
         window=trace.window,
         evidence=evidence(trace, rows),
-        cause="Libraries ask before they launch; the thread that watches collectives polls events." + _adapted(trace),
+        cause="Libraries query the driver before they launch; the thread that watches collectives polls events."
+        + _adapted(trace),
         fix="Nothing, unless the main thread polls in a loop of your own.",
         linked=True,
     )
@@ -81,4 +77,4 @@ def _adapted(trace: Trace) -> str:
     texts = [trace.events.texts[int(name)] for name in ids]
     short = [decode(texts[i]).short for i in most_first(spent, texts)[:3]]
     more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
-    return f" Occupancy is asked for before {enumeration(short)}{more}: kernels that adapt their launch."
+    return f" Occupancy is queried before {enumeration(short)}{more}: kernels that adapt their launch."

@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.finding import SEVERITIES, Evidence, Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Evidence, Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.contrast import longer_in, operators_in, unhurried
 from torchfx.profiler.trace.derived.occupation import batch_waits, compiling
@@ -110,14 +110,13 @@ def _cold_step(trace: Trace, ratio: float, apart: float, least_us: float) -> Col
 def _finding(trace: Trace, cold: Cold, late: tuple[Evidence, ...]) -> Finding:
     steps = main_phase(trace.steps_found)
     rows, times = longer_in(trace, steps[0], steps[1:])
-    severity = min(severity_of(cold.excess / 1000 / trace.window.us), "medium", key=SEVERITIES.index)
     is_warm = (steps[0].number or 0) >= _WARM
     first, usual = duration_ns(cold.own), duration_ns(cold.rest)
     others = f"the others {usual} (median of {len(steps) - 1})" if len(steps) > 2 else f"the other one {usual}"
     fewer = "" if cold.alike else " The other steps call far fewer operators, so their times are no measure."
     return Finding(
         title=f"The first step takes {first}, {others}",
-        severity=min(severity, "low", key=SEVERITIES.index) if is_warm else severity,
+        severity=severity_of(cold.excess / 1000 / trace.window.us, "low" if is_warm else "medium"),
         confidence="low" if not cold.alike else "high" if cold.own >= 3 * cold.rest else "medium",
         time_us=min(cold.excess / 1000, trace.window.us),
         stretches=Intervals.union([steps[0].start], [steps[0].end]),
@@ -169,7 +168,7 @@ def _long_calls(trace: Trace) -> Int32:
 def _first_calls(trace: Trace, step: Step) -> str:
     """The runtime's longest calls of a step, such as "cudaFuncGetAttributes 995 ms"; "" where there are none."""
     events, rows = trace.events, _long_calls(trace)
-    rows = rows[(events.ts[rows] >= step.start) & (events.ts[rows] < step.end)]
+    rows = rows[events.begin_in(rows, step.start, step.end)]
     names, which = np.unique(events.name[rows], return_inverse=True)
     spent = np.bincount(which, events.dur[rows].astype(np.float64), minlength=len(names))
     best = [i for i in np.argsort(-spent).tolist() if spent[i] * 10 >= spent.sum()][:3]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.host.tensor_loops import tensor_loops
 from torchfx.profiler.rules.host.tensor_texts import tensor_texts
 from torchfx.profiler.rules.rule import rule
@@ -26,11 +26,7 @@ from torchfx.profiler.wording import duration_ns, percent, shortened
 __all__ = ["dispatch_flood"]
 
 
-@rule(
-    "B4",
-    "dispatch-flood",
-    source="1000 calls as in TraceLens; `# Calls` of the profiler's table",
-)
+@rule("B4", "dispatch-flood", source="1000 calls as in TraceLens; `# Calls` of the profiler's table")
 def dispatch_flood(
     trace: Trace, *, per_step: int = 100, short_us: float = 20.0, share: float = 0.1, least: float = 0.01
 ) -> Iterator[Finding]:
@@ -78,7 +74,6 @@ def dispatch_flood(
         title=f"{shortened(name, 30)}{others}: called {rate} for {each} each; {waiting} {percent(part)} of the time",
         severity=severity_of(part) if part >= share else "info",
         confidence="medium",
-        time_us=lost.total / 1000,
         stretches=lost,
         window=window,
         evidence=evidence(trace, rows[same], times=cost),
@@ -103,7 +98,7 @@ def _own_calls(trace: Trace) -> Int32:
     notes = events.of(OPTIMIZER)
     left_out = events.times_of(notes) | trace.derived(otherwise_engaged)
     left_out = left_out | trace.derived(tensor_loops).spans | trace.derived(tensor_texts).spans
-    found: Int32 = rows[left_out.overlap(events.ts[rows], events.end[rows]) == 0]
+    found: Int32 = rows[events.covered(rows, left_out) == 0]
     return found
 
 

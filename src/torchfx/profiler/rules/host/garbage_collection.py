@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.occupation import compiling, outer_operators
 from torchfx.profiler.trace.derived.steady import steady_window
@@ -41,7 +41,7 @@ def gc_pause(trace: Trace, *, least_us: float = 1000.0, share: float = 0.01) -> 
     automatic, frames = events.of(GARBAGE_COLLECTION), events.of(COLLECTING)
     rows = np.concatenate((automatic, frames))
     rows = rows[trace.in_steps(rows)]
-    rows = rows[trace.derived(compiling).overlap(events.ts[rows], events.end[rows]) * 2 <= events.dur[rows]]
+    rows = rows[events.covered(rows, trace.derived(compiling)) * 2 <= events.dur[rows]]
     if not trace.steps_found and _in_one_stretch(trace, rows):
         return
     window = trace.derived(steady_window)
@@ -54,16 +54,14 @@ def gc_pause(trace: Trace, *, least_us: float = 1000.0, share: float = 0.01) -> 
     if called:
         cause, fix = "The program calls gc.collect().", "Take gc.collect() out of the step; collect once per epoch."
     elif regular:
-        cause = "One long collection in every step: the program calls gc.collect() in its loop, as it seems."
+        cause = "One long collection in every step: the program probably calls gc.collect() in its loop."
         fix = "Take gc.collect() out of the step. If there is none: gc.freeze() after set-up, gc.disable() in the loop."
     else:
         cause = "Python's cyclic collector runs when enough objects were made."
         fix = "gc.freeze() after set-up, gc.disable() in the loop, gc.collect() once per epoch."
     yield Finding(
         title=f"Garbage collection stops the loop {often(len(paused))}, for {duration_ns(paused.total)} in all",
-        severity=severity_of(part),
         confidence="high",
-        time_us=paused.total / 1000,
         stretches=paused,
         window=window,
         evidence=evidence(trace, rows),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.host.tensor_loops import tensor_loops
 from torchfx.profiler.rules.host.tensor_texts import tensor_texts
 from torchfx.profiler.rules.rule import rule
@@ -24,11 +24,7 @@ from torchfx.profiler.wording import percent
 __all__ = ["item_per_step"]
 
 
-@rule(
-    "B8",
-    "item-per-step",
-    source="aten::item as a habit of training loops; more than one per step",
-)
+@rule("B8", "item-per-step", source="aten::item as a habit of training loops; more than one per step")
 def item_per_step(
     trace: Trace, *, per_step: float = 1.0, on_cpu: float = 100.0, loop: float = 0.05
 ) -> Iterator[Finding]:
@@ -54,7 +50,7 @@ def item_per_step(
         rows = trace.events.of(LOCAL_SCALAR)
     rows = rows[trace.in_steps(rows)]
     texts = trace.derived(tensor_texts).spans
-    rows = rows[texts.overlap(trace.events.ts[rows], trace.events.end[rows]) == 0]
+    rows = rows[trace.events.covered(rows, texts) == 0]
     waiting, waits = _waiting(trace, rows)
     free = np.setdiff1d(_outermost(trace, rows), waiting)
     if len(waiting) > per_step * steps:
@@ -65,7 +61,6 @@ def item_per_step(
             title=f"{len(waiting) / shown:,.0f} numbers{per} are read out of tensors; each waits for the device",
             severity="low",
             confidence="high",
-            time_us=stall.total / 1000,
             stretches=stall,
             window=trace.window,
             evidence=evidence(trace, waiting),
@@ -85,9 +80,7 @@ def item_per_step(
         rounds = int(loops.rounds[loops.reads].sum())
         yield Finding(
             title=f"A loop reads {rounds / shown:,.0f} single numbers{per} out of tensors, {percent(part)} of the time",
-            severity=severity_of(part),
             confidence="high",
-            time_us=spent.total / 1000,
             stretches=spent,
             window=window,
             evidence=evidence(trace, free),

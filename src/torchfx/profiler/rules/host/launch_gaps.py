@@ -70,7 +70,7 @@ def callers(trace: Trace, late: Intervals) -> tuple[Int32, np.ndarray]:
     rows = trace.derived(outer_operators)
     if not len(rows):
         rows = trace.derived(kernel_launches)
-    times = late.overlap(trace.events.ts[rows], trace.events.end[rows])
+    times = trace.events.covered(rows, late)
     return rows[times > 0], times[times > 0]
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.host.queue import FULL
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import idle_time
@@ -20,12 +20,7 @@ from torchfx.profiler.wording import duration_ns
 __all__ = ["launch_outliers"]
 
 
-@rule(
-    "B5",
-    "launch-outliers",
-    source="50 us as in Holistic Trace Analysis",
-    needs=("gpu", "idle", "order"),
-)
+@rule("B5", "launch-outliers", source="50 us as in Holistic Trace Analysis", needs=("gpu", "idle", "order"))
 def launch_outliers(trace: Trace, *, long_us: float = 50.0, share: float = 0.01) -> Iterator[Finding]:
     """Some launches take unusually long, and the device waits for them.
 
@@ -49,7 +44,7 @@ def launch_outliers(trace: Trace, *, long_us: float = 50.0, share: float = 0.01)
     full = [queue.launches[queue.depth >= FULL] for queue in trace.derived(launch_queues)]
     rows = rows[~np.isin(rows, np.concatenate(full))] if full else rows
     idle = trace.derived(idle_time) - trace.derived(otherwise_engaged)
-    lost = idle.overlap(events.ts[rows], events.end[rows])
+    lost = events.covered(rows, idle)
     rows, lost = rows[lost > 0], lost[lost > 0]
     waited = (idle & events.times_of(rows)).clip(window.start, window.end)
     part = window.share(waited)
@@ -68,7 +63,6 @@ def launch_outliers(trace: Trace, *, long_us: float = 50.0, share: float = 0.01)
         title=f"{_launches(len(rows))} more than {long_us:.0f} us, up to {duration_ns(events.dur[rows].max())}",
         severity="low" if once else severity_of(part),
         confidence="medium",
-        time_us=waited.total / 1000,
         stretches=waited,
         window=window,
         evidence=(*evidence(trace, rows, times=lost, limit=3), *evidence(trace, kernels, limit=2, note="launched so")),

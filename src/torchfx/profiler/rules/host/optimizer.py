@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import idle_time
 from torchfx.profiler.trace.derived.launching import kernel_launches
@@ -53,13 +53,13 @@ def optimizer_for_loop(
         return
     spans = events.times_of(rows)
     operators = trace.derived(outer_operators)  # what an operator calls itself is a part of it
-    inside = operators[spans.overlap(events.ts[operators], events.end[operators]) > 0]
+    inside = operators[events.covered(operators, spans) > 0]
     frames = events.of(SINGLE_TENSOR_UPDATE)
     calls = trace.derived(kernel_launches)
-    calls = calls[spans.overlap(events.ts[calls], events.end[calls]) > 0]
+    calls = calls[events.covered(calls, spans) > 0]
     work = trace.links.put_by(calls)
     every = events.of(FOREACH_OR_FUSED)
-    if spans.overlap(events.ts[every], events.end[every]).any() or events.are(FOREACH_OR_FUSED, work).any():
+    if events.covered(every, spans).any() or events.are(FOREACH_OR_FUSED, work).any():
         return
     on_device = len(work) > 0
     least = launches // 3 if len(frames) else launches
@@ -78,15 +78,13 @@ def optimizer_for_loop(
     calls_ = "launches" if on_device else "operators"
     per_step = len(calls) / len(rows) if on_device else len(inside) / len(rows)
     yield Finding(
-        title=f"{name} goes through its parameters one by one: {per_step:,.0f} {calls_} per step",
-        severity=severity_of(part),
+        title=f"{name} updates its parameters one by one: {per_step:,.0f} {calls_} per step",
         confidence="high" if loop else "medium",
-        time_us=spent.total / 1000,
         stretches=spent,
         window=window,
         evidence=evidence(trace, rows, note="on the host")
         + (evidence(trace, work, limit=3) if on_device else evidence(trace, inside, limit=3)),
-        cause="Each parameter's update is a handful of operators of its own.",
+        cause="Each parameter has several operators of its own.",
         fix=_at_once(name, on_device=on_device),
         linked=loop,
     )
@@ -134,11 +132,11 @@ def zero_grad_memset(trace: Trace, *, per_step: int = 1) -> Iterator[Finding]:
         return
     spans = events.times_of(notes)
     rows = events.of(ZERO_FILL)
-    rows = rows[spans.overlap(events.ts[rows], events.end[rows]) > 0]
+    rows = rows[events.covered(rows, spans) > 0]
     if not len(rows) or len(rows) < per_step * len(notes):
         return
     calls = events.rows(Kind.RUNTIME)
-    calls = calls[spans.overlap(events.ts[calls], events.end[calls]) > 0]
+    calls = calls[events.covered(calls, spans) > 0]
     work = trace.links.put_by(calls)
     busy = events.times_of(work)
     window = trace.derived(steady_window)
@@ -146,9 +144,7 @@ def zero_grad_memset(trace: Trace, *, per_step: int = 1) -> Iterator[Finding]:
     spent = spent.clip(window.start, window.end)
     yield Finding(
         title=f"zero_grad writes zeros: {len(rows) / len(notes):,.0f} fills per step",
-        severity=severity_of(window.share(spent)),
         confidence="high",
-        time_us=spent.total / 1000,
         stretches=spent,
         window=window,
         evidence=evidence(trace, rows, limit=3),

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Evidence, Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.host.python_lines import advice_on_calls, main_calls, python_lines
 from torchfx.profiler.rules.host.recurring_stretches import Recurring, recurring
 from torchfx.profiler.rules.host.tensor_loops import tensor_loops
 from torchfx.profiler.rules.host.tensor_texts import tensor_texts
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.exchanging import idle_exchanging
-from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.idle import at_stake
 from torchfx.profiler.trace.derived.occupation import collections, host_during, otherwise_engaged, outer_operators
 from torchfx.profiler.trace.derived.steady import Typical, steady_window, typical
 from torchfx.profiler.trace.file.columns import Int32
@@ -28,12 +28,7 @@ from torchfx.profiler.wording import counted, duration_ns, percent
 __all__ = ["python_bound"]
 
 
-@rule(
-    "B24",
-    "python-bound",
-    source="time between operators on the loop's thread",
-    needs=("host",),
-)
+@rule("B24", "python-bound", source="time between operators on the loop's thread", needs=("host",))
 def python_bound(trace: Trace, *, share: float = 0.4, operators: int = 50, long_us: float = 500.0) -> Iterator[Finding]:
     """Most of the time passes between operators, in Python.
 
@@ -95,19 +90,18 @@ def _lost(trace: Trace, gaps: Intervals) -> Intervals:
     lost = gaps.clip(trace.derived(steady_window).start, trace.window.end)
     lost = lost - trace.derived(otherwise_engaged) - trace.derived(collections) - trace.derived(idle_exchanging)
     lost = lost - trace.derived(tensor_loops).spans - trace.derived(tensor_texts).spans
-    return lost & trace.derived(idle_time) if trace.has_gpu else lost
+    return at_stake(trace, lost)
 
 
 def _in_between(trace: Trace, usual: Typical, share: float, outer: Int32) -> Finding:
     """The finding where the operators follow each other slowly."""
     lost = usual.when
-    inside = outer[(trace.events.ts[outer] >= usual.window.start) & (trace.events.ts[outer] < usual.window.end)]
+    inside = outer[trace.events.begin_in(outer, usual.window.start, usual.window.end)]
     each = duration_ns(lost.total / max(len(inside), 1))
     return Finding(
         title=f"{percent(share)} of the time passes in Python between operators, {each} before each",
         severity=severity_of(share),
         confidence="medium",
-        time_us=lost.total / 1000,
         stretches=lost,
         window=usual.window,
         evidence=(
@@ -142,7 +136,6 @@ def _in_stretches(
         f"{duration_ns(float(np.median(long_.lengths)))} (median)",
         severity=severity_of(share),
         confidence="medium",
-        time_us=usual.when.total / 1000,
         stretches=usual.when,
         window=usual.window,
         evidence=(*evidence(trace, calls), *python_lines(trace, long_), *frames, *back.evidence(trace, long_)),

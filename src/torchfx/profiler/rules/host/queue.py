@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.gaps import Cause, device_window, idle_gaps
 from torchfx.profiler.trace.derived.launching import launch_queues
@@ -57,12 +57,7 @@ def queue_saturated(trace: Trace, *, depth: int = FULL) -> Iterator[Finding]:
         )
 
 
-@rule(
-    "B25",
-    "stalled-queue",
-    source="gaps before which work was queued already",
-    needs=("gpu", "idle", "order"),
-)
+@rule("B25", "stalled-queue", source="gaps before which work was queued already", needs=("gpu", "idle", "order"))
 def stalled_queue(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
     """Work is queued, and the device doesn't begin it.
 
@@ -108,7 +103,6 @@ def stalled_queue(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
         title=f"The device is idle {percent(part)} of the time although its next work has been launched",
         severity="info" if first * 2 > stalls.total else severity_of(part),
         confidence="medium",
-        time_us=stalls.total / 1000,
         stretches=stalls,
         window=window,
         evidence=(*evidence(trace, work, times=lengths, note="idle time before it"), *evidence(trace, waits, limit=1)),

@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Evidence, Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.contrast import longer_in, operators_in, unhurried
 from torchfx.profiler.trace.derived.processor_time import processor_time
@@ -61,7 +61,9 @@ def step_tail(trace: Trace, *, ratio: float = 1.5, steps: int = 3, share: float 
     alone = len(slow) == 1 and len(own) < _ENOUGH
     unrecorded = trace.derived(unrecorded_steps)
     as_slow = int(np.count_nonzero(unrecorded * 1000 > ratio * typical))
-    told = f" Of {len(unrecorded):,} steps that weren't recorded {as_slow:,} are as slow." if len(unrecorded) else ""
+    unrecorded_too = (
+        f" Of the {len(unrecorded):,} unrecorded steps, {as_slow:,} are as slow." if len(unrecorded) else ""
+    )
     alone = alone and as_slow <= len(unrecorded) * 0.05
     usual, longest = duration_ns(typical), duration_ns(own.max())
     take = "takes" if len(slow) == 1 else "take"
@@ -74,7 +76,7 @@ def step_tail(trace: Trace, *, ratio: float = 1.5, steps: int = 3, share: float 
         window=window,
         evidence=evidence(trace, rows, times=times, note=f"more than usual in {worst.name}")
         or (Evidence(worst.name, 1, float(own.max()) / 1000, worst.start / 1000),),
-        cause=cause + told,
+        cause=cause + unrecorded_too,
         fix=fix,
     )
 

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import idle_time
 from torchfx.profiler.trace.derived.launching import graph_captures
@@ -120,13 +120,11 @@ def _finding(trace: Trace, waits: Waits, chosen: np.ndarray, stall: Intervals, r
         cause = cause.format(call=seen[0].name)
     inside = f" in {owner}" if owner else ""
     steps = len(trace.steps_found)
-    per_step = f", {len(rows) / steps:.1f} per step" if 0 < steps <= len(rows) else ""
+    per_step = f", {len(rows) / steps:.1f} per step," if 0 < steps <= len(rows) else ""
     idle = f"leave it idle {percent(part)} of the time"
     return Finding(
         title=f"{len(rows):,} waits for the device{inside}{per_step} {idle}"[:120],
-        severity=severity_of(part),
         confidence="high",
-        time_us=stall.total / 1000,
         stretches=stall,
         window=window,
         evidence=seen,

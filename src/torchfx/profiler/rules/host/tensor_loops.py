@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.host.tensor_texts import tensor_texts
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.idle import at_stake
 from torchfx.profiler.trace.derived.occupation import otherwise_engaged, outer_operators
 from torchfx.profiler.trace.derived.steady import steady_window
 from torchfx.profiler.trace.file.columns import Int32, Int64
@@ -69,14 +69,14 @@ def tensor_loops(trace: Trace) -> TensorLoops:
     rows = trace.derived(outer_operators)
     left_out = trace.derived(otherwise_engaged) | trace.derived(tensor_texts).spans
     rows = rows[trace.in_steps(rows) & ~events.are(AUTOGRAD_NODE, rows)]
-    rows = rows[left_out.overlap(events.ts[rows], events.end[rows]) == 0]
+    rows = rows[events.covered(rows, left_out) == 0]
     found = [*_over_slices(trace, rows), *_over_rows(trace, rows)]
     first, last, rounds = np.array(found, np.int64).reshape(-1, 3).T
     reads = np.concatenate(([0], np.cumsum(events.are(NUMBER_READ, rows))))
     moves = np.concatenate(([0], np.cumsum(events.are(PICK | VIEW | NUMBER_READ, rows))))
     count, other = reads[last + 1] - reads[first], (last + 1 - first) - (moves[last + 1] - moves[first])
     spans = Intervals.union(events.ts[rows[first]], events.end[rows[last]])
-    inside = spans.overlap(events.ts[rows], events.end[rows]) > 0
+    inside = events.covered(rows, spans) > 0
     reading = (2 * count >= rounds) & (2 * other <= rounds)
     return TensorLoops(rows[first], rows[last], rounds, reading, spans, rows[inside])
 
@@ -127,9 +127,7 @@ def _over_rows(trace: Trace, rows: Int32) -> list[tuple[int, int, int]]:
 
 
 @rule(
-    "B17",
-    "tensor-for-loop",
-    source="torch.profiler's pattern matcher, for-loop indexing: 10 selects with one parent",
+    "B17", "tensor-for-loop", source="torch.profiler's pattern matcher, for-loop indexing: 10 selects with one parent"
 )
 def tensor_for_loop(trace: Trace, *, short_us: float = 100.0, share: float = 0.05) -> Iterator[Finding]:
     """A Python loop goes over a tensor.
@@ -151,20 +149,18 @@ def tensor_for_loop(trace: Trace, *, short_us: float = 100.0, share: float = 0.0
     loops, window = trace.derived(tensor_loops), trace.derived(steady_window)
     chosen = ~loops.reads
     inside = loops.within(trace, reads=False).clip(window.start, window.end)
-    lost = inside & trace.derived(idle_time) if trace.has_gpu else inside
+    lost = at_stake(trace, inside)
     part = window.share(lost)
     if not len(lost) or part < share:
         return
     longest = int(loops.rounds[chosen].max())
-    calls = loops.calls[inside.overlap(trace.events.ts[loops.calls], trace.events.end[loops.calls]) > 0]
+    calls = loops.calls[trace.events.covered(loops.calls, inside) > 0]
     taken = trace.events.are(PICK, calls)
     if (~taken).any() and float(np.median(trace.events.dur[calls[~taken]])) > short_us * 1000:
         return
     yield Finding(
         title=f"A Python loop over a tensor, up to {longest:,} rounds, takes {percent(part)} of the time",
-        severity=severity_of(part),
         confidence="medium",
-        time_us=lost.total / 1000,
         stretches=lost,
         window=window,
         evidence=(*evidence(trace, calls[taken], limit=2), *evidence(trace, calls[~taken], limit=3)),

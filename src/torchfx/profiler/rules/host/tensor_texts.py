@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.idle import idle_time
+from torchfx.profiler.trace.derived.idle import at_stake
 from torchfx.profiler.trace.derived.occupation import outer_operators
 from torchfx.profiler.trace.derived.ownership import own_line
 from torchfx.profiler.trace.derived.steady import steady_window, typical
@@ -63,7 +63,7 @@ def tensor_texts(trace: Trace) -> TensorTexts:
         last = stops[np.searchsorted(stops, first)] - 1
         text = reads[last + 1] - reads[first] >= READS
         spans = Intervals.union(events.ts[rows[first[text]]], events.end[rows[last[text]]])
-    inside = spans.overlap(events.ts[rows], events.end[rows]) > 0
+    inside = events.covered(rows, spans) > 0
     return TensorTexts(rows[inside], spans)
 
 
@@ -84,9 +84,7 @@ def tensors_to_text(trace: Trace, *, share: float = 0.02) -> Iterator[Finding]:
     itself reads right after the text are counted as a part of it.
     """
     found = trace.derived(tensor_texts)
-    usual = typical(
-        trace, found.spans & trace.derived(idle_time) if trace.has_gpu else found.spans, trace.derived(steady_window)
-    )
+    usual = typical(trace, at_stake(trace, found.spans), trace.derived(steady_window))
     if not len(usual.when) or usual.share < share:
         return
     line = own_line(trace, int(found.rows[0])) if len(found.rows) else ""
@@ -95,7 +93,6 @@ def tensors_to_text(trace: Trace, *, share: float = 0.02) -> Iterator[Finding]:
         f"{duration_ns(usual.when.lengths.max())} at a time",
         severity=severity_of(usual.share),
         confidence="high" if trace.has_stacks else "medium",
-        time_us=usual.when.total / 1000,
         stretches=usual.when,
         window=usual.window,
         evidence=evidence(trace, found.rows),

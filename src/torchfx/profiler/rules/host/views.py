@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.host.bound import overhead_bound
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.steady import steady_window
@@ -50,7 +50,6 @@ def view_dispatch(trace: Trace, *, share: float = 0.3) -> Iterator[Finding]:
     taken = min(spent / 1000, window.us)
     yield Finding(
         title=f"{percent(spent / total)} of the operators' own time on the host goes to views, which compute nothing",
-        severity=severity_of(taken / window.us),
         confidence="medium",
         time_us=taken,
         window=window,

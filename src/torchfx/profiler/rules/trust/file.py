@@ -10,17 +10,17 @@ from torchfx.profiler.finding import Evidence, Finding
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import size_text
+from torchfx.profiler.wording import counted, size_text
 
 __all__ = ["huge_trace", "repaired_file"]
 
 
 @rule("A7", "repaired-file", source="PyTorch issue 136180 and the kineto exporter's history")
 def repaired_file(trace: Trace) -> Iterator[Finding]:
-    """The file was damaged and could be read nevertheless.
+    """The file was damaged, and was repaired while reading.
 
-    Sees: what had to be repaired while reading: control characters and invalid UTF-8 in names, unescaped quotes,
-    NaN or N/A where JSON has no such value, stray commas, events nothing could be made of, a file that ends early.
+    Sees: what was repaired while reading: control characters and invalid UTF-8 in names, unescaped quotes,
+    NaN or N/A and times out of range, stray commas, events nothing could be made of, a file that ends early.
 
     Costs: nothing where only spelling was wrong. Where the file ends early, what came after is missing, so totals and
     the last steps are incomplete.
@@ -37,7 +37,7 @@ def repaired_file(trace: Trace) -> Iterator[Finding]:
         "control characters in texts": repairs.control_characters,
         "invalid UTF-8": repairs.invalid_utf8,
         "unescaped quotes": repairs.unescaped_quotes,
-        "NaN, Infinity or N/A instead of a number": repairs.not_numbers,
+        "NaN, Infinity or N/A instead of a number, or one out of range": repairs.not_numbers,
         "stray commas": repairs.stray_commas,
     }
     rows = tuple(Evidence(name, int(number)) for name, number in found.items() if number)
@@ -52,13 +52,12 @@ def repaired_file(trace: Trace) -> Iterator[Finding]:
         fix = "Export again with a newer PyTorch, whose exporter escapes what it writes."
     else:
         total = sum(row.count for row in rows)
-        title = f"The file is not valid JSON; {total:,} places were read as they were meant"
-        fix = "Nothing is lost. Other tools may refuse the file; a newer PyTorch writes it correctly."
+        title = f"{counted(total, 'place')} of the file had to be repaired while reading"
+        fix = "Other tools may refuse the file; a newer PyTorch writes it correctly."
     yield Finding(
         title=title,
         severity="low" if cut or lost else "info",
         confidence="high",
-        time_us=0.0,
         window=trace.window,
         evidence=rows,
         cause="The exporter wrote it so, or it was cut off while being written or copied.",
@@ -98,7 +97,6 @@ def huge_trace(trace: Trace, *, megabytes: float = 500, events: float = 2_000_00
         title=f"The trace holds {len(trace):,} events in {size_text(trace.size)}",
         severity="info",
         confidence="high",
-        time_us=0.0,
         window=trace.window,
         evidence=rows,
         cause="A long window, Python stacks or memory events.",

@@ -67,7 +67,6 @@ def graph_replay_unrecorded(trace: Trace, *, share: float = 0.05) -> Iterator[Fi
         title=title,
         severity="high",
         confidence="high" if len(empty) else "medium",
-        time_us=hidden.total / 1000,
         stretches=hidden,
         window=trace.window,
         evidence=evidence(trace, rows, limit=3),
@@ -93,8 +92,8 @@ def graph_capture(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     functions such as `capture_model` whose launches left no work, and `cudaGraphInstantiate`: 1% of the window or more.
 
     Costs: nothing in a program that runs on: a graph is captured once and replayed often. Launches in a capture are
-    only noted down, so they have no kernels, and the device has nothing to do meanwhile. Rules about overhead, waits
-    and launches leave that time out.
+    recorded into the graph and run nothing, so they have no kernels, and the device is idle. Rules about overhead,
+    waits and launches leave that time out.
 
     Fix: to judge the program, record after the capture (`schedule(wait=..., warmup=...)`). To shorten the start,
     capture fewer batch sizes.
@@ -113,17 +112,16 @@ def graph_capture(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     rows = np.concatenate((captured, events.of(GRAPH_INSTANTIATE))).astype(np.int32)
     again = f", {often(len(when))}" if len(when) > 1 else ""
     yield Finding(
-        title=f"{percent(part)} of the window is the capture of CUDA graphs{again}: {len(captured):,} launches only "
-        "note down their kernels",
+        title=f"{percent(part)} of the window is the capture of CUDA graphs{again}: {len(captured):,} launches are "
+        "recorded into the graph, and run nothing",
         severity="info",
         confidence="high",
-        time_us=when.total / 1000,
         stretches=when,
         window=window,
         evidence=evidence(trace, rows)
         or (Evidence("capture", len(when), when.total / 1000, int(when.starts[0]) / 1000),),
-        cause="A capture records launches into a graph and makes none: they have no kernels by design, and the device "
-        "is idle meanwhile.",
+        cause="During a capture launches are recorded into the graph and run nothing: they have no kernels, and the "
+        "device is idle.",
         fix="Record after the capture to judge the program: schedule(wait=..., warmup=...).",
         linked=True,
     )

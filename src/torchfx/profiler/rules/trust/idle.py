@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Evidence, Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.gaps import device_window, giant_gap
 from torchfx.profiler.trace.derived.idle import work_queued
@@ -20,12 +20,7 @@ from torchfx.profiler.wording import duration_ns, percent
 __all__ = ["idle_definition", "one_giant_gap"]
 
 
-@rule(
-    "A13",
-    "one-giant-gap",
-    source="traces whose set-up lies in the window",
-    needs=("idle",),
-)
+@rule("A13", "one-giant-gap", source="traces whose set-up lies in the window", needs=("idle",))
 def one_giant_gap(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     """One gap makes up most of the device's idle time.
 
@@ -65,7 +60,6 @@ def one_giant_gap(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
         title=f"One gap of {duration_ns(when.total)} {place} is {percent(part)} of the window{elsewhere}",
         severity=severity_of(part) if within else "info",
         confidence="high",
-        time_us=when.total / 1000,
         stretches=when,
         window=window,
         evidence=evidence(trace, rows, times=times)
@@ -88,17 +82,12 @@ def _cause(host: Intervals, queued: Intervals) -> str:
         return f"{device}. The host's part is {duration_ns(host.total)}."
     more = f" Then {device}." if len(queued) else ""
     return (
-        "The host did something else once: set-up, loading, a first call, compilation. What it did meanwhile stands in "
-        f"the evidence; that is not proof of the cause.{more}"
+        "The host did something else once: set-up, loading, a first call, compilation. The evidence shows what it did "
+        f"meanwhile, which does not prove the cause.{more}"
     )
 
 
-@rule(
-    "A14",
-    "idle-definition",
-    source="two usual definitions of idle time",
-    needs=("idle",),
-)
+@rule("A14", "idle-definition", source="two usual definitions of idle time", needs=("idle",))
 def idle_definition(trace: Trace, *, points: float = 10.0) -> Iterator[Finding]:
     """Idle time depends on the window by more than 10 points.
 
@@ -123,8 +112,8 @@ def idle_definition(trace: Trace, *, points: float = 10.0) -> Iterator[Finding]:
     first, last = trace.gpu.span
     leading = Intervals.union([window.start], [first]) & trace.derived(work_queued)
     yield Finding(
-        title=f"Idle is {percent(in_steps)} of the steps, but {percent(in_span)} of the time from first to last "
-        "device work",
+        title=f"The device is idle for {percent(in_steps)} of the steps, but for {percent(in_span)} of the time from "
+        "its first to its last work",
         severity="info",
         confidence="high",
         time_us=max(0, first - window.start + window.end - last) / 1000

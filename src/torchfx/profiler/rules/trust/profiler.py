@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import SEVERITIES, Evidence, Finding
-from torchfx.profiler.rules.evidence import evidence, severity_of
+from torchfx.profiler.finding import Evidence, Finding, severity_of
+from torchfx.profiler.rules.evidence import evidence
 from torchfx.profiler.rules.rule import rule
 from torchfx.profiler.trace.derived.idle import closing_wait
 from torchfx.profiler.trace.meaning.kinds import HOST, Kind
@@ -47,7 +47,6 @@ def profiler_overhead(trace: Trace, *, share: float = 0.5, frames: int = 200) ->
         else "Stacks, shapes and memory were recorded: host times are longer than usual",
         severity="info",
         confidence="medium",
-        time_us=0.0,
         window=trace.window,
         evidence=tuple(Evidence(f"events: {k.name.lower()}", int(counts[k])) for k in kinds if counts[k]),
         cause=f"Recording costs time on the host{f' ({asked})' if asked else ''}.",
@@ -79,7 +78,7 @@ def buffer_request(trace: Trace, *, share: float = 0.002) -> Iterator[Finding]:
     free = Intervals.union([window.start], [window.end]) - trace.gpu.busy
     rows = events.of(BUFFERS)
     when = free & events.times_of(rows)
-    lost = when.overlap(events.ts[rows], events.end[rows])
+    lost = events.covered(rows, when)
     rows, lost, total = rows[lost > 0], lost[lost > 0], when.total
     if not len(rows) or window.share(when) < share:
         return
@@ -90,7 +89,6 @@ def buffer_request(trace: Trace, *, share: float = 0.002) -> Iterator[Finding]:
         title=f"{duration_ns(total)} of apparent idle time are the profiler's own, {what}",
         severity="info",
         confidence="high",
-        time_us=total / 1000,
         stretches=when,
         window=trace.window,
         evidence=evidence(trace, rows, times=lost),
@@ -100,12 +98,7 @@ def buffer_request(trace: Trace, *, share: float = 0.002) -> Iterator[Finding]:
     )
 
 
-@rule(
-    "A12",
-    "closing-sync",
-    source="torch.profiler synchronises the device when it stops",
-    needs=("gpu",),
-)
+@rule("A12", "closing-sync", source="torch.profiler synchronises the device when it stops", needs=("gpu",))
 def closing_sync(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """The last wait for the device is the profiler's.
 
@@ -138,11 +131,7 @@ def closing_sync(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     )
 
 
-@rule(
-    "A15",
-    "lazy-loading",
-    source="Kineto's overhead events: Lazy Function Loading, Runtime Triggered Module Loading",
-)
+@rule("A15", "lazy-loading", source="Kineto's overhead events: Lazy Function Loading, Runtime Triggered Module Loading")
 def lazy_loading(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """Kernels were loaded while being measured.
 
@@ -166,9 +155,8 @@ def lazy_loading(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
         return
     yield Finding(
         title=f"{percent(part)} of the window went to loading kernels' code",
-        severity=min(severity_of(part), "medium", key=SEVERITIES.index),
+        severity=severity_of(part, "medium"),
         confidence="high",
-        time_us=spent.total / 1000,
         stretches=spent,
         window=window,
         evidence=evidence(trace, rows),

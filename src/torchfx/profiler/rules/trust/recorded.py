@@ -19,12 +19,7 @@ from torchfx.profiler.wording import counted, duration_ns, percent
 __all__ = ["cpu_only", "dropped_kernels", "no_gpu_activity", "pre_window_kernels", "sampled_trace"]
 
 
-@rule(
-    "A1",
-    "no-gpu-activity",
-    source="kineto issue 109, PyTorch issue 67349",
-    mutes=("gpu", "idle", "order"),
-)
+@rule("A1", "no-gpu-activity", source="kineto issue 109, PyTorch issue 67349", mutes=("gpu", "idle", "order"))
 def no_gpu_activity(trace: Trace) -> Iterator[Finding]:
     """Kernels were launched, but nothing the device did was recorded.
 
@@ -53,7 +48,6 @@ def no_gpu_activity(trace: Trace) -> Iterator[Finding]:
         title=f"{len(launches):,} kernel launches, but no work of the device was recorded",
         severity="high",
         confidence="high",
-        time_us=0.0,
         window=trace.window,
         evidence=evidence(trace, launches, limit=3),
         cause="The profiler was not asked for the device's activity, or its tracing interface was not available.",
@@ -72,7 +66,6 @@ def _counters(trace: Trace, launches: Int32) -> Finding:
         title=f"Hardware counters were recorded ({len(ranges):,} ranges), not the times of {len(launches):,} launches",
         severity="high",
         confidence="high",
-        time_us=0.0,
         window=trace.window,
         evidence=evidence(trace, ranges, limit=3),
         cause="profiler_metrics was set in the profiler's experimental_config: CUPTI's range profiler runs instead of "
@@ -105,13 +98,23 @@ def cpu_only(trace: Trace) -> Iterator[Finding]:
         title = f"The program ran on the CPU, though the machine has {names[0]}"[:118]
         cause = "The recording holds no launch and no work of the GPU: nothing ran there, or its recording was refused."
         fix = (
-            "If the GPU was meant: move the model and every input there with .to('cuda'). If it ran there: record its "
-            "activity (ProfilerActivity.CUDA) and end other profilers; KINETO_LOG_LEVEL=1 says what refused it."
+            "If it was meant to run on the GPU: move the model and every input there with .to('cuda'). If it did: "
+            "record the GPU's activity (ProfilerActivity.CUDA) and end other profilers; KINETO_LOG_LEVEL=1 says what "
+            "refused it."
         )
     else:
         title, cause = "The program ran on the CPU", "No GPU is listed and nothing was launched on one."
         fix = ""
-    yield Finding(title, "info", "high", 0.0, trace.window, (), cause, fix, linked=True)
+    yield Finding(
+        title=title,
+        severity="info",
+        confidence="high",
+        window=trace.window,
+        evidence=(),
+        cause=cause,
+        fix=fix,
+        linked=True,
+    )
 
 
 @rule("A3", "dropped-kernels", source="PyTorch issue 192021", mutes=("idle",))
@@ -140,7 +143,6 @@ def dropped_kernels(trace: Trace, *, share: float = 0.01, wrong: float = 0.1) ->
         title=f"{len(lost):,} of {len(launches):,} kernel launches ({percent(part)}) have no kernel in the trace",
         severity="high" if part >= wrong else "low",
         confidence="high",
-        time_us=0.0,
         window=trace.window,
         evidence=evidence(trace, lost, limit=3),
         cause="The profiler's buffers for device work were dropped, or recording began or ended among the launches.",
@@ -180,7 +182,6 @@ def pre_window_kernels(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
             title=f"{counted(kernels, 'kernel was', 'kernels were')} launched before recording began{only}",
             severity="info",
             confidence="high",
-            time_us=0.0,
             window=trace.window,
             evidence=_top(trace, early, "a part of busy time, of no step"),
             cause="The device was behind the host when the profiler started and first did what was queued. "
@@ -202,7 +203,6 @@ def _inferred(trace: Trace) -> Finding:
         "id",
         severity="info",
         confidence="medium",
-        time_us=0.0,
         window=trace.window,
         evidence=_top(trace, rows, "inferred"),
         cause="Neither the calls nor the work carry a correlation id; of one operator they are paired in order, by "
@@ -225,7 +225,6 @@ def _alone(trace: Trace, rows: Int32) -> Finding:
         title=f"{which} of device work {'has its' if every else 'have no'} launch in the trace",
         severity="info",
         confidence="high",
-        time_us=0.0,
         window=trace.window,
         evidence=_top(trace, rows, "a part of busy time, of no operator"),
         cause=cause,
@@ -235,10 +234,7 @@ def _alone(trace: Trace, rows: Int32) -> Finding:
 
 
 @rule(
-    "A19",
-    "sampled-trace",
-    source="distance between the correlation ids of successive recorded calls",
-    mutes=("idle",),
+    "A19", "sampled-trace", source="distance between the correlation ids of successive recorded calls", mutes=("idle",)
 )
 def sampled_trace(trace: Trace) -> Iterator[Finding]:
     """Only a sample of the calls was recorded.
@@ -257,13 +253,12 @@ def sampled_trace(trace: Trace) -> Iterator[Finding]:
     if not links.sampled:
         return
     yield Finding(
-        title=f"A sample: one of about {links.stride:,.0f} calls was recorded",
+        title=f"Only a sample was recorded: about one call in {links.stride:,.0f}",
         severity="high",
         confidence="medium",
-        time_us=0.0,
         window=trace.window,
         evidence=evidence(trace, links.launches, limit=3),
-        cause="The ids of successive recorded calls lie that far apart; each call takes the next id.",
+        cause="The ids of successive recorded calls are that far apart, and each call takes the next id.",
         fix="Believe names and shares, not gaps, counts and steps; for those record a short window whole.",
     )
 

@@ -44,7 +44,6 @@ def steps_missing(trace: Trace) -> Iterator[Finding]:
         title=title if len(title) <= 120 else title[:117] + "...",
         severity="info",
         confidence="high",
-        time_us=0.0,
         window=trace.window,
         evidence=evidence(trace, rows, limit=3),
         cause=cause,
@@ -70,10 +69,9 @@ def window_too_short(trace: Trace, *, steps: int = 3) -> Iterator[Finding]:
         return
     number = "one step" if len(found) == 1 else f"{len(found)} steps"
     yield Finding(
-        title=f"Only {number} recorded: typical and exceptional cannot be told apart",
+        title=f"Only {number} recorded: too little to tell what is typical",
         severity="info",
         confidence="high",
-        time_us=0.0,
         window=trace.window,
         evidence=evidence(trace, [step.row for step in found if step.row >= 0]),
         cause="The schedule's active part is that short, or the program ended.",

@@ -15,6 +15,7 @@ from torchfx.profiler.trace.meaning.compiler import (
     COMPILED_FUNCTION,
     COMPILING,
     COMPILING_BACKWARD,
+    ENTERING,
     GRAPH,
     LOOKUP,
     REGION,
@@ -23,12 +24,13 @@ from torchfx.profiler.trace.meaning.compiler import (
     compile_id,
     stage_name,
 )
+from torchfx.profiler.trace.meaning.kinds import Kind
 from torchfx.profiler.trace.model.events import Events
 from torchfx.profiler.trace.model.intervals import Intervals
 from torchfx.profiler.trace.model.trace import Trace
 from torchfx.profiler.trace.model.tree import BLEED
 
-__all__ = ["Compilation", "Compiled", "compiled_of"]
+__all__ = ["Compilation", "Compiled", "broken_off", "compiled_of", "entry_overhead"]
 
 
 @dataclass(frozen=True)
@@ -249,3 +251,24 @@ def _around(events: Events, rows: Int32) -> Int32:
             above[i] = stack[-1]
         stack.append(i)
     return above
+
+
+def entry_overhead(trace: Trace) -> Intervals:
+    """Time on the way into compiled graphs and out of them: lookups and regions without graphs and operators."""
+    compiled = trace.derived(compiled_of)
+    events = trace.events
+    rows = events.rows(Kind.OPERATOR, Kind.RUNTIME)
+    working = rows[~events.are(ENTERING, rows)]
+    work = events.times_of(working)
+    graphs = events.times_of(compiled.graphs)
+    lookups = events.times_of(compiled.lookups)
+    return (compiled.running | lookups) - work - graphs - compiled.compiling
+
+
+def broken_off(trace: Trace) -> Intervals:
+    """When regions inside regions ran, which graph breaks make; the lookups before them included."""
+    compiled, events = trace.derived(compiled_of), trace.events
+    nested, lookups = compiled.regions[compiled.outer >= 0], compiled.lookups
+    # The lookup before a piece belongs to it: it lies in the region around, like the piece itself.
+    within = events.covered(lookups, compiled.running) > 0
+    return events.times_of(nested[trace.in_steps(nested)]) | events.times_of(lookups[within])

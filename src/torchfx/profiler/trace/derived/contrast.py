@@ -63,10 +63,10 @@ def longer_in(trace: Trace, step: Step, others: Sequence[Step]) -> tuple[Int32, 
     names, which = np.unique(events.name[rows], return_inverse=True)
     spent = np.zeros((len(others), len(names)))
     for i, other in enumerate(others):
-        inside = (events.ts[rows] >= other.start) & (events.ts[rows] < other.end)
+        inside = events.begin_in(rows, other.start, other.end)
         np.add.at(spent[i], which[inside], events.dur[rows[inside]])
     usual = np.median(spent, axis=0) if len(others) else np.zeros(len(names))
-    here = (events.ts[rows] >= step.start) & (events.ts[rows] < step.end)
+    here = events.begin_in(rows, step.start, step.end)
     mine = np.bincount(which[here], events.dur[rows[here]].astype(np.float64), minlength=len(names))
     surplus = mine - usual
     large = np.flatnonzero(surplus > 0.1 * max(step.duration - np.median([o.duration for o in others] or [0]), 1))

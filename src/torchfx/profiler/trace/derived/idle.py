@@ -16,7 +16,16 @@ from torchfx.profiler.trace.model.intervals import Intervals
 if TYPE_CHECKING:
     from torchfx.profiler.trace.model.trace import Trace
 
-__all__ = ["START_NS", "SWITCH_NS", "closing_wait", "idle_time", "next_launch", "profiler_overhead", "work_queued"]
+__all__ = [
+    "START_NS",
+    "SWITCH_NS",
+    "at_stake",
+    "closing_wait",
+    "idle_time",
+    "next_launch",
+    "profiler_overhead",
+    "work_queued",
+]
 
 SWITCH_NS: Final = 5_000
 """From one queued kernel to the next a device takes a few microseconds at most; longer needs a reason."""
@@ -30,6 +39,11 @@ def idle_time(trace: Trace) -> Intervals:
     """When, within the window, no device had work and the profiler itself was not the reason."""
     window = Intervals.union([trace.window.start], [trace.window.end])
     return window - trace.gpu.busy - trace.derived(profiler_overhead)
+
+
+def at_stake(trace: Trace, host: Intervals) -> Intervals:
+    """The part of some time on the host that counts: in the window and, with a device, while that has no work."""
+    return host & trace.derived(idle_time) if trace.has_gpu else host.clip(trace.window.start, trace.window.end)
 
 
 def next_launch(trace: Trace, ends: Int64) -> tuple[Int32, Int32]:

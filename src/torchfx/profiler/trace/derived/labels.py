@@ -52,7 +52,7 @@ def labels(trace: Trace) -> tuple[Label, ...]:
     rows = trace.derived(own_labels)
     if not len(rows):
         return ()
-    rows = rows[(events.ts[rows] >= window.start) & (events.ts[rows] < window.end)]
+    rows = rows[events.begin_in(rows, window.start, window.end)]
     wanted = np.zeros(len(events), np.bool_)
     wanted[rows] = True
     own = np.where(wanted, events.dur, 0)

@@ -1,4 +1,4 @@
-"""How far the host runs ahead of the device: launches issued whose work hasn't started."""
+"""Launches: those that a graph's capture only notes, those without work, and how many wait in the queue of a stream."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from torchfx.profiler.trace.file.columns import Int32, Int64
 from torchfx.profiler.trace.meaning.frames import CAPTURE_BEGIN_CALL, CAPTURE_END_CALL, CAPTURE_FUNCTION
-from torchfx.profiler.trace.meaning.runtime import CAPTURE_BEGIN, CAPTURE_END, GRAPH_INSTANTIATE
+from torchfx.profiler.trace.meaning.kinds import Kind
+from torchfx.profiler.trace.meaning.runtime import CAPTURE_BEGIN, CAPTURE_END, GRAPH_INSTANTIATE, OCCUPANCY_QUERY
 from torchfx.profiler.trace.model.device import devices_of, streams_of
 from torchfx.profiler.trace.model.intervals import Intervals
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Queue",
+    "adapted_kernels",
     "capturing",
     "device_known",
     "graph_captures",
@@ -119,8 +121,7 @@ def device_known(trace: Trace) -> bool:
     """
     lost, launches = len(lost_launches(trace)), len(trace.derived(kernel_launches))
     graphs = len(trace.links.unrecorded_graphs)
-    damage = trace.events.damage
-    broken = damage.without_time + damage.negative + damage.absurd + damage.zero
+    broken = trace.events.damage.total
     return lost * 10 <= launches and not graphs and broken * 100 <= max(len(trace.links.work), 1)
 
 
@@ -150,3 +151,19 @@ def queue_at_launch(trace: Trace) -> Int64:
     """For every launch of every stream: how many before it were waiting. Empty without launches."""
     depths = [queue.depth for queue in trace.derived(launch_queues)]
     return np.concatenate(depths) if depths else np.empty(0, np.int64)
+
+
+def adapted_kernels(trace: Trace) -> Int32:
+    """Kernels with an occupancy query between their launch and the launch before it on the same thread."""
+    events, links = trace.events, trace.links
+    asked = events.of(OCCUPANCY_QUERY)
+    if not len(asked) or not len(links.launches):
+        return np.zeros(0, np.int32)
+    rows = np.concatenate((asked, links.launches))
+    query = np.repeat([True, False], [len(asked), len(links.launches)])
+    order = np.lexsort((events.ts[rows], events.lane[rows]))
+    rows, query = rows[order], query[order]
+    follows = query[:-1] & ~query[1:] & (events.lane[rows[:-1]] == events.lane[rows[1:]])
+    work = links.put_by(np.sort(rows[1:][follows]))
+    found: Int32 = work[events.kind[work] == Kind.KERNEL]
+    return found

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,6 @@ from torchfx.profiler.trace.model.selection import select
 
 __all__ = ["Cut", "cut", "top_of"]
 
-SCHEMA: Final = 1
 FLOW_START: Final = ord("s")
 FLOW: Final = (FLOW_START, ord("t"), ord("f"))
 
@@ -44,10 +43,6 @@ class Cut:
     events: int
     of_events: int
     bytes: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {"schema": SCHEMA, **asdict(self)}
 
 
 def cut(

@@ -39,6 +39,11 @@ class Damage:
     zero: int = 0
     """GPU work without a time of its own: said to take nothing at 0, or to begin at 0 while all else is far off."""
 
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.without_time + self.negative + self.absurd + self.zero
+
 
 class Events:
     """One row per event of the file, in file order; a "row" is an index into these columns.
@@ -118,6 +123,16 @@ class Events:
         """When these rows take place: the union of their times."""
         chosen = np.asarray(rows, np.int32)
         return Intervals.union(self.ts[chosen], self.end[chosen])
+
+    def covered(self, rows: npt.ArrayLike, by: Intervals) -> Int64:
+        """How much of each row's time some stretches cover, nanoseconds."""
+        chosen = np.asarray(rows, np.int32)
+        return by.overlap(self.ts[chosen], self.end[chosen])
+
+    def begin_in(self, rows: Int32, start: int, end: int) -> npt.NDArray[np.bool_]:
+        """Which rows begin in [start, end)."""
+        found: npt.NDArray[np.bool_] = (self.ts[rows] >= start) & (self.ts[rows] < end)
+        return found
 
     def integers(self, key: str, rows: npt.ArrayLike) -> Int64:
         """Return an integer argument of each row; `ABSENT` where it has none."""

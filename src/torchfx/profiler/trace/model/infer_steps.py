@@ -68,7 +68,7 @@ def infer_spans(events: Events, tree: Tree, links: Links) -> list[Span]:
 def _covers(events: Events, outermost: Int32, spans: list[Span]) -> bool:
     """Whether the steps take most of the time in which the host did anything, a few cold calls left out."""
     steps = Intervals.union([span.start for span in spans], [span.end for span in spans])
-    outside = steps.overlap(events.ts[outermost], events.end[outermost]) == 0
+    outside = events.covered(outermost, steps) == 0
     cold = outermost[outside & (events.dur[outermost] > np.median([span.end - span.start for span in spans]))]
     counted = outermost if len(cold) > len(spans) // COLD else outermost[~np.isin(outermost, cold)]
     active = events.times_of(counted)

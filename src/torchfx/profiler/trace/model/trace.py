@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from torchfx.profiler.trace.file.columns import Columns, Int32, Int64, Repairs
 from torchfx.profiler.trace.file.origin import NOWHERE, Origin
@@ -14,7 +15,7 @@ from torchfx.profiler.trace.meaning.kinds import HOST, Kind
 from torchfx.profiler.trace.model.device import DeviceWork, devices_of
 from torchfx.profiler.trace.model.events import Events
 from torchfx.profiler.trace.model.info import Info, read_info
-from torchfx.profiler.trace.model.intervals import Window
+from torchfx.profiler.trace.model.intervals import Intervals, Window
 from torchfx.profiler.trace.model.lanes import Lane
 from torchfx.profiler.trace.model.links import Links
 from torchfx.profiler.trace.model.steps import Step, find_steps
@@ -197,6 +198,10 @@ class Trace:
         if steps[0].inferred:
             name = f"{len(steps)} inferred steps ({first})"
         return Window(name, min(s.start for s in steps), max(s.device_end for s in steps))
+
+    def when(self, rows: npt.ArrayLike) -> Intervals:
+        """When at least one of these rows took place, within the window."""
+        return self.events.times_of(rows).clip(self.window.start, self.window.end)
 
     def in_steps(self, rows: Int32) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Whether each host event begins within a step; all of them do where there are no steps."""

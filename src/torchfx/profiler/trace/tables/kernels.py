@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torchfx.profiler.trace.derived.kernels import kernel_names
-from torchfx.profiler.trace.derived.occupancy_queries import adapted_kernels
+from torchfx.profiler.trace.derived.launching import adapted_kernels
 from torchfx.profiler.trace.file.columns import ABSENT, Int32
 from torchfx.profiler.trace.meaning.kernels import distinct
 from torchfx.profiler.trace.meaning.kinds import Kind
