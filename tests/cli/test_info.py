@@ -22,6 +22,13 @@ def test_a_row_for_each_file_and_an_error_for_the_others(tmp_path):
     assert run_here("info", "b.wav", "--format", "word", folder=tmp_path).returncode == 2
 
 
+def test_a_pipe_gets_whole_names(tmp_path):
+    name = f"{'take ' * 20}.wav"
+    audio_io.save(tmp_path / name, np.zeros((1, 1)), 8_000)
+    for command in ("info", "stats"):
+        assert name in run_here(command, name, folder=tmp_path, environment={"COLUMNS": "80"}).stdout
+
+
 def test_json_holds_the_numbers(tmp_path):
     audio_io.save(tmp_path / "b.wav", np.zeros((1, 7)), 8_000)
     found = json.loads(run_here("info", "b.wav", "--format", "json", folder=tmp_path).stdout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 from torchfx.cli.streams import answer, shows_colour, shows_unicode, width
 from torchfx.profiler.present.document import Document
@@ -12,16 +13,27 @@ from torchfx.profiler.present.style import Style
 
 __all__ = ["show", "terminal_style"]
 
+WIDEST = 10_000
+
 
 def terminal_style() -> Style:
     """How to draw text for what stdout is."""
     return Style(width(), shows_colour(sys.stdout), shows_unicode(sys.stdout))
 
 
-def show(document: Document, form: str, *, verbose: bool = False) -> None:
+def show(document: Document, form: str, *, verbose: bool = False, whole: bool = False) -> None:
     """Print a document in one of `present.formats.FORMATS`.
+
+    Args:
+        document: what to print.
+        form: the format.
+        verbose: whether to print what is left out else.
+        whole: whether names are to be whole where stdout is no terminal: another program may read them.
 
     Raises:
         ArgumentError: there is no such format.
     """
-    answer(render(document, form, Options(terminal_style(), verbose)))
+    style = terminal_style()
+    if whole and not sys.stdout.isatty():
+        style = replace(style, width=WIDEST)
+    answer(render(document, form, Options(style, verbose)))

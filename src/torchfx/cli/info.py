@@ -54,7 +54,7 @@ def run(paths: list[str], form: str, loudness: bool = False) -> int:
     columns = (Column("file"), *(Column(name, number=name not in {"format", "encoding"}) for name in titles))
     rows = tuple(Row((File(path), *_cells(each), *levels.get(path, ()), _tags(each))) for path, each in found.items())
     table = Table((*columns, Column("tags")), rows, noun=("file", "files"))
-    show(Document("Audio files", (table,), Answer(1, found, measured), command="info"), form)
+    show(Document("Audio files", (table,), Answer(1, found, measured), command="info"), form, whole=True)
     return 0 if len(found) == len(read) and None not in (measured or {}).values() else 1
 
 

@@ -38,7 +38,11 @@ def run(paths: list[str], form: str) -> int:
     table = Table(
         columns, tuple(Row((File(path), *_cells(each))) for path, each in found.items()), noun=("file", "files")
     )
-    show(Document("Loudness, with momentary and short-term maxima", (table,), Answer(1, found), command="stats"), form)
+    show(
+        Document("Loudness, with momentary and short-term maxima", (table,), Answer(1, found), command="stats"),
+        form,
+        whole=True,
+    )
     return 0 if len(found) == len(answers) else 1
 
 
