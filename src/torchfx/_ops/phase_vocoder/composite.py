@@ -40,7 +40,7 @@ def phase_vocoder_forward(
     for i in range(0, count, AT_ONCE):
         some = min(AT_ONCE, count - i)
         now, before = _spectra(x, window, starts(n, rate, hop, first + i, origin, some), hop)
-        since = torch.cat([last[..., None, :], now[..., :-1, :]], dim=-2) * before.conj()
+        since = torch.cat([last[..., None, :], now[..., :-1, :]], dim=-2) * before.conj_physical()
         laid = now * _turns(since, nearest_peaks(_power(now)))
         last = laid[..., -1, :]
         y = torch.fft.irfft(laid, n) * window
