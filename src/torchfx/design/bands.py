@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from torchfx.checks import finite_number, number_text, whole_number
+from torchfx.checks import finite_number, number_text, settled, whole_number
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.errors import ArgumentError
 from torchfx.parameters import choice, frequency, named
@@ -120,7 +120,7 @@ def gammatone(centre: float, fs: float) -> Tensor:
         float64, (4, 6), with the magnitude of `scipy.signal.gammatone(centre, "iir", fs=fs)`.
     """
     rate = checked_rate(fs)
-    w = 2 * math.pi * FREQUENCY.check(centre, rate) / rate
+    w = settled(2 * math.pi * FREQUENCY.check(centre, rate) / rate)
     decay = math.exp(-2 * math.pi * 1.019 * equivalent_rectangular_bandwidth(centre) / rate)
     a1, a2 = -2 * decay * math.cos(w), decay * decay
     offsets = [sign * math.sqrt(3 + other * 2**1.5) for other in (1, -1) for sign in (1, -1)]
