@@ -211,7 +211,8 @@ def loops(sass: str) -> list[Counter[str]]:
     counted: the longer one is the state after a last, partial tile, or a division's slow way.
     """
     lines, branches = parsed(sass)
-    found = [(to, i + 1) for i, to in branches if to <= i]
+    # A branch back over the kernel's end comes from a slow way that lies behind it.
+    found = [(to, i + 1) for i, to in branches if to <= i and "EXIT" not in lines[to:i]]
     ends = dict(branches)
     rare = []
     for i, to in branches:
