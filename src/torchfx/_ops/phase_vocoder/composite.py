@@ -40,7 +40,7 @@ def phase_vocoder_forward(
     for i in range(0, count, AT_ONCE):
         some = min(AT_ONCE, count - i)
         now, before = _spectra(x, window, starts(n, rate, hop, first + i, origin, some), hop)
-        since = torch.cat([last[..., None, :], now[..., :-1, :]], dim=-2) * before.conj_physical()
+        since = torch.cat([last[..., None, :], now[..., :-1, :]], dim=-2) * _conjugate(before)
         laid = now * _turns(since, nearest_peaks(_power(now)))
         last = laid[..., -1, :]
         y = torch.fft.irfft(laid, n) * window
@@ -60,6 +60,12 @@ def _spectra(x: Tensor, window: Tensor, start: list[int], hop: int) -> tuple[Ten
     at = torch.tensor([each - low for each in start], device=x.device)[:, None] + torch.arange(n, device=x.device)
     now, before = (torch.fft.rfft(padded[..., each] * window) for each in (at, at - hop))
     return now, before
+
+
+def _conjugate(spectrum: Tensor) -> Tensor:
+    """Return the conjugate: `conj` is a view that forward derivatives can't be batched through."""
+    re, im = torch.view_as_real(spectrum).unbind(-1)
+    return torch.complex(re, -im)
 
 
 def _power(spectrum: Tensor) -> Tensor:
