@@ -27,8 +27,8 @@ def show(document: Document, form: str, *, verbose: bool = False, whole: bool = 
     Args:
         document: what to print.
         form: the format.
-        verbose: whether to print what is left out else.
-        whole: whether names are to be whole where stdout is no terminal: another program may read them.
+        verbose: whether to print what is left out by default, too.
+        whole: whether to shorten no name where stdout is not a terminal: another program may read it.
 
     Raises:
         ArgumentError: there is no such format.

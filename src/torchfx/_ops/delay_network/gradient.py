@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from torchfx._ops.delay_network import composite
+from torchfx._ops.delay_network.schema import shapes
 from torchfx._ops.differentiation import Gradient
 
 __all__ = ["GRADIENTS"]
@@ -61,9 +62,7 @@ def _first(
         return _backward(run, arguments, grads)
     count = len(delays)
     if grad_y is None:
-        filters = () if sos is None else sos.shape[:-3]
-        leading = torch.broadcast_shapes(x.shape[:-2], system.shape[:-2], filters)
-        grad_y = x.new_zeros(*leading, system.shape[-2] - count, x.shape[-1])
+        grad_y = x.new_zeros(shapes(*arguments)[0][0])
     transposed = system.mT
     alone = not (need_system or need_sos)
     adjoint, start = transposed if alone else _heard(transposed, count), _turned(grad_lines, delays)

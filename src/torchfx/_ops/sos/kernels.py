@@ -407,9 +407,10 @@ def memory(sos, count, log_tolerance, N: tl.constexpr):
 
 @triton.jit
 def chunk_of(sos, count, log_tolerance, nth, tiles, chunk_tiles, N: tl.constexpr, TILE: tl.constexpr):
-    """Return from which tile on the nth chunk of a channel runs and is kept, where it stops, and its gains by section.
+    """Return the nth chunk of a channel: the tile it runs from, the one it is kept from, the one behind it; and gains.
 
-    Programs that run three times what they keep finish sooner than fewer that run less.
+    The gains are logarithms of the largest one up to each section, as `memory` has them. Programs that run three times
+    what they keep finish sooner than fewer that run less.
     """
     forgotten, log_gain = memory(sos, count, log_tolerance, N)
     warm_up = tl.cdiv(forgotten, TILE)
@@ -555,7 +556,7 @@ def adjoint(
     for nth in range(begin, stop):
         tile = tiles - 1 - nth
         first = tile * TILE
-        left = tl.minimum(time - first, TILE).to(tl.int32)  # 0 or -1 where the tile holds but the state
+        left = tl.minimum(time - first, TILE).to(tl.int32)  # 0 or -1: the tile holds nothing but the state
         own = tl.where(nth < start, 0, left)
         if OF_SECTIONS:
             if own > 0:

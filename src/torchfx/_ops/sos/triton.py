@@ -94,7 +94,7 @@ def _launch(
     checkpoints: Tensor | None = None,
     of: tuple[Tensor, Tensor] | None = None,
 ) -> None:
-    """Launch the kernel for signals of this length. With checkpoints these must be chunks: threshold 0.
+    """Launch the kernel for signals of this length; with checkpoints the one that runs chunks: pass a threshold of 0.
 
     Args:
         x, sos, state, threshold, y, after: those of the cascade, or of its adjoint.
