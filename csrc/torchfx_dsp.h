@@ -397,6 +397,8 @@ TORCHFX_API int32_t torchfx_phaser_forward(
 //   gain    factors (rows), rows, repeat: channel c is multiplied by factor c / repeat % rows, rounded to the step's dtype
 //   clamp   low, high, doubles: min(max(sample, low), high), and a NaN stays one
 //   add     second source, of the same dtype: target = source + second source
+//   crossfade  second source, of the same dtype, passed (int64), waiting, length >= 1: `waiting` samples of the source, then
+//           `length` along 3 u^2 - 2 u^3 to the second source, then that; passed counts the samples
 //   widen   none; float source, double target
 //   narrow  none; double source, float target
 //   delay_network  delays, lines, inputs, systems, rows, repeat, sos, sections, sos_rows, sos_repeat, lines' state, filters'
@@ -456,7 +458,8 @@ TORCHFX_API int32_t torchfx_phaser_forward(
     declare(transient)         \
     declare(modulated_gain)    \
     declare(modulated_delay)   \
-    declare(phaser)
+    declare(phaser)            \
+    declare(crossfade)
 
 #define TORCHFX_STEP_NUMBER(name) TORCHFX_STEP_##name,
 enum torchfx_step { TORCHFX_STEPS(TORCHFX_STEP_NUMBER) };

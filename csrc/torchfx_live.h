@@ -19,7 +19,7 @@ typedef struct torchfx_live_program torchfx_live_program;
  *   source        blocks that fit into the ring which the input is read from; 0: the device's input is
  *   sink          blocks that fit into the ring which the output is written to besides; 0: to none
  *   delay         blocks that pass before a worker's results are due; 0: there is no worker, programs run
- *   fade          samples that a change of programs takes, and the way to the dry signal and back
+ *   fade          samples that the way to the dry signal and back takes
  *   latency       samples by which the dry signal is delayed, so that it lies where the processed one does */
 TORCHFX_API torchfx_live* torchfx_live_create(double rate, int64_t channels, int64_t block, int32_t interleaved,
                                               int64_t source, int64_t sink, int64_t delay, int64_t fade, int64_t latency);
@@ -36,13 +36,21 @@ TORCHFX_API int32_t torchfx_live_clock_start(torchfx_live* live, int32_t real_ti
 TORCHFX_API void torchfx_live_clock_stop(torchfx_live* live);
 
 /* A program of torchfx_program_run, copied; what its addresses lead to must outlive it. `bytes` of working memory are set
- * aside for it. When it takes over from the one before, it first takes that one's states: `moves` holds, for each of
- * `count`, addresses of source and target, a number, and 0, for so many bytes to copy, or the address of as many
- * matrices (2, 2) by which pairs of doubles are multiplied. Then it runs `waiting` samples unheard.
+ * aside for it. It may share states with the program before. Of others it takes what `copies` says when it takes over: for
+ * each of `count` a kind, the addresses of source and target, a number, and an argument.
+ *   bytes         copies so many bytes
+ *   matrices      multiplies so many pairs of doubles by matrices (2, 2) at the address `argument`
+ *   ramp_float, ramp_double  lets so many samples of the target rise from silence, or with an argument of 1 fall to it
  * NULL without memory. */
+enum torchfx_live_copy {
+    TORCHFX_LIVE_COPY_bytes,
+    TORCHFX_LIVE_COPY_matrices,
+    TORCHFX_LIVE_COPY_ramp_float,
+    TORCHFX_LIVE_COPY_ramp_double
+};
 TORCHFX_API torchfx_live_program* torchfx_live_program_create(
     const int64_t* program, int64_t words, int64_t channels, int64_t block, int64_t bytes,
-    const int64_t* moves, int64_t count, int64_t waiting);
+    const int64_t* copies, int64_t count);
 TORCHFX_API void torchfx_live_program_free(torchfx_live_program* program);
 /* Runs a block of silence and returns how many bytes of working memory that took; -status if it fails. */
 TORCHFX_API int64_t torchfx_live_program_measure(torchfx_live_program* program);

@@ -105,7 +105,7 @@ void torchfx_live::load(const void* input) {
 
 void torchfx_live::process() {
     if (!delay_) {
-        run_programs();
+        run_program();
         return;
     }
     if (!work.write(x_.data(), number_)) counters.add(TORCHFX_LIVE_dropped);
@@ -126,47 +126,27 @@ void torchfx_live::take_result() {
     else counters.add(TORCHFX_LIVE_late_results);
 }
 
-void torchfx_live::run_programs() {
-    if (!next_ && !retired.load(std::memory_order_acquire)) {
-        next_ = posted.exchange(nullptr, std::memory_order_acq_rel);
-        if (next_) {
-            next_->take_over();
-            faded_ = -next_->waiting;
+void torchfx_live::run_program() {
+    if (!retired.load(std::memory_order_acquire))
+        if (torchfx_live_program* const next = posted.exchange(nullptr, std::memory_order_acq_rel)) {
+            next->take_over();
+            retired.store(current, std::memory_order_release);
+            current = next;
+            changing.store(false, std::memory_order_release);
         }
-    }
     has_wet_ = false;
     if (sheds() && wet_ == 0) {
         counters.add(TORCHFX_LIVE_shed_blocks);
         --shed_left_;
         return;
     }
-    if (!current || current->run(x_.data()) != TORCHFX_OK || (next_ && next_->run(x_.data()) != TORCHFX_OK)) {
+    if (!current || current->run(x_.data()) != TORCHFX_OK) {
         counters.add(TORCHFX_LIVE_failures);
         return;
     }
     has_wet_ = true;
     if (current->arena.most() > current->arena.size()) counters.add(TORCHFX_LIVE_allocated);
-    if (!next_) {
-        std::copy(current->y.begin(), current->y.end(), y_.begin());
-        return;
-    }
-    for (int64_t c = 0; c < channels; ++c)
-        for (int64_t t = 0; t < block; ++t) {
-            const auto i = static_cast<std::size_t>(c * block + t);
-            const double along =
-                std::clamp(static_cast<double>(faded_ + t + 1) / static_cast<double>(fade_), 0.0, 1.0);
-            y_[i] = static_cast<float>(current->y[i] + along * (static_cast<double>(next_->y[i]) - current->y[i]));
-        }
-    faded_ += block;
-    if (faded_ >= fade_) end_change();
-}
-
-void torchfx_live::end_change() {
-    retired.store(current, std::memory_order_release);
-    current = next_;
-    next_ = nullptr;
-    counters.add(TORCHFX_LIVE_changes);
-    changing.store(false, std::memory_order_release);
+    std::copy(current->y.begin(), current->y.end(), y_.begin());
 }
 
 // The processed signal becomes the output, or on the way to the dry signal and back a part of it. Where none is ready, its

@@ -43,9 +43,8 @@ struct torchfx_live {
 private:
     void load(const void* input);
     void process();
-    void run_programs();
+    void run_program();
     void take_result();
-    void end_change();
     void mix();
     void hand_out(void* output) const;
     void judge(int64_t ns);
@@ -54,8 +53,6 @@ private:
 
     const bool interleaved_;
     const int64_t delay_, fade_, latency_;
-    torchfx_live_program* next_ = nullptr;
-    int64_t faded_ = 0;      // of the change of programs; negative while the new one warms up
     int64_t number_ = 0;     // of this block
     int64_t tail_left_ = -1;
     int64_t misses_ = 0;     // one behind the other

@@ -66,12 +66,12 @@ void torchfx_live_clock_stop(torchfx_live* live) {
 }
 
 torchfx_live_program* torchfx_live_program_create(const int64_t* program, int64_t words, int64_t channels, int64_t block,
-                                                  int64_t bytes, const int64_t* moves, int64_t count, int64_t waiting) {
+                                                  int64_t bytes, const int64_t* copies, int64_t count) {
     if (!program || words < 1 || channels < 1 || block < 1 || channels > most_samples / block || bytes < 0 || count < 0 ||
-        (count && !moves) || waiting < 0)
+        (count && !copies))
         return nullptr;
     try {
-        return new torchfx_live_program(program, words, channels, block, bytes, moves, count, waiting);
+        return new torchfx_live_program(program, words, channels, block, bytes, copies, count);
     } catch (const std::bad_alloc&) {
         return nullptr;
     }

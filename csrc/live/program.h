@@ -13,22 +13,24 @@
 
 struct torchfx_live_program {
     torchfx_live_program(const int64_t* program, int64_t size, int64_t channels_, int64_t block_, int64_t bytes,
-                         const int64_t* moved, int64_t count, int64_t wait)
-        : waiting(wait), channels(channels_), block(block_), words(program, program + size),
-          moves(moved, moved + 4 * count), y(static_cast<std::size_t>(channels_ * block_)),
-          arena(static_cast<std::size_t>(bytes)) {}
+                         const int64_t* copied, int64_t count)
+        : channels(channels_), block(block_), words(program, program + size), copies(copied, copied + 5 * count),
+          y(static_cast<std::size_t>(channels_ * block_)), arena(static_cast<std::size_t>(bytes)) {}
 
-    // Takes the states of the program before, of which nothing else is running at this time.
+    // Takes what it needs of the states of the program before, between two blocks.
     void take_over() const {
-        for (std::size_t i = 0; i + 3 < moves.size(); i += 4) {
-            const auto* from = at<const double>(moves[i]);
-            auto* to = at<double>(moves[i + 1]);
-            const auto* m = at<const double>(moves[i + 3]);
-            if (!m) std::memcpy(to, from, static_cast<std::size_t>(moves[i + 2]));
-            for (int64_t k = 0; m && k < moves[i + 2]; ++k, m += 4, from += 2, to += 2) {
-                const double a = from[0], b = from[1];
-                to[0] = m[0] * a + m[1] * b;
-                to[1] = m[2] * a + m[3] * b;
+        for (std::size_t i = 0; i + 4 < copies.size(); i += 5) {
+            const int64_t count = copies[i + 3], argument = copies[i + 4];
+            switch (copies[i]) {
+            case TORCHFX_LIVE_COPY_bytes:
+                std::memcpy(at<char>(copies[i + 2]), at<const char>(copies[i + 1]), static_cast<std::size_t>(count));
+                break;
+            case TORCHFX_LIVE_COPY_matrices:
+                multiply(at<const double>(argument), at<const double>(copies[i + 1]), at<double>(copies[i + 2]), count);
+                break;
+            case TORCHFX_LIVE_COPY_ramp_float: ramp(at<float>(copies[i + 2]), count, argument != 0); break;
+            case TORCHFX_LIVE_COPY_ramp_double: ramp(at<double>(copies[i + 2]), count, argument != 0); break;
+            default: break;
             }
         }
     }
@@ -40,17 +42,29 @@ struct torchfx_live_program {
                                    channels, block, threshold, 1);
     }
 
-    const int64_t waiting;
-
 private:
     template <class T>
     static T* at(int64_t address) { return reinterpret_cast<T*>(static_cast<intptr_t>(address)); }
+
+    static void multiply(const double* m, const double* from, double* to, int64_t count) {
+        for (int64_t k = 0; k < count; ++k, m += 4, from += 2, to += 2) {
+            const double a = from[0], b = from[1];
+            to[0] = m[0] * a + m[1] * b;
+            to[1] = m[2] * a + m[3] * b;
+        }
+    }
+
+    template <class Sample>
+    static void ramp(Sample* samples, int64_t count, bool falls) {
+        for (int64_t t = 0; t < count; ++t)
+            samples[t] *= static_cast<Sample>(static_cast<double>(falls ? count - t : t + 1) / static_cast<double>(count + 1));
+    }
 
     static constexpr int64_t threshold = 1024;  // as in streams (_ops/program.py)
 
 public:
     const int64_t channels, block;
-    const std::vector<int64_t> words, moves;
+    const std::vector<int64_t> words, copies;
     std::vector<float> y;
     torchfx::Arena arena;
 };

@@ -1,4 +1,4 @@
-// The steps that act on every sample by itself: gain, clamp, add, and the conversions widen and narrow.
+// The steps that act on every sample by itself: gain, clamp, add, crossfade, and the conversions widen and narrow.
 #include <algorithm>
 #include <cmath>
 
@@ -120,6 +120,43 @@ int32_t run(const Step& step, const StepRun& run) {
 
 }  // namespace add
 
+namespace crossfade {
+
+enum Argument { second, passed, waiting, length };
+
+int32_t check(const Step& step, const StepCheck& check) {
+    const bool valid = step.integer(passed) && step.integer(waiting) >= 0 && step.integer(length) >= 1;
+    return valid && check.holds(step.integer(second), step.dtype()) ? TORCHFX_OK : TORCHFX_BAD_ARGUMENT;
+}
+
+// Where one of both is not heard, it may be infinite.
+int32_t run(const Step& step, const StepRun& run) {
+    const Samples& other = run.buffers[step.integer(second)];
+    const int64_t begin = *step.pointer<const int64_t>(passed) - step.integer(waiting), whole = step.integer(length);
+    const int64_t rise = std::clamp<int64_t>(-begin, 0, run.samples);
+    const int64_t end = std::clamp<int64_t>(whole - begin, rise, run.samples);
+    with_samples(step, [&](auto zero) {
+        using Sample = decltype(zero);
+        for (int64_t c = 0; c < run.channels; ++c) {
+            const Sample* const a = run.source.channel<const Sample>(c);
+            const Sample* const b = other.channel<const Sample>(c);
+            Sample* const y = run.target.channel<Sample>(c);
+            const int64_t a_stride = run.source.time_stride, b_stride = other.time_stride;
+            copy(a, a_stride, rise, y);
+            for (int64_t t = rise; t < end; ++t) {
+                const double u = static_cast<double>(begin + t + 1) / static_cast<double>(whole), along = u * u * (3 - 2 * u);
+                const double from = a[t * a_stride];
+                y[t] = along < 1 ? static_cast<Sample>(from + along * (b[t * b_stride] - from)) : b[t * b_stride];
+            }
+            copy(b + end * b_stride, b_stride, run.samples - end, y + end);
+        }
+    });
+    *step.pointer<int64_t>(passed) += run.samples;
+    return TORCHFX_OK;
+}
+
+}  // namespace crossfade
+
 namespace convert {
 
 template <int32_t from>
@@ -139,6 +176,7 @@ int32_t run(const Step&, const StepRun& run) {
 extern const StepKind gain_step = {3, true, false, gain::check, gain::run, nullptr};
 extern const StepKind clamp_step = {2, true, false, clamp::check, clamp::run, nullptr};
 extern const StepKind add_step = {1, true, false, add::check, add::run, nullptr};
+extern const StepKind crossfade_step = {4, false, false, crossfade::check, crossfade::run, nullptr};
 extern const StepKind widen_step = {0, false, true, convert::check<TORCHFX_F32>, convert::run<float, double>, nullptr};
 extern const StepKind narrow_step = {0, false, true, convert::check<TORCHFX_F64>, convert::run<double, float>, nullptr};
 

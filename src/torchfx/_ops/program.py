@@ -70,16 +70,15 @@ class Program:
     Args:
         shape: the signal's leading dimensions.
         dtype: the signal's type.
-
-    Attributes:
-        copied: whether coefficients had to be copied; else what is written into their tensors is followed.
+        works: where partitioned responses keep their sums, by the address of their state. A program with another one's
+            states needs that one's sums too.
     """
 
-    def __init__(self, shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: torch.dtype, works: dict[int, Tensor] | None = None) -> None:
         self.shape, self.dtype = tuple(shape), dtype
         self.double = dtype is torch.float64
         self.channels = math.prod(shape)
-        self.copied = False
+        self.works: dict[int, Tensor] = {} if works is None else works
         self._records: list[Record] = []
         self._buffers = RESULT
         self._kept: list[Tensor] = []
@@ -119,7 +118,9 @@ class Program:
         size = array("q", [0])
         pack, run = native.call["fir_partitioned_size"]
         run(pack(self.channels, width, taps.shape[-1], rows.rows, size.buffer_info()[0]))
-        work = torch.zeros(size[0], dtype=torch.float64)
+        work = self.works.get(state.data_ptr())
+        if work is None:
+            work = self.works[state.data_ptr()] = torch.zeros(size[0], dtype=torch.float64)
         self._kept += [rows.tensor, work]
         coefficients = (rows.tensor.data_ptr(), taps.shape[-1], rows.rows, rows.repeat)
         return self._append("partitioned", source, (width, *coefficients, self._address(state), work.data_ptr()))
@@ -327,6 +328,13 @@ class Program:
         """Append the sum of two buffers."""
         return self._append("add", (first, second), ())
 
+    def crossfade(self, first: int, second: int, passed: Tensor, waiting: int, length: int) -> int:
+        """Append the way from one buffer to another: `waiting` samples of the first, then `length` from one to the other.
+
+        `passed`, int64 (1,), counts the samples.
+        """
+        return self._append("crossfade", (first, second), (self._address(passed), waiting, length))
+
     def widen(self, source: int) -> int:
         """Append the change to float64, if there is one."""
         return source if self.double else self._append("widen", source, ())
@@ -371,10 +379,6 @@ class Program:
     def words(self) -> array[int]:
         """The program that `finish` made, as the C interface takes it."""
         return self._words
-
-    def has_partitions(self) -> bool:
-        """Return whether a response runs by partitions: its state is more than its tensor says."""
-        return any(record.kind == "partitioned" for record in self._records)
 
     def run(self, x: Tensor, y: Tensor | None = None, threshold: int = THRESHOLD) -> Tensor:
         """Process a block (..., time); states go on. `y` is written if given, contiguous.
@@ -440,7 +444,6 @@ class Program:
     def _rows(self, coefficients: Tensor, core: int) -> Any:
         rows = coefficient_rows(coefficients.detach(), core, self.shape)
         self._kept.append(rows.tensor)
-        self.copied = self.copied or rows.tensor.data_ptr() != coefficients.data_ptr()
         return rows
 
     def _address(self, state: Tensor) -> int:

@@ -28,7 +28,7 @@ from torchfx.checks import sample_rate as checked_rate
 from torchfx.core.responses import Responses
 from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError, TorchFXError
 from torchfx.parameters import Declaration, documented, signature
-from torchfx.plan import LTI, CausalStep, Plan, State, WatchedModules, changes, has_hooks, plan_of
+from torchfx.plan import LTI, CausalStep, Handover, Plan, State, WatchedModules, changes, has_hooks, kept, plan_of
 from torchfx.rate import ambient_rate, followed_rate, resolve_rate
 from torchfx.tensors import broadcast_shapes, check_signal, is_readable, no_device
 
@@ -315,6 +315,21 @@ class Processor(Responses):
         recorded.
         """
         return None
+
+    def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
+        """Return how the processor goes on, in a running signal, where one of its class with other values stopped.
+
+        As it is, all of the state is kept, which suits levels, phases and past samples. A state that depends on the
+        parameters has to start from rest, and `waiting` says how long the processor then runs unheard.
+
+        Args:
+            before: the other processor.
+            shape: the signal's leading dimensions.
+            old: its state; the values do not matter.
+            new: this one's state of rest.
+            rate: sample rate, Hz.
+        """
+        return kept(old, new, rate)
 
     # --- derived ------------------------------------------------------------------------------------------
 

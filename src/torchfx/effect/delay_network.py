@@ -11,7 +11,8 @@ from torch import Tensor
 
 from torchfx import _ops
 from torchfx.core.processor import Processor
-from torchfx.plan import State
+from torchfx.plan import Handover, State
+from torchfx.plan.handover import kept_lines, sections_handover
 from torchfx.tensors import settings_on
 
 __all__ = ["DelayNetwork", "Network", "block_matrix"]
@@ -93,12 +94,45 @@ class DelayNetwork(Processor):
         found: int = program.delay_network(source, *network, *state)
         return found
 
+    def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
+        """Return what the lines hold, the latest of it where their lengths changed, and their filters' states.
+
+        It begins from rest where a tail that decays faster from now on would be heard louder than before: the new
+        settings would never have made one as loud.
+        """
+        was, own = (each.network(self._channels(shape), rate) for each in (before, self))
+        if len(was.delays) != len(own.delays) or old[0].shape[:-1] != new[0].shape[:-1] or _is_loud(was, own):
+            return Handover((None,) * len(new), rises=True)
+        moves = [kept_lines(0, was.delays, own.delays, rate)]
+        if own.sos is not None:
+            filters = old[1] if was.sos is not None else None
+            moves.append(sections_handover(1, was.sos, own.sos, filters, rate)[0])
+        return Handover(tuple(moves), rises=list(was.delays) != list(own.delays))
+
     def _channels(self, shape: tuple[int, ...]) -> int:
         return 1 if self.channels_apart or not shape else shape[-1]
 
     def _leading(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the dimensions before those of inputs and outputs, broadcast with the parameters'."""
         return self.broadcast_shape(shape) if self.channels_apart else self.broadcast_shape((*shape[:-1], 1))[:-1]
+
+
+def _is_loud(was: Network, own: Network) -> bool:
+    """Return whether lines come to be heard louder while their loops let them decay faster."""
+    count = len(own.delays)
+    heard, heard_before = (each.system[..., count:, :count].abs() for each in (own, was))
+    loop, loop_before = (_loop_gains(each) for each in (own, was))
+    return bool((heard > 1.01 * heard_before).any() and (loop < 0.99 * loop_before).any())
+
+
+def _loop_gains(network: Network) -> Tensor:
+    """Return the largest gain into each line, at 0 Hz, fs/4 and fs/2 of its filter, (3, ..., lines)."""
+    joined = network.system[..., : len(network.delays), : len(network.delays)].abs().amax(-1)
+    if network.sos is None:
+        return joined.expand(3, *joined.shape)
+    z = torch.tensor([1, -1j, -1], dtype=torch.complex128, device=joined.device).view(3, *(1,) * (network.sos.dim() - 1))
+    b, a = (sum(network.sos[..., i + k] * z**k for k in range(3)) for i in (0, 3))
+    return joined * (b / a).abs().prod(-1)
 
 
 def block_matrix(rows: Sequence[Sequence[Tensor]]) -> Tensor:

@@ -25,7 +25,8 @@ from torchfx.parameters import (
     per_band,
     sample_rate,
 )
-from torchfx.plan import State
+from torchfx.plan import Handover, State, kept
+from torchfx.plan.handover import sections_handover
 from torchfx.tensors import broadcast_shapes, settings_on
 
 __all__ = ["DeEsser", "MultibandCompressor"]
@@ -73,6 +74,16 @@ class BandDynamics(Processor):
         link = CHANNELS if self.link else None
         parts, after = _ops.dynamics_forward(parts, None, self.settings(rate, x.device), before, link)
         return parts.sum(-2).to(x.dtype), (*filters.unbind(-2), *after.unbind(-1))
+
+    def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
+        """Return each band's gain as it is, and its filter's state where that means the same to the new filter."""
+        moves, waiting = kept(old, new, rate)
+        if len(old) == len(new):
+            was, own = (crossover(each.edges(), ORDER, rate) for each in (before, self))
+            filters = [sections_handover(i, was[i], own[i], old[i], rate) for i in range(len(own))]
+            moves = (*(move for move, _ in filters), *moves[len(own) :])
+            waiting = max(waiting, *(longer for _, longer in filters))
+        return Handover(moves, waiting)
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
         """Append each band's filter and gain, and their sum, where nothing is learned."""

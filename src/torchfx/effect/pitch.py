@@ -16,7 +16,7 @@ from torchfx.design.resampling import resampling_reach, resampling_taps
 from torchfx.errors import ArgumentError, StreamError
 from torchfx.functional.stretching import METHODS, OVERLAP, stretched, time_stretch, vocoder_window
 from torchfx.parameters import choice, count, number
-from torchfx.plan import LTI, State
+from torchfx.plan import LTI, Handover, State
 from torchfx.rate import resampled_length
 from torchfx.tensors import settings_on
 
@@ -206,6 +206,10 @@ class PitchShift(Processor):
             for each, before in zip(kept, (state[0], state[3], state[4]), strict=True)
         )
         return due, (past, spectrum, tail, longer, ready, torch.tensor([n + time, down, up]))
+
+    def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
+        """Return silence: spectra and what was stretched belong to a pitch. The new one is heard when both are complete."""
+        return Handover((None,) * len(new), 2 * self.latency_samples(rate))
 
 
 def simple_ratio(value: float) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from torchfx.core.processor import Processor
 from torchfx.design.resampling import resampling_reach, resampling_taps
 from torchfx.errors import ArgumentError
 from torchfx.parameters import Value, choice, count, curve, decibels
-from torchfx.plan import State
+from torchfx.plan import Handover, State, kept
 from torchfx.tensors import settings_on
 
 __all__ = ["BitCrush", "Distortion", "HardClip", "Overdrive", "SoftClip", "WaveShaper", "Waveshaping"]
@@ -73,6 +73,11 @@ class Waveshaping(Processor):
         shaped = torch.cat([state[1], self.curve(finer)], dim=-1)
         y = _ops.resample_forward(shaped, _taps(1, up, x), up, reach + late, time)
         return y, (heard[..., time:], shaped[..., time * up :])
+
+    def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
+        """Return past input, and silence for what the curve made of it, which was another curve."""
+        handover = kept(old, new, rate, self.latency_samples(rate))
+        return handover._replace(moves=(*handover.moves[:1], None)) if new else handover
 
 
 CURVES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {

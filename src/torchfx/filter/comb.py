@@ -12,7 +12,8 @@ from torchfx import _ops
 from torchfx.core.processor import Processor
 from torchfx.design.biquad import checked, section
 from torchfx.parameters import Value, choice, frequency, number, sample_rate
-from torchfx.plan import State
+from torchfx.plan import Handover, State
+from torchfx.plan.handover import Move, memory_samples
 from torchfx.tensors import settings_on
 
 __all__ = ["Comb"]
@@ -83,6 +84,13 @@ class Comb(Processor):
         rows = [torch.stack([-a1, b1 - a1 * b0], dim=-1), torch.stack([torch.ones_like(b0), b0], dim=-1)]
         found: int = program.delay_network(source, (self._period(rate),), torch.stack(rows, dim=-2), None, *state)
         return found
+
+    def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
+        """Return what the line holds, or rest for another period."""
+        same = before._period(rate) == self._period(rate) and before.ftype == self.ftype
+        period = self._period(rate)
+        waiting = period * memory_samples(self._section(rate), rate / period)
+        return Handover((Move(0) if same and old[0].shape == new[0].shape else None,), waiting)
 
     def _period(self, rate: float) -> int:
         return round(rate / self.cutoff)

@@ -1,6 +1,7 @@
 """What a chain runs: linear time-invariant systems, the steps they collapse to, plans of steps, and their memory."""
 
 from torchfx.plan.cache import WatchedModules, changes, plan_of, plan_to_run
+from torchfx.plan.handover import Handover, kept
 from torchfx.plan.lowering import has_hooks, kind_of, runs_children
 from torchfx.plan.lti import LTI
 from torchfx.plan.steps import CausalStep, LateStep, Plan, State, Step
@@ -8,6 +9,7 @@ from torchfx.plan.steps import CausalStep, LateStep, Plan, State, Step
 __all__ = [
     "LTI",
     "CausalStep",
+    "Handover",
     "LateStep",
     "Plan",
     "State",
@@ -15,6 +17,7 @@ __all__ = [
     "WatchedModules",
     "changes",
     "has_hooks",
+    "kept",
     "kind_of",
     "plan_of",
     "plan_to_run",

@@ -1,8 +1,13 @@
-"""What a filter's state becomes when its coefficients change while it runs.
+"""What the state of a step becomes when the step's parameters change while a signal runs.
 
-The state of a direct form depends on the coefficients: handed on as it is, a low-pass that moves from 20 to 25 Hz
-jumps. A section's state is therefore turned into that of the same section as a trapezoidal state-variable filter, whose
-two integrators hold what the capacitors of the analogue circuit hold, and back with the new coefficients.
+A state is handed over only where that is bounded: where what the new filter still gives from it is about what the old
+one would still have given. Everywhere else the new filter starts from rest and runs unheard until it has forgotten how
+it started. Which of the two it is depends on the coefficients alone, never on the samples: a live engine copies states
+between two blocks and has no time to judge them.
+
+Sections: the state of a direct form depends on the coefficients. Handed on as it is, a low-pass that moves from 20 to
+25 Hz jumps. A section's state is therefore turned into that of the same section as a trapezoidal state-variable filter,
+whose two integrators hold what the capacitors of the analogue circuit hold, and back with the new coefficients.
 
 A section with the denominator 1 + a1/z + a2/z^2 is the bilinear transform of al s^2 + ga s + be, with
 al = 1 - a1 + a2, ga = 2 (1 - a2), be = 1 + a1 + a2: a state-variable filter with g = sqrt(be / al) and
@@ -14,38 +19,196 @@ high = (b0 - b1 + b2) / al at fs/2 that comes to
     s1 = (b0 - high) / g v1 + (low - b0) v2
     s2 = (b2 - a2 high) / g v1 + (b2 - a2 low) v2
 
-The integrators hold what the section's input has in level, and that depends on the gains of the sections before it (a
-design may put its whole gain into the first one): states are scaled with them.
+A section of first order (a2 = b2 = 0) has one integrator, s1 = (low - b0) v2. The integrators hold what the section's
+input has in level, which depends on the gains of the sections before it (a design may put its whole gain into the first
+one): states are scaled with them.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-__all__ = ["sections_state"]
+__all__ = ["UNKNOWN_WAIT_S", "Handover", "Move", "kept", "kept_lines", "memory_samples", "samples", "sections_handover"]
 
 Array = npt.NDArray[Any]
 
-SMALLEST = 1e-9
-"""Below this determinant (of a matrix scaled to its largest element) a section does not show its state, such as where a
-zero cancels a pole. It stays as it is then."""
+SMALLEST = 1e-7
+"""Below this determinant (of a matrix scaled to its largest element) a section's state says too little about its
+integrators, such as where a zero almost cancels a pole. The section starts from rest."""
+
+NEAR_LEVEL = 0.25
+"""How far the gain in front of a section may move, as a natural logarithm, for its state to be handed over: a design may
+put its whole gain, of 1e-6, into the first section."""
+
+NEAR_CORNER, NEAR_GAIN = 0.5, 0.25
+"""How far its corner frequency (as a natural logarithm) and its gains (relative to the largest) may move for the new
+filter to be heard soon: then it hardly notices that they have not always been the new ones."""
+
+FORGOTTEN = 1e-2
+"""What is left of the state where the bound of `memory_samples` ends; the true rest is about a twentieth of it."""
+
+LONGEST_WAIT_S = 0.5
+"""A filter that forgets more slowly is heard after this time."""
+
+UNKNOWN_WAIT_S = 0.05
+"""How long something with a memory of unknown length runs unheard: a detector takes some times its attack."""
+
+HANDED_WAIT_S = 0.01
+"""How long at most one runs unheard that got the state of a filter with nearly its corner frequencies."""
+
+RAMP_S = 0.005
+"""How long the oldest and the newest samples of a delay line fade in and out where its length changed."""
 
 
-def sections_state(before: Tensor, after: Tensor, state: Tensor) -> Tensor:
-    """Return the state with which new sections go on where old ones stopped.
+@dataclass(frozen=True, eq=False)
+class Move:
+    """Where a tensor of the new state comes from.
 
-    In NumPy: a live signal waits for it, and PyTorch takes several times as long for so few numbers.
+    Attributes:
+        source: the place of the old state's tensor.
+        rows: for each row (all dimensions but the last) of the new tensor the row of the old one; None: the same.
+        parts: for each, where it begins in old and new rows, and its length; None: whole rows.
+        ramp: over so many samples each part fades in at its beginning and out at its end.
+        matrices: float64 (..., 2, 2), by which the last dimension is multiplied; broadcast with the tensor.
+    """
+
+    source: int
+    rows: tuple[int, ...] | None = None
+    parts: tuple[tuple[int, int, int], ...] | None = None
+    ramp: int = 0
+    matrices: Tensor | None = None
+
+
+class Handover(NamedTuple):
+    """How a step takes over from another one.
+
+    Attributes:
+        moves: for each tensor of the new state where it comes from; None: rest.
+        waiting: how many samples the new step runs before its output can be heard.
+        rises: whether its input rises from silence at first, so that no step of it comes out of a delay line later.
+    """
+
+    moves: tuple[Move | None, ...]
+    waiting: int = 0
+    rises: bool = False
+
+
+def kept(old: Sequence[Tensor], new: Sequence[Tensor], rate: float | None, waiting: int = 0) -> Handover:
+    """Return the handover of states that mean the same whatever the parameters are: levels, phases, past samples.
+
+    Where a dimension of channels became one or was one, its first row stands for all. Of past samples of another number
+    the latest are kept. What has another shape otherwise starts from rest, and runs unheard for some time.
+    """
+    moves = tuple(_kept(i, old, value) for i, value in enumerate(new))
+    if any(move is None and value.numel() for move, value in zip(moves, new, strict=True)):
+        waiting = max(waiting, samples(UNKNOWN_WAIT_S, rate))
+    return Handover(moves, waiting)
+
+
+def samples(seconds: float, rate: float | None) -> int:
+    """Return a time in samples, to the nearest; without a rate as at 48 kHz."""
+    return round(seconds * (rate or 48_000))
+
+
+def kept_lines(source: int, old: Sequence[int], new: Sequence[int], rate: float | None) -> Move | None:
+    """Return the move of delay lines (..., sum of delays), one behind the other: the latest samples of each.
+
+    Where lengths change, what is kept fades in and out: beside it lies silence, or what has lain elsewhere.
+    """
+    if list(old) == list(new):
+        return Move(source)
+    if len(old) != len(new):
+        return None
+    parts, at, to = [], 0, 0
+    for before, after in zip(old, new, strict=True):
+        count = min(before, after)
+        parts.append((at + before - count, to + after - count, count))
+        at, to = at + before, to + after
+    return Move(source, parts=tuple(parts), ramp=max(1, samples(RAMP_S, rate)))
+
+
+def _kept(i: int, old: Sequence[Tensor], new: Tensor) -> Move | None:
+    if i >= len(old) or not new.numel() or not old[i].numel() or old[i].dtype != new.dtype or old[i].dim() != new.dim():
+        return None
+    if old[i].shape == new.shape:
+        return Move(i)
+    rows = _rows(old[i].shape[:-1], new.shape[:-1]) if new.dim() else None
+    if rows is None:
+        return None
+    before, after = old[i].shape[-1], new.shape[-1]
+    if before != after and 1 in {before, after} and new.dim() == 1:  # the last dimension counts channels
+        return Move(i, parts=tuple((0 if after == 1 else min(c, before - 1), c, 1) for c in range(after)))
+    count = min(before, after)
+    return Move(i, rows, ((before - count, after - count, count),))
+
+
+def _rows(old: Sequence[int], new: Sequence[int]) -> tuple[int, ...] | None:
+    """Return for each new row the old one that it continues, or None where they don't correspond."""
+    index = torch.arange(math.prod(old)).reshape(tuple(old))
+    for dim, (before, after) in enumerate(zip(old, new, strict=True)):
+        if after == 1 and before > 1:
+            index = index.narrow(dim, 0, 1)
+        elif before not in {1, after}:
+            return None
+    return tuple(index.expand(tuple(new)).flatten().tolist())
+
+
+def sections_handover(
+    source: int, before: Tensor | None, after: Tensor, state: Tensor | None, rate: float | None
+) -> tuple[Move | None, int]:
+    """Return the move of a cascade's state, None for rest, and how long the new one runs unheard, in samples.
 
     Args:
-        before, after: float64 (..., sections, 6).
-        state: of the old ones, (sections, ..., 2), SciPy's zi.
+        source: the place of the old state's tensor.
+        before, after: float64 (..., sections, 6); None: there were no sections.
+        state: of the old ones, (sections, ..., 2), SciPy's zi; its values do not matter.
+        rate: sample rate, Hz.
     """
-    values = state.detach().cpu().numpy()
+    if before is not None and before.shape == after.shape and torch.equal(before, after):
+        return Move(source), 0
+    waiting = memory_samples(after, rate)
+    if before is not None and state is not None and before.shape[-2] == after.shape[-2]:
+        found = _matrices(before, after, state)
+        if found is not None:
+            matrices, is_near = found
+            return Move(source, matrices=matrices), min(waiting, samples(HANDED_WAIT_S, rate)) if is_near else waiting
+    return None, waiting
+
+
+def memory_samples(sos: Tensor, rate: float | None) -> int:
+    """Return a bound of how many samples it takes sections (..., sections, 6) to forget how they started, if not too many.
+
+    The envelope of a cascade's tail is no longer than that of real poles of the same radii, whose cascade answers a
+    click like the density of a sum of exponential times. Chernoff's bound for that sum is what is solved here.
+    """
+    rows = sos.detach().cpu().numpy()
+    with np.errstate(all="ignore"):
+        a1, a2 = rows[..., 4] / rows[..., 3], rows[..., 5] / rows[..., 3]
+        root = np.sqrt((a1 * a1 - 4 * a2).astype(complex))
+        radii = abs(np.stack([-a1 + root, -a1 - root], axis=-1)) / 2
+        rates = -np.log(np.clip(radii, 1e-12, 1 - 1e-12)).reshape(*rows.shape[:-2], -1)
+        shares = np.linspace(0.3, 0.95, 14)[:, None]
+        slowest = rates.min(-1, keepdims=True)[..., None]
+        thetas = shares * slowest
+        bounds = (-math.log(FORGOTTEN) - np.log1p(-thetas / rates[..., None, :]).sum(-1, keepdims=True)) / thetas
+    return min(math.ceil(bounds.min(-2).max()), samples(LONGEST_WAIT_S, rate))
+
+
+def _matrices(before: Tensor, after: Tensor, state: Tensor) -> tuple[Tensor, bool] | None:
+    """Return the matrices (sections, ..., 2, 2) between states, and whether frequencies and gains hardly move.
+
+    None where the new filter could be louder than the old one.
+
+    In NumPy: a live signal waits for it, and PyTorch takes several times as long for so few numbers.
+    """
     both = [sos.detach().cpu().numpy() for sos in (before, after)]
     if both[0].shape != both[1].shape:
         both = list(np.broadcast_arrays(*both))
@@ -53,25 +216,32 @@ def sections_state(before: Tensor, after: Tensor, state: Tensor) -> Tensor:
     lead = coefficients.ndim - 3  # (2, ..., sections, 6) becomes 6 of (2, sections, ...), as states lie
     coefficients = coefficients.transpose(lead + 2, 0, lead + 1, *range(1, lead + 1))
     coefficients = coefficients.reshape(
-        *coefficients.shape[:3], *(1,) * (values.ndim - 2 - lead), *coefficients.shape[3:]
+        *coefficients.shape[:3], *(1,) * (state.dim() - 2 - lead), *coefficients.shape[3:]
     )
     with np.errstate(all="ignore"):
         b0, b1, b2, _, a1, a2 = coefficients / coefficients[3]
         be, al = 1 + a1 + a2, 1 - a1 + a2
         low, high = (b0 + b1 + b2) / be, (b0 - b1 + b2) / al
         g = np.sqrt(be / al)
-        matrices = np.array([(b0 - high) / g, low - b0, (b2 - a2 * high) / g, b2 - a2 * low])
-        (a, b, c, d), (new_a, new_b, new_c, new_d) = matrices.swapaxes(0, 1)
+        first_order = ((a2 == 0) & (b2 == 0)).all(0)
+        m = np.array([(b0 - high) / g, low - b0, (b2 - a2 * high) / g, b2 - a2 * low])
+        m[:, :, first_order] = np.array([0 * low, low - b0, 1 + 0 * low, 0 * low])[:, :, first_order]
+        (a, b, c, d), (new_a, new_b, new_c, new_d) = m.swapaxes(0, 1)
         determinant = a * d - b * c
-        kept = ~(abs(determinant) > SMALLEST * abs(matrices[:, 0]).max(0) ** 2)  # NaNs too
-        scale = _levels(np.maximum(abs(low), abs(high))) / determinant
-        s1, s2 = values[..., 0], values[..., 1]
-        v1, v2 = (d * s1 - b * s2) * scale, (a * s2 - c * s1) * scale
-        found = np.empty_like(values)
-        found[..., 0], found[..., 1] = new_a * v1 + new_b * v2, new_c * v1 + new_d * v2
-    if kept.any():
-        found = np.where(np.broadcast_to(kept, s1.shape)[..., None], values, found)
-    return torch.from_numpy(found).to(state.device)
+        shown = abs(determinant) > SMALLEST * abs(m[:, 0]).max(0) ** 2
+        scale = _levels(np.maximum(abs(low), abs(high)))
+        moved = abs(np.log(g[1] / g[0]))
+        moved[first_order] = 0.0
+        mixes = np.array([low, high, (b0 - b2) / np.sqrt(al * be)])
+        mixed = abs(mixes[:, 1] - mixes[:, 0]).max(0) / abs(mixes).max((0, 1))
+        if not (abs(np.log(scale)) <= NEAR_LEVEL).all():  # NaNs too
+            return None
+        scale = np.where(shown, scale / determinant, 0.0)  # what adds next to nothing starts from rest
+        found = np.array(
+            [[new_a * d - new_b * c, new_b * a - new_a * b], [new_c * d - new_d * c, new_d * a - new_c * b]]
+        )
+        is_near = bool(((moved <= NEAR_CORNER) & (mixed <= NEAR_GAIN)).all())
+    return torch.from_numpy(np.nan_to_num(np.moveaxis(found * scale, (0, 1), (-2, -1))).copy()), is_near
 
 
 def _levels(gains: Array) -> Array:

@@ -21,9 +21,18 @@ from torchfx._ops import native
 from torchfx._ops.checks import leading_dimensions
 from torchfx._ops.observers import is_wrapped, transforms_active
 from torchfx._ops.operator import is_native
-from torchfx._ops.program import Program
+from torchfx._ops.program import PARTITIONED, Program
 from torchfx.errors import ArgumentError, StreamError, TorchFXError
-from torchfx.plan.handover import sections_state
+from torchfx.plan.handover import (
+    UNKNOWN_WAIT_S,
+    Handover,
+    Move,
+    kept,
+    kept_lines,
+    memory_samples,
+    samples,
+    sections_handover,
+)
 from torchfx.plan.lti import LTI
 from torchfx.rate import rate_ratio, resampled_length, sample_rate
 
@@ -67,6 +76,9 @@ class Causal(Protocol):
     def output_rate(self, rate: float | None) -> float | None: ...
     def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]: ...
     def native(self, program: Program, source: int, state: State, rate: float | None) -> int | None: ...
+    def take_over(
+        self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: float | None
+    ) -> Handover: ...
 
 
 class Step(ABC):
@@ -124,10 +136,6 @@ class Step(ABC):
         """Return the step with values of its own, which later assignments to processors leave alone."""
         return self
 
-    def assign(self, other: Step) -> bool:
-        """Take the coefficients of a step with an equal signature, in place; return whether that makes them alike."""
-        return False
-
     def emit(self, program: Program, source: int, state: State) -> int | None:
         """Append the step to a native program, from a buffer; return the buffer it writes, or None if it cannot.
 
@@ -139,21 +147,27 @@ class Step(ABC):
         """Return how many tensors a state holds."""
         return len(self.init_state(shape, dtype, device))
 
-    def signature(self) -> tuple[object, ...]:
-        """Return what a state depends on: a step can take over from any step with an equal signature."""
-        return (type(self).__name__, self.name)
-
-    def take_over(self, before: Step, state: State) -> tuple[State, int]:
-        """Return the state with which this step goes on where another one stopped, with other parameters.
+    def wait_from_rest(self, rate: float | None) -> int:
+        """Return how many samples the step runs unheard where it is new in a running signal.
 
         Args:
-            before: a step with an equal signature.
-            state: its state.
-
-        Returns:
-            The state, and how many samples have to pass before the output can be used.
+            rate: sample rate of the input, Hz.
         """
-        return state, 0
+        return 0
+
+    def take_over(
+        self, before: Step, shape: tuple[int, ...], old: State, new: State, rate: float | None
+    ) -> Handover:
+        """Return how this step goes on where another one of its kind stopped, with other parameters.
+
+        Args:
+            before: the other step.
+            shape: the signal's leading dimensions.
+            old: its state; the values do not matter.
+            new: this step's state of rest.
+            rate: sample rate of the input, Hz.
+        """
+        return kept(old, new, rate)
 
 
 class LTIStep(Step):
@@ -233,18 +247,6 @@ class LTIStep(Step):
         """Return the step with coefficients of its own."""
         return LTIStep(self.system.frozen(), self.members)
 
-    def assign(self, other: Step) -> bool:
-        """Take the sections, where these are all that can differ."""
-        assert isinstance(other, LTIStep)
-        own, new = self.system, other.system
-        if own.sos is None or new.sos is None or own.sos.shape != new.sos.shape:
-            return False
-        if own.taps is not None or isinstance(new.gain, Tensor) or own.gain != new.gain:
-            return False
-        own.sos.copy_(new.sos)
-        self._placed.clear()
-        return True
-
     def emit(self, program: Program, source: int, state: State) -> int | None:
         """Append delay, gain, response and sections."""
         system, rest = self.system, list(state)
@@ -267,27 +269,38 @@ class LTIStep(Step):
         """Return how many of delay, response and cascade there are."""
         return (self.system.delay > 0) + (self.system.taps is not None) + (self.system.sos is not None)
 
-    def take_over(self, before: Step, state: State) -> tuple[State, int]:
-        """Return delay line and response's state as they are, and what the sections' state means to other sections."""
-        assert isinstance(before, LTIStep)
-        parts, waiting = list(state), 0
-        at = int(self.system.delay > 0)
-        if self.system.taps is not None and before.system.taps is not None:
-            if not torch.equal(self.system.taps, before.system.taps):
-                # The state is what old taps still owe: other taps begin anew, and are complete when all have sounded.
-                parts[at] = torch.zeros_like(parts[at])
-                waiting = self.settling
-            at += 1
-        if self.system.sos is not None and before.system.sos is not None:
-            parts[at] = sections_state(before.system.sos, self.system.sos, parts[at])
-        return tuple(parts), waiting
+    def wait_from_rest(self, rate: float | None) -> int:
+        """Return how long delay and taps are incomplete and the sections remember their start."""
+        return self.settling + (0 if self.system.sos is None else memory_samples(self.system.sos, rate))
 
-    def signature(self) -> tuple[object, ...]:
-        """Return the sizes of the state's parts."""
-        system = self.system
-        taps = 0 if system.taps is None else system.taps.shape[-1]
-        sections = 0 if system.sos is None else system.sos.shape[-2]
-        return (*super().signature(), system.delay, taps, sections)
+    def take_over(
+        self, before: Step, shape: tuple[int, ...], old: State, new: State, rate: float | None
+    ) -> Handover:
+        """Return what of delay line, response and cascade goes on, each judged by itself.
+
+        The state of taps is what they still owe: other taps begin anew, and are complete when all have sounded.
+        """
+        assert isinstance(before, LTIStep)
+        own, was = self.system, before.system
+        moves: list[Move | None] = []
+        waiting, at = 0, 0
+        if own.delay:
+            line = kept_lines(0, [was.delay], [own.delay], rate) if was.delay else None
+            moves.append(line)
+            waiting += own.delay if line is None else max(0, own.delay - was.delay)
+        at += was.delay > 0
+        if own.taps is not None:
+            same = was.taps is not None and own.taps.shape == was.taps.shape and torch.equal(own.taps, was.taps)
+            same = same and own.taps.shape[-1] < PARTITIONED  # of longer ones, what they owe lies elsewhere
+            moves.append(Move(at) if same else None)
+            waiting += 0 if same else own.taps.shape[-1] - 1
+        at += was.taps is not None
+        if own.sos is not None:
+            state = old[at] if was.sos is not None else None
+            move, longer = sections_handover(at, was.sos, own.sos, state, rate)
+            moves.append(move)
+            waiting += longer
+        return Handover(tuple(moves), waiting)
 
     def lines(self) -> list[str]:
         """Return the operator calls, then the modules they stand for."""
@@ -375,10 +388,17 @@ class CausalStep(Step):
             self._size = len(self.init_state(shape, dtype, device))
         return self._size
 
-    def signature(self) -> tuple[object, ...]:
-        """Return the processor's class and place, and the sizes of its state."""
-        state = self.init_state((1,), torch.float32, torch.device("cpu"))
-        return (*super().signature(), type(self.module), *(tuple(value.shape) for value in state))
+    def wait_from_rest(self, rate: float | None) -> int:
+        """Return the latency, and some time where there is a state."""
+        state = self.init_state((2,), torch.float32, torch.device("cpu"))
+        return self.latency + (samples(UNKNOWN_WAIT_S, rate) if any(value.numel() for value in state) else 0)
+
+    def take_over(
+        self, before: Step, shape: tuple[int, ...], old: State, new: State, rate: float | None
+    ) -> Handover:
+        """Return what the processor says."""
+        assert isinstance(before, CausalStep)
+        return self.module.take_over(before.module, shape, old, new, self.rate)
 
     def leading(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the output's leading dimensions."""
@@ -511,22 +531,9 @@ class ParallelStep(Step):
             total = target if total is None else program.add(total, target)
         return total
 
-    def take_over(self, before: Step, state: State) -> tuple[State, int]:
-        """Return the branches' states."""
-        assert isinstance(before, ParallelStep)
-        found: list[Tensor] = []
-        longest = 0
-        for plan, old in zip(self.plans, before.plans, strict=True):
-            shape, like = state[0].shape[:-1] if state else (), state[0] if state else torch.empty(0)
-            size = plan.state_size(tuple(shape), like.dtype, like.device) + (plan.latency < self.latency)
-            inner, waiting = plan.take_over(old, state[:size])
-            found += inner
-            state, longest = state[size:], max(longest, waiting)
-        return tuple(found), longest
-
-    def signature(self) -> tuple[object, ...]:
-        """Return the branches' signatures."""
-        return (*super().signature(), *(plan.signature() for plan in self.plans))
+    def wait_from_rest(self, rate: float | None) -> int:
+        """Return the longest time of the branches."""
+        return max(sum(step.wait_from_rest(rate) for step in plan.steps) for plan in self.plans)
 
     def lines(self) -> list[str]:
         """Return the branches' steps, indented."""
@@ -612,16 +619,6 @@ class LateStep(Step):
     def state_size(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> int:
         """Return how many tensors a state holds."""
         return self.inner.state_size(shape, dtype, device) + 1
-
-    def signature(self) -> tuple[object, ...]:
-        """Return what a state depends on."""
-        return (*super().signature(), self.latency, *self.inner.signature())
-
-    def take_over(self, before: Step, state: State) -> tuple[State, int]:
-        """Return the inner step's state and the same counts."""
-        assert isinstance(before, LateStep)
-        inner, waiting = self.inner.take_over(before.inner, state[:-1])
-        return (*inner, state[-1]), waiting
 
     def lines(self) -> list[str]:
         """Return the inner step's lines."""
@@ -727,25 +724,6 @@ class Plan:
                 return None
             source, state = target, state[size:]
         return source
-
-    def signature(self) -> tuple[object, ...]:
-        """Return what a state depends on: a plan can take over from any plan with an equal signature."""
-        return tuple(step.signature() for step in self.steps)
-
-    def take_over(self, before: Plan, state: State) -> tuple[State, int]:
-        """Return the state with which this plan goes on where another one stopped; see `Step.take_over`.
-
-        Tensors behind the steps' own, such as a delay line around the plan, stay as they are.
-        """
-        found: list[Tensor] = []
-        longest = 0
-        for step, old in zip(self.steps, before.steps, strict=True):
-            like = state[0] if state else torch.empty(1)
-            size = old.state_size(tuple(like.shape[:-1]), like.dtype, like.device)
-            inner, waiting = step.take_over(old, state[:size])
-            found += inner
-            state, longest = state[size:], max(longest, waiting)
-        return (*found, *state), longest
 
     def calls(self) -> int:
         """Return how many operator calls a whole signal takes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from array import array
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -15,8 +16,9 @@ from torch import Tensor
 from torchfx._ops import native
 from torchfx._ops.memory import raise_for
 from torchfx._ops.program import Program
-from torchfx.errors import TorchFXError
+from torchfx.errors import StreamError, TorchFXError
 from torchfx.plan import LateStep, Plan
+from torchfx.plan.transition import Copy, Transition, settled, transition
 
 __all__ = ["Engine", "LiveProgram", "Snapshot", "in_full"]
 
@@ -37,7 +39,7 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "free": (None, (_P,)),
     "clock_start": (_I, (_P, _I)),
     "clock_stop": (None, (_P,)),
-    "program_create": (_P, (_P, _N, _N, _N, _N, _P, _N, _N)),
+    "program_create": (_P, (_P, _N, _N, _N, _N, _P, _N)),
     "program_free": (None, (_P,)),
     "program_measure": (_N, (_P,)),
     "post": (_I, (_P, _P)),
@@ -73,27 +75,51 @@ class Snapshot(NamedTuple):
 
 
 class LiveProgram:
-    """A plan that runs in an engine, with a state of its own.
+    """A plan that runs in an engine, with its state.
 
     Args:
         plan: frozen, for blocks (channels, block) of float32.
         channels: of the signal.
         block: samples of a block.
-        before: the program it takes over from: states where the structure is the same. Where it is not, it starts from
-            rest, and is heard when its responses are complete.
+        before: the program that runs now. What its plan has in common with this one goes on; steps that differ run
+            beside those that they replace, until nothing is heard of these any more.
+        fade_s: how long the outputs of such steps are crossed, seconds.
+
+    Attributes:
+        plan: what runs: `plan`, or the way to it.
+        state: all its tensors. Those of steps that stay are those of the program before.
     """
 
-    def __init__(self, plan: Plan, channels: int, block: int, before: LiveProgram | None = None) -> None:
+    def __init__(
+        self, plan: Plan, channels: int, block: int, before: LiveProgram | None = None, fade_s: float = 0.0
+    ) -> None:
         shape, device = (channels,), torch.device("cpu")
-        plan = self.plan = in_full(plan)
-        self.state = [value.clone().contiguous() for value in plan.init_state(shape, torch.float32, device)]
-        self.program = Program(shape, torch.float32)
-        target = self.program.attempt(plan.emit, 0, self.state)
-        if target is None:
-            raise TorchFXError("the plan has steps in Python")  # `supports` was not asked
-        self.program.finish(self.program.gain(target, 1.0) if target == 0 else target)
-        self._moves, waiting = ([], 0) if before is None else self._taken_over(before)
-        self.handle = self._create(channels, block, waiting)
+        self._way: Transition | None = None
+        self._shape = shape
+        plan, copies, works = in_full(plan), (), None
+        if before is None:
+            state = [value.clone().contiguous() for value in plan.init_state(shape, torch.float32, device)]
+        else:
+            works = before.program.works
+            running, state_now = settled(before.plan, tuple(before.state), shape, torch.float32, device)
+            self._way = transition(running, state_now, plan, shape, torch.float32, device, fade_s)
+            plan, state = running, list(state_now)
+            if self._way is not None:
+                plan, state, copies = self._way.plan, list(self._way.state), self._way.copies
+        self.plan, self.state = plan, state
+        self.program = _program(plan, shape, self.state, works)
+        self._copies = [record for copy in copies for record in _records(copy)]
+        self.handle = self._create(channels, block)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is heard of steps that were replaced."""
+        return self._way is None or self._way.is_done
+
+    @property
+    def has_old_steps(self) -> bool:
+        """Whether steps that were replaced still run, heard or not."""
+        return self._way is not None
 
     @staticmethod
     def supports(plan: Plan, channels: int) -> bool:
@@ -111,56 +137,28 @@ class LiveProgram:
             _function("program_free")(self.handle)
             self.handle = None
 
-    def _create(self, channels: int, block: int, waiting: int) -> Any:
+    def _create(self, channels: int, block: int) -> Any:
         """Make it: with as much memory as a block of silence takes, and more."""
-        words = self.program.words
-        moves = array("q", [each for move in self._moves for each in move[:4]])
-        of_words, of_moves = words.buffer_info()[0], moves.buffer_info()[0]
-        create, free = _function("program_create"), _function("program_free")
+        rest = [value.contiguous() for value in self.plan.init_state(self._shape, torch.float32, torch.device("cpu"))]
+        probe = _program(self.plan, self._shape, rest, None)  # its states are its own: those of this one may be running
         bytes_needed = 0
-        for probing in (True, False):
-            found = create(
-                of_words, len(words), channels, block, bytes_needed,
-                of_moves, 0 if probing else len(moves) // 4, waiting,
+        for program in (probe, self.program):
+            words = program.words
+            records = array("q", [] if program is probe else [each for copy in self._copies for each in copy[:5]])
+            found = _function("program_create")(
+                words.buffer_info()[0], len(words), channels, block, bytes_needed,
+                records.buffer_info()[0], len(records) // 5,
             )  # fmt: skip
             if not found:
                 raise MemoryError("no memory for a live program")
-            if not probing:
+            if program is self.program:
                 return found
-            rest = [value.clone() for value in self.state]
             bytes_needed = _function("program_measure")(found)
-            free(found)
+            _function("program_free")(found)
             if bytes_needed < 0:
                 raise_for(-bytes_needed, "program_run")
-            self.program.settle()
-            for value, before in zip(self.state, rest, strict=True):
-                value.copy_(before)
             bytes_needed = 2 * bytes_needed + ROOM
         raise AssertionError
-
-    def _taken_over(self, before: LiveProgram) -> tuple[list[tuple[Any, ...]], int]:
-        """Return what has to be moved from the other program's state into this one's, and how long to wait then.
-
-        `Plan.take_over` is linear in each tensor of the state: it copies one, drops it, or multiplies pairs by
-        matrices. What it makes of ones in even places and in odd places tells which.
-        """
-        settling = sum(step.settling for step in self.plan.steps)
-        if self.plan.signature() != before.plan.signature():
-            return [], settling
-        even, odd = ([torch.zeros_like(value) for value in self.state] for _ in range(2))
-        for one, other in zip(even, odd, strict=True):
-            one[..., ::2] = other[..., 1::2] = 1
-        from_even, waiting = self.plan.take_over(before.plan, tuple(even))
-        from_odd, _ = self.plan.take_over(before.plan, tuple(odd))
-        if self.program.has_partitions():
-            # Their sums lie elsewhere, and are larger than what a callback has time to copy.
-            waiting = max(waiting, settling)
-        moves = []
-        for value, old, *probes in zip(self.state, before.state, even, odd, from_even, from_odd, strict=True):
-            move = _move(value, old, *probes)
-            if move is not None:
-                moves.append(move)
-        return moves, waiting
 
 
 def in_full(plan: Plan) -> Plan:
@@ -168,14 +166,39 @@ def in_full(plan: Plan) -> Plan:
     return replace(plan, steps=tuple(step.inner if isinstance(step, LateStep) else step for step in plan.steps))
 
 
-def _move(value: Tensor, old: Tensor, even: Tensor, odd: Tensor, a: Tensor, b: Tensor) -> tuple[Any, ...] | None:
-    """Return source, target, bytes and 0, or pairs and their matrices' address; what must be kept comes behind."""
-    if value.numel() == 0 or not (a.any() or b.any()):
-        return None
-    if torch.equal(a, even) and torch.equal(b, odd):
-        return old.data_ptr(), value.data_ptr(), value.nbytes, 0
-    matrices = torch.stack([a.double(), b.double()], dim=-1).contiguous()
-    return old.data_ptr(), value.data_ptr(), value.numel() // 2, matrices.data_ptr(), matrices
+def _program(plan: Plan, shape: tuple[int, ...], state: Sequence[Tensor], works: dict[int, Tensor] | None) -> Program:
+    program = Program(shape, torch.float32, works)
+    target = program.attempt(plan.emit, 0, state)
+    if target is None:
+        raise StreamError("a chain whose steps are all native has to stay so, start anew with this one")
+    program.finish(program.gain(target, 1.0) if target == 0 else target)
+    return program
+
+
+BYTES, MATRICES, RAMP_FLOAT, RAMP_DOUBLE = range(4)
+
+
+def _records(copy: Copy) -> list[tuple[Any, ...]]:
+    """Return a copy as the C interface takes it: kind, source, target, number, argument; what must be kept comes behind."""
+    source, target, move = copy.source, copy.target, copy.move
+    if target.numel() == 0:
+        return []
+    if move.matrices is not None:
+        matrices = move.matrices.expand(*target.shape, 2).contiguous()
+        return [(MATRICES, source.data_ptr(), target.data_ptr(), target.numel() // 2, matrices.data_ptr(), matrices)]
+    if move.parts is None:
+        return [(BYTES, source.data_ptr(), target.data_ptr(), target.nbytes, 0, source)]
+    size, before, after = target.element_size(), source.shape[-1], target.shape[-1]
+    found: list[tuple[Any, ...]] = []
+    for row in range(target.numel() // after):
+        old = row if move.rows is None else move.rows[row]
+        for begin, to, count in move.parts:
+            place = target.data_ptr() + (row * after + to) * size
+            found.append((BYTES, source.data_ptr() + (old * before + begin) * size, place, count * size, 0, source))
+            if move.ramp:
+                kind, ramp = RAMP_DOUBLE if target.dtype is torch.float64 else RAMP_FLOAT, min(move.ramp, count)
+                found += [(kind, 0, place, ramp, 0), (kind, 0, place + (count - ramp) * size, ramp, 1)]
+    return found
 
 
 class Engine:

@@ -25,8 +25,8 @@ from torchfx.parameters import Declaration
 from torchfx.plan import Plan, plan_of
 from torchfx.realtime.backends import Backend, DeviceError, SoundDevice, Target, blocks_of, check_ends
 from torchfx.realtime.config import RealtimeConfig
-from torchfx.realtime.engine import Engine, LiveProgram, in_full
-from torchfx.realtime.stream import Stream, surely_equal
+from torchfx.realtime.engine import Engine, LiveProgram
+from torchfx.realtime.stream import Stream
 
 __all__ = ["RealtimeProcessor", "RealtimeStats", "parameter_key", "parameters_of"]
 
@@ -144,6 +144,7 @@ class RealtimeProcessor:
         self._frames: int | None = None  # of the source, once it has ended
         self._program: LiveProgram | None = None
         self._followed = plan
+        self._changes = 0
         self._seen: tuple[int, float] = (0, 0.0)  # how many blocks there were at the last look, and since when
 
     # --- running ----------------------------------------------------------------------------------------------
@@ -159,7 +160,7 @@ class RealtimeProcessor:
         for event in (self._stop, self._fed, self._drained):
             event.clear()
         self._problem = self._refusal = ""
-        self._error, self._frames, self._last = None, None, None
+        self._error, self._frames, self._last, self._changes = None, None, None, 0
         self._seen = (0, 0.0)
         engine = self._engine = Engine(
             config.sample_rate, config.channels, config.block_size, backend.interleaved,
@@ -291,9 +292,10 @@ class RealtimeProcessor:
             **{
                 name: counters[name]
                 for name in (
-                    "deadline_misses", "late_results", "starved", "dropped", "sheds", "failures", "changes",
+                    "deadline_misses", "late_results", "starved", "dropped", "sheds", "failures",
                 )
             },
+            changes=self._changes,
             block_us=self.config.block_s * 1e6,
             p50_us=min(longest_us, _quantile(counts, edges, 0.5)),
             p99_us=min(longest_us, _quantile(counts, edges, 0.99)),
@@ -387,22 +389,27 @@ class RealtimeProcessor:
                 self._refusal = f"what was assigned last cannot run live: {error}"  # the sound goes on as it was
 
     def _post_changes(self, engine: Engine) -> None:
-        plan = self._plan()
-        if plan is self._followed:
+        """Post the program on the way to new parameters, or the one at its end."""
+        running, config = self._program, self.config
+        assert running is not None
+        if not running.is_settled:
             return
-        frozen, before = in_full(plan.frozen()), self._program
-        assert before is not None
-        if not LiveProgram.supports(frozen, self.config.channels):
-            raise StreamError("a chain whose steps are all native has to stay so, start anew with this one")
+        plan = self._plan()
+        if plan is self._followed and not running.has_old_steps:
+            return
         if plan.latency != self._followed.latency:
             raise StreamError(
                 f"the latency has to stay {self._followed.latency} samples, start anew with {plan.latency}"
             )
+        fade_s = config.crossfade_ms / 1000
+        program = LiveProgram(plan, config.channels, config.block_size, running, fade_s)
         self._followed = plan
-        if frozen.signature() == before.plan.signature() and surely_equal(frozen, before.plan):
+        if not program.has_old_steps and not running.has_old_steps:  # other numbers that mean the same
+            program.free()
             return
-        self._program = LiveProgram(frozen, self.config.channels, self.config.block_size, before)
-        engine.post(self._program)
+        self._changes += running.has_old_steps
+        self._program = program
+        engine.post(program)
 
     def _work(self) -> None:
         """Run the steps in Python, block by block."""

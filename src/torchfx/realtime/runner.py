@@ -11,7 +11,7 @@ from torchfx._ops import native
 from torchfx._ops.operator import is_native
 from torchfx._ops.program import Program
 from torchfx.errors import ArgumentError
-from torchfx.plan import LateStep, Plan, State, Step
+from torchfx.plan import LateStep, State, Step
 from torchfx.rate import resampled_length
 
 __all__ = ["Runner"]
@@ -27,7 +27,8 @@ class Runner:
         steps: the plan's.
         shape: the signal's leading dimensions.
         dtype, device: the signal's.
-        state: all steps' states in a row; None starts from rest. It is copied.
+        state: all steps' states in a row; None starts from rest. It is copied, unless it is another runner's.
+        before: the runner that ran so far, some of whose tensors are in the state: they become this one's.
     """
 
     def __init__(
@@ -37,8 +38,10 @@ class Runner:
         dtype: torch.dtype,
         device: torch.device,
         state: Sequence[Tensor] | None = None,
+        before: Runner | None = None,
     ) -> None:
         self.steps = tuple(steps)
+        self.works: dict[int, Tensor] = {} if before is None else before.works
         self._state: list[Tensor] = []
         self._shapes: list[tuple[int, ...]] = []
         self._like = torch.empty(0, dtype=dtype, device=device)
@@ -57,10 +60,11 @@ class Runner:
             self._slices.append(slice(len(self._state), len(self._state) + len(rest)))
             if step.measures and given is not None:  # what was measured may be longer than nothing heard
                 rest = tuple(own)
-            self._state += [_copied(value, like) for value, like in zip(own, rest, strict=True)]
+            given_on = before is not None and state is not None
+            self._state += own if given_on else [_copied(value, like) for value, like in zip(own, rest, strict=True)]
             if native_here:
                 if program is None or program.shape != shape:
-                    program, first, source = Program(shape, dtype), i, 0
+                    program, first, source = Program(shape, dtype, self.works), i, 0
                 kept = tuple(self._state[self._slices[i]])
                 late = step if isinstance(step, LateStep) else None
                 emit, kept = (step.emit, kept) if late is None else (late.inner.emit, kept[:-1])
@@ -105,24 +109,6 @@ class Runner:
                 kept.copy_(value)  # in place: programs know where it lies
         return x
 
-    def assign(self, plan: Plan, state: Sequence[Tensor]) -> bool:
-        """Go on with a plan's coefficients and state in the place of the own ones, if that is all that is new.
-
-        Args:
-            plan: of the same signature and for the same blocks.
-            state: it is copied.
-
-        Returns:
-            Whether it was possible; if not, this runner must not be used any more.
-        """
-        if any(program.copied for program, _, _ in self._programs.values()):
-            return False
-        if not all(step.assign(other) for step, other in zip(self.steps, plan.steps, strict=True)):
-            return False
-        for kept, value in zip(self._state, state, strict=True):
-            kept.copy_(value)
-        return True
-
     def flush(self) -> Iterator[Tensor]:
         """Yield what is left once the signal has ended: each late step's last samples, through the steps behind it."""
         for program, _, _ in self._programs.values():
@@ -135,11 +121,16 @@ class Runner:
                 yield self.process(y, i + 1)
 
     @property
-    def state(self) -> State:
-        """All steps' states in a row, as copies."""
+    def own_state(self) -> State:
+        """All steps' states in a row: the tensors themselves, which blocks change."""
         for program, _, _ in self._programs.values():
             program.settle()
-        return tuple(value.clone() for value in self._state)
+        return tuple(self._state)
+
+    @property
+    def state(self) -> State:
+        """All steps' states in a row, as copies."""
+        return tuple(value.clone() for value in self.own_state)
 
     def restore(self, state: Sequence[Tensor]) -> None:
         """Set all steps' states, in place; of steps that run in Python only."""

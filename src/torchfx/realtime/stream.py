@@ -12,21 +12,23 @@ from torchfx.checks import whole_number
 from torchfx.core.processor import FilterChain
 from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError
 from torchfx.plan import Plan, State, kind_of, plan_of, runs_children
+from torchfx.plan.transition import Transition, settled, transition
 from torchfx.realtime.runner import Runner
 
-__all__ = ["Stream", "surely_equal"]
+__all__ = ["GLIDE_MS", "Stream"]
 
 GLIDE_MS = 10.0
-"""How long a stream takes to cross from the result of old parameters to that of new ones."""
+"""How long a step takes to cross from the result of old parameters to that of new ones."""
 
 
 class Stream:
     """A processor at work on a signal that comes in blocks: any split gives what the whole signal gives.
 
-    Parameters of the processor may be assigned between blocks. The stream follows them without a click: within 10 ms it
-    crosses from the old result to the new one (for other taps, once as many samples have passed). The new filter takes
-    the old one's state over where the structure is the same, and starts from rest where modules were added or removed.
-    What is assigned in the meantime is followed next.
+    Parameters of the processor may be assigned between blocks. The stream follows them without a click: each step that
+    changes crosses within 10 ms from its old result to the new one. A filter that moves by little goes on with the state
+    of the old one. Any other starts from rest and is heard once it has forgotten that: after some ms for cutoffs above
+    200 Hz, after at most 100 ms for low ones, and for other taps when as many samples have passed. What is assigned in
+    the meantime is followed next.
 
     Gradients are not recorded: `Processor.step` is the differentiable form.
 
@@ -64,8 +66,7 @@ class Stream:
             raise StreamError(self._plan.refusal)
         self._blocks: tuple[tuple[int, ...], torch.dtype, torch.device] | None = None
         self._runner: Runner | None = None
-        self._fade: _Fade | None = None
-        self._spare: tuple[Plan, Runner] | None = None  # what ran before the last change
+        self._transition: Transition | None = None
         self._start: Sequence[Tensor] | None = None
 
     @property
@@ -87,12 +88,12 @@ class Stream:
         runner = self._runner
         if runner is None or (block.shape[:-1], block.dtype, block.device) != self._blocks:
             runner = self._begin(block)
-        if self._fade is None:
+        if self._transition is None or self._transition.is_done:
             plan = plan_of(self._watched, self.fs)
             if plan is not self._followed:
-                self._follow(plan)
-        if self._fade is not None:
-            return self._cross(block)
+                runner = self._follow(plan)
+            elif self._transition is not None:
+                runner = self._settle()
         return self._plan.filled(runner.process(block), block.shape[-1])
 
     def flush(self) -> Tensor:
@@ -101,18 +102,15 @@ class Stream:
             return torch.zeros(self.channels, 0)
         shape, dtype, device = self._blocks
         late = self.latency_samples
-        if self._fade is not None:
-            tail = self.process(torch.zeros(*shape, late, dtype=dtype, device=device))
-        else:
-            assert self._runner is not None
-            parts = [torch.zeros(*self._plan.leading(tuple(shape)), 0, dtype=dtype, device=device)]
-            tail = self._plan.filled(torch.cat([*parts, *self._runner.flush()], dim=-1), late)
+        assert self._runner is not None
+        parts = [torch.zeros(*self._plan.leading(tuple(shape)), 0, dtype=dtype, device=device)]
+        tail = self._plan.filled(torch.cat([*parts, *self._runner.flush()], dim=-1), late)
         self.reset()
         return tail
 
     def reset(self) -> None:
         """Begin anew, from rest."""
-        self._start = self._fade = None
+        self._start = self._transition = None
         self._followed = plan_of(self._watched, self.fs)
         if self._blocks is not None:
             self._run(self._followed.frozen(), None)
@@ -120,19 +118,19 @@ class Stream:
     @property
     def state(self) -> State:
         """The state after the last block: copies, to be saved or given to another stream of the same processor."""
-        if self._fade is not None:
-            return self._fade.new.state
-        if self._runner is not None:
-            return self._runner.state
+        if self._runner is not None and self._blocks is not None:
+            shape, dtype, device = self._blocks
+            return settled(self._plan, self._runner.state, tuple(shape), dtype, device)[1]
         if self._start is not None:
             return tuple(self._start)
         return self._plan.init_state((self.channels,), torch.float32, torch.device("cpu"))
 
     @state.setter
     def state(self, state: Sequence[Tensor]) -> None:
-        self._fade = None
         self._start = tuple(state)
         if self._blocks is not None:
+            if self._transition is not None:
+                self._settle()
             self._run(self._plan, self._start)
 
     # --- blocks ---------------------------------------------------------------------------------------------
@@ -155,88 +153,41 @@ class Stream:
         self._blocks = (block.shape[:-1], block.dtype, block.device)
         return self._run(plan_of(self._watched, self.fs).frozen(), self._start)
 
-    def _run(self, plan: Plan, state: Sequence[Tensor] | None) -> Runner:
+    def _run(self, plan: Plan, state: Sequence[Tensor] | None, before: Runner | None = None) -> Runner:
         assert self._blocks is not None
         shape, dtype, device = self._blocks
         self._plan = plan
         if state is not None:
-            state = [value.to(device) for value in state]
-        self._runner = Runner(plan.steps, tuple(shape), dtype, device, state)
+            state = [value.to(device) if value.dtype.is_floating_point else value for value in state]
+        self._runner = Runner(plan.steps, tuple(shape), dtype, device, state, before)
         return self._runner
 
     # --- parameters that change -----------------------------------------------------------------------------
 
-    def _follow(self, plan: Plan) -> None:
-        """Begin to cross to new parameters."""
+    def _follow(self, plan: Plan) -> Runner:
+        """Begin to cross to new parameters; raise before anything has changed where that is not possible."""
         if plan.refusal:
             raise StreamError(plan.refusal)
-        assert self._runner is not None
+        runner = self._settle()
         assert self._blocks is not None
-        before, old = self._plan, self._runner
-        was, is_now = (each.leading(tuple(self._blocks[0])) for each in (before, plan))
-        if len(was) != len(is_now) or any(a not in {1, b} for a, b in zip(was, is_now, strict=True)):
-            raise StreamError(f"a running stream's output cannot change its shape, from {was} to {is_now}")
+        shape, dtype, device = self._blocks
+        found = transition(self._plan, runner.own_state, plan, tuple(shape), dtype, device, GLIDE_MS / 1000)
         self._followed = plan
-        state, waiting = None, sum(step.settling for step in plan.steps)
-        same = plan.signature() == before.signature()
-        if not same and not (plan.keeps_rate and before.keeps_rate):
-            raise StreamError(
-                "a stream that changes the sample rate cannot take modules, rates or qualities that changed: reset() "
-                "begins anew with them"
-            )
-        if same:
-            if surely_equal(plan, before):
-                return
-            state, waiting = plan.take_over(before, old.state)
-        new = self._spare
-        if new is None or state is None or new[0].signature() != plan.signature() or not new[1].assign(plan, state):
-            frozen = plan.frozen()
-            new = frozen, self._run(frozen, state)
-        self._plan, self._runner = new
-        self._fade = _Fade((before, old), new, waiting, max(1, round(self.fs * GLIDE_MS / 1000)))
+        if found is None:
+            return runner
+        for each in found.copies:
+            each.run()
+        self._transition = found
+        return self._run(found.plan, found.state, runner)
 
-    def _cross(self, block: Tensor) -> Tensor:
-        """Process a block on the way from old parameters to new ones."""
-        fade = self._fade
-        assert fade is not None
-        time = block.shape[-1]
-        inside = min(time, fade.left)
-        y = fade.process(block if inside == time else block[..., :inside])
-        if fade.left == 0:
-            self._fade, self._spare = None, (fade.plans[0], fade.old)
-            if inside < time:
-                rest = self._plan.filled(fade.new.process(block[..., inside:]), time - inside)
-                y = torch.cat([y, rest], dim=-1)
-        return y
-
-
-class _Fade:
-    """The way from one runner's output to another's, along a straight line, once the new one has warmed up."""
-
-    def __init__(self, old: tuple[Plan, Runner], new: tuple[Plan, Runner], waiting: int, length: int) -> None:
-        self.plans, (self.old, self.new) = (old[0], new[0]), (old[1], new[1])
-        self.waiting, self.length = waiting, length
-        self.left = waiting + length
-
-    def process(self, x: Tensor) -> Tensor:
-        """Process a block no longer than what is left."""
-        time = x.shape[-1]
-        begin = 1 - self.left / self.length
-        self.left -= time
-        end = 1 - self.left / self.length
-        old, new = self.plans[0].filled(self.old.process(x), time), self.plans[1].filled(self.new.process(x), time)
-        # As many as of the block, or at another rate.
-        count = new.shape[-1]
-        first = begin + (end - begin) / max(1, count)
-        along = torch.linspace(first, end, count, dtype=new.dtype, device=new.device)
-        return torch.lerp(old, new, along if begin >= 0 else along.clamp_(min=0))
-
-
-def surely_equal(a: Plan, b: Plan) -> bool:
-    """Return whether two plans of one signature surely do the same."""
-    if a is b:
-        return True
-    systems = [[getattr(step, "system", None) for step in plan.steps] for plan in (a, b)]
-    if None in systems[0]:
-        return False
-    return all(x is not None and y is not None and x.equals(y) for x, y in zip(*systems, strict=True))
+    def _settle(self) -> Runner:
+        """Leave the steps behind that are not heard any more."""
+        runner = self._runner
+        assert runner is not None
+        assert self._blocks is not None
+        if self._transition is None:
+            return runner
+        self._transition = None
+        shape, dtype, device = self._blocks
+        plan, state = settled(self._plan, runner.own_state, tuple(shape), dtype, device)
+        return self._run(plan, state, runner)

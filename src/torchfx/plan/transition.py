@@ -1,0 +1,443 @@
+"""From one plan to another while a signal runs: the steps that differ run side by side, and their outputs are crossed.
+
+Each step is replaced where it stands. What comes before and after it runs on with its state, once, and hears a signal
+that never jumps: a reverberator behind a filter keeps its tail, and no start of a filter is heard in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from torchfx._ops.program import Program
+from torchfx.errors import StreamError
+from torchfx.plan.handover import Handover, Move, samples
+from torchfx.plan.steps import CausalStep, LateStep, LTIStep, ModuleStep, ParallelStep, Plan, State, Step
+
+__all__ = ["Copy", "Transition", "TransitionStep", "equal", "settled", "transition"]
+
+
+class TransitionStep(Step):
+    """A step that takes the place of another one: both run, and the output crosses from one to the other.
+
+    Its state is that of the old step, that of the new one, and how many samples have passed at the output and the input.
+
+    Args:
+        old, new: the steps; their outputs have one shape.
+        sizes: how many tensors the state of each holds.
+        handover: how many samples only the old one is heard, and whether the new one's input rises from silence.
+        length: how many samples the way from one to the other takes, along the curve 3 u^2 - 2 u^3: it has no corners.
+    """
+
+    def __init__(self, old: Step, new: Step, sizes: tuple[int, int], handover: Handover, length: int) -> None:
+        self.old, self.new, self.sizes = old, new, sizes
+        self.waiting, self.rises, self.length = handover.waiting, handover.rises, length
+        self.latency, self.name, self.measures = new.latency, new.name, new.measures
+        self.settling, self.added_dimensions = new.settling, new.added_dimensions
+
+    def split(self, state: State) -> tuple[State, State, Tensor]:
+        """Return the old step's state, the new one's, and the number of samples that have passed."""
+        old, new = self.sizes
+        return state[:old], state[old : old + new], state[old + new]
+
+    def run(self, x: Tensor) -> Tensor:
+        """Process a whole signal as the new step does."""
+        return self.new.run(x)
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """Process a block with both."""
+        of_old, of_new, passed = self.split(state)
+        out, into = passed.tolist()
+        a, of_old = self.old.step(x, of_old)
+        b, of_new = self.new.step(self._crossed(torch.zeros_like(x), x, into) if self.rises else x, of_new)
+        passed = passed + torch.tensor([b.shape[-1], x.shape[-1]])
+        return self._crossed(a, b, out - self.waiting), (*of_old, *of_new, passed)
+
+    def _crossed(self, a: Tensor, b: Tensor, begin: int) -> Tensor:
+        time = b.shape[-1]
+        if begin + time <= 0:
+            return a
+        if begin >= self.length:
+            return b
+        along = torch.arange(begin + 1, begin + time + 1, dtype=torch.float64, device=b.device) / self.length
+        along.clamp_(0, 1)
+        along = along * along * (3 - 2 * along)
+        crossed = torch.lerp(a.double(), b.double(), along)  # where one is not heard it may be infinite
+        return torch.where(along == 0, a, torch.where(along == 1, b, crossed.to(b.dtype)))
+
+    def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
+        """Return the state of rest, before the first sample."""
+        both = (each.init_state(shape, dtype, device) for each in (self.old, self.new))
+        return (*(value for state in both for value in state), torch.zeros(2, dtype=torch.int64))
+
+    def state_size(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> int:
+        """Return how many tensors a state holds."""
+        return sum(self.sizes) + 1
+
+    def leading(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the output's leading dimensions."""
+        return self.new.leading(shape)
+
+    def output_rate(self, rate: float | None) -> float | None:
+        """Return the output's sample rate."""
+        return self.new.output_rate(rate)
+
+    def emit(self, program: Program, source: int, state: State) -> int | None:
+        """Append both steps and the way between them."""
+        of_old, of_new, passed = self.split(state)
+        a = self.old.emit(program, source, of_old)
+        if a is not None and self.rises:
+            source = program.crossfade(program.gain(source, 0.0), source, passed[1:], 0, self.length)
+        b = None if a is None else self.new.emit(program, source, of_new)
+        return None if a is None or b is None else program.crossfade(a, b, passed[:1], self.waiting, self.length)
+
+    def lines(self) -> list[str]:
+        """Return the new step's lines."""
+        return self.new.lines()
+
+
+class _RowStep(Step):
+    """Steps in a row as one, each of whose blocks is as long as its input; none of them is late any more."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self.steps = tuple(step.inner if isinstance(step, LateStep) else step for step in steps)
+        self.latency = sum(step.latency for step in self.steps)
+        self.settling = sum(step.settling for step in self.steps)
+
+    def run(self, x: Tensor) -> Tensor:
+        """Process a whole signal."""
+        for step in self.steps:
+            x = step.run(x)
+        return x
+
+    def wait_from_rest(self, rate: float | None) -> int:
+        """Return the sum of all steps' times."""
+        return sum(step.wait_from_rest(rate) for step in self.steps)
+
+    def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
+        """Return all steps' states of rest."""
+        state: list[Tensor] = []
+        for step in self.steps:
+            state += step.init_state(shape, dtype, device)
+            shape = step.leading(shape)
+        return tuple(state)
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """Process a block."""
+        after: list[Tensor] = []
+        for step in self.steps:
+            size = step.state_size(tuple(x.shape[:-1]), x.dtype, x.device)
+            x, inner = step.step(x, state[:size])
+            state = state[size:]
+            after += inner
+        return x, tuple(after)
+
+    def leading(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the output's leading dimensions."""
+        for step in self.steps:
+            shape = step.leading(shape)
+        return shape
+
+    def output_rate(self, rate: float | None) -> float | None:
+        """Return the output's sample rate."""
+        for step in self.steps:
+            rate = step.output_rate(rate)
+        return rate
+
+    def emit(self, program: Program, source: int, state: State) -> int | None:
+        """Append all steps."""
+        found: int | None = source
+        for step in self.steps:
+            size = step.state_size(program.shape, program.dtype, torch.device("cpu"))
+            found = None if found is None else step.emit(program, found, state[:size])
+            state = state[size:]
+        return found
+
+    def lines(self) -> list[str]:
+        """Return all steps' lines."""
+        return [line for step in self.steps for line in step.lines()]
+
+
+@dataclass(frozen=True, eq=False)
+class Copy:
+    """A tensor of a new state that gets what an old one holds at the moment of the change."""
+
+    source: Tensor
+    target: Tensor
+    move: Move
+
+    def run(self) -> None:
+        """Copy."""
+        move, source, target = self.move, self.source, self.target
+        if move.matrices is not None:
+            target.copy_((move.matrices.to(source.device) @ source[..., None])[..., 0])
+            return
+        if move.parts is None:
+            target.copy_(source)
+            return
+        for begin, to, count in move.parts:
+            rows = source if move.rows is None else source.reshape(-1, source.shape[-1])[list(move.rows)].view(*target.shape[:-1], -1)
+            target[..., to : to + count] = rows[..., begin : begin + count]
+            if move.ramp:
+                ramp = min(move.ramp, count)
+                rise = torch.arange(1, ramp + 1, dtype=target.dtype, device=target.device) / (ramp + 1)
+                target[..., to : to + ramp] *= rise
+                target[..., to + count - ramp : to + count] *= rise.flip(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Transition:
+    """How a running plan becomes another one.
+
+    Attributes:
+        plan: what runs on the way: the steps that stay, and a `TransitionStep` for each that is replaced.
+        state: all its tensors: those of steps that stay are the running plan's own.
+        copies: what new steps take from old ones when the plan takes over.
+        ways: for each replaced step the tensor that counts its samples, and how many there are.
+    """
+
+    plan: Plan
+    state: State
+    copies: tuple[Copy, ...]
+    ways: tuple[tuple[Tensor, int], ...]
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is heard of the old steps any more."""
+        return all(int(passed[0]) >= samples for passed, samples in self.ways)
+
+
+def transition(
+    before: Plan,
+    state: State,
+    after: Plan,
+    shape: tuple[int, ...],
+    dtype: torch.dtype,
+    device: torch.device,
+    fade_s: float,
+) -> Transition | None:
+    """Return the way from a running plan to another one, or None where both surely do the same.
+
+    Args:
+        before: what runs; none of its steps is on such a way itself, see `settled`.
+        state: its tensors. Their values do not matter: `Copy.run` reads them.
+        after: what is to run.
+        shape, dtype, device: the signal's.
+        fade_s: how long old and new outputs are crossed, seconds.
+
+    Raises:
+        StreamError: a step cannot be replaced while a signal runs.
+    """
+    ways: list[tuple[Tensor, int]] = []
+    copies: list[Copy] = []
+
+    def crossed(old: Plan, state: State, new: Plan, shape: tuple[int, ...]) -> tuple[Plan, State]:
+        steps: list[Step] = []
+        found: list[Tensor] = []
+        rate = old.fs
+        for a, of_a, b in _pairs(old, state, new, shape, dtype, device):
+            step, inner = replaced(a, of_a, b, shape, rate)
+            steps.append(step)
+            found += inner
+            shape, rate = step.leading(shape), step.output_rate(rate)
+        return replace(new, steps=tuple(steps)), tuple(found)
+
+    def replaced(a: Step, of_a: State, b: Step, shape: tuple[int, ...], rate: float | None) -> tuple[Step, State]:
+        if equal(a, b):
+            return a, of_a
+        if isinstance(a, LateStep) or isinstance(b, LateStep):
+            return late(a, of_a, b, shape, rate)
+        if isinstance(a, ParallelStep) and isinstance(b, ParallelStep) and _alike(a, b):
+            return branches(a, of_a, b, shape)
+        if a.output_rate(rate) != rate or b.output_rate(rate) != rate:
+            raise StreamError(
+                "a stream that changes the sample rate cannot take modules, rates or qualities that changed: reset() "
+                "begins anew with them"
+            )
+        was, is_now = a.leading(shape), b.leading(shape)
+        if was != is_now:
+            raise StreamError(f"a running stream's output cannot change its shape, from {was} to {is_now}")
+        fresh = b.frozen()
+        of_b = tuple(value.contiguous() for value in fresh.init_state(shape, dtype, device))
+        handover = _handover(a, of_a, fresh, of_b, shape, rate)
+        for value, move in zip(of_b, handover.moves, strict=True):
+            if move is not None:
+                copies.append(Copy(of_a[move.source], value, move))
+        length = max(1, samples(fade_s, rate))
+        passed = torch.zeros(2, dtype=torch.int64)
+        ways.append((passed, handover.waiting + length))
+        sizes = len(of_a), len(of_b)
+        return TransitionStep(a, fresh, sizes, handover, length), (*of_a, *of_b, passed)
+
+    def late(a: Step, of_a: State, b: Step, shape: tuple[int, ...], rate: float | None) -> tuple[Step, State]:
+        counts = torch.full((2,), max(a.latency, b.latency))  # more than what is left out at the beginning
+        if isinstance(a, LateStep):
+            a, of_a, counts = a.inner, of_a[:-1], of_a[-1]
+        if not isinstance(b, LateStep):
+            return replaced(a, of_a, b, shape, rate)
+        step, inner = replaced(a, of_a, b.inner, shape, rate)
+        return LateStep(step, b.ratio), (*inner, counts)
+
+    def branches(a: ParallelStep, of_a: State, b: ParallelStep, shape: tuple[int, ...]) -> tuple[Step, State]:
+        plans, found = [], []
+        for old, of_old, new in zip(a.plans, _split(a, of_a, shape, dtype, device), b.plans, strict=True):
+            plan, inner = crossed(old, of_old, new, shape)
+            plans.append(plan)
+            found += [*inner, *of_old[len(of_old) - (old.latency < a.latency) :]]
+        return ParallelStep(plans), tuple(found)
+
+    plan, found = crossed(before, state, after, shape)
+    return Transition(plan, found, tuple(copies), tuple(ways)) if ways else None
+
+
+def settled(plan: Plan, state: State, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> tuple[Plan, State]:
+    """Return a plan and its state with new steps alone where steps were on the way to them."""
+
+    def of_step(step: Step, state: State, shape: tuple[int, ...]) -> tuple[Step, State]:
+        if isinstance(step, TransitionStep):
+            return step.new, step.split(state)[1]
+        if isinstance(step, LateStep):
+            inner, rest = of_step(step.inner, state[:-1], shape)
+            return (step, state) if inner is step.inner else (LateStep(inner, step.ratio), (*rest, state[-1]))
+        if isinstance(step, ParallelStep):
+            plans, found = [], []
+            for branch, inner in zip(step.plans, _split(step, state, shape, dtype, device), strict=True):
+                own, rest = settled(branch, inner, shape, dtype, device)
+                plans.append(own)
+                found += rest
+            return ParallelStep(plans), tuple(found)
+        return step, state
+
+    steps: list[Step] = []
+    found: list[Tensor] = []
+    for step in plan.steps:
+        size = step.state_size(shape, dtype, device)
+        own, rest = of_step(step, state[:size], shape)
+        steps.append(own)
+        found += rest
+        state, shape = state[size:], step.leading(shape)
+    return replace(plan, steps=tuple(steps)), (*found, *state)
+
+
+def equal(a: Step, b: Step) -> bool:
+    """Return whether two steps surely do the same."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, LTIStep) and isinstance(b, LTIStep):
+        return a.system.equals(b.system)
+    if isinstance(a, CausalStep) and isinstance(b, CausalStep):
+        return a.rate == b.rate and _same(a.module, b.module)
+    if isinstance(a, LateStep) and isinstance(b, LateStep):
+        return a.ratio == b.ratio and equal(a.inner, b.inner)
+    if isinstance(a, ParallelStep) and isinstance(b, ParallelStep):
+        pairs = [zip(p.steps, q.steps, strict=True) for p, q in zip(a.plans, b.plans, strict=True)] if _alike(a, b) else None
+        return pairs is not None and all(equal(p, q) for pair in pairs for p, q in pair)
+    return isinstance(a, ModuleStep) and isinstance(b, ModuleStep) and a.module is b.module
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Return whether two modules, or values that they hold, are surely alike."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, Tensor):
+        return a.shape == b.shape and a.dtype == b.dtype and a.device == b.device and torch.equal(a, b)
+    if isinstance(a, nn.Module):
+        return _same(_values(a), _values(b))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_same(value, b[name]) for name, value in a.items())
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return isinstance(a, (bool, int, float, complex, str, bytes, torch.device, torch.dtype)) and a == b
+
+
+def _values(module: nn.Module) -> dict[str, Any]:
+    own = {name: value for name, value in vars(module).items() if name not in _BOOKKEEPING}
+    return {**own, **module._parameters, **module._buffers, **module._modules}
+
+
+_BOOKKEEPING = frozenset(vars(nn.Module()))
+
+
+def _alike(a: ParallelStep, b: ParallelStep) -> bool:
+    """Return whether the branches of two sums correspond, step by step."""
+    return len(a.plans) == len(b.plans) and all(
+        len(p.steps) == len(q.steps) and p.latency == q.latency for p, q in zip(a.plans, b.plans, strict=True)
+    )
+
+
+def _corresponds(a: Step, b: Step) -> bool:
+    """Return whether a step continues what another one does, with other parameters."""
+    a, b = (step.inner if isinstance(step, LateStep) else step for step in (a, b))
+    if isinstance(a, CausalStep) and isinstance(b, CausalStep):
+        return type(a.module) is type(b.module)
+    if isinstance(a, ModuleStep) and isinstance(b, ModuleStep):
+        return a.module is b.module
+    return type(a) is type(b) and not isinstance(a, ModuleStep)
+
+
+def _pairs(
+    old: Plan, state: State, new: Plan, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device
+) -> list[tuple[Step, State, Step]]:
+    """Return steps with their states and those that take their places: one by one at both ends of the plans.
+
+    Where steps came or went, what lies between is replaced as a whole.
+    """
+    a, b = list(old.steps), list(new.steps)
+    states = []
+    for step in a:
+        size = step.state_size(shape, dtype, device)
+        states.append(state[:size])
+        state, shape = state[size:], step.leading(shape)
+    first = last = 0
+    while first < min(len(a), len(b)) and _corresponds(a[first], b[first]):
+        first += 1
+    if first == len(a) == len(b):
+        return list(zip(a, states, b, strict=True))
+    while last < min(len(a), len(b)) - first and _corresponds(a[-1 - last], b[-1 - last]):
+        last += 1
+    middle_a, middle_b = a[first : len(a) - last], b[first : len(b) - last]
+    inner = [
+        value
+        for step, values in zip(middle_a, states[first:], strict=False)
+        for value in (values[:-1] if isinstance(step, LateStep) else values)
+    ]
+    row: Step = _RowStep(middle_b)
+    if any(isinstance(step, LateStep) for step in middle_b):
+        row = LateStep(row, (1, 1))
+    ends = zip(a[len(a) - last :], states[len(a) - last :], b[len(b) - last :], strict=True)
+    return [
+        *zip(a[:first], states[:first], b[:first], strict=True),
+        (_RowStep(middle_a), tuple(inner), row),
+        *ends,
+    ]
+
+
+def _split(
+    step: ParallelStep, state: State, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device
+) -> list[State]:
+    """Return the state of each branch of a sum, with the delay line behind it where there is one."""
+    found = []
+    for plan in step.plans:
+        size = plan.state_size(shape, dtype, device) + (plan.latency < step.latency)
+        found.append(state[:size])
+        state = state[size:]
+    return found
+
+
+def _handover(
+    a: Step, of_a: State, b: Step, of_b: State, shape: tuple[int, ...], rate: float | None
+) -> Handover:
+    """Return how a step takes over from another one: as the step says, or, from another kind of step, from rest."""
+    if _corresponds(a, b) and not isinstance(a, (_RowStep, ParallelStep)):
+        return b.take_over(a, shape, of_a, of_b, rate)
+    return Handover((None,) * len(of_b), b.wait_from_rest(rate), rises=True)
+
+
