@@ -77,7 +77,7 @@ class BandDynamics(Processor):
 
     def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
         """Return each band's gain as it is, and its filter's state where that means the same to the new filter."""
-        moves, waiting = kept(old, new, rate)
+        moves, waiting, _ = kept(old, new, rate)
         if len(old) == len(new):
             was, own = (crossover(each.edges(), ORDER, rate) for each in (before, self))
             filters = [sections_handover(i, was[i], own[i], old[i], rate) for i in range(len(own))]
