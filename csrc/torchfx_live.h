@@ -20,9 +20,13 @@ typedef struct torchfx_live_program torchfx_live_program;
  *   sink          blocks that fit into the ring which the output is written to besides; 0: to none
  *   delay         blocks that pass before a worker's results are due; 0: there is no worker, programs run
  *   fade          samples that a change of programs takes, and the way to the dry signal and back
- *   latency       samples by which the dry signal is delayed, so that it lies where the processed one does */
+ *   latency       samples by which the dry signal is delayed, so that it lies where the processed one does
+ *   ceiling       magnitude above which a sample of the output is bad, as one that is not finite always is: instead, the output
+ *                 is muted by a fade, the program's states are set to rest, and the output comes back by a fade when the
+ *                 program has made nothing bad for some time; infinite: all samples pass */
 TORCHFX_API torchfx_live* torchfx_live_create(double rate, int64_t channels, int64_t block, int32_t interleaved,
-                                              int64_t source, int64_t sink, int64_t delay, int64_t fade, int64_t latency);
+                                              int64_t source, int64_t sink, int64_t delay, int64_t fade, int64_t latency,
+                                              double ceiling);
 /* Clock and device must have stopped. The programs are not freed. */
 TORCHFX_API void torchfx_live_free(torchfx_live* live);
 
@@ -38,11 +42,13 @@ TORCHFX_API void torchfx_live_clock_stop(torchfx_live* live);
 /* A program of torchfx_program_run, copied; what its addresses lead to must outlive it. `bytes` of working memory are set
  * aside for it. When it takes over from the one before, it first takes that one's states: `moves` holds, for each of
  * `count`, addresses of source and target, a number, and 0, for so many bytes to copy, or the address of as many
- * matrices (2, 2) by which pairs of doubles are multiplied. Then it runs `waiting` samples unheard.
+ * matrices (2, 2) by which pairs of doubles are multiplied. Then it runs `waiting` samples unheard. `states` holds, for each of
+ * `state_count`, address and bytes of memory that the program keeps from block to block. It is at rest now: what it holds is
+ * copied, and copied back when the states are to be set to rest.
  * NULL without memory. */
 TORCHFX_API torchfx_live_program* torchfx_live_program_create(
     const int64_t* program, int64_t words, int64_t channels, int64_t block, int64_t bytes,
-    const int64_t* moves, int64_t count, int64_t waiting);
+    const int64_t* moves, int64_t count, int64_t waiting, const int64_t* states, int64_t state_count);
 TORCHFX_API void torchfx_live_program_free(torchfx_live_program* program);
 /* Runs a block of silence and returns how many bytes of working memory that took; -status if it fails. */
 TORCHFX_API int64_t torchfx_live_program_measure(torchfx_live_program* program);
@@ -84,7 +90,9 @@ TORCHFX_API int32_t torchfx_live_give_work(torchfx_live* live, const float* bloc
     declare(longest_ns)       /* call */                                            \
     declare(priority)         /* whether the clock's thread got a real-time priority */ \
     declare(finished)         /* whether the source's end was reached */            \
-    declare(allocated)        /* blocks for which the working memory was too small */
+    declare(allocated)        /* blocks for which the working memory was too small */ \
+    declare(mutes)            /* times that the output was muted for bad samples */ \
+    declare(muted)            /* whether it is */
 #define TORCHFX_LIVE_COUNTER(name) TORCHFX_LIVE_##name,
 enum torchfx_live_counter { TORCHFX_LIVE_COUNTERS(TORCHFX_LIVE_COUNTER) TORCHFX_LIVE_COUNTER_COUNT };
 #undef TORCHFX_LIVE_COUNTER

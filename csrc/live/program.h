@@ -2,6 +2,7 @@
 #ifndef TORCHFX_LIVE_PROGRAM_H
 #define TORCHFX_LIVE_PROGRAM_H
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -13,10 +14,12 @@
 
 struct torchfx_live_program {
     torchfx_live_program(const int64_t* program, int64_t size, int64_t channels_, int64_t block_, int64_t bytes,
-                         const int64_t* moved, int64_t count, int64_t wait)
+                         const int64_t* moved, int64_t count, int64_t wait, const int64_t* states, int64_t state_count)
         : waiting(wait), channels(channels_), block(block_), words(program, program + size),
           moves(moved, moved + 4 * count), y(static_cast<std::size_t>(channels_ * block_)),
-          arena(static_cast<std::size_t>(bytes)) {}
+          arena(static_cast<std::size_t>(bytes)) {
+        for (int64_t i = 0; i < state_count; ++i) ranges_.emplace_back(at<unsigned char>(states[2 * i]), states[2 * i + 1]);
+    }
 
     // Takes the states of the program before, of which nothing else is running at this time.
     void take_over() const {
@@ -40,9 +43,36 @@ struct torchfx_live_program {
                                    channels, block, threshold, 1);
     }
 
+    void begin_rest() { range_ = 0, byte_ = 0; }
+    // Sets the next bytes of its states, at most so many, to what they were when it was made. Returns whether all are.
+    bool rest(int64_t most) {
+        while (most > 0 && range_ < ranges_.size()) {
+            const Range& range = ranges_[range_];
+            const int64_t count = std::min(most, range.bytes - byte_);
+            if (range.copy.empty()) std::memset(range.memory + byte_, 0, static_cast<std::size_t>(count));
+            else std::memcpy(range.memory + byte_, range.copy.data() + byte_, static_cast<std::size_t>(count));
+            most -= count;
+            byte_ += count;
+            if (byte_ < range.bytes) continue;
+            ++range_;
+            byte_ = 0;
+        }
+        return range_ == ranges_.size();
+    }
+
     const int64_t waiting;
 
 private:
+    struct Range {
+        Range(unsigned char* at, int64_t count) : memory(at), bytes(count) {
+            const bool is_zero = bytes == 0 || (*memory == 0 && !std::memcmp(memory, memory + 1, static_cast<std::size_t>(bytes - 1)));
+            if (!is_zero) copy.assign(memory, memory + bytes);
+        }
+        unsigned char* memory;
+        int64_t bytes;
+        std::vector<unsigned char> copy;  // empty for zeros
+    };
+
     template <class T>
     static T* at(int64_t address) { return reinterpret_cast<T*>(static_cast<intptr_t>(address)); }
 
@@ -53,6 +83,11 @@ public:
     const std::vector<int64_t> words, moves;
     std::vector<float> y;
     torchfx::Arena arena;
+
+private:
+    std::vector<Range> ranges_;
+    std::size_t range_ = 0;
+    int64_t byte_ = 0;
 };
 
 #endif

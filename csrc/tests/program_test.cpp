@@ -290,8 +290,8 @@ void partitioned_is_the_sum_in_blocks_of_any_size() {
     for (const Case& each : {Case{2, 2, 700, 4, 1500}, Case{3, 1, 9000, 2, 12000}, Case{1, 1, 2, 1, 600}}) {
         const int64_t pairs = each.channels * each.width, reach = each.taps - 1;
         std::vector<double> taps = noises(each.rows * each.taps), state = noises(pairs * reach), before = state;
-        int64_t size = 0;
-        expect(torchfx_fir_partitioned_size(each.channels, each.width, each.taps, each.rows, &size) == TORCHFX_OK, "size");
+        int64_t size = 0, spectra = 0;
+        expect(torchfx_fir_partitioned_size(each.channels, each.width, each.taps, each.rows, &size, &spectra) == TORCHFX_OK, "size");
         std::vector<double> work(static_cast<size_t>(size));
         Signal<Sample> x = Signal<Sample>::random(each.channels, each.samples, 2), y(each.channels, each.samples);
         x(0, each.samples / 2) = static_cast<Sample>(infinity);
@@ -962,8 +962,8 @@ void a_partitioned_step_that_does_not_fit_is_refused() {
     expect(status(0, 3) == TORCHFX_BAD_ARGUMENT, "channels that make no whole group are refused");
     expect(status(2, 1) == TORCHFX_BAD_ARGUMENT, "one tap is refused");
     expect(status(3, 3) == TORCHFX_BAD_ARGUMENT, "a row of taps without a channel is refused");
-    int64_t size = 0;
-    expect(torchfx_fir_partitioned_size(0, 1, 10, 1, &size) == TORCHFX_BAD_ARGUMENT, "no channels are refused");
+    int64_t size = 0, spectra = 0;
+    expect(torchfx_fir_partitioned_size(0, 1, 10, 1, &size, &spectra) == TORCHFX_BAD_ARGUMENT, "no channels are refused");
     expect(torchfx_fir_settle(2, 1, taps.data(), 10, 1, 1, state.data(), work.data(), 0) == TORCHFX_BAD_ARGUMENT,
            "no threads are refused");
     taps[3] = nan;

@@ -27,17 +27,18 @@ BINS, BINS_PER_OCTAVE, FIRST_OCTAVE = 32 * 26, 32, 8
 COUNTERS = (
     "blocks", "underflows", "overflows", "deadline_misses", "late_results", "starved", "dropped", "sheds",
     "shed_blocks", "failures", "changes", "longest_ns", "priority", "finished", "allocated",
+    "mutes", "muted",
 )  # fmt: skip
 ROOM = 1 << 16
 """Bytes of working memory beyond twice what a block of silence takes."""
 
 _P, _I, _N = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
 _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
-    "create": (_P, (ctypes.c_double, _N, _N, _I, _N, _N, _N, _N, _N)),
+    "create": (_P, (ctypes.c_double, _N, _N, _I, _N, _N, _N, _N, _N, ctypes.c_double)),
     "free": (None, (_P,)),
     "clock_start": (_I, (_P, _I)),
     "clock_stop": (None, (_P,)),
-    "program_create": (_P, (_P, _N, _N, _N, _N, _P, _N, _N)),
+    "program_create": (_P, (_P, _N, _N, _N, _N, _P, _N, _N, _P, _N)),
     "program_free": (None, (_P,)),
     "program_measure": (_N, (_P,)),
     "post": (_I, (_P, _P)),
@@ -92,7 +93,13 @@ class LiveProgram:
         if target is None:
             raise TorchFXError("the plan has steps in Python")  # `supports` was not asked
         self.program.finish(self.program.gain(target, 1.0) if target == 0 else target)
-        self._moves, waiting = ([], 0) if before is None else self._taken_over(before)
+        self._moves: list[tuple[Any, ...]]
+        if before is None:
+            self._moves, waiting = [], 0
+        elif [value.shape for value in self.state] != [value.shape for value in before.state]:
+            self._moves, waiting = [], sum(step.settling for step in plan.steps)
+        else:
+            self._moves, waiting = self._taken_over(before)
         self.handle = self._create(channels, block, waiting)
 
     @staticmethod
@@ -115,13 +122,15 @@ class LiveProgram:
         """Make it: with as much memory as a block of silence takes, and more."""
         words = self.program.words
         moves = array("q", [each for move in self._moves for each in move[:4]])
-        of_words, of_moves = words.buffer_info()[0], moves.buffer_info()[0]
+        kept = [*self.state, *self.program.sums]  # at rest whenever `create` is called
+        states = array("q", [each for value in kept for each in (value.data_ptr(), value.nbytes) if value.nbytes])
+        of_words, of_moves, of_states = (each.buffer_info()[0] for each in (words, moves, states))
         create, free = _function("program_create"), _function("program_free")
         bytes_needed = 0
         for probing in (True, False):
             found = create(
                 of_words, len(words), channels, block, bytes_needed,
-                of_moves, 0 if probing else len(moves) // 4, waiting,
+                of_moves, 0 if probing else len(moves) // 4, waiting, of_states, len(states) // 2,
             )  # fmt: skip
             if not found:
                 raise MemoryError("no memory for a live program")
@@ -191,15 +200,18 @@ class Engine:
         delay: blocks until a worker's results are due; 0: programs run.
         fade: samples of a crossfade.
         latency: samples by which the dry signal is delayed.
+        ceiling: magnitude above which the output is muted, as it is where it is not finite; inf: neither.
     """
 
     def __init__(
         self, rate: float, channels: int, block: int, interleaved: bool, source: int, sink: int, delay: int, fade: int,
-        latency: int,
+        latency: int, ceiling: float,
     ) -> None:  # fmt: skip
         self.channels, self.block = channels, block
         self._calls = {name: _function(name) for name in _FUNCTIONS}
-        self.handle = self._calls["create"](rate, channels, block, interleaved, source, sink, delay, fade, latency)
+        self.handle = self._calls["create"](
+            rate, channels, block, interleaved, source, sink, delay, fade, latency, ceiling
+        )
         if not self.handle:
             raise MemoryError(f"no memory for a live engine of {channels} channels and blocks of {block} samples")
         self._programs: dict[int, LiveProgram] = {}
