@@ -187,6 +187,7 @@ class RealtimeProcessor:
         for event in (self._stop, self._fed, self._drained):
             event.clear()
         self._problem = self._refusal = ""
+        self._notes.clear()
         self._error, self._untold, self._frames, self._last = None, None, None, None
         self._marks = ((time.monotonic(), dict.fromkeys(COUNTERS, 0)),) * 2
         self._seen = (0, 0.0)
@@ -417,7 +418,7 @@ class RealtimeProcessor:
             ceiling = f"{self.config.ceiling_db:g} dBFS"
             yield f"the output is muted: the chain gives samples that are not finite or above {ceiling}"
         yield self._lost(counters)
-        yield from self._notes.values()
+        yield from tuple(self._notes.values())  # other threads write there
 
     def _lost(self, counters: dict[str, int]) -> str:
         """Return which blocks of the last second or so were late or lost, "" if hardly any were."""
