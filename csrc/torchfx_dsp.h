@@ -107,11 +107,13 @@ TORCHFX_API int32_t torchfx_fir_forward(
 //           its group, each filtered for pair `output * width + i`, to which rows of taps and states belong as to channels
 //   taps    (tap_rows, n_taps): pair p has row p / tap_repeat % tap_rows, and every row has a pair
 //   size    receives how many doubles `work` holds
+//   spectra receives how many of them, at its begin, depend on the taps alone. The others are zeros after `settle`; with a
+//           state of zeros they are rest.
 //   work    zeros before the first block; the same taps come with it in every call
 //   state   (channels, width, n_taps - 1): torchfx_fir_settle makes it what torchfx_fir_forward would have written after
 //           the blocks so far. Before the next block it may be read and changed.
 TORCHFX_API int32_t torchfx_fir_partitioned_size(int64_t channels, int64_t width, int64_t n_taps, int64_t tap_rows,
-                                                 int64_t* size);
+                                                 int64_t* size, int64_t* spectra);
 TORCHFX_API int32_t torchfx_fir_settle(int64_t channels, int64_t width, const double* taps, int64_t n_taps,
                                        int64_t tap_rows, int64_t tap_repeat, double* state, double* work,
                                        int32_t threads);

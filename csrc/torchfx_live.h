@@ -20,9 +20,13 @@ typedef struct torchfx_live_program torchfx_live_program;
  *   sink          blocks that fit into the ring which the output is written to besides; 0: to none
  *   delay         blocks that pass before a worker's results are due; 0: there is no worker, programs run
  *   fade          samples that the way to the dry signal and back takes
- *   latency       samples by which the dry signal is delayed, so that it lies where the processed one does */
+ *   latency       samples by which the dry signal is delayed, so that it lies where the processed one does
+ *   ceiling       magnitude above which a sample of the output is bad, as one that is not finite always is: instead, the output
+ *                 is muted by a fade, the program's states are set to rest, and the output comes back by a fade when the
+ *                 program has made nothing bad for some time; infinite: all samples pass */
 TORCHFX_API torchfx_live* torchfx_live_create(double rate, int64_t channels, int64_t block, int32_t interleaved,
-                                              int64_t source, int64_t sink, int64_t delay, int64_t fade, int64_t latency);
+                                              int64_t source, int64_t sink, int64_t delay, int64_t fade, int64_t latency,
+                                              double ceiling);
 /* Clock and device must have stopped. The programs are not freed. */
 TORCHFX_API void torchfx_live_free(torchfx_live* live);
 
@@ -41,6 +45,8 @@ TORCHFX_API void torchfx_live_clock_stop(torchfx_live* live);
  *   bytes         copies so many bytes
  *   matrices      multiplies so many pairs of doubles by matrices (2, 2) at the address `argument`
  *   ramp_float, ramp_double  lets so many samples of the target rise from silence, or with an argument of 1 fall to it
+ * `states` holds, for each of `state_count`, address and bytes of memory that the program keeps from block to block, and the
+ * address of what it holds at rest, or 0 for zeros: that is copied, and copied back when states are to be set to rest.
  * NULL without memory. */
 enum torchfx_live_copy {
     TORCHFX_LIVE_COPY_bytes,
@@ -50,7 +56,7 @@ enum torchfx_live_copy {
 };
 TORCHFX_API torchfx_live_program* torchfx_live_program_create(
     const int64_t* program, int64_t words, int64_t channels, int64_t block, int64_t bytes,
-    const int64_t* copies, int64_t count);
+    const int64_t* copies, int64_t count, const int64_t* states, int64_t state_count);
 TORCHFX_API void torchfx_live_program_free(torchfx_live_program* program);
 /* Runs a block of silence and returns how many bytes of working memory that took; -status if it fails. */
 TORCHFX_API int64_t torchfx_live_program_measure(torchfx_live_program* program);
@@ -92,7 +98,9 @@ TORCHFX_API int32_t torchfx_live_give_work(torchfx_live* live, const float* bloc
     declare(longest_ns)       /* call */                                            \
     declare(priority)         /* whether the clock's thread got a real-time priority */ \
     declare(finished)         /* whether the source's end was reached */            \
-    declare(allocated)        /* blocks for which the working memory was too small */
+    declare(allocated)        /* blocks for which the working memory was too small */ \
+    declare(mutes)            /* times that the output was muted for bad samples */ \
+    declare(muted)            /* whether it is */
 #define TORCHFX_LIVE_COUNTER(name) TORCHFX_LIVE_##name,
 enum torchfx_live_counter { TORCHFX_LIVE_COUNTERS(TORCHFX_LIVE_COUNTER) TORCHFX_LIVE_COUNTER_COUNT };
 #undef TORCHFX_LIVE_COUNTER

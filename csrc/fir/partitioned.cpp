@@ -67,7 +67,7 @@ public:
             tap += level.count * size;
         }
         // Filters first, all else behind them: `settle` clears it.
-        dynamic_ = next;
+        dynamic_ = take(header);
         for (int64_t i = 0; i < depth_; ++i) levels_[i].inputs = take(channels * levels_[i].count * levels_[i].stride());
         ahead_length_ = levels_[depth_ - 1].size;
         past_length_ = (taps + shortest + 2 * ahead_length_ - 1) / ahead_length_ * ahead_length_;
@@ -77,7 +77,7 @@ public:
         size_ = next - fir.work;
     }
 
-    int64_t size() const { return size_; }
+    PartitionedSize size() const { return {size_, dynamic_ - fir_.work}; }
     bool prepared() const { return static_cast<int>(fir_.work[0]) == lanes_; }
 
     void filter(const FirSignal& signal, int64_t signal_stride, const FirOutput& output, int64_t output_stride, int threads) {
@@ -129,8 +129,8 @@ public:
     }
 
 private:
-    double& position() const { return fir_.work[1]; }  // how many samples came since the last `settle`
-    double& used() const { return fir_.work[2]; }      // how many of the state have become output
+    double& position() const { return dynamic_[0]; }  // how many samples came since the last `settle`
+    double& used() const { return dynamic_[1]; }      // how many of the state have become output
     int64_t now() const { return static_cast<int64_t>(position()); }
 
     double* past_of(int64_t channel) const { return past_ + channel * past_length_; }
@@ -294,7 +294,7 @@ private:
 
 }  // namespace
 
-int64_t partitioned_size(const PartitionedFir& fir) { return Partitioned(fir).size(); }
+PartitionedSize partitioned_size(const PartitionedFir& fir) { return Partitioned(fir).size(); }
 
 int32_t check_partitioned(const PartitionedFir& fir) {
     const FirFilters& filters = fir.filters;
@@ -316,9 +316,12 @@ void settle(const PartitionedFir& fir, int threads) { Partitioned(fir).settle(th
 
 extern "C" {
 
-int32_t torchfx_fir_partitioned_size(int64_t channels, int64_t width, int64_t n_taps, int64_t tap_rows, int64_t* size) {
-    if (channels < 1 || width < 1 || n_taps < 2 || tap_rows < 1 || !size) return TORCHFX_BAD_ARGUMENT;
-    *size = torchfx::partitioned_size({channels, width, {nullptr, n_taps, n_taps, {tap_rows, 1}}, nullptr, nullptr});
+int32_t torchfx_fir_partitioned_size(int64_t channels, int64_t width, int64_t n_taps, int64_t tap_rows, int64_t* size,
+                                     int64_t* spectra) {
+    if (channels < 1 || width < 1 || n_taps < 2 || tap_rows < 1 || !size || !spectra) return TORCHFX_BAD_ARGUMENT;
+    const auto found = torchfx::partitioned_size({channels, width, {nullptr, n_taps, n_taps, {tap_rows, 1}}, nullptr, nullptr});
+    *size = found.doubles;
+    *spectra = found.spectra;
     return TORCHFX_OK;
 }
 

@@ -20,10 +20,13 @@ struct PartitionedFir {
     int64_t width;
     FirFilters filters;
     double* state;  // (channels, width, filter length - 1): what input before the last `settle` adds to outputs after it
-    double* work;   // partitioned_size doubles, zeros at first: all that came since
+    double* work;   // `partitioned_size`, zeros at first: spectra of the filters, then all that came since
 };
 
-int64_t partitioned_size(const PartitionedFir& fir);
+struct PartitionedSize {
+    int64_t doubles, spectra;  // of `work`, and how many of them belong to the filters
+};
+PartitionedSize partitioned_size(const PartitionedFir& fir);
 
 // A torchfx_status. Filters that an earlier call has transformed are not looked at again.
 int32_t check_partitioned(const PartitionedFir& fir);

@@ -19,24 +19,25 @@ int64_t ns_between(torchfx_live::Clock::time_point begin, torchfx_live::Clock::t
     return std::chrono::duration_cast<std::chrono::nanoseconds>(end - begin).count();
 }
 
+// The states of a program that is not heard are set to rest in pieces of so many bytes: 20 us, 11/2026.
+constexpr int64_t rest_bytes = 1 << 18;
+
 // The owner may set it to 0 in between: what it then misses is one block's peak.
-void raise(std::atomic<float>& peak, const float* samples, int64_t count) {
-    float most = peak.load(std::memory_order_relaxed);
-    for (int64_t t = 0; t < count; ++t) most = std::max(most, std::abs(samples[t]));
-    peak.store(most, std::memory_order_relaxed);
+void raise(std::atomic<float>& peak, float magnitude) {
+    peak.store(std::max(peak.load(std::memory_order_relaxed), magnitude), std::memory_order_relaxed);
 }
 
 }  // namespace
 
 torchfx_live::torchfx_live(double rate_, int64_t channels_, int64_t block_, bool interleaved, int64_t source_blocks,
-                           int64_t sink_blocks, int64_t delay, int64_t fade, int64_t latency)
+                           int64_t sink_blocks, int64_t delay, int64_t fade, int64_t latency, double ceiling)
     : source(source_blocks, channels_ * block_), sink(sink_blocks, channels_ * block_),
       // The worker may be as late as it is allowed to be twice over before it gets no more blocks.
       work(delay ? 2 * delay + 8 : 0, channels_ * block_), results(delay ? 2 * delay + 8 : 0, channels_ * block_),
       input_peaks(static_cast<std::size_t>(channels_)), output_peaks(static_cast<std::size_t>(channels_)), rate(rate_),
       channels(channels_), block(block_), interleaved_(interleaved), delay_(delay), fade_(fade), latency_(latency),
-      x_(static_cast<std::size_t>(channels_ * block_)), y_(x_.size()), last_(static_cast<std::size_t>(channels_)),
-      dry_(static_cast<std::size_t>(channels_ * (latency + block_))) {}
+      guard_(rate_, channels_, block_, ceiling), x_(static_cast<std::size_t>(channels_ * block_)), y_(x_.size()), last_(static_cast<std::size_t>(channels_)),
+      levels_(last_.size()), dry_(static_cast<std::size_t>(channels_ * (latency + block_))) {}
 
 bool torchfx_live::ready() const {
     if (source.exists() && source.count() == 0 && !ended) return false;
@@ -61,10 +62,9 @@ int torchfx_live::call(const void* input, void* output, int64_t frames, unsigned
     load(input);
     process();
     mix();
-    for (int64_t c = 0; c < channels; ++c) {
-        raise(input_peaks[static_cast<std::size_t>(c)], x_.data() + c * block, block);
-        raise(output_peaks[static_cast<std::size_t>(c)], y_.data() + c * block, block);
-    }
+    for (int64_t c = 0; c < channels; ++c)
+        raise(input_peaks[static_cast<std::size_t>(c)], torchfx::largest_magnitude(x_.data() + c * block, block));
+    guard();
     hand_out(output);
     if (sink.exists() && !sink.write(y_.data())) counters.add(TORCHFX_LIVE_dropped);
     ++number_;
@@ -127,11 +127,17 @@ void torchfx_live::take_result() {
 }
 
 void torchfx_live::run_program() {
+    if (resting_) {
+        resting_ = !current->rest(rest_bytes);
+        has_wet_ = false;
+        return;
+    }
     if (!retired.load(std::memory_order_acquire))
         if (torchfx_live_program* const next = posted.exchange(nullptr, std::memory_order_acq_rel)) {
             next->take_over();
             retired.store(current, std::memory_order_release);
             current = next;
+            counters.add(TORCHFX_LIVE_changes);
             changing.store(false, std::memory_order_release);
         }
     has_wet_ = false;
@@ -153,6 +159,7 @@ void torchfx_live::run_program() {
 // last sample stands for it: the fade from there has no step.
 void torchfx_live::mix() {
     const bool wants_wet = has_wet_ && !sheds() && !bypassed.load(std::memory_order_relaxed);
+    if (guard_.shut()) wet_ = wants_wet ? 1 : 0;  // nobody hears a fade
     const double step = (wants_wet ? 1.0 : -1.0) / static_cast<double>(fade_), start = wet_;
     const int64_t length = latency_ + block;
     wet_ = std::clamp(start + step * static_cast<double>(block), 0.0, 1.0);
@@ -169,10 +176,42 @@ void torchfx_live::mix() {
                 continue;
             }
             const float old = dry[(dry_at_ + t + block) % length];  // latency_ samples ago
-            y[t] = static_cast<float>(old + wet * (static_cast<double>(last) - old));
+            y[t] = wet == 0 ? old : static_cast<float>(old + wet * (static_cast<double>(last) - old));
         }
     }
     dry_at_ = (dry_at_ + block) % length;
+}
+
+// The last thing that happens to the output: what must not be heard is replaced, and the chain starts from rest.
+void torchfx_live::guard() {
+    const auto measure = [&] {
+        bool good = true;
+        for (int64_t c = 0; c < channels; ++c) {
+            float& level = levels_[static_cast<std::size_t>(c)];
+            level = torchfx::largest_magnitude(y_.data() + c * block, block);
+            good = good && guard_.allows(level);
+        }
+        return good;
+    };
+    const bool good = measure();
+    if (good && guard_.open()) {
+        guard_.note(y_.data());
+    } else {
+        const bool was_shut = guard_.shut();
+        guard_.apply(y_.data(), good, !resting_);
+        if (guard_.shut() && !was_shut) counters.add(TORCHFX_LIVE_mutes);
+        counters.set(TORCHFX_LIVE_muted, guard_.shut());
+        if (!good) begin_rest();
+        measure();
+    }
+    for (std::size_t c = 0; c < levels_.size(); ++c) raise(output_peaks[c], levels_[c]);
+}
+
+void torchfx_live::begin_rest() {
+    std::fill(last_.begin(), last_.end(), 0.0f);
+    if (delay_ || !current || resting_) return;
+    current->begin_rest();
+    resting_ = true;
 }
 
 void torchfx_live::hand_out(void* output) const {

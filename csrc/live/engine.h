@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "live/counters.h"
+#include "live/guard.h"
 #include "live/program.h"
 #include "live/ring.h"
 
@@ -16,7 +17,7 @@ struct torchfx_live {
     using Clock = std::chrono::steady_clock;
 
     torchfx_live(double rate, int64_t channels, int64_t block, bool interleaved, int64_t source, int64_t sink,
-                 int64_t delay, int64_t fade, int64_t latency);
+                 int64_t delay, int64_t fade, int64_t latency, double ceiling);
 
     int call(const void* input, void* output, int64_t frames, unsigned long flags);
     // Whether a call would find all it needs.
@@ -46,6 +47,8 @@ private:
     void run_program();
     void take_result();
     void mix();
+    void guard();
+    void begin_rest();
     void hand_out(void* output) const;
     void judge(int64_t ns);
     bool sheds() const { return shed_left_ > 0; }
@@ -60,7 +63,9 @@ private:
     double wet_ = 1;         // how much of the processed signal is heard
     bool has_wet_ = false;   // whether there is one for this block
     int64_t dry_at_ = 0;
-    std::vector<float> x_, y_, last_, dry_;
+    torchfx::Guard guard_;
+    bool resting_ = false;   // whether the program's states are on their way to rest
+    std::vector<float> x_, y_, last_, levels_, dry_;
 };
 
 #endif

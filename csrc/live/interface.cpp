@@ -28,12 +28,12 @@ int32_t read(torchfx::BlockRing& ring, float* block, int64_t* number) {
 extern "C" {
 
 torchfx_live* torchfx_live_create(double rate, int64_t channels, int64_t block, int32_t interleaved, int64_t source,
-                                  int64_t sink, int64_t delay, int64_t fade, int64_t latency) {
+                                  int64_t sink, int64_t delay, int64_t fade, int64_t latency, double ceiling) {
     if (!(rate > 0) || !std::isfinite(rate) || channels < 1 || block < 1 || channels > most_samples / block || source < 0 ||
-        sink < 0 || delay < 0 || fade < 1 || latency < 0)
+        sink < 0 || delay < 0 || fade < 1 || latency < 0 || !(ceiling > 0))
         return nullptr;
     try {
-        return new torchfx_live(rate, channels, block, interleaved != 0, source, sink, delay, fade, latency);
+        return new torchfx_live(rate, channels, block, interleaved != 0, source, sink, delay, fade, latency, ceiling);
     } catch (const std::bad_alloc&) {
         return nullptr;
     }
@@ -66,12 +66,13 @@ void torchfx_live_clock_stop(torchfx_live* live) {
 }
 
 torchfx_live_program* torchfx_live_program_create(const int64_t* program, int64_t words, int64_t channels, int64_t block,
-                                                  int64_t bytes, const int64_t* copies, int64_t count) {
+                                                  int64_t bytes, const int64_t* copies, int64_t count,
+                                                  const int64_t* states, int64_t state_count) {
     if (!program || words < 1 || channels < 1 || block < 1 || channels > most_samples / block || bytes < 0 || count < 0 ||
-        (count && !copies))
+        (count && !copies) || state_count < 0 || (state_count && !states))
         return nullptr;
     try {
-        return new torchfx_live_program(program, words, channels, block, bytes, copies, count);
+        return new torchfx_live_program(program, words, channels, block, bytes, copies, count, states, state_count);
     } catch (const std::bad_alloc&) {
         return nullptr;
     }

@@ -2,6 +2,7 @@
 #ifndef TORCHFX_LIVE_PROGRAM_H
 #define TORCHFX_LIVE_PROGRAM_H
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -13,9 +14,12 @@
 
 struct torchfx_live_program {
     torchfx_live_program(const int64_t* program, int64_t size, int64_t channels_, int64_t block_, int64_t bytes,
-                         const int64_t* copied, int64_t count)
+                         const int64_t* copied, int64_t count, const int64_t* states, int64_t state_count)
         : channels(channels_), block(block_), words(program, program + size), copies(copied, copied + 5 * count),
-          y(static_cast<std::size_t>(channels_ * block_)), arena(static_cast<std::size_t>(bytes)) {}
+          y(static_cast<std::size_t>(channels_ * block_)), arena(static_cast<std::size_t>(bytes)) {
+        for (int64_t i = 0; i < 3 * state_count; i += 3)
+            ranges_.emplace_back(at<unsigned char>(states[i]), states[i + 1], at<const unsigned char>(states[i + 2]));
+    }
 
     // Takes what it needs of the states of the program before, between two blocks.
     void take_over() const {
@@ -42,7 +46,34 @@ struct torchfx_live_program {
                                    channels, block, threshold, 1);
     }
 
+    void begin_rest() { range_ = 0, byte_ = 0; }
+    // Sets the next bytes of its states to rest, at most so many. Returns whether all are.
+    bool rest(int64_t most) {
+        while (most > 0 && range_ < ranges_.size()) {
+            const Range& range = ranges_[range_];
+            const int64_t count = std::min(most, range.bytes - byte_);
+            if (range.copy.empty()) std::memset(range.memory + byte_, 0, static_cast<std::size_t>(count));
+            else std::memcpy(range.memory + byte_, range.copy.data() + byte_, static_cast<std::size_t>(count));
+            most -= count;
+            byte_ += count;
+            if (byte_ < range.bytes) continue;
+            ++range_;
+            byte_ = 0;
+        }
+        return range_ == ranges_.size();
+    }
+
 private:
+    struct Range {
+        Range(unsigned char* at, int64_t count, const unsigned char* rest) : memory(at), bytes(count) {
+            if (rest && !std::all_of(rest, rest + bytes, [](unsigned char byte) { return byte == 0; }))
+                copy.assign(rest, rest + bytes);
+        }
+        unsigned char* memory;
+        int64_t bytes;
+        std::vector<unsigned char> copy;  // empty for zeros
+    };
+
     template <class T>
     static T* at(int64_t address) { return reinterpret_cast<T*>(static_cast<intptr_t>(address)); }
 
@@ -67,6 +98,11 @@ public:
     const std::vector<int64_t> words, copies;
     std::vector<float> y;
     torchfx::Arena arena;
+
+private:
+    std::vector<Range> ranges_;
+    std::size_t range_ = 0;
+    int64_t byte_ = 0;
 };
 
 #endif

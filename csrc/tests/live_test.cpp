@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <new>
 #include <thread>
@@ -41,8 +42,9 @@ constexpr int64_t block = 64;
 int64_t address(const void* p) { return static_cast<int64_t>(reinterpret_cast<intptr_t>(p)); }
 
 struct Engine {
-    Engine(int64_t channels, int64_t source = 0, int64_t sink = 0, int64_t delay = 0, double rate = 48000)
-        : live(torchfx_live_create(rate, channels, block, 1, source, sink, delay, 480, delay * block)) {}
+    Engine(int64_t channels, int64_t source = 0, int64_t sink = 0, int64_t delay = 0, double rate = 48000,
+           double ceiling = std::numeric_limits<double>::infinity())
+        : live(torchfx_live_create(rate, channels, block, 1, source, sink, delay, 480, delay * block, ceiling)) {}
     ~Engine() { torchfx_live_free(live); }
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
@@ -64,9 +66,9 @@ struct Engine {
 };
 
 struct Gain {
-    explicit Gain(double factor, int64_t channels = 2, int64_t waiting = 0) : value(factor) {
+    explicit Gain(double factor, int64_t channels = 2) : value(factor) {
         const int64_t words[] = {TORCHFX_F32, 1, 2, TORCHFX_STEP_gain, 8, 0, 1, TORCHFX_F32, address(&value), 1, 1};
-        program = torchfx_live_program_create(words, 11, channels, block, 4096, nullptr, 0, waiting);
+        program = torchfx_live_program_create(words, 11, channels, block, 4096, nullptr, 0, nullptr, 0);
     }
     ~Gain() { torchfx_live_program_free(program); }
     Gain(const Gain&) = delete;
@@ -87,7 +89,7 @@ void runs_a_program_for_every_layout() {
     engine.call(x, y);
     for (std::size_t i = 0; i < x.size(); ++i) expect(y[i] == 3 * x[i], "interleaved samples");
 
-    torchfx_live* const planar = torchfx_live_create(48000, 2, block, 0, 0, 0, 0, 480, 0);
+    torchfx_live* const planar = torchfx_live_create(48000, 2, block, 0, 0, 0, 0, 480, 0, 100);
     const Gain other(3);
     torchfx_live_post(planar, other.program);
     const float* in[] = {x.data(), x.data() + block};
@@ -102,40 +104,35 @@ void runs_a_program_for_every_layout() {
     expect(engine.counted(TORCHFX_LIVE_failures) == 1, "and is counted");
 }
 
-void crossfades_without_steps_or_allocations() {
-    const Gain first(1), second(0.25, 2, 100);
+void programs_change_between_blocks_without_allocations() {
+    const Gain first(1), second(0.25);
     const Engine engine(2);
     torchfx_live_post(engine.live, first.program);
     std::vector<float> y(2 * block);
     engine.call(ones, y);
     torchfx_live_post(engine.live, second.program);
     expect(torchfx_live_post(engine.live, second.program) == TORCHFX_BAD_ARGUMENT, "one change at a time");
-    float before = 1;
     const int64_t allocated = allocations;
-    for (int i = 0; i < 12; ++i) {
-        engine.call(ones, y);
-        for (int64_t t = 0; t < block; ++t) {
-            const float now = y[static_cast<std::size_t>(2 * t)];
-            expect(std::abs(now - before) < 1.01 * 0.75 / 480, "no step");
-            if (64 * i + t < 100) expect(now == 1, "the new program warms up unheard");
-            before = now;
-        }
-    }
+    engine.call(ones, y);
     expect(allocations == allocated, "nothing is allocated");
-    expect(before == 0.25f, "the new program is heard");
+    expect(y == std::vector<float>(2 * block, 0.25f), "the new program runs from the next block on");
     expect(!torchfx_live_changing(engine.live), "the change is done");
     expect(torchfx_live_retired(engine.live) == first.program, "the old program comes back");
     expect(engine.counted(TORCHFX_LIVE_changes) == 1, "changes are counted");
 }
 
 void states_are_taken_over() {
-    // A delay of 4 samples, and a pair of doubles times a matrix.
+    // A delay of 4 samples with ramps at both ends, a pair of doubles times a matrix, doubles with a ramp.
     std::vector<float> old_line = {1, 2, 3, 4}, new_line(4);
-    std::vector<double> old_pair = {1, 10}, new_pair(2), matrix = {1, 2, 3, 4};
+    std::vector<double> old_pair = {1, 10}, new_pair(2), matrix = {1, 2, 3, 4}, ramped = {3, 3, 3};
     const int64_t words[] = {TORCHFX_F32, 1, 2, TORCHFX_STEP_delay, 7, 0, 1, TORCHFX_F32, 4, address(new_line.data())};
-    const int64_t moves[] = {address(old_line.data()), address(new_line.data()), 16, 0,
-                             address(old_pair.data()), address(new_pair.data()), 1, address(matrix.data())};
-    torchfx_live_program* const program = torchfx_live_program_create(words, 10, 1, block, 4096, moves, 2, 0);
+    const int64_t copies[] = {
+        TORCHFX_LIVE_COPY_bytes, address(old_line.data()), address(new_line.data()), 16, 0,
+        TORCHFX_LIVE_COPY_ramp_float, 0, address(new_line.data()), 1, 0,
+        TORCHFX_LIVE_COPY_ramp_float, 0, address(new_line.data() + 2), 2, 1,
+        TORCHFX_LIVE_COPY_matrices, address(old_pair.data()), address(new_pair.data()), 1, address(matrix.data()),
+        TORCHFX_LIVE_COPY_ramp_double, 0, address(ramped.data()), 2, 0};
+    torchfx_live_program* const program = torchfx_live_program_create(words, 10, 1, block, 4096, copies, 5, nullptr, 0);
     const Gain first(1, 1);
     {
         const Engine engine(1);
@@ -145,8 +142,10 @@ void states_are_taken_over() {
         engine.call(x, y);
         torchfx_live_post(engine.live, program);
         engine.call(x, y);
-        expect(std::abs(y[1] - 2.0f * 2 / 480) < 1e-6, "the delay goes on with what the old one held");
+        expect(y[0] == 0.5f && y[1] == 2 && y[2] == 2 && std::abs(y[3] - 4.0f / 3) < 1e-6 && y[4] == 0,
+               "the delay goes on with what the old one held, faded in and out");
         expect(new_pair[0] == 21 && new_pair[1] == 43, "pairs are multiplied");
+        expect(std::abs(ramped[0] - 1) < 1e-12 && std::abs(ramped[1] - 2) < 1e-12 && ramped[2] == 3, "doubles rise");
     }
     torchfx_live_program_free(program);
 }
@@ -172,11 +171,11 @@ void large_programs_allocate_nothing() {
         TORCHFX_STEP_delay_network, 17, 2, 1, TORCHFX_F32, address(delays.data()), lines, 2, address(system.data()), 1, 1,
         address(dampers.data()), 1, 1, 1, address(held.data()), address(loop_state.data())};
     constexpr int64_t size = sizeof words / sizeof *words;
-    torchfx_live_program* program = torchfx_live_program_create(words, size, 2, block, 0, nullptr, 0, 0);
+    torchfx_live_program* program = torchfx_live_program_create(words, size, 2, block, 0, nullptr, 0, nullptr, 0);
     const int64_t bytes = torchfx_live_program_measure(program);
     torchfx_live_program_free(program);
     expect(bytes > 0, "such a program needs memory");
-    program = torchfx_live_program_create(words, size, 2, block, 2 * bytes, nullptr, 0, 0);
+    program = torchfx_live_program_create(words, size, 2, block, 2 * bytes, nullptr, 0, nullptr, 0);
     {
         const Engine engine(2);
         torchfx_live_post(engine.live, program);
@@ -323,10 +322,172 @@ void a_bypass_fades() {
     expect(y[0] == 1, "the dry signal is heard");
 }
 
+constexpr float infinite = std::numeric_limits<float>::infinity(), not_a_number = std::numeric_limits<float>::quiet_NaN();
+constexpr int64_t ramp = 240, hold = 960;  // 5 and 20 ms
+
+// Calls it with constant blocks of so many channels until the output is no longer muted; returns after how many samples.
+int64_t samples_until_heard(const Engine& engine, const std::vector<float>& x) {
+    std::vector<float> y(x.size());
+    for (int64_t i = 1; i < 100000; ++i) {
+        engine.call(x, y);
+        if (!engine.counted(TORCHFX_LIVE_muted)) return i * block;
+    }
+    return -1;
+}
+
+void what_must_not_be_heard_mutes_by_a_ramp(float bad) {
+    const Gain gain(1, 2);
+    const Engine engine(2, 0, 200, 0, 48000, 2);
+    torchfx_live_post(engine.live, gain.program);
+    std::vector<float> x(2 * block, 0.5f), y(2 * block), heard;
+    const int64_t allocated = allocations;
+    for (int i = 0; i < 50; ++i) {
+        x[2 * 10 + 1] = i == 3 ? bad : 0.5f;  // sample 10 of channel 1
+        engine.call(x, y);
+        expect(engine.counted(TORCHFX_LIVE_muted) == (i >= 3 && i < 3 + hold / block), "it says when it is muted");
+    }
+    expect(allocations == allocated, "nothing is allocated");
+    for (int i = 0; i < 50; ++i) {
+        const std::vector<float> found = engine.read_sink(2 * block);
+        if (i < 3) expect(found == std::vector<float>(2 * block, 0.5f), "what is allowed passes");
+        heard.insert(heard.end(), found.begin() + block, found.end());
+        expect(std::equal(found.begin(), found.begin() + block, found.begin() + block), "all channels are muted");
+    }
+    const auto at = [&](int64_t t) { return heard[static_cast<std::size_t>(t)]; };
+    constexpr int64_t first = 3 * block + 10;
+    expect(at(first - 1) == 0.5f && at(first) == 0.5f * 239 / 240, "the ramp begins at the bad sample");
+    for (std::size_t t = 1; t < heard.size(); ++t)
+        expect(std::abs(heard[t] - heard[t - 1]) < 1.01f * 0.5f / ramp, "no step, nothing bad");
+    for (int64_t t = first + ramp - 1; t < first + hold; ++t) expect(at(t) == 0, "silence");
+    expect(at((3 + 1 + 15) * block) > 0, "it comes back");
+    expect(heard.back() == 0.5f, "all of it");
+    expect(engine.counted(TORCHFX_LIVE_mutes) == 1, "it is counted");
+    float input[2], output[2];
+    torchfx_live_peaks(engine.live, input, output);
+    expect(output[0] == 0.5f && output[1] == 0.5f && input[0] == 0.5f, "peaks are of what was heard");
+    expect(input[1] == (std::isfinite(bad) ? std::abs(bad) : infinite), "and of what came");
+}
+
+void the_ceiling_is_allowed_and_infinite_ones_allow_all() {
+    const Gain gain(1, 1), other(1, 1);
+    const Engine engine(1, 0, 0, 0, 48000, 2), open(1);
+    torchfx_live_post(engine.live, gain.program);
+    torchfx_live_post(open.live, other.program);
+    const std::vector<float> x(block, -2.0f), large(block, infinite);
+    std::vector<float> y(block);
+    engine.call(x, y);
+    expect(y == x && engine.counted(TORCHFX_LIVE_mutes) == 0, "the ceiling itself");
+    open.call(large, y);
+    expect(y == large && open.counted(TORCHFX_LIVE_mutes) == 0, "no ceiling");
+}
+
+// 1 / (1 - 0.5 / z) with a state that is not 0 at rest, and enough other memory that one call does not restore all.
+void a_state_that_is_not_finite_is_set_to_rest() {
+    const std::vector<double> sos = {1, 0, 0, 1, -0.5, 0};
+    std::vector<double> state = {0.25, 0}, other(100000);
+    const std::vector<double> rest = state;
+    const int64_t words[] = {TORCHFX_F32, 1, 2, TORCHFX_STEP_sos, 10, 0, 1, TORCHFX_F32, address(sos.data()), 1, 1, 1,
+                             address(state.data())};
+    const int64_t states[] = {address(other.data()), 800000, 0, address(state.data()), 16, address(rest.data())};
+    torchfx_live_program* const program =
+        torchfx_live_program_create(words, sizeof words / sizeof *words, 1, block, 1 << 16, nullptr, 0, states, 2);
+    {
+        const Engine engine(1, 0, 0, 0, 48000, 4);
+        torchfx_live_post(engine.live, program);
+        std::vector<float> x(block, 1.0f), y(block);
+        engine.call(x, y);
+        expect(y[0] == 1.25f && std::abs(y[block - 1] - 2) < 1e-6, "it runs");
+        std::fill(other.begin(), other.end(), 3.0);
+        x[5] = not_a_number;
+        engine.call(x, y);
+        expect(std::isnan(state[0]), "the state is spoilt");
+        x[5] = 1;
+        int64_t allocated = allocations;
+        for (int i = 0; i < 4; ++i) engine.call(x, y);
+        expect(allocations == allocated, "nothing is allocated");
+        expect(state == rest && other == std::vector<double>(100000), "800 kB go to rest in four calls");
+        engine.call(x, y);
+        expect(std::isfinite(state[0]) && state != rest, "then it runs again");
+        samples_until_heard(engine, x);
+        allocated = allocations;
+        for (int i = 0; i < 8; ++i) engine.call(x, y);
+        expect(std::abs(y[block - 1] - 2) < 1e-6 && allocations == allocated, "and is heard as before");
+        expect(engine.counted(TORCHFX_LIVE_mutes) == 1, "after one mute");
+    }
+    torchfx_live_program_free(program);
+}
+
+void bursts_that_keep_coming_stay_muted() {
+    const Gain gain(1, 1);
+    const Engine engine(1, 0, 0, 0, 48000, 4);
+    torchfx_live_post(engine.live, gain.program);
+    const std::vector<float> x(block, 0.5f), bad(block, 1e6f);
+    std::vector<float> y(block);
+    int64_t heard_late = 0;
+    for (int i = 0; i < 60 * 750; ++i) {  // a minute, with a burst every second
+        engine.call(i % 750 == 700 ? bad : x, y);
+        heard_late += i > 5 * 750 && y[0] != 0;
+    }
+    expect(engine.counted(TORCHFX_LIVE_mutes) == 4, "holds of 20, 80 and 320 ms are too short, 1.28 s are not");
+    expect(heard_late == 0, "no pulses");
+    const int64_t waited = samples_until_heard(engine, x);
+    expect(waited > 0 && waited <= 48000 * 13 / 10, "when they end, it is heard again");
+    for (int i = 0; i < 11 * 750; ++i) engine.call(x, y);
+    engine.call(bad, y);
+    expect(samples_until_heard(engine, x) == hold, "10 s later, one burst is one mute of 20 ms");
+}
+
+void a_program_that_comes_while_muted_runs_at_once() {
+    const Gain loud(1e6, 1), quiet(1, 1);
+    const Engine engine(1, 0, 0, 0, 48000, 4);
+    torchfx_live_post(engine.live, loud.program);
+    const std::vector<float> x(block, 0.5f);
+    std::vector<float> y(block);
+    for (int i = 0; i < 100; ++i) {
+        engine.call(x, y);
+        expect(y == std::vector<float>(block), "nothing of it is heard");
+    }
+    torchfx_live_post(engine.live, quiet.program);
+    engine.call(x, y);
+    expect(!torchfx_live_changing(engine.live), "the change is done at once");
+    expect(samples_until_heard(engine, x) <= hold, "then it is as any other");
+    expect(engine.counted(TORCHFX_LIVE_mutes) == 1, "all this is one mute");
+}
+
+void a_change_to_a_burst_is_muted() {
+    const Gain quiet(1, 1), loud(1e6, 1);
+    const Engine engine(1, 0, 0, 0, 48000, 4);
+    torchfx_live_post(engine.live, quiet.program);
+    const std::vector<float> x(block, 0.5f);
+    std::vector<float> y(block);
+    engine.call(x, y);
+    torchfx_live_post(engine.live, loud.program);
+    float before = 0.5f;
+    for (int i = 0; i < 50; ++i) {
+        engine.call(x, y);
+        for (const float v : y) expect(v <= 4 && v >= 0, "nothing of it is heard");
+        for (const float v : y) expect((before < 0.5f) <= (v <= before), "the output only falls");
+        before = y[block - 1];
+    }
+    expect(before == 0 && !torchfx_live_changing(engine.live), "the change is done, and muted");
+}
+
+void a_bypass_is_heard_beside_a_broken_program() {
+    const Gain broken(1e300, 1);
+    const Engine engine(1, 0, 0, 0, 48000, 4);
+    torchfx_live_bypass(engine.live, 1);
+    torchfx_live_post(engine.live, broken.program);
+    const std::vector<float> x(block, 0.5f);
+    std::vector<float> y(block);
+    for (int i = 0; i < 50; ++i) engine.call(x, y);
+    expect(y == x && engine.counted(TORCHFX_LIVE_mutes) == 1, "the dry signal comes back");
+}
+
 void bad_arguments_are_refused() {
-    expect(!torchfx_live_create(0, 1, 64, 1, 0, 0, 0, 1, 0), "a rate of 0");
-    expect(!torchfx_live_create(48000, 0, 64, 1, 0, 0, 0, 1, 0), "no channels");
-    expect(!torchfx_live_program_create(nullptr, 1, 1, 64, 0, nullptr, 0, 0), "no program");
+    expect(!torchfx_live_create(0, 1, 64, 1, 0, 0, 0, 1, 0, 1), "a rate of 0");
+    expect(!torchfx_live_create(48000, 1, 64, 1, 0, 0, 0, 1, 0, 0), "a ceiling of 0");
+    expect(!torchfx_live_create(48000, 0, 64, 1, 0, 0, 0, 1, 0, 1), "no channels");
+    expect(!torchfx_live_program_create(nullptr, 1, 1, 64, 0, nullptr, 0, nullptr, 0), "no program");
     const Engine engine(1);
     float sample = 0;
     int64_t number;
@@ -340,7 +501,7 @@ void bad_arguments_are_refused() {
 
 int main() {
     runs_a_program_for_every_layout();
-    crossfades_without_steps_or_allocations();
+    programs_change_between_blocks_without_allocations();
     states_are_taken_over();
     large_programs_allocate_nothing();
     a_clock_runs_a_file_through(false);
@@ -349,6 +510,13 @@ int main() {
     a_worker_that_is_too_late_is_bypassed_with_a_fade();
     an_overload_is_shed();
     a_bypass_fades();
+    for (const float bad : {not_a_number, infinite, -infinite, 2.1f, -1e30f}) what_must_not_be_heard_mutes_by_a_ramp(bad);
+    the_ceiling_is_allowed_and_infinite_ones_allow_all();
+    a_state_that_is_not_finite_is_set_to_rest();
+    bursts_that_keep_coming_stay_muted();
+    a_program_that_comes_while_muted_runs_at_once();
+    a_change_to_a_burst_is_muted();
+    a_bypass_is_heard_beside_a_broken_program();
     bad_arguments_are_refused();
     return report();
 }

@@ -160,6 +160,38 @@ void add_sums_two_buffers() {
 }
 
 template <class Sample>
+void crossfade_waits_and_crosses_in_any_blocks() {
+    constexpr int64_t waiting = 70, length = 90;
+    const int32_t dtype = dtype_of<Sample>;
+    const std::vector<double> infinite = {1e30};
+    const Signal<Sample> x = Signal<Sample>::random(3, 300, 2);
+    Signal<Sample> y(3, 300);
+    std::vector<int64_t> passed = {0};
+    const Program program = Program(dtype, 3)
+                                .step(TORCHFX_STEP_gain, 0, 2, dtype, {address(infinite), 1, 1})
+                                .step(TORCHFX_STEP_crossfade, 0, 1, dtype, {2, address(passed), waiting, length});
+    run_in_blocks(program, x, y);
+    expect(passed[0] == 300, "samples are counted");
+    bool crosses = true;
+    for (int64_t c = 0; c < 3; ++c)
+        for (int64_t t = 0; t < 300; ++t) {
+            const double u = std::clamp((t + 1.0 - waiting) / length, 0.0, 1.0), along = u * u * (3 - 2 * u);
+            const Sample loud = x(c, t) * static_cast<Sample>(1e30);
+            const double truth = along == 0 ? x(c, t) : along == 1 ? loud : x(c, t) + along * (double{loud} - x(c, t));
+            crosses = crosses && std::abs(y(c, t) - truth) <= 1e-6 * std::abs(truth);
+        }
+    expect(crosses, "the first source, the way along 3 u^2 - 2 u^3, the second source");
+    const auto status = [&](const std::vector<int64_t>& arguments) {
+        return run(Program(dtype, 3).step(TORCHFX_STEP_gain, 0, 2, dtype, {address(infinite), 1, 1})
+                       .step(TORCHFX_STEP_crossfade, 0, 1, dtype, arguments), x, y);
+    };
+    expect(status({2, 0, waiting, length}) == TORCHFX_BAD_ARGUMENT, "no counter");
+    expect(status({2, address(passed), -1, length}) == TORCHFX_BAD_ARGUMENT, "a negative time");
+    expect(status({2, address(passed), waiting, 0}) == TORCHFX_BAD_ARGUMENT, "no way");
+    expect(status({1, address(passed), waiting, length}) == TORCHFX_BAD_ARGUMENT, "no such source");
+}
+
+template <class Sample>
 void delay_gives_its_state_first_and_keeps_the_last_inputs() {
     for (int64_t delay : {1, 7, 300, 301, 2000}) {
         const Signal<Sample> x = Signal<Sample>::random(2, 300, 2);
@@ -290,8 +322,8 @@ void partitioned_is_the_sum_in_blocks_of_any_size() {
     for (const Case& each : {Case{2, 2, 700, 4, 1500}, Case{3, 1, 9000, 2, 12000}, Case{1, 1, 2, 1, 600}}) {
         const int64_t pairs = each.channels * each.width, reach = each.taps - 1;
         std::vector<double> taps = noises(each.rows * each.taps), state = noises(pairs * reach), before = state;
-        int64_t size = 0;
-        expect(torchfx_fir_partitioned_size(each.channels, each.width, each.taps, each.rows, &size) == TORCHFX_OK, "size");
+        int64_t size = 0, spectra = 0;
+        expect(torchfx_fir_partitioned_size(each.channels, each.width, each.taps, each.rows, &size, &spectra) == TORCHFX_OK, "size");
         std::vector<double> work(static_cast<size_t>(size));
         Signal<Sample> x = Signal<Sample>::random(each.channels, each.samples, 2), y(each.channels, each.samples);
         x(0, each.samples / 2) = static_cast<Sample>(infinity);
@@ -729,6 +761,7 @@ void every_step_equals_its_definition() {
     gain_multiplies_by_the_factor_of_the_row<Sample>();
     clamp_bounds_all_but_nans<Sample>();
     add_sums_two_buffers<Sample>();
+    crossfade_waits_and_crosses_in_any_blocks<Sample>();
     delay_gives_its_state_first_and_keeps_the_last_inputs<Sample>();
     lfilter_is_the_transposed_direct_form<Sample>();
     sos_and_fir_are_the_recurrence_and_the_sum<Sample>();
@@ -962,8 +995,8 @@ void a_partitioned_step_that_does_not_fit_is_refused() {
     expect(status(0, 3) == TORCHFX_BAD_ARGUMENT, "channels that make no whole group are refused");
     expect(status(2, 1) == TORCHFX_BAD_ARGUMENT, "one tap is refused");
     expect(status(3, 3) == TORCHFX_BAD_ARGUMENT, "a row of taps without a channel is refused");
-    int64_t size = 0;
-    expect(torchfx_fir_partitioned_size(0, 1, 10, 1, &size) == TORCHFX_BAD_ARGUMENT, "no channels are refused");
+    int64_t size = 0, spectra = 0;
+    expect(torchfx_fir_partitioned_size(0, 1, 10, 1, &size, &spectra) == TORCHFX_BAD_ARGUMENT, "no channels are refused");
     expect(torchfx_fir_settle(2, 1, taps.data(), 10, 1, 1, state.data(), work.data(), 0) == TORCHFX_BAD_ARGUMENT,
            "no threads are refused");
     taps[3] = nan;

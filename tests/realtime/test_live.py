@@ -6,6 +6,7 @@ import ctypes
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -326,6 +327,275 @@ def test_a_change_that_cannot_run_live_leaves_the_sound_as_it_is():
     assert live.stats().failures == 0
 
 
+# --- what must not be heard -------------------------------------------------------------------------------------------
+
+
+class Doubled(torch.nn.Module):
+    """Not native."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return 2 * x
+
+
+CEILING = 10 ** (12 / 20)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -1e9])
+@pytest.mark.parametrize(
+    "chain",
+    [
+        fx.filter.LoButterworth(100, order=4) | fx.effect.Gain(2.0),
+        fx.filter.FIR([0.5, *[1 / 3000] * 3000]),
+        fx.effect.Compressor(-20.0) | fx.effect.Limiter(-1.0),
+        fx.effect.Delay(0.01, feedback=0.5, mix=0.5),
+        fx.filter.LoButterworth(100) | fx.Memoryless(Doubled()),
+    ],
+    ids=["sections", "partitions", "dynamics", "feedback", "worker"],
+)
+def test_bad_input_mutes_the_output_and_leaves_no_trace(chain, bad, tmp_path):
+    x = noise(72_000)
+    x[1, 5000] = bad
+    clock = FileClock(x, tmp_path / "out.wav")
+    with RealtimeProcessor(chain, clock, RealtimeConfig(block_size=64)) as live:
+        assert live.wait(60)
+    y = audio_io.load(tmp_path / "out.wav")[0]
+    assert y.isfinite().all()
+    assert y.abs().max() <= CEILING
+    fine = x.clone()
+    fine[1, 5000] = 0
+    expected = (fx.Wave(fine, FS) | chain).ys
+    if bool(((fx.Wave(x, FS) | chain).ys.abs() <= CEILING).all()):
+        assert live.stats().mutes == 0  # behind a limiter
+    else:
+        assert live.stats().mutes == 1
+        assert y[:, 5400:5700].abs().max() == 0  # NaNs in a state would stay
+        assert (y[:, :4700] - expected[:, :4700]).abs().max() < 3e-7
+        assert (y[:, 48_000:] - expected[:, 48_000:]).abs().max() < 1e-5
+    assert live.stats().problem == ""
+
+
+def test_a_burst_is_muted_until_it_is_over():
+    """A gain of a million: nothing of it reaches the target, and a gain of 1 brings the sound back."""
+    chain, block = fx.FilterChain(fx.effect.Gain(0.5)), torch.full((2, 64), 0.5)
+    told: list[str] = []
+
+    def source() -> Iterator[torch.Tensor]:
+        yield from [block] * 800  # more than is made ready beforehand
+        live.set("gain", 1e6)
+        while not live.stats().mutes:
+            yield block
+        while len(told) < 400:
+            told.append(live.stats().problem)
+            yield block
+        live.set("gain", 1.0)
+        while live.stats().changes < 2 or "muted" in live.stats().problem:
+            yield block
+        yield from [block] * 10
+
+    clock = FileClock(source())
+    live = RealtimeProcessor(chain, clock, RealtimeConfig(block_size=64))
+    with live:
+        assert live.wait(60)
+    y = clock.output
+    assert y[0, 0] == 0.25
+    assert y[0, -1] == 0.5
+    assert y.isfinite().all()
+    assert y.abs().max() <= CEILING
+    assert live.stats().mutes == 1
+    assert told[-1] == "the output is muted: the chain gives samples that are not finite or above 12 dBFS"
+
+
+def test_a_ceiling_is_the_configurations():
+    x = torch.full((2, 6400), 3.0)
+    y, stats = played(fx.effect.Gain(1.0), x, ceiling_db=6.0)
+    assert (stats.mutes, float(y.max())) == (1, 0.0)
+    assert "above 6 dBFS" in stats.problem
+    y, stats = played(fx.effect.Gain(1.0), torch.full((2, 6400), 1e9), ceiling_db=None)
+    assert (stats.mutes, float(y.min())) == (0, 1e9)
+
+
+# --- what goes wrong while it runs ------------------------------------------------------------------------------------
+
+
+class Fragile(fx.effect.Gain):
+    """A gain that breaks above 2."""
+
+    error: type[Exception] = RuntimeError
+
+    def lti(self, rate: float | None) -> Any:
+        if self.gain > 2:
+            raise self.error("too much")
+        return super().lti(rate)
+
+
+def until(condition: Any, pa: FakePortAudio) -> np.ndarray:
+    """Play ones until a condition holds; return the last block."""
+    for _ in range(2000):
+        y = pa.play(np.ones((256, 2)))
+        if condition():
+            return y
+        threading.Event().wait(0.005)
+    raise AssertionError("it never came")
+
+
+@pytest.mark.parametrize("error", [RuntimeError, AttributeError, ValueError, MemoryError, ZeroDivisionError])
+def test_whatever_a_module_raises_the_next_good_value_is_heard(error, monkeypatch):
+    monkeypatch.setattr(Fragile, "error", error)
+    chain, pa = fx.FilterChain(Fragile(1.0), fx.effect.Gain(1.0)), FakePortAudio()
+    with RealtimeProcessor(chain, SoundDevice(library=pa)) as live:
+        live.set("0.gain", 3.0)
+        y = until(lambda: live.stats().problem, pa)
+        assert (y == 1).all()  # the old program goes on
+        assert live.stats().problem == f"what was assigned last cannot run live: {error.__name__}: too much"
+        with pytest.raises(StreamError, match="too much"):
+            live.set("1.gain", 0.5)  # which does not put it right
+        live.set("1.gain", 0.25)  # told once
+        assert "too much" in live.stats().problem
+        live.set("0.gain", 2.0)  # which does
+        until(lambda: not live.stats().problem and live.stats().changes == 1, pa)
+        assert (pa.play(np.ones((256, 2))) == 0.5).all()
+        assert all(thread.is_alive() for thread in live._threads)
+
+
+def test_a_value_that_puts_it_right_is_not_blamed():
+    chain, pa = fx.FilterChain(Fragile(1.0)), FakePortAudio()
+    with RealtimeProcessor(chain, SoundDevice(library=pa)) as live:
+        live.set("gain", 3.0)
+        until(lambda: live.stats().problem, pa)
+        live.set("gain", 1.5)
+        until(lambda: live.stats().changes, pa)
+        live.set("gain", 3.0)
+        until(lambda: live.stats().problem, pa)
+        live.switch(fx.effect.Gain(0.5))
+        until(lambda: live.stats().changes == 2, pa)
+        assert live.stats().problem == ""
+
+
+def test_a_program_that_cannot_be_made_leaves_the_old_one(monkeypatch):
+    chain, pa = fx.FilterChain(fx.effect.Gain(1.0)), FakePortAudio()
+    with RealtimeProcessor(chain, SoundDevice(library=pa)) as live:
+        with monkeypatch.context() as patch:
+            patch.setattr("torchfx.realtime.engine.LiveProgram._create", lambda *rest: 1 / 0)
+            live.set("gain", 0.5)
+            assert (until(lambda: live.stats().problem, pa) == 1).all()
+            with pytest.raises(StreamError, match="ZeroDivisionError"):
+                live.set("gain", 0.25)
+        until(lambda: live.stats().changes, pa)
+        assert (pa.play(np.ones((256, 2))) == 0.25).all()
+
+
+def test_a_device_that_does_not_ask_blocks_nobody():
+    with RealtimeProcessor(fx.effect.Gain(1.0), SoundDevice(library=FakePortAudio())) as live:
+        for i in range(50):
+            live.set("gain", i / 50)
+            live.switch(fx.effect.Gain(1.0))
+
+
+def worked(chain: fx.FilterChain, change: Any, back: Any, problem: str) -> None:
+    """Change a chain with steps in Python to one that cannot run, and back: the sound goes on."""
+
+    def source() -> Iterator[torch.Tensor]:
+        block = torch.full((2, 64), 0.5)
+        yield from [block] * 800  # more than is made ready beforehand
+        change()
+        while not live.stats().problem:
+            yield block
+        told.append(live.stats().problem)
+        yield from [block] * 100
+        back()
+        while live.stats().problem:
+            yield block
+        yield from [block] * 100
+
+    told: list[str] = []
+    clock = FileClock(source())
+    live = RealtimeProcessor(chain, clock, RealtimeConfig(block_size=64))
+    with live:
+        assert live.wait(60)
+    assert not live.is_native
+    assert problem in told[0]
+    assert (clock.output - 0.5).abs().max() < 1e-6  # no block is lost
+    assert live.stats().late_results == 0
+
+
+def test_a_worker_refuses_what_cannot_run_in_the_place_of_what_does():
+    compressor = fx.effect.Compressor(0.0)
+    chain = fx.FilterChain(compressor, fx.Memoryless(torch.nn.Identity()))
+    worked(
+        chain,
+        lambda: setattr(compressor, "link", not compressor.link),
+        lambda: setattr(compressor, "link", not compressor.link),
+        "would change its shape, as where channels begin or cease to share their gain (link): start anew",
+    )
+    worked(
+        chain,
+        lambda: chain.append(fx.filter.BandpassBank(num_bands=4)),
+        lambda: chain.__delitem__(2),
+        "must keep the channels, 2, got (2, 4)",
+    )
+    worked(chain, lambda: chain.append(fx.effect.Limiter()), lambda: chain.__delitem__(2), "the latency has to stay 0")
+    fragile = fx.FilterChain(Fragile(1.0), fx.Memoryless(torch.nn.Identity()))
+    worked(fragile, lambda: setattr(fragile[0], "gain", 3.0), lambda: setattr(fragile[0], "gain", 1.0), "too much")
+
+
+def test_a_link_that_changes_is_crossed_to_where_all_is_native():
+    compressor = fx.effect.Compressor(-20.0, link=True)
+    y = changed(compressor, lambda live: live.set("link", False), level=0.5)
+    assert y.isfinite().all()
+    fresh = (fx.Wave(torch.full((2, 60_000), 0.5), FS) | fx.effect.Compressor(-20.0, link=False)).ys
+    assert y[0, -1] == pytest.approx(float(fresh[0, -1]), abs=0.02)
+
+
+def test_a_worker_that_does_not_keep_up_is_told():
+    go_on = threading.Event()
+
+    class Slow(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            go_on.wait(60)
+            return x
+
+    pa = FakePortAudio()
+    with RealtimeProcessor(fx.Memoryless(Slow()), SoundDevice(library=pa)) as live:
+        for _ in range(40):
+            pa.play(np.ones((256, 2)))
+        stats = live.stats()
+        go_on.set()
+    assert stats.late_results == 32  # the first 8 are not due
+    assert stats.problem == (
+        "the steps in Python do not keep up: 80% of the last 40 blocks were not done in time, "
+        "the dry signal was heard instead"
+    )
+
+
+def test_a_target_that_does_not_keep_up_is_told():
+    go_on, pa = threading.Event(), FakePortAudio()
+    device = SoundDevice(target=lambda block: go_on.wait(60), library=pa)
+    with RealtimeProcessor(fx.effect.Gain(1.0), device) as live:
+        rings = live._engine.counters()["blocks"] + 94  # type: ignore[union-attr]
+        for _ in range(2 * rings):
+            pa.play(np.ones((256, 2)))
+        stats = live.stats()
+        go_on.set()
+    assert stats.dropped > 80
+    assert "the target does not keep up: " in stats.problem
+
+
+def test_an_end_is_told_at_the_next_change():
+    def source() -> Iterator[torch.Tensor]:
+        yield noise(1000)
+        raise OSError("no such tape")
+
+    live = RealtimeProcessor(fx.effect.Gain(0.5), SoundDevice(source(), library=FakePortAudio())).start()
+    live._threads[1].join(60)
+    assert live.stats().problem == "OSError: no such tape"
+    with pytest.raises(StreamError, match="the live chain has ended: OSError: no such tape"):
+        live.set("gain", 1.0)
+    with pytest.raises(StreamError, match="has ended"):
+        live.switch(fx.effect.Gain(1.0))
+    with pytest.raises(OSError, match="no such tape"):
+        live.stop()
+
+
 # --- a sound device ---------------------------------------------------------------------------------------------------
 
 
@@ -472,6 +742,8 @@ def test_without_sounddevice_the_message_says_what_to_install(monkeypatch):
         ({"channels": 0}, "channels must be a whole number >= 1, got 0"),
         ({"worker_blocks": 0}, "worker_blocks must be a whole number >= 1, got 0"),
         ({"crossfade_ms": 0}, r"crossfade_ms must lie in \(0, 10000\] ms, got 0"),
+        ({"ceiling_db": 121}, r"ceiling_db must lie in \[-60, 120\] dB or be None, got 121"),
+        ({"ceiling_db": float("nan")}, "ceiling_db must be finite"),
     ],
 )
 def test_configurations_are_checked(values, message):
@@ -577,6 +849,26 @@ def test_without_mido_the_message_says_what_to_install(monkeypatch):
     live = RealtimeProcessor(fx.filter.LoButterworth(1000), FileClock(noise(64)))
     with pytest.raises(TorchFXError, match=r"pip install torchfx\[midi\]"), MidiMapping(live, {}).listening():
         pass
+
+
+def test_what_a_message_raises_is_told(monkeypatch):
+    """Its thread is the MIDI library's, where nobody would see it."""
+    callbacks = []
+
+    @contextmanager
+    def open_input(name: str, callback: Any) -> Iterator[None]:
+        callbacks.append(callback)
+        yield
+
+    fake = SimpleNamespace(get_input_names=lambda: ["keys"], open_input=open_input)
+    monkeypatch.setitem(sys.modules, "mido", fake)
+    chain = fx.FilterChain(fx.effect.Gain(1.0))
+    live = RealtimeProcessor(chain, SoundDevice(library=FakePortAudio()))
+    with live, MidiMapping(live, {7: "gain"}).listening("key"):
+        callbacks[0](control(7, 200))
+        assert "value must be a whole number <= 127, got 200" in live.stats().problem
+        callbacks[0](control(7, 0))
+        assert live.stats().problem == ""
 
 
 def test_parameters_are_found_by_place_and_name():

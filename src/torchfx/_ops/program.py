@@ -72,6 +72,9 @@ class Program:
         dtype: the signal's type.
         works: where partitioned responses keep their sums, by the address of their state. A program with another one's
             states needs that one's sums too.
+
+    Attributes:
+        sums: what steps keep from block to block beside their state: zeros at rest, and after `settle`.
     """
 
     def __init__(self, shape: tuple[int, ...], dtype: torch.dtype, works: dict[int, Tensor] | None = None) -> None:
@@ -79,6 +82,7 @@ class Program:
         self.double = dtype is torch.float64
         self.channels = math.prod(shape)
         self.works: dict[int, Tensor] = {} if works is None else works
+        self.sums: list[Tensor] = []
         self._records: list[Record] = []
         self._buffers = RESULT
         self._kept: list[Tensor] = []
@@ -115,13 +119,15 @@ class Program:
             return self.fir(source, taps, state)
         check_finite("taps", taps)
         rows = coefficient_rows(taps.detach(), 1, state.shape[:-1])
-        size = array("q", [0])
+        sizes = array("q", [0, 0])
+        size = sizes.buffer_info()[0]
         pack, run = native.call["fir_partitioned_size"]
-        run(pack(self.channels, width, taps.shape[-1], rows.rows, size.buffer_info()[0]))
+        run(pack(self.channels, width, taps.shape[-1], rows.rows, size, size + sizes.itemsize))
         work = self.works.get(state.data_ptr())
         if work is None:
-            work = self.works[state.data_ptr()] = torch.zeros(size[0], dtype=torch.float64)
+            work = self.works[state.data_ptr()] = torch.zeros(sizes[0], dtype=torch.float64)
         self._kept += [rows.tensor, work]
+        self.sums.append(work[sizes[1] :])
         coefficients = (rows.tensor.data_ptr(), taps.shape[-1], rows.rows, rows.repeat)
         return self._append("partitioned", source, (width, *coefficients, self._address(state), work.data_ptr()))
 
@@ -345,10 +351,10 @@ class Program:
 
     def attempt(self, emit: Callable[..., int | None], source: int, state: Sequence[Tensor]) -> int | None:
         """Let a step append itself; where it cannot, return None and forget what it appended."""
-        records, buffers, kept = len(self._records), self._buffers, len(self._kept)
+        records, buffers, kept, sums = len(self._records), self._buffers, len(self._kept), len(self.sums)
         target = emit(self, source, state)
         if target is None:
-            del self._records[records:], self._kept[kept:]
+            del self._records[records:], self._kept[kept:], self.sums[sums:]
             self._buffers = buffers
         return target
 

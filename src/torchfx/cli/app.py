@@ -234,6 +234,21 @@ def spectrogram(
     raise typer.Exit(command.run(source, png))
 
 
+InputDevice = Annotated[str | None, typer.Option("--input", metavar="DEVICE", help="Number or name.")]
+OutputDevice = Annotated[str | None, typer.Option("--output", metavar="DEVICE", help="Number or name.")]
+Clock = Annotated[
+    bool,
+    typer.Option(
+        "--clock",
+        help="Without a sound device, in real time: --input and --output are files; without them silence comes in, and "
+        "what goes out is dropped.",
+    ),
+]
+Ceiling = Annotated[
+    str, typer.Option("--ceiling", metavar="DB", help="The output is muted above it, dB above full scale; off: never.")
+]
+
+
 @app.command()
 def live(
     effect: Annotated[
@@ -243,25 +258,31 @@ def live(
     rate: Annotated[float, typer.Option("--rate", "-r", help="Sample rate, Hz.")] = 48_000,
     block: Annotated[int, typer.Option("--block", help="Samples of a block.")] = 256,
     channels: Annotated[int, typer.Option("--channels", help="Of input and output.")] = 2,
-    input_device: Annotated[str | None, typer.Option("--input", metavar="DEVICE", help="Number or name.")] = None,
-    output_device: Annotated[str | None, typer.Option("--output", metavar="DEVICE", help="Number or name.")] = None,
+    input_device: InputDevice = None,
+    output_device: OutputDevice = None,
     midi: Annotated[
         list[str] | None,
         typer.Option("--midi", metavar="CONTROLLER=PARAMETER", help="A MIDI controller, as in 7=cutoff; repeatable."),
     ] = None,
     seconds: Annotated[float | None, typer.Option("--seconds", help="How long; else until q or Ctrl-C.")] = None,
+    clock: Clock = False,
+    ceiling: Ceiling = "12",
 ) -> None:
     """Run a chain between a sound device's input and output, with a level meter, latency and xruns.
 
     In a terminal: up and down choose a parameter, left and right change it, space is bypass, q ends.
 
     torchfx live -e lobutterworth:2kHz -e compressor:-20 --block 64 --midi 7=cutoff
+    torchfx live -e reverb --clock --input in.wav --output out.wav
 
     Exit status 2: misuse; 3: the device cannot be opened, or is gone.
     """
     from torchfx.cli import live as command
 
-    request = command.Request(rate, block, channels, input_device, output_device, tuple(midi or ()), seconds)
+    controllers = tuple(midi or ())
+    request = command.Request(
+        rate, block, channels, input_device, output_device, controllers, seconds, clock, ceiling
+    )  # fmt: skip
     raise typer.Exit(command.live(effect, request))
 
 
@@ -273,18 +294,20 @@ def play(
         typer.Option("--effect", "-e", metavar="NAME:PARAMETERS", help="A filter or effect; repeat for a chain."),
     ] = None,
     block: Annotated[int, typer.Option("--block", help="Samples of a block.")] = 256,
-    output_device: Annotated[str | None, typer.Option("--output", metavar="DEVICE", help="Number or name.")] = None,
+    output_device: OutputDevice = None,
     midi: Annotated[
         list[str] | None,
         typer.Option("--midi", metavar="CONTROLLER=PARAMETER", help="A MIDI controller, as in 7=cutoff; repeatable."),
     ] = None,
     seconds: Annotated[float | None, typer.Option("--seconds", help="How much of it.")] = None,
-    clock: Annotated[bool, typer.Option("--clock", help="Without a sound device: a clock asks.")] = False,
+    clock: Clock = False,
+    ceiling: Ceiling = "12",
 ) -> None:
     """Play an audio file, through a chain if one is given; keys and display as in torchfx live."""
     from torchfx.cli import live as command
 
-    request = command.Request(None, block, None, None, output_device, tuple(midi or ()), seconds, clock)
+    controllers = tuple(midi or ())
+    request = command.Request(None, block, None, None, output_device, controllers, seconds, clock, ceiling)
     raise typer.Exit(command.play(file, effect or [], request))
 
 
@@ -298,14 +321,16 @@ def record(
     rate: Annotated[float, typer.Option("--rate", "-r", help="Sample rate, Hz.")] = 48_000,
     block: Annotated[int, typer.Option("--block", help="Samples of a block.")] = 256,
     channels: Annotated[int, typer.Option("--channels", help="Of the input.")] = 2,
-    input_device: Annotated[str | None, typer.Option("--input", metavar="DEVICE", help="Number or name.")] = None,
+    input_device: InputDevice = None,
     seconds: Annotated[float | None, typer.Option("--seconds", help="How long; else until q or Ctrl-C.")] = None,
     force: Annotated[bool, typer.Option("--force", "-f", help="Overwrite an existing file.")] = False,
+    clock: Clock = False,
+    ceiling: Ceiling = "12",
 ) -> None:
     """Record from a sound device into an audio file, which appears when the recording ends."""
     from torchfx.cli import live as command
 
-    request = command.Request(rate, block, channels, input_device, None, (), seconds)
+    request = command.Request(rate, block, channels, input_device, None, (), seconds, clock, ceiling)
     raise typer.Exit(command.record(file, effect or [], request, force))
 
 

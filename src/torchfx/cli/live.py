@@ -11,6 +11,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+from torch import Tensor
+
 from torchfx import audio_io, spec
 from torchfx.cli.console import err, fail
 from torchfx.core.processor import FilterChain
@@ -46,18 +49,49 @@ class Request:
     midi: tuple[str, ...] = ()
     seconds: float | None = None
     clock: bool = False
+    ceiling: str = "12"
 
     def config(self, rate: float, channels: int) -> RealtimeConfig:
         """Return the engine's configuration; a device that is a number is one."""
+        try:
+            ceiling_db = None if self.ceiling == "off" else float(self.ceiling)
+        except ValueError:
+            raise ArgumentError(f"--ceiling takes a level in dB or off, got {self.ceiling!r}") from None
+        if self.clock:
+            return RealtimeConfig(rate, self.block, channels, ceiling_db=ceiling_db)
         heard, played = (
             int(each) if each and each.isdecimal() else each for each in (self.input_device, self.output_device)
         )
-        return RealtimeConfig(rate, self.block, channels, heard, played)
+        return RealtimeConfig(rate, self.block, channels, heard, played, ceiling_db=ceiling_db)
+
+    def backend(self, config: RealtimeConfig, source: str | None = None, target: str | None = None) -> Backend:
+        """Return the sound device, or with `clock` one whose input and output are files, or silence and nothing.
+
+        Args:
+            config: of the engine.
+            source: a file in the place of the input; None: there is none.
+            target: a file that gets the output besides, and the device does not play; None: it plays.
+        """
+        if not self.clock:
+            return SoundDevice(source, target, playback=target is None)
+        if target is None and self.output_device is not None and Path(self.output_device).exists():
+            raise ArgumentError(f"{self.output_device} exists: with --clock, --output is a new file")
+        heard = source or self.input_device
+        return FileClock(
+            _silence(config) if heard is None else heard,
+            target or self.output_device or (lambda block: None),
+            real_time=True,
+        )
 
 
 def live(effects: list[str], request: Request) -> int:
     """Run a chain between a device's input and output; return 0, 2 for misuse, 3 where the device fails."""
-    return _run(effects, request, lambda: (SoundDevice(), request.config(request.rate or 0, request.channels or 0)))
+
+    def make() -> tuple[Backend, RealtimeConfig]:
+        config = request.config(request.rate or 0, request.channels or 0)
+        return request.backend(config), config
+
+    return _run(effects, request, make)
 
 
 def play(file: str, effects: list[str], request: Request) -> int:
@@ -65,8 +99,8 @@ def play(file: str, effects: list[str], request: Request) -> int:
 
     def make() -> tuple[Backend, RealtimeConfig]:
         info = audio_io.info(file)
-        backend = FileClock(file, lambda block: None, real_time=True) if request.clock else SoundDevice(file)
-        return backend, request.config(info.fs, info.channels)
+        config = request.config(info.fs, info.channels)
+        return request.backend(config, source=file), config
 
     return _run(effects, request, make)
 
@@ -78,7 +112,7 @@ def record(file: str, effects: list[str], request: Request, force: bool) -> int:
         if Path(file).exists() and not force:
             raise ArgumentError(f"{file} exists; --force overwrites it")
         config = request.config(request.rate or 0, request.channels or 0)
-        return SoundDevice(target=file, playback=False), config
+        return request.backend(config, target=file), config
 
     return _run(effects, request, make)
 
@@ -104,6 +138,12 @@ def _run(effects: list[str], request: Request, make: Callable[[], tuple[Backend,
     except TorchFXError as error:
         return fail(error, 3)
     return 0
+
+
+def _silence(config: RealtimeConfig) -> Iterator[Tensor]:
+    """Yield blocks without an end."""
+    while True:
+        yield torch.zeros(config.channels, config.block_size)
 
 
 def _controllers(texts: tuple[str, ...]) -> dict[int, str]:
@@ -136,6 +176,8 @@ class Panel:
         )
         if stats.sheds:
             text += f"  overloads {stats.sheds}"
+        if stats.mutes:
+            text += f"  mutes {stats.mutes}"
         if self.bypassed:
             text += "  BYPASS"
         if self.names:
@@ -185,9 +227,11 @@ def _sum_up(stats: RealtimeStats) -> None:
     err.print(
         f"{stats.blocks} blocks of {stats.block_us:.0f} us: p50 {stats.p50_us:.0f}, p99 {stats.p99_us:.0f}, "
         f"p99.9 {stats.p999_us:.0f}, longest {stats.max_us:.0f} us; {stats.deadline_misses} deadline misses, "
-        f"{stats.xruns} xruns, {stats.late_results} late results, {stats.sheds} overloads",
+        f"{stats.xruns} xruns, {stats.late_results} late results, {stats.sheds} overloads, {stats.mutes} mutes",
         markup=False,
     )
+    if stats.problem:
+        err.print(stats.problem, markup=False)
 
 
 def _meter(peaks: tuple[float, ...]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from torchfx.checks import finite_number, whole_number
@@ -22,6 +23,11 @@ class RealtimeConfig:
         worker_blocks: by how many blocks the output of a chain that is not wholly native lags behind: a thread of
             Python has so much time for a block.
         crossfade_ms: how long a change of parameters takes, and the way to the dry signal and back.
+        ceiling_db: dB above full scale, -60 ... 120. If a sample of the output would be above it, or not finite, the
+            output is muted: it falls to 0 in 5 ms, the chain starts from rest and goes on unheard, and the output comes
+            back, in 5 ms, when the chain has made no such sample for 20 ms. If it then makes one within 10 s, this time
+            is four times as long, up to 10 s: a chain that bursts every few seconds stays muted. None: all samples
+            reach the device.
     """
 
     sample_rate: float = 48_000
@@ -31,6 +37,7 @@ class RealtimeConfig:
     output_device: int | str | None = None
     worker_blocks: int = 8
     crossfade_ms: float = 20.0
+    ceiling_db: float | None = 12.0
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -41,6 +48,13 @@ class RealtimeConfig:
         whole_number("worker_blocks", self.worker_blocks, 1, 10_000)
         if not 0 < finite_number("crossfade_ms", self.crossfade_ms, "ms") <= 10_000:
             raise ArgumentError(f"crossfade_ms must lie in (0, 10000] ms, got {self.crossfade_ms:g}")
+        if self.ceiling_db is not None and not -60 <= finite_number("ceiling_db", self.ceiling_db, "dB") <= 120:
+            raise ArgumentError(f"ceiling_db must lie in [-60, 120] dB or be None, got {self.ceiling_db:g}")
+
+    @property
+    def ceiling(self) -> float:
+        """The largest magnitude of the output; inf: any, and samples that are not finite."""
+        return math.inf if self.ceiling_db is None else 10 ** (self.ceiling_db / 20)
 
     @property
     def block_s(self) -> float:

@@ -29,17 +29,18 @@ BINS, BINS_PER_OCTAVE, FIRST_OCTAVE = 32 * 26, 32, 8
 COUNTERS = (
     "blocks", "underflows", "overflows", "deadline_misses", "late_results", "starved", "dropped", "sheds",
     "shed_blocks", "failures", "changes", "longest_ns", "priority", "finished", "allocated",
+    "mutes", "muted",
 )  # fmt: skip
 ROOM = 1 << 16
 """Bytes of working memory beyond twice what a block of silence takes."""
 
 _P, _I, _N = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
 _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
-    "create": (_P, (ctypes.c_double, _N, _N, _I, _N, _N, _N, _N, _N)),
+    "create": (_P, (ctypes.c_double, _N, _N, _I, _N, _N, _N, _N, _N, ctypes.c_double)),
     "free": (None, (_P,)),
     "clock_start": (_I, (_P, _I)),
     "clock_stop": (None, (_P,)),
-    "program_create": (_P, (_P, _N, _N, _N, _N, _P, _N)),
+    "program_create": (_P, (_P, _N, _N, _N, _N, _P, _N, _P, _N)),
     "program_free": (None, (_P,)),
     "program_measure": (_N, (_P,)),
     "post": (_I, (_P, _P)),
@@ -141,13 +142,19 @@ class LiveProgram:
         """Make it: with as much memory as a block of silence takes, and more."""
         rest = [value.contiguous() for value in self.plan.init_state(self._shape, torch.float32, torch.device("cpu"))]
         probe = _program(self.plan, self._shape, rest, None)  # its states are its own: those of this one may be running
+        kept = [(value, before.data_ptr()) for value, before in zip(self.state, rest, strict=True)]
+        kept += [(value, 0) for value in self.program.sums]
+        states = array("q", [each for value, at in kept for each in (value.data_ptr(), value.nbytes, at) if value.nbytes])
+        resting = [value.clone() for value in rest]
         bytes_needed = 0
         for program in (probe, self.program):
             words = program.words
             records = array("q", [] if program is probe else [each for copy in self._copies for each in copy[:5]])
+            for value, before in zip(rest, resting, strict=True):
+                value.copy_(before)  # after the probe's block
             found = _function("program_create")(
                 words.buffer_info()[0], len(words), channels, block, bytes_needed,
-                records.buffer_info()[0], len(records) // 5,
+                records.buffer_info()[0], len(records) // 5, states.buffer_info()[0], len(states) // 3,
             )  # fmt: skip
             if not found:
                 raise MemoryError("no memory for a live program")
@@ -214,15 +221,18 @@ class Engine:
         delay: blocks until a worker's results are due; 0: programs run.
         fade: samples of a crossfade.
         latency: samples by which the dry signal is delayed.
+        ceiling: magnitude above which the output is muted, as it is where it is not finite; inf: neither.
     """
 
     def __init__(
         self, rate: float, channels: int, block: int, interleaved: bool, source: int, sink: int, delay: int, fade: int,
-        latency: int,
+        latency: int, ceiling: float,
     ) -> None:  # fmt: skip
         self.channels, self.block = channels, block
         self._calls = {name: _function(name) for name in _FUNCTIONS}
-        self.handle = self._calls["create"](rate, channels, block, interleaved, source, sink, delay, fade, latency)
+        self.handle = self._calls["create"](
+            rate, channels, block, interleaved, source, sink, delay, fade, latency, ceiling
+        )
         if not self.handle:
             raise MemoryError(f"no memory for a live engine of {channels} channels and blocks of {block} samples")
         self._programs: dict[int, LiveProgram] = {}

@@ -6,6 +6,7 @@ import math
 import os
 import time
 from collections import OrderedDict
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from torchfx import audio_io
 from torchfx.core.processor import FilterChain
@@ -25,7 +26,7 @@ from torchfx.parameters import Declaration
 from torchfx.plan import Plan, plan_of
 from torchfx.realtime.backends import Backend, DeviceError, SoundDevice, Target, blocks_of, check_ends
 from torchfx.realtime.config import RealtimeConfig
-from torchfx.realtime.engine import Engine, LiveProgram
+from torchfx.realtime.engine import COUNTERS, Engine, LiveProgram
 from torchfx.realtime.stream import Stream
 
 __all__ = ["RealtimeProcessor", "RealtimeStats", "parameter_key", "parameters_of"]
@@ -33,11 +34,26 @@ __all__ = ["RealtimeProcessor", "RealtimeStats", "parameter_key", "parameters_of
 POLL_S = 0.005
 """How often assigned parameters are looked for."""
 
+RETRY_S = 0.1
+"""How long until what could not run is tried again."""
+
+SHARE_S, SHARE, SHARE_BLOCKS = 1.0, 0.01, 20
+"""Blocks that were late or lost are told from this share on, of the last second's and of so many at least."""
+
+LOST = {
+    "late_results": "the steps in Python do not keep up: {} were not done in time, the dry signal was heard instead",
+    "deadline_misses": "the chain does not keep up: {} took longer than they last",
+    "dropped": "the target does not keep up: {} are missing there",
+    "starved": "the source does not keep up: {} were silence instead",
+}
+"""What becomes of blocks, by counter; of several, the first is told: it may be the others' cause."""
+
 BUFFERED_S = 0.5
 """Of a source and a target, between their threads and the engine."""
 
 FIRST_S = 0.5
 """A device is started when the source's ring is full, or after so long."""
+
 
 SILENT_S = 2.0
 """A device that calls for so long not once is gone, whatever it says."""
@@ -57,13 +73,16 @@ class RealtimeStats:
         sheds: overloads that were answered with the dry signal, for half a second each.
         failures: blocks that could not be processed.
         changes: of parameters or presets that took place.
+        mutes: how often the output was muted, for samples that were not finite or above the ceiling
+            (`RealtimeConfig.ceiling_db`).
         block_us: how long a block lasts, microseconds.
         p50_us, p99_us, p999_us, max_us: of a call's time: median, 99 and 99.9 %, the longest.
         latency_samples: of the chain, steps in Python included.
         latency_s: the same with a block and what the device adds.
         input_peaks, output_peaks: largest magnitude of each channel since the last call of `stats`.
         has_priority: whether the clock's thread got a real-time priority of the system.
-        problem: why the chain no longer runs as it should; "" if it does.
+        problem: why the chain no longer runs as it should; "" if it does: what ended it, a change that cannot run, a
+            muted output, a hundredth of the last second's blocks or more that were late or lost.
     """
 
     blocks: int
@@ -75,6 +94,7 @@ class RealtimeStats:
     sheds: int
     failures: int
     changes: int
+    mutes: int
     block_us: float
     p50_us: float
     p99_us: float
@@ -97,7 +117,10 @@ class RealtimeProcessor:
     Parameters may be assigned from any thread (`chain[0].cutoff = 500`, or `live.set("cutoff", 500)`): within some ms a
     chain with the new ones takes over, by a crossfade, and goes on with the old one's state. `switch` does the same
     with another chain. If blocks take too long, one behind the other, the dry signal is faded in for half a second, and
-    `stats` says so.
+    `stats` says so. Samples that are not finite or too large mute the output (`RealtimeConfig.ceiling_db`).
+
+    A change that cannot run leaves the sound as it is. `stats().problem` says why as long as it stands. The next `set`
+    or `switch` raises it once, unless its own value puts it right; that value is assigned in any case.
 
     Args:
         chain: what `torchfx.realtime.Stream` takes.
@@ -142,9 +165,13 @@ class RealtimeProcessor:
         self._problem = self._refusal = ""
         self._error: BaseException | None = None
         self._frames: int | None = None  # of the source, once it has ended
-        self._program: LiveProgram | None = None
+        self._program: LiveProgram | None = None  # what runs: this,
+        self._stream: Stream | None = None  # or this
         self._followed = plan
         self._changes = 0
+        self._untold: Exception | None = None  # why a change cannot run, until `set` or `switch` has raised it
+        self._notes: dict[str, str] = {}
+        self._marks = ((0.0, dict.fromkeys(COUNTERS, 0)),) * 2  # what was counted when, some seconds ago
         self._seen: tuple[int, float] = (0, 0.0)  # how many blocks there were at the last look, and since when
 
     # --- running ----------------------------------------------------------------------------------------------
@@ -160,12 +187,14 @@ class RealtimeProcessor:
         for event in (self._stop, self._fed, self._drained):
             event.clear()
         self._problem = self._refusal = ""
-        self._error, self._frames, self._last, self._changes = None, None, None, 0
+        self._notes.clear()
+        self._error, self._untold, self._frames, self._last, self._changes = None, None, None, None, 0
+        self._marks = ((time.monotonic(), dict.fromkeys(COUNTERS, 0)),) * 2
         self._seen = (0, 0.0)
         engine = self._engine = Engine(
             config.sample_rate, config.channels, config.block_size, backend.interleaved,
             rings if backend.source is not None else 0, rings if backend.target is not None else 0, delay, fade,
-            self.latency_samples,
+            self.latency_samples, config.ceiling,
         )  # fmt: skip
         try:
             self._followed = self._plan()
@@ -241,16 +270,19 @@ class RealtimeProcessor:
         """Assign a parameter by its name, or by place and name: "cutoff", "1.cutoff"; see `parameters_of`.
 
         Raises:
-            ArgumentError: no such parameter, several, or a value out of its range.
+            ArgumentError: no such parameter, several, or a value out of its range; nothing is assigned.
+            StreamError: the value is assigned, but an earlier change cannot run, or the chain has ended.
         """
         module, declaration = parameters_of(self.chain)[parameter_key(self.chain, name)]
         setattr(module, declaration.name, declaration.check(value, self.config.sample_rate))
+        self._tell()
 
     def switch(self, chain: nn.Module) -> None:
         """Cross to another chain, such as a preset.
 
         Raises:
             StreamError: it cannot run live, or not in the place of this one: where all steps are native, they stay so.
+                Or it is switched to, but an earlier change cannot run, or the chain has ended.
         """
         if not isinstance(chain, nn.Module):
             raise ArgumentTypeError(f"chain must be an nn.Module, got {type(chain).__name__}")
@@ -267,6 +299,11 @@ class RealtimeProcessor:
                 f"got {plan.latency}: start anew with this one"
             )
         self._chain[0] = chain
+        self._tell()
+
+    def note(self, source: str, problem: str) -> None:
+        """Show in `stats().problem` what went wrong elsewhere, as in a thread that calls `set`; "": all is well."""
+        self._notes[source] = problem
 
     def bypass(self, wanted: bool = True) -> None:
         """Let the dry signal be heard instead, or the processed one again, by a crossfade."""
@@ -292,7 +329,7 @@ class RealtimeProcessor:
             **{
                 name: counters[name]
                 for name in (
-                    "deadline_misses", "late_results", "starved", "dropped", "sheds", "failures",
+                    "deadline_misses", "late_results", "starved", "dropped", "sheds", "failures", "mutes",
                 )
             },
             changes=self._changes,
@@ -306,7 +343,7 @@ class RealtimeProcessor:
             input_peaks=tuple(map(float, heard)),
             output_peaks=tuple(map(float, played)),
             has_priority=bool(counters["priority"]),
-            problem=self._trouble() or self._refusal,
+            problem="; ".join(filter(None, self._problems(counters))),
         )  # fmt: skip
 
     def plot(self, path: str | os.PathLike[str]) -> None:
@@ -375,47 +412,114 @@ class RealtimeProcessor:
             problem = f"the sound device is gone: it has asked for nothing for {SILENT_S:g} s"
         return problem
 
-    def _follow(self) -> None:
-        """Let new parameters take over, again and again."""
-        engine = self._engine
-        assert engine is not None
-        while not self._stop.wait(POLL_S):
-            if engine.changing():
-                continue
-            try:
-                self._post_changes(engine)
-                self._refusal = ""
-            except TorchFXError as error:
-                self._refusal = f"what was assigned last cannot run live: {error}"  # the sound goes on as it was
+    def _problems(self, counters: dict[str, int]) -> Iterator[str]:
+        """Yield what is wrong, in sentences."""
+        yield self._trouble() or self._refusal
+        if counters["muted"]:
+            ceiling = f"{self.config.ceiling_db:g} dBFS"
+            yield f"the output is muted: the chain gives samples that are not finite or above {ceiling}"
+        yield self._lost(counters)
+        yield from tuple(self._notes.values())  # other threads write there
 
-    def _post_changes(self, engine: Engine) -> None:
-        """Post the program on the way to new parameters, or the one at its end."""
-        running, config = self._program, self.config
-        assert running is not None
-        if not running.is_settled:
+    def _lost(self, counters: dict[str, int]) -> str:
+        """Return which blocks of the last second or so were late or lost, "" if hardly any were."""
+        now, (before, last) = time.monotonic(), self._marks
+        if now - last[0] >= SHARE_S:
+            before = last
+            self._marks = before, (now, counters)
+        blocks = counters["blocks"] - before[1]["blocks"]
+        for name, text in LOST.items():
+            share = (counters[name] - before[1][name]) / max(blocks, 1)
+            if share >= SHARE and blocks >= SHARE_BLOCKS:
+                return text.format(f"{min(1.0, share):.0%} of the last {blocks} blocks")
+        return ""
+
+    def _refuse(self, error: Exception) -> None:
+        """Keep why a change cannot run; the sound goes on as it was."""
+        found = str(error) if isinstance(error, TorchFXError) else f"{type(error).__name__}: {error}"
+        refusal = f"what was assigned last cannot run live: {found}"
+        if refusal != self._refusal:
+            self._untold, self._refusal = error, refusal
+
+    def _accept(self, plan: Plan) -> None:
+        """Keep what runs from now on."""
+        self._followed, self._untold, self._refusal = plan, None, ""
+
+    def _tell(self) -> None:
+        """Raise, once, why an earlier change cannot run, if it still cannot; always, why the chain has ended."""
+        if self._engine is None:
             return
+        if self._error is not None:
+            raise StreamError(f"the live chain has ended: {self._problem}") from self._error
+        error, self._untold = self._untold, None
+        if error is None:
+            return
+        refusal = self._refusal
+        try:
+            plan = self._checked_change()
+            running = self._program
+            program = self._program_of(plan) if running is not None and running.is_settled else None
+        except Exception:  # noqa: BLE001 - any module's
+            raise StreamError(refusal) from error
+        if program is not None:
+            program.free()
+
+    def _checked_change(self) -> Plan:
+        """Return what the chain is now, or raise why that cannot run in the place of what does."""
         plan = self._plan()
-        if plan is self._followed and not running.has_old_steps:
-            return
+        if plan is self._followed:
+            return plan
+        if self.is_native and not LiveProgram.supports(plan, self.config.channels):
+            raise StreamError("a chain whose steps are all native has to stay so, start anew with this one")
         if plan.latency != self._followed.latency:
             raise StreamError(
                 f"the latency has to stay {self._followed.latency} samples, start anew with {plan.latency}"
             )
+        if not self.is_native:
+            assert self._stream is not None
+            self._stream.check_change(plan)
+        return plan
+
+    def _program_of(self, plan: Plan) -> LiveProgram | None:
+        """Return the program on the way to a plan, or the one at its end; None where it would do what the present one does."""
+        running, config = self._program, self.config
+        assert running is not None
+        if plan is self._followed and not running.has_old_steps:
+            return None
         fade_s = config.crossfade_ms / 1000
         program = LiveProgram(plan, config.channels, config.block_size, running, fade_s)
-        self._followed = plan
-        if not program.has_old_steps and not running.has_old_steps:  # other numbers that mean the same
-            program.free()
-            return
-        self._changes += running.has_old_steps
-        self._program = program
-        engine.post(program)
+        if program.has_old_steps or running.has_old_steps:
+            return program
+        program.free()  # other numbers that mean the same
+        return None
+
+    def _follow(self) -> None:
+        """Let new parameters take over, again and again."""
+        engine, pause = self._engine, POLL_S
+        assert engine is not None
+        while not self._stop.wait(pause):
+            pause = POLL_S
+            running = self._program
+            assert running is not None
+            if engine.changing() or not running.is_settled:
+                continue
+            try:
+                plan = self._checked_change()
+                program = self._program_of(plan)
+                if program is not None:
+                    engine.post(program)
+                    self._program = program
+                    self._changes += running.has_old_steps
+                self._accept(plan)
+            except Exception as error:  # noqa: BLE001 - whatever a module raises, this thread goes on
+                self._refuse(error)
+                pause = RETRY_S
 
     def _work(self) -> None:
         """Run the steps in Python, block by block."""
         engine, config = self._engine, self.config
         assert engine is not None
-        stream = Stream(self._chain, config.sample_rate, config.channels)
+        stream = self._stream = Stream(self._chain, config.sample_rate, config.channels)
         block = np.zeros((config.channels, config.block_size), np.float32)
         pause = min(0.001, config.block_s / 4)
         while not self._stop.is_set():
@@ -423,9 +527,25 @@ class RealtimeProcessor:
             if number < 0:
                 time.sleep(pause)
                 continue
-            y = stream.process(torch.from_numpy(block)).float().contiguous().numpy()
+            y = self._stepped(stream, torch.from_numpy(block)).float().contiguous().numpy()
             while not engine.give_work(y, number) and not self._stop.wait(pause):
                 pass
+
+    def _stepped(self, stream: Stream, block: Tensor) -> Tensor:
+        """Return what the stream makes of a block, with new parameters if they can run."""
+        try:
+            plan = self._checked_change()
+            y = stream.process(block)
+            self._accept(plan)
+        except Exception as error:
+            if stream._runner is None:
+                raise
+            y = stream.continued(block)  # raises as well if it is the steps that cannot run
+            self._refuse(error)
+        ceiling = self.config.ceiling
+        if ceiling < math.inf and not float(y.abs().amax()) <= ceiling:  # NaNs too
+            stream.rest()
+        return y
 
     def _feed(self) -> None:
         """Bring the source to the engine."""

@@ -23,7 +23,7 @@ class MidiMapping:
     controller are ignored.
 
     Args:
-        live: the processor whose parameters are set, or anything with its `set`, `chain` and `config`.
+        live: the processor whose parameters are set, or anything with its `set`, `note`, `chain` and `config`.
         controllers: parameters, by place and name or name, by controller number 0 ... 127.
         channel: 0 ... 15; None: all.
 
@@ -72,11 +72,22 @@ class MidiMapping:
     def listening(self, port: str | None = None) -> Iterator[None]:
         """Follow a MIDI input (the first, or the one of this name) while the `with` block lasts.
 
+        `live.stats().problem` tells what a message raised, until the next one that raises nothing.
+
         Raises:
             TorchFXError: mido or python-rtmidi is not installed, or there is no such input.
         """
-        with open_input(self.handle, port):
+        with open_input(self._heard, port):
             yield
+
+    def _heard(self, message: Any) -> None:
+        """Take a message on the input's own thread, where nobody would see what is raised."""
+        try:
+            self.handle(message)
+            problem = ""
+        except Exception as error:  # noqa: BLE001 - it is told
+            problem = f"MIDI message {message}: {error}"
+        self.live.note("MIDI", problem)
 
 
 @contextmanager

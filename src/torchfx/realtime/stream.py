@@ -96,6 +96,23 @@ class Stream:
                 runner = self._settle()
         return self._plan.filled(runner.process(block), block.shape[-1])
 
+    def continued(self, block: Tensor) -> Tensor:
+        """Process a block like those before, whatever parameters have been assigned since."""
+        assert self._runner is not None
+        return self._plan.filled(self._runner.process(block), block.shape[-1])
+
+    def check_change(self, plan: Plan) -> None:
+        """Raise where another plan cannot run in the place of this one."""
+        if self._blocks is not None and (self._transition is None or self._transition.is_done):
+            self._way_to(plan)
+
+    def rest(self) -> None:
+        """Begin anew with the parameters that are being heard."""
+        assert self._blocks is not None
+        shape, dtype, device = self._blocks
+        self._settle()
+        self._run(self._plan, self._plan.init_state(tuple(shape), dtype, device))
+
     def flush(self) -> Tensor:
         """Return the last `latency_samples` samples, and begin anew."""
         if self._blocks is None:
@@ -168,17 +185,22 @@ class Stream:
         """Begin to cross to new parameters; raise before anything has changed where that is not possible."""
         if plan.refusal:
             raise StreamError(plan.refusal)
-        runner = self._settle()
-        assert self._blocks is not None
-        shape, dtype, device = self._blocks
-        found = transition(self._plan, runner.own_state, plan, tuple(shape), dtype, device, GLIDE_MS / 1000)
+        found = self._way_to(plan)
         self._followed = plan
+        runner = self._runner
+        assert runner is not None
         if found is None:
             return runner
         for each in found.copies:
             each.run()
         self._transition = found
         return self._run(found.plan, found.state, runner)
+
+    def _way_to(self, plan: Plan) -> Transition | None:
+        runner = self._settle()
+        assert self._blocks is not None
+        shape, dtype, device = self._blocks
+        return transition(self._plan, runner.own_state, plan, tuple(shape), dtype, device, GLIDE_MS / 1000)
 
     def _settle(self) -> Runner:
         """Leave the steps behind that are not heard any more."""
