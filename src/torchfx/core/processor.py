@@ -248,7 +248,8 @@ class Processor(Responses):
     def _now(self) -> Self:
         """Return this processor as it is now: parameters that are assigned later do not reach what is returned.
 
-        A call works with this, so that all it reads held together. Other attributes are the processor's own.
+        A call of a processor with memory works with this, so that all it reads held together: the sizes of its state
+        follow from parameters. Attributes that are no parameters are the processor's own.
         """
         return self if torch.compiler.is_dynamo_compiling() else self._made_of(vars(self))
 
@@ -287,16 +288,20 @@ class Processor(Responses):
 
     def _keep(self, name: str, value: Any) -> None:
         """Store a checked value: parameters, buffers, modules where PyTorch keeps them, all else as an attribute."""
-        for place in (self.__dict__, self._parameters, self._buffers, self._modules):
-            place.pop(name, None)
-        if isinstance(value, nn.Parameter):
+        own = vars(self)
+        for place in (own, own["_parameters"], own["_buffers"], own["_modules"]):
+            if name in place:
+                del place[name]
+        if not isinstance(value, (Tensor, nn.Module)):
+            own[name] = value
+        elif isinstance(value, nn.Parameter):
             self.register_parameter(name, value)
         elif isinstance(value, nn.Module):
             self._modules[name] = value
-        elif isinstance(value, Tensor) and not value.requires_grad and is_readable(value):
+        elif not value.requires_grad and is_readable(value):
             self.register_buffer(name, value)
         else:
-            self.__dict__[name] = value
+            own[name] = value
 
     @contextmanager
     def _replaced(self) -> Iterator[Self]:
@@ -502,22 +507,24 @@ def assign(processors: Sequence[Processor], name: str, value: Any, shared: bool 
         value: the new value.
         shared: whether errors name the processor, as the value was not given to it alone.
     """
-    stamps = [each._stamp for each in processors]
-    twins = _twins(processors, name, value, shared)
+    found = _twins(processors, name, value, shared)
     with assigning:
-        if any(each._stamp is not stamp for each, stamp in zip(processors, stamps, strict=True)):
-            twins = _twins(processors, name, value, shared)  # another thread assigned something in the meantime
-        for each, twin in zip(processors, twins, strict=True):
+        if not all(each._stamp is stamp for each, stamp, _ in found):
+            found = _twins(processors, name, value, shared)  # another thread assigned something in the meantime
+        for each, _, twin in found:
             each._become(twin)
 
 
-def _twins(processors: Sequence[Processor], name: str, value: Any, shared: bool) -> list[Processor]:
-    """Return processors with another value of a parameter, or raise where one refuses it."""
-    found: list[Processor] = []
+def _twins(
+    processors: Sequence[Processor], name: str, value: Any, shared: bool
+) -> list[tuple[Processor, object, Processor]]:
+    """Return processors, their stamps, and twins with another value of a parameter; raise where one refuses it."""
+    found: list[tuple[Processor, object, Processor]] = []
     for each in processors:
+        stamp = each._stamp
         try:
-            found.append(each._with(name, value))
-        except TorchFXError as error:  # noqa: PERF203 - the message names one of them
+            found.append((each, stamp, each._with(name, value)))
+        except TorchFXError as error:
             if shared:
                 raise named_error(each._get_name(), error) from error
             raise
@@ -541,7 +548,7 @@ def _checking(forward: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     @wraps(forward)
     def checked(self: Processor, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        y = forward(self._now(), check_signal(x, self._half), *args, **kwargs)
+        y = forward(self, check_signal(x, self._half), *args, **kwargs)
         return y.to(x.dtype) if x.dtype is self._half else y
 
     return checked

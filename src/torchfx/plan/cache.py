@@ -185,7 +185,7 @@ class Remembered:
     def _is_current(self) -> bool:
         """Return whether all that changed since the last look were other processors."""
         number = changes.number  # before the look: a change in another thread in the meantime must not be missed
-        if self.versions is None or not _hold(self.versions):
+        if self.versions is None or not all(version.holds() for version in self.versions):
             return False
         self.number = number
         return True
