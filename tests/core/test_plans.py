@@ -168,6 +168,125 @@ def test_parametrized_parameters_are_followed(wave):
     assert float(module.parametrizations.cutoff.original.grad) != 0
 
 
+@pytest.fixture
+def lowerings(monkeypatch):
+    """The modules that plans were made for."""
+    from torchfx.plan import cache
+
+    seen, lower = [], cache.lower
+    monkeypatch.setattr(cache, "lower", lambda module, *given: seen.append(module) or lower(module, *given))
+    return seen
+
+
+ROOTS = {
+    "filter": lambda part: part,
+    "chain": lambda part: Gain(1.0) | part | Gain(2.0),
+    "sequential": lambda part: nn.Sequential(Gain(1.0), nn.Sequential(part)),
+    "sum": lambda part: Gain(1.0) + (part | Gain(2.0)),
+    "mix": lambda part: fx.effect.Mix(part),
+    "behind a hook": lambda part: fx.FilterChain(Gain(1.0), hooked(fx.FilterChain(part))),
+    "beside memory": lambda part: part | fx.effect.Gain(1.0, clamp=True) | nn.Tanh(),
+}
+
+
+def hooked(module):
+    module.register_forward_hook(lambda module, args, y: y)
+    return module
+
+
+@pytest.mark.parametrize("name", ROOTS)
+def test_a_plan_lapses_with_its_own_parts_alone(lowerings, wave, name):
+    part, other = LoButterworth(1000, fs=FS), LoButterworth(1000, fs=FS)
+    root, stranger = ROOTS[name](part), other | Gain(1.0)
+    _ = plan_of(root, FS), wave | stranger
+    lowerings.clear()
+    other.cutoff = 500
+    other.register_forward_hook(lambda module, args, y: y)
+    stranger.append(Gain(1.0))
+    stranger._modules["0"] = Gain(1.0)
+    stranger.double().eval()
+    copy.copy(part), copy.deepcopy(root)
+    Gain(1.0) | LoButterworth(300)
+    assert plan_of(root, FS) is plan_of(root, FS)
+    assert lowerings == []
+    part.cutoff = 500
+    assert plan_of(root, FS) is plan_of(root, FS)
+    assert lowerings.count(root) == 1
+
+
+OWN_CHANGES = {
+    "a parameter": lambda root: setattr(root[0], "cutoff", 500),
+    "another attribute": lambda root: setattr(root[0], "anything", 1),
+    "a hook": lambda root: hooked(root[0]),
+    "a child": lambda root: root.append(Gain(1.0)),
+    "_modules written into": lambda root: root._modules.update({"1": Gain(3.0)}),
+    "_modules or-ed": lambda root: root._modules.__ior__({"1": Gain(3.0)}),
+    "_modules set by default": lambda root: root._modules.setdefault("2", Gain(3.0)),
+    "_modules replaced": lambda root: setattr(root, "_modules", {"0": root[0]}),
+    "a part's part": lambda root: setattr(root[1].branches()[0][0], "gain", 0.5),
+    "a part's state": lambda root: root[0].__setstate__(vars(LoButterworth(300, fs=FS))),
+    "all attributes": lambda root: setattr(root[0], "__dict__", vars(LoButterworth(300, fs=FS))),
+    "parametrization": lambda root: fx.learn(root[0], "cutoff"),
+    "type": lambda root: root.half(),
+}
+
+
+@pytest.mark.parametrize("name", OWN_CHANGES)
+def test_it_lapses_whatever_happened_to_them(lowerings, wave, name):
+    root = fx.FilterChain(LoButterworth(1000, fs=FS), fx.FilterChain(hooked(Gain(1.0))) + Gain(1.0))
+    before = plan_of(root, FS)
+    OWN_CHANGES[name](root)
+    assert plan_of(root, FS) is not before
+
+
+def test_a_processor_that_asks_others_is_planned_anew_after_each_change(wave):
+    """The plan of a stream keeps its latency."""
+
+    class Rack(Processor):
+        """Asks a processor that is no child of it."""
+
+        def __init__(self, unit):
+            super().__init__()
+            self.units = {"first": unit}
+
+        def latency_samples(self, rate):
+            return round(self.units["first"].factor)
+
+        def step(self, x, state, rate):
+            return x, ()
+
+    unit = Scale(3.0)
+    chain = Rack(unit) | Gain(1.0)
+    assert plan_of(chain, FS).latency == 3
+    unit.factor = 5.0
+    assert plan_of(chain, FS).latency == 5
+
+
+def test_streams_do_not_hear_of_each_other(lowerings, wave):
+    chains = [LoButterworth(1000) | fx.effect.Compressor() | Gain(0.5) for _ in range(2)]
+    streams = [fx.realtime.Stream(chain, FS, 2) for chain in chains]
+    for stream in streams:
+        stream.process(wave.ys)
+    lowerings.clear()
+    for i in range(10):
+        chains[0][0].cutoff = 500 + i
+        for stream in streams:
+            stream.process(wave.ys)
+    assert set(lowerings) == {chains[0]}
+    assert len(lowerings) <= 10
+
+
+def test_augmentation_lapses_no_plan(lowerings, wave):
+    chain = LoButterworth(1000) | Gain(0.5)
+    augmentation = fx.augment.Random(LoButterworth, cutoff=fx.augment.uniform(500, 5000), fs=FS)
+    _ = wave | chain
+    lowerings.clear()
+    for _ in range(5):
+        augmentation(torch.zeros(3, 2, 100))
+        _ = wave | chain
+    assert chain not in lowerings
+
+
 def test_plans_are_forgotten_with_their_modules(wave):
     modules = [LoButterworth(80), Gain(2, clamp=True), Gain(1) | nn.Tanh(), nn.Sequential(FIR([1.0]))]
     for module in modules:

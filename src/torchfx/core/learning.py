@@ -70,9 +70,10 @@ def learn(processor: P, *names: str, **ranges: tuple[float, float]) -> P:
         if not wanted:
             raise ArgumentError(f"{processor._get_name()} has no number to learn")
     found = {name: _range(processor, name, learnable, bounds) for name, bounds in wanted.items()}
-    for name, mapping in found.items():
-        processor._keep(name, nn.Parameter(_present(processor, name)))
-        parametrize.register_parametrization(processor, name, mapping)
+    with processor._replaced() as twin:
+        for name, mapping in found.items():
+            twin._keep(name, nn.Parameter(_present(twin, name)))
+            parametrize.register_parametrization(twin, name, mapping)
     return processor
 
 

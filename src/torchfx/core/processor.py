@@ -14,13 +14,14 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
-from typing_extensions import TypeIs, dataclass_transform
+from typing_extensions import Self, TypeIs, dataclass_transform
 
 from torchfx import parameters
 from torchfx._ops import rows
@@ -28,7 +29,20 @@ from torchfx.checks import sample_rate as checked_rate
 from torchfx.core.responses import Responses
 from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError, TorchFXError
 from torchfx.parameters import Declaration, documented, signature
-from torchfx.plan import LTI, CausalStep, Handover, Plan, State, WatchedModules, changes, has_hooks, kept, plan_of
+from torchfx.plan import (
+    LTI,
+    CausalStep,
+    Handover,
+    Plan,
+    State,
+    WatchedModules,
+    assigning,
+    changes,
+    has_hooks,
+    kept,
+    plan_of,
+)
+from torchfx.plan.steps import named_error
 from torchfx.rate import ambient_rate, followed_rate, resolve_rate
 from torchfx.tensors import broadcast_shapes, check_signal, is_readable, no_device
 
@@ -115,6 +129,9 @@ class Processor(Responses):
     """The declared parameters by name, in the order of the constructor."""
 
     fs: float | None = None
+    _device: torch.device | None = None
+    _half: torch.dtype | None = None
+    _stamp: object = None
     missing: ClassVar[tuple[str, ...]] = ()
     """What a class lacks to be built."""
 
@@ -159,10 +176,8 @@ class Processor(Responses):
         except TypeError as error:
             raise ArgumentTypeError(f"{cls.__name__}: {error}") from None
         super().__init__()
-        self._modules = WatchedModules()
+        vars(self)["_modules"] = WatchedModules()  # no change: nothing is known of this processor yet
         given.apply_defaults()
-        self._device: torch.device | None = None
-        self._half: torch.dtype | None = None
         for name in sorted(self.declarations, key=lambda name: name != "fs"):  # ranges of others depend on the rate
             self._keep(name, self.declarations[name].check(given.arguments[name], self.fs))
         self.check_parameters()
@@ -173,23 +188,66 @@ class Processor(Responses):
         """Raise where parameters don't fit each other; called at construction and after each assignment."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Assign an attribute; a declared parameter is checked first, against the others too."""
+        """Assign an attribute; a declared parameter is checked first, against the others too.
+
+        Other threads see the old value or the new one.
+        """
         if name in self.declarations and not isinstance(getattr(type(self), name, None), property):
-            self._assign(name, value)
-        elif name == "_modules":  # as when a module is deleted from an `nn.Sequential`
-            object.__setattr__(self, name, WatchedModules(value))
-        else:
-            if not (name.startswith("_") or name in self.__dict__):
-                self._check_attribute(name, value)
+            assign([self], name, value)
+            return
+        if not (name.startswith("_") or name in self.__dict__):
+            self._check_attribute(name, value)
+        if hasattr(getattr(type(self), name, None), "__set__"):  # it assigns to others
             super().__setattr__(name, value)
-        changes.note()
+            self._changed()
+            return
+        with assigning:
+            if name == "_modules":  # as when a module is deleted from an `nn.Sequential`
+                object.__setattr__(self, name, WatchedModules(value))
+            else:
+                if isinstance(value, (Tensor, nn.Module)):
+                    self._copy_places()
+                super().__setattr__(name, value)
+            self._changed()
 
     def __delattr__(self, name: str) -> None:
         """Delete an attribute that is no parameter, or a tensor that PyTorch's parametrizations replace."""
         if name in self.declarations and not isinstance(getattr(self, name), Tensor):
             raise ArgumentError(f"{name} is a parameter of {self._get_name()} and cannot be deleted")
-        super().__delattr__(name)
+        with assigning:
+            self._copy_places()
+            super().__delattr__(name)
+            self._changed()
+
+    def __getattr__(self, name: str) -> Tensor | nn.Module:
+        """Return what PyTorch keeps elsewhere than other attributes, or what just came from there."""
+        try:
+            return super().__getattr__(name)
+        except (AttributeError, KeyError):
+            if torch.compiler.is_dynamo_compiling():
+                raise
+            with assigning:  # now everything has its place
+                try:
+                    found: Tensor | nn.Module = object.__getattribute__(self, name)
+                except AttributeError:
+                    found = super().__getattr__(name)
+                return found
+
+    def __setstate__(self, state: Any) -> None:
+        """Take attributes over, as a copy does."""
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
+        self._changed()
+
+    def _changed(self, result: Any = None) -> Any:
+        """Let plans made of this processor lapse, and return what the change gave."""
+        vars(self)["_stamp"] = object()
         changes.note()
+        return result
+
+    def _copy_places(self) -> None:
+        """Let threads that iterate over tensors go on with those there were."""
+        own = vars(self)
+        own["_parameters"], own["_buffers"] = own["_parameters"].copy(), own["_buffers"].copy()
 
     def _check_attribute(self, name: str, value: Any) -> None:
         """Raise where an attribute that is no parameter was surely meant to be one."""
@@ -199,30 +257,77 @@ class Processor(Responses):
         if name == "fs" and value is not None and not self.written_constructor:
             raise ArgumentError(f"{self._get_name()} does not depend on a sample rate, got fs={value}")
 
-    def _assign(self, name: str, value: Any) -> None:
-        before = {each: getattr(self, each) for each in self.declarations if hasattr(self, each)}
-        self._keep(name, self.declarations[name].check(value, self.fs))
-        try:
-            if name == "fs":
-                for each, declaration in self.declarations.items():
-                    declaration.check(getattr(self, each), self.fs)
-            self.check_parameters()
-        except TorchFXError:
-            self._keep(name, before[name])
-            raise
+    def _now(self) -> Self:
+        """Return this processor as it is now: parameters that are assigned later do not reach what is returned.
+
+        A call of a processor with memory works with this, so that all it reads held together: the sizes of its state
+        follow from parameters. Attributes that are no parameters are the processor's own.
+        """
+        return self if torch.compiler.is_dynamo_compiling() else self._made_of(vars(self))
+
+    def _made_of(self, own: dict[str, Any]) -> Self:
+        """Return a processor of this class with given attributes."""
+        cls = type(self)
+        if hasattr(cls, "__del__"):  # what it gives back is still used by this one
+            cls = type(cls.__name__, (cls,), {"__del__": lambda _: None})
+        found = object.__new__(cls)
+        object.__setattr__(found, "__dict__", own)
+        return found
+
+    def _twin(self) -> Self:
+        """Return a processor with the same attributes, to which others can be assigned."""
+        own = vars(self).copy()
+        own["_parameters"], own["_buffers"] = own["_parameters"].copy(), own["_buffers"].copy()
+        own["_modules"] = WatchedModules(own["_modules"])
+        return self._made_of(own)
+
+    def _with(self, name: str, value: Any) -> Self:
+        """Return a twin with another value of a parameter, or raise where the value is none or does not fit others."""
+        twin = self._twin()
+        twin._keep(name, self.declarations[name].check(value, self.fs))
+        if name == "fs":
+            for each, declaration in self.declarations.items():
+                declaration.check(getattr(twin, each), twin.fs)
+        twin.check_parameters()
+        return twin
+
+    def _become(self, twin: Processor) -> None:
+        """Take all attributes of a twin over in one step."""
+        own = vars(twin)
+        own["_stamp"] = object()
+        object.__setattr__(self, "__dict__", own)
+        changes.note()
 
     def _keep(self, name: str, value: Any) -> None:
         """Store a checked value: parameters, buffers, modules where PyTorch keeps them, all else as an attribute."""
-        for place in (self.__dict__, self._parameters, self._buffers, self._modules):
-            place.pop(name, None)
-        if isinstance(value, nn.Parameter):
+        own = vars(self)
+        for place in (own, own["_parameters"], own["_buffers"], own["_modules"]):
+            if name in place:
+                del place[name]
+        if not isinstance(value, (Tensor, nn.Module)):
+            own[name] = value
+        elif isinstance(value, nn.Parameter):
             self.register_parameter(name, value)
         elif isinstance(value, nn.Module):
             self._modules[name] = value
-        elif isinstance(value, Tensor) and not value.requires_grad and is_readable(value):
+        elif not value.requires_grad and is_readable(value):
             self.register_buffer(name, value)
         else:
-            self.__dict__[name] = value
+            own[name] = value
+
+    @contextmanager
+    def _replaced(self) -> Iterator[Self]:
+        """Give a twin to be changed in many steps, and take over what became of it in one."""
+        with assigning:
+            twin, cls = self._twin(), type(self)
+            learned: Any = twin._modules.get("parametrizations")
+            if learned is not None:  # PyTorch is going to change both this module and the class it made
+                own = {name: value for name, value in vars(cls).items() if name not in {"__dict__", "__weakref__"}}
+                object.__setattr__(twin, "__class__", type(cls.__name__, cls.__bases__, own))
+                twin._modules["parametrizations"] = nn.ModuleDict(learned.items())
+            yield twin
+            self._become(twin)
+            object.__setattr__(self, "__class__", type(twin))
 
     def _get_name(self) -> str:
         """Return the class's name, without what PyTorch's parametrizations put before it."""
@@ -340,7 +445,7 @@ class Processor(Responses):
         # The compiler cannot follow context variables. Asked here, not in a function, which it might compile alone.
         rate = None if torch.compiler.is_dynamo_compiling() else ambient_rate()
         if self.derived_kind in {"causal", "measured"}:
-            y = CausalStep(self, self.rate_for(rate), "").run(x)
+            y = CausalStep(self._now(), self.rate_for(rate), "").run_with_these(x)
         else:
             y = plan_of(self, rate).run(x)
         return y.to(given) if given is not None and given is self._half else y
@@ -375,30 +480,31 @@ class Processor(Responses):
             now = fn(torch.empty(0, device=was, dtype=self._half or torch.float32))
         except (RuntimeError, AssertionError) as error:
             raise no_device(error) from error
-        super()._apply(moved, recurse=False)  # type: ignore[no-untyped-call]
-        for child in self.children() if recurse else ():
-            child._apply(fn)
-        if now.device != was:
-            self._device = now.device
-        self._half = now.dtype if now.dtype in {torch.float16, torch.bfloat16} else None
-        changes.note()
+        with assigning:
+            super()._apply(moved, recurse=False)  # type: ignore[no-untyped-call]
+            for child in self.children() if recurse else ():
+                child._apply(fn)
+            if now.device != was:
+                self._device = now.device
+            self._half = now.dtype if now.dtype in {torch.float16, torch.bfloat16} else None
+            self._changed()
         return self
 
     def register_forward_hook(self, *args: Any, **kwargs: Any) -> Any:
         """As `nn.Module`'s; chains call the module from then on."""
-        return _noted(super().register_forward_hook(*args, **kwargs))
+        return self._changed(super().register_forward_hook(*args, **kwargs))
 
     def register_forward_pre_hook(self, *args: Any, **kwargs: Any) -> Any:
         """As `nn.Module`'s; chains call the module from then on."""
-        return _noted(super().register_forward_pre_hook(*args, **kwargs))
+        return self._changed(super().register_forward_pre_hook(*args, **kwargs))
 
     def register_full_backward_hook(self, *args: Any, **kwargs: Any) -> Any:
         """As `nn.Module`'s; chains call the module from then on."""
-        return _noted(super().register_full_backward_hook(*args, **kwargs))
+        return self._changed(super().register_full_backward_hook(*args, **kwargs))
 
     def register_full_backward_pre_hook(self, *args: Any, **kwargs: Any) -> Any:
         """As `nn.Module`'s; chains call the module from then on."""
-        return _noted(super().register_full_backward_pre_hook(*args, **kwargs))
+        return self._changed(super().register_full_backward_pre_hook(*args, **kwargs))
 
     # --- joining ------------------------------------------------------------------------------------------
 
@@ -419,6 +525,39 @@ class Processor(Responses):
         return Parallel(other, self) if _is_built(other) else NotImplemented
 
 
+def assign(processors: Sequence[Processor], name: str, value: Any, shared: bool = False) -> None:
+    """Assign a value to a parameter of processors: to all of them at once, or to none where one refuses it.
+
+    Args:
+        processors: those that have the parameter.
+        name: the parameter's.
+        value: the new value.
+        shared: whether errors name the processor, as the value was not given to it alone.
+    """
+    found = _twins(processors, name, value, shared)
+    with assigning:
+        if not all(each._stamp is stamp for each, stamp, _ in found):
+            found = _twins(processors, name, value, shared)  # another thread assigned something in the meantime
+        for each, _, twin in found:
+            each._become(twin)
+
+
+def _twins(
+    processors: Sequence[Processor], name: str, value: Any, shared: bool
+) -> list[tuple[Processor, object, Processor]]:
+    """Return processors, their stamps, and twins with another value of a parameter; raise where one refuses it."""
+    found: list[tuple[Processor, object, Processor]] = []
+    for each in processors:
+        stamp = each._stamp
+        try:
+            found.append((each, stamp, each._with(name, value)))
+        except TorchFXError as error:
+            if shared:
+                raise named_error(each._get_name(), error) from error
+            raise
+    return found
+
+
 def _fixed(value: Any) -> bool:
     """Return whether a class gives a parameter of its base a value, so that it is none any more."""
     return value is not None and not isinstance(value, (property, Declaration))
@@ -429,11 +568,6 @@ def _is_built(other: object) -> TypeIs[nn.Module]:
     if isinstance(other, type) and issubclass(other, nn.Module):
         raise ArgumentTypeError(f"modules are joined, got the class: write {other.__name__}(...)")
     return isinstance(other, nn.Module)
-
-
-def _noted(handle: Any) -> Any:
-    changes.note()
-    return handle
 
 
 def _checking(forward: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -492,17 +626,10 @@ class _SharedRate:
         return next((part.fs for part in self._parts(container) if part.fs is not None), None)
 
     def __set__(self, container: Processor, fs: float | None) -> None:
-        parts, done = self._parts(container), []
+        parts = self._parts(container)
         if not parts:
             raise ArgumentError(f"{type(container).__name__} holds nothing that depends on a sample rate, got fs={fs}")
-        try:
-            for part in parts:
-                done.append((part, part.fs))
-                part.fs = fs
-        except TorchFXError as error:
-            for part, before in done[:-1]:
-                part.fs = before
-            raise type(error)(f"{type(done[-1][0]).__name__}: {error}") from error
+        assign(parts, "fs", fs, shared=True)
 
     def _parts(self, container: Processor) -> list[Processor]:
         return [part for part in container.modules() if isinstance(part, Processor) and "fs" in part.declarations]

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from torchfx.core.processor import FilterChain, Parallel
+from torchfx.core.processor import FilterChain, Parallel, assign
 from torchfx.effect.gain import Gain
 from torchfx.parameters import Value, named, number
 
@@ -50,9 +50,8 @@ class Mix(Parallel):
         if name != "mix":
             super().__setattr__(name, value)
             return
-        value = MIX.check(value, None)
-        for gain in (self._modules["0"], self._modules["1"][-1]):  # type: ignore[index]
-            gain.gain = value  # type: ignore[union-attr]
+        gains: Any = (self._modules["0"], self._modules["1"][-1])  # type: ignore[index]
+        assign(gains, "gain", MIX.check(value, None))
 
 
 class _Dry(Gain):

@@ -1,31 +1,51 @@
 """Plans that are remembered, and how it is known that one still holds.
 
 A plan is made from values: numbers that parameters had, tensors, the modules in containers. Assigning any attribute of
-any processor, adding a hook to one, and changing the modules of a chain or sum changes the number `changes` holds.
-While it stays, what can have changed are the contents of tensors and the children of plain `nn.Sequential`s. Those are
-looked at in each call; nothing else is, however many modules a chain has. Where a processor keeps values that could
-change unseen (a list, a tensor that is learned), nothing is remembered.
+a processor, adding a hook to one, and changing the modules of a chain or sum gives the processor a new stamp and moves
+the number that `changes` holds for all processors. While that number stays, what can have changed are the contents of
+tensors and the children of plain `nn.Sequential`s. Those are looked at in each call; nothing else is, however many
+modules a chain has. Where the number has moved, a plan compares the stamps of the processors in its own module, and
+holds if they are the same: other processors don't matter to it. Where a processor keeps values that could change unseen
+(a list, a tensor that is learned), nothing is remembered. Where it may ask processors that are not in the module (it
+keeps an object), the plan lapses with every change.
+
+Whoever assigns holds the lock `assigning` while values take their places. A plan is made of values that held together:
+if a stamp changed while it was being made, it is made once more, and assignments wait.
 """
 
 from __future__ import annotations
 
 import itertools
+import os
 import weakref
+from collections.abc import ItemsView, KeysView, ValuesView
 from contextlib import nullcontext
+from threading import RLock
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import Self
 
 from torchfx._ops.observers import is_wrapped, modes_active, tensors_are_replaced
 from torchfx.plan.lowering import children, has_hooks, kind_of, lower, parts_of, runs_children
 from torchfx.plan.steps import CausalStep, LateStep, ModuleStep, Plan, lasting
 
-__all__ = ["Changes", "WatchedModules", "changes", "plan_of", "plan_to_run"]
+__all__ = ["Changes", "WatchedModules", "assigning", "changes", "plan_of", "plan_to_run"]
 
 IMMUTABLE = (bool, int, float, complex, str, bytes, type(None), torch.device, torch.dtype)
-INTERNAL = frozenset(vars(nn.Module()))
+INTERNAL = frozenset(vars(nn.Module())) | {"_stamp"}
 """Attributes of every module that no processor's system depends on; hooks are counted where they are added."""
+
+assigning = RLock()
+"""Held while values take their places: who holds it sees no assignment halfway."""
+
+if hasattr(os, "register_at_fork"):  # a child of the process must not find it held by a thread that it does not have
+    os.register_at_fork(before=assigning.acquire, after_in_parent=assigning.release, after_in_child=assigning.release)
+
+
+_compiling = torch.compiler.is_dynamo_compiling
 
 
 class Changes:
@@ -44,53 +64,112 @@ changes = Changes()
 
 
 class WatchedModules(dict[str, "nn.Module | None"]):
-    """The children of a container, each change of which counts: some programs write into `_modules` directly."""
+    """The children of a container, each change of which counts: some programs write into `_modules` directly.
+
+    What is iterated over is a copy, so that another thread may change the container meanwhile.
+    """
+
+    stamp: object = None
+    """Another one after each change."""
+
+    def _noted(self, result: Any = None) -> Any:
+        self.stamp = object()
+        changes.note()
+        return result
 
     def __setitem__(self, name: str, module: nn.Module | None) -> None:
         super().__setitem__(name, module)
-        changes.note()
+        self._noted()
 
     def __delitem__(self, name: str) -> None:
         super().__delitem__(name)
-        changes.note()
+        self._noted()
+
+    def __ior__(self, other: Any) -> Self:  # type: ignore[override,misc]
+        self.update(other)
+        return self
 
     def update(self, *args: Any, **kwargs: Any) -> None:
         """As `dict.update`."""
         super().update(*args, **kwargs)
-        changes.note()
+        self._noted()
+
+    def setdefault(self, *args: Any) -> Any:
+        """As `dict.setdefault`."""
+        return self._noted(super().setdefault(*args))
 
     def pop(self, *args: Any) -> Any:
         """As `dict.pop`."""
-        changes.note()
-        return super().pop(*args)
+        return self._noted(super().pop(*args))
 
     def popitem(self) -> tuple[str, nn.Module | None]:
         """As `dict.popitem`."""
-        changes.note()
-        return super().popitem()
+        found: tuple[str, nn.Module | None] = self._noted(super().popitem())
+        return found
 
     def clear(self) -> None:
         """As `dict.clear`."""
         super().clear()
-        changes.note()
+        self._noted()
+
+    def items(self) -> ItemsView[str, nn.Module | None]:  # type: ignore[override]
+        """Return names and modules as they are now."""
+        return super().items() if _compiling() else dict(self).items()
+
+    def keys(self) -> KeysView[str]:  # type: ignore[override]
+        """Return the names as they are now."""
+        return super().keys() if _compiling() else dict(self).keys()
+
+    def values(self) -> ValuesView[nn.Module | None]:  # type: ignore[override]
+        """Return the modules as they are now."""
+        return super().values() if _compiling() else dict(self).values()
+
+
+class Version:
+    """Which state a processor was in."""
+
+    __slots__ = ("processor", "stamps")
+
+    def __init__(self, processor: nn.Module) -> None:
+        self.processor, self.stamps = weakref.ref(processor), _stamps(processor)
+
+    def holds(self) -> bool:
+        """Return whether the processor is in this state still."""
+        processor = self.processor()
+        return processor is not None and _stamps(processor) == self.stamps
+
+
+def _stamps(processor: Any) -> tuple[object, object]:
+    """Return what is another object after an attribute was assigned, and after a child came, went or changed."""
+    return processor._stamp, getattr(processor._modules, "stamp", None)
 
 
 class Remembered:
     """A module's plan, and all it was made from."""
 
-    def __init__(self, plan: Plan, rate: float | None, number: int, module: nn.Module, tensors: list[Slot]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        rate: float | None,
+        number: int,
+        module: nn.Module,
+        versions: list[Version] | None,
+        tensors: list[Slot],
+    ) -> None:
         self.plan, self.rate, self.number = plan, rate, number
+        self.versions, self.tensors = versions, tensors
         key = id(module)
         self.module = weakref.ref(module, lambda _: _plans.pop(key, None))
         self.hooked = has_hooks(module)
         # Of the containers that are processors, children and hooks are counted among the changes.
         unwatched = [each for each in _containers(module) if kind_of(each) is None]
         self.unwatched = [(vars(each), tuple(each._modules.values())) for each in unwatched]
-        self.tensors = tensors
 
     def holds(self, module: nn.Module, rate: float | None) -> bool:
         """Return whether the plan is a module's, and still what the module would be lowered to."""
-        if changes.number != self.number or rate != self.rate or self.module() is not module:
+        if rate != self.rate or self.module() is not module:
+            return False
+        if changes.number != self.number and not self._is_current():
             return False
         for slot in self.tensors:
             if not slot.holds():
@@ -102,6 +181,14 @@ class Remembered:
                 return False
         # Coefficients made outside of such a mode are no constants in it. The first question saves a call.
         return not (modes_active() and tensors_are_replaced())
+
+    def _is_current(self) -> bool:
+        """Return whether all that changed since the last look were other processors."""
+        number = changes.number  # before the look: a change in another thread in the meantime must not be missed
+        if self.versions is None or not all(version.holds() for version in self.versions):
+            return False
+        self.number = number
+        return True
 
 
 class Slot:
@@ -122,8 +209,6 @@ class Slot:
 _plans: dict[int, Remembered] = {}
 """By the module's id; forgotten with the module."""
 
-_compiling = torch.compiler.is_dynamo_compiling
-
 
 def plan_to_run(module: nn.Module, rate: float) -> Plan | None:
     """Return the plan that does what calling a module does, or None where the module has to be called."""
@@ -141,16 +226,58 @@ def plan_of(module: nn.Module, rate: float | None) -> Plan:
     known = _plans.get(id(module))
     if known is not None and known.holds(module, rate):
         return known.plan
-    if tensors_are_replaced() or torch.compiler.is_compiling():  # coefficients made here may be fakes
-        return lower(module, rate)
     number = changes.number  # as it was before: an assignment in another thread in the meantime must not be missed
-    tensors = _dependencies(module)
-    with nullcontext() if tensors is None else lasting():
-        plan = lower(module, rate)
+    with assigning:
+        versions = _versions(module)
+    try:
+        made = _made(module, rate)
+    except Exception:
+        if _hold(versions):
+            raise
+        made = None
+    if made is None or not _hold(versions):  # it may be of old values and new ones
+        with assigning:
+            number, versions = changes.number, _versions(module)
+            made = _made(module, rate)
+    plan, tensors = made
     # A plan that holds its own key would never be forgotten.
     if tensors is not None and not any(_module_of(step) is module for step in plan.steps):
-        _plans[id(module)] = Remembered(plan, rate, number, module, tensors)
+        complete = all(_is_complete(version.processor()) for version in versions)
+        _plans[id(module)] = Remembered(plan, rate, number, module, versions if complete else None, tensors)
     return plan
+
+
+def _made(module: nn.Module, rate: float | None) -> tuple[Plan, list[Slot] | None]:
+    """Return a new plan and the tensors it is made from; None where it must not be remembered."""
+    if tensors_are_replaced() or torch.compiler.is_compiling():  # coefficients made here may be fakes
+        return lower(module, rate), None
+    tensors = _dependencies(module)
+    with nullcontext() if tensors is None else lasting():
+        return lower(module, rate), tensors
+
+
+def _versions(module: nn.Module) -> list[Version]:
+    """Return the states of all processors in a module: what its plan depends on."""
+    return [Version(each) for each in module.modules() if kind_of(each) is not None]
+
+
+def _hold(versions: list[Version]) -> bool:
+    with assigning:
+        return all(version.holds() for version in versions)
+
+
+def _is_complete(processor: nn.Module | None) -> bool:
+    """Return whether all processors that a processor may ask for something are its children."""
+    own: dict[str, Any] = {} if processor is None else vars(processor)
+    return all(_holds_no_module(own.get(name)) for name in own.keys() - INTERNAL)
+
+
+def _holds_no_module(value: object) -> bool:
+    if isinstance(value, FunctionType):
+        return value.__closure__ is None
+    if isinstance(value, (tuple, list, set, frozenset)):
+        return all(map(_holds_no_module, value))
+    return isinstance(value, (*IMMUTABLE, Tensor, BuiltinFunctionType))
 
 
 def _module_of(step: object) -> object:
@@ -182,7 +309,7 @@ def _collect(part: nn.Module, slots: list[Slot]) -> bool:
         return False
     places: tuple[dict[str, Any], ...] = (part._parameters, part._buffers, own)
     for place in places:
-        for name, value in place.items():
+        for name, value in place.copy().items():  # another thread may add an attribute meanwhile
             if place is own and name in INTERNAL:
                 continue
             if isinstance(value, Tensor):

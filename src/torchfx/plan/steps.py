@@ -66,6 +66,7 @@ class Causal(Protocol):
 
     kind: str
 
+    def _now(self) -> Causal: ...
     def init_state(
         self, shape: tuple[int, ...], rate: float | None, dtype: torch.dtype, device: torch.device
     ) -> State: ...
@@ -338,6 +339,10 @@ class CausalStep(Step):
 
     def run(self, x: Tensor) -> Tensor:
         """Process a whole signal (..., time) from rest, aligned with its input."""
+        return CausalStep(self.module._now(), self.rate, self.name).run_with_these(x)
+
+    def run_with_these(self, x: Tensor) -> Tensor:
+        """Do the same where nobody assigns parameters to the processor meanwhile."""
         module, rate, time = self.module, self.rate, x.shape[-1]
         shape = tuple(x.shape[:-1])
         module.output_shape(shape)  # raises where parameters hold values for other examples

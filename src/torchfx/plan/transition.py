@@ -363,7 +363,7 @@ def _values(module: nn.Module) -> dict[str, Any]:
     return {**own, **module._parameters, **module._buffers, **module._modules}
 
 
-_BOOKKEEPING = frozenset(vars(nn.Module()))
+_BOOKKEEPING = frozenset(vars(nn.Module())) | {"_stamp"}
 
 
 def _alike(a: ParallelStep, b: ParallelStep) -> bool:
