@@ -1,4 +1,4 @@
-"""Parameters that jump while a stream runs: nothing bursts, nothing clicks, and the new setting is what is heard in the end.
+"""Parameters that jump while a stream runs: nothing bursts, nothing clicks, and in the end the new setting is heard.
 
 Every processor that streams is found by itself. Each parameter jumps from anywhere to anywhere in its range: one of
 them or all at once, again before the first change has ended, and in sweeps. What comes out is compared with what the
@@ -79,12 +79,10 @@ def made(entry, settings):
 def built(entry, random):
     """Return a processor with such values."""
     while True:
-        try:
+        with suppress(ArgumentError):  # values may not fit each other
             module = made(entry, settings_from(entry, random))
             if not plan_of(module, FS).refusal:
                 return module
-        except ArgumentError:
-            continue
 
 
 def signal(kind, random, samples):
@@ -94,7 +92,9 @@ def signal(kind, random, samples):
         hertz = math.exp(random.uniform(math.log(30), math.log(12_000)))
         x = 0.5 * torch.sin(2 * torch.pi * hertz * time + random.uniform(0, 6))
     elif kind == "noise":
-        x = 0.2 * torch.randn(samples, dtype=torch.float64, generator=torch.Generator().manual_seed(random.randrange(99)))
+        x = 0.2 * torch.randn(
+            samples, dtype=torch.float64, generator=torch.Generator().manual_seed(random.randrange(99))
+        )
     else:
         x = torch.zeros(samples, dtype=torch.float64)
         if kind == "impulses":
@@ -120,7 +120,8 @@ def changed(module, x, changes, block):
         try:
             parts.append(stream.process(x[:, start : start + block]))
         except (StreamError, ArgumentError) as error:  # another number of bands, a filter that float64 cannot hold
-            assert "cannot" in str(error)
+            if "cannot" not in str(error):
+                raise
             restore(module, settings[-1])
             parts.append(stream.process(x[:, start : start + block]))
         else:
@@ -159,11 +160,14 @@ def roughness(y):
 def check(name, entry, x, y, crossing, settings, steadies):
     """Compare what a stream gave with what its settings give by themselves."""
     assert y.isfinite().all()
-    peaks = sorted(map(peak, steadies))
+    linear = entry.load().kind == "lti"
+    peaks = sorted(peak(each) if linear else float(each.abs().max()) for each in steadies)  # a detector begins at rest
     scale = max(float(x.abs().max()), 1e-9)
     bound = 1.5 * peaks[-1] + torch.where(crossing, sum(peaks[-2:]), 0.0) + 1e-3 * scale
     after = slice(CHANGE, None)
-    assert bool((y.abs() <= bound)[..., after].all()), f"{float((y.abs() / bound)[..., after].max()):.3g} times the bound"
+    assert bool((y.abs() <= bound)[..., after].all()), (
+        f"{float((y.abs() / bound)[..., after].max()):.3g} times the bound"
+    )
     if entry.name not in UNSTEADY:
         rough = roughness(y) / (3 * max(map(roughness, steadies)) + 2e-3 * max(1.0, sum(peaks[-2:])))
         assert rough <= 1, f"a step {rough:.3g} times as large as any that is none"
@@ -174,7 +178,9 @@ def memory(module):
     steps = plan_of(module, FS).steps
     if not all(isinstance(step, LTIStep) for step in steps):
         return None
-    return sum(step.settling + (0 if step.system.sos is None else memory_samples(step.system.sos, None)) for step in steps)
+    return sum(
+        step.settling + (0 if step.system.sos is None else memory_samples(step.system.sos, None)) for step in steps
+    )
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -215,9 +221,7 @@ def test_a_sweep_neither_bursts_nor_clicks(name, steps):
         pytest.skip(f"{each.name} is not one number")
     logarithmic = min(ends) > 0
     along = [i / (steps - 1) for i in range(steps)]
-    path = [
-        ends[0] * (ends[1] / ends[0]) ** u if logarithmic else ends[0] + u * (ends[1] - ends[0]) for u in along
-    ]
+    path = [ends[0] * (ends[1] / ends[0]) ** u if logarithmic else ends[0] + u * (ends[1] - ends[0]) for u in along]
     block = 64
     every = max(1, 1000 // steps)
     start = CHANGE // block * block

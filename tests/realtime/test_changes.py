@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 import torchfx as fx
+from torchfx.errors import StreamError
 from torchfx.realtime import Stream
 
 FS = 48_000
@@ -129,3 +130,79 @@ def test_a_change_does_not_depend_on_the_split():
     x = tone(0.1)
     assert float((listen(64) - listen(3800)).abs().max()) < 1e-12
     assert float((listen(1) - listen(3800)).abs().max()) < 1e-12
+
+
+JUMPS = {
+    "a low-pass of odd order": (lambda: fx.filter.LoButterworth(20_000, order=5), "cutoff", 100),
+    "a type": (lambda: fx.filter.Butterworth(300, order=7, btype="highpass"), "btype", "lowpass"),
+    "a crossover": (lambda: fx.filter.LoLinkwitzRiley(20_000, order=6), "cutoff", 47),
+    "a de-esser": (lambda: fx.effect.DeEsser(cutoff=15_000), "cutoff", 40),
+    "a ladder": (lambda: fx.filter.Ladder(15_000, resonance=0.9), "cutoff", 50),
+}
+
+
+@pytest.mark.parametrize("name", JUMPS)
+def test_a_jump_is_no_louder_than_the_settings(name):
+    """States that were handed on section by section gave up to 1e7 times as much."""
+    make, parameter, value = JUMPS[name]
+    x, module = 0.5 * tone(1.0), make()
+    y = run(Stream(module, FS, 2), x, lambda: setattr(module, parameter, value), at=90)
+    assert float(y.abs().max()) < 0.6
+    assert roughness(y[..., 90 * BLOCK :]) < 3 * roughness(x) + 2e-3
+
+
+def test_a_link_that_is_toggled_is_crossed_to():
+    module = fx.effect.Compressor(-30.0, attack_ms=1.0)
+    x = tone(0.5) * torch.tensor([[1.0], [0.1]])
+    y = run(Stream(module, FS, 2), x, lambda: setattr(module, "link", False))
+    fresh = Stream(fx.effect.Compressor(-30.0, attack_ms=1.0, link=False), FS, 2).process(x)
+    assert float((y - fresh)[..., -4000:].abs().max()) < 0.01 * float(fresh.abs().max())
+    assert roughness(y[..., 2000:]) < 2 * roughness(x)
+
+
+def test_another_number_of_bands_is_refused_before_the_block_is_taken():
+    module, x = fx.filter.LogFilterBank(num_bands=1), tone()
+    stream, undisturbed = Stream(module, FS, 2), Stream(fx.filter.LogFilterBank(num_bands=1), FS, 2)
+    first = stream.process(x[..., :5000])
+    module.num_bands = 3
+    with pytest.raises(StreamError, match=r"output cannot change its shape, from \(2, 1\) to \(2, 3\)"):
+        stream.process(x[..., 5000:])
+    module.num_bands = 1
+    y = torch.cat([first, stream.process(x[..., 5000:])], dim=-1)
+    assert float((y - undisturbed.process(x)).abs().max()) < 1e-12
+
+
+def test_steps_that_stay_run_on_and_hear_no_start():
+    """A reverberator behind a filter that jumps: as behind the two outputs of the filter, crossed."""
+    x = tone(0.5, 100.0)
+    chain = fx.filter.HiButterworth(20, order=2) | fx.effect.Reverb(wet_level=1.0, dry_level=0.0)
+    y = run(Stream(chain, FS, 2), x, lambda: setattr(chain[0], "cutoff", 3000))
+    alone = fx.filter.HiButterworth(20, order=2)
+    filtered = run(Stream(alone, FS, 2), x, lambda: setattr(alone, "cutoff", 3000))
+    reverberated = Stream(fx.effect.Reverb(wet_level=1.0, dry_level=0.0), FS, 2).process(filtered)
+    assert float((y - reverberated).abs().max()) < 1e-12
+
+
+def test_a_state_saved_during_a_change_is_the_new_setting_s():
+    x, module = tone(), fx.filter.LoButterworth(2000, order=3)
+    stream = Stream(module, FS, 2)
+    stream.process(x[..., :6000])
+    module.cutoff = 300
+    stream.process(x[..., 6000:6064])
+    other = Stream(module, FS, 2)
+    other.state = stream.state
+    rest = [each.process(x[..., 6064:]) for each in (other, stream)]
+    late = slice(3000, None)
+    assert float((rest[0] - rest[1])[..., late].abs().max()) < 1e-12
+
+
+def test_a_change_of_one_thing_costs_the_rest_nothing():
+    chain = fx.filter.HiButterworth(80) | fx.effect.Compressor(-20.0) | fx.effect.Reverb()
+    stream, x = Stream(chain, FS, 2), tone()
+    stream.process(x[..., :64])
+    before = {id(value) for value in stream._runner.own_state}
+    chain[1].ratio = 8.0
+    stream.process(x[..., :64])
+    during = stream._runner.own_state
+    assert {id(value) for value in during} > before
+    assert len(during) == len(before) + 2 + 1  # the compressor's state, and how far the change is

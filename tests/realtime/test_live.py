@@ -202,6 +202,30 @@ def test_parameters_change_without_a_step():
     assert y.diff().abs().max() <= 1.5 * 1.01 * 0.75 / 480  # the steepest part of the way
 
 
+@pytest.mark.parametrize("module", [False, True], ids=["native", "with a step in Python"])
+def test_a_cutoff_that_jumps_makes_no_burst(module):
+    """From 20 kHz to 100 Hz, of an odd order: states that were handed on section by section gave 3.5e6."""
+    chain = fx.filter.LoButterworth(20_000, order=5) | (
+        fx.Memoryless(torch.nn.Identity()) if module else fx.effect.Gain(1.0)
+    )
+    tone = 0.5 * torch.sin(2 * torch.pi * 440 / FS * torch.arange(FS)).expand(2, -1)
+
+    def source() -> Iterator[torch.Tensor]:
+        yield tone
+        live.set("cutoff", 100)
+        yield from [tone] * 4
+        while live.is_native and live.stats().changes < 1:
+            yield tone
+
+    clock = FileClock(source())
+    live = RealtimeProcessor(chain, clock, RealtimeConfig(block_size=64))
+    with live:
+        assert live.wait(60)
+    assert clock.output.abs().max() <= 0.51
+    assert clock.output[:, -100:].abs().max() < 1e-3
+    assert live.stats().mutes == 0
+
+
 def test_assignments_are_followed():
     chain = fx.effect.Gain(1.0) | fx.filter.LoButterworth(5000)
     y = changed(chain, lambda live: setattr(chain[0], "gain", 0.5))
@@ -519,14 +543,7 @@ def worked(chain: fx.FilterChain, change: Any, back: Any, problem: str) -> None:
 
 
 def test_a_worker_refuses_what_cannot_run_in_the_place_of_what_does():
-    compressor = fx.effect.Compressor(0.0)
-    chain = fx.FilterChain(compressor, fx.Memoryless(torch.nn.Identity()))
-    worked(
-        chain,
-        lambda: setattr(compressor, "link", not compressor.link),
-        lambda: setattr(compressor, "link", not compressor.link),
-        "would change its shape, as where channels begin or cease to share their gain (link): start anew",
-    )
+    chain = fx.FilterChain(fx.effect.Compressor(0.0), fx.Memoryless(torch.nn.Identity()))
     worked(
         chain,
         lambda: chain.append(fx.filter.BandpassBank(num_bands=4)),

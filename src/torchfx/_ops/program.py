@@ -335,7 +335,7 @@ class Program:
         return self._append("add", (first, second), ())
 
     def crossfade(self, first: int, second: int, passed: Tensor, waiting: int, length: int) -> int:
-        """Append the way from one buffer to another: `waiting` samples of the first, then `length` from one to the other.
+        """Append a crossfade: `waiting` samples of the first buffer, then `length` from one to the other.
 
         `passed`, int64 (1,), counts the samples.
         """

@@ -103,11 +103,11 @@ class DelayNetwork(Processor):
         was, own = (each.network(self._channels(shape), rate) for each in (before, self))
         if len(was.delays) != len(own.delays) or old[0].shape[:-1] != new[0].shape[:-1] or _is_loud(was, own):
             return Handover((None,) * len(new), rises=True)
-        moves = [kept_lines(0, was.delays, own.delays, rate)]
+        moves, same = [kept_lines(0, was.delays, own.delays, rate)], list(was.delays) == list(own.delays)
         if own.sos is not None:
-            filters = old[1] if was.sos is not None else None
-            moves.append(sections_handover(1, was.sos, own.sos, filters, rate)[0])
-        return Handover(tuple(moves), rises=list(was.delays) != list(own.delays))
+            before_it = was.sos if same else None  # else they hear the fade-in of what is kept
+            moves.append(sections_handover(1, before_it, own.sos, old[-1], rate)[0])
+        return Handover(tuple(moves), rises=not same)
 
     def _channels(self, shape: tuple[int, ...]) -> int:
         return 1 if self.channels_apart or not shape else shape[-1]
@@ -130,8 +130,11 @@ def _loop_gains(network: Network) -> Tensor:
     joined = network.system[..., : len(network.delays), : len(network.delays)].abs().amax(-1)
     if network.sos is None:
         return joined.expand(3, *joined.shape)
-    z = torch.tensor([1, -1j, -1], dtype=torch.complex128, device=joined.device).view(3, *(1,) * (network.sos.dim() - 1))
-    b, a = (sum(network.sos[..., i + k] * z**k for k in range(3)) for i in (0, 3))
+    z = torch.tensor([1, -1j, -1], dtype=torch.complex128, device=joined.device).view(
+        3, *(1,) * (network.sos.dim() - 1)
+    )
+    powers = torch.stack([z**k for k in range(3)], dim=-1)
+    b, a = ((network.sos[..., i : i + 3] * powers).sum(-1) for i in (0, 3))
     return joined * (b / a).abs().prod(-1)
 
 

@@ -208,7 +208,7 @@ class PitchShift(Processor):
         return due, (past, spectrum, tail, longer, ready, torch.tensor([n + time, down, up]))
 
     def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
-        """Return silence: spectra and what was stretched belong to a pitch. The new one is heard when both are complete."""
+        """Return rest: spectra and stretched samples belong to a pitch. The new one is heard when they are complete."""
         return Handover((None,) * len(new), 2 * self.latency_samples(rate))
 
 

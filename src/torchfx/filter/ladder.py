@@ -13,12 +13,16 @@ from torchfx.design.biquad import second_order, section
 from torchfx.design.state_space import ladder
 from torchfx.errors import ArgumentError
 from torchfx.parameters import Value, frequency, number, sample_rate
-from torchfx.plan import LTI, State
+from torchfx.plan import LTI, Handover, State, kept
+from torchfx.plan.handover import LONGEST_WAIT_S, NEAR_CORNER, samples
 from torchfx.tensors import settings_on
 
 __all__ = ["Ladder"]
 
 HALF_POWER = 0.5**0.5
+
+PERIODS = 3.0
+"""Of the cutoff: by then a ladder from rest has settled, but for a strong resonance, which grows from silence."""
 
 
 class Ladder(Processor):
@@ -78,6 +82,13 @@ class Ladder(Processor):
         """Process a block."""
         y, after = _ops.saturated_forward(x, *self._settings(rate, x.device), state[0])
         return y, (after,)
+
+    def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
+        """Return the integrators as they are where the cutoff moves by little, else rest."""
+        was, own = (torch.as_tensor(each.cutoff, dtype=torch.float64).detach() for each in (before, self))
+        if bool(((own / was).log().abs() <= NEAR_CORNER).all()):
+            return kept(old, new, rate)
+        return Handover((None,), samples(min(LONGEST_WAIT_S, PERIODS / float(own.min())), rate))
 
     def native(self, program: Any, source: int, state: State, rate: Any) -> int | None:
         """Append the filter, where nothing in it is learned."""

@@ -45,8 +45,9 @@ SMALLEST = 1e-7
 integrators, such as where a zero almost cancels a pole. The section starts from rest."""
 
 NEAR_LEVEL = 0.25
-"""How far the gain in front of a section may move, as a natural logarithm, for its state to be handed over: a design may
-put its whole gain, of 1e-6, into the first section."""
+"""How far the gain in front of a section may move, as a natural logarithm, for its state to be handed over.
+
+A design may put its whole gain, of 1e-6, into the first section."""
 
 NEAR_CORNER, NEAR_GAIN = 0.5, 0.25
 """How far its corner frequency (as a natural logarithm) and its gains (relative to the largest) may move for the new
@@ -115,7 +116,7 @@ def kept(old: Sequence[Tensor], new: Sequence[Tensor], rate: float | None, waiti
 
 def samples(seconds: float, rate: float | None) -> int:
     """Return a time in samples, to the nearest; without a rate as at 48 kHz."""
-    return round(seconds * (rate or 48_000))
+    return int(seconds * (rate or 48_000) + 0.5)
 
 
 def kept_lines(source: int, old: Sequence[int], new: Sequence[int], rate: float | None) -> Move | None:
@@ -184,7 +185,7 @@ def sections_handover(
 
 
 def memory_samples(sos: Tensor, rate: float | None) -> int:
-    """Return a bound of how many samples it takes sections (..., sections, 6) to forget how they started, if not too many.
+    """Return how many samples sections (..., sections, 6) take to forget how they started: an upper bound, cut off.
 
     The envelope of a cascade's tail is no longer than that of real poles of the same radii, whose cascade answers a
     click like the density of a sum of exponential times. Chernoff's bound for that sum is what is solved here.
@@ -199,7 +200,7 @@ def memory_samples(sos: Tensor, rate: float | None) -> int:
         slowest = rates.min(-1, keepdims=True)[..., None]
         thetas = shares * slowest
         bounds = (-math.log(FORGOTTEN) - np.log1p(-thetas / rates[..., None, :]).sum(-1, keepdims=True)) / thetas
-    return min(math.ceil(bounds.min(-2).max()), samples(LONGEST_WAIT_S, rate))
+    return min(math.ceil(float(bounds.min(-2).max())), samples(LONGEST_WAIT_S, rate))
 
 
 def _matrices(before: Tensor, after: Tensor, state: Tensor) -> tuple[Tensor, bool] | None:

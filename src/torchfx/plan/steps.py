@@ -156,9 +156,7 @@ class Step(ABC):
         """
         return 0
 
-    def take_over(
-        self, before: Step, shape: tuple[int, ...], old: State, new: State, rate: float | None
-    ) -> Handover:
+    def take_over(self, before: Step, shape: tuple[int, ...], old: State, new: State, rate: float | None) -> Handover:
         """Return how this step goes on where another one of its kind stopped, with other parameters.
 
         Args:
@@ -274,9 +272,7 @@ class LTIStep(Step):
         """Return how long delay and taps are incomplete and the sections remember their start."""
         return self.settling + (0 if self.system.sos is None else memory_samples(self.system.sos, rate))
 
-    def take_over(
-        self, before: Step, shape: tuple[int, ...], old: State, new: State, rate: float | None
-    ) -> Handover:
+    def take_over(self, before: Step, shape: tuple[int, ...], old: State, new: State, rate: float | None) -> Handover:
         """Return what of delay line, response and cascade goes on, each judged by itself.
 
         The state of taps is what they still owe: other taps begin anew, and are complete when all have sounded.
@@ -398,9 +394,7 @@ class CausalStep(Step):
         state = self.init_state((2,), torch.float32, torch.device("cpu"))
         return self.latency + (samples(UNKNOWN_WAIT_S, rate) if any(value.numel() for value in state) else 0)
 
-    def take_over(
-        self, before: Step, shape: tuple[int, ...], old: State, new: State, rate: float | None
-    ) -> Handover:
+    def take_over(self, before: Step, shape: tuple[int, ...], old: State, new: State, rate: float | None) -> Handover:
         """Return what the processor says."""
         assert isinstance(before, CausalStep)
         return self.module.take_over(before.module, shape, old, new, self.rate)

@@ -24,7 +24,7 @@ __all__ = ["Copy", "Transition", "TransitionStep", "equal", "settled", "transiti
 class TransitionStep(Step):
     """A step that takes the place of another one: both run, and the output crosses from one to the other.
 
-    Its state is that of the old step, that of the new one, and how many samples have passed at the output and the input.
+    Its state is that of the old step, that of the new one, and the samples that have passed at output and input.
 
     Args:
         old, new: the steps; their outputs have one shape.
@@ -70,9 +70,10 @@ class TransitionStep(Step):
         return torch.where(along == 0, a, torch.where(along == 1, b, crossed.to(b.dtype)))
 
     def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
-        """Return the state of rest, before the first sample."""
+        """Return the state of rest: what begins anew has nothing to cross from."""
         both = (each.init_state(shape, dtype, device) for each in (self.old, self.new))
-        return (*(value for state in both for value in state), torch.zeros(2, dtype=torch.int64))
+        over = torch.tensor([self.waiting + self.length, self.length])
+        return (*(value for state in both for value in state), over)
 
     def state_size(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> int:
         """Return how many tensors a state holds."""
@@ -180,7 +181,11 @@ class Copy:
             target.copy_(source)
             return
         for begin, to, count in move.parts:
-            rows = source if move.rows is None else source.reshape(-1, source.shape[-1])[list(move.rows)].view(*target.shape[:-1], -1)
+            rows = (
+                source
+                if move.rows is None
+                else source.reshape(-1, source.shape[-1])[list(move.rows)].view(*target.shape[:-1], -1)
+            )
             target[..., to : to + count] = rows[..., begin : begin + count]
             if move.ramp:
                 ramp = min(move.ramp, count)
@@ -283,7 +288,8 @@ def transition(
         return LateStep(step, b.ratio), (*inner, counts)
 
     def branches(a: ParallelStep, of_a: State, b: ParallelStep, shape: tuple[int, ...]) -> tuple[Step, State]:
-        plans, found = [], []
+        plans: list[Plan] = []
+        found: list[Tensor] = []
         for old, of_old, new in zip(a.plans, _split(a, of_a, shape, dtype, device), b.plans, strict=True):
             plan, inner = crossed(old, of_old, new, shape)
             plans.append(plan)
@@ -294,7 +300,9 @@ def transition(
     return Transition(plan, found, tuple(copies), tuple(ways)) if ways else None
 
 
-def settled(plan: Plan, state: State, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> tuple[Plan, State]:
+def settled(
+    plan: Plan, state: State, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device
+) -> tuple[Plan, State]:
     """Return a plan and its state with new steps alone where steps were on the way to them."""
 
     def of_step(step: Step, state: State, shape: tuple[int, ...]) -> tuple[Step, State]:
@@ -304,21 +312,18 @@ def settled(plan: Plan, state: State, shape: tuple[int, ...], dtype: torch.dtype
             inner, rest = of_step(step.inner, state[:-1], shape)
             return (step, state) if inner is step.inner else (LateStep(inner, step.ratio), (*rest, state[-1]))
         if isinstance(step, ParallelStep):
-            plans, found = [], []
-            for branch, inner in zip(step.plans, _split(step, state, shape, dtype, device), strict=True):
-                own, rest = settled(branch, inner, shape, dtype, device)
-                plans.append(own)
-                found += rest
-            return ParallelStep(plans), tuple(found)
+            branches = zip(step.plans, _split(step, state, shape, dtype, device), strict=True)
+            both = [settled(branch, own, shape, dtype, device) for branch, own in branches]
+            return ParallelStep([branch for branch, _ in both]), tuple(value for _, own in both for value in own)
         return step, state
 
     steps: list[Step] = []
     found: list[Tensor] = []
     for step in plan.steps:
         size = step.state_size(shape, dtype, device)
-        own, rest = of_step(step, state[:size], shape)
-        steps.append(own)
-        found += rest
+        new, own = of_step(step, state[:size], shape)
+        steps.append(new)
+        found += own
         state, shape = state[size:], step.leading(shape)
     return replace(plan, steps=tuple(steps)), (*found, *state)
 
@@ -336,7 +341,11 @@ def equal(a: Step, b: Step) -> bool:
     if isinstance(a, LateStep) and isinstance(b, LateStep):
         return a.ratio == b.ratio and equal(a.inner, b.inner)
     if isinstance(a, ParallelStep) and isinstance(b, ParallelStep):
-        pairs = [zip(p.steps, q.steps, strict=True) for p, q in zip(a.plans, b.plans, strict=True)] if _alike(a, b) else None
+        pairs = (
+            [zip(p.steps, q.steps, strict=True) for p, q in zip(a.plans, b.plans, strict=True)]
+            if _alike(a, b)
+            else None
+        )
         return pairs is not None and all(equal(p, q) for pair in pairs for p, q in pair)
     return isinstance(a, ModuleStep) and isinstance(b, ModuleStep) and a.module is b.module
 
@@ -432,12 +441,8 @@ def _split(
     return found
 
 
-def _handover(
-    a: Step, of_a: State, b: Step, of_b: State, shape: tuple[int, ...], rate: float | None
-) -> Handover:
+def _handover(a: Step, of_a: State, b: Step, of_b: State, shape: tuple[int, ...], rate: float | None) -> Handover:
     """Return how a step takes over from another one: as the step says, or, from another kind of step, from rest."""
     if _corresponds(a, b) and not isinstance(a, (_RowStep, ParallelStep)):
         return b.take_over(a, shape, of_a, of_b, rate)
     return Handover((None,) * len(of_b), b.wait_from_rest(rate), rises=True)
-
-

@@ -91,25 +91,31 @@ class LiveProgram:
         state: all its tensors. Those of steps that stay are those of the program before.
     """
 
+    plan: Plan
+    state: list[Tensor]
+    program: Program
+
     def __init__(
         self, plan: Plan, channels: int, block: int, before: LiveProgram | None = None, fade_s: float = 0.0
     ) -> None:
         shape, device = (channels,), torch.device("cpu")
         self._way: Transition | None = None
         self._shape = shape
-        plan, copies, works = in_full(plan), (), None
+        self.plan, self.state = in_full(plan), []
+        copies: Sequence[Copy] = ()
+        works: dict[int, Tensor] | None = None
         if before is None:
-            state = [value.clone().contiguous() for value in plan.init_state(shape, torch.float32, device)]
+            rest = self.plan.init_state(shape, torch.float32, device)
+            self.state = [value.clone().contiguous() for value in rest]
         else:
             works = before.program.works
-            running, state_now = settled(before.plan, tuple(before.state), shape, torch.float32, device)
-            self._way = transition(running, state_now, plan, shape, torch.float32, device, fade_s)
-            plan, state = running, list(state_now)
+            running, state = settled(before.plan, tuple(before.state), shape, torch.float32, device)
+            self._way = transition(running, state, self.plan, shape, torch.float32, device, fade_s)
             if self._way is not None:
-                plan, state, copies = self._way.plan, list(self._way.state), self._way.copies
-        self.plan, self.state = plan, state
-        self.program = _program(plan, shape, self.state, works)
-        self._copies = [record for copy in copies for record in _records(copy)]
+                running, state, copies = self._way.plan, self._way.state, self._way.copies
+            self.plan, self.state = running, list(state)
+        self.program = _program(self.plan, shape, self.state, works)
+        self._copies = [record for each in copies for record in _records(each)]
         self.handle = self._create(channels, block)
 
     @property
@@ -144,7 +150,9 @@ class LiveProgram:
         probe = _program(self.plan, self._shape, rest, None)  # its states are its own: those of this one may be running
         kept = [(value, before.data_ptr()) for value, before in zip(self.state, rest, strict=True)]
         kept += [(value, 0) for value in self.program.sums]
-        states = array("q", [each for value, at in kept for each in (value.data_ptr(), value.nbytes, at) if value.nbytes])
+        states = array(
+            "q", [each for value, at in kept for each in (value.data_ptr(), value.nbytes, at) if value.nbytes]
+        )
         resting = [value.clone() for value in rest]
         bytes_needed = 0
         for program in (probe, self.program):
@@ -186,7 +194,7 @@ BYTES, MATRICES, RAMP_FLOAT, RAMP_DOUBLE = range(4)
 
 
 def _records(copy: Copy) -> list[tuple[Any, ...]]:
-    """Return a copy as the C interface takes it: kind, source, target, number, argument; what must be kept comes behind."""
+    """Return a copy for the C interface: kind, source, target, number, argument, and then what must be kept alive."""
     source, target, move = copy.source, copy.target, copy.move
     if target.numel() == 0:
         return []

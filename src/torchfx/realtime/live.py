@@ -481,7 +481,7 @@ class RealtimeProcessor:
         return plan
 
     def _program_of(self, plan: Plan) -> LiveProgram | None:
-        """Return the program on the way to a plan, or the one at its end; None where it would do what the present one does."""
+        """Return the program on the way to a plan, or the one at its end; None where nothing would change."""
         running, config = self._program, self.config
         assert running is not None
         if plan is self._followed and not running.has_old_steps:
