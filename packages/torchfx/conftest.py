@@ -1,14 +1,10 @@
-"""Which files hold no tests where a package is missing: imports of their own are to fail nowhere else."""
+"""What is not collected: programs; kernels where Triton is missing, whose imports are to fail nowhere else."""
 
 from importlib.util import find_spec
 
-FRAMEWORKS = {
-    "lightning.py": ("lightning", "pytorch_lightning"),
-    "transformers.py": ("transformers",),
-    "tensorboard_plugin": ("tensorboard",),
-}
-
-collect_ignore = [
-    f"src/torchfx/profiler/{name}" for name, packages in FRAMEWORKS.items() if not any(map(find_spec, packages))
-]
-collect_ignore_glob = [] if find_spec("triton") else ["src/torchfx/_ops/*kernels.py"]
+collect_ignore = ["benchmark", "build", "docs", "examples", "tools"]
+collect_ignore_glob = ["*conftest.py"]  # they hold no doctests, and share one name
+if not find_spec("triton"):
+    collect_ignore_glob.append("src/torchfx/_ops/*kernels.py")
+if not find_spec("torchwhy"):
+    collect_ignore.append("src/_torchfx_rules")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Measure four ways of writing one chain of six recursive filters: the same as `torchfx bench api`.
+"""Measure four ways of writing one chain of six recursive filters.
 
 python benchmark/api_bench.py --quick
 """
 
 import sys
 
-from torchfx.cli.app import app
+from bench.command import app
 
 if __name__ == "__main__":
-    app(["bench", "api", *sys.argv[1:]])
+    app(["api", *sys.argv[1:]])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Find from which length on splitting a signal along time pays: the same as `torchfx bench threshold`.
+"""Find from which length on splitting a signal along time pays.
 
     python benchmark/bench_threshold_sweep.py --quick
 
@@ -8,7 +8,7 @@ The answer belongs into PARALLEL_SCAN_THRESHOLD.
 
 import sys
 
-from torchfx.cli.app import app
+from bench.command import app
 
 if __name__ == "__main__":
-    app(["bench", "threshold", *sys.argv[1:]])
+    app(["threshold", *sys.argv[1:]])

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Measure four recursive filters in a row: the same as `torchfx bench iir`.
+"""Measure four recursive filters in a row.
 
 python benchmark/iir_bench.py --quick
 """
 
 import sys
 
-from torchfx.cli.app import app
+from bench.command import app
 
 if __name__ == "__main__":
-    app(["bench", "iir", *sys.argv[1:]])
+    app(["iir", *sys.argv[1:]])

@@ -7,8 +7,8 @@ python benchmark/performance_page.py
 import sys
 from pathlib import Path
 
-from torchfx.bench.document import page, with_speeds
-from torchfx.bench.report import Report, ReportError, write
+from bench.document import page, with_speeds
+from bench.report import Report, ReportError, write
 
 REPOSITORY = Path(__file__).parents[1]
 

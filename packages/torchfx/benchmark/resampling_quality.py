@@ -14,7 +14,7 @@ import numpy as np
 import soxr
 import torch
 
-from torchfx.bench.resampling import windowed_sinc
+from bench.resampling import windowed_sinc
 from torchfx.filter import Resample
 
 DOCS = Path(__file__).parents[1] / "docs"

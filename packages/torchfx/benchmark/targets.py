@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Measure every promised ratio in one run; exit status 1 when one is missed: the same as `torchfx bench targets`.
+"""Measure every promised ratio in one run; exit status 1 when one is missed.
 
 python benchmark/targets.py
 """
 
 import sys
 
-from torchfx.cli.app import app
+from bench.command import app
 
 if __name__ == "__main__":
-    app(["bench", "targets", *sys.argv[1:]])
+    app(["targets", *sys.argv[1:]])

@@ -9,10 +9,6 @@ import pytest
 import torch
 from hypothesis import is_hypothesis_test, settings
 
-# Programs to be profiled: importing one runs it.
-collect_ignore = ["profiler/programs", "programs/faulty", "programs/healthy"]
-
-
 # Generated tests draw few cases here, and many where TORCHFX_CASES=many asks for them, as .ci/run does.
 settings.register_profile("few", max_examples=4, deadline=None, derandomize=True)
 settings.register_profile("many", max_examples=100, deadline=None, derandomize=True)
@@ -57,14 +53,3 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
-
-
-@pytest.fixture(scope="session")
-def browser():
-    from profiler.page.browser import chromium
-
-    started, program = chromium()
-    with started as playwright:
-        one = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield one
-        one.close()

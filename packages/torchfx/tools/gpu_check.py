@@ -39,9 +39,9 @@ from scipy import signal
 from torch import Tensor
 
 import torchfx as fx
+from bench.hardware import hardware
 from torchfx import _ops
 from torchfx._ops.fir import triton as fir
-from torchfx.bench.hardware import hardware
 from torchfx.catalogue import available
 from torchfx.design.state_space import state_variable
 

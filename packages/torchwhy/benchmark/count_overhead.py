@@ -17,7 +17,7 @@ import msgspec
 import torch
 from torch import nn
 
-from torchfx import profiler
+import torchwhy
 
 
 def training_step(batch: int) -> Callable[[], float]:
@@ -43,7 +43,7 @@ def training_step(batch: int) -> Callable[[], float]:
 
 def counted(step: Callable[[], float], *, trace: bool) -> Callable[[], float]:
     def run() -> float:
-        with profiler.count(trace=trace):
+        with torchwhy.count(trace=trace):
             return step()
 
     return run
@@ -64,11 +64,11 @@ def main() -> int:
     losses = {name: [step() for _ in range(3)] for name, step in ways.items()}
     if any(loss != losses["plain"] for loss in losses.values()):
         raise SystemExit(f"counting changed the loss: {losses}")
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         ways["plain"]()
     operators = c["operators"]
 
-    compared = profiler.compare(ways, max_time_s=options.seconds, precision=0.02)
+    compared = torchwhy.compare(ways, max_time_s=options.seconds, precision=0.02)
     plain_s = compared["plain"].median_s
     ratios = {ratio.name: ratio for ratio in compared.ratios}
     rows = [

@@ -20,8 +20,8 @@ from pathlib import Path
 import msgspec
 import torch
 
-from torchfx import profiler
-from torchfx.profiler.capture import ProfileWarning
+import torchwhy
+from torchwhy.capture import ProfileWarning
 
 
 def plain(steps: int, x: torch.Tensor) -> tuple[float, torch.Tensor]:
@@ -36,7 +36,7 @@ def idle(steps: int, x: torch.Tensor, folder: Path) -> tuple[float, torch.Tensor
     """Return the same for the same loop in a `profile` that never leaves its wait."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ProfileWarning)  # that nothing was recorded is the point
-        with profiler.profile(folder / "run", wait=steps + 1) as p:
+        with torchwhy.profile(folder / "run", wait=steps + 1) as p:
             began = time.perf_counter()
             for _ in range(steps):
                 x = torch.tanh(x)

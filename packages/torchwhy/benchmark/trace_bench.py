@@ -24,9 +24,8 @@ from pathlib import Path
 
 import numpy as np
 
-from torchfx import profiler
-from torchfx.profiler.trace.file.scanning import scan
-from torchfx.profiler.trace.file.source import Chunks
+from torchwhy.trace.file.scanning import scan
+from torchwhy.trace.file.source import Chunks
 
 SHIFTED = re.compile(
     rb'"(ts|id|correlation|[Ee]xternal id|Sequence number|Python id|Python parent id|Ev Idx)"\s*:\s*(\d+)'
@@ -34,16 +33,16 @@ SHIFTED = re.compile(
 
 # What each contender runs; `path` is the file, `result` what it read. Setting up, imports too, is not timed.
 CONTENDERS = {
-    "torchfx scan": (
-        "from torchfx.profiler.trace.file.scanning import scan",
+    "torchwhy scan": (
+        "from torchwhy.trace.file.scanning import scan",
         "result = scan(path); events = len(result)",
     ),
-    "torchfx load": (
-        "from torchfx.profiler import load",
+    "torchwhy load": (
+        "from torchwhy import load",
         "result = load(path); events = len(result)",
     ),
-    "torchfx scan, Python": (
-        "import os; os.environ['TORCHFX_NATIVE'] = '0'\nfrom torchfx.profiler.trace.file.scanning import scan",
+    "torchwhy scan, Python": (
+        "import os; os.environ['TORCHWHY_NATIVE'] = '0'\nfrom torchwhy.trace.file.scanning import scan",
         "result = scan(path); events = len(result)",
     ),
     "json": (
@@ -155,7 +154,7 @@ def present() -> list[str]:
         for name in CONTENDERS
         if all(importlib.util.find_spec(module) for word, module in NEEDS.items() if name.startswith(word))
     ]
-    return [name for name in names if name != "torchfx load" or callable(getattr(profiler, "load", None))]
+    return [name for name in names if name != "torchwhy load" or callable(getattr(profiler, "load", None))]
 
 
 def measured(name: str, path: Path) -> dict[str, float] | None:

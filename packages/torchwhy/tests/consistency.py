@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from torchfx.profiler.wording import duration
+from torchwhy.wording import duration
 
 VERDICTS = {
     "overhead-bound": {"overhead-bound", "mixed"},

@@ -11,7 +11,7 @@ from collections import defaultdict
 
 from hypothesis import strategies as st
 
-from profiler.traces import Story
+from tests.traces import Story
 
 GEMM = "ampere_sgemm_128x64_nn"
 ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)"

@@ -8,12 +8,12 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from typer.testing import CliRunner
 
-from profiler.consistency import contradictions
-from profiler.random_stories import build, stories
-from torchfx.cli.app import app
-from torchfx.profiler.present.formats import FORMATS
+from tests.consistency import contradictions
+from tests.random_stories import build, stories
+from torchwhy.cli.app import app
+from torchwhy.present.formats import FORMATS
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 from check_trace_numbers import differences
 
 PLACES = ("start_us", "at_us", "starts_us", "step_starts_us", "bytes")

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from torchfx.errors import ArgumentError, ArgumentTypeError, TorchFXError
-from torchfx.profiler.device_peaks import peaks_as_toml, read_device_peaks
-from torchfx.profiler.trace.peaks import Peaks, peaks_for
+from torchwhy.device_peaks import peaks_as_toml, read_device_peaks
+from torchwhy.errors import ArgumentError, ArgumentTypeError, TorchWhyError
+from torchwhy.trace.peaks import Peaks, peaks_for
 
 
 @pytest.fixture
@@ -53,23 +53,23 @@ def test_a_file_without_the_table_has_none(pyproject):
 )
 def test_wrong_tables_are_explained(pyproject, body, error, message):
     with pytest.raises(error, match=message) as raised:
-        read_device_peaks(pyproject(f'[tool.torchfx.device."some GPU"]\n{body}\n'))
-    assert '[tool.torchfx.device."some GPU"]' in str(raised.value)
+        read_device_peaks(pyproject(f'[tool.torchwhy.device."some GPU"]\n{body}\n'))
+    assert '[tool.torchwhy.device."some GPU"]' in str(raised.value)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("[tool", "is not TOML"),
-        ("[tool.torchfx]\ndevice = 3", "must be a table"),
-        ("[tool.torchfx.device]\nx = 3", "x"),
+        ("[tool.torchwhy]\ndevice = 3", "must be a table"),
+        ("[tool.torchwhy.device]\nx = 3", "x"),
     ],
 )
 def test_other_files_are_refused(pyproject, text, message):
-    with pytest.raises(TorchFXError, match=message):
+    with pytest.raises(TorchWhyError, match=message):
         read_device_peaks(pyproject(text))
 
 
 def test_reading_needs_no_torch():
-    code = "import sys, torchfx.profiler.device_peaks; print('torch' in sys.modules)"
+    code = "import sys, torchwhy.device_peaks; print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"

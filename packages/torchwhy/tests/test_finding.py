@@ -4,12 +4,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from profiler.traces import Story, a_finding
-from torchfx.errors import ArgumentError
-from torchfx.profiler.finding import Finding, severity_of
-from torchfx.profiler.report.trace_report import describe
-from torchfx.profiler.rules.diagnose import Diagnosis
-from torchfx.profiler.trace.model.intervals import Intervals, Window
+from tests.traces import Story, a_finding
+from torchwhy.errors import ArgumentError
+from torchwhy.finding import Finding, severity_of
+from torchwhy.report.trace_report import describe
+from torchwhy.rules.diagnose import Diagnosis
+from torchwhy.trace.model.intervals import Intervals, Window
 
 
 @pytest.fixture

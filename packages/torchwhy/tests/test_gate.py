@@ -1,4 +1,4 @@
-"""Budgets, baselines, their reports, and the command `torchfx gate`."""
+"""Budgets, baselines, their reports, and the command `torchwhy gate`."""
 
 import json
 from dataclasses import replace
@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
-from torchfx.cli.app import app
-from torchfx.errors import ArgumentError, ArgumentTypeError, TorchFXError
-from torchfx.profiler.counters import CopyTotal, Counts, Sync
-from torchfx.profiler.gate import (
+from torchwhy.cli.app import app
+from torchwhy.counters import CopyTotal, Counts, Sync
+from torchwhy.errors import ArgumentError, ArgumentTypeError, TorchWhyError
+from torchwhy.gate import (
     Baseline,
     Budget,
     EnvironmentMismatch,
@@ -20,7 +20,7 @@ from torchfx.profiler.gate import (
     gate_document,
     parse_budgets,
 )
-from torchfx.profiler.present.formats import FORMATS, render
+from torchwhy.present.formats import FORMATS, render
 
 HERE = {"torch": "2.13", "device": "cpu"}
 COUNTS = Counts(
@@ -185,16 +185,16 @@ def test_baselines_of_another_environment_are_refused(tmp_path):
 
 
 def test_a_missing_baseline_says_how_to_make_one(tmp_path):
-    with pytest.raises(TorchFXError, match="write one with `torchfx gate RUN --update`"):
+    with pytest.raises(TorchWhyError, match="write one with `torchwhy gate RUN --update`"):
         Baseline.load(tmp_path / "none.json")
 
 
 PYPROJECT = """
-[tool.torchfx.budgets]
+[tool.torchwhy.budgets]
 syncs__eq = 0
 "aten::mm__max" = 2
 
-[tool.torchfx.budgets.train]
+[tool.torchwhy.budgets.train]
 operators__max = 3
 syncs__eq = 2
 """
@@ -215,13 +215,13 @@ def test_budgets_come_from_pyproject_and_named_ones_go_first(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("[tool", "is not TOML"), ("[tool.torchfx]\nbudgets = 3", "must be a table"), (None, "does not exist")],
+    [("[tool", "is not TOML"), ("[tool.torchwhy]\nbudgets = 3", "must be a table"), (None, "does not exist")],
 )
 def test_unusable_pyprojects_are_explained(tmp_path, text, message):
     path = tmp_path / "pyproject.toml"
     if text is not None:
         path.write_text(text)
-    with pytest.raises(TorchFXError, match=message):
+    with pytest.raises(TorchWhyError, match=message):
         budgets_from(path)
 
 
@@ -285,14 +285,14 @@ def test_a_kept_baseline_is_one_line_of_text_and_a_case_each_for_machines(tmp_pa
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    (tmp_path / "pyproject.toml").write_text("[tool.torchfx.budgets]\nsyncs__eq = 0\n")
+    (tmp_path / "pyproject.toml").write_text("[tool.torchwhy.budgets]\nsyncs__eq = 0\n")
     CLEAN.save(tmp_path / "clean")
     COUNTS.save(tmp_path / "waiting")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def torchfx_gate(*arguments):
+def torchwhy_gate(*arguments):
     return CliRunner().invoke(app, ["gate", *arguments])
 
 
@@ -303,7 +303,7 @@ def torchfx_gate(*arguments):
         (["clean/counts.json"], 0, "1 limit kept"),
         (["waiting"], 1, "train.py:12 in step"),
         (["clean", "--format", "yaml"], 2, "--format must be one of text, json"),
-        (["clean", "--name", "train"], 2, "has no [tool.torchfx.budgets.train]"),
+        (["clean", "--name", "train"], 2, "has no [tool.torchwhy.budgets.train]"),
         (["clean", "--force"], 2, "--force only serves --update"),
         (["nowhere"], 3, "nowhere does not exist"),
         (["."], 3, "holds no counts.json"),
@@ -312,37 +312,37 @@ def torchfx_gate(*arguments):
     ],
 )
 def test_exit_status_says_what_happened(folder, arguments, status, says):
-    ran = torchfx_gate(*arguments)
+    ran = torchwhy_gate(*arguments)
     assert ran.exit_code == status, ran.output
     assert says in " ".join(ran.output.split())
 
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_prints_the_answer(folder, form):
-    ran = torchfx_gate("waiting", "--format", form)
+    ran = torchwhy_gate("waiting", "--format", form)
     assert ran.exit_code == 1
     assert "syncs" in ran.stdout
 
 
 def test_update_keeps_a_baseline_that_later_runs_must_not_exceed(folder):
-    assert torchfx_gate("clean", "--update").exit_code == 0
-    assert Path("torchfx-baseline.json").exists()
+    assert torchwhy_gate("clean", "--update").exit_code == 0
+    assert Path("torchwhy-baseline.json").exists()
     Path("pyproject.toml").write_text("")
-    assert torchfx_gate("clean").exit_code == 0
-    assert torchfx_gate("waiting").exit_code == 1
+    assert torchwhy_gate("clean").exit_code == 0
+    assert torchwhy_gate("waiting").exit_code == 1
 
 
 def test_update_of_another_environment_needs_force(folder):
     replace(CLEAN, environment={"torch": "1.0"}).save("old")
-    assert torchfx_gate("old", "--update").exit_code == 0
-    assert torchfx_gate("clean").exit_code == 2
-    assert torchfx_gate("clean", "--update").exit_code == 2
-    assert torchfx_gate("clean", "--update", "--force").exit_code == 0
-    assert torchfx_gate("clean").exit_code == 0
+    assert torchwhy_gate("old", "--update").exit_code == 0
+    assert torchwhy_gate("clean").exit_code == 2
+    assert torchwhy_gate("clean", "--update").exit_code == 2
+    assert torchwhy_gate("clean", "--update", "--force").exit_code == 0
+    assert torchwhy_gate("clean").exit_code == 0
 
 
 def test_nothing_to_check_against_is_misuse(folder):
     Path("pyproject.toml").write_text("")
-    ran = torchfx_gate("clean")
+    ran = torchwhy_gate("clean")
     assert ran.exit_code == 2
     assert "nothing to check against" in " ".join(ran.output.split())

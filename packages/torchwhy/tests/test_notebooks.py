@@ -6,9 +6,9 @@ import re
 import pytest
 import torch
 
-from profiler.ranks.jobs import write_job
-from profiler.traces import Story
-from torchfx import profiler
+import torchwhy
+from tests.ranks.jobs import write_job
+from tests.traces import Story
 
 
 def shown(item):
@@ -25,7 +25,7 @@ def test_in_a_terminal_a_trace_says_in_a_line_what_it_is(tmp_path):
     for at in range(1200):
         story.op("aten::mm", 10 * at, 9)
     path = story.write(tmp_path / "a.json")
-    assert repr(profiler.load(path)) == f"<LoadedTrace {path}: 1,200 events; .ops(), .diagnose(), .sql()>"
+    assert repr(torchwhy.load(path)) == f"<LoadedTrace {path}: 1,200 events; .ops(), .diagnose(), .sql()>"
 
 
 def test_a_trace_says_what_explain_says():
@@ -34,13 +34,13 @@ def test_a_trace_says_what_explain_says():
     told.op("<script>alert(1)</script>", 10, 900)
     text = shown(told.trace())
     assert "Where the time goes" in text
-    assert "torchfx rule CODE explains a rule and its thresholds." in text
+    assert "torchwhy rule CODE explains a rule and its thresholds." in text
     assert "<script" not in text
 
 
 def test_a_job_shows_its_ranks(tmp_path):
     write_job(tmp_path / "job", 2)
-    text = shown(profiler.load_job(tmp_path / "job"))
+    text = shown(torchwhy.load_job(tmp_path / "job"))
     assert "rank" in text
     assert "<table>" in text
 
@@ -48,7 +48,7 @@ def test_a_job_shows_its_ranks(tmp_path):
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
     folder = tmp_path_factory.mktemp("notebook")
-    with profiler.profile(folder / "run", wait=0, warmup=0, active=2, stacks=False) as p:
+    with torchwhy.profile(folder / "run", wait=0, warmup=0, active=2, stacks=False) as p:
         for _ in range(3):
             torch.ones(8).cos()
             p.step()
@@ -64,11 +64,11 @@ def test_a_recording_shows_its_page_in_a_frame(recorded):
 
 
 def test_of_a_large_page_it_says_where_it_is(recorded, monkeypatch):
-    monkeypatch.setattr("torchfx.profiler.profiling.LARGEST_FRAME", 10)
+    monkeypatch.setattr("torchwhy.profiling.LARGEST_FRAME", 10)
     text = shown(recorded)
     assert text.startswith("<pre>program")
     assert f"{recorded.result.folder / 'report.html'} is the report page." in text
 
 
 def test_before_it_ended_there_is_nothing_to_show(tmp_path):
-    assert shown(profiler.profile(tmp_path / "run")) is None
+    assert shown(torchwhy.profile(tmp_path / "run")) is None

@@ -1,6 +1,6 @@
 """Which `pyproject.toml` counts."""
 
-from torchfx.profiler.pyproject import find_pyproject
+from torchwhy.pyproject import find_pyproject
 
 
 def test_the_nearest_file_counts(tmp_path):

@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from torchfx.errors import ArgumentError
+from torchwhy.errors import ArgumentError
 
 pytest_plugins = "pytester"
 
@@ -83,11 +83,11 @@ def test_misspelt(profile_gate):
     with profile_gate("smal"):
         step()
 """,
-        pyproject="[tool.torchfx.budgets]\nallocations__max = 9\n[tool.torchfx.budgets.small]\noperators__max = 1\n",
+        pyproject="[tool.torchwhy.budgets]\nallocations__max = 9\n[tool.torchwhy.budgets.small]\noperators__max = 1\n",
     )
     outcome.assert_outcomes(passed=1, failed=2)
     outcome.stdout.fnmatch_lines(["*1 of 2 limits not kept*", "*operators is *, allowed: at most 1*"])
-    outcome.stdout.fnmatch_lines(["*has no [[]tool.torchfx.budgets.smal[]], did you mean 'small'?*"])
+    outcome.stdout.fnmatch_lines(["*has no [[]tool.torchwhy.budgets.smal[]], did you mean 'small'?*"])
 
 
 def test_budgets_of_another_type_are_refused(suite):
@@ -145,7 +145,7 @@ def test_step(profile_gate):
     with profile_gate():
         step()
 """,
-        pyproject="[tool.torchfx.budgets]\noperators__max = 1\n",
+        pyproject="[tool.torchwhy.budgets]\noperators__max = 1\n",
     )
     outcome.assert_outcomes(failed=1)
     outcome.stdout.fnmatch_lines(["*operators is *, allowed: at most 1*"])
@@ -215,13 +215,13 @@ def test_time_is_limited_only_as_a_ratio(profile_gate):
 
 
 def test_loading_the_plugin_loads_no_torch():
-    code = "import _torchfx_pytest, sys; print('torch' in sys.modules, 'numpy' in sys.modules)"
+    code = "import _torchwhy_pytest, sys; print('torch' in sys.modules, 'numpy' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == ["False", "False"]
 
 
-def test_pytest_finds_the_plugin_once_torchfx_is_installed():
+def test_pytest_finds_the_plugin_once_torchwhy_is_installed():
     from importlib.metadata import entry_points
 
-    (found,) = entry_points(group="pytest11", name="torchfx")
-    assert found.value == "_torchfx_pytest"
+    (found,) = entry_points(group="pytest11", name="torchwhy")
+    assert found.value == "_torchwhy_pytest"

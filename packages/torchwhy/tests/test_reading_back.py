@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from profiler.analysis.programs import computing, training
-from torchfx import profiler
-from torchfx.profiler import reading_back
-from torchfx.profiler.reading_back import read_back
+import torchwhy
+from tests.analysis.programs import computing, training
+from torchwhy import reading_back
+from torchwhy.reading_back import read_back
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_findings_are_written_and_told(run):
     report = json.loads((run / "findings.json").read_text())
     assert (report["schema"], report["trace"]["name"], report["verdict"]["kind"]) == (1, "my run", "input-bound")
     assert explanation.text.startswith("INPUT-BOUND\n")
-    assert explanation.text.endswith(f"torchfx explain '{run}' shows the evidence.")
+    assert explanation.text.endswith(f"torchwhy explain '{run}' shows the evidence.")
     assert [finding.code for finding in explanation.findings] == codes(run)
     assert "B9" in codes(run)
 
@@ -72,13 +72,13 @@ def test_the_text_has_any_format(run):
 
 
 def test_settings_are_those_where_the_program_was_started(run, tmp_path):
-    (tmp_path / "pyproject.toml").write_text('[tool.torchfx.rules]\nignore = ["B9"]\n')
+    (tmp_path / "pyproject.toml").write_text('[tool.torchwhy.rules]\nignore = ["B9"]\n')
     read_back(run, tmp_path)
     assert "B9" not in codes(run)
 
 
 def test_wrong_settings_are_told(run, tmp_path):
-    (tmp_path / "pyproject.toml").write_text('[tool.torchfx.rules]\nignore = ["B99"]\n')
+    (tmp_path / "pyproject.toml").write_text('[tool.torchwhy.rules]\nignore = ["B99"]\n')
     text = read_back(run, tmp_path).text
     assert "no rule or family is called 'B99'" in text
     assert text.endswith("tries again.")
@@ -91,7 +91,7 @@ def test_what_is_too_large_is_left_for_later(run, monkeypatch):
     assert "1 more window was not read" in read_back(run, run).text
     monkeypatch.setattr(reading_back, "LARGEST", 10)
     explanation = read_back(run, run)
-    assert explanation.text == f"The trace is large; torchfx explain '{run}' reads it and says what is wrong."
+    assert explanation.text == f"The trace is large; torchwhy explain '{run}' reads it and says what is wrong."
     assert explanation.findings == ()
 
 
@@ -130,11 +130,11 @@ def test_a_program_that_makes_errors_of_warnings_keeps_them(run):
 def test_a_rank_points_to_the_others(run, monkeypatch):
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    assert read_back(run, run).text.endswith(f"torchfx explain {run.parent} compares the ranks.")
+    assert read_back(run, run).text.endswith(f"torchwhy explain {run.parent} compares the ranks.")
 
 
 def test_the_context_manager_ends_with_findings(tmp_path):
-    with profiler.profile(tmp_path / "run", wait=1, warmup=1, active=3) as p:
+    with torchwhy.profile(tmp_path / "run", wait=1, warmup=1, active=3) as p:
         for _ in range(6):
             for _ in range(50):
                 torch.ones(4).cos()
@@ -145,7 +145,7 @@ def test_the_context_manager_ends_with_findings(tmp_path):
 
 
 def test_a_block_that_records_nothing_has_no_findings(tmp_path):
-    p = profiler.profile(tmp_path / "run")
+    p = torchwhy.profile(tmp_path / "run")
     with pytest.warns(UserWarning, match="nothing was recorded"), p:
         p.step()
     assert (p.result.explanation, p.findings) == ("", ())

@@ -5,15 +5,15 @@ import json
 
 import pytest
 
-from profiler.traces import Story
+from tests.traces import Story
 
 application = pytest.importorskip("tensorboard.backend.application")
 base_plugin = pytest.importorskip("tensorboard.plugins.base_plugin")
 testing = pytest.importorskip("werkzeug.test")
 
-from torchfx.profiler.tensorboard_plugin import TorchfxPlugin  # noqa: E402
+from torchwhy.tensorboard_plugin import TorchwhyPlugin  # noqa: E402
 
-PREFIX = "/data/plugin/torchfx"
+PREFIX = "/data/plugin/torchwhy"
 
 
 def story(name="aten::mm"):
@@ -25,7 +25,7 @@ def story(name="aten::mm"):
 
 @pytest.fixture
 def logs(tmp_path):
-    """A run of `torchfx profile` with two windows, one of the handler, and things that are neither."""
+    """A run of `torchwhy profile` with two windows, one of the handler, and things that are neither."""
     run = tmp_path / "logs" / "sweep" / "run-1"
     (run / "tensorboard").mkdir(parents=True)
     (run / "run.json").write_text("{}")
@@ -41,7 +41,7 @@ def logs(tmp_path):
 
 @pytest.fixture
 def client(logs):
-    plugin = TorchfxPlugin(base_plugin.TBContext(logdir=str(logs)))
+    plugin = TorchwhyPlugin(base_plugin.TBContext(logdir=str(logs)))
     assert plugin.is_active()
     return testing.Client(application.TensorBoardWSGI([plugin]))
 
@@ -53,9 +53,9 @@ def test_runs_are_listed_by_folder_and_window(client):
 
 
 def test_the_tab_is_announced(client):
-    told = json.loads(client.get("/data/plugins_listing").data)["torchfx"]
-    assert (told["enabled"], told["tab_name"]) == (True, "torchfx")
-    assert told["loading_mechanism"]["module_path"].endswith("/torchfx/index.js")
+    told = json.loads(client.get("/data/plugins_listing").data)["torchwhy"]
+    assert (told["enabled"], told["tab_name"]) == (True, "torchwhy")
+    assert told["loading_mechanism"]["module_path"].endswith("/torchwhy/index.js")
     script = client.get(f"{PREFIX}/index.js")
     assert script.content_type.startswith("text/javascript")
     assert b"export async function render()" in script.data
@@ -94,5 +94,5 @@ def test_there_is_no_way_out_of_the_folder(client, run):
 
 def test_a_folder_without_runs(tmp_path):
     for logdir in (str(tmp_path), str(tmp_path / "none"), "", None):
-        plugin = TorchfxPlugin(base_plugin.TBContext(logdir=logdir))
+        plugin = TorchwhyPlugin(base_plugin.TBContext(logdir=logdir))
         assert not plugin.is_active()

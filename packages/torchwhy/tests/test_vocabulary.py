@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-import torchfx.profiler
+import torchwhy
 
-ROOT = Path(torchfx.profiler.__file__).parent
+ROOT = Path(torchwhy.__file__).parent
 READERS = ("analysis", "difference", "report", "rules", "trace/derived", "trace/model", "trace/tables")
 FILES = [path for folder in READERS for path in sorted((ROOT / folder).rglob("*.py"))]
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from torchfx.profiler.wording import AMOUNT, duration, duration_ns, percent, seconds, size_text
+from torchwhy.wording import AMOUNT, duration, duration_ns, percent, seconds, size_text
 
 
 @pytest.mark.parametrize("power", range(-3, 9))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from torchfx.profiler.finding import Finding
+from torchwhy.finding import Finding
 
 HOST, THREAD = 100, 100
 
@@ -109,9 +109,9 @@ class Story:
         """Read it back, as if from a file."""
         import io
 
-        from torchfx.profiler.loading.trace import LoadedTrace
-        from torchfx.profiler.trace.file.columns import ARGUMENTS
-        from torchfx.profiler.trace.file.scanning import scan
+        from torchwhy.loading.trace import LoadedTrace
+        from torchwhy.trace.file.columns import ARGUMENTS
+        from torchwhy.trace.file.scanning import scan
 
         return LoadedTrace(name, scan(io.BytesIO(self.text().encode()), ARGUMENTS))
 

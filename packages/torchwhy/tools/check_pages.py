@@ -14,12 +14,12 @@ from tempfile import TemporaryDirectory
 
 from playwright.sync_api import Browser, sync_playwright
 
-from torchfx.errors import TraceError
-from torchfx.profiler.loading.trace import load
-from torchfx.profiler.page.report_page import trace_page
-from torchfx.profiler.report.trace_report import describe
-from torchfx.profiler.rules.diagnose import diagnose
-from torchfx.profiler.wording import size_text
+from torchwhy.errors import TraceError
+from torchwhy.loading.trace import load
+from torchwhy.page.report_page import trace_page
+from torchwhy.report.trace_report import describe
+from torchwhy.rules.diagnose import diagnose
+from torchwhy.wording import size_text
 
 
 def trouble_of(browser: Browser, page: Path) -> list[str]:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Check the numbers `torchfx explain` reports against plain arithmetic on the file's JSON.
+"""Check the numbers `torchwhy explain` reports against plain arithmetic on the file's JSON.
 
 python tools/check_trace_numbers.py FOLDER_OR_TRACE...
 
@@ -20,10 +20,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from torchfx.errors import TraceError
-from torchfx.profiler import load
-from torchfx.profiler.report.trace_report import describe
-from torchfx.profiler.rules.diagnose import diagnose
+from torchwhy import load
+from torchwhy.errors import TraceError
+from torchwhy.report.trace_report import describe
+from torchwhy.rules.diagnose import diagnose
 
 TOLERANCE = 1e-4
 COMMUNICATION = re.compile("nccl|rccl|xccl|oneccl|nvshmem|multimem|cross_device_reduce", re.IGNORECASE)

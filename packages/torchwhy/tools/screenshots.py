@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 .venv/bin/python tools/screenshots.py
 
-records examples/slow_training as it is and with its batches mended, writes their pages with `torchfx report`, opens
+records examples/slow_training as it is and with its batches mended, writes their pages with `torchwhy report`, opens
 them in Chromium and keeps three pictures under docs/. Needs the extra `browser`, Chromium and Pillow.
 """
 
@@ -20,9 +20,9 @@ LARGEST = 150_000
 """Bytes of a picture."""
 
 
-def torchfx(*words: object) -> None:
+def torchwhy(*words: object) -> None:
     """Run the command line of this checkout."""
-    subprocess.run([ROOT / ".venv" / "bin" / "torchfx", *map(str, words)], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([ROOT / ".venv" / "bin" / "torchwhy", *map(str, words)], check=True, stdout=subprocess.DEVNULL)
 
 
 def keep(page: Page, name: str) -> None:
@@ -39,9 +39,9 @@ def main() -> None:
     """Record, write pages, draw."""
     with TemporaryDirectory() as given, sync_playwright() as playwright:
         folder = Path(given)
-        torchfx("profile", "--active", 5, "--out", folder / "before", SCRIPT)
-        torchfx("profile", "--active", 5, "--out", folder / "after", SCRIPT, "--fix", "data")
-        torchfx("report", folder / "before", folder / "after", "-o", folder / "difference.html")
+        torchwhy("profile", "--active", 5, "--out", folder / "before", SCRIPT)
+        torchwhy("profile", "--active", 5, "--out", folder / "after", SCRIPT, "--fix", "data")
+        torchwhy("report", folder / "before", folder / "after", "-o", folder / "difference.html")
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="light")
         page.goto((folder / "before" / "report.html").as_uri())

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from bench.chains import Chain, Design
 from torchfx.augment import AddNoise, Compose, Random, log_uniform, uniform
-from torchfx.bench.chains import Chain, Design
 from torchfx.effect import Gain
 from torchfx.filter import HiButterworth, ParametricEQ
 

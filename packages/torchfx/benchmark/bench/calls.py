@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from torchfx.bench.contenders.torchfx_library import build
+from bench.contenders.torchfx_library import build
 from torchfx.core.processor import FilterChain
 from torchfx.core.wave import Wave
 from torchfx.effect import Gain

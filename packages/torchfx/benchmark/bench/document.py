@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchfx.bench.plots import terminal
-from torchfx.bench.report import LatencyRow, Report, ReportError, TargetRow
-from torchfx.bench.tables import HEADERS, cells, machine, remarks
+from bench.plots import terminal
+from bench.report import LatencyRow, Report, ReportError, TargetRow
+from bench.tables import HEADERS, cells, machine, remarks
 
 __all__ = ["page", "with_speeds"]
 
@@ -15,13 +15,13 @@ INTRODUCTION = """\
 
 This page is generated from the JSON reports in `benchmark/results/`; don't edit it. To measure your machine:
 
-    torchfx bench targets
-    torchfx bench iir
+    python benchmark/run.py targets
+    python benchmark/run.py iir
 
 and to make this page anew:
 
     for suite in targets iir fir api latency threshold; do
-        torchfx bench $suite --json > benchmark/results/$suite.json
+        python benchmark/run.py $suite --json > benchmark/results/$suite.json
     done
     python benchmark/performance_page.py
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from bench.chains import Chain, Design
 from torchfx import loudness, spec
-from torchfx.bench.chains import Chain, Design
 from torchfx.core.wave import Wave
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.bench.chains import Chain, Design
+from bench.chains import Chain, Design
 
 __all__ = ["Equalizers", "equalized", "sosfilt_per_item", "trained"]
 

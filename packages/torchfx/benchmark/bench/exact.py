@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.bench.chains import Chain
-from torchfx.bench.resampling import Resampling
+from bench.chains import Chain
+from bench.resampling import Resampling
 
 __all__ = ["BOUND", "deviation", "exact_blocks"]
 

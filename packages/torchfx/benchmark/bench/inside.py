@@ -10,7 +10,7 @@ from typing import Any
 from torch.utils.benchmark import Timer
 from torch.utils.benchmark.utils.common import set_torch_threads
 
-from torchfx.bench.timing import calls_per_turn, interleave, spread
+from bench.timing import calls_per_turn, interleave, spread
 
 __all__ = ["alternate", "compare"]
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.bench import chains, signals
-from torchfx.bench.process import ContenderError, Peer
-from torchfx.bench.report import LatencyRow, Refusal
-from torchfx.bench.seats import FLOORS, Seat, check, take_seats
-from torchfx.bench.timing import interleave
+from bench import chains, signals
+from bench.process import ContenderError, Peer
+from bench.report import LatencyRow, Refusal
+from bench.seats import FLOORS, Seat, check, take_seats
+from bench.timing import interleave
 
 __all__ = ["BLOCKS", "NOTES", "QUICK_BLOCKS", "LatencySettings", "MeasuredLatency", "check_blocks", "run", "summarise"]
 

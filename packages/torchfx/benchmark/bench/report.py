@@ -169,7 +169,7 @@ class Report:
         title: what it measures.
         work: the chain, in words.
         baseline: the contender that speed-ups refer to, or what else the numbers refer to.
-        hardware: see `torchfx.bench.hardware`; "others" is the share of processor time other programs took meanwhile.
+        hardware: see `bench.hardware`; "others" is the share of processor time other programs took meanwhile.
         rows: the numbers.
         refused: contenders that were not timed.
         notes: how to read the numbers.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.bench.chains import Chain, Design
+from bench.chains import Chain, Design
 
 __all__ = ["Resampling", "resampled", "soxr_hq", "windowed_sinc"]
 

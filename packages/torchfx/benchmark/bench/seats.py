@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.bench.chains import Chain
-from torchfx.bench.exact import BOUND, deviation
-from torchfx.bench.process import ContenderError, ContenderProcess, Peer
-from torchfx.bench.report import Refusal
+from bench.chains import Chain
+from bench.exact import BOUND, deviation
+from bench.process import ContenderError, ContenderProcess, Peer
+from bench.report import Refusal
 
 __all__ = ["FLOORS", "PEER_BOUND", "Seat", "check", "take_seats"]
 

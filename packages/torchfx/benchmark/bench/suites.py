@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from torchfx.bench import chains, latency, targets, threshold, throughput
-from torchfx.bench.hardware import hardware, watch_others
-from torchfx.bench.process import Peer, parse_peer
-from torchfx.bench.report import Refusal, Report, Row
+from bench import chains, latency, targets, threshold, throughput
+from bench.hardware import hardware, watch_others
+from bench.process import Peer, parse_peer
+from bench.report import Refusal, Report, Row
 from torchfx.errors import ArgumentError
 
 __all__ = ["NAMES", "Options", "run"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchfx.bench.report import LatencyRow, Report, Row, TargetRow, ThresholdRow, ThroughputRow
-from torchfx.bench.threshold import crossover
+from bench.report import LatencyRow, Report, Row, TargetRow, ThresholdRow, ThroughputRow
+from bench.threshold import crossover
 
 __all__ = ["HEADERS", "as_text", "cells", "machine", "remarks"]
 

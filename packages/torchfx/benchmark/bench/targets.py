@@ -15,15 +15,15 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from torchfx.bench import augmentation, calls, chains, effects, octave_bank, operators, signals, time_varying
-from torchfx.bench.chains import Chain, Design
-from torchfx.bench.contenders import scipy_signal, torchfx_library
-from torchfx.bench.equalizers import Equalizers, equalized, sosfilt_per_item, trained
-from torchfx.bench.exact import BOUND, deviation
-from torchfx.bench.inside import alternate, compare
-from torchfx.bench.report import TargetRow
-from torchfx.bench.resampling import Resampling, resampled, soxr_hq, windowed_sinc
-from torchfx.bench.timing import ratio, spread
+from bench import augmentation, calls, chains, effects, octave_bank, operators, signals, time_varying
+from bench.chains import Chain, Design
+from bench.contenders import scipy_signal, torchfx_library
+from bench.equalizers import Equalizers, equalized, sosfilt_per_item, trained
+from bench.exact import BOUND, deviation
+from bench.inside import alternate, compare
+from bench.report import TargetRow
+from bench.resampling import Resampling, resampled, soxr_hq, windowed_sinc
+from bench.timing import ratio, spread
 
 __all__ = ["CLAIMS", "NOTES", "Claim", "measure", "possible", "run"]
 

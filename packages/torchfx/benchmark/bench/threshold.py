@@ -9,12 +9,12 @@ from itertools import product
 
 import torch
 
+from bench import chains, signals
+from bench.exact import BOUND, deviation
+from bench.inside import compare
+from bench.report import Refusal, ThresholdRow
+from bench.timing import ratio, spread
 from torchfx import _ops
-from torchfx.bench import chains, signals
-from torchfx.bench.exact import BOUND, deviation
-from torchfx.bench.inside import compare
-from torchfx.bench.report import Refusal, ThresholdRow
-from torchfx.bench.timing import ratio, spread
 
 __all__ = ["CHANNELS", "DTYPES", "LENGTHS", "MeasuredThreshold", "crossover", "run"]
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from torchfx.bench import chains, signals
-from torchfx.bench.chains import Chain
-from torchfx.bench.process import ContenderError, Peer
-from torchfx.bench.report import Refusal, ThroughputRow
-from torchfx.bench.seats import FLOORS, Seat, check, take_seats
-from torchfx.bench.timing import calls_per_turn, interleave, ratio, spread
+from bench import chains, signals
+from bench.chains import Chain
+from bench.process import ContenderError, Peer
+from bench.report import Refusal, ThroughputRow
+from bench.seats import FLOORS, Seat, check, take_seats
+from bench.timing import calls_per_turn, interleave, ratio, spread
 
 __all__ = ["SUITES", "Measured", "Settings", "Suite", "run"]
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from bench.chains import Chain
 from torchfx import _ops
-from torchfx.bench.chains import Chain
 
 __all__ = ["coefficients", "deviation", "torchfx_training", "torchlpc_training"]
 

@@ -1,4 +1,4 @@
-// What both libraries' interfaces share: exported names and the status every function returns.
+// What the interfaces share: exported names and the status every function returns.
 #ifndef TORCHFX_SUPPORT_API_H
 #define TORCHFX_SUPPORT_API_H
 
@@ -15,8 +15,7 @@ enum torchfx_status {
     TORCHFX_BAD_ARGUMENT = 1,   // a size, stride, dtype or pointer out of range
     TORCHFX_NOT_FINITE = 2,     // a coefficient or tap is NaN or infinite, or a0 is 0
     TORCHFX_UNSTABLE = 3,       // a pole on or outside the unit circle
-    TORCHFX_NO_MEMORY = 4,
-    TORCHFX_TOO_LARGE = 5       // a part of a trace file is larger than its limit
+    TORCHFX_NO_MEMORY = 4
 };
 
 #endif

@@ -2,10 +2,8 @@
 
     wave | HiButterworth(80, order=4) | Gain("-3dB")
 
-`torchfx.profiler` is the other half: it times, captures and reads traces of any PyTorch program.
-
-Reading a trace needs no PyTorch, so names are loaded when they are first used; where PyTorch is loaded already, the
-core is, and the operators in `torch.ops.torchfx_ext` are registered.
+Commands that read and cut files need no PyTorch, so names are loaded when they are first used; where PyTorch is loaded
+already, the core is, and the operators in `torch.ops.torchfx_ext` are registered.
 """
 
 from __future__ import annotations
@@ -84,7 +82,7 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__", "profiler"]
+    return [*__all__, "__version__"]
 
 
 def _load_all() -> None:

@@ -14,7 +14,6 @@ __all__ = [
     "SampleRateError",
     "StreamError",
     "TorchFXError",
-    "TraceError",
 ]
 
 
@@ -40,7 +39,3 @@ class StreamError(ArgumentTypeError):
 
 class AudioFileError(TorchFXError, OSError):
     """An audio file cannot be read or written."""
-
-
-class TraceError(TorchFXError, OSError):
-    """A trace file cannot be read, or is none."""

@@ -1,4 +1,4 @@
-"""Finds and loads the native libraries (csrc); each half of the package loads its own and declares what it calls."""
+"""Finds and loads the native library (csrc)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def load(name: str, abi_version: int) -> tuple[ctypes.CDLL | None, str]:
     """Return a library and "", or None and the reason why there is none.
 
     Args:
-        name: "torchfx_dsp" or "torchfx_trace".
+        name: "torchfx_dsp".
         abi_version: the interface version the caller was written for.
 
     Raises:

@@ -1,4 +1,4 @@
-"""`torchfx bench` and the scripts as a person runs them."""
+"""The benchmarks' scripts as a person runs them."""
 
 import json
 import runpy
@@ -9,15 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from torchfx.bench import document, suites, throughput
-from torchfx.cli import bench
-from torchfx.cli.app import app
+from bench import command, document, suites, throughput
+from bench.command import app
 
 BENCHMARK = Path(__file__).parents[2] / "benchmark"
 
 
 @pytest.fixture
-def torchfx(tmp_path, monkeypatch, capsys):
+def measure(tmp_path, monkeypatch, capsys):
     """Run a command in an empty folder; return its exit status and what it wrote."""
     monkeypatch.chdir(tmp_path)
 
@@ -47,20 +46,20 @@ def test_a_script_prints_json_alone(tmp_path, monkeypatch, capsys):
 
 def test_each_script_runs_its_suite(monkeypatch):
     asked = []
-    monkeypatch.setattr(bench, "run", lambda suite, request: asked.append((suite, request.quick)) or 0)
+    monkeypatch.setattr(command, "run", lambda suite, request: asked.append((suite, request.quick)) or 0)
     scripts = ("api_bench", "fir_bench", "iir_bench", "latency_bench", "bench_threshold_sweep", "targets")
     assert [run_script(f"{name}.py", "--quick") for name in scripts] == [0] * len(scripts)
     assert asked == [(name, True) for name in suites.NAMES]
 
 
-def test_bench_shows_a_table_writes_csv_and_png_and_reports_a_refused_peer_as_status_1(tmp_path, torchfx, monkeypatch):
+def test_bench_shows_a_table_writes_csv_and_png_and_reports_a_refused_peer_as_status_1(tmp_path, measure, monkeypatch):
     few = replace(throughput.SUITES["iir"], contenders=("torchfx",))
     monkeypatch.setitem(throughput.SUITES, "iir", few)
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\nexit 1\n")
     python.chmod(0o755)
     size = ("--durations", "0.02", "--channels", "1", "--repetitions", "2")
-    status, shown, _ = torchfx("bench", "iir", *size, "--peer", f"broken={python}")
+    status, shown, _ = measure("iir", *size, "--peer", f"broken={python}")
     assert status == 1
     for word in ("ns/sample", "scipy sosfilt", "instruction set", "  #", "not timed: broken"):
         assert word in shown
@@ -82,22 +81,22 @@ def test_bench_shows_a_table_writes_csv_and_png_and_reports_a_refused_peer_as_st
         (["threshold", "-o", "/dev/null/folder"], 3, "cannot write into /dev/null/folder"),
     ],
 )
-def test_misuse_and_what_cannot_run(torchfx, arguments, status, message):
-    found, shown, trouble = torchfx("bench", *arguments)
+def test_misuse_and_what_cannot_run(measure, arguments, status, message):
+    found, shown, trouble = measure(*arguments)
     assert (found, shown) == (status, "")
     assert message in trouble
 
 
-def test_the_folder_is_made_before_anything_is_measured(tmp_path, torchfx, monkeypatch):
-    measure, there = suites.run, []
+def test_the_folder_is_made_before_anything_is_measured(tmp_path, measure, monkeypatch):
+    run_suite, there = suites.run, []
 
     def run(*arguments):
         there.append((tmp_path / "new" / "folder").is_dir())
-        return measure(*arguments)
+        return run_suite(*arguments)
 
     monkeypatch.setattr(suites, "run", run)
     size = ("--samples", "64", "--channels", "1", "-r", "1")
-    assert torchfx("bench", "threshold", *size, "-o", "new/folder")[0] == 0
+    assert measure("threshold", *size, "-o", "new/folder")[0] == 0
     assert there == [True]
     assert (tmp_path / "new" / "folder" / "threshold_bench.out").exists()
 

@@ -9,11 +9,11 @@ import pytest
 import scipy.signal
 import torch
 
-from torchfx.bench import chains, latency, seats, signals, throughput
-from torchfx.bench.contenders import torchaudio_library, worker
-from torchfx.bench.exact import deviation, exact_blocks
-from torchfx.bench.process import ContenderError, ContenderProcess, Peer, parse_peer
-from torchfx.bench.throughput import SUITES, Settings
+from bench import chains, latency, seats, signals, throughput
+from bench.contenders import torchaudio_library, worker
+from bench.exact import deviation, exact_blocks
+from bench.process import ContenderError, ContenderProcess, Peer, parse_peer
+from bench.throughput import SUITES, Settings
 from torchfx.errors import ArgumentError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="peers are shell scripts")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from torchfx.bench import chains, exact, signals
+from bench import chains, exact, signals
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from torchfx.bench import hardware
+from bench import hardware
 
 
 @pytest.mark.parametrize(("own", "share"), [(0.0, 0.5), (6.0, 0.2), (99.0, 0.0)])

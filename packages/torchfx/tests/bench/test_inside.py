@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from torchfx import _ops
-from torchfx.bench import (
+from bench import (
     augmentation,
     calls,
     chains,
@@ -23,9 +22,10 @@ from torchfx.bench import (
     threshold,
     time_varying,
 )
-from torchfx.bench.contenders import scipy_signal
-from torchfx.bench.exact import deviation
-from torchfx.bench.targets import Claim
+from bench.contenders import scipy_signal
+from bench.exact import deviation
+from bench.targets import Claim
+from torchfx import _ops
 from torchfx.effect import PitchShift
 
 

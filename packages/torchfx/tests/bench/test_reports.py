@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from torchfx.bench import document, tables
-from torchfx.bench.plots import png, terminal
-from torchfx.bench.report import (
+from bench import document, tables
+from bench.plots import png, terminal
+from bench.report import (
     ROWS,
     LatencyRow,
     Refusal,

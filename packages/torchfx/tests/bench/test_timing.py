@@ -2,7 +2,7 @@
 
 import pytest
 
-from torchfx.bench.timing import MIN_ROUNDS, TURN_S, Spread, calls_per_turn, interleave, ratio, spread
+from bench.timing import MIN_ROUNDS, TURN_S, Spread, calls_per_turn, interleave, ratio, spread
 
 
 class Clock:

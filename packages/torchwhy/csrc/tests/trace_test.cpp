@@ -7,14 +7,14 @@
 #include "trace/scanner.h"
 #include "trace/text.h"
 #include "testing.h"
-#include "torchfx_trace.h"
+#include "torchwhy_trace.h"
 
 using namespace testing;
-using torchfx::absent;
-using torchfx::Block;
-using torchfx::TraceKeys;
-using torchfx::TraceKind;
-using torchfx::TraceScanner;
+using torchwhy::absent;
+using torchwhy::Block;
+using torchwhy::TraceKeys;
+using torchwhy::TraceKind;
+using torchwhy::TraceScanner;
 
 namespace {
 
@@ -43,7 +43,7 @@ TraceKeys keys() {
     return made;
 }
 
-constexpr torchfx::Limits limits{1 << 26, 500, 1 << 25, 1 << 26, 1 << 26, 1 << 20};
+constexpr torchwhy::Limits limits{1 << 26, 500, 1 << 25, 1 << 26, 1 << 26, 1 << 20};
 
 std::string contents(const Block& block) { return block.size() ? std::string(block.data(), block.size()) : ""; }
 
@@ -56,7 +56,7 @@ std::string everything(TraceScanner& scanner) {
     all += contents(scanner.texts.bytes()) + "|" + contents(scanner.texts.ends()) + "|";
     for (std::size_t key = 0; key < scanner.keys(); ++key)
         all += contents(scanner.argument(key).rows) + "|" + contents(scanner.argument(key).values) + "|";
-    const torchfx::Counts& counts = scanner.counts();
+    const torchwhy::Counts& counts = scanner.counts();
     for (const int64_t count :
          {counts.control_characters, counts.invalid_utf8, counts.unescaped_quotes, counts.not_numbers, counts.stray_commas,
           counts.damaged_events, int64_t{scanner.truncated()}, int64_t{scanner.bare_list()}, int64_t{scanner.has_list()},
@@ -104,7 +104,7 @@ void reads_what_is_there() {
     expect(entry<double>(scanner.argument(1).values, 0) == 0.25, "real");
     expect(text(scanner.argument(2).values, 0) == "[[2,3],[],{\"k\":null}]", "a list as text");
     expect(text(scanner.argument(2).values, 1) == "C:\new\\q", "an unknown escape stays");
-    const torchfx::Counts& counts = scanner.counts();
+    const torchwhy::Counts& counts = scanner.counts();
     expect(counts.unescaped_quotes == 2 && counts.not_numbers == 1 && counts.stray_commas == 2, "repairs");
     expect(counts.damaged_events == 0 && !scanner.truncated() && scanner.has_list(), "nothing lost");
 }
@@ -162,11 +162,11 @@ void giants_take_linear_time() {
 }
 
 void what_is_too_large_is_refused() {
-    const auto excess = [](const std::string& data, std::size_t chunk, const torchfx::Limits& allowed) {
+    const auto excess = [](const std::string& data, std::size_t chunk, const torchwhy::Limits& allowed) {
         TraceScanner scanner(keys(), allowed);
         try {
             feed(scanner, data, chunk);
-        } catch (const torchfx::Excess& found) {
+        } catch (const torchwhy::Excess& found) {
             return std::to_string(static_cast<int64_t>(found.limit)) + " " + std::to_string(found.value) + " " +
                    std::to_string(scanner.place());
         }
@@ -174,7 +174,7 @@ void what_is_too_large_is_refused() {
     };
     for (int repeat = 0; repeat < 4000; ++repeat) {
         const std::string data = mangled(sample);
-        const torchfx::Limits allowed{pick(10, 900), pick(1, 4), pick(3, 60), pick(20, 300), pick(20, 200), pick(1, 6)};
+        const torchwhy::Limits allowed{pick(10, 900), pick(1, 4), pick(3, 60), pick(20, 300), pick(20, 200), pick(1, 6)};
         expect(excess(data, static_cast<std::size_t>(pick(1, 80)), allowed) == excess(data, data.size() + 1, allowed),
                "too large: as in one piece");
     }
@@ -188,14 +188,14 @@ void numbers_are_exact() {
         const std::string text = (value < 0 ? "-" : "") + padded.substr(0, padded.size() - 3) + "." + padded.substr(padded.size() - 3);
         int64_t found = 0;
         context = text;
-        expect(torchfx::parse_nanoseconds(text, &found) && found == value, "nanoseconds");
-        expect(torchfx::parse_integer(std::to_string(value), &found) && found == value, "an integer");
+        expect(torchwhy::parse_nanoseconds(text, &found) && found == value, "nanoseconds");
+        expect(torchwhy::parse_integer(std::to_string(value), &found) && found == value, "an integer");
         const std::string hundredfold = std::to_string(value) + (value ? "00e-2" : "e-2");
-        expect(torchfx::parse_integer(hundredfold, &found) && found == value, "with an exponent");
+        expect(torchwhy::parse_integer(hundredfold, &found) && found == value, "with an exponent");
     }
     int64_t found;
     for (const char* text : {"", "-", "1.", ".5", "01", "1e", "1e+", "+1", "1x", "9223372036854775808", "1e400", "0x"})
-        expect(!torchfx::parse_integer(text, &found), text);
+        expect(!torchwhy::parse_integer(text, &found), text);
     context.clear();
 }
 
@@ -203,30 +203,30 @@ void the_interface_checks_its_arguments() {
     const char* names[] = {"a"};
     int32_t kinds[] = {3};
     int64_t allowed[] = {100, 10, 10, 20, 100, 2};
-    expect(!torchfx_trace_new(names, kinds, 1, allowed) && !torchfx_trace_new(nullptr, nullptr, 1, allowed), "a bad kind, no names");
-    kinds[0] = TORCHFX_TRACE_INTEGER;
+    expect(!torchwhy_trace_new(names, kinds, 1, allowed) && !torchwhy_trace_new(nullptr, nullptr, 1, allowed), "a bad kind, no names");
+    kinds[0] = TORCHWHY_TRACE_INTEGER;
     allowed[5] = 0;
-    expect(!torchfx_trace_new(names, kinds, 1, allowed) && !torchfx_trace_new(names, kinds, 1, nullptr), "bad limits");
+    expect(!torchwhy_trace_new(names, kinds, 1, allowed) && !torchwhy_trace_new(names, kinds, 1, nullptr), "bad limits");
     allowed[5] = 2;
-    torchfx_trace* large = torchfx_trace_new(names, kinds, 1, allowed);
+    torchwhy_trace* large = torchwhy_trace_new(names, kinds, 1, allowed);
     int64_t found[3];
-    expect(torchfx_trace_feed(large, "[{\"ph\":\"X\",\"name\":\"abcdefghijk\"}]", 34) == TORCHFX_TOO_LARGE, "a long name");
-    torchfx_trace_excess(large, found);
+    expect(torchwhy_trace_feed(large, "[{\"ph\":\"X\",\"name\":\"abcdefghijk\"}]", 34) == TORCHWHY_TOO_LARGE, "a long name");
+    torchwhy_trace_excess(large, found);
     expect(found[0] == 2 && found[1] == 11 && found[2] == 1, "which limit, how much, where");
-    torchfx_trace_free(large);
-    torchfx_trace* trace = torchfx_trace_new(names, kinds, 1, allowed);
+    torchwhy_trace_free(large);
+    torchwhy_trace* trace = torchwhy_trace_new(names, kinds, 1, allowed);
     void* data = nullptr;
     int64_t bytes = 0;
-    expect(torchfx_trace_feed(trace, "[{\"ph\":\"X\"}]", 12) == TORCHFX_OK, "fed");
-    expect(torchfx_trace_feed(trace, nullptr, 1) == TORCHFX_BAD_ARGUMENT, "no bytes");
-    expect(torchfx_trace_take(trace, TORCHFX_TRACE_TS, 0, &data, &bytes) == TORCHFX_BAD_ARGUMENT, "too early");
-    expect(torchfx_trace_finish(trace) == TORCHFX_OK, "finished");
-    expect(torchfx_trace_feed(trace, "x", 1) == TORCHFX_BAD_ARGUMENT, "too late");
-    expect(torchfx_trace_take(trace, TORCHFX_TRACE_ROWS, 1, &data, &bytes) == TORCHFX_BAD_ARGUMENT, "no such argument");
-    expect(torchfx_trace_take(trace, TORCHFX_TRACE_PHASE, 0, &data, &bytes) == TORCHFX_OK && bytes == 1, "a column");
-    torchfx_trace_free(trace);
+    expect(torchwhy_trace_feed(trace, "[{\"ph\":\"X\"}]", 12) == TORCHWHY_OK, "fed");
+    expect(torchwhy_trace_feed(trace, nullptr, 1) == TORCHWHY_BAD_ARGUMENT, "no bytes");
+    expect(torchwhy_trace_take(trace, TORCHWHY_TRACE_TS, 0, &data, &bytes) == TORCHWHY_BAD_ARGUMENT, "too early");
+    expect(torchwhy_trace_finish(trace) == TORCHWHY_OK, "finished");
+    expect(torchwhy_trace_feed(trace, "x", 1) == TORCHWHY_BAD_ARGUMENT, "too late");
+    expect(torchwhy_trace_take(trace, TORCHWHY_TRACE_ROWS, 1, &data, &bytes) == TORCHWHY_BAD_ARGUMENT, "no such argument");
+    expect(torchwhy_trace_take(trace, TORCHWHY_TRACE_PHASE, 0, &data, &bytes) == TORCHWHY_OK && bytes == 1, "a column");
+    torchwhy_trace_free(trace);
     expect(*static_cast<char*>(data) == 'X', "outlives the scanner");
-    torchfx_trace_release(data);
+    torchwhy_trace_release(data);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // A growing block of memory that can be given away: what a trace's columns are made of.
-#ifndef TORCHFX_TRACE_BLOCK_H
-#define TORCHFX_TRACE_BLOCK_H
+#ifndef TORCHWHY_TRACE_BLOCK_H
+#define TORCHWHY_TRACE_BLOCK_H
 
 #include <cstddef>
 #include <cstdlib>
@@ -8,7 +8,7 @@
 #include <new>
 #include <utility>
 
-namespace torchfx {
+namespace torchwhy {
 
 // Grows by realloc, which moves large blocks by remapping pages rather than by copying: a vector would hold the old and
 // the new one at a time. All functions that grow throw std::bad_alloc.
@@ -81,6 +81,6 @@ private:
     std::size_t size_ = 0, capacity_ = 0;
 };
 
-}  // namespace torchfx
+}  // namespace torchwhy
 
 #endif

@@ -1,6 +1,6 @@
 // The arguments to keep: which, and as what.
-#ifndef TORCHFX_TRACE_KEYS_H
-#define TORCHFX_TRACE_KEYS_H
+#ifndef TORCHWHY_TRACE_KEYS_H
+#define TORCHWHY_TRACE_KEYS_H
 
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace torchfx {
+namespace torchwhy {
 
 enum class TraceKind { integer, real, text };
 
@@ -58,6 +58,6 @@ private:
     std::vector<int32_t> slots_;
 };
 
-}  // namespace torchfx
+}  // namespace torchwhy
 
 #endif

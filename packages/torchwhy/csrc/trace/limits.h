@@ -1,11 +1,11 @@
-// How large parts of a trace file may be; src/torchfx/profiler/trace/file/limits.py says what each one is and holds the
+// How large parts of a trace file may be; src/torchwhy/trace/file/limits.py says what each one is and holds the
 // numbers.
-#ifndef TORCHFX_TRACE_LIMITS_H
-#define TORCHFX_TRACE_LIMITS_H
+#ifndef TORCHWHY_TRACE_LIMITS_H
+#define TORCHWHY_TRACE_LIMITS_H
 
 #include <cstdint>
 
-namespace torchfx {
+namespace torchwhy {
 
 struct Limits {
     int64_t element, depth, text, texts, top, events;
@@ -19,6 +19,6 @@ struct Excess {
     int64_t value;
 };
 
-}  // namespace torchfx
+}  // namespace torchwhy
 
 #endif

@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-namespace torchfx {
+namespace torchwhy {
 namespace {
 
 constexpr uint64_t largest = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
@@ -193,4 +193,4 @@ bool parse_real(std::string_view text, double* value) {
     return true;
 }
 
-}  // namespace torchfx
+}  // namespace torchwhy

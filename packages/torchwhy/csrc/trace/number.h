@@ -1,11 +1,11 @@
 // Numbers of a trace file, read from their decimals: time never passes through a float.
-#ifndef TORCHFX_TRACE_NUMBER_H
-#define TORCHFX_TRACE_NUMBER_H
+#ifndef TORCHWHY_TRACE_NUMBER_H
+#define TORCHWHY_TRACE_NUMBER_H
 
 #include <cstdint>
 #include <string_view>
 
-namespace torchfx {
+namespace torchwhy {
 
 // Whether a word is a number as JSON has it.
 bool is_number(std::string_view word);
@@ -19,6 +19,6 @@ bool parse_integer(std::string_view text, int64_t* value);
 // Infinities may be spelled out; what is too large or too small for a double is no number.
 bool parse_real(std::string_view text, double* value);
 
-}  // namespace torchfx
+}  // namespace torchwhy
 
 #endif

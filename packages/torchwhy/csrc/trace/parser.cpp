@@ -5,7 +5,7 @@
 #include "trace/number.h"
 #include "trace/text.h"
 
-namespace torchfx {
+namespace torchwhy {
 namespace {
 
 constexpr std::size_t longest_key = 256;  // a guessed key is not longer
@@ -165,4 +165,4 @@ std::size_t Parser::value(std::size_t i, Where where, std::string* out) {
     }
 }
 
-}  // namespace torchfx
+}  // namespace torchwhy

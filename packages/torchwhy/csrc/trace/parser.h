@@ -1,7 +1,7 @@
-// JSON as trace files have it: strings, values and the damage in both. src/torchfx/profiler/trace/file/tolerant.py is
+// JSON as trace files have it: strings, values and the damage in both. src/torchwhy/trace/file/tolerant.py is
 // the same in Python, says why, and is what results are compared with.
-#ifndef TORCHFX_TRACE_PARSER_H
-#define TORCHFX_TRACE_PARSER_H
+#ifndef TORCHWHY_TRACE_PARSER_H
+#define TORCHWHY_TRACE_PARSER_H
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 #include "trace/limits.h"
 
-namespace torchfx {
+namespace torchwhy {
 
 // This is not JSON, even generously read.
 struct Broken {};
@@ -176,6 +176,6 @@ inline Raw Parser::plain_string(std::size_t& i) {
     return raw.controls || raw.high ? noted(raw) : raw;
 }
 
-}  // namespace torchfx
+}  // namespace torchwhy
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "trace/parser.h"
 
-namespace torchfx {
+namespace torchwhy {
 namespace {
 
 std::size_t skip_blank(std::string_view data, std::size_t i) {
@@ -58,4 +58,4 @@ std::size_t find_events(std::string_view data, std::size_t from) {
     return nowhere;
 }
 
-}  // namespace torchfx
+}  // namespace torchwhy

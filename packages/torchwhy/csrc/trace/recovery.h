@@ -1,11 +1,11 @@
 // Where reading goes on behind damage.
-#ifndef TORCHFX_TRACE_RECOVERY_H
-#define TORCHFX_TRACE_RECOVERY_H
+#ifndef TORCHWHY_TRACE_RECOVERY_H
+#define TORCHWHY_TRACE_RECOVERY_H
 
 #include <cstddef>
 #include <string_view>
 
-namespace torchfx {
+namespace torchwhy {
 
 constexpr std::size_t nowhere = std::string_view::npos;
 
@@ -19,6 +19,6 @@ std::size_t find_end(std::string_view data, std::size_t from);
 // The place behind the bracket that opens the list of events.
 std::size_t find_events(std::string_view data, std::size_t from);
 
-}  // namespace torchfx
+}  // namespace torchwhy
 
 #endif

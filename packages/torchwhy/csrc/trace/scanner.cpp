@@ -6,7 +6,7 @@
 #include "trace/number.h"
 #include "trace/recovery.h"
 
-namespace torchfx {
+namespace torchwhy {
 namespace {
 
 bool is_flow(uint8_t phase) { return phase == 's' || phase == 't' || phase == 'f'; }
@@ -367,4 +367,4 @@ void TraceScanner::append(const Event& event, std::size_t start) {
     last_ = event;
 }
 
-}  // namespace torchfx
+}  // namespace torchwhy

@@ -1,7 +1,7 @@
-// Reads a trace file fed in pieces into columns. src/torchfx/profiler/trace/file/scan_python.py is the same in Python,
+// Reads a trace file fed in pieces into columns. src/torchwhy/trace/file/scan_python.py is the same in Python,
 // says why, and is what results are compared with.
-#ifndef TORCHFX_TRACE_SCANNER_H
-#define TORCHFX_TRACE_SCANNER_H
+#ifndef TORCHWHY_TRACE_SCANNER_H
+#define TORCHWHY_TRACE_SCANNER_H
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@
 #include "trace/parser.h"
 #include "trace/texts.h"
 
-namespace torchfx {
+namespace torchwhy {
 
 constexpr int64_t absent = INT64_MIN;
 
@@ -115,6 +115,6 @@ private:
     std::string scratch_;
 };
 
-}  // namespace torchfx
+}  // namespace torchwhy
 
 #endif

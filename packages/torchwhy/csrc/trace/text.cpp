@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace torchfx {
+namespace torchwhy {
 namespace {
 
 // How many of the bytes at `i` form a character; where they don't, -n with n how many to replace by one U+FFFD.
@@ -150,4 +150,4 @@ void append_quoted(std::string_view text, std::string& out) {
     out.push_back('"');
 }
 
-}  // namespace torchfx
+}  // namespace torchwhy

@@ -1,11 +1,11 @@
 // Texts of a trace file: which bytes are UTF-8, and what escapes mean.
-#ifndef TORCHFX_TRACE_TEXT_H
-#define TORCHFX_TRACE_TEXT_H
+#ifndef TORCHWHY_TRACE_TEXT_H
+#define TORCHWHY_TRACE_TEXT_H
 
 #include <string>
 #include <string_view>
 
-namespace torchfx {
+namespace torchwhy {
 
 bool is_utf8(std::string_view bytes);
 
@@ -19,6 +19,6 @@ void append_unescaped(std::string_view raw, std::string& out);
 // Appends a text in quotes, as JSON has it.
 void append_quoted(std::string_view text, std::string& out);
 
-}  // namespace torchfx
+}  // namespace torchwhy
 
 #endif

@@ -1,6 +1,6 @@
 #include "trace/texts.h"
 
-namespace torchfx {
+namespace torchwhy {
 namespace {
 
 uint32_t hash_of(std::string_view text) {
@@ -51,4 +51,4 @@ int32_t Texts::intern(std::string_view text) {
     return index;
 }
 
-}  // namespace torchfx
+}  // namespace torchwhy

@@ -1,6 +1,6 @@
 // Every distinct text once.
-#ifndef TORCHFX_TRACE_TEXTS_H
-#define TORCHFX_TRACE_TEXTS_H
+#ifndef TORCHWHY_TRACE_TEXTS_H
+#define TORCHWHY_TRACE_TEXTS_H
 
 #include <cstdint>
 #include <string_view>
@@ -9,7 +9,7 @@
 #include "trace/block.h"
 #include "trace/limits.h"
 
-namespace torchfx {
+namespace torchwhy {
 
 class Texts {
 public:
@@ -45,6 +45,6 @@ private:
     int64_t longest_, most_;
 };
 
-}  // namespace torchfx
+}  // namespace torchwhy
 
 #endif

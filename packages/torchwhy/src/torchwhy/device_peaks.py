@@ -1,6 +1,6 @@
-"""Measured peaks of devices in `pyproject.toml`, as `torchfx experiment peaks` prints them:
+"""Measured peaks of devices in `pyproject.toml`, as `torchwhy experiment peaks` prints them:
 
-[tool.torchfx.device."NVIDIA H100 80GB HBM3"]    # the device's name, as in traces
+[tool.torchwhy.device."NVIDIA H100 80GB HBM3"]    # the device's name, as in traces
 bandwidth_gb_s = 2950.0                          # of its memory
 pcie_generation = 5                              # of its bus to the host; may be left out
 teraflops = { float32 = 51.2, bfloat16 = 690.0 } # by type of the inputs of matrix products
@@ -13,10 +13,10 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from torchfx.errors import ArgumentError, ArgumentTypeError
-from torchfx.profiler.pyproject import read_tool_table
-from torchfx.profiler.spelling import did_you_mean
-from torchfx.profiler.trace.peaks import Peaks
+from torchwhy.errors import ArgumentError, ArgumentTypeError
+from torchwhy.pyproject import read_tool_table
+from torchwhy.spelling import did_you_mean
+from torchwhy.trace.peaks import Peaks
 
 __all__ = ["DTYPES", "peaks_as_toml", "read_device_peaks"]
 
@@ -33,7 +33,7 @@ def read_device_peaks(path: Path) -> dict[str, Peaks]:
         ArgumentTypeError: a value has the wrong type.
     """
     return {
-        name: _peaks(f'[tool.torchfx.device."{name}"] in {path}', table)
+        name: _peaks(f'[tool.torchwhy.device."{name}"] in {path}', table)
         for name, table in read_tool_table(path, "device").items()
     }
 
@@ -42,12 +42,12 @@ def peaks_as_toml(name: str, peaks: Peaks) -> str:
     """Return the table of one device, as `read_device_peaks` reads it.
 
     >>> print(peaks_as_toml("cpu", Peaks(21.34, 0, {"float32": 0.2157})))
-    [tool.torchfx.device."cpu"]
+    [tool.torchwhy.device."cpu"]
     bandwidth_gb_s = 21.3
     teraflops = { float32 = 0.216 }
     """
     quoted = name.replace("\\", "\\\\").replace('"', '\\"')
-    lines = [f'[tool.torchfx.device."{quoted}"]', f"bandwidth_gb_s = {_number(peaks.bandwidth)}"]
+    lines = [f'[tool.torchwhy.device."{quoted}"]', f"bandwidth_gb_s = {_number(peaks.bandwidth)}"]
     lines += [f"pcie_generation = {peaks.pcie}"] if peaks.pcie else []
     rates = ", ".join(f"{dtype} = {_number(rate)}" for dtype, rate in peaks.teraflops.items())
     return "\n".join([*lines, f"teraflops = {{ {rates} }}"])

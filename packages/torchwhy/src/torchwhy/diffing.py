@@ -1,4 +1,4 @@
-"""Compare traces or jobs: `torchfx.profiler.diff`."""
+"""Compare traces or jobs: `torchwhy.diff`."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, overload
 
-from torchfx.errors import ArgumentError, ArgumentTypeError
-from torchfx.profiler.difference.compare import compare
-from torchfx.profiler.difference.difference import Difference
-from torchfx.profiler.difference.jobs import JobDifference, between_jobs, pace_setter, paired
-from torchfx.profiler.loading.job import ALONE, load_job
-from torchfx.profiler.loading.trace import load
-from torchfx.profiler.present.comparison import comparison
-from torchfx.profiler.present.formats import render
-from torchfx.profiler.ranks.folder import single_trace
-from torchfx.profiler.ranks.job import Job
-from torchfx.profiler.rules.catalogue import all_rules
-from torchfx.profiler.rules.rule import Rule
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.difference.compare import compare
+from torchwhy.difference.difference import Difference
+from torchwhy.difference.jobs import JobDifference, between_jobs, pace_setter, paired
+from torchwhy.errors import ArgumentError, ArgumentTypeError
+from torchwhy.loading.job import ALONE, load_job
+from torchwhy.loading.trace import load
+from torchwhy.present.comparison import comparison
+from torchwhy.present.formats import render
+from torchwhy.ranks.folder import single_trace
+from torchwhy.ranks.job import Job
+from torchwhy.rules.catalogue import all_rules
+from torchwhy.rules.rule import Rule
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["ShownDifference", "ShownJobDifference", "diff"]
 

@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.errors import ArgumentError
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.model.intervals import Intervals, Window
+from torchwhy.errors import ArgumentError
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.model.intervals import Intervals, Window
 
 __all__ = ["CONFIDENCES", "SEVERITIES", "Evidence", "Finding", "severity_of"]
 

@@ -1,4 +1,4 @@
-"""A profiler for Lightning's `Trainer`. Needs `torchfx[lightning]`, or pytorch_lightning."""
+"""A profiler for Lightning's `Trainer`. Needs `torchwhy[lightning]`, or pytorch_lightning."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-from torchfx.profiler.training import Recording
+from torchwhy.training import Recording
 
 try:
     if "pytorch_lightning" in sys.modules and "lightning" not in sys.modules:
@@ -14,32 +14,32 @@ try:
     else:
         from lightning.pytorch.profilers import Profiler
 except ImportError as error:
-    raise ImportError("torchfx.profiler.lightning needs Lightning: pip install torchfx[lightning]") from error
+    raise ImportError("torchwhy.lightning needs Lightning: pip install torchwhy[lightning]") from error
 
-__all__ = ["TorchfxProfiler"]
+__all__ = ["TorchwhyProfiler"]
 
 STEP = "run_training_batch"
 """The action around one batch of training: forward, backward and the optimizer."""
 
 
-class TorchfxProfiler(Profiler):  # type: ignore[misc, unused-ignore]
+class TorchwhyProfiler(Profiler):  # type: ignore[misc, unused-ignore]
     """Records some steps of `Trainer.fit`, and writes a folder with trace, findings and report.
 
-        trainer = Trainer(profiler=TorchfxProfiler("traces/fit"), ...)
+        trainer = Trainer(profiler=TorchwhyProfiler("traces/fit"), ...)
         trainer.fit(model)
         trainer.profiler.session.findings
 
     A step goes from the end of one training batch to the end of the next, so that waiting for data is part of it.
 
     Args:
-        path: the folder to write, as of `torchfx.profiler.profile`.
-        options: further arguments of `torchfx.profiler.profile`, such as wait=3 and active=5.
+        path: the folder to write, as of `torchwhy.profile`.
+        options: further arguments of `torchwhy.profile`, such as wait=3 and active=5.
 
     Attributes:
-        session: the `torchfx.profiler.profile` that records; its `result` and `findings` are there after `fit`.
+        session: the `torchwhy.profile` that records; its `result` and `findings` are there after `fit`.
 
     Raises:
-        ArgumentError, ArgumentTypeError: as `torchfx.profiler.profile`.
+        ArgumentError, ArgumentTypeError: as `torchwhy.profile`.
     """
 
     def __init__(self, path: str | os.PathLike[str] = "traces/lightning", **options: Any) -> None:

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from torchfx.profiler.capture import Capture
-from torchfx.profiler.capture import profile as capture_only
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.present.html import escaped
-from torchfx.profiler.reading_back import read_back
+from torchwhy.capture import Capture
+from torchwhy.capture import profile as capture_only
+from torchwhy.finding import Finding
+from torchwhy.present.html import escaped
+from torchwhy.reading_back import read_back
 
 __all__ = ["profile"]
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from torchfx.errors import ArgumentError, TorchFXError
+from torchwhy.errors import ArgumentError, TorchWhyError
 
 __all__ = ["SettingsFileError", "find_pyproject", "read_tool_table"]
 
 
-class SettingsFileError(TorchFXError, OSError):
+class SettingsFileError(TorchWhyError, OSError):
     """A file with settings cannot be read, or is no TOML."""
 
 
@@ -26,7 +26,7 @@ def find_pyproject(start: Path) -> Path | None:
 
 
 def read_tool_table(path: Path, name: str) -> Mapping[str, Any]:
-    """Return the table `[tool.torchfx.NAME]` of a file, empty where it has none.
+    """Return the table `[tool.torchwhy.NAME]` of a file, empty where it has none.
 
     Raises:
         SettingsFileError: the file cannot be read, or is no TOML.
@@ -41,8 +41,8 @@ def read_tool_table(path: Path, name: str) -> Mapping[str, Any]:
     except msgspec.DecodeError as error:
         raise SettingsFileError(f"{path} is not TOML: {error}") from error
     found: Any = content
-    for key in ("tool", "torchfx", name):
+    for key in ("tool", "torchwhy", name):
         found = found.get(key, {}) if isinstance(found, Mapping) else found
     if not isinstance(found, Mapping):
-        raise ArgumentError(f"[tool.torchfx.{name}] in {path} must be a table, got {found!r}")
+        raise ArgumentError(f"[tool.torchwhy.{name}] in {path} must be a table, got {found!r}")
     return found

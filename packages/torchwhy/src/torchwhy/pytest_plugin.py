@@ -4,7 +4,7 @@
         with profile_gate(kernel_launches__max=12, syncs__eq=0, graph_breaks__eq=0):
             step()
 
-pytest itself loads `_torchfx_pytest`, which comes here when the fixture is used.
+pytest itself loads `_torchwhy_pytest`, which comes here when the fixture is used.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from torchfx.profiler.counters import Counting
-    from torchfx.profiler.gate import Budget, GateReport
+    from torchwhy.counters import Counting
+    from torchwhy.gate import Budget, GateReport
 
 __all__ = ["GateWarning", "ProfileGate"]
 
@@ -47,7 +47,7 @@ class ProfileGate:
 
         Args:
             budgets: `{"aten::mm__max": 4}`, for names that are no Python names, or the name of a table in
-                `pyproject.toml`: "train" for `[tool.torchfx.budgets.train]`, with the common budgets.
+                `pyproject.toml`: "train" for `[tool.torchwhy.budgets.train]`, with the common budgets.
             trace: as in `profiler.count`; None also traces where a budget needs it.
             more: `syncs__eq=0`; they go before those of the table.
 
@@ -57,7 +57,7 @@ class ProfileGate:
         Raises:
             ArgumentError, ArgumentTypeError: for a wrong budget, before the block runs.
         """
-        from torchfx.profiler.counters import count
+        from torchwhy.counters import count
 
         allowed = self._budgets(budgets, more)
         with count(trace=_trace_for(allowed) if trace is None else trace) as counting:
@@ -81,8 +81,8 @@ class ProfileGate:
         Returns:
             the median ratio.
         """
-        from torchfx.errors import ArgumentError
-        from torchfx.profiler.timing import compare
+        from torchwhy.errors import ArgumentError
+        from torchwhy.timing import compare
 
         if not max_ratio > 0:
             raise ArgumentError(f"max_ratio must be greater than 0, got {max_ratio}")
@@ -92,9 +92,9 @@ class ProfileGate:
         return ratio.ratio
 
     def _budgets(self, given: Mapping[str, int] | str | None, more: Mapping[str, int]) -> tuple[Budget, ...]:
-        from torchfx.errors import ArgumentError, ArgumentTypeError
-        from torchfx.profiler.gate import budgets_from, parse_budgets
-        from torchfx.profiler.pyproject import find_pyproject
+        from torchwhy.errors import ArgumentError, ArgumentTypeError
+        from torchwhy.gate import budgets_from, parse_budgets
+        from torchwhy.pyproject import find_pyproject
 
         path = find_pyproject(self._folder)
         if isinstance(given, str):
@@ -114,7 +114,7 @@ class ProfileGate:
 
     @staticmethod
     def _check(counting: Counting, allowed: tuple[Budget, ...]) -> GateReport:
-        from torchfx.profiler.gate import gate
+        from torchwhy.gate import gate
 
         return gate("block", counting.counts, allowed)
 
@@ -128,6 +128,6 @@ def _trace_for(budgets: tuple[Budget, ...]) -> bool | None:
 
 
 def _breaks_known() -> bool:
-    from torchfx.profiler.counters.compiler import known_graph_breaks
+    from torchwhy.counters.compiler import known_graph_breaks
 
     return known_graph_breaks() > 0

@@ -16,25 +16,25 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from torchfx.errors import TorchFXError
-from torchfx.profiler.capture.folder import add_file, rank_of
-from torchfx.profiler.capture.operators import OperatorRow, table
-from torchfx.profiler.capture.result import ROWS
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.loading.trace import LoadedTrace, load
-from torchfx.profiler.page.report_page import trace_page
-from torchfx.profiler.present.document import Caveat, Document
-from torchfx.profiler.present.explanation import digest, explanation
-from torchfx.profiler.present.formats import render
-from torchfx.profiler.present.options import Options
-from torchfx.profiler.present.style import IN_A_FILE, PLAIN, Style
-from torchfx.profiler.pyproject import find_pyproject
-from torchfx.profiler.ranks.folder import later_windows
-from torchfx.profiler.report.trace_report import Report, describe
-from torchfx.profiler.rules.diagnose import diagnose
-from torchfx.profiler.rules.settings import chosen, settings_from
-from torchfx.profiler.run_tables import write_tables
-from torchfx.profiler.wording import counted, size_text
+from torchwhy.capture.folder import add_file, rank_of
+from torchwhy.capture.operators import OperatorRow, table
+from torchwhy.capture.result import ROWS
+from torchwhy.errors import TorchWhyError
+from torchwhy.finding import Finding
+from torchwhy.loading.trace import LoadedTrace, load
+from torchwhy.page.report_page import trace_page
+from torchwhy.present.document import Caveat, Document
+from torchwhy.present.explanation import digest, explanation
+from torchwhy.present.formats import render
+from torchwhy.present.options import Options
+from torchwhy.present.style import IN_A_FILE, PLAIN, Style
+from torchwhy.pyproject import find_pyproject
+from torchwhy.ranks.folder import later_windows
+from torchwhy.report.trace_report import Report, describe
+from torchwhy.rules.diagnose import diagnose
+from torchwhy.rules.settings import chosen, settings_from
+from torchwhy.run_tables import write_tables
+from torchwhy.wording import counted, size_text
 
 __all__ = ["LARGEST", "Explanation", "read_back"]
 
@@ -77,7 +77,7 @@ def read_back(folder: Path, directory: Path, style: Style = PLAIN, form: str = "
         form: of the text, one of `present.formats.FORMATS`. In other formats than "text" it is a document for each
             window that was read, with what the recording noted, and nothing else.
     """
-    command = f"torchfx explain {shlex.quote(str(folder))}"
+    command = f"torchwhy explain {shlex.quote(str(folder))}"
     try:
         windows, operators, unread = _read(folder, directory)
         if not windows:
@@ -92,7 +92,7 @@ def read_back(folder: Path, directory: Path, style: Style = PLAIN, form: str = "
         short = render(digest(windows[0].report), options=Options(style)).rstrip("\n")
         parts = [short, *_others(windows, unread, style), _pointers(folder, command)]
         return Explanation("\n\n".join(parts), windows[0].findings, operators)
-    except (TorchFXError, OSError) as error:
+    except (TorchWhyError, OSError) as error:
         why = str(error)
     except Exception as error:  # noqa: BLE001
         # A mistake of ours or a lack of memory: the program's own end must not change for any of them.
@@ -157,5 +157,5 @@ def _pointers(folder: Path, command: str) -> str:
     page = folder / "report.html"
     lines = [f"{page} draws it." if page.is_file() else "", f"{command} shows the evidence."]
     if rank_of(os.environ) is not None:
-        lines.append(f"torchfx explain {shlex.quote(str(folder.parent))} compares the ranks.")
+        lines.append(f"torchwhy explain {shlex.quote(str(folder.parent))} compares the ranks.")
     return "\n".join(filter(None, lines))

@@ -12,15 +12,15 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from torchfx.profiler.capture.folder import add_file
-from torchfx.profiler.capture.operators import OperatorRow, OperatorsFile, table
-from torchfx.profiler.capture.step_counts import FlopsFile
-from torchfx.profiler.capture.writer import SCHEMA
-from torchfx.profiler.loading.trace import LoadedTrace
-from torchfx.profiler.trace.derived.device_time import device_time
-from torchfx.profiler.trace.meaning.annotations import STEP
-from torchfx.profiler.trace.meaning.kinds import GPU_WORK, Kind
-from torchfx.profiler.trace.tables.grouping import Groups, us
+from torchwhy.capture.folder import add_file
+from torchwhy.capture.operators import OperatorRow, OperatorsFile, table
+from torchwhy.capture.step_counts import FlopsFile
+from torchwhy.capture.writer import SCHEMA
+from torchwhy.loading.trace import LoadedTrace
+from torchwhy.trace.derived.device_time import device_time
+from torchwhy.trace.meaning.annotations import STEP
+from torchwhy.trace.meaning.kinds import GPU_WORK, Kind
+from torchwhy.trace.tables.grouping import Groups, us
 
 __all__ = ["MemoryTimeline", "write_tables"]
 
@@ -30,8 +30,8 @@ STACK_DEPTH: Final = 5
 _DEEPEST: Final = 1000
 """Frames in which those of the program are looked for."""
 
-_LAUNCHER: Final = "torchfx/profiler/capture/launch/program.py"
-_OWN: Final = ("torchfx/profiler/capture/", "torch/profiler/profiler.py", "torch/autograd/profiler.py")
+_LAUNCHER: Final = "torchwhy/capture/launch/program.py"
+_OWN: Final = ("torchwhy/capture/", "torch/profiler/profiler.py", "torch/autograd/profiler.py")
 _INSIDE_TORCH: Final = ("torch/", "nn.Module: ", "<built-in", "<frozen", "<string>")
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
 

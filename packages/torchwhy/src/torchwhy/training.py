@@ -6,7 +6,7 @@ import atexit
 import os
 from typing import Any
 
-from torchfx.profiler.profiling import profile
+from torchwhy.profiling import profile
 
 __all__ = ["Recording"]
 
@@ -16,7 +16,7 @@ class Recording:
 
     Args:
         path: the run's folder.
-        options: of `torchfx.profiler.profile`.
+        options: of `torchwhy.profile`.
 
     Attributes:
         session: that `profile`; `session.result` and `session.findings` are there when it has ended.

@@ -1,38 +1,38 @@
-"""A callback for the `Trainer` of Hugging Face's transformers. Needs `torchfx[transformers]`."""
+"""A callback for the `Trainer` of Hugging Face's transformers. Needs `torchwhy[transformers]`."""
 
 from __future__ import annotations
 
 import os
 from typing import Any
 
-from torchfx.profiler.training import Recording
+from torchwhy.training import Recording
 
 try:
     from transformers import TrainerCallback
 except ImportError as error:
-    raise ImportError("torchfx.profiler.transformers needs transformers: pip install torchfx[transformers]") from error
+    raise ImportError("torchwhy.transformers needs transformers: pip install torchwhy[transformers]") from error
 
-__all__ = ["TorchfxCallback"]
+__all__ = ["TorchwhyCallback"]
 
 
-class TorchfxCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
+class TorchwhyCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
     """Records some steps of `Trainer.train`, and writes a folder with trace, findings and report.
 
-        callback = TorchfxCallback("traces/train")
+        callback = TorchwhyCallback("traces/train")
         Trainer(model, arguments, train_dataset=data, callbacks=[callback]).train()
         callback.session.findings
 
     A step goes from the end of one optimizer step to the end of the next, so that waiting for data is part of it.
 
     Args:
-        path: the folder to write, as of `torchfx.profiler.profile`.
-        options: further arguments of `torchfx.profiler.profile`, such as wait=3 and active=5.
+        path: the folder to write, as of `torchwhy.profile`.
+        options: further arguments of `torchwhy.profile`, such as wait=3 and active=5.
 
     Attributes:
-        session: the `torchfx.profiler.profile` that records; its `result` and `findings` are there after `train`.
+        session: the `torchwhy.profile` that records; its `result` and `findings` are there after `train`.
 
     Raises:
-        ArgumentError, ArgumentTypeError: as `torchfx.profiler.profile`.
+        ArgumentError, ArgumentTypeError: as `torchwhy.profile`.
     """
 
     def __init__(self, path: str | os.PathLike[str] = "traces/transformers", **options: Any) -> None:

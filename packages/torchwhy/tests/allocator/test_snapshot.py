@@ -6,11 +6,11 @@ import pickle
 import pytest
 from typer.testing import CliRunner
 
-from profiler.allocator.snapshots import Allocator
-from torchfx import profiler
-from torchfx.cli.app import app
-from torchfx.errors import TraceError
-from torchfx.profiler.trace.meaning.allocations import purpose
+import torchwhy
+from tests.allocator.snapshots import Allocator
+from torchwhy.cli.app import app
+from torchwhy.errors import TraceError
+from torchwhy.trace.meaning.allocations import purpose
 
 TRAIN = ("/home/me/train.py", 34, "step")
 MODULE = ("/opt/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", 1776, "_call_impl")
@@ -19,7 +19,7 @@ BACKWARD = ("/opt/venv/lib/python3.11/site-packages/torch/autograd/graph.py", 84
 
 
 def read(allocator, tmp_path):
-    return profiler.load_snapshot(allocator.write(tmp_path / "snapshot.pickle")).devices[0]
+    return torchwhy.load_snapshot(allocator.write(tmp_path / "snapshot.pickle")).devices[0]
 
 
 def training():
@@ -138,9 +138,9 @@ def test_other_pickles_are_no_snapshots(tmp_path, value, why):
     path = tmp_path / "other.pickle"
     path.write_bytes(pickle.dumps(value))
     with pytest.raises(TraceError, match=rf"other\.pickle is not a memory snapshot: .*{why}"):
-        profiler.load_snapshot(path)
+        torchwhy.load_snapshot(path)
     with pytest.raises(TraceError, match="cannot be read"):
-        profiler.load_snapshot(tmp_path / "missing.pickle")
+        torchwhy.load_snapshot(tmp_path / "missing.pickle")
 
 
 def test_odd_values_do_no_harm(tmp_path):
@@ -150,7 +150,7 @@ def test_odd_values_do_no_harm(tmp_path):
     }
     path = tmp_path / "odd.pickle"
     path.write_bytes(pickle.dumps(odd).replace(b"\x8a\t", b"\x8a\t"))
-    assert [device.device for device in profiler.load_snapshot(path).devices] == [0, 1]
+    assert [device.device for device in torchwhy.load_snapshot(path).devices] == [0, 1]
 
 
 def test_the_command(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torchfx.profiler.allocator.unpickling import PickleError, unpickled
+from torchwhy.allocator.unpickling import PickleError, unpickled
 
 texts = st.text(max_size=300)
 plain = st.recursive(
@@ -42,7 +42,7 @@ def test_protocol_2_and_many_items():
 
 class Runs:
     def __reduce__(self):
-        return os.system, ("touch /tmp/torchfx-pickle-ran",)
+        return os.system, ("touch /tmp/torchwhy-pickle-ran",)
 
 
 class State:
@@ -55,7 +55,7 @@ def test_whatever_is_no_plain_data_is_refused(value):
     for protocol in (0, 1, 2, 3, 4, 5):
         with pytest.raises(PickleError):
             unpickled(pickle.dumps({"segments": [value]}, protocol))
-    assert not os.path.exists("/tmp/torchfx-pickle-ran")  # noqa: PTH110
+    assert not os.path.exists("/tmp/torchwhy-pickle-ran")  # noqa: PTH110
 
 
 def test_code_is_named():

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from profiler.traces import Story
-from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.report.trace_report import describe
-from torchfx.profiler.rules.diagnose import Diagnosis
+from tests.traces import Story
+from torchwhy.finding import Evidence, Finding
+from torchwhy.report.trace_report import describe
+from torchwhy.rules.diagnose import Diagnosis
 
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from profiler.analysis.programs import PROGRAMS, compiling, distributed, exchanging, on_cpu, training
-from profiler.traces import Story
-from torchfx.profiler.analysis.breakdown import Spread, breakdown
+from tests.analysis.programs import PROGRAMS, compiling, distributed, exchanging, on_cpu, training
+from tests.traces import Story
+from torchwhy.analysis.breakdown import Spread, breakdown
 
 
 def parts(story):

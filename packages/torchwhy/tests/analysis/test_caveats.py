@@ -2,14 +2,14 @@
 
 import pytest
 
-from profiler.analysis.programs import computing
-from torchfx.profiler.analysis.caveats import caveats
+from tests.analysis.programs import computing
+from torchwhy.analysis.caveats import caveats
 
 BUSY = {"wall_us": 1000.0, "cpu_us": 600.0, "waited_us": 300.0, "load": 6.24, "cores": 2}
 
 
 def told(noted):
-    return caveats(computing(torchfx_processor_time=noted).trace(), "compute-bound", frozenset())
+    return caveats(computing(torchwhy_processor_time=noted).trace(), "compute-bound", frozenset())
 
 
 def test_a_recording_that_waited_for_a_processor_says_so():

@@ -2,12 +2,12 @@
 
 import pytest
 
-from profiler.analysis.programs import computing, overhead, report_on, training, waiting
-from profiler.present.documents import shown
-from profiler.traces import Story
-from torchfx.profiler.analysis.critical_path import critical_parts
-from torchfx.profiler.analysis.hotspots import LabelTime, OperatorTime, label_times, module_times, operator_times
-from torchfx.profiler.analysis.memory_peak import MemoryPeak, memory_peaks
+from tests.analysis.programs import computing, overhead, report_on, training, waiting
+from tests.present.documents import shown
+from tests.traces import Story
+from torchwhy.analysis.critical_path import critical_parts
+from torchwhy.analysis.hotspots import LabelTime, OperatorTime, label_times, module_times, operator_times
+from torchwhy.analysis.memory_peak import MemoryPeak, memory_peaks
 
 
 def forward_and_backward():

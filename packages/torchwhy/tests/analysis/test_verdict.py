@@ -2,13 +2,13 @@
 
 import pytest
 
-from profiler.analysis.programs import LOADER, PROGRAMS, computing, on_cpu, overhead, report_on, training, waiting
-from profiler.rules.case_launches import stands_still_once
-from profiler.traces import Story
-from torchfx.profiler import load
-from torchfx.profiler.analysis.verdict import KINDS
-from torchfx.profiler.report.trace_report import describe
-from torchfx.profiler.rules.diagnose import diagnose
+from tests.analysis.programs import LOADER, PROGRAMS, computing, on_cpu, overhead, report_on, training, waiting
+from tests.rules.case_launches import stands_still_once
+from tests.traces import Story
+from torchwhy import load
+from torchwhy.analysis.verdict import KINDS
+from torchwhy.report.trace_report import describe
+from torchwhy.rules.diagnose import diagnose
 
 EXPECTED = {
     "input-bound": ("input-bound", "for 48% of the 4 steps (1.92 ms of 4.00 ms)"),

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from warm import python
+from tests.warm import python
 
-PROGRAMS = Path(__file__).parent.parent / "programs"
+PROGRAMS = Path(__file__).parent / "programs"
 
 
 @dataclass
@@ -43,7 +43,7 @@ def profile_program(tmp_path):
     def run(*words, program, arguments=(), environment=None, loaded=True):
         """Profile a program, in a process that has PyTorch loaded or in a fresh one."""
         out = tmp_path / "run"
-        words = ("-m", "torchfx", "profile", "--out", out, *words, program, *arguments)
+        words = ("-m", "torchwhy", "profile", "--out", out, *words, program, *arguments)
         variables = {**os.environ, "NO_COLOR": "1", **(environment or {})}
         ran = python(*words, folder=PROGRAMS, environment=variables, loaded=loaded)
         return Ran(ran.returncode, ran.stdout, ran.stderr, out)

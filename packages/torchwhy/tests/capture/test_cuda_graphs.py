@@ -2,7 +2,7 @@
 
 import pytest
 
-from torchfx.profiler.capture.cuda_graphs import driver_version, needed
+from torchwhy.capture.cuda_graphs import driver_version, needed
 
 
 @pytest.mark.parametrize(

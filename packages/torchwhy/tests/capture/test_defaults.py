@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from torchfx.profiler.capture.python_calls import PythonCalls
+from torchwhy.capture.python_calls import PythonCalls
 
 STEADY = "0.02"
 UNSTEADY = "0.02 + 0.03 * (step % 2)"

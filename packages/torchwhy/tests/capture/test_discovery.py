@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from torchfx.profiler.capture.launch.discovery import PATIENCE, PATIENCE_S, Source, StepFinder
-from torchfx.profiler.capture.launch.labels import Label
+from torchwhy.capture.launch.discovery import PATIENCE, PATIENCE_S, Source, StepFinder
+from torchwhy.capture.launch.labels import Label
 
 OPTIMIZER, LOADER, MODEL, CRITERION = 1, 2, 3, 4
 

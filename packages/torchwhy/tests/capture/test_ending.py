@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from torchfx.profiler.capture.launch.ending import Ending, run_to_end
-from torchfx.profiler.capture.launch.program import Program
+from torchwhy.capture.launch.ending import Ending, run_to_end
+from torchwhy.capture.launch.program import Program
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import time
 import pytest
 import torch
 
-from torchfx.profiler.capture import main_thread
+from torchwhy.capture import main_thread
 
 
 def wait_for(happened, seconds=10):

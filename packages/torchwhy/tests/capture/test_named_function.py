@@ -5,8 +5,8 @@ from types import ModuleType
 
 import pytest
 
-from torchfx.errors import ArgumentError
-from torchfx.profiler.capture.launch.named import NamedFunction
+from torchwhy.capture.launch.named import NamedFunction
+from torchwhy.errors import ArgumentError
 
 
 def run_script(source, name):

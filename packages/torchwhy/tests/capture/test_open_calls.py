@@ -7,15 +7,15 @@ import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from torchfx.profiler.capture.open_calls import inside_pytorch
+from torchwhy.capture.open_calls import inside_pytorch
 
 LABELS = """
 import sys
 from pathlib import Path
 import torch
 from torch.profiler import record_function
-from torchfx.profiler.capture.options import Options
-from torchfx.profiler.capture.recorder import Recorder
+from torchwhy.capture.options import Options
+from torchwhy.capture.recorder import Recorder
 
 for _ in range(5):
     first = Recorder(Options().light(), ("cpu",), None, Path(sys.argv[1]))
@@ -107,10 +107,10 @@ def test_custom_functions_and_reentrant_checkpoints_are_inside(look, seen):
 
 
 def test_operators_written_in_python_are_inside(look, seen):
-    with torch.library._scoped_library("torchfx_test", "FRAGMENT") as library:
+    with torch.library._scoped_library("torchwhy_test", "FRAGMENT") as library:
         library.define("looks(Tensor x) -> Tensor")
         library.impl("looks", look, "CPU")
-        torch.ops.torchfx_test.looks(torch.ones(2))
+        torch.ops.torchwhy_test.looks(torch.ones(2))
     assert seen == [True]
 
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from torchfx.profiler.capture.processor_time import SCHEDSTAT, ProcessorMark
+from torchwhy.capture.processor_time import SCHEDSTAT, ProcessorMark
 
 
 def spin(seconds):

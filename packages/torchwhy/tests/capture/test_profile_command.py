@@ -1,4 +1,4 @@
-"""`torchfx profile` runs programs as python does, finds their steps, and leaves their stdout and status alone."""
+"""`torchwhy profile` runs programs as python does, finds their steps, and leaves their stdout and status alone."""
 
 import json
 import re
@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from torchfx.profiler import load, load_job
+from torchwhy import load, load_job
 
-PROGRAMS = Path(__file__).parent.parent / "programs"
+PROGRAMS = Path(__file__).parent / "programs"
 
 
 def names(ran):
@@ -35,7 +35,7 @@ def test_training_with_workers_steps_with_the_optimizer(profile_program):
     assert {"data", "backward", "optimizer", "operators"} <= parts(ran)
     assert [row["calls"] for row in ran.json("operators.json")["operators"] if row["name"] == "aten::addmm"] == [3]
     assert "Where the time goes" in ran.report
-    assert f"torchfx explain {ran.folder} shows the evidence." in ran.report
+    assert f"torchwhy explain {ran.folder} shows the evidence." in ran.report
     assert "aten::convolution_backward" in (ran.folder / "operators.txt").read_text()
 
 
@@ -135,16 +135,16 @@ def test_an_impatient_user_finds_nothing_half_written(tmp_path, name, reached, l
     module, _, rest = reached.partition(".")
     code = (
         "import os, signal, sys\n"
-        f"import torchfx.profiler.capture.{module} as owner\n"
+        f"import torchwhy.capture.{module} as owner\n"
         f"*path, name = {rest.split('.')!r}\n"
         "for part in path: owner = getattr(owner, part)\n"
         "original = getattr(owner, name)\n"
         "def again(*given, **options):\n"
         "    original(*given, **options)\n"
         f"    os.kill(os.getpid(), signal.{name})\n"
-        "from torchfx.cli import main\n"
+        "from torchwhy.cli import main\n"
         "setattr(owner, name, again)\n"
-        f"sys.argv = ['torchfx', 'profile', '--out', 'run', {str(PROGRAMS / 'interrupted.py')!r}, {name!r}]\n"
+        f"sys.argv = ['torchwhy', 'profile', '--out', 'run', {str(PROGRAMS / 'interrupted.py')!r}, {name!r}]\n"
         "main()\n"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
@@ -163,7 +163,7 @@ def test_without_steps_the_whole_run_is_one_window(profile_program):
     assert ran.steps() == []
     assert "aten::mm" in names(ran)
     assert ran.report == f"rank 1: {ran.folder}\n"
-    assert f"torchfx explain {ran.folder.parent} compares the ranks" not in ran.report  # the first rank says so
+    assert f"torchwhy explain {ran.folder.parent} compares the ranks" not in ran.report  # the first rank says so
     assert "Where the time goes" in (ran.folder / "report.txt").read_text()
 
 
@@ -188,7 +188,7 @@ for _ in range(9):
 @pytest.mark.parametrize(
     ("module", "start", "end", "written"),
     [
-        ("torchfx.profiler", "p = profile('own'); p.__enter__()", "p.__exit__(None, None, None)", "own"),
+        ("torchwhy", "p = profile('own'); p.__enter__()", "p.__exit__(None, None, None)", "own"),
         pytest.param(
             "torch.profiler",
             "p = profile(); p.start()",
@@ -200,11 +200,11 @@ for _ in range(9):
 )
 def test_a_program_that_records_itself_is_named(tmp_path, module, start, end, written):
     (tmp_path / "itself.py").write_text(ITSELF.format(module=module, start=start, end=end))
-    command = [sys.executable, "-m", "torchfx", "profile", "--out", "run", "itself.py"]
+    command = [sys.executable, "-m", "torchwhy", "profile", "--out", "run", "itself.py"]
     ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert (ran.returncode, ran.stdout) == (0, "")
     assert "Warning" not in ran.stderr
-    assert f"torchfx explain {tmp_path / written} reads that" in ran.stderr
+    assert f"torchwhy explain {tmp_path / written} reads that" in ran.stderr
     assert (tmp_path / written).exists()
 
 
@@ -271,7 +271,7 @@ def test_commands_stdin_folders_and_archives_run_as_with_python(tmp_path, words,
     (tmp_path / "package" / "__main__.py").write_text(TELLS)
     with zipfile.ZipFile(tmp_path / "package.zip", "w") as archive:
         archive.write(tmp_path / "package" / "__main__.py", "__main__.py")
-    profile = ["-m", "torchfx", "profile", "--out", "run"]
+    profile = ["-m", "torchwhy", "profile", "--out", "run"]
     plain, ran = (
         subprocess.run(
             [sys.executable, *options, *words], input=text, capture_output=True, text=True, cwd=tmp_path, check=False
@@ -283,7 +283,7 @@ def test_commands_stdin_folders_and_archives_run_as_with_python(tmp_path, words,
 
 
 def test_without_stderr_nobody_is_told(tmp_path):
-    command = f"{sys.executable} -m torchfx profile --out run -c 'import torch; torch.ones(3).cos()' 2>&-"
+    command = f"{sys.executable} -m torchwhy profile --out run -c 'import torch; torch.ones(3).cos()' 2>&-"
     ran = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert (ran.returncode, ran.stdout) == (0, "")
     assert (tmp_path / "run" / "report.txt").is_file()
@@ -295,9 +295,9 @@ def test_a_function_that_is_not_there_is_told(profile_program):
     assert "the function json:nothing was not found" in ran.report
 
 
-def test_a_program_may_import_torchfx_itself_and_fork(profile_program):
-    ran = profile_program(program="uses_torchfx.py")
-    assert (ran.status, ran.out) == (0, "torchfx_ext::sos_forward torchfx.profiler torchfx.filter\n3\n")
+def test_a_program_may_import_torchwhy_itself_and_fork(profile_program):
+    ran = profile_program(program="forks.py")
+    assert (ran.status, ran.out) == (0, "load True\n3\n")
 
 
 def test_whatever_a_program_does_to_its_process_its_trace_is_read(profile_program, tmp_path):
@@ -321,10 +321,10 @@ def test_whatever_a_program_does_to_its_process_its_trace_is_read(profile_progra
 
 def test_ranks_of_torchrun_share_a_folder_that_can_be_explained(tmp_path):
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command = [*torchrun, "-m", "torchfx", "profile", "--out", tmp_path / "run", PROGRAMS / "two_ranks.py"]
+    command = [*torchrun, "-m", "torchwhy", "profile", "--out", tmp_path / "run", PROGRAMS / "two_ranks.py"]
     ran = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120, check=False)
     assert (ran.returncode, ran.stdout) == (0, "")
-    assert f"torchfx explain {tmp_path / 'run'} compares the ranks." in ran.stderr
+    assert f"torchwhy explain {tmp_path / 'run'} compares the ranks." in ran.stderr
     assert f"rank 1: {tmp_path / 'run' / 'rank1'}" in ran.stderr
     assert ran.stderr.count("Where the time goes") == 1
     job = load_job(tmp_path / "run")
@@ -336,7 +336,7 @@ def run_with_limits(tmp_path, growth, many, program):
     """Profile a program with other limits on what is recorded without steps; return what was said of it."""
     (tmp_path / "program.py").write_text(program)
     code = (
-        "from torchfx.cli.profile import Limits, Options, Path, run\n"
+        "from torchwhy.cli.profile import Limits, Options, Path, run\n"
         f"limits = Limits(growth={growth}, many={many})\n"
         "run(['program.py'], False, Path('run'), (3, 1, 3, 1), Options(), 'auto', 10, limits=limits)\n"
     )

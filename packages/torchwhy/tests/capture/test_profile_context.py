@@ -13,9 +13,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from torchfx.errors import ArgumentError, ArgumentTypeError
-from torchfx.profiler import profile
-from torchfx.profiler.capture import ProfileWarning, session
+from torchwhy import profile
+from torchwhy.capture import ProfileWarning, session
+from torchwhy.errors import ArgumentError, ArgumentTypeError
 
 
 def loop(p, steps, work=lambda: torch.ones(8).cos()):
@@ -303,7 +303,7 @@ def test_garbage_collections_are_recorded(tmp_path):
     with profile(tmp_path / "run", wait=1, warmup=1, active=2) as p:
         loop(p, 5, gc.collect)
     assert calls(p.result, "Python GC") == 2
-    assert not [callback for callback in gc.callbacks if "torchfx" in str(callback)]
+    assert not [callback for callback in gc.callbacks if "torchwhy" in str(callback)]
 
 
 def test_what_the_compiler_spent_is_kept(tmp_path):
@@ -325,8 +325,8 @@ def test_notebooks_show_one_line(tmp_path):
 def test_a_garbage_collection_imports_nothing_while_it_is_labelled(tmp_path):
     code = (
         "import gc, sys, torch\n"
-        "from torchfx import profiler\n"
-        f"with profiler.profile({str(tmp_path / 'run')!r}, wait=0, warmup=0, active=1):\n"
+        "import torchwhy\n"
+        f"with torchwhy.profile({str(tmp_path / 'run')!r}, wait=0, warmup=0, active=1):\n"
         "    before = set(sys.modules)\n"
         "    gc.collect()\n"
         "    print(set(sys.modules) - before)\n"

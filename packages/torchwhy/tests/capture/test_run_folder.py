@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from torchfx.profiler.capture.advice import Spelling
-from torchfx.profiler.capture.folder import claim, rank_of
-from torchfx.profiler.capture.options import Options
-from torchfx.profiler.capture.schedule import Schedule
-from torchfx.profiler.capture.session import Session
+from torchwhy.capture.advice import Spelling
+from torchwhy.capture.folder import claim, rank_of
+from torchwhy.capture.options import Options
+from torchwhy.capture.schedule import Schedule
+from torchwhy.capture.session import Session
 
 
 def test_nothing_is_overwritten(tmp_path):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from torchfx.errors import ArgumentError
-from torchfx.profiler.capture.schedule import Phase, Schedule
+from torchwhy.capture.schedule import Phase, Schedule
+from torchwhy.errors import ArgumentError
 
 
 @pytest.mark.filterwarnings("ignore:Profiler won't be using warmup")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from torchfx.profiler.capture.schedule import Schedule
-from torchfx.profiler.capture.step_clock import StepClock
+from torchwhy.capture.schedule import Schedule
+from torchwhy.capture.step_clock import StepClock
 
 
 def run(durations_us, cold_start, between_us=0):

@@ -1,4 +1,4 @@
-"""Every run has a `counts.json` of one step, and `torchfx gate` checks it."""
+"""Every run has a `counts.json` of one step, and `torchwhy gate` checks it."""
 
 import json
 import os
@@ -9,14 +9,14 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from torchfx.cli.app import app
-from torchfx.profiler import profile
-from torchfx.profiler.capture.options import Options
-from torchfx.profiler.capture.processor_time import ProcessorMark
-from torchfx.profiler.capture.recorder import Window
-from torchfx.profiler.capture.step_counts import write_counts
-from torchfx.profiler.counters import Counts
-from torchfx.profiler.counters.compiler import CompilerMark
+from torchwhy import profile
+from torchwhy.capture.options import Options
+from torchwhy.capture.processor_time import ProcessorMark
+from torchwhy.capture.recorder import Window
+from torchwhy.capture.step_counts import write_counts
+from torchwhy.cli.app import app
+from torchwhy.counters import Counts
+from torchwhy.counters.compiler import CompilerMark
 
 
 def gate(*arguments):
@@ -30,16 +30,16 @@ def test_budgets_and_baselines_hold_for_what_the_command_recorded(profile_progra
     assert ran.status == 0
     assert ran.json("counts.json")["schema"] == 1
 
-    budgets.write_text('[tool.torchfx.budgets]\noperators__max = 2\nsyncs__eq = 0\n"aten::sin__eq" = 1\n')
+    budgets.write_text('[tool.torchwhy.budgets]\noperators__max = 2\nsyncs__eq = 0\n"aten::sin__eq" = 1\n')
     assert gate(ran.folder).exit_code == 0
 
-    budgets.write_text("[tool.torchfx.budgets]\noperators__max = 1\ngraph_breaks__eq = 0\n")
+    budgets.write_text("[tool.torchwhy.budgets]\noperators__max = 1\ngraph_breaks__eq = 0\n")
     failed = gate(ran.folder)
     assert failed.exit_code == 1
     assert "operators is 2, allowed: at most 1" in failed.output
     assert "graph_breaks is 1" in failed.output
 
-    budgets.write_text("[tool.torchfx.budgets]\nallocations__max = 1000000\n")
+    budgets.write_text("[tool.torchwhy.budgets]\nallocations__max = 1000000\n")
     failed = gate(ran.folder)
     assert failed.exit_code == 1
     assert "allocations was not counted" in failed.output
@@ -49,7 +49,7 @@ def test_budgets_and_baselines_hold_for_what_the_command_recorded(profile_progra
     assert gate(ran.folder, "--update").exit_code == 0
     assert gate(ran.folder).exit_code == 0
 
-    kept = tmp_path / "torchfx-baseline.json"
+    kept = tmp_path / "torchwhy-baseline.json"
     content = json.loads(kept.read_text())
     content["operators"] = {"aten::sin": 1}
     kept.write_text(json.dumps(content))
@@ -112,5 +112,5 @@ def crash():
 def test_trouble_with_pytorchs_results_costs_only_the_counts(tmp_path, why, told):
     window = Window(tmp_path / "window-1.json", Unreadable(why), 1, CompilerMark().since(), ProcessorMark().since())
     notes = write_counts(tmp_path, [window], Options(), device=False)
-    assert notes == [f"there is no counts.json for `torchfx gate`: {told}"]
+    assert notes == [f"there is no counts.json for `torchwhy gate`: {told}"]
     assert not list(tmp_path.iterdir())

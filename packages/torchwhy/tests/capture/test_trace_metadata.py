@@ -2,8 +2,8 @@
 
 import pytest
 
-from torchfx.profiler.loading.trace import load
-from torchfx.profiler.trace.derived.steady import unrecorded_steps
+from torchwhy.loading.trace import load
+from torchwhy.trace.derived.steady import unrecorded_steps
 
 PROGRAM = """
 import time
@@ -21,13 +21,13 @@ def test_unrecorded_steps_and_the_threads_time_stand_in_the_trace(profile_progra
     assert ran.status == 0, ran.report
     for name in ("trace.json.gz", "trace-2.json.gz"):
         told = ran.trace(name)
-        steps = dict(told["torchfx_unrecorded_steps"])
+        steps = dict(told["torchwhy_unrecorded_steps"])
         first = [0, 1, 7, 8, 9]  # before the two windows; in step 2 calls were counted
         assert list(steps)[: len(first)] == first
         assert min(list(steps)[len(first) :]) >= 14
         assert min(steps.values()) > 2000
         assert not set(steps) & set(ran.steps(name))
-        spent = told["torchfx_processor_time"]
+        spent = told["torchwhy_processor_time"]
         assert spent["cpu_us"] < spent["wall_us"]
         assert spent["wall_us"] == pytest.approx(told_window_us(told), rel=0.5)
         assert spent["cores"] >= 1

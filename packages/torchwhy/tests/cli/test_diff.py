@@ -1,13 +1,13 @@
-"""`torchfx diff` as a person runs it."""
+"""`torchwhy diff` as a person runs it."""
 
 import json
 import os
 
 import pytest
 
-from command import run_apart, run_here
-from profiler.difference.pairs import loop
-from profiler.ranks.jobs import write_job
+from tests.command import run_apart, run_here
+from tests.difference.pairs import loop
+from tests.ranks.jobs import write_job
 
 STEADY = [1000, 1010, 990, 1005, 995]
 

@@ -1,4 +1,4 @@
-"""`torchfx explain` as a person runs it."""
+"""`torchwhy explain` as a person runs it."""
 
 import gzip
 import json
@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from command import run_apart, run_here
-from profiler.analysis.programs import computing, training
-from profiler.present.test_renderers import STEERING
-from profiler.ranks.jobs import write_job
-from profiler.traces import Story
-from torchfx.cli.explain import Request, TableChoice, run
-from torchfx.profiler.loading.trace import TABLES
-from torchfx.profiler.present.formats import FORMATS
-from torchfx.profiler.rules.catalogue import all_rules
+from tests.analysis.programs import computing, training
+from tests.command import run_apart, run_here
+from tests.present.test_renderers import STEERING
+from tests.ranks.jobs import write_job
+from tests.traces import Story
+from torchwhy.cli.explain import Request, TableChoice, run
+from torchwhy.loading.trace import TABLES
+from torchwhy.present.formats import FORMATS
+from torchwhy.rules.catalogue import all_rules
 
 HEAVY = ("torch", "rich", "scipy", "pandas", "matplotlib", "soundfile", "asyncio", "unittest", "numpy.testing")
 
@@ -64,8 +64,8 @@ def test_json_from_standard_input(tmp_path, slow):
 def test_no_torch_and_nothing_heavy_is_loaded(tmp_path, slow):
     code = f"""
 import sys
-sys.argv = ["torchfx", "explain", {str(slow)!r}]
-from torchfx.cli import main
+sys.argv = ["torchwhy", "explain", {str(slow)!r}]
+from torchwhy.cli import main
 try:
     main()
 except SystemExit as ended:
@@ -96,7 +96,7 @@ def test_misuse(tmp_path, slow, arguments, words):
 
 
 def test_an_unknown_rule_tells_how_to_list_them(tmp_path, slow):
-    assert "`torchfx rule` lists all" in explain(slow, "--select", "nothing", folder=tmp_path).stderr
+    assert "`torchwhy rule` lists all" in explain(slow, "--select", "nothing", folder=tmp_path).stderr
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,11 @@ def test_an_unknown_rule_tells_how_to_list_them(tmp_path, slow):
         ("there-is-none.json", None, "does not exist"),
         ("empty.json", b"", "is empty"),
         ("picture.json", b"\x89PNG\r\n\x1a\n" + bytes(64), "looks like a PNG image"),
-        ("twice.json.gz", gzip.compress(gzip.compress(b'{"traceEvents": []}')), "unpack it once (gunzip)"),
+        (
+            "twice.json.gz",
+            gzip.compress(gzip.compress(b'{"traceEvents": []}', mtime=0), mtime=0),
+            "unpack it once (gunzip)",
+        ),
         ("other.json", b'{"a": 1}', "is not a trace: JSON without traceEvents"),
         ("run", "folder", "has no traces in it"),
     ],
@@ -144,13 +148,13 @@ def test_select_and_ignore(tmp_path, slow):
 
 
 def test_pyproject_sets_thresholds_and_lists(tmp_path, slow):
-    (tmp_path / "pyproject.toml").write_text("[tool.torchfx.rules.dataloader-wait]\nshare = 0.9\n")
+    (tmp_path / "pyproject.toml").write_text("[tool.torchwhy.rules.dataloader-wait]\nshare = 0.9\n")
     inner = tmp_path / "deep" / "down"
     inner.mkdir(parents=True)
     assert (
         "B9" not in explain(slow, "--format", "json", "--select", "B9", folder=inner).stdout.split('"findings"')[1][:20]
     )
-    (tmp_path / "pyproject.toml").write_text('[tool.torchfx.rules]\nselect = ["B9"]\n')
+    (tmp_path / "pyproject.toml").write_text('[tool.torchwhy.rules]\nselect = ["B9"]\n')
     ran = json.loads(explain(slow, "--format", "json", folder=inner).stdout)
     assert ran["ran"] == ["B9"]
     ran = json.loads(explain(slow, "--format", "json", "--select", "B10", folder=inner).stdout)
@@ -158,7 +162,7 @@ def test_pyproject_sets_thresholds_and_lists(tmp_path, slow):
 
 
 def test_a_wrong_pyproject_is_misuse(tmp_path, slow):
-    (tmp_path / "pyproject.toml").write_text("[tool.torchfx.rules.dataloader-wait]\nshares = 0.9\n")
+    (tmp_path / "pyproject.toml").write_text("[tool.torchwhy.rules.dataloader-wait]\nshares = 0.9\n")
     ran = explain(slow, folder=tmp_path)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert "threshold of dataloader-wait must be one of: share; got 'shares'" in ran.stderr
@@ -237,7 +241,7 @@ def test_json_is_utf8_everywhere(tmp_path):
 
 
 def test_a_closed_pipe_is_no_error(tmp_path, slow):
-    command = f"{sys.executable} -m torchfx explain {slow} | true"
+    command = f"{sys.executable} -m torchwhy explain {slow} | true"
     ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
 
@@ -252,7 +256,7 @@ def test_colour_on_a_terminal(tmp_path, slow, environment, coloured):
     leader, follower = pty.openpty()
     base = {k: v for k, v in os.environ.items() if k not in {"NO_COLOR", "TERM"}}
     ran = subprocess.Popen(
-        [sys.executable, "-m", "torchfx", "explain", str(slow)],
+        [sys.executable, "-m", "torchwhy", "explain", str(slow)],
         stdout=follower, stderr=subprocess.DEVNULL, cwd=tmp_path, env={"TERM": "xterm", **base, **environment},
     )  # fmt: skip
     os.close(follower)
@@ -296,7 +300,7 @@ def test_the_peaks_of_a_named_device_count(tmp_path, slow):
     ran = explain(slow, "--device", "toaster", folder=tmp_path)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert "--device must be a GPU with a known data sheet, such as H100 PCIe; got 'toaster'" in ran.stderr
-    table = '[tool.torchfx.device."toaster"]\nbandwidth_gb_s = 3\nteraflops = { float32 = 0.1 }\n'
+    table = '[tool.torchwhy.device."toaster"]\nbandwidth_gb_s = 3\nteraflops = { float32 = 0.1 }\n'
     (tmp_path / "pyproject.toml").write_text(table)
     assert explain(slow, "--device", "toaster", folder=tmp_path).returncode == 0
     assert explain(slow, "--device", "H100 PCIe", folder=tmp_path).returncode == 0

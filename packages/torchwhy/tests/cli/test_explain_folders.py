@@ -1,10 +1,10 @@
-"""`torchfx explain FOLDER`, as `torchfx profile` and PyTorch's own handlers leave folders behind."""
+"""`torchwhy explain FOLDER`, as `torchwhy profile` and PyTorch's own handlers leave folders behind."""
 
 import pytest
 
-from command import run_here
-from profiler.analysis.programs import computing, training
-from profiler.ranks.jobs import rank_story
+from tests.analysis.programs import computing, training
+from tests.command import run_here
+from tests.ranks.jobs import rank_story
 
 
 def explain(folder):

@@ -1,12 +1,12 @@
-"""`torchfx export` as a person runs it."""
+"""`torchwhy export` as a person runs it."""
 
 import json
 
 import pytest
 from typer.testing import CliRunner
 
-from profiler.difference.pairs import loop
-from torchfx.cli.app import app
+from tests.difference.pairs import loop
+from torchwhy.cli.app import app
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
-"""`torchfx merge` as a person runs it."""
+"""`torchwhy merge` as a person runs it."""
 
 import json
 
 import pytest
 
-from command import run_here
-from profiler.ranks.jobs import write_job
+from tests.command import run_here
+from tests.ranks.jobs import write_job
 
 
 def test_the_document_says_what_was_done_to_clocks(tmp_path):

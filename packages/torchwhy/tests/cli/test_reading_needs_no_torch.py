@@ -7,12 +7,12 @@ import sys
 import pytest
 import torch
 
-from profiler.allocator.snapshots import Allocator
-from profiler.difference.pairs import loop
-from profiler.ranks.jobs import write_job
-from torchfx import profiler
-from torchfx.profiler.present.formats import FORMATS
-from torchfx.profiler.trace.tables.sql import RELATIONS
+import torchwhy
+from tests.allocator.snapshots import Allocator
+from tests.difference.pairs import loop
+from tests.ranks.jobs import write_job
+from torchwhy.present.formats import FORMATS
+from torchwhy.trace.tables.sql import RELATIONS
 
 
 @pytest.fixture(scope="module")
@@ -27,10 +27,10 @@ def folder(tmp_path_factory):
     allocator = Allocator()
     allocator.alloc(1000, ("train.py", 3, "train"))
     allocator.write(made / "snapshot.pickle")
-    with profiler.count() as counts:
+    with torchwhy.count() as counts:
         torch.ones(2).cos()
     counts.save(made / "run")
-    (made / "pyproject.toml").write_text("[tool.torchfx.budgets]\noperators__max = 9\n")
+    (made / "pyproject.toml").write_text("[tool.torchwhy.budgets]\noperators__max = 9\n")
     return made
 
 
@@ -50,12 +50,12 @@ READING = {
 
 CODE = """
 import contextlib, io, json, sys
-from torchfx.cli import main, view
+from torchwhy.cli import main, view
 view.WAIT_S = 0.0  # nobody opens the page
 command, cases = json.loads(sys.argv[1])
 ended = []
 for words in cases:
-    sys.argv = ["torchfx", *command.split()[:1], *words]
+    sys.argv = ["torchwhy", *command.split()[:1], *words]
     try:
         with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO(), "utf-8")):
             main()

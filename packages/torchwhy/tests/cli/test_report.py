@@ -1,12 +1,12 @@
-"""`torchfx report` writes one page, or says in a line why it can't."""
+"""`torchwhy report` writes one page, or says in a line why it can't."""
 
 import pytest
 from typer.testing import CliRunner
 
-from profiler.traces import Story
-from torchfx.cli.app import app
-from torchfx.cli.report import bytes_from
-from torchfx.errors import ArgumentError
+from tests.traces import Story
+from torchwhy.cli.app import app
+from torchwhy.cli.report import bytes_from
+from torchwhy.errors import ArgumentError
 
 
 def report(*words):

@@ -1,4 +1,4 @@
-"""`torchfx rule` as a person runs it."""
+"""`torchwhy rule` as a person runs it."""
 
 import subprocess
 import sys
@@ -6,10 +6,10 @@ import sys
 import msgspec
 import pytest
 
-from torchfx.cli.rule import run
-from torchfx.profiler.present.formats import FORMATS
-from torchfx.profiler.present.markdown import escaped
-from torchfx.profiler.rules.catalogue import all_rules
+from torchwhy.cli.rule import run
+from torchwhy.present.formats import FORMATS
+from torchwhy.present.markdown import escaped
+from torchwhy.rules.catalogue import all_rules
 
 
 def shown(capsys, label=None, form="text"):
@@ -29,8 +29,8 @@ def test_all_rules_are_listed_by_family(capsys):
 def test_one_rule(capsys, label):
     out = shown(capsys, label)
     assert out.startswith("B9 dataloader-wait\n\nThe program waits for its next batch.\n\nSees: ")
-    assert "    [tool.torchfx.rules.dataloader-wait]\n    share = 0.05\n" in out
-    assert '    [tool.torchfx.rules]\n    ignore = ["B9"]\n' in out
+    assert "    [tool.torchwhy.rules.dataloader-wait]\n    share = 0.05\n" in out
+    assert '    [tool.torchwhy.rules]\n    ignore = ["B9"]\n' in out
     assert "\nSource: " in out
 
 
@@ -39,7 +39,7 @@ def test_every_rule_is_printed_and_its_tables_are_toml(capsys, rule):
     out = shown(capsys, rule.code)
     assert max(map(len, out.splitlines())) <= 80
     tables = "\n".join(line.strip() for line in out.splitlines() if line.startswith("    "))
-    rules = msgspec.toml.decode(tables.encode())["tool"]["torchfx"]["rules"]
+    rules = msgspec.toml.decode(tables.encode())["tool"]["torchwhy"]["rules"]
     assert rules["ignore"] == [rule.code]
     assert rules.get(rule.slug, {}) == rule.thresholds
     assert shown(capsys, rule.code, "markdown").startswith(f"### {rule.code} {rule.slug}\n\n{escaped(rule.title)}")
@@ -67,7 +67,7 @@ def test_json_has_the_documentation(capsys):
     [
         ("dataloder-wait", "no rule is called 'dataloder-wait'; nearest: B9 dataloader-wait"),
         ("dataloader", "B9 dataloader-wait"),
-        ("zzz", "`torchfx rule` lists all"),
+        ("zzz", "`torchwhy rule` lists all"),
     ],
 )
 def test_an_unknown_rule(capsys, label, words):
@@ -85,8 +85,8 @@ def test_an_unknown_format(capsys):
 def test_no_torch_is_loaded():
     code = """
 import sys
-sys.argv = ["torchfx", "rule", "B9"]
-from torchfx.cli import main
+sys.argv = ["torchwhy", "rule", "B9"]
+from torchwhy.cli import main
 try:
     main()
 except SystemExit as ended:

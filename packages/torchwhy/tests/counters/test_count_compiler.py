@@ -6,8 +6,8 @@ import re
 import pytest
 import torch
 
-from torchfx import profiler
-from torchfx.profiler.counters.compiler import CompilerMark
+import torchwhy
+from torchwhy.counters.compiler import CompilerMark
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +41,7 @@ def compiled(function, **options):
 
 
 def test_a_graph_break_is_counted_with_its_reason_and_function():
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         compiled(broken)(torch.ones(3))
     (found,) = c.graph_breaks
     assert "graph_break" in found.reason
@@ -121,7 +121,7 @@ UNCOMPILED = (breaks_in_a_loop, breaks_in_a_try)
 
 @pytest.mark.parametrize("function", [*RESUMING, *UNCOMPILED])
 def test_every_kind_of_break_is_counted(function):
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         compiled(function)(torch.ones(3))
     assert c["graph_breaks"] == RESUMING.get(function, 1)
     assert all(found.reason and "test_count_compiler.py:" in found.where for found in c.graph_breaks)
@@ -130,7 +130,7 @@ def test_every_kind_of_break_is_counted(function):
 @pytest.mark.parametrize("function", [f for f in RESUMING if f is not breaks_at_once])
 def test_explain_knows_the_same_breaks(function):
     explained = torch._dynamo.explain(function)(torch.ones(3))
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         compiled(function)(torch.ones(3))
     # In a callee, `explain` counts the graph between two calls once more.
     assert c["graph_breaks"] == explained.graph_break_count - (function is breaks_in_a_call)
@@ -140,7 +140,7 @@ def test_explain_knows_the_same_breaks(function):
 def test_a_trace_finds_each_break_in_code_compiled_before(function):
     run = compiled(function)
     run(torch.ones(3))
-    with profiler.count(trace=True) as c:
+    with torchwhy.count(trace=True) as c:
         run(torch.ones(3))
     assert c["graph_breaks"] == RESUMING[function]
     assert all("resume" not in found.where for found in c.graph_breaks)
@@ -150,21 +150,21 @@ def test_a_trace_finds_each_break_in_code_compiled_before(function):
 def test_a_function_left_uncompiled_before_is_noted(function):
     run = compiled(function)
     run(torch.ones(3))
-    with profiler.count(trace=True) as c:
+    with torchwhy.count(trace=True) as c:
         run(torch.ones(3))
     assert any("gave up" in note and function.__name__ in note for note in c.notes)
 
 
 def test_a_reset_inside_a_count_does_not_count_earlier_breaks():
     compiled(jumps)(torch.ones(3))
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         torch._dynamo.reset()
         compiled(whole)(torch.ones(3))
     assert c["graph_breaks"] == 0
 
 
 def test_a_break_names_the_line():
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         compiled(jumps)(torch.ones(3))
     (found,) = c.graph_breaks
     assert (found.reason, found.where.rpartition("/")[2]) == (
@@ -174,7 +174,7 @@ def test_a_break_names_the_line():
 
 
 def test_a_whole_graph_has_no_break():
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         compiled(whole)(torch.ones(3))
     assert (c.graph_breaks, c.recompiles, c.compilations) == ((), (), 1)
 
@@ -182,11 +182,11 @@ def test_a_whole_graph_has_no_break():
 def test_a_trace_finds_the_break_in_code_compiled_before():
     function = compiled(broken)
     function(torch.ones(3))
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         function(torch.ones(3))
     assert c["graph_breaks"] == 0
     assert any(re.search(r"\b[1-9]\d* earlier in this process", note) for note in c.notes)  # other tests break too
-    with profiler.count(trace=True) as c:
+    with torchwhy.count(trace=True) as c:
         function(torch.ones(3))
     assert c["graph_breaks"] == 1
     assert "broken" in c.graph_breaks[0].where
@@ -195,13 +195,13 @@ def test_a_trace_finds_the_break_in_code_compiled_before():
 def test_a_trace_finds_no_break_where_there_is_none():
     function = compiled(whole)
     function(torch.ones(3))
-    with profiler.count(trace=True) as c:
+    with torchwhy.count(trace=True) as c:
         function(torch.ones(3))
     assert c["graph_breaks"] == 0
 
 
 def test_a_break_met_during_a_traced_count_is_counted_once():
-    with profiler.count(trace=True) as c:
+    with torchwhy.count(trace=True) as c:
         compiled(broken)(torch.ones(3))
     assert c["graph_breaks"] == 1
 
@@ -209,7 +209,7 @@ def test_a_break_met_during_a_traced_count_is_counted_once():
 def test_a_recompilation_is_counted_with_the_guard_that_failed():
     function = compiled(whole, dynamic=False)
     function(torch.ones(3))
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         function(torch.ones(4))
     (found,) = c.recompiles
     assert found.function == "whole"
@@ -220,7 +220,7 @@ def test_a_recompilation_is_counted_with_the_guard_that_failed():
 def test_a_warm_function_neither_compiles_nor_recompiles():
     function = compiled(whole)
     function(torch.ones(3))
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         function(torch.ones(3))
     assert (c.compilations, c["recompiles"]) == (0, 0)
 
@@ -238,7 +238,7 @@ def test_counting_does_not_make_compiled_code_compile_again():
     function = torch.compile(whole, backend=backend)
     function(torch.ones(3))
     for _ in range(2):
-        with profiler.count() as c:
+        with torchwhy.count() as c:
             function(torch.ones(3))
         assert c.compilations == 0
     function(torch.ones(3))
@@ -250,7 +250,7 @@ def test_compiled_training_counts_forward_and_backward():
     layer = torch.nn.Linear(3, 3)
     function = torch.compile(lambda x: layer(x).relu().sum(), backend="aot_eager")
     function(torch.ones(2, 3)).backward()
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         function(torch.ones(2, 3)).backward()
     assert c["aten::addmm"] == 1
     assert c["aten::threshold_backward"] == 1
@@ -258,7 +258,7 @@ def test_compiled_training_counts_forward_and_backward():
 
 
 def test_without_records_of_compilations_nothing_is_found(monkeypatch):
-    from torchfx.profiler.counters import compiler
+    from torchwhy.counters import compiler
 
     monkeypatch.setattr(compiler, "_dynamo", lambda: None)  # the program never loaded torch._dynamo
     found = CompilerMark().since()
@@ -268,7 +268,7 @@ def test_without_records_of_compilations_nothing_is_found(monkeypatch):
 def test_older_records_without_reasons_are_told_by_their_number(monkeypatch):
     from types import SimpleNamespace
 
-    from torchfx.profiler.counters import compiler
+    from torchwhy.counters import compiler
 
     records = [SimpleNamespace(compile_id="0/0"), SimpleNamespace(compile_id="0/1")]
     mark = CompilerMark(earlier=0, last_break=None, last_frame=None)
@@ -282,7 +282,7 @@ def test_hitting_the_recompile_limit_is_a_recompilation():
     with torch._dynamo.config.patch(recompile_limit=2):
         for length in (2, 3):
             function(torch.ones(length))
-        with profiler.count() as c:
+        with torchwhy.count() as c:
             function(torch.ones(4))
     (found,) = c.recompiles
     assert "size mismatch" in found.reason

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from torchfx import profiler
+import torchwhy
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def images():
 
 def test_forward_and_backward_of_a_training_step_are_counted(cnn, images):
     optimizer = torch.optim.SGD(cnn.parameters(), lr=0.1)
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         loss = nn.functional.cross_entropy(cnn(images), torch.tensor([0, 1]))
         loss.backward()
         optimizer.step()
@@ -38,7 +38,7 @@ def test_counting_changes_no_result_and_repeats_exactly(cnn, images):
     expected = cnn(images)
     counts = []
     for _ in range(2):
-        with profiler.count() as c:
+        with torchwhy.count() as c:
             result = cnn(images)
         counts.append(c.counts)
         assert torch.equal(result, expected)
@@ -46,7 +46,7 @@ def test_counting_changes_no_result_and_repeats_exactly(cnn, images):
 
 
 def test_an_empty_block_counts_nothing():
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         pass
     values = c.metrics()
     assert values.pop("dispatches") is None
@@ -55,9 +55,9 @@ def test_an_empty_block_counts_nothing():
 
 def test_inference_mode_counts_the_operators_that_no_grad_counts(cnn, images):
     cnn.eval()
-    with torch.no_grad(), profiler.count() as expected:
+    with torch.no_grad(), torchwhy.count() as expected:
         cnn(images)
-    with torch.inference_mode(), profiler.count() as c:
+    with torch.inference_mode(), torchwhy.count() as c:
         cnn(images)
     assert c.operators == expected.operators
     assert "aten::linear" not in c.operators
@@ -69,21 +69,21 @@ def twice(x: torch.Tensor) -> torch.Tensor:
 
 
 def test_operators_outside_pytorch_are_native_calls():
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         twice(torch.ones(3)) + 1
     assert c.native_calls == {"profiler_test::twice": 1}
     assert c["native_calls"] == 1
 
 
 def test_pytorchs_own_operators_are_no_native_calls(cnn, images):
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         cnn(images)
     assert c.native_calls == {}
 
 
 def test_allocations_are_the_new_storages_in_bytes():
     x = torch.ones(100)
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         y = x + 1  # 400 bytes
         z = torch.empty(10, dtype=torch.float64)  # 80 bytes
         torch.topk(y, 5)  # two results: 20 and 40 bytes
@@ -93,7 +93,7 @@ def test_allocations_are_the_new_storages_in_bytes():
 
 def test_views_and_in_place_operators_allocate_nothing():
     x = torch.ones(4, 6)
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         x.view(6, 4).t()[1:].add_(1)
         torch.ops.aten._unsafe_view(x, [24])  # its schema hides that it shares the storage
         torch.add(x, 1, out=x)
@@ -102,7 +102,7 @@ def test_views_and_in_place_operators_allocate_nothing():
 
 def test_copies_within_the_host_are_counted_with_their_bytes():
     x = torch.ones(100)
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         x.clone()
         x.to(torch.float64)
         torch.empty(100).copy_(x)
@@ -112,14 +112,14 @@ def test_copies_within_the_host_are_counted_with_their_bytes():
 
 def test_arithmetic_copies_nothing():
     x = torch.ones(100)
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         x.to(torch.float32).contiguous() + x  # neither of the two has anything to do
     assert c.copies == {}
 
 
 def test_reading_values_on_the_cpu_waits_for_no_device():
     x = torch.ones(3)
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         x.sum().item()
         x.nonzero()
         x[x > 0].tolist()
@@ -129,7 +129,7 @@ def test_reading_values_on_the_cpu_waits_for_no_device():
 
 def test_sparse_tensors_are_counted_without_storage():
     x = torch.eye(3).to_sparse()
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         (x * 2).to_dense()
     assert c["operators"] > 0
 
@@ -138,7 +138,7 @@ def test_higher_order_operators_are_counted():
     from torch._higher_order_ops.out_dtype import out_dtype
 
     a = torch.ones(2, 2, dtype=torch.int8)
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         out_dtype(torch.ops.aten.mm.default, torch.int32, a, a)
     assert c["higher_order::out_dtype"] == 1
     assert c.native_calls == {}

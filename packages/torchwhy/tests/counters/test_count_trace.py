@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from torchfx import profiler
-from torchfx.profiler.counters.recording import read
+import torchwhy
+from torchwhy.counters.recording import read
 
 
 def test_dispatches_are_calls_from_python_not_what_they_call():
     x, layer = torch.ones(2, 3), torch.nn.Linear(3, 3)
-    with torch.no_grad(), profiler.count(trace=True) as c:
+    with torch.no_grad(), torchwhy.count(trace=True) as c:
         layer(x).relu().sum()
     assert c.dispatches == 3
     assert c["operators"] == 4  # linear is a transposition and a product
@@ -21,7 +21,7 @@ def test_dispatches_are_calls_from_python_not_what_they_call():
 
 def test_backward_makes_no_dispatches_of_its_own():
     loss = (torch.ones(3, requires_grad=True) * 2).sum()
-    with profiler.count(trace=True) as c:
+    with torchwhy.count(trace=True) as c:
         loss.backward()
     assert c.dispatches == 1  # the gradient of the loss itself, made by Python's backward()
     assert c["operators"] > 1
@@ -29,23 +29,23 @@ def test_backward_makes_no_dispatches_of_its_own():
 
 def test_nested_traces_add_up():
     x = torch.ones(3)
-    with profiler.count(trace=True) as outer:
+    with torchwhy.count(trace=True) as outer:
         x + 1
-        with profiler.count(trace=True) as inner:
+        with torchwhy.count(trace=True) as inner:
             x + 1
         x + 1
     assert (outer.dispatches, inner.dispatches) == (3, 1)
 
 
 def test_without_a_trace_dispatches_are_unknown_and_the_cpu_launches_nothing():
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         torch.ones(3) + 1
     assert c.dispatches is None
     assert c.kernel_launches == 0
 
 
 def test_another_profiler_is_left_alone():
-    with profile(activities=[ProfilerActivity.CPU]) as other, profiler.count(trace=True) as c:
+    with profile(activities=[ProfilerActivity.CPU]) as other, torchwhy.count(trace=True) as c:
         torch.ones(3) + 1
     assert c.dispatches is None
     assert any("another profiler" in note for note in c.notes)
@@ -53,7 +53,7 @@ def test_another_profiler_is_left_alone():
 
 
 def test_a_profiler_may_run_inside_a_count():
-    with profiler.count() as c, profile(activities=[ProfilerActivity.CPU]):
+    with torchwhy.count() as c, profile(activities=[ProfilerActivity.CPU]):
         torch.ones(3) + 1
     assert c["aten::add"] == 1
 
@@ -62,11 +62,11 @@ def test_one_thread_traces_at_a_time_and_the_others_say_so():
     inner = []
 
     def work():
-        with profiler.count(trace=True) as c:
+        with torchwhy.count(trace=True) as c:
             torch.ones(3)
         inner.append(c.counts)
 
-    with profiler.count(trace=True) as outer:
+    with torchwhy.count(trace=True) as outer:
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
@@ -79,9 +79,9 @@ def test_one_thread_traces_at_a_time_and_the_others_say_so():
 
 
 def test_an_exception_ends_the_recording():
-    with pytest.raises(ValueError, match="stop"), profiler.count(trace=True), profiler.count(trace=True):
+    with pytest.raises(ValueError, match="stop"), torchwhy.count(trace=True), torchwhy.count(trace=True):
         raise ValueError("stop")
-    with profiler.count(trace=True) as c:
+    with torchwhy.count(trace=True) as c:
         torch.ones(3)
     assert c.dispatches == 1
 

@@ -7,12 +7,12 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
-from torchfx import profiler
-from torchfx.profiler.counters import waiting
+import torchwhy
+from torchwhy.counters import waiting
 
 
 def test_item_on_a_device_is_a_wait_with_its_line():
-    with FakeTensorMode(shape_env=ShapeEnv()), profiler.count() as c:
+    with FakeTensorMode(shape_env=ShapeEnv()), torchwhy.count() as c:
         loss = torch.ones(3, device="cuda").sum()
         for _ in range(2):
             loss.item()  # a symbol stands for the value
@@ -24,7 +24,7 @@ def test_item_on_a_device_is_a_wait_with_its_line():
 
 
 def test_a_copy_to_the_host_waits_and_is_counted_in_bytes():
-    with FakeTensorMode(), profiler.count() as c:
+    with FakeTensorMode(), torchwhy.count() as c:
         torch.ones(3, device="cuda").cpu()
         torch.ones(5, device="cuda").to("cpu", non_blocking=True)
     assert c["syncs"] == 1
@@ -42,15 +42,15 @@ def device(monkeypatch):
 
 
 def test_explicit_waits_are_counted_and_still_done(device):
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         assert device.synchronize() == "waited"
     assert [(sync.operator, sync.times) for sync in c.syncs] == [("torch.cuda.synchronize", 1)]
 
 
 def test_functions_that_wait_are_put_back(device):
     original = device.synchronize
-    with profiler.count() as outer:
-        with profiler.count() as inner:
+    with torchwhy.count() as outer:
+        with torchwhy.count() as inner:
             device.synchronize()
         assert device.synchronize is not original
         device.synchronize()

@@ -5,15 +5,15 @@ import threading
 import pytest
 import torch
 
-from torchfx import profiler
-from torchfx.errors import ArgumentTypeError, TorchFXError
+import torchwhy
+from torchwhy.errors import ArgumentTypeError, TorchWhyError
 
 
 def test_nested_counts_see_what_happens_inside_each():
     x = torch.ones(3)
-    with profiler.count() as outer:
+    with torchwhy.count() as outer:
         x + 1
-        with profiler.count() as inner:
+        with torchwhy.count() as inner:
             x * 2
     assert inner.operators == {"aten::mul": 1}
     assert outer.operators == {"aten::add": 1, "aten::mul": 1}
@@ -21,7 +21,7 @@ def test_nested_counts_see_what_happens_inside_each():
 
 def test_nested_counts_agree_in_inference_mode():
     layer = torch.nn.Linear(3, 3)
-    with torch.inference_mode(), profiler.count() as outer, profiler.count() as inner:
+    with torch.inference_mode(), torchwhy.count() as outer, torchwhy.count() as inner:
         layer(torch.ones(2, 3))
     assert outer.operators == inner.operators
     assert outer["aten::addmm"] == 1
@@ -29,16 +29,16 @@ def test_nested_counts_agree_in_inference_mode():
 
 def test_an_exception_passes_and_what_ran_before_is_counted():
     x, longer = torch.ones(3), torch.ones(4)
-    with pytest.raises(RuntimeError, match="size"), profiler.count() as c:
+    with pytest.raises(RuntimeError, match="size"), torchwhy.count() as c:
         x + 1 + longer
     assert c["aten::add"] == 2  # the one that failed was called too
-    with profiler.count() as after:
+    with torchwhy.count() as after:
         x + 1
     assert after.operators == {"aten::add": 1}
 
 
 def test_numbers_can_be_read_inside_the_block():
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         torch.ones(3)
         assert c["operators"] == 1
         torch.ones(3)
@@ -46,7 +46,7 @@ def test_numbers_can_be_read_inside_the_block():
 
 
 def test_numbers_stay_after_the_block():
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         torch.ones(3)
     torch.ones(3)
     assert c["operators"] == 1
@@ -57,7 +57,7 @@ def test_other_threads_are_not_counted():
     def work():
         torch.ones(3) + 1
 
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
@@ -68,7 +68,7 @@ def test_two_threads_count_each_their_own():
     results = {}
 
     def work(times):
-        with profiler.count() as c:
+        with torchwhy.count() as c:
             for _ in range(times):
                 torch.ones(3)
         results[times] = c["operators"]
@@ -82,21 +82,21 @@ def test_two_threads_count_each_their_own():
 
 
 def test_a_count_serves_once():
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         pass
-    with pytest.raises(TorchFXError, match="needs its own"), c:
+    with pytest.raises(TorchWhyError, match="needs its own"), c:
         pass
 
 
 def test_a_count_that_has_not_begun_says_so():
-    with pytest.raises(TorchFXError, match="nothing is counted yet"):
-        _ = profiler.count().operators
-    with pytest.raises(AttributeError), profiler.count() as c:
+    with pytest.raises(TorchWhyError, match="nothing is counted yet"):
+        _ = torchwhy.count().operators
+    with pytest.raises(AttributeError), torchwhy.count() as c:
         _ = c.nothing
 
 
 def test_counted_functions_keep_name_result_and_latest_counts():
-    @profiler.counted
+    @torchwhy.counted
     def add(x, times=1):
         """Add."""
         for _ in range(times):
@@ -112,7 +112,7 @@ def test_counted_functions_keep_name_result_and_latest_counts():
 
 def test_counted_methods_bind():
     class Model:
-        @profiler.counted(trace=True)
+        @torchwhy.counted(trace=True)
         def step(self, x):
             return x + 1
 
@@ -121,7 +121,7 @@ def test_counted_methods_bind():
 
 
 def test_counted_functions_may_call_themselves():
-    @profiler.counted
+    @torchwhy.counted
     def down(n):
         return torch.ones(1) if n == 0 else down(n - 1) + 1
 
@@ -137,4 +137,4 @@ def test_functions_that_return_before_they_work_are_refused():
 
     for function in (later, pieces):
         with pytest.raises(ArgumentTypeError, match="count inside it"):
-            profiler.counted(function)
+            torchwhy.counted(function)

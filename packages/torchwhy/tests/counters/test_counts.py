@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from torchfx import profiler
-from torchfx.errors import ArgumentError, TorchFXError
-from torchfx.profiler.counters import Compilation, CopyTotal, Counts, GraphBreak, Sync
-from torchfx.profiler.counters.metrics import METRICS
+import torchwhy
+from torchwhy.counters import Compilation, CopyTotal, Counts, GraphBreak, Sync
+from torchwhy.counters.metrics import METRICS
+from torchwhy.errors import ArgumentError, TorchWhyError
 
 COUNTS = Counts(
     operators={"aten::mm": 2, "lib::filter": 1},
@@ -57,7 +57,7 @@ def test_the_table_says_why_it_differs_from_the_profilers():
     layer(x)
     with profile(activities=[ProfilerActivity.CPU]) as p:
         layer(x)
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         layer(x)
     assert "aten::linear" in {event.key for event in p.key_averages()}
     assert c["aten::linear"] == 0
@@ -72,7 +72,7 @@ def test_the_table_names_few_operators_of_many():
 
 
 def test_files_give_back_what_was_saved(tmp_path):
-    with profiler.count() as c:
+    with torchwhy.count() as c:
         torch.ones(3) + 1
     for target in (tmp_path / "new" / "run", tmp_path / "one.json"):
         written = c.save(target)
@@ -97,17 +97,17 @@ def test_other_files_are_refused(tmp_path, content, message):
 
 
 def test_damaged_and_missing_files_are_refused(tmp_path):
-    with pytest.raises(TorchFXError, match="holds no counts"):
+    with pytest.raises(TorchWhyError, match="holds no counts"):
         Counts.load(tmp_path)
-    with pytest.raises(TorchFXError, match="does not exist"):
+    with pytest.raises(TorchWhyError, match="does not exist"):
         Counts.load(tmp_path / "nothing.json")
     path = tmp_path / "counts.json"
     path.write_text('{"schema": 1, "metrics": {}, "operators": {"aten::mm": "two"}}')
-    with pytest.raises(TorchFXError, match="damaged"):
+    with pytest.raises(TorchWhyError, match="damaged"):
         Counts.load(path)
 
 
 def test_unwritable_places_are_reported(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(TorchFXError, match="cannot write"):
+    with pytest.raises(TorchWhyError, match="cannot write"):
         COUNTS.save(tmp_path / "file" / "below" / "counts.json")

@@ -8,11 +8,10 @@ import torch
 from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
-import torchfx
-from torchfx import profiler
-from torchfx.profiler.counters.compiler import Compiled, CompilerMark
-from torchfx.profiler.counters.counts import CopyTotal, Sync
-from torchfx.profiler.counters.from_trace import Recorded, counts_from_trace
+import torchwhy
+from torchwhy.counters.compiler import Compiled, CompilerMark
+from torchwhy.counters.counts import CopyTotal, Sync
+from torchwhy.counters.from_trace import Recorded, counts_from_trace
 
 NOTHING = Compiled((), (), ())
 
@@ -62,19 +61,19 @@ def compiled_function():
     return torch.no_grad()(lambda: model(x).sum())
 
 
-def torchfx_chain():
-    chain = torchfx.filter.LoButterworth(1000, order=4) | torchfx.effect.Gain(0.5)
-    wave = torchfx.Wave(torch.randn(2, 4000), 48000)
+def torchwhy_chain():
+    chain = torchwhy.filter.LoButterworth(1000, order=4) | torchwhy.effect.Gain(0.5)
+    wave = torchwhy.Wave(torch.randn(2, 4000), 48000)
     return lambda: wave | chain
 
 
 def gradient_of_a_filter():
     x = torch.randn(2, 400, requires_grad=True)
-    lowpass = torchfx.filter.LoButterworth(1000, order=4, fs=48000)
+    lowpass = torchwhy.filter.LoButterworth(1000, order=4, fs=48000)
     return lambda: torch.autograd.grad(lowpass(x).sum(), x)
 
 
-PROGRAMS = [cnn_training, transformer_inference, compiled_function, torchfx_chain, gradient_of_a_filter]
+PROGRAMS = [cnn_training, transformer_inference, compiled_function, torchwhy_chain, gradient_of_a_filter]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -83,7 +82,7 @@ def test_a_recording_counts_what_count_counts(program, settings):
     step = program()
     step()  # compiles, and makes the optimizer's state
     step()
-    with profiler.count(trace=True) as c:
+    with torchwhy.count(trace=True) as c:
         step()
     counts = recorded(step, 2, **settings)
     # A dispatch mode makes autograd dispatch its copies of tensor handles; without one they are no operators.
@@ -121,7 +120,7 @@ CALLS = {
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
 def test_recipes_count_as_what_they_call(call):
     call()
-    with profiler.count(trace=True) as c:
+    with torchwhy.count(trace=True) as c:
         call()
     counts = recorded(call)
     assert counts.operators == c.operators

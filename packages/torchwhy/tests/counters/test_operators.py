@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from torchfx.profiler.counters.operators import PYTORCH_NAMESPACES, copy_of, is_native, waits
+from torchwhy.counters.operators import PYTORCH_NAMESPACES, copy_of, is_native, waits
 
 
 @pytest.fixture

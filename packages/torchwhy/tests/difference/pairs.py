@@ -1,10 +1,10 @@
 """Programs in two versions, as small traces."""
 
-from profiler.traces import Story
-from torchfx.profiler.present.comparison import comparison
-from torchfx.profiler.present.formats import render
-from torchfx.profiler.present.options import Options
-from torchfx.profiler.present.style import Style
+from tests.traces import Story
+from torchwhy.present.comparison import comparison
+from torchwhy.present.formats import render
+from torchwhy.present.options import Options
+from torchwhy.present.style import Style
 
 OPERATORS = ("aten::mm", "aten::relu", "aten::native_layer_norm", "aten::_softmax")
 

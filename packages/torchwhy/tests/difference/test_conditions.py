@@ -2,9 +2,9 @@
 
 import pytest
 
-from profiler.difference.pairs import OPERATORS, loop, traces
-from profiler.traces import Story
-from torchfx.profiler import diff
+from tests.difference.pairs import OPERATORS, loop, traces
+from tests.traces import Story
+from torchwhy import diff
 
 STEADY = [1000, 1010, 990, 1005, 995]
 CONVOLUTIONAL = ("aten::cudnn_convolution", "aten::cudnn_batch_norm", "aten::max_pool2d", "aten::threshold_backward")

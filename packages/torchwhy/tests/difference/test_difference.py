@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from profiler.difference.pairs import OPERATORS, loop, shown, traces
-from profiler.traces import Story, a_finding
-from torchfx.profiler import diff
-from torchfx.profiler.rules.catalogue import all_rules
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.meaning.annotations import NEXT_BATCH
+from tests.difference.pairs import OPERATORS, loop, shown, traces
+from tests.traces import Story, a_finding
+from torchwhy import diff
+from torchwhy.rules.catalogue import all_rules
+from torchwhy.rules.rule import rule
+from torchwhy.trace.meaning.annotations import NEXT_BATCH
 
 STEADY = [1000, 1010, 990, 1005, 995]
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
@@ -278,7 +278,7 @@ def fails_when_asked_for_less(trace, *, share=0.1):
 
 
 def test_a_rule_that_fails_with_a_lower_threshold_stops_nothing(monkeypatch):
-    monkeypatch.setattr("torchfx.profiler.difference.findings.all_rules", lambda: (fails_when_asked_for_less,))
+    monkeypatch.setattr("torchwhy.difference.findings.all_rules", lambda: (fails_when_asked_for_less,))
     a, b = loop(STEADY, gpu=False, extra=[(LOADER, 0.15, "note")]), loop(STEADY, gpu=False)
     (fate,) = diff(*traces(a, b), rules=[fails_when_asked_for_less]).findings
     assert (fate.state, fate.note) == ("unknown", "could not be looked for on B: KeyError: 'Input Dims'")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from torchfx.profiler.difference.noise import Spread, differs, shift_of
+from torchwhy.difference.noise import Spread, differs, shift_of
 
 
 @pytest.mark.parametrize(("n", "m"), [(3, 3), (3, 5), (4, 4), (6, 5), (10, 12), (25, 25)])

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from profiler.difference.pairs import shown
-from profiler.traces import Story
-from torchfx.profiler import diff
-from torchfx.profiler.present.formats import FORMATS
-from torchfx.profiler.rules.host import batches
+from tests.difference.pairs import shown
+from tests.traces import Story
+from torchwhy import diff
+from torchwhy.present.formats import FORMATS
+from torchwhy.rules.host import batches
 
 RULES = (batches.dataloader_wait, batches.dataloader_single_process)
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from profiler.difference.pairs import loop, traces
-from profiler.traces import Story
-from torchfx.profiler import diff
+from tests.difference.pairs import loop, traces
+from tests.traces import Story
+from torchwhy import diff
 
 STEADY = [1000, 1010, 990, 1005, 995]
 

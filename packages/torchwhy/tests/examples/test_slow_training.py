@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from torchfx import profiler
+import torchwhy
 
 PROGRAM = Path(__file__).parents[2] / "examples" / "slow_training" / "train.py"
 STORY = {"as it was": (), "data": ("data",), "frames": ("data", "frames"), "double": ("data", "frames", "double")}
-MANY = os.environ.get("TORCHFX_CASES") == "many"
+MANY = os.environ.get("TORCHWHY_CASES") == "many"
 STAGES = [*STORY] if MANY else ["as it was", "double"]
 
 
@@ -22,19 +22,19 @@ def traces(tmp_path_factory):
     one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}
 
     def record(stage):
-        profile = [sys.executable, "-m", "torchfx", "profile", "--active", "2", "--no-stacks", "-o", folder / stage]
+        profile = [sys.executable, "-m", "torchwhy", "profile", "--active", "2", "--no-stacks", "-o", folder / stage]
         options = [word for fix in STORY[stage] for word in ("--fix", fix)]
         command = [*profile, PROGRAM, "--steps", "8", *options]
         subprocess.run(list(map(str, command)), check=True, capture_output=True, env=one_thread, cwd=folder)
 
     for stage in STAGES:
         record(stage)
-    return {stage: profiler.load(folder / stage / "trace.json.gz") for stage in STAGES}
+    return {stage: torchwhy.load(folder / stage / "trace.json.gz") for stage in STAGES}
 
 
 def assert_shorter_and_shorter(traces):
     """By the processor's time, which other tests beside this one change little."""
-    spent = [traces[stage].info.top["torchfx_processor_time"]["cpu_us"] for stage in STAGES]
+    spent = [traces[stage].info.top["torchwhy_processor_time"]["cpu_us"] for stage in STAGES]
     assert spent == sorted(spent, reverse=True)
 
 
@@ -61,7 +61,7 @@ def test_the_steps_get_shorter(traces):
 
 
 def test_the_diff_tells_what_was_fixed(traces):
-    text = str(profiler.diff(traces["as it was"], traces["double"]))
+    text = str(torchwhy.diff(traces["as it was"], traces["double"]))
     assert "faster" in text
     for slug in ("tensor-for-loop", "fp64"):
         assert f"{slug}" in text

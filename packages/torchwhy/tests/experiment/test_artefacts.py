@@ -2,8 +2,8 @@
 
 import pytest
 
-from torchfx.profiler.experiment import CannotRunError
-from torchfx.profiler.experiment.artefacts import free_stem, write_whole
+from torchwhy.experiment import CannotRunError
+from torchwhy.experiment.artefacts import free_stem, write_whole
 
 
 def test_existing_files_push_the_number_up(tmp_path):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from torchfx.errors import ArgumentError
-from torchfx.profiler.experiment import Case, Schedule, grid, workload_named
-from torchfx.profiler.experiment.cases import sizes_from
-from torchfx.profiler.experiment.checks import require_device, require_runnable
+from torchwhy.errors import ArgumentError
+from torchwhy.experiment import Case, Schedule, grid, workload_named
+from torchwhy.experiment.cases import sizes_from
+from torchwhy.experiment.checks import require_device, require_runnable
 
 
 @pytest.mark.parametrize(

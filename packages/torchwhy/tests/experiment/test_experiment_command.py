@@ -1,4 +1,4 @@
-"""`torchfx experiment` as a person runs it."""
+"""`torchwhy experiment` as a person runs it."""
 
 import json
 from dataclasses import replace
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from command import run_apart, run_here
-from torchfx.cli import experiment as command
+from tests.command import run_apart, run_here
+from torchwhy.cli import experiment as command
 
 
 def request(**changed):

@@ -6,13 +6,13 @@ import msgspec
 import pytest
 import torch
 
-from torchfx.cli import experiment as command
-from torchfx.errors import ArgumentError
-from torchfx.profiler.device_peaks import read_device_peaks
-from torchfx.profiler.experiment import peaks
-from torchfx.profiler.experiment.document import peaks_document
-from torchfx.profiler.experiment.peaks import DevicePeaks, Rate, measure_peaks
-from torchfx.profiler.present.formats import FORMATS, render
+from torchwhy.cli import experiment as command
+from torchwhy.device_peaks import read_device_peaks
+from torchwhy.errors import ArgumentError
+from torchwhy.experiment import peaks
+from torchwhy.experiment.document import peaks_document
+from torchwhy.experiment.peaks import DevicePeaks, Rate, measure_peaks
+from torchwhy.present.formats import FORMATS, render
 
 FOUND = DevicePeaks("cpu", "cpu", 2.13e10, 1 << 28, (Rate("float32", 1024, 1e-2, 2.147e11),), disturbed=True)
 
@@ -55,7 +55,7 @@ def test_larger_products_are_tried_until_they_last(monkeypatch):
 
 def test_the_answer_is_a_table_that_reads_back(tmp_path):
     assert msgspec.toml.decode(FOUND.toml) == {
-        "tool": {"torchfx": {"device": {"cpu": {"bandwidth_gb_s": 21.3, "teraflops": {"float32": 0.215}}}}}
+        "tool": {"torchwhy": {"device": {"cpu": {"bandwidth_gb_s": 21.3, "teraflops": {"float32": 0.215}}}}}
     }
     (tmp_path / "pyproject.toml").write_text(FOUND.toml)
     assert read_device_peaks(tmp_path / "pyproject.toml")["cpu"].flops("float32") == pytest.approx(2.15e11)

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from torchfx.profiler.experiment import Case, CaseResult
-from torchfx.profiler.experiment.document import study_document
-from torchfx.profiler.experiment.observations import notes, why
-from torchfx.profiler.experiment.reading import Call, Kernel, Step, read
-from torchfx.profiler.experiment.regime import regime, share_of_device
-from torchfx.profiler.present.formats import render
+from torchwhy.experiment import Case, CaseResult
+from torchwhy.experiment.document import study_document
+from torchwhy.experiment.observations import notes, why
+from torchwhy.experiment.reading import Call, Kernel, Step, read
+from torchwhy.experiment.regime import regime, share_of_device
+from torchwhy.present.formats import render
 
 
 def event(cat, name, ts, dur, tid=1, **args):

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 import torch
 
-from torchfx.errors import ArgumentError
-from torchfx.profiler.experiment import (
+from torchwhy.errors import ArgumentError
+from torchwhy.experiment import (
     CannotRunError,
     Case,
     CaseResult,
@@ -21,13 +21,13 @@ from torchfx.profiler.experiment import (
     worker,
     workload_named,
 )
-from torchfx.profiler.experiment.cases import disagreements
-from torchfx.profiler.experiment.document import study_document
-from torchfx.profiler.experiment.reading import Reading, Step, read
-from torchfx.profiler.experiment.recording import record, save
-from torchfx.profiler.experiment.worker import run_apart
-from torchfx.profiler.experiment.workload import prepare
-from torchfx.profiler.present.formats import render
+from torchwhy.experiment.cases import disagreements
+from torchwhy.experiment.document import study_document
+from torchwhy.experiment.reading import Reading, Step, read
+from torchwhy.experiment.recording import record, save
+from torchwhy.experiment.worker import run_apart
+from torchwhy.experiment.workload import prepare
+from torchwhy.present.formats import render
 
 MATMUL_ADD = workload_named("matmul-add")
 

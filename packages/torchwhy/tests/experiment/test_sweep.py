@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchfx.profiler.experiment import Case, Sweep, sweep, workload_named
-from torchfx.profiler.experiment.cases import sizes_from
-from torchfx.profiler.experiment.document import sweep_document
-from torchfx.profiler.experiment.picture import paint
-from torchfx.profiler.experiment.regime import share_over_floor
-from torchfx.profiler.experiment.sweep import Point, crossover, finding
-from torchfx.profiler.present.formats import render
+from torchwhy.experiment import Case, Sweep, sweep, workload_named
+from torchwhy.experiment.cases import sizes_from
+from torchwhy.experiment.document import sweep_document
+from torchwhy.experiment.picture import paint
+from torchwhy.experiment.regime import share_over_floor
+from torchwhy.experiment.sweep import Point, crossover, finding
+from torchwhy.present.formats import render
 
 
 def points(shares, **disturbed):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchfx.profiler.export.nesting import nested
+from torchwhy.export.nesting import nested
 
 
 def ordered(pairs):

@@ -5,10 +5,10 @@ from collections import defaultdict
 
 import pytest
 
-from profiler.traces import HOST, THREAD, Story
-from torchfx import profiler
-from torchfx.errors import ArgumentError
-from torchfx.profiler.export.perfetto import write_perfetto
+import torchwhy
+from tests.traces import HOST, THREAD, Story
+from torchwhy.errors import ArgumentError
+from torchwhy.export.perfetto import write_perfetto
 
 
 def left_out(events):
@@ -91,7 +91,7 @@ def test_arrows_go_from_each_launch_to_its_work_once(tmp_path):
 
 def test_the_file_says_the_same(tmp_path):
     exported(story(), tmp_path)
-    before, after = profiler.load(tmp_path / "trace.json"), profiler.load(tmp_path / "out.json")
+    before, after = torchwhy.load(tmp_path / "trace.json"), torchwhy.load(tmp_path / "out.json")
     for table in ("ops", "kernels", "launches", "steps"):
         assert getattr(after, table)().rows() == getattr(before, table)().rows(), table
     assert after.to_table()["launch"].tolist() == before.to_table()["launch"].tolist()

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from profiler.traces import Story
-from torchfx.profiler.export.speedscope import write_speedscope
+from tests.traces import Story
+from torchwhy.export.speedscope import write_speedscope
 
 UNITS = {"none", "nanoseconds", "microseconds", "milliseconds", "seconds", "bytes"}
 

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from profiler.traces import Story
-from torchfx.errors import ArgumentError, TorchFXError
-from torchfx.profiler.export.table_file import write_table
+from tests.traces import Story
+from torchwhy.errors import ArgumentError, TorchWhyError
+from torchwhy.export.table_file import write_table
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_parquet_has_the_table(tmp_path, trace):
 
 def test_parquet_names_what_is_missing(tmp_path, trace, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(TorchFXError, match=r"pip install torchfx\[parquet\]"):
+    with pytest.raises(TorchWhyError, match=r"pip install torchwhy\[parquet\]"):
         write_table(trace, "ops", tmp_path / "out.parquet", "parquet")
     assert not list(tmp_path.iterdir())
 

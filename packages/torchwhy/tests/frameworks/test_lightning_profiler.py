@@ -8,7 +8,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # what a framework warns of i
 
 def test_a_fit_leaves_a_run(tmp_path):
     lightning = pytest.importorskip("lightning.pytorch")
-    from torchfx.profiler.lightning import TorchfxProfiler
+    from torchwhy.lightning import TorchwhyProfiler
 
     class Model(lightning.LightningModule):
         def __init__(self):
@@ -21,7 +21,7 @@ def test_a_fit_leaves_a_run(tmp_path):
         def configure_optimizers(self):
             return torch.optim.SGD(self.parameters(), lr=0.1)
 
-    profiler = TorchfxProfiler(tmp_path / "run", wait=1, warmup=1, active=3, stacks=False)
+    profiler = TorchwhyProfiler(tmp_path / "run", wait=1, warmup=1, active=3, stacks=False)
     trainer = lightning.Trainer(
         max_epochs=2, profiler=profiler, accelerator="cpu", logger=False, enable_checkpointing=False,
         enable_progress_bar=False, enable_model_summary=False, default_root_dir=tmp_path,

@@ -6,8 +6,8 @@ import sys
 import pytest
 import torch
 
-from torchfx.errors import ArgumentError
-from torchfx.profiler.training import Recording
+from torchwhy.errors import ArgumentError
+from torchwhy.training import Recording
 
 
 def test_a_recording_by_calls(tmp_path):
@@ -42,7 +42,7 @@ def test_training_that_raises_leaves_the_folder(tmp_path):
     """Frameworks don't tell it: the end of the process does."""
     code = """
 import sys, torch
-from torchfx.profiler.training import Recording
+from torchwhy.training import Recording
 recording = Recording(sys.argv[1], {"wait": 0, "warmup": 1, "active": 2, "stacks": False})
 for i in range(9):
     recording.begin()
@@ -63,6 +63,6 @@ def test_a_missing_framework_is_named(framework, monkeypatch):
     for name in (framework, f"{framework}.pytorch.profilers"):
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.delitem(sys.modules, "pytorch_lightning", raising=False)
-    monkeypatch.delitem(sys.modules, f"torchfx.profiler.{framework}", raising=False)
-    with pytest.raises(ImportError, match=rf"pip install torchfx\[{framework}\]"):
-        __import__(f"torchfx.profiler.{framework}")
+    monkeypatch.delitem(sys.modules, f"torchwhy.{framework}", raising=False)
+    with pytest.raises(ImportError, match=rf"pip install torchwhy\[{framework}\]"):
+        __import__(f"torchwhy.{framework}")

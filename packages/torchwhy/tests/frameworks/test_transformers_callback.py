@@ -9,7 +9,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # what a framework warns of i
 def test_training_leaves_a_run(tmp_path):
     transformers = pytest.importorskip("transformers")
     pytest.importorskip("accelerate")
-    from torchfx.profiler.transformers import TorchfxCallback
+    from torchwhy.transformers import TorchwhyCallback
 
     class Model(torch.nn.Module):
         def __init__(self):
@@ -19,7 +19,7 @@ def test_training_leaves_a_run(tmp_path):
         def forward(self, x):
             return {"loss": self.layer(x).square().mean()}
 
-    callback = TorchfxCallback(tmp_path / "run", wait=1, warmup=1, active=3, stacks=False)
+    callback = TorchwhyCallback(tmp_path / "run", wait=1, warmup=1, active=3, stacks=False)
     arguments = transformers.TrainingArguments(
         output_dir=str(tmp_path / "out"), max_steps=7, per_device_train_batch_size=2, use_cpu=True, report_to=[],
         save_strategy="no", disable_tqdm=True, remove_unused_columns=False,

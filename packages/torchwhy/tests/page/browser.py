@@ -1,6 +1,6 @@
 """A page opened in a browser, for tests; they skip where playwright or Chromium isn't installed.
 
-`TORCHFX_BROWSER=1`, which .ci/run sets, makes that a failure.
+`TORCHWHY_BROWSER=1`, which .ci/run sets, makes that a failure.
 """
 
 import os
@@ -11,7 +11,7 @@ import pytest
 
 def chromium():
     """A started Chromium, or a skip."""
-    missing = pytest.fail if os.environ.get("TORCHFX_BROWSER") == "1" else pytest.skip
+    missing = pytest.fail if os.environ.get("TORCHWHY_BROWSER") == "1" else pytest.skip
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if program is None:
         missing("Chromium is not installed")
@@ -46,5 +46,5 @@ class Opened:
     def stage(self, expression):
         """The value of a JavaScript expression with the first stage as `s` and its timeline as `t`."""
         return self.page.evaluate(
-            f"(() => {{const s = torchfxReport.stages[0], t = s.timeline; return {expression}}})()"
+            f"(() => {{const s = torchwhyReport.stages[0], t = s.timeline; return {expression}}})()"
         )

@@ -1,6 +1,6 @@
 import pytest
 
-from profiler.page.browser import Opened
+from tests.page.browser import Opened
 
 
 @pytest.fixture

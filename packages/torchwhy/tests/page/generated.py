@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from torchfx.profiler.trace.file.columns import ABSENT, Argument, Columns, Repairs
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.trace.file.columns import ABSENT, Argument, Columns, Repairs
+from torchwhy.trace.model.trace import Trace
 
 
 def generated(events: int, *, depth: int = 4, frames: bool = True, seed: int = 0) -> Trace:

@@ -8,14 +8,14 @@ import statistics
 import numpy as np
 import pytest
 
-from profiler.page.generated import generated
-from profiler.traces import Story
-from torchfx.profiler.page.assemble import page
-from torchfx.profiler.page.joining import Source, joined
-from torchfx.profiler.page.report_page import trace_page
-from torchfx.profiler.page.timeline import timeline_of
-from torchfx.profiler.report.trace_report import describe
-from torchfx.profiler.rules.diagnose import diagnose
+from tests.page.generated import generated
+from tests.traces import Story
+from torchwhy.page.assemble import page
+from torchwhy.page.joining import Source, joined
+from torchwhy.page.report_page import trace_page
+from torchwhy.page.timeline import timeline_of
+from torchwhy.report.trace_report import describe
+from torchwhy.rules.diagnose import diagnose
 
 pytestmark = [pytest.mark.browser, pytest.mark.many]
 
@@ -38,7 +38,7 @@ def program():
 
 
 def page_of(trace, **options):
-    """The whole page, as `torchfx report` writes it."""
+    """The whole page, as `torchwhy report` writes it."""
     diagnosis = diagnose(trace)
     return trace_page(trace, diagnosis, describe(trace, diagnosis, thorough=True), **options)
 
@@ -349,7 +349,7 @@ def test_two_timelines_move_together(open_page, trace):
     made = [timeline_of(trace), timeline_of(program())]
     opened = open_page(page('<div id="stage-0"></div><div id="stage-1"></div>', "both", made))
     opened.stage("s.look(50e6, 60e6)")
-    shown = opened.page.evaluate("torchfxReport.stages.map((one) => [one.seen.t0, one.seen.t1])")
+    shown = opened.page.evaluate("torchwhyReport.stages.map((one) => [one.seen.t0, one.seen.t1])")
     assert shown == [[50e6, 60e6]] * 2
     assert opened.messages == []
 

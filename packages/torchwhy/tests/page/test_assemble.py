@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from profiler.page.generated import generated
-from torchfx.errors import ArgumentError
-from torchfx.profiler.page.assemble import joined_modules, page
-from torchfx.profiler.page.timeline import timeline_of
+from tests.page.generated import generated
+from torchwhy.errors import ArgumentError
+from torchwhy.page.assemble import joined_modules, page
+from torchwhy.page.timeline import timeline_of
 
 MODULES = {
     "main.js": 'import { a } from "./a.js";\nimport {\n  b,\n} from "./b.js";\n\na(b);\n',

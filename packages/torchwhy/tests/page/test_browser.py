@@ -2,9 +2,9 @@
 
 import pytest
 
-from profiler.page.generated import generated
-from torchfx.profiler.page.assemble import page
-from torchfx.profiler.page.timeline import timeline_of
+from tests.page.generated import generated
+from torchwhy.page.assemble import page
+from torchwhy.page.timeline import timeline_of
 
 pytestmark = pytest.mark.browser
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchfx.profiler.page.encoding import packed, planes, varint, zigzag
+from torchwhy.page.encoding import packed, planes, varint, zigzag
 
 
 def read_varint(data):

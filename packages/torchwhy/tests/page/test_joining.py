@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from profiler.traces import Story
-from torchfx.profiler.page.joining import Source, joined
-from torchfx.profiler.page.timeline import timeline_of
+from tests.traces import Story
+from torchwhy.page.joining import Source, joined
+from torchwhy.page.timeline import timeline_of
 
 
 def rank(number):

@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profiler.traces import Story
-from torchfx.profiler.page.rows import NO_ROW, drawn_rows
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.tree import Tree
+from tests.traces import Story
+from torchwhy.page.rows import NO_ROW, drawn_rows
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.tree import Tree
 
 
 def rows_of(spans):

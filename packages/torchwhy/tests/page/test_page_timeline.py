@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from profiler.page.generated import generated
-from profiler.traces import Story
-from torchfx.profiler.page.timeline import DEVICE, FRAMES, HOST, LABELS, timeline_of
-from torchfx.profiler.trace.model.intervals import Intervals
+from tests.page.generated import generated
+from tests.traces import Story
+from torchwhy.page.timeline import DEVICE, FRAMES, HOST, LABELS, timeline_of
+from torchwhy.trace.model.intervals import Intervals
 
 
 @pytest.fixture(scope="module")

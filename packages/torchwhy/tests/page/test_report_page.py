@@ -6,17 +6,17 @@ from html.parser import HTMLParser
 
 import pytest
 
-from profiler.ranks.jobs import write_job
-from profiler.traces import Story
-from torchfx.profiler.diffing import diff
-from torchfx.profiler.loading.job import load_job
-from torchfx.profiler.loading.trace import load
-from torchfx.profiler.page.report_page import difference_page, job_page, trace_page
-from torchfx.profiler.page.timeline import timeline_of
-from torchfx.profiler.ranks.timeline import merge_ranks
-from torchfx.profiler.report.job_report import describe_job
-from torchfx.profiler.report.trace_report import describe
-from torchfx.profiler.rules.diagnose import diagnose
+from tests.ranks.jobs import write_job
+from tests.traces import Story
+from torchwhy.diffing import diff
+from torchwhy.loading.job import load_job
+from torchwhy.loading.trace import load
+from torchwhy.page.report_page import difference_page, job_page, trace_page
+from torchwhy.page.timeline import timeline_of
+from torchwhy.ranks.timeline import merge_ranks
+from torchwhy.report.job_report import describe_job
+from torchwhy.report.trace_report import describe
+from torchwhy.rules.diagnose import diagnose
 
 HOSTILE = [
     "</script><script>window.pwned=1</script>",

@@ -3,12 +3,12 @@ import re
 import numpy as np
 import pytest
 
-from profiler.page.generated import generated
-from torchfx.profiler.page.block import block_of
-from torchfx.profiler.page.size import _steps, blocks_within, without
-from torchfx.profiler.page.timeline import timeline_of
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.wording import duration_ns
+from tests.page.generated import generated
+from torchwhy.page.block import block_of
+from torchwhy.page.size import _steps, blocks_within, without
+from torchwhy.page.timeline import timeline_of
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.wording import duration_ns
 
 
 @pytest.fixture(scope="module")

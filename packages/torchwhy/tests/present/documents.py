@@ -2,7 +2,7 @@
 
 import msgspec
 
-from torchfx.profiler.present.document import (
+from torchwhy.present.document import (
     Bar,
     Bars,
     Calls,
@@ -27,12 +27,12 @@ from torchfx.profiler.present.document import (
     Words,
     rows_of,
 )
-from torchfx.profiler.present.explanation import explanation
-from torchfx.profiler.present.formats import render
-from torchfx.profiler.present.job_explanation import job_explanation
-from torchfx.profiler.present.options import Options
-from torchfx.profiler.present.style import PLAIN
-from torchfx.profiler.report.job_report import JobReport
+from torchwhy.present.explanation import explanation
+from torchwhy.present.formats import render
+from torchwhy.present.job_explanation import job_explanation
+from torchwhy.present.options import Options
+from torchwhy.present.style import PLAIN
+from torchwhy.report.job_report import JobReport
 
 
 class Answer(msgspec.Struct, frozen=True):

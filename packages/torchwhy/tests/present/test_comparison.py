@@ -2,11 +2,11 @@
 
 import pytest
 
-from profiler.difference.pairs import loop, shown, traces
-from profiler.traces import Story
-from torchfx.profiler import diff
-from torchfx.profiler.present.comparison import comparison
-from torchfx.profiler.present.formats import FORMATS, render
+from tests.difference.pairs import loop, shown, traces
+from tests.traces import Story
+from torchwhy import diff
+from torchwhy.present.comparison import comparison
+from torchwhy.present.formats import FORMATS, render
 
 LONG = "void at::native::vectorized_elementwise_kernel<4, " + "at::native::Functor<float>, " * 12 + "int>(int, float)"
 OTHER = LONG.replace("<4, ", "<8, ")

@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from profiler.analysis.programs import computing, training
-from profiler.traces import Story, a_finding
-from torchfx.profiler.present import explanation
-from torchfx.profiler.present.formats import render
-from torchfx.profiler.present.options import Options
-from torchfx.profiler.present.style import PLAIN, Style
-from torchfx.profiler.report.trace_report import describe
-from torchfx.profiler.rules.diagnose import Diagnosis, diagnose
+from tests.analysis.programs import computing, training
+from tests.traces import Story, a_finding
+from torchwhy.present import explanation
+from torchwhy.present.formats import render
+from torchwhy.present.options import Options
+from torchwhy.present.style import PLAIN, Style
+from torchwhy.report.trace_report import describe
+from torchwhy.rules.diagnose import Diagnosis, diagnose
 
 
 def digest(report, style=PLAIN):

@@ -1,4 +1,4 @@
-"""The screen, compared with kept ones; TORCHFX_WRITE_SNAPSHOTS=1 keeps what comes out now."""
+"""The screen, compared with kept ones; TORCHWHY_WRITE_SNAPSHOTS=1 keeps what comes out now."""
 
 import os
 import re
@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from profiler.analysis.programs import PROGRAMS, computing, hint, report_on, training, waiting
-from profiler.present.documents import shown
-from torchfx.profiler.analysis.recording import DeviceName
-from torchfx.profiler.analysis.repairs import Repair
-from torchfx.profiler.finding import Evidence
-from torchfx.profiler.present.style import Style
-from torchfx.profiler.present.text import SCREEN, WITH_FIX
+from tests.analysis.programs import PROGRAMS, computing, hint, report_on, training, waiting
+from tests.present.documents import shown
+from torchwhy.analysis.recording import DeviceName
+from torchwhy.analysis.repairs import Repair
+from torchwhy.finding import Evidence
+from torchwhy.present.style import Style
+from torchwhy.present.text import SCREEN, WITH_FIX
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 FANCY = Style(width=80, unicode=True)
@@ -36,7 +36,7 @@ SCREENS = dict(screens())
 @pytest.mark.parametrize("name", SCREENS)
 def test_screen(name):
     path = SNAPSHOTS / f"{name}.txt"
-    if os.environ.get("TORCHFX_WRITE_SNAPSHOTS"):
+    if os.environ.get("TORCHWHY_WRITE_SNAPSHOTS"):
         path.write_text(SCREENS[name], encoding="utf-8")
     assert SCREENS[name] == path.read_text(encoding="utf-8")
 

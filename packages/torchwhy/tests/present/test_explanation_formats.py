@@ -7,11 +7,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from profiler.analysis.programs import PROGRAMS, hint, report_on, training, waiting
-from profiler.present.documents import shown
-from torchfx.profiler.finding import Evidence
-from torchfx.profiler.present.formats import FORMATS
-from torchfx.profiler.report.trace_report import FailedRule
+from tests.analysis.programs import PROGRAMS, hint, report_on, training, waiting
+from tests.present.documents import shown
+from torchwhy.finding import Evidence
+from torchwhy.present.formats import FORMATS
+from torchwhy.report.trace_report import FailedRule
 
 EVIL = "a | `b` <script>alert(1)</script> ]]> & \x00\ud83d *c* [d](e)"
 

@@ -3,15 +3,15 @@
 import msgspec
 import pytest
 
-from profiler.present.documents import shown
-from profiler.ranks.jobs import write_job
-from profiler.traces import Story
-from torchfx.profiler.loading.job import load_job
-from torchfx.profiler.present.formats import FORMATS
-from torchfx.profiler.present.style import Style
-from torchfx.profiler.report.job_report import JobReport, describe_job
-from torchfx.profiler.rules.catalogue import all_rules
-from torchfx.profiler.rules.rule import rule
+from tests.present.documents import shown
+from tests.ranks.jobs import write_job
+from tests.traces import Story
+from torchwhy.loading.job import load_job
+from torchwhy.present.formats import FORMATS
+from torchwhy.present.style import Style
+from torchwhy.report.job_report import JobReport, describe_job
+from torchwhy.rules.catalogue import all_rules
+from torchwhy.rules.rule import rule
 
 
 def report_on(folder, **how):
@@ -126,7 +126,7 @@ def breaks_off_on_a_trace(trace):
 def test_rules_that_fail_are_named_and_the_others_are_heard(tmp_path, monkeypatch):
     rules = (*all_rules(), breaks_off, breaks_off_on_a_trace)
     for module in ("rules.catalogue", "rules.diagnose", "report.trace_report"):
-        monkeypatch.setattr(f"torchfx.profiler.{module}.all_rules", lambda: rules)
+        monkeypatch.setattr(f"torchwhy.{module}.all_rules", lambda: rules)
     job = load_job(write_job(tmp_path / "job", 4, compute=[300, 300, 300, 420]), processes=1)
     report = describe_job(job, job.diagnose(), ("F3", "X6", "X9"))
     assert "last-rank" in [finding.slug for finding in report.findings]

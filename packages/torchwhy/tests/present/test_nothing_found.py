@@ -2,12 +2,12 @@
 
 import pytest
 
-from profiler.analysis.programs import computing, no_events, on_cpu, overhead, report_on, training
-from profiler.present.documents import shown
+from tests.analysis.programs import computing, no_events, on_cpu, overhead, report_on, training
+from tests.present.documents import shown
 
 HEALTHY = "2 rules looked and found nothing that asks to be changed."
 NO_HELP = "2 rules looked, and none can tell from this recording what to change about that."
-STACKS = "Python stacks (torchfx profile --stacks)"
+STACKS = "Python stacks (torchwhy profile --stacks)"
 
 
 def words(report, form):

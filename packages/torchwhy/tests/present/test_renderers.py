@@ -7,12 +7,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from profiler.present.documents import every_block
-from torchfx.errors import ArgumentError
-from torchfx.profiler.present.document import Column, Document, Name, Row, Table, Text
-from torchfx.profiler.present.formats import FORMATS, render
-from torchfx.profiler.present.options import Options
-from torchfx.profiler.present.style import Style
+from tests.present.documents import every_block
+from torchwhy.errors import ArgumentError
+from torchwhy.present.document import Column, Document, Name, Row, Table, Text
+from torchwhy.present.formats import FORMATS, render
+from torchwhy.present.options import Options
+from torchwhy.present.style import Style
 
 STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 HOSTILE = (

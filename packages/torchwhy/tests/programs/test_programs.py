@@ -1,7 +1,7 @@
 """Programs profiled for real: a planted fault is among the first three findings shown, and healthy programs get none.
 
 Each program says in EXPECTED which rules may name its fault, with a pattern for the advice. The default run takes some
-of the programs; TORCHFX_CASES=many takes all, and TORCHFX_BUSY=1 runs them beside processes that keep every processor
+of the programs; TORCHWHY_CASES=many takes all, and TORCHWHY_BUSY=1 runs them beside processes that keep every processor
 busy, too. A recording is a sample of a few steps: two more have to confirm what the first one failed to show.
 """
 
@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from profiler.consistency import contradictions
+from tests.consistency import contradictions
 
 FOLDER = Path(__file__).parent
-MANY = os.environ.get("TORCHFX_CASES") == "many"
-BUSY = os.environ.get("TORCHFX_BUSY") == "1"
+MANY = os.environ.get("TORCHWHY_CASES") == "many"
+BUSY = os.environ.get("TORCHWHY_BUSY") == "1"
 RECORDINGS = 3
 FEW = ("without_no_grad",)
 """What no noise can hide: other tests run at the same time."""
@@ -58,7 +58,7 @@ def profiled(request, tmp_path):
     """Profile a program as a user would, with default options, and read its findings."""
 
     def run(program, folder):
-        command = [sys.executable, "-m", "torchfx", "profile", "-o", folder, program]
+        command = [sys.executable, "-m", "torchwhy", "profile", "-o", folder, program]
         with spinning(os.cpu_count() if request.param == "beside others" else 0):
             ran = subprocess.run(
                 list(map(str, command)),

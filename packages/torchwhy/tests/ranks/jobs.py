@@ -1,6 +1,6 @@
 """Writes the traces of a job: one program on several ranks, each with its own clock."""
 
-from profiler.traces import Story
+from tests.traces import Story
 
 ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from profiler.traces import Story
-from torchfx.errors import TraceError
-from torchfx.profiler.ranks.folder import find_traces, later_windows, single_trace
+from tests.traces import Story
+from torchwhy.errors import TraceError
+from torchwhy.ranks.folder import find_traces, later_windows, single_trace
 
 RUN = ("counts.json", "environment.json", "findings.json", "operators.json", "report.txt", "run.json", "trace.json.gz")
 

@@ -10,15 +10,15 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from profiler.ranks.jobs import rank_story, write_job
-from profiler.traces import Story, a_finding
-from torchfx.errors import ArgumentError, TraceError
-from torchfx.profiler.loading import workers
-from torchfx.profiler.loading.job import load_job
-from torchfx.profiler.ranks.findings import merged_findings
-from torchfx.profiler.report.job_report import describe_job
-from torchfx.profiler.rules.catalogue import all_rules
-from torchfx.profiler.trace.model.intervals import Window
+from tests.ranks.jobs import rank_story, write_job
+from tests.traces import Story, a_finding
+from torchwhy.errors import ArgumentError, TraceError
+from torchwhy.loading import workers
+from torchwhy.loading.job import load_job
+from torchwhy.ranks.findings import merged_findings
+from torchwhy.report.job_report import describe_job
+from torchwhy.rules.catalogue import all_rules
+from torchwhy.trace.model.intervals import Window
 
 
 def slugs(job, **how):
@@ -299,7 +299,7 @@ def test_a_program_without_a_main_guard_can_read_a_job(tmp_path):
     folder = write_job(tmp_path / "job", 2)
     program = tmp_path / "program.py"
     program.write_text(
-        "import sys\nfrom torchfx.profiler.loading.job import load_job\n"
+        "import sys\nfrom torchwhy.loading.job import load_job\n"
         f"print(len(load_job({str(folder)!r}, processes=2)), 'torch' in sys.modules)\n"
     )
     ran = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=True)

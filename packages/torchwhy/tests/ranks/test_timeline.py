@@ -6,13 +6,13 @@ from collections import Counter
 
 import pytest
 
-from profiler.ranks.jobs import rank_story, write_job
-from profiler.traces import Story
-from torchfx.errors import ArgumentError, TraceError
-from torchfx.profiler.loading.job import load_job
-from torchfx.profiler.loading.trace import load
-from torchfx.profiler.ranks.timeline import clocks_of, merge_ranks
-from torchfx.profiler.trace.meaning.kinds import Kind
+from tests.ranks.jobs import rank_story, write_job
+from tests.traces import Story
+from torchwhy.errors import ArgumentError, TraceError
+from torchwhy.loading.job import load_job
+from torchwhy.loading.trace import load
+from torchwhy.ranks.timeline import clocks_of, merge_ranks
+from torchwhy.trace.meaning.kinds import Kind
 
 
 def merged(folder, output, **how):

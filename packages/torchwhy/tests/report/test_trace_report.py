@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from profiler.analysis.programs import PROGRAMS, computing, distributed, report_on, training, waiting
-from profiler.present.documents import shown
-from profiler.traces import Story
-from torchfx.profiler.analysis.recording import DeviceTimes, Launches, devices_of, launches_of
-from torchfx.profiler.report.job_report import JobReport
-from torchfx.profiler.report.trace_report import MutedRule, Report, describe
-from torchfx.profiler.rules.diagnose import Diagnosis
+from tests.analysis.programs import PROGRAMS, computing, distributed, report_on, training, waiting
+from tests.present.documents import shown
+from tests.traces import Story
+from torchwhy.analysis.recording import DeviceTimes, Launches, devices_of, launches_of
+from torchwhy.report.job_report import JobReport
+from torchwhy.report.trace_report import MutedRule, Report, describe
+from torchwhy.rules.diagnose import Diagnosis
 
 KEYS = {
     "": "schema trace window gpu launches breakdown verdict findings muted ran",
@@ -41,7 +41,7 @@ def structs(kind):
 
 @pytest.mark.parametrize("kind", [Report, JobReport])
 def test_the_schema_is_described(kind):
-    page = (Path(__file__).parents[3] / "docs" / "report-schema.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "report-schema.md").read_text()
     names = {name for struct in structs(kind) for name in struct.__struct_fields__}
     assert not {name for name in names if f"`{name}`" not in page}
 
@@ -145,8 +145,8 @@ def test_a_time_out_of_range_is_called_so():
 def test_repairs_are_counted_and_told():
     import io
 
-    from torchfx.profiler.trace.file.scanning import scan
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.file.scanning import scan
+    from torchwhy.trace.model.trace import Trace
 
     text = training().text()
     cut = text[: text.rindex("{")]

@@ -1,7 +1,7 @@
 """Waiting for the next batch."""
 
-from profiler.rules.cases import fires, silent
-from profiler.traces import Story
+from tests.rules.cases import fires, silent
+from tests.traces import Story
 
 LOADER = "enumerate(DataLoader)#_{}DataLoaderIter.__next__"
 

@@ -1,7 +1,7 @@
 """torch.compile: compiling and compiling again, pieces, the way in, variants, CUDA graphs, kernels."""
 
-from profiler.rules.cases import fires, silent
-from profiler.traces import Story
+from tests.rules.cases import fires, silent
+from tests.traces import Story
 
 REGION, LOOKUP = "Torch-Compiled Region: {}", "TorchDynamo Cache Lookup"
 GRAPH = "## Call CompiledFxGraph f{} ##"

@@ -1,7 +1,7 @@
 """A program whose copies and kernels leave nothing to say."""
 
-from profiler.rules.cases import silent
-from profiler.traces import Story
+from tests.rules.cases import silent
+from tests.traces import Story
 
 HALF = "ampere_bf16_s16816gemm_bf16_128x256_ldg8_f2f_stages_64x3_nn"
 FLASH = "void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<64, 128, 128, 4> >()"

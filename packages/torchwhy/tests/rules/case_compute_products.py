@@ -1,7 +1,7 @@
 """Matrix products: types, sizes, layouts, attention."""
 
-from profiler.rules.cases import fires, silent
-from profiler.traces import Story
+from tests.rules.cases import fires, silent
+from tests.traces import Story
 
 SGEMM = "ampere_sgemm_128x64_nn"
 HALF = "ampere_bf16_s16816gemm_bf16_128x256_ldg8_f2f_stages_64x3_nn"

@@ -1,7 +1,7 @@
 """Copies between host and device, and on the device."""
 
-from profiler.rules.cases import fires, silent
-from profiler.traces import Story
+from tests.rules.cases import fires, silent
+from tests.traces import Story
 
 GEMM = "ampere_sgemm_128x64_nn"
 

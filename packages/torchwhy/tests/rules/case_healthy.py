@@ -1,7 +1,7 @@
 """Programs with nothing to complain about."""
 
-from profiler.rules.cases import silent
-from profiler.traces import Story
+from tests.rules.cases import silent
+from tests.traces import Story
 
 COMPLAINTS = (
     "overhead-bound",

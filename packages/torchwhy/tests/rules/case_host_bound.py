@@ -1,7 +1,7 @@
 """Who waits for whom."""
 
-from profiler.rules.cases import fires, silent
-from profiler.traces import Story
+from tests.rules.cases import fires, silent
+from tests.traces import Story
 
 
 def steps(kernel_us, every_us, count=10, launch_lead_us=3, rounds=4, launch="cudaLaunchKernel"):

@@ -1,7 +1,7 @@
 """Launching calls."""
 
-from profiler.rules.cases import fires, silent
-from profiler.traces import Story
+from tests.rules.cases import fires, silent
+from tests.traces import Story
 
 
 def loop(slow_us, steps=4, kernel_us=60):

@@ -1,7 +1,7 @@
 """Python loops."""
 
-from profiler.rules.cases import fires, silent
-from profiler.traces import Story
+from tests.rules.cases import fires, silent
+from tests.traces import Story
 
 
 def calls(number, us=5, gpu=None, name="aten::add", steps=3):

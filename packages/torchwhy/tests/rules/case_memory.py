@@ -1,7 +1,7 @@
 """Memory: nearly full, growing, in pieces, kept for a backward pass that doesn't come."""
 
-from profiler.rules.cases import fires, silent
-from profiler.traces import Story
+from tests.rules.cases import fires, silent
+from tests.traces import Story
 
 GIB = 2**30
 

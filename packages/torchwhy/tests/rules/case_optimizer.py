@@ -1,7 +1,7 @@
 """Optimizers, gradients and memory."""
 
-from profiler.rules.cases import fires, silent
-from profiler.traces import Story
+from tests.rules.cases import fires, silent
+from tests.traces import Story
 
 
 def training(update="aten::add_", updates=60, kernel="elementwise", zeros=0, steps=4):

@@ -1,7 +1,7 @@
 """Programs on the CPU."""
 
-from profiler.rules.cases import fires, silent
-from profiler.traces import Story
+from tests.rules.cases import fires, silent
+from tests.traces import Story
 
 
 def program(calls, steps=3, gpu=None):

@@ -1,7 +1,7 @@
 """Steps that differ, and time in which nothing is computed."""
 
-from profiler.rules.cases import fires, silent
-from profiler.traces import Story
+from tests.rules.cases import fires, silent
+from tests.traces import Story
 
 
 def steps(lengths, gpu=None, first=0):
@@ -130,7 +130,7 @@ def paused(often, waited, steps=12):
         story.op("aten::add", at, 500)
         at += 510
         story.step(i, begin, at - begin)
-    story.top["torchfx_processor_time"] = {"wall_us": at, "waited_us": waited * at, "load": 4.0, "cores": 2}
+    story.top["torchwhy_processor_time"] = {"wall_us": at, "waited_us": waited * at, "load": 4.0, "cores": 2}
     return story
 
 

@@ -1,7 +1,7 @@
 """Waits for the device."""
 
-from profiler.rules.cases import fires, silent
-from profiler.traces import Story
+from tests.rules.cases import fires, silent
+from tests.traces import Story
 
 
 def loop(wait, refill_us=300, steps=6):

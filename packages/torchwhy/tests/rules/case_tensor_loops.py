@@ -1,7 +1,7 @@
 """Loops over the rows and elements of a tensor, texts made of tensors, graphs that grow."""
 
-from profiler.rules.cases import fires, silent
-from profiler.traces import Story
+from tests.rules.cases import fires, silent
+from tests.traces import Story
 
 
 def over_rows(rows, per_round=("aten::mul", "aten::mean"), us=8):

@@ -1,7 +1,7 @@
 """The file itself, and the part of the program it covers."""
 
-from profiler.rules.cases import fires, silent
-from profiler.traces import Story
+from tests.rules.cases import fires, silent
+from tests.traces import Story
 
 
 class Damaged(Story):

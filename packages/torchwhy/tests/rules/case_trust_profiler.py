@@ -1,7 +1,7 @@
 """The profiler's own work, and what "idle" means."""
 
-from profiler.rules.cases import fires, silent
-from profiler.traces import Story
+from tests.rules.cases import fires, silent
+from tests.traces import Story
 
 
 def loop(steps=4, shift=0, offset=0):

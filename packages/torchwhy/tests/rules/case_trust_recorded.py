@@ -1,7 +1,7 @@
 """What was recorded of the device, and whether its times can be."""
 
-from profiler.rules.cases import fires, silent
-from profiler.traces import Story
+from tests.rules.cases import fires, silent
+from tests.traces import Story
 
 
 def loop(steps=4, kernel_us=400, lost=0, **top):

@@ -33,4 +33,4 @@ def _marked(where, slugs):
 
 
 for _file in sorted(Path(__file__).parent.glob("case_*.py")):
-    import_module(f"profiler.rules.{_file.stem}")
+    import_module(f"tests.rules.{_file.stem}")

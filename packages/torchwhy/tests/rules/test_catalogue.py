@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from profiler.traces import Story, a_finding
-from torchfx.errors import ArgumentError
-from torchfx.profiler.rules import catalogue
-from torchfx.profiler.rules.diagnose import diagnose
-from torchfx.profiler.rules.rule import rule
+from tests.traces import Story, a_finding
+from torchwhy.errors import ArgumentError
+from torchwhy.rules import catalogue
+from torchwhy.rules.diagnose import diagnose
+from torchwhy.rules.rule import rule
 
 
 @rule("X1", "too-quiet", source="a house rule")
@@ -24,7 +24,7 @@ def too_quiet(trace, *, operators=5):
 def offered(monkeypatch):
     """What other packages offer; the catalogue is read anew before and after."""
     found = []
-    monkeypatch.setattr(catalogue, "entry_points", lambda group: found if group == "torchfx.rules" else [])
+    monkeypatch.setattr(catalogue, "entry_points", lambda group: found if group == "torchwhy.rules" else [])
     forget()
     yield found
     forget()
@@ -53,13 +53,13 @@ def test_other_packages_offer_rules(offered, value):
 
 def test_a_file_directly_in_the_package_is_read(tmp_path):
     (tmp_path / "quiet.py").write_text(
-        "from torchfx.profiler.rules.rule import rule\n"
+        "from torchwhy.rules.rule import rule\n"
         "@rule('X2', 'much-too-quiet', source='a house rule')\n"
         "def much_too_quiet(trace):\n    'Hardly anything runs.'\n    return ()\n"
     )
     code = (
-        f"import torchfx.profiler.rules as rules; rules.__path__.append({str(tmp_path)!r})\n"
-        "from torchfx.profiler.rules.catalogue import find_rule\nprint(find_rule('X2').slug)"
+        f"import torchwhy.rules as rules; rules.__path__.append({str(tmp_path)!r})\n"
+        "from torchwhy.rules.catalogue import find_rule\nprint(find_rule('X2').slug)"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "much-too-quiet\n"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from profiler.rules import case_distributed as case
-from profiler.traces import Story
-from torchfx.profiler.rules.diagnose import diagnose
+from tests.rules import case_distributed as case
+from tests.traces import Story
+from torchwhy.rules.diagnose import diagnose
 
 
 def finding(story, slug):

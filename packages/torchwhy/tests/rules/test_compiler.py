@@ -2,8 +2,8 @@
 
 import pytest
 
-from profiler.rules import case_compiler as case
-from torchfx.profiler.rules.diagnose import diagnose
+from tests.rules import case_compiler as case
+from torchwhy.rules.diagnose import diagnose
 
 
 def finding(story, slug):

@@ -2,14 +2,14 @@
 
 import pytest
 
-from profiler.rules import case_compute_kernels as kernels
-from profiler.rules import case_compute_products as products
-from profiler.rules import case_copies as copies
-from profiler.rules import case_distributed as distributed
-from profiler.rules import case_memory as memory
-from profiler.rules import case_processor as processor
-from profiler.traces import Story
-from torchfx.profiler.rules.catalogue import find_rule
+from tests.rules import case_compute_kernels as kernels
+from tests.rules import case_compute_products as products
+from tests.rules import case_copies as copies
+from tests.rules import case_distributed as distributed
+from tests.rules import case_memory as memory
+from tests.rules import case_processor as processor
+from tests.traces import Story
+from torchwhy.rules.catalogue import find_rule
 
 
 def only(slug, story, **thresholds):

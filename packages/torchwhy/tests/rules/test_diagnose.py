@@ -4,13 +4,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from profiler.traces import Story, a_finding
-from torchfx.errors import ArgumentError
-from torchfx.profiler.loading.trace import load
-from torchfx.profiler.rules import catalogue
-from torchfx.profiler.rules.diagnose import diagnose
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
+from tests.traces import Story, a_finding
+from torchwhy.errors import ArgumentError
+from torchwhy.loading.trace import load
+from torchwhy.rules import catalogue
+from torchwhy.rules.diagnose import diagnose
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
 
 
 def losing(lost, of=100):

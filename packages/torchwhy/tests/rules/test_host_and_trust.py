@@ -2,7 +2,7 @@
 
 import pytest
 
-from profiler.rules import (
+from tests.rules import (
     case_batches,
     case_launches,
     case_optimizer,
@@ -10,9 +10,9 @@ from profiler.rules import (
     case_tensor_loops,
     case_trust_recorded,
 )
-from profiler.traces import Story
-from torchfx.profiler.rules.catalogue import all_rules
-from torchfx.profiler.rules.diagnose import diagnose
+from tests.traces import Story
+from torchwhy.rules.catalogue import all_rules
+from torchwhy.rules.diagnose import diagnose
 
 
 def found(story, slug):
@@ -86,7 +86,7 @@ def test_one_step_that_was_held_up_is_named_and_judges_nothing():
 def test_slow_steps_of_a_busy_machine_are_not_the_programs(waited_us, severity):
     """Two steps lose 5 ms together."""
     story = case_steps.held_up([500, 500, 3000, 500, 500, 500, 3000, 500])
-    story.top["torchfx_processor_time"] = {"wall_us": 9000.0, "waited_us": waited_us, "load": 4.0, "cores": 2}
+    story.top["torchwhy_processor_time"] = {"wall_us": 9000.0, "waited_us": waited_us, "load": 4.0, "cores": 2}
     finding = one(story, "step-tail")
     assert finding.severity == severity
     assert (finding.fix == "Record again on an idle machine.") == (severity == "info")

@@ -5,10 +5,10 @@ from functools import cache
 
 import pytest
 
-from profiler.rules.cases import FIRES, SILENT
-from torchfx.profiler.finding import CONFIDENCES, SEVERITIES
-from torchfx.profiler.rules.catalogue import all_rules, find_rule
-from torchfx.profiler.rules.diagnose import diagnose
+from tests.rules.cases import FIRES, SILENT
+from torchwhy.finding import CONFIDENCES, SEVERITIES
+from torchwhy.rules.catalogue import all_rules, find_rule
+from torchwhy.rules.diagnose import diagnose
 
 RULES = all_rules()
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from torchfx.errors import ArgumentError, ArgumentTypeError
-from torchfx.profiler.rules.catalogue import all_rules
-from torchfx.profiler.rules.settings import Settings, chosen, settings_from
+from torchwhy.errors import ArgumentError, ArgumentTypeError
+from torchwhy.rules.catalogue import all_rules
+from torchwhy.rules.settings import Settings, chosen, settings_from
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def settings(tmp_path):
 def test_nothing_is_set_without_a_file_or_table(settings):
     assert settings_from(None) == Settings()
     assert settings("[project]\nname = 'x'\n") == Settings()
-    assert settings("[tool.torchfx.budgets]\nsyncs__eq = 0\n") == Settings()
+    assert settings("[tool.torchwhy.budgets]\nsyncs__eq = 0\n") == Settings()
 
 
 def test_a_file_of_others_need_not_be_toml(settings):
@@ -28,12 +28,12 @@ def test_a_file_of_others_need_not_be_toml(settings):
 
 def test_everything_that_can_be_set(settings):
     found = settings("""
-        [tool.torchfx.rules]
+        [tool.torchwhy.rules]
         select = ["B", "dataloader-wait"]
         ignore = ["B10"]
-        [tool.torchfx.rules.B9]
+        [tool.torchwhy.rules.B9]
         share = 0.1
-        [tool.torchfx.rules.dataloader-single-process]
+        [tool.torchwhy.rules.dataloader-single-process]
         share = 1
     """)
     assert found == Settings(
@@ -59,7 +59,7 @@ def test_everything_that_can_be_set(settings):
 )
 def test_mistakes_are_named_with_their_file(settings, text, error, words):
     with pytest.raises(error, match=r"pyproject\.toml") as raised:
-        settings(f"[tool.torchfx]\n{text}\n")
+        settings(f"[tool.torchwhy]\n{text}\n")
     assert words in str(raised.value)
 
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mock_clock import MockClock
 
-from torchfx.errors import ArgumentError, ArgumentTypeError
-from torchfx.profiler import compare
+from torchwhy import compare
+from torchwhy.errors import ArgumentError, ArgumentTypeError
 
 
 def run(durations, **options):

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from torchfx.profiler.timing import devices
-from torchfx.profiler.timing.stopwatch import Stopwatch
+from torchwhy.timing import devices
+from torchwhy.timing.stopwatch import Stopwatch
 
 
 @pytest.fixture

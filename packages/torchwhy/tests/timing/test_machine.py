@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from torchfx.profiler.timing.machine import CpuTimes, Load, load_between, read_cpu_times
+from torchwhy.timing.machine import CpuTimes, Load, load_between, read_cpu_times
 
 
 def test_shares_are_per_processor():

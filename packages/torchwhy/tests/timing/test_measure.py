@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from mock_clock import MockClock
 from torch.utils.benchmark import Compare
 
-from torchfx.errors import ArgumentError, ArgumentTypeError
-from torchfx.profiler import measure
-from torchfx.profiler.timing.machine import CpuTimes
+from torchwhy import measure
+from torchwhy.errors import ArgumentError, ArgumentTypeError
+from torchwhy.timing.machine import CpuTimes
 
 WARM = [9.0] + [1.0] * 10  # the cold call, then two steady windows
 

@@ -1,12 +1,12 @@
-"""`torchfx measure` as a person runs it."""
+"""`torchwhy measure` as a person runs it."""
 
 import json
 
 import pytest
 
-from command import run_apart, run_here
-from torchfx.cli import measure as command
-from torchfx.profiler.present.formats import FORMATS
+from tests.command import run_apart, run_here
+from torchwhy.cli import measure as command
+from torchwhy.present.formats import FORMATS
 
 
 def test_json_carries_the_schema_and_the_times(tmp_path):

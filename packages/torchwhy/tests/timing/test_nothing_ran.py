@@ -6,8 +6,8 @@ from concurrent.futures import Future
 import pytest
 import torch
 
-from torchfx.profiler import measure
-from torchfx.profiler.timing.laziness import count_events, nothing_ran, promised
+from torchwhy import measure
+from torchwhy.timing.laziness import count_events, nothing_ran, promised
 
 X = torch.ones(4)
 

@@ -8,7 +8,7 @@ from scipy.stats import binom
 from torch.utils.benchmark import Measurement as TorchMeasurement
 from torch.utils.benchmark.utils.common import TaskSpec
 
-from torchfx.profiler.timing.quantiles import iqr, median_interval, quantile
+from torchwhy.timing.quantiles import iqr, median_interval, quantile
 
 times = st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=200)
 

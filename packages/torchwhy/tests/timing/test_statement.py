@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from torchfx.errors import ArgumentError
-from torchfx.profiler.timing.statement import function_from, run_setup
+from torchwhy.errors import ArgumentError
+from torchwhy.timing.statement import function_from, run_setup
 
 
 def test_the_last_expression_is_the_result():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
-from torchfx.profiler.timing.trend import mann_kendall, relative_drift
+from torchwhy.timing.trend import mann_kendall, relative_drift
 
 
 @given(st.lists(st.integers(0, 50), min_size=3, max_size=60))

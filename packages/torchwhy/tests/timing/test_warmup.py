@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchfx.profiler.timing.warmup import SHORTEST_S, settle
+from torchwhy.timing.warmup import SHORTEST_S, settle
 
 
 def calls(times):

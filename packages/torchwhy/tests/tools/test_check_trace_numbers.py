@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from profiler.traces import Story
+from tests.traces import Story
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 from check_trace_numbers import differences, main, plain_numbers

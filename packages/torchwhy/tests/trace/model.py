@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from torchfx.profiler.loading.trace import LoadedTrace
-from torchfx.profiler.trace.file.columns import ABSENT, ARGUMENTS, Argument, Columns
+from torchwhy.loading.trace import LoadedTrace
+from torchwhy.trace.file.columns import ABSENT, ARGUMENTS, Argument, Columns
 
 
 def columns(events, top=None):

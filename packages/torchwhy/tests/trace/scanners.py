@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 
-from torchfx.profiler.trace.file.columns import ARGUMENTS
-from torchfx.profiler.trace.file.limits import LIMITS, Excess
-from torchfx.profiler.trace.file.scan_native import available, scan_native
-from torchfx.profiler.trace.file.scan_python import Scanned, scan_python
+from torchwhy.trace.file.columns import ARGUMENTS
+from torchwhy.trace.file.limits import LIMITS, Excess
+from torchwhy.trace.file.scan_native import available, scan_native
+from torchwhy.trace.file.scan_python import Scanned, scan_python
 
 NUMBERS = ("phase", "ts", "dur", "category", "name", "pid", "tid", "flow", "offset")
 

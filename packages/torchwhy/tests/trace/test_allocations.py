@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from profiler.traces import Story
-from torchfx.profiler.trace.derived.memory import CPU, memory_of
-from torchfx.profiler.trace.peaks import peaks_of
+from tests.traces import Story
+from torchwhy.trace.derived.memory import CPU, memory_of
+from torchwhy.trace.peaks import peaks_of
 
 
 def test_totals_peaks_and_ends_of_steps():

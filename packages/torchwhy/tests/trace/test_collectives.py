@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from profiler.traces import Story
-from torchfx.profiler.trace.derived.collectives import bus_factor, collectives_of
-from torchfx.profiler.trace.meaning.communication import collective_name
+from tests.traces import Story
+from torchwhy.trace.derived.collectives import bus_factor, collectives_of
+from torchwhy.trace.meaning.communication import collective_name
 
 RING = "ncclDevKernel_{}_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 

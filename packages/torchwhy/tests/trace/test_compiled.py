@@ -2,10 +2,10 @@
 
 import pytest
 
-from profiler.traces import Story
-from torchfx.profiler.trace.derived.compiled import compiled_of
-from torchfx.profiler.trace.derived.labels import own_labels
-from torchfx.profiler.trace.derived.modules import modules
+from tests.traces import Story
+from torchwhy.trace.derived.compiled import compiled_of
+from torchwhy.trace.derived.labels import own_labels
+from torchwhy.trace.derived.modules import modules
 
 REGION, LOOKUP = "Torch-Compiled Region: {}", "TorchDynamo Cache Lookup"
 

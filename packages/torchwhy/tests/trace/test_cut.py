@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from profiler.traces import Story
-from torchfx import profiler
-from torchfx.errors import ArgumentError, TraceError
+import torchwhy
+from tests.traces import Story
+from torchwhy.errors import ArgumentError, TraceError
 
 META = [
     {"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "args": {"name": "python"}},
@@ -44,7 +44,7 @@ def names(path):
 def test_steps_with_their_work_launches_and_arrows(tmp_path, name, pack):
     story = loop()
     (tmp_path / "trace.json").write_bytes(pack(story.text().encode()))
-    made = profiler.cut(tmp_path / "trace.json", tmp_path / name, steps="2-3")
+    made = torchwhy.cut(tmp_path / "trace.json", tmp_path / name, steps="2-3")
     expected = [e for e in story.events if e["ph"] == "M"]
     for i in (2, 3):
         first = story.events.index(next(e for e in story.events if e["name"] == f"ProfilerStep#{i}"))
@@ -57,9 +57,9 @@ def test_steps_with_their_work_launches_and_arrows(tmp_path, name, pack):
 
 def test_the_part_says_the_same(tmp_path):
     loop(9).write(tmp_path / "trace.json")
-    profiler.cut(tmp_path / "trace.json", tmp_path / "part.json.gz", steps=(3, 7))
-    whole = profiler.load(tmp_path / "trace.json", steps=(3, 7))
-    part = profiler.load(tmp_path / "part.json.gz")
+    torchwhy.cut(tmp_path / "trace.json", tmp_path / "part.json.gz", steps=(3, 7))
+    whole = torchwhy.load(tmp_path / "trace.json", steps=(3, 7))
+    part = torchwhy.load(tmp_path / "part.json.gz")
     assert [step.name for step in part.steps_found] == [f"ProfilerStep#{i}" for i in range(3, 8)]
     assert part.ops().rows() == whole.ops().rows()
     assert part.kernels().rows() == whole.kernels().rows()
@@ -70,9 +70,9 @@ def test_the_part_says_the_same(tmp_path):
 
 def test_windows_and_categories(tmp_path):
     loop().write(tmp_path / "trace.json")
-    profiler.cut(tmp_path / "trace.json", tmp_path / "a.json", window=(2000, 2990))
+    torchwhy.cut(tmp_path / "trace.json", tmp_path / "a.json", window=(2000, 2990))
     assert {"k1", "k2", "ProfilerStep#2"} <= set(names(tmp_path / "a.json")) - {"k4", "ProfilerStep#3"}
-    profiler.cut(tmp_path / "trace.json", tmp_path / "b.json", categories=["kernel"])
+    torchwhy.cut(tmp_path / "trace.json", tmp_path / "b.json", categories=["kernel"])
     assert set(names(tmp_path / "b.json")) == {"process_name", "thread_name", *(f"k{i}" for i in range(6))}
 
 
@@ -80,7 +80,7 @@ def test_events_are_copied_byte_by_byte(tmp_path):
     odd = b'{"ph":"X", "cat":"cpu_op",  "name":"a", "ts":1.500, "dur":2e0,\n "pid":1,"tid":1,"args":{"not kept":[1.0]}}'
     data = b"[\n" + odd + b" ,\n" + odd + b'\t, {"ph": "X", "cat": "kernel", "ts": 4, "dur": 1}]'
     (tmp_path / "trace.json").write_bytes(data)
-    profiler.cut(tmp_path / "trace.json", tmp_path / "part.json", categories="operator")
+    torchwhy.cut(tmp_path / "trace.json", tmp_path / "part.json", categories="operator")
     assert (tmp_path / "part.json").read_bytes() == b'{"traceEvents": [\n' + odd + b",\n" + odd + b"\n]}\n"
 
 
@@ -90,7 +90,7 @@ def test_a_damaged_file_gives_a_proper_one(tmp_path, cut_at):
     {"ph": "X", "cat": "cpu_op", "name": "say "hi" \x01", "ts": 1, "dur": NaN, "args": {"x": 1,}},, 5,
     {"ph": "X", "cat": "cpu_op", "name": "\xff", "ts": 2, "dur": 1} ], "b": 1}"""
     (tmp_path / "trace.json").write_bytes(data[:cut_at])
-    profiler.cut(tmp_path / "trace.json", tmp_path / "part.json", categories="cpu_op")
+    torchwhy.cut(tmp_path / "trace.json", tmp_path / "part.json", categories="cpu_op")
     found = written(tmp_path / "part.json")
     assert found["a"] is None
     assert [event["name"] for event in found["traceEvents"]] == ['say "hi" \x01', "\ufffd"]
@@ -102,18 +102,18 @@ def test_the_trace_itself_is_never_overwritten(tmp_path):
     (tmp_path / "link.json").symlink_to(path)
     for output in (path, tmp_path / "link.json"):
         with pytest.raises(ArgumentError, match="output must be another file"):
-            profiler.cut(path, output, steps=1)
+            torchwhy.cut(path, output, steps=1)
     assert path.read_bytes() == before
 
 
 def test_what_cannot_be_cut(tmp_path):
     path = loop().write(tmp_path / "trace.json")
     with pytest.raises(ArgumentError, match="one of steps, window and categories"):
-        profiler.cut(path, tmp_path / "out.json")
+        torchwhy.cut(path, tmp_path / "out.json")
     with pytest.raises(ArgumentError, match="among the recorded 0 to 5"):
-        profiler.cut(path, tmp_path / "out.json", steps="5-9")
+        torchwhy.cut(path, tmp_path / "out.json", steps="5-9")
     with pytest.raises(TraceError, match="does not exist"):
-        profiler.cut(tmp_path / "missing.json", tmp_path / "out.json", steps=1)
+        torchwhy.cut(tmp_path / "missing.json", tmp_path / "out.json", steps=1)
     with pytest.raises(OSError, match="No such file"):
-        profiler.cut(path, tmp_path / "no folder" / "out.json", steps=1)
+        torchwhy.cut(path, tmp_path / "no folder" / "out.json", steps=1)
     assert {one.name for one in tmp_path.iterdir()} == {"trace.json"}

@@ -2,9 +2,9 @@
 
 import pytest
 
-from profiler.trace.model import trace
-from profiler.traces import Story
-from torchfx.profiler.trace.model.device import devices_of, streams_of
+from tests.trace.model import trace
+from tests.traces import Story
+from torchwhy.trace.model.device import devices_of, streams_of
 
 
 def test_busy_counts_overlapping_streams_once():

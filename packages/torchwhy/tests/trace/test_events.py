@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profiler.trace.model import columns
-from torchfx.profiler.trace.file.columns import ABSENT
-from torchfx.profiler.trace.meaning.kinds import HOST, Kind, Meaning
-from torchfx.profiler.trace.model.events import DAY, Damage, Events, parse_list
+from tests.trace.model import columns
+from torchwhy.trace.file.columns import ABSENT
+from torchwhy.trace.meaning.kinds import HOST, Kind, Meaning
+from torchwhy.trace.model.events import DAY, Damage, Events, parse_list
 
 EPOCH = 1_712_195_495_502_094_565
 

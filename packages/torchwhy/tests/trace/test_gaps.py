@@ -2,18 +2,18 @@
 
 import pytest
 
-from profiler.traces import Story
-from torchfx.profiler.trace.derived.gaps import Cause, device_window, giant_gap, idle_gaps
-from torchfx.profiler.trace.derived.idle import idle_time
-from torchfx.profiler.trace.derived.launching import (
+from tests.traces import Story
+from torchwhy.trace.derived.gaps import Cause, device_window, giant_gap, idle_gaps
+from torchwhy.trace.derived.idle import idle_time
+from torchwhy.trace.derived.launching import (
     device_known,
     graph_captures,
     kernel_launches,
     launch_queues,
     queue_at_launch,
 )
-from torchfx.profiler.trace.derived.occupation import host_during, outer_operators
-from torchfx.profiler.trace.derived.waits import host_waits
+from torchwhy.trace.derived.occupation import host_during, outer_operators
+from torchwhy.trace.derived.waits import host_waits
 
 US = 1000
 

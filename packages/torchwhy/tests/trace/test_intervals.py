@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchfx.profiler.trace.model.intervals import NOTHING, Intervals
+from torchwhy.trace.model.intervals import NOTHING, Intervals
 
 pairs = st.lists(st.tuples(st.integers(-30, 60), st.integers(-30, 60)), max_size=12)
 

@@ -5,8 +5,8 @@ import string
 
 import pytest
 
-from torchfx.profiler.trace.meaning.kernels import OPERATIONS, decode, distinct
-from torchfx.profiler.trace.meaning.kernels.name import LONGEST
+from torchwhy.trace.meaning.kernels import OPERATIONS, decode, distinct
+from torchwhy.trace.meaning.kernels.name import LONGEST
 
 AT = "void at::native::"
 ADD = AT + "vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::BFloat16>, std::array<char*, 3ul> >(int)"
@@ -71,7 +71,7 @@ KNOWN = [
     ("Memcpy DtoD (Device -> Device)", "driver", "copy", "", "", "", None),
     ("Memcpy HtoD (Pageable -> Device)", "driver", "transfer", "", "", "", None),
     ("Memset (Device)", "driver", "fill", "", "", "", None),
-    ("torchfx_sos_scan_kernel", "torchfx", "audio", "", "", "", None),
+    ("torchwhy_sos_scan_kernel", "torchwhy", "audio", "", "", "", None),
 ]
 
 

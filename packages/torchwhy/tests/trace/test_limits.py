@@ -9,14 +9,14 @@ import zlib
 import pytest
 from scanners import both
 
-from profiler.traces import Story
-from torchfx.errors import TraceError
-from torchfx.profiler.trace.file import scanning
-from torchfx.profiler.trace.file.columns import ARGUMENTS
-from torchfx.profiler.trace.file.limits import LIMITS
-from torchfx.profiler.trace.file.scan_native import available, scan_native
-from torchfx.profiler.trace.file.scan_python import scan_python
-from torchfx.profiler.trace.file.scanning import scan
+from tests.traces import Story
+from torchwhy.errors import TraceError
+from torchwhy.trace.file import scanning
+from torchwhy.trace.file.columns import ARGUMENTS
+from torchwhy.trace.file.limits import LIMITS
+from torchwhy.trace.file.scan_native import available, scan_native
+from torchwhy.trace.file.scan_python import scan_python
+from torchwhy.trace.file.scanning import scan
 
 MB = 1 << 20
 EVENT = b'{"ph": "X", "name": "a", "ts": 1, "dur": 1}'

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profiler.trace.model import trace
-from profiler.traces import Story
+from tests.trace.model import trace
+from tests.traces import Story
 
 
 def call(ts, correlation, name="cudaLaunchKernel", dur=3, tid="1", cat="cuda_runtime"):

@@ -1,4 +1,4 @@
-"""`profiler.load`: a trace, or the part of it that was asked for."""
+"""`torchwhy.load`: a trace, or the part of it that was asked for."""
 
 import gzip
 import io
@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from profiler.traces import Story
-from torchfx import profiler
-from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
-from torchfx.profiler.loading.trace import load
-from torchfx.profiler.trace.meaning.kinds import Kind
+import torchwhy
+from tests.traces import Story
+from torchwhy.errors import ArgumentError, ArgumentTypeError, TraceError
+from torchwhy.loading.trace import load
+from torchwhy.trace.meaning.kinds import Kind
 
 
 def four_steps():
@@ -52,14 +52,14 @@ def test_a_path_a_gzip_an_open_file_give_the_same(path, tmp_path):
 def test_it_is_a_public_name_that_loads_no_torch(path):
     code = f"""
 import sys
-from torchfx import profiler
-trace = profiler.load({str(path)!r})
+import torchwhy
+trace = torchwhy.load({str(path)!r})
 print(len(trace.steps()), trace.window.name, len(trace.kernels()))
 print([name for name in ('torch', 'pandas', 'duckdb', 'rich') if name in sys.modules])
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.splitlines() == ["4 ProfilerStep#5 to ProfilerStep#8 4", "[]"]
-    assert profiler.load is load
+    assert torchwhy.load is load
 
 
 # Steps

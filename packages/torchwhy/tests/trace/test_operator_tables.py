@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from profiler.traces import Story
-from torchfx.errors import ArgumentError
-from torchfx.profiler import load
+from tests.traces import Story
+from torchwhy import load
+from torchwhy.errors import ArgumentError
 
 
 @pytest.fixture(scope="module")

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from profiler.trace.model import trace
-from profiler.traces import Story
-from torchfx.errors import ArgumentError, TorchFXError
-from torchfx.profiler.loading.trace import load
-from torchfx.profiler.trace.derived.host_timeline import HostTimeline
-from torchfx.profiler.trace.derived.idle import idle_time
-from torchfx.profiler.trace.tables.sql import RELATIONS
+from tests.trace.model import trace
+from tests.traces import Story
+from torchwhy.errors import ArgumentError, TorchWhyError
+from torchwhy.loading.trace import load
+from torchwhy.trace.derived.host_timeline import HostTimeline
+from torchwhy.trace.derived.idle import idle_time
+from torchwhy.trace.tables.sql import RELATIONS
 
 QUESTIONS = [name for name in RELATIONS if name != "events"]
 
@@ -463,7 +463,7 @@ def test_sql_reads_no_files(training, tmp_path):
 
 def test_sql_without_duckdb_says_what_to_install(training, monkeypatch):
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(TorchFXError, match=re.escape("pip install torchfx[sql]")):
+    with pytest.raises(TorchWhyError, match=re.escape("pip install torchwhy[sql]")):
         training.sql("select 1")
 
 

@@ -6,8 +6,8 @@ import json
 
 import numpy as np
 
-from torchfx.profiler.trace.file.reread import read_arguments
-from torchfx.profiler.trace.file.scanning import scan
+from torchwhy.trace.file.reread import read_arguments
+from torchwhy.trace.file.scanning import scan
 
 EVENTS = [
     {

@@ -6,9 +6,9 @@ import json
 import pytest
 from scanners import argument, both, columns_of, names, text
 
-from torchfx.errors import ArgumentError, TraceError
-from torchfx.profiler.trace.file.columns import ABSENT, ARGUMENTS, Repairs
-from torchfx.profiler.trace.file.scanning import scan
+from torchwhy.errors import ArgumentError, TraceError
+from torchwhy.trace.file.columns import ABSENT, ARGUMENTS, Repairs
+from torchwhy.trace.file.scanning import scan
 
 GOOD = b'{"ph": "X", "name": "good", "ts": 5, "dur": 1}'
 

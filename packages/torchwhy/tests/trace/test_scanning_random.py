@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scanners import argument, assert_same, both, names, outcome, pieces, text
 
-from torchfx.errors import TraceError
-from torchfx.profiler.trace.file.columns import ABSENT
-from torchfx.profiler.trace.file.limits import Limits
-from torchfx.profiler.trace.file.scan_python import scan_python
-from torchfx.profiler.trace.file.scanning import scan
+from torchwhy.errors import TraceError
+from torchwhy.trace.file.columns import ABSENT
+from torchwhy.trace.file.limits import Limits
+from torchwhy.trace.file.scan_python import scan_python
+from torchwhy.trace.file.scanning import scan
 
 KEYS = {"correlation": "int", "blocks per SM": "float", "Input Dims": "text"}
 

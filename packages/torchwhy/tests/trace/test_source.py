@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from torchfx.errors import ArgumentTypeError, TorchFXError, TraceError
-from torchfx.profiler.trace.file import source as source_module
-from torchfx.profiler.trace.file.scanning import scan
-from torchfx.profiler.trace.file.source import CHUNK, Chunks
+from torchwhy.errors import ArgumentTypeError, TorchWhyError, TraceError
+from torchwhy.trace.file import source as source_module
+from torchwhy.trace.file.scanning import scan
+from torchwhy.trace.file.source import CHUNK, Chunks
 
 DATA = b'{"traceEvents": [{"ph": "X", "name": "\xc3\xa9", "ts": 1}]}'
 
@@ -202,7 +202,7 @@ def test_a_file_not_permitted(written):
 
 
 def test_errors_of_the_file_are_of_one_family(written):
-    assert issubclass(TraceError, TorchFXError)
+    assert issubclass(TraceError, TorchWhyError)
     assert issubclass(TraceError, OSError)
 
     class Broken:
@@ -230,28 +230,28 @@ def test_an_open_file_stays_open(written):
 
 
 def test_standard_input():
-    code = "from torchfx.profiler.trace.file.scanning import scan; print(len(scan('-')))"
+    code = "from torchwhy.trace.file.scanning import scan; print(len(scan('-')))"
     for data in (DATA, gzip.compress(DATA)):
         ran = subprocess.run([sys.executable, "-c", code], input=data, capture_output=True, check=True)
         assert ran.stdout.split() == [b"1"]
 
 
 def test_reading_needs_no_torch():
-    code = "import sys, torchfx.profiler.trace.file.scanning; print('torch' in sys.modules)"
+    code = "import sys, torchwhy.trace.file.scanning; print('torch' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert ran.stdout.split() == [b"False"]
 
 
 def test_the_scanner_in_python_is_used_where_the_native_one_is_switched_off(written):
     code = (
-        "import sys; from torchfx.profiler.trace.file import scan_native;"
-        "from torchfx.profiler.trace.file.scanning import scan;"
+        "import sys; from torchwhy.trace.file import scan_native;"
+        "from torchwhy.trace.file.scanning import scan;"
         "print(scan_native.available(), len(scan(sys.argv[1])))"
     )
     ran = subprocess.run(
         [sys.executable, "-c", code, str(written(DATA))],
         capture_output=True,
         check=True,
-        env={**os.environ, "TORCHFX_NATIVE": "0"},
+        env={**os.environ, "TORCHWHY_NATIVE": "0"},
     )
     assert ran.stdout.split() == [b"False", b"1"]

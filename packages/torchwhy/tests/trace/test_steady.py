@@ -2,9 +2,9 @@
 
 import pytest
 
-from profiler.traces import Story
-from torchfx.profiler.trace.derived.steady import settled, steady_window, typical, unrecorded_steps
-from torchfx.profiler.trace.model.intervals import Intervals
+from tests.traces import Story
+from torchwhy.trace.derived.steady import settled, steady_window, typical, unrecorded_steps
+from torchwhy.trace.model.intervals import Intervals
 
 US = 1000
 
@@ -48,14 +48,14 @@ def test_what_every_step_does_is_usual():
 
 def test_steps_that_were_not_recorded_tell_what_is_usual():
     seen = [[number, 100.5] for number in range(34)]
-    trace = steps(100, 400, torchfx_unrecorded_steps=seen)
+    trace = steps(100, 400, torchwhy_unrecorded_steps=seen)
     lost = Intervals.union([trace.window.start + 150 * US], [trace.window.end])
     assert unrecorded_steps(trace).tolist() == [100.5] * 34
     assert typical(trace, lost, trace.window).outlier == trace.steps_found[1]
     often = [[number, 400 if number % 4 == 0 else 100] for number in range(34)]
-    trace = steps(100, 400, torchfx_unrecorded_steps=often)
+    trace = steps(100, 400, torchwhy_unrecorded_steps=often)
     assert typical(trace, lost, trace.window).outlier is None, "every fourth is"
-    assert len(unrecorded_steps(steps(100, torchfx_unrecorded_steps="none"))) == 0
+    assert len(unrecorded_steps(steps(100, torchwhy_unrecorded_steps="none"))) == 0
 
 
 def test_two_steps_tell_nothing():
@@ -68,5 +68,5 @@ def test_two_steps_tell_nothing():
 
 def test_steps_that_recording_made_longer_are_the_usual_ones():
     """Nearly all recorded steps take twice as long as those that weren't recorded: none of them is an outlier."""
-    trace = steps(200, 210, 200, 120, 205, torchfx_unrecorded_steps=[[i, 100.0] for i in range(20)])
+    trace = steps(200, 210, 200, 120, 205, torchwhy_unrecorded_steps=[[i, 100.0] for i in range(20)])
     assert typical(trace, Intervals.union([0], [trace.window.end]), trace.window).outlier is None

@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import pytest
 
-from profiler.traces import Story
-from torchfx.profiler.trace.meaning.serving import phase
-from torchfx.profiler.trace.model.steps import main_phase
+from tests.traces import Story
+from torchwhy.trace.meaning.serving import phase
+from torchwhy.trace.model.steps import main_phase
 
 
 def steps(story):

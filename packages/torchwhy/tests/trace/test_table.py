@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from torchfx.errors import ArgumentError
-from torchfx.profiler.trace.tables.table import Table
+from torchwhy.errors import ArgumentError
+from torchwhy.trace.tables.table import Table
 
 TABLE = Table({"name": ["a", "b", "c", "d"], "us": np.array([2.0, 5.5, 2.0, 9.0]), "calls": [1, 2, 3, 4]})
 

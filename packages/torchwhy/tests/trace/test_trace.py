@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from profiler.trace.model import trace
-from profiler.traces import Story
-from torchfx.profiler.trace.derived.autograd import autograd
-from torchfx.profiler.trace.derived.device_time import device_time
-from torchfx.profiler.trace.derived.idle import closing_wait, idle_time, profiler_overhead
-from torchfx.profiler.trace.derived.modules import modules
-from torchfx.profiler.trace.derived.ownership import own_frames, own_line
-from torchfx.profiler.trace.meaning.kinds import Kind
+from tests.trace.model import trace
+from tests.traces import Story
+from torchwhy.trace.derived.autograd import autograd
+from torchwhy.trace.derived.device_time import device_time
+from torchwhy.trace.derived.idle import closing_wait, idle_time, profiler_overhead
+from torchwhy.trace.derived.modules import modules
+from torchwhy.trace.derived.ownership import own_frames, own_line
+from torchwhy.trace.meaning.kinds import Kind
 
 
 def rows_named(found, name):

@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profiler.trace.model import columns, naive_parents
-from torchfx.profiler.trace.meaning.kinds import HOST, Kind
-from torchfx.profiler.trace.model.events import Events
-from torchfx.profiler.trace.model.tree import Tree
+from tests.trace.model import columns, naive_parents
+from torchwhy.trace.meaning.kinds import HOST, Kind
+from torchwhy.trace.model.events import Events
+from torchwhy.trace.model.tree import Tree
 
 # Multiples of 400 ns make ends that bleed by less and by more than the tolerated 1000 ns likely.
 span = st.tuples(st.sampled_from("12"), st.integers(0, 25), st.integers(0, 15), st.sampled_from("abc"))

@@ -1,4 +1,4 @@
-"""The page of `torchfx view` in Chromium, against a viewer that only notes what it gets."""
+"""The page of `torchwhy view` in Chromium, against a viewer that only notes what it gets."""
 
 import json
 import threading
@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from torchfx.profiler.view import server
+from torchwhy.view import server
 
 pytestmark = [pytest.mark.many, pytest.mark.browser]
 

@@ -1,4 +1,4 @@
-"""The server of `torchfx view`: one page, one trace, one browser."""
+"""The server of `torchwhy view`: one page, one trace, one browser."""
 
 import http.client
 import socket
@@ -7,7 +7,7 @@ import urllib.request
 
 import pytest
 
-from torchfx.profiler.view.server import TraceServer, ViewerServer
+from torchwhy.view.server import TraceServer, ViewerServer
 
 TRACE = b'{"traceEvents": []}'
 

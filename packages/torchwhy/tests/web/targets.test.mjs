@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ticks } from "../../../src/torchfx/profiler/web/overlay.js";
-import { targetOf } from "../../../src/torchfx/profiler/web/show.js";
-import { gallop, lowerBound } from "../../../src/torchfx/profiler/web/sorted.js";
-import { compare } from "../../../src/torchfx/profiler/web/sorting.js";
-import { extent, unionLength } from "../../../src/torchfx/profiler/web/stretches.js";
+import { ticks } from "../../src/torchwhy/web/overlay.js";
+import { targetOf } from "../../src/torchwhy/web/show.js";
+import { gallop, lowerBound } from "../../src/torchwhy/web/sorted.js";
+import { compare } from "../../src/torchwhy/web/sorting.js";
+import { extent, unionLength } from "../../src/torchwhy/web/stretches.js";
 
 const stretches = (...pairs) => ({
   start: Float64Array.from(pairs, ([start]) => start),

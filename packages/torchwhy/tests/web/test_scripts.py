@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from profiler.page.generated import generated
-from torchfx.profiler.page.arguments import ArgumentColumn
-from torchfx.profiler.page.block import block_of
-from torchfx.profiler.page.timeline import timeline_of
+from tests.page.generated import generated
+from torchwhy.page.arguments import ArgumentColumn
+from torchwhy.page.block import block_of
+from torchwhy.page.timeline import timeline_of
 
 HERE = Path(__file__).parent
 node = shutil.which("node")

@@ -6,8 +6,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from torchfx.bench.report import LatencyRow, Report, ReportError, TargetRow, ThresholdRow, ThroughputRow
-from torchfx.bench.tables import machine
+from bench.report import LatencyRow, Report, ReportError, TargetRow, ThresholdRow, ThroughputRow
+from bench.tables import machine
 
 __all__ = ["save"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from torchfx.bench.report import LatencyRow, Report, TargetRow, ThresholdRow, ThroughputRow
+from bench.report import LatencyRow, Report, TargetRow, ThresholdRow, ThroughputRow
 
 __all__ = ["bars", "draw"]
 

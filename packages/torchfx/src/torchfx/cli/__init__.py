@@ -8,16 +8,12 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command `torchfx`."""
     import copy
-    import os
     import sys
-
-    # Below this level PyTorch's profiler prints a line for every start and stop into stderr.
-    os.environ.setdefault("KINETO_LOG_LEVEL", "99")
 
     from torchfx.cli.app import app
 
     named = [each for each in app.registered_commands if each.callback and [each.callback.__name__] == sys.argv[1:2]]
-    if named:  # typer reads the options of every command it knows, which takes longer than a small trace
+    if named:  # typer reads the options of every command it knows, which takes longer than a short file
         app = copy.copy(app)
         app.registered_commands = named
     app()

@@ -6,7 +6,7 @@ import shlex
 from typing import Any
 
 from torchfx.catalogue import available
-from torchfx.cli.streams import answer, complain
+from torchfx.cli.console import answer, complain
 
 __all__ = ["run"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from torchfx.cli.console import err, fail, out
+from torchfx.cli.console import complain, rich_console
 from torchfx.demo.run import run as run_demo
 from torchfx.errors import AudioFileError
 
@@ -14,10 +14,11 @@ __all__ = ["run"]
 def run() -> int:
     """Run the demonstration below the current folder and print what it found."""
     try:
-        with err.status("making a recording, filtering it, timing it"):
+        with rich_console(stderr=True).status("making a recording, filtering it, timing it"):
             report = run_demo(Path.cwd())
     except AudioFileError as error:
-        return fail(error, 3)
+        return complain(error, 3)
+    out = rich_console()
     factor = report.audio_s / report.median_s
     lines = [
         report.plan,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from torchfx import editing
-from torchfx.cli.streams import answer, complain, warnings_said
+from torchfx.cli.console import answer, complain, warnings_said
 from torchfx.errors import ArgumentError, ArgumentTypeError, AudioFileError
 
 __all__ = ["concat", "split", "trim"]

@@ -6,11 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchfx import audio_io
-from torchfx.cli.documents import show
-from torchfx.cli.streams import answer, complain, warnings_said
+from torchfx.cli.console import check_format, complain, show_data, show_table, warnings_said
 from torchfx.errors import ArgumentError, AudioFileError
-from torchfx.profiler.present.document import Column, Document, File, Row, Table
-from torchfx.profiler.present.formats import check_format
 
 if TYPE_CHECKING:
     from torchfx.loudness import FileLoudness
@@ -30,16 +27,24 @@ class Answer:
     loudness: dict[str, FileLoudness | None] | None
 
 
+@dataclass(frozen=True)
+class Installation:
+    """What `--format json` prints without files."""
+
+    schema: int
+    facts: dict[str, str]
+
+
 def run(paths: list[str], form: str, loudness: bool = False) -> int:
     """Print one fact a line, or a row for each file; return 0, 1 when some could not be read, 2, or 3 when none."""
     if loudness and not paths:
         return complain("--loudness needs files", 2)
-    if not paths:
-        return _installation()
     try:
         check_format(form)
     except ArgumentError as error:
         return complain(error, 2)
+    if not paths:
+        return _installation(form)
     with warnings_said():
         read = {path: _read(path) for path in paths}
     found = {path: each for path, each in read.items() if each is not None}
@@ -51,10 +56,12 @@ def run(paths: list[str], form: str, loudness: bool = False) -> int:
 
         titles, measured = (*COLUMNS, *LEVELS), {path: stats.measured(path) for path in found}
         levels = {path: stats.levels(each) for path, each in measured.items()}
-    columns = (Column("file"), *(Column(name, number=name not in {"format", "encoding"}) for name in titles))
-    rows = tuple(Row((File(path), *_cells(each), *levels.get(path, ()), _tags(each))) for path, each in found.items())
-    table = Table((*columns, Column("tags")), rows, noun=("file", "files"))
-    show(Document("Audio files", (table,), Answer(1, found, measured), command="info"), form, whole=True)
+    if form == "json":
+        show_data(Answer(1, found, measured))
+    else:
+        rows = [(path, *_cells(each), *levels.get(path, ()), _tags(each)) for path, each in found.items()]
+        numbers = [title for title in titles if title not in {"format", "encoding"}]
+        show_table(("file", *titles, "tags"), rows, numbers=numbers)
     return 0 if len(found) == len(read) and None not in (measured or {}).values() else 1
 
 
@@ -74,11 +81,12 @@ def _tags(found: audio_io.AudioInfo) -> str:
     return ", ".join(f"{name}: {text}" for name, text in found.tags.items()) or "-"
 
 
-def _installation() -> int:
+def _installation(form: str) -> int:
     from torchfx.system import describe
 
     facts = describe()
-    width = max(map(len, facts))
-    # In one piece: a reader that leaves after the line it looked for breaks no pipe.
-    answer("".join(f"{name:<{width}}  {value}\n" for name, value in facts.items()))
+    if form == "json":
+        show_data(Installation(1, facts))
+    else:
+        show_table(("", ""), list(facts.items()))
     return 0

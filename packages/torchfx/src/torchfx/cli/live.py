@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torchfx import audio_io, spec
-from torchfx.cli.console import err, fail
+from torchfx.cli.console import complain, say, width
 from torchfx.core.processor import FilterChain
 from torchfx.errors import ArgumentError, TorchFXError
 from torchfx.realtime import (
@@ -97,12 +97,12 @@ def _run(effects: list[str], request: Request, make: Callable[[], tuple[Backend,
             try:
                 _show(Panel(processor), keys, request.seconds)
             except KeyboardInterrupt:
-                err.print()
+                say("")
         _sum_up(processor.stats())
     except (ArgumentError, TypeError) as error:
-        return fail(error, 2)
+        return complain(error, 2)
     except TorchFXError as error:
-        return fail(error, 3)
+        return complain(error, 3)
     return 0
 
 
@@ -172,21 +172,20 @@ def _show(panel: Panel, keys: Callable[[], str], seconds: float | None) -> None:
         if processor.wait(pause) and has_end:
             break
         shown += pause
-        if err.is_terminal:
-            err.file.write("\r\033[K" + panel.line(processor.stats())[: max(20, err.width - 1)])
-            err.file.flush()
+        if sys.stderr.isatty():
+            sys.stderr.write("\r\033[K" + panel.line(processor.stats())[: max(20, width() - 1)])
+            sys.stderr.flush()
         if not panel.press(keys()):
             break
-    if err.is_terminal:
-        err.file.write("\n")
+    if sys.stderr.isatty():
+        sys.stderr.write("\n")
 
 
 def _sum_up(stats: RealtimeStats) -> None:
-    err.print(
+    say(
         f"{stats.blocks} blocks of {stats.block_us:.0f} us: p50 {stats.p50_us:.0f}, p99 {stats.p99_us:.0f}, "
         f"p99.9 {stats.p999_us:.0f}, longest {stats.max_us:.0f} us; {stats.deadline_misses} deadline misses, "
-        f"{stats.xruns} xruns, {stats.late_results} late results, {stats.sheds} overloads",
-        markup=False,
+        f"{stats.xruns} xruns, {stats.late_results} late results, {stats.sheds} overloads"
     )
 
 

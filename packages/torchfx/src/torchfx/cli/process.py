@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from torchfx import distributed
+from torchfx.cli.console import complain, line, say
 from torchfx.cli.request import Request
-from torchfx.cli.streams import complain, line, say
 from torchfx.distributed import Outcome, Plan, Recipe, Report
 from torchfx.errors import ArgumentError, AudioFileError
 

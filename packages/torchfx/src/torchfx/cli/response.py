@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import io
+import sys
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
 from torchfx import spec
 from torchfx.checks import sample_rate
-from torchfx.cli.documents import show, terminal_style
-from torchfx.cli.streams import complain, write_file
+from torchfx.cli.console import answer, check_format, complain, safe, show_data, shows_unicode, width, write_file
 from torchfx.core.processor import FilterChain
 from torchfx.errors import ArgumentError, TorchFXError
-from torchfx.profiler.present.document import Block, Code, Document, Text
-from torchfx.profiler.present.formats import check_format
 from torchfx.response.characteristics import Characteristics, characteristics, describe
 from torchfx.response.picture import as_text, plot
 
@@ -35,10 +34,9 @@ def run(effects: list[str], rate: float, png: Path | None, form: str) -> int:
     try:
         check_format(form)
         plan = FilterChain(*(spec.build(text) for text in effects)).plan(sample_rate(rate))
-        style = terminal_style()
-        drawing = as_text(plan, min(max(style.width - 4, 40), 100), unicode=style.unicode)
+        drawing = as_text(plan, min(max(width() - 4, 40), 100), unicode=shows_unicode(sys.stdout))
         data = Answer(1, effects, float(rate), characteristics(plan))
-        blocks: list[Block] = [Code(tuple(drawing.splitlines())), *map(Text, describe(plan).splitlines())]
+        described = describe(plan)
     except (ArgumentError, TypeError) as error:
         return complain(error, 2)
     if png is not None:
@@ -48,5 +46,10 @@ def run(effects: list[str], rate: float, png: Path | None, form: str) -> int:
             write_file(png, picture.getvalue())
         except (TorchFXError, OSError) as error:
             return complain(f"cannot write {png}: {getattr(error, 'strerror', None) or error}", 3)
-    show(Document(f"{' | '.join(effects)} at {rate:g} Hz", tuple(blocks), data, command="response"), form)
+    if form == "json":
+        show_data(data)
+        return 0
+    indented = "".join(f"  {text}\n" for text in drawing.splitlines())
+    sentences = "".join(f"{text}\n" for line in described.splitlines() for text in textwrap.wrap(line, width()))
+    answer(f"{safe(' | '.join(effects))} at {rate:g} Hz\n\n{indented}\n{sentences}")
     return 0

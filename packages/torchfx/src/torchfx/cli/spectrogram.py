@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
+import sys
 from pathlib import Path
 
-from torchfx.cli.documents import terminal_style
-from torchfx.cli.streams import answer, complain, write_file
+from torchfx.cli.console import answer, complain, shows_unicode, width, write_file
 from torchfx.errors import AudioFileError, TorchFXError
 from torchfx.spectrogram import as_text, plot, spectrogram
 
@@ -20,8 +20,7 @@ def run(source: str, png: Path | None) -> int:
     except AudioFileError as error:
         return complain(error, 3)
     if png is None:
-        style = terminal_style()
-        answer(as_text(found, min(max(style.width, 40), 200), unicode=style.unicode) + "\n")
+        answer(as_text(found, min(max(width(), 40), 200), unicode=shows_unicode(sys.stdout)) + "\n")
         return 0
     try:
         picture = io.BytesIO()

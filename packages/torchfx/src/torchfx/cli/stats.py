@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torchfx.cli.documents import show
-from torchfx.cli.streams import complain
+from torchfx.cli.console import check_format, complain, show_data, show_table
 from torchfx.errors import ArgumentError, AudioFileError
 from torchfx.loudness import FileLoudness, measure_file
-from torchfx.profiler.present.document import Column, Document, File, Row, Table
-from torchfx.profiler.present.formats import check_format
 
 __all__ = ["Answer", "levels", "measured", "run"]
 
@@ -34,15 +31,11 @@ def run(paths: list[str], form: str) -> int:
     found = {path: each for path, each in answers.items() if each is not None}
     if not found:
         return 3
-    columns = (Column("file"), *(Column(title, number=True) for title in COLUMNS))
-    table = Table(
-        columns, tuple(Row((File(path), *_cells(each))) for path, each in found.items()), noun=("file", "files")
-    )
-    show(
-        Document("Loudness, with momentary and short-term maxima", (table,), Answer(1, found), command="stats"),
-        form,
-        whole=True,
-    )
+    if form == "json":
+        show_data(Answer(1, found))
+    else:
+        rows = [(path, *_cells(each)) for path, each in found.items()]
+        show_table(("file", *COLUMNS), rows, caption="Loudness, with momentary and short-term maxima", numbers=COLUMNS)
     return 0 if len(found) == len(answers) else 1
 
 

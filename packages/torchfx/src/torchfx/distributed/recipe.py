@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
@@ -139,15 +140,18 @@ def preset(name: str) -> dict[str, Any]:
         ArgumentError: there is no such preset; a key that is no argument of `Recipe`.
         AudioFileError: the file cannot be read, or is no TOML.
     """
-    import msgspec
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
 
     shipped = sorted(each.stem for each in PRESETS.glob("*.toml"))
     path = PRESETS / f"{name}.toml" if name in shipped else Path(name)
     if not path.is_file():
         raise ArgumentError(f"a preset must be a TOML file or one of {', '.join(shipped)}, got {name!r}")
     try:
-        found: dict[str, Any] = msgspec.toml.decode(path.read_bytes())
-    except (OSError, msgspec.DecodeError) as error:
+        found: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise AudioFileError(f"cannot read {name}: {error}") from error
     known = [field.name for field in fields(Recipe)]
     unknown = [key for key in found if key not in known]

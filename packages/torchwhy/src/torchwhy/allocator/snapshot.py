@@ -1,4 +1,4 @@
-"""What `torch.cuda.memory._dump_snapshot` wrote: `torchfx.profiler.load_snapshot`."""
+"""What `torch.cuda.memory._dump_snapshot` wrote: `torchwhy.load_snapshot`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from torchfx.errors import TraceError
-from torchfx.profiler.allocator.unpickling import PickleError, unpickled
-from torchfx.profiler.trace.file.columns import Int64
-from torchfx.profiler.trace.meaning.allocations import purpose
-from torchfx.profiler.trace.meaning.frames import own_frame
+from torchwhy.allocator.unpickling import PickleError, unpickled
+from torchwhy.errors import TraceError
+from torchwhy.trace.file.columns import Int64
+from torchwhy.trace.meaning.allocations import purpose
+from torchwhy.trace.meaning.frames import own_frame
 
 __all__ = ["DeviceMemory", "Holder", "OutOfMemory", "Snapshot", "load_snapshot"]
 

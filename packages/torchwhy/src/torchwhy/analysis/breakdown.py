@@ -8,20 +8,20 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from torchfx.profiler.trace.derived.exchanging import idle_exchanging
-from torchfx.profiler.trace.derived.idle import closing_wait, profiler_overhead, work_queued
-from torchfx.profiler.trace.derived.launching import graph_captures
-from torchfx.profiler.trace.derived.occupation import batch_waits, compiling
-from torchfx.profiler.trace.derived.steady import steady_window
-from torchfx.profiler.trace.meaning.annotations import OPTIMIZER_STEP, ZERO_GRAD
-from torchfx.profiler.trace.meaning.compiler import COMPILED_CODE
-from torchfx.profiler.trace.meaning.kinds import Kind, Meaning
-from torchfx.profiler.trace.meaning.operators import BACKWARD
-from torchfx.profiler.trace.meaning.runtime import MEMORY_CALL, WAIT_FOR_DEVICE
-from torchfx.profiler.trace.model.intervals import Intervals, Window
-from torchfx.profiler.trace.model.steps import Step
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import duration
+from torchwhy.trace.derived.exchanging import idle_exchanging
+from torchwhy.trace.derived.idle import closing_wait, profiler_overhead, work_queued
+from torchwhy.trace.derived.launching import graph_captures
+from torchwhy.trace.derived.occupation import batch_waits, compiling
+from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP, ZERO_GRAD
+from torchwhy.trace.meaning.compiler import COMPILED_CODE
+from torchwhy.trace.meaning.kinds import Kind, Meaning
+from torchwhy.trace.meaning.operators import BACKWARD
+from torchwhy.trace.meaning.runtime import MEMORY_CALL, WAIT_FOR_DEVICE
+from torchwhy.trace.model.intervals import Intervals, Window
+from torchwhy.trace.model.steps import Step
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import duration
 
 __all__ = [
     "HOST_STALLS",

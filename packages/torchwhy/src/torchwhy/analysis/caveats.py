@@ -6,11 +6,11 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.processor_time import processor_time
-from torchfx.profiler.trace.derived.steady import settled
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import counted, duration
+from torchwhy.trace.derived.processor_time import processor_time
+from torchwhy.trace.derived.steady import settled
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import counted, duration
 
 __all__ = ["FEW_KERNELS", "caveats", "long_step", "slowed_by_stacks"]
 

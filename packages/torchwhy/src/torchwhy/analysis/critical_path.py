@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from torchfx.profiler.analysis.breakdown import Stretch, longest_of
-from torchfx.profiler.trace.derived.critical import Segments, critical_segments
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.model.device import devices_of, streams_of
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.trace.tables.kernels import labels
+from torchwhy.analysis.breakdown import Stretch, longest_of
+from torchwhy.trace.derived.critical import Segments, critical_segments
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.model.device import devices_of, streams_of
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.tables.kernels import labels
 
 __all__ = ["PathPart", "critical_parts"]
 

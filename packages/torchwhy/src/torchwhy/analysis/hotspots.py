@@ -7,12 +7,12 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from torchfx.profiler.trace.derived.device_time import device_time
-from torchfx.profiler.trace.derived.labels import labels
-from torchfx.profiler.trace.derived.modules import modules
-from torchfx.profiler.trace.derived.ownership import own_line
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.trace.derived.device_time import device_time
+from torchwhy.trace.derived.labels import labels
+from torchwhy.trace.derived.modules import modules
+from torchwhy.trace.derived.ownership import own_line
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["LabelTime", "ModuleTime", "OperatorTime", "label_times", "module_times", "operator_times"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from torchfx.profiler.trace.derived.memory import Memory, allocating_operator, memory_of
-from torchfx.profiler.trace.derived.ownership import own_line
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.trace.derived.memory import Memory, allocating_operator, memory_of
+from torchwhy.trace.derived.ownership import own_line
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["MemoryPeak", "memory_peaks"]
 

@@ -7,17 +7,17 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.analysis.breakdown import Breakdown, calling, during, of_window, span_of
-from torchfx.profiler.trace.derived.exchanging import idle_exchanging
-from torchfx.profiler.trace.derived.occupation import batch_waits, compiling
-from torchfx.profiler.trace.derived.steady import steady_window
-from torchfx.profiler.trace.meaning.annotations import OPTIMIZER_STEP, ZERO_GRAD
-from torchfx.profiler.trace.meaning.compiler import COMPILED_CODE, COMPILING
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.trace.tables.grouping import Groups
-from torchfx.profiler.wording import duration, enumeration, percent
+from torchwhy.analysis.breakdown import Breakdown, calling, during, of_window, span_of
+from torchwhy.trace.derived.exchanging import idle_exchanging
+from torchwhy.trace.derived.occupation import batch_waits, compiling
+from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP, ZERO_GRAD
+from torchwhy.trace.meaning.compiler import COMPILED_CODE, COMPILING
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.tables.grouping import Groups
+from torchwhy.wording import duration, enumeration, percent
 
 __all__ = ["processor_verdict", "set_up", "unrecorded"]
 

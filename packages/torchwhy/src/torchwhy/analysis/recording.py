@@ -7,9 +7,9 @@ from pathlib import PurePath
 import msgspec
 import numpy as np
 
-from torchfx.profiler.analysis.repairs import Repair, repairs
-from torchfx.profiler.trace.model.device import DeviceWork
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.analysis.repairs import Repair, repairs
+from torchwhy.trace.model.device import DeviceWork
+from torchwhy.trace.model.trace import Trace
 
 __all__ = [
     "DeviceName",

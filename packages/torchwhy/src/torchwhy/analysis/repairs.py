@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import counted
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import counted
 
 __all__ = ["Repair", "repairs"]
 

@@ -6,15 +6,15 @@ from typing import Final
 
 import msgspec
 
-from torchfx.profiler.analysis.breakdown import HOST_STALLS, Breakdown, Stretch, of_window, span_of
-from torchfx.profiler.analysis.caveats import FEW_KERNELS, caveats, long_step, slowed_by_stacks
-from torchfx.profiler.analysis.processor_verdict import processor_verdict, set_up, unrecorded
-from torchfx.profiler.analysis.recording import Launches
-from torchfx.profiler.trace.derived.occupation import host_during
-from torchfx.profiler.trace.derived.steady import decides, steady_window
-from torchfx.profiler.trace.meaning.frames import short_frame
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import counted, duration, enumeration, percent, shortened
+from torchwhy.analysis.breakdown import HOST_STALLS, Breakdown, Stretch, of_window, span_of
+from torchwhy.analysis.caveats import FEW_KERNELS, caveats, long_step, slowed_by_stacks
+from torchwhy.analysis.processor_verdict import processor_verdict, set_up, unrecorded
+from torchwhy.analysis.recording import Launches
+from torchwhy.trace.derived.occupation import host_during
+from torchwhy.trace.derived.steady import decides, steady_window
+from torchwhy.trace.meaning.frames import short_frame
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import counted, duration, enumeration, percent, shortened
 
 __all__ = ["KINDS", "Verdict", "verdict"]
 

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from torchfx.profiler.capture.context import profile
-from torchfx.profiler.capture.options import Options
-from torchfx.profiler.capture.result import Capture, ProfileWarning
-from torchfx.profiler.capture.schedule import Schedule
+from torchwhy.capture.context import profile
+from torchwhy.capture.options import Options
+from torchwhy.capture.result import Capture, ProfileWarning
+from torchwhy.capture.schedule import Schedule
 
 __all__ = ["Capture", "Options", "ProfileWarning", "Schedule", "profile"]

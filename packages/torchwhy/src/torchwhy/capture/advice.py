@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from torchfx.profiler.capture.options import Options
-from torchfx.profiler.capture.processor_time import ProcessorTime
-from torchfx.profiler.capture.schedule import Schedule
-from torchfx.profiler.capture.step_clock import Overhead
-from torchfx.profiler.wording import counted
+from torchwhy.capture.options import Options
+from torchwhy.capture.processor_time import ProcessorTime
+from torchwhy.capture.schedule import Schedule
+from torchwhy.capture.step_clock import Overhead
+from torchwhy.wording import counted
 
 __all__ = ["Spelling", "Steps", "about_cost", "about_machine", "about_steps"]
 

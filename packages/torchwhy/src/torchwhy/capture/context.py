@@ -11,19 +11,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from torchfx.errors import ArgumentTypeError
-from torchfx.profiler.capture.advice import Spelling
-from torchfx.profiler.capture.options import Options, activities_of
-from torchfx.profiler.capture.result import Capture, ProfileWarning
-from torchfx.profiler.capture.schedule import Schedule
-from torchfx.profiler.capture.session import Session
-from torchfx.profiler.capture.whole_run import SECONDS, Limits, WholeRun
+from torchwhy.capture.advice import Spelling
+from torchwhy.capture.options import Options, activities_of
+from torchwhy.capture.result import Capture, ProfileWarning
+from torchwhy.capture.schedule import Schedule
+from torchwhy.capture.session import Session
+from torchwhy.capture.whole_run import SECONDS, Limits, WholeRun
+from torchwhy.errors import ArgumentTypeError
 
 __all__ = ["profile"]
 
 
 class profile:  # noqa: N801  (spelled as torch.profiler.profile is)
-    """`torchfx.profiler.profile` without what it does at the end: nobody reads the trace.
+    """`torchwhy.profile` without what it does at the end: nobody reads the trace.
 
     Arguments, errors and attributes are described there.
     """

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from torchfx.profiler.capture.cuda_graphs import driver_version
+from torchwhy.capture.cuda_graphs import driver_version
 
 __all__ = ["describe"]
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from torchfx.profiler.capture import advice, writer
-from torchfx.profiler.capture.advice import Spelling
-from torchfx.profiler.capture.folder import RunFolder
-from torchfx.profiler.capture.options import Options
-from torchfx.profiler.capture.recorder import Window
-from torchfx.profiler.capture.result import TROUBLE, WHOLE_RUN, Capture
-from torchfx.profiler.capture.schedule import Schedule
-from torchfx.profiler.capture.step_clock import Overhead
-from torchfx.profiler.capture.step_counts import write_counts
-from torchfx.profiler.wording import counted
+from torchwhy.capture import advice, writer
+from torchwhy.capture.advice import Spelling
+from torchwhy.capture.folder import RunFolder
+from torchwhy.capture.options import Options
+from torchwhy.capture.recorder import Window
+from torchwhy.capture.result import TROUBLE, WHOLE_RUN, Capture
+from torchwhy.capture.schedule import Schedule
+from torchwhy.capture.step_clock import Overhead
+from torchwhy.capture.step_counts import write_counts
+from torchwhy.wording import counted
 
 __all__ = ["Run", "finish"]
 
@@ -137,7 +137,9 @@ def _problems(run: Run, windows: Sequence[Window], told: bool) -> Iterator[str]:
                 "everything"
             )
     elif run.steps_from == WHOLE_RUN and not windows and not run.notes and not told:
-        ranks = "; child processes are not seen, profile those of torchrun with: torchrun ... -m torchfx profile SCRIPT"
+        ranks = (
+            "; child processes are not seen, profile those of torchrun with: torchrun ... -m torchwhy profile SCRIPT"
+        )
         yield f"nothing was recorded: no PyTorch operator ran in the main thread{ranks if run.launched else ''}"
     if run.options.device_asked and not run.cuda and run.activities:
         yield "the GPU was asked for and PyTorch has none here; only the CPU was recorded"

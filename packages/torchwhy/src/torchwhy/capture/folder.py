@@ -89,7 +89,7 @@ def claim(path: Path, rank: int | None = None) -> RunFolder:
 
 def claim_temporary(name: str) -> RunFolder:
     """A folder among the system's temporary files, for when the one asked for cannot be written."""
-    return claim(Path(tempfile.mkdtemp(prefix="torchfx-profile-")) / (name[:LONGEST_NAME] or "run"))
+    return claim(Path(tempfile.mkdtemp(prefix="torchwhy-profile-")) / (name[:LONGEST_NAME] or "run"))
 
 
 def _is_taken(path: Path) -> bool:

@@ -22,7 +22,7 @@ _rooms: list[Callable[[], None]] = []
 
 
 def make_room() -> None:
-    """Ask recordings of `torchfx profile` to end: the program records itself."""
+    """Ask recordings of `torchwhy profile` to end: the program records itself."""
     for leave in _rooms:
         leave()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from torchfx.profiler.wording import duration, percent, shortened, size_text
+from torchwhy.wording import duration, percent, shortened, size_text
 
 __all__ = ["OperatorRow", "OperatorsFile", "read_rows", "table"]
 

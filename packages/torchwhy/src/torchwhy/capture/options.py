@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from torchfx.errors import ArgumentError, ArgumentTypeError
+from torchwhy.errors import ArgumentError, ArgumentTypeError
 
 __all__ = ["ACTIVITIES", "Options", "activities_of"]
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from torchfx.profiler.capture.open_calls import detach_labels
-from torchfx.profiler.capture.options import Options
-from torchfx.profiler.capture.processor_time import ProcessorMark, ProcessorTime
-from torchfx.profiler.capture.schedule import Phase, Schedule
-from torchfx.profiler.counters.compiler import Compiled, CompilerMark
+from torchwhy.capture.open_calls import detach_labels
+from torchwhy.capture.options import Options
+from torchwhy.capture.processor_time import ProcessorMark, ProcessorTime
+from torchwhy.capture.schedule import Phase, Schedule
+from torchwhy.counters.compiler import Compiled, CompilerMark
 
 __all__ = ["Recorder", "Window"]
 

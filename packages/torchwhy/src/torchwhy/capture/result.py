@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchfx.profiler.capture.operators import OperatorRow, table
-from torchfx.profiler.capture.options import Options
-from torchfx.profiler.capture.schedule import Schedule
-from torchfx.profiler.capture.step_clock import Overhead
-from torchfx.profiler.wording import counted, duration
+from torchwhy.capture.operators import OperatorRow, table
+from torchwhy.capture.options import Options
+from torchwhy.capture.schedule import Schedule
+from torchwhy.capture.step_clock import Overhead
+from torchwhy.wording import counted, duration
 
 __all__ = ["TROUBLE", "WHOLE_RUN", "Capture", "ProfileWarning"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from torchfx.errors import ArgumentError
+from torchwhy.errors import ArgumentError
 
 __all__ = ["ACTIVE", "Phase", "Schedule"]
 

@@ -10,18 +10,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from torchfx.profiler.capture import cuda_graphs, foreign
-from torchfx.profiler.capture.advice import Spelling
-from torchfx.profiler.capture.finish import Run, finish
-from torchfx.profiler.capture.folder import PARTIAL, RunFolder, claim, claim_temporary, rank_of
-from torchfx.profiler.capture.open_calls import inside_pytorch
-from torchfx.profiler.capture.options import ACTIVITIES, Options
-from torchfx.profiler.capture.python_calls import PythonCalls, worth_recording
-from torchfx.profiler.capture.recorder import Recorder, Window
-from torchfx.profiler.capture.result import TROUBLE, WHOLE_RUN, Capture
-from torchfx.profiler.capture.schedule import ACTIVE, Phase, Schedule
-from torchfx.profiler.capture.step_clock import StepClock
-from torchfx.profiler.wording import counted
+from torchwhy.capture import cuda_graphs, foreign
+from torchwhy.capture.advice import Spelling
+from torchwhy.capture.finish import Run, finish
+from torchwhy.capture.folder import PARTIAL, RunFolder, claim, claim_temporary, rank_of
+from torchwhy.capture.open_calls import inside_pytorch
+from torchwhy.capture.options import ACTIVITIES, Options
+from torchwhy.capture.python_calls import PythonCalls, worth_recording
+from torchwhy.capture.recorder import Recorder, Window
+from torchwhy.capture.result import TROUBLE, WHOLE_RUN, Capture
+from torchwhy.capture.schedule import ACTIVE, Phase, Schedule
+from torchwhy.capture.step_clock import StepClock
+from torchwhy.wording import counted
 
 __all__ = ["MOST", "Session"]
 
@@ -237,7 +237,7 @@ class Session:
         }
         for path in (*(path for path in self.exported if not _is_ours(path)), *sorted(runs)):
             if path.exists():
-                yield f"the program recorded itself: torchfx explain {shlex.quote(str(path))} reads that"
+                yield f"the program recorded itself: torchwhy explain {shlex.quote(str(path))} reads that"
 
     def _run(self, ended: str, windows: list[Window], salvaged: bool) -> Run:
         clock = self.clock
@@ -335,5 +335,5 @@ class Session:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether a timeline was written into the folder of a run of torchfx's, which has another name in the end."""
+    """Whether a timeline was written into the folder of a run of torchwhy's, which has another name in the end."""
     return path.parent.name.endswith(PARTIAL)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from torchfx.profiler.capture.schedule import Phase, Schedule
+from torchwhy.capture.schedule import Phase, Schedule
 
 __all__ = ["Overhead", "StepClock"]
 

@@ -1,4 +1,4 @@
-"""What only PyTorch's own results tell: `counts.json` of a recorded step, for `torchfx gate`, and `flops.json`."""
+"""What only PyTorch's own results tell: `counts.json` of a recorded step, for `torchwhy gate`, and `flops.json`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import Final
 
 import msgspec
 
-from torchfx.profiler.capture.options import Options
-from torchfx.profiler.capture.recorder import Window
-from torchfx.profiler.capture.result import TROUBLE
-from torchfx.profiler.capture.writer import SCHEMA
+from torchwhy.capture.options import Options
+from torchwhy.capture.recorder import Window
+from torchwhy.capture.result import TROUBLE
+from torchwhy.capture.writer import SCHEMA
 
 __all__ = ["Flops", "FlopsFile", "write_counts"]
 
@@ -48,8 +48,8 @@ def write_counts(folder: Path, windows: Sequence[Window], options: Options, devi
     """
     import torch
 
-    from torchfx.profiler.counters.environment import environment
-    from torchfx.profiler.counters.from_trace import Recorded, counts_from_trace
+    from torchwhy.counters.environment import environment
+    from torchwhy.counters.from_trace import Recorded, counts_from_trace
 
     # A forked process may not ask CUDA.
     taken_in, in_use = environment(), torch.cuda.is_initialized()
@@ -64,7 +64,7 @@ def write_counts(folder: Path, windows: Sequence[Window], options: Options, devi
         counts.save(folder)
 
     trouble = _apart(write)
-    return [f"there is no counts.json for `torchfx gate`: {trouble}"] if trouble else []
+    return [f"there is no counts.json for `torchwhy gate`: {trouble}"] if trouble else []
 
 
 def _flops(windows: Sequence[Window]) -> list[Flops]:

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from torchfx.errors import ArgumentError
-from torchfx.profiler.capture.main_thread import after, whenever_memory_grows
-from torchfx.profiler.capture.open_calls import inside_pytorch
-from torchfx.profiler.capture.options import Options
-from torchfx.profiler.capture.session import MOST, Session
+from torchwhy.capture.main_thread import after, whenever_memory_grows
+from torchwhy.capture.open_calls import inside_pytorch
+from torchwhy.capture.options import Options
+from torchwhy.capture.session import MOST, Session
+from torchwhy.errors import ArgumentError
 
 __all__ = ["SECONDS", "Limits", "WholeRun"]
 

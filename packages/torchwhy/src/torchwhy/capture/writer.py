@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from torchfx.profiler.capture.environment import describe
-from torchfx.profiler.capture.recorder import Window
-from torchfx.profiler.capture.result import Capture
+from torchwhy.capture.environment import describe
+from torchwhy.capture.recorder import Window
+from torchwhy.capture.result import Capture
 
 __all__ = ["SCHEMA", "write_json", "write_run", "write_traces"]
 
@@ -29,8 +29,8 @@ def write_traces(
 ) -> None:
     """Compress each window's timeline: `trace.json.gz`, `trace-2.json.gz`, ...
 
-    Two values of ours come first in it: `torchfx_unrecorded_steps`, pairs of a step's number and its microseconds, and
-    `torchfx_processor_time`, see `ProcessorTime`.
+    Two values of ours come first in it: `torchwhy_unrecorded_steps`, pairs of a step's number and its microseconds, and
+    `torchwhy_processor_time`, see `ProcessorTime`.
 
     For TensorBoard the same bytes appear under the names its handler gives, `HOST_PID.NANOSECONDS.pt.trace.json.gz`.
     """
@@ -38,7 +38,7 @@ def write_traces(
         target = folder / ("trace.json.gz" if number == 1 else f"trace-{number}.json.gz")
         with window.trace.open("rb") as plain, gzip.open(target, "wb", compresslevel=GZIP_LEVEL) as packed:
             plain.seek(plain.read(64).index(b"{") + 1)  # PyTorch begins with an empty line
-            told = {"torchfx_unrecorded_steps": unrecorded, "torchfx_processor_time": window.spent}
+            told = {"torchwhy_unrecorded_steps": unrecorded, "torchwhy_processor_time": window.spent}
             packed.write(msgspec.json.encode(told)[:-1] + b",")
             shutil.copyfileobj(plain, packed, 1 << 20)
         window.trace.unlink()

@@ -1,16 +1,16 @@
-"""`torchfx cut`."""
+"""`torchwhy cut`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from torchfx.cli.documents import show
-from torchfx.cli.streams import complain, patience
-from torchfx.cli.traces import trace_in
-from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
-from torchfx.profiler.present.formats import check_format
-from torchfx.profiler.present.written_files import cut_trace
-from torchfx.profiler.trace.model.cut import cut
+from torchwhy.cli.console import complain, patience
+from torchwhy.cli.documents import show
+from torchwhy.cli.traces import trace_in
+from torchwhy.errors import ArgumentError, ArgumentTypeError, TraceError
+from torchwhy.present.formats import check_format
+from torchwhy.present.written_files import cut_trace
+from torchwhy.trace.model.cut import cut
 
 __all__ = ["run"]
 

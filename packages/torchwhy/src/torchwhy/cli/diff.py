@@ -1,4 +1,4 @@
-"""`torchfx diff`."""
+"""`torchwhy diff`."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchfx.cli.documents import terminal_style
-from torchfx.cli.streams import answer, complain, patience, write_file
-from torchfx.cli.traces import trace_in
-from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
-from torchfx.profiler.difference.difference import Difference
-from torchfx.profiler.difference.jobs import JobDifference
-from torchfx.profiler.diffing import diff
-from torchfx.profiler.loading.trace import LoadedTrace, load
-from torchfx.profiler.present.comparison import comparison
-from torchfx.profiler.present.formats import check_format, render
-from torchfx.profiler.present.options import Options
-from torchfx.profiler.present.style import IN_A_FILE, Style
-from torchfx.profiler.pyproject import find_pyproject
-from torchfx.profiler.ranks.folder import find_traces
-from torchfx.profiler.rules.settings import Settings, chosen, settings_from
+from torchwhy.cli.console import answer, complain, patience, write_file
+from torchwhy.cli.documents import terminal_style
+from torchwhy.cli.traces import trace_in
+from torchwhy.difference.difference import Difference
+from torchwhy.difference.jobs import JobDifference
+from torchwhy.diffing import diff
+from torchwhy.errors import ArgumentError, ArgumentTypeError, TraceError
+from torchwhy.loading.trace import LoadedTrace, load
+from torchwhy.present.comparison import comparison
+from torchwhy.present.formats import check_format, render
+from torchwhy.present.options import Options
+from torchwhy.present.style import IN_A_FILE, Style
+from torchwhy.pyproject import find_pyproject
+from torchwhy.ranks.folder import find_traces
+from torchwhy.rules.settings import Settings, chosen, settings_from
 
 __all__ = ["Request", "run"]
 
@@ -89,7 +89,7 @@ def _difference(
 
 
 def _page(found: Difference, traces: tuple[LoadedTrace, LoadedTrace], settings: Settings) -> str:
-    from torchfx.profiler.page.report_page import difference_page
+    from torchwhy.page.report_page import difference_page
 
     return difference_page(*traces, found, rules=chosen(settings), thresholds=settings.thresholds)
 

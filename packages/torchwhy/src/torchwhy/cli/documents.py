@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
-from torchfx.cli.streams import answer, shows_colour, shows_unicode, width
-from torchfx.profiler.present.document import Document
-from torchfx.profiler.present.formats import render
-from torchfx.profiler.present.options import Options
-from torchfx.profiler.present.style import Style
+from torchwhy.cli.console import answer, shows_colour, shows_unicode, width
+from torchwhy.present.document import Document
+from torchwhy.present.formats import render
+from torchwhy.present.options import Options
+from torchwhy.present.style import Style
 
 __all__ = ["show", "terminal_style"]
 

@@ -1,4 +1,4 @@
-"""`torchfx experiment`."""
+"""`torchwhy experiment`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchfx.cli.console import err
-from torchfx.cli.documents import show
-from torchfx.cli.streams import complain, say
-from torchfx.errors import ArgumentError
-from torchfx.profiler.experiment import (
+from torchwhy.cli.console import complain, patience, say
+from torchwhy.cli.documents import show
+from torchwhy.errors import ArgumentError
+from torchwhy.experiment import (
     CannotRunError,
     Case,
     Schedule,
@@ -21,14 +20,14 @@ from torchfx.profiler.experiment import (
     sweep,
     workload_named,
 )
-from torchfx.profiler.experiment.artefacts import free_stem, write_whole
-from torchfx.profiler.experiment.case import default_device
-from torchfx.profiler.experiment.cases import sizes_from
-from torchfx.profiler.experiment.checks import require_device
-from torchfx.profiler.experiment.document import peaks_document, study_document, sweep_document
-from torchfx.profiler.experiment.peaks import measure_peaks
-from torchfx.profiler.experiment.picture import paint
-from torchfx.profiler.present.formats import check_format, render
+from torchwhy.experiment.artefacts import free_stem, write_whole
+from torchwhy.experiment.case import default_device
+from torchwhy.experiment.cases import sizes_from
+from torchwhy.experiment.checks import require_device
+from torchwhy.experiment.document import peaks_document, study_document, sweep_document
+from torchwhy.experiment.peaks import measure_peaks
+from torchwhy.experiment.picture import paint
+from torchwhy.present.formats import check_format, render
 
 __all__ = ["Request", "Target", "run"]
 
@@ -85,26 +84,22 @@ def run(name: str, sizes: Sequence[int], request: Request, every: bool, over: st
 def _peaks(request: Request, more: bool, target: Target) -> int:
     if more:
         raise ArgumentError(f"--grid and --sweep are not for {PEAKS}: it has one case, each device as it is")
-    with err.status("measuring peaks") as status:
-        found = measure_peaks(request.device, progress=lambda what: status.update(f"measuring {what}"))
+    with patience("measuring peaks"):
+        found = measure_peaks(request.device)
     show(peaks_document(found), target.form)
     return 0
 
 
 def _study(workload: Workload, cases: Sequence[Case], target: Target) -> int:
-    results = []
-    with err.status(f"running {workload.name} {cases[0]}") as status:
-        following = [*cases[1:], None]
-        for case, result in zip(following, run_cases(workload, cases, target.folder, target.force), strict=True):
-            status.update(f"running {workload.name} {case}")
-            results.append(result)
+    with patience(f"running {workload.name}"):
+        results = list(run_cases(workload, cases, target.folder, target.force))
     show(study_document(results), target.form)
     return 0
 
 
 def _sweep(workload: Workload, case: Case, sizes: list[int], target: Target) -> int:
-    with err.status(f"sweeping {workload.name}") as status:
-        found = sweep(workload, case, sizes, progress=lambda size: status.update(f"{workload.name} at size {size}"))
+    with patience(f"sweeping {workload.name}"):
+        found = sweep(workload, case, sizes)
     show(sweep_document(found, _keep(found, target.folder / workload.label, target.force)), target.form)
     return 0
 

@@ -1,4 +1,4 @@
-"""`torchfx explain`."""
+"""`torchwhy explain`."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from torchfx.cli.documents import terminal_style
-from torchfx.cli.streams import answer, complain, patience, say, write_file
-from torchfx.cli.traces import trace_in
-from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
-from torchfx.profiler.device_peaks import read_device_peaks
-from torchfx.profiler.finding import SEVERITIES
-from torchfx.profiler.loading.read import read_trace
-from torchfx.profiler.present.document import Document, Findings
-from torchfx.profiler.present.explanation import explanation
-from torchfx.profiler.present.formats import check_format, render
-from torchfx.profiler.present.options import Options
-from torchfx.profiler.present.style import IN_A_FILE, Style
-from torchfx.profiler.pyproject import SettingsFileError, find_pyproject
-from torchfx.profiler.report.trace_report import Report, describe
-from torchfx.profiler.rules.diagnose import diagnose
-from torchfx.profiler.rules.settings import Settings, chosen, settings_from
-from torchfx.profiler.trace.derived.device_peaks import device_name
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.trace.peaks import Peaks, peaks_for
+from torchwhy.cli.console import answer, complain, patience, say, write_file
+from torchwhy.cli.documents import terminal_style
+from torchwhy.cli.traces import trace_in
+from torchwhy.device_peaks import read_device_peaks
+from torchwhy.errors import ArgumentError, ArgumentTypeError, TraceError
+from torchwhy.finding import SEVERITIES
+from torchwhy.loading.read import read_trace
+from torchwhy.present.document import Document, Findings
+from torchwhy.present.explanation import explanation
+from torchwhy.present.formats import check_format, render
+from torchwhy.present.options import Options
+from torchwhy.present.style import IN_A_FILE, Style
+from torchwhy.pyproject import SettingsFileError, find_pyproject
+from torchwhy.report.trace_report import Report, describe
+from torchwhy.rules.diagnose import diagnose
+from torchwhy.rules.settings import Settings, chosen, settings_from
+from torchwhy.trace.derived.device_peaks import device_name
+from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.peaks import Peaks, peaks_for
 
 __all__ = ["Request", "TableChoice", "run", "trace_name"]
 
 RECORDED: Final = ("trace.json.gz", "trace.json")
-"""What `torchfx profile` calls every trace, also unpacked: the name of the folder tells more."""
+"""What `torchwhy profile` calls every trace, also unpacked: the name of the folder tells more."""
 
 
 @dataclass(frozen=True)
@@ -113,14 +113,14 @@ def _peaks(trace: Trace, device: str | None) -> Peaks | None:
         return measured.get(device_name(trace)) if measured else None
     found = peaks_for(device, measured)
     if found is None:
-        known = f" or one of {', '.join(measured)} ([tool.torchfx.device])" if measured else ""
+        known = f" or one of {', '.join(measured)} ([tool.torchwhy.device])" if measured else ""
         raise ArgumentError(f"--device must be a GPU with a known data sheet, such as H100 PCIe{known}; got {device!r}")
     return found
 
 
 def _table(path: str, steps: str | None, choice: TableChoice) -> Document:
-    from torchfx.profiler.loading.trace import TABLES, load
-    from torchfx.profiler.present.trace_table import column_called, trace_table
+    from torchwhy.loading.trace import TABLES, load
+    from torchwhy.present.trace_table import column_called, trace_table
 
     trace = load(path, steps=steps)
     if choice.name not in TABLES:
@@ -137,9 +137,9 @@ def _table(path: str, steps: str | None, choice: TableChoice) -> Document:
 
 
 def _job(folder: str, request: Request) -> Document:
-    from torchfx.profiler.loading.job import load_job
-    from torchfx.profiler.present.job_explanation import job_explanation
-    from torchfx.profiler.report.job_report import describe_job
+    from torchwhy.loading.job import load_job
+    from torchwhy.present.job_explanation import job_explanation
+    from torchwhy.report.job_report import describe_job
 
     if request.table is not None:
         raise ArgumentError(f"--table is about one trace, and {folder} has those of several ranks")

@@ -1,22 +1,22 @@
-"""`torchfx export`."""
+"""`torchwhy export`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Final
 
-from torchfx.cli.documents import show
-from torchfx.cli.streams import complain, patience
-from torchfx.cli.traces import trace_in
-from torchfx.errors import ArgumentError, TorchFXError, TraceError
-from torchfx.profiler.export.perfetto import write_perfetto
-from torchfx.profiler.export.result import Export
-from torchfx.profiler.export.speedscope import write_speedscope
-from torchfx.profiler.export.table_file import TABLE_FORMATS, check_table, write_table
-from torchfx.profiler.loading.read import read_trace
-from torchfx.profiler.present.formats import check_format
-from torchfx.profiler.present.written_files import exported_trace
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.cli.console import complain, patience
+from torchwhy.cli.documents import show
+from torchwhy.cli.traces import trace_in
+from torchwhy.errors import ArgumentError, TorchWhyError, TraceError
+from torchwhy.export.perfetto import write_perfetto
+from torchwhy.export.result import Export
+from torchwhy.export.speedscope import write_speedscope
+from torchwhy.export.table_file import TABLE_FORMATS, check_table, write_table
+from torchwhy.loading.read import read_trace
+from torchwhy.present.formats import check_format
+from torchwhy.present.written_files import exported_trace
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["run"]
 
@@ -46,7 +46,7 @@ def run(trace: str, to: str, table: str | None, output: Path | None, form: str) 
         return complain(error, 3)
     except OSError as error:
         return complain(f"cannot write {error.filename or output}: {error.strerror or error}", 3)
-    except TorchFXError as error:
+    except TorchWhyError as error:
         return complain(error, 3)
     show(exported_trace(made), form)
     return 0

@@ -1,16 +1,16 @@
-"""`torchfx gate`."""
+"""`torchwhy gate`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchfx.cli.documents import show
-from torchfx.cli.streams import complain, say
-from torchfx.errors import ArgumentError, ArgumentTypeError
-from torchfx.profiler.counters.counts import Counts
-from torchfx.profiler.counters.counts_file import CountsFileError
-from torchfx.profiler.gate import (
+from torchwhy.cli.console import complain, say
+from torchwhy.cli.documents import show
+from torchwhy.counters.counts import Counts
+from torchwhy.counters.counts_file import CountsFileError
+from torchwhy.errors import ArgumentError, ArgumentTypeError
+from torchwhy.gate import (
     Baseline,
     Budget,
     EnvironmentMismatch,
@@ -18,12 +18,12 @@ from torchfx.profiler.gate import (
     gate,
     gate_document,
 )
-from torchfx.profiler.present.formats import check_format
-from torchfx.profiler.pyproject import SettingsFileError, find_pyproject
+from torchwhy.present.formats import check_format
+from torchwhy.pyproject import SettingsFileError, find_pyproject
 
 __all__ = ["Request", "run"]
 
-KEPT = "torchfx-baseline.json"  # beside pyproject.toml, unless --baseline names another
+KEPT = "torchwhy-baseline.json"  # beside pyproject.toml, unless --baseline names another
 
 
 @dataclass(frozen=True)

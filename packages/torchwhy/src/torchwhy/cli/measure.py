@@ -1,4 +1,4 @@
-"""`torchfx measure`."""
+"""`torchwhy measure`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import sys
 
 import torch
 
-from torchfx.cli.documents import show
-from torchfx.cli.streams import complain, patience
-from torchfx.errors import ArgumentError
-from torchfx.profiler.present.formats import check_format
-from torchfx.profiler.timing import Comparison, Measurement, compare, function_from, measure
-from torchfx.profiler.timing.document import timing_document
-from torchfx.profiler.timing.statement import run_setup
+from torchwhy.cli.console import complain, patience
+from torchwhy.cli.documents import show
+from torchwhy.errors import ArgumentError
+from torchwhy.present.formats import check_format
+from torchwhy.timing import Comparison, Measurement, compare, function_from, measure
+from torchwhy.timing.document import timing_document
+from torchwhy.timing.statement import run_setup
 
 __all__ = ["run"]
 

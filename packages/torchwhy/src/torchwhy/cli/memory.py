@@ -1,13 +1,13 @@
-"""`torchfx memory`."""
+"""`torchwhy memory`."""
 
 from __future__ import annotations
 
-from torchfx.cli.documents import show
-from torchfx.cli.streams import complain, patience
-from torchfx.errors import ArgumentError, TraceError
-from torchfx.profiler.allocator.snapshot import load_snapshot
-from torchfx.profiler.present.formats import check_format
-from torchfx.profiler.present.memory_snapshot import memory_snapshot
+from torchwhy.allocator.snapshot import load_snapshot
+from torchwhy.cli.console import complain, patience
+from torchwhy.cli.documents import show
+from torchwhy.errors import ArgumentError, TraceError
+from torchwhy.present.formats import check_format
+from torchwhy.present.memory_snapshot import memory_snapshot
 
 __all__ = ["run"]
 

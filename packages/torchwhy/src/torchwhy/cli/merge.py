@@ -1,16 +1,16 @@
-"""`torchfx merge`."""
+"""`torchwhy merge`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from torchfx.cli.documents import show
-from torchfx.cli.streams import complain, patience
-from torchfx.errors import ArgumentError, TraceError
-from torchfx.profiler.loading.job import load_job
-from torchfx.profiler.present.formats import check_format
-from torchfx.profiler.present.written_files import merged_timeline
-from torchfx.profiler.ranks.timeline import merge_ranks
+from torchwhy.cli.console import complain, patience
+from torchwhy.cli.documents import show
+from torchwhy.errors import ArgumentError, TraceError
+from torchwhy.loading.job import load_job
+from torchwhy.present.formats import check_format
+from torchwhy.present.written_files import merged_timeline
+from torchwhy.ranks.timeline import merge_ranks
 
 __all__ = ["run"]
 

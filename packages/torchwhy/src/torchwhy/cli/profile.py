@@ -1,24 +1,21 @@
-"""`torchfx profile`."""
+"""`torchwhy profile`."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
-from torchfx.cli.reading_back import Reader
-from torchfx.cli.streams import complain, tell
-from torchfx.errors import ArgumentError
-from torchfx.profiler.capture.folder import rank_of
-from torchfx.profiler.capture.launch import Program, Settings, launch
-from torchfx.profiler.capture.launch.importing import after_import
-from torchfx.profiler.capture.operators import read_rows
-from torchfx.profiler.capture.options import Options, activities_of
-from torchfx.profiler.capture.result import Capture
-from torchfx.profiler.capture.schedule import Schedule
-from torchfx.profiler.capture.whole_run import Limits
-from torchfx.profiler.present.formats import check_format
+from torchwhy.capture.folder import rank_of
+from torchwhy.capture.launch import Program, Settings, launch
+from torchwhy.capture.operators import read_rows
+from torchwhy.capture.options import Options, activities_of
+from torchwhy.capture.result import Capture
+from torchwhy.capture.schedule import Schedule
+from torchwhy.capture.whole_run import Limits
+from torchwhy.cli.console import complain, tell
+from torchwhy.cli.reading_back import Reader
+from torchwhy.errors import ArgumentError
+from torchwhy.present.formats import check_format
 
 __all__ = ["Limits", "Options", "run"]
 
@@ -34,7 +31,6 @@ def run(
         return complain("profile needs a script to run, or -m and a module", 2)
     program = Program(words[0], tuple(words[1:]), module)
     reader = Reader()
-    _make_import_fresh()
     try:
         check_format(form)
         if activities:
@@ -46,22 +42,6 @@ def run(
         return complain(error, 2)
     ending.follow()
     return ending.status
-
-
-def _make_import_fresh() -> None:
-    """Let the program's own `import torchfx` run the package's start again, with PyTorch loaded or not as it has it.
-
-    This command needs the package before PyTorch; the program may rely on the operators being registered by its import.
-    """
-    sys.modules.pop("torchfx", None)
-    after_import("torchfx", _bind_submodules)
-
-
-def _bind_submodules(package: ModuleType) -> None:
-    for name, module in list(sys.modules.items()):
-        parent, _, child = name.rpartition(".")
-        if parent == "torchfx":
-            setattr(package, child, module)
 
 
 def _report(capture: Capture, reader: Reader, form: str) -> None:

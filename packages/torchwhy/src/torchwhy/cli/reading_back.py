@@ -14,7 +14,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from torchfx.cli.streams import shows_colour, shows_unicode, width
+from torchwhy.cli.console import shows_colour, shows_unicode, width
 
 __all__ = ["Reader", "main"]
 
@@ -47,13 +47,13 @@ class Reader:
             if not ran.returncode:
                 return ran.stdout.decode()
             why = (ran.stderr.decode(errors="replace").split("\n")[-2:] or [""])[0] or f"status {ran.returncode}"
-        return f"The trace was not read ({why}); torchfx explain {shlex.quote(str(folder))} tries again."
+        return f"The trace was not read ({why}); torchwhy explain {shlex.quote(str(folder))} tries again."
 
 
 def main() -> None:
     """Be the other process: the request is the first argument, the answer goes to stdout."""
-    from torchfx.profiler.present.style import Style
-    from torchfx.profiler.reading_back import read_back
+    from torchwhy.present.style import Style
+    from torchwhy.reading_back import read_back
 
     folder, directory, form, *style = json.loads(sys.argv[1])
     explanation = read_back(Path(folder), Path(directory), Style(*style), form)

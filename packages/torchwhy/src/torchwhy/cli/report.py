@@ -1,4 +1,4 @@
-"""`torchfx report`."""
+"""`torchwhy report`."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from torchfx.cli.explain import trace_name
-from torchfx.cli.streams import complain, patience, tell, write_file
-from torchfx.cli.traces import trace_in
-from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
-from torchfx.profiler.diffing import diff
-from torchfx.profiler.loading.job import load_job
-from torchfx.profiler.loading.trace import load
-from torchfx.profiler.page.assemble import MAX_SIZE
-from torchfx.profiler.page.report_page import difference_page, job_page, trace_page
-from torchfx.profiler.pyproject import SettingsFileError, find_pyproject
-from torchfx.profiler.report.job_report import describe_job
-from torchfx.profiler.report.trace_report import describe
-from torchfx.profiler.rules.diagnose import diagnose
-from torchfx.profiler.rules.settings import chosen, settings_from
-from torchfx.profiler.wording import size_text
+from torchwhy.cli.console import complain, patience, tell, write_file
+from torchwhy.cli.explain import trace_name
+from torchwhy.cli.traces import trace_in
+from torchwhy.diffing import diff
+from torchwhy.errors import ArgumentError, ArgumentTypeError, TraceError
+from torchwhy.loading.job import load_job
+from torchwhy.loading.trace import load
+from torchwhy.page.assemble import MAX_SIZE
+from torchwhy.page.report_page import difference_page, job_page, trace_page
+from torchwhy.pyproject import SettingsFileError, find_pyproject
+from torchwhy.report.job_report import describe_job
+from torchwhy.report.trace_report import describe
+from torchwhy.rules.diagnose import diagnose
+from torchwhy.rules.settings import chosen, settings_from
+from torchwhy.wording import size_text
 
 __all__ = ["Request", "bytes_from", "run"]
 
@@ -101,7 +101,7 @@ def _compared(traces: Sequence[str], steps: str | None, size: int) -> str:
         raise ArgumentError("--steps chooses steps of one trace, and two are given")
     found = [trace_in(path, "comparing") for path in traces]
     if found[0] is None or found[1] is None:
-        raise ArgumentError("two folders of several ranks are compared by `torchfx diff`; name one trace of each")
+        raise ArgumentError("two folders of several ranks are compared by `torchwhy diff`; name one trace of each")
     settings = settings_from(find_pyproject(Path.cwd()))
     rules, thresholds = chosen(settings), settings.thresholds
     before, after = load(found[0]), load(found[1])

@@ -1,13 +1,13 @@
-"""`torchfx rule`."""
+"""`torchwhy rule`."""
 
 from __future__ import annotations
 
-from torchfx.cli.documents import show
-from torchfx.cli.streams import complain
-from torchfx.errors import ArgumentError
-from torchfx.profiler.present.formats import check_format
-from torchfx.profiler.present.rule_pages import rule_list, rule_page
-from torchfx.profiler.rules.catalogue import all_rules, find_rule
+from torchwhy.cli.console import complain
+from torchwhy.cli.documents import show
+from torchwhy.errors import ArgumentError
+from torchwhy.present.formats import check_format
+from torchwhy.present.rule_pages import rule_list, rule_page
+from torchwhy.rules.catalogue import all_rules, find_rule
 
 __all__ = ["run"]
 

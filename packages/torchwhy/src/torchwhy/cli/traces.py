@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from torchfx.cli.streams import say
-from torchfx.profiler.ranks.folder import find_traces, later_windows, single_trace
+from torchwhy.cli.console import say
+from torchwhy.ranks.folder import find_traces, later_windows, single_trace
 
 __all__ = ["trace_in"]
 

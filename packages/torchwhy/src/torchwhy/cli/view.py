@@ -1,4 +1,4 @@
-"""`torchfx view`."""
+"""`torchwhy view`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from torchfx.cli.streams import answer, complain, patience, say
-from torchfx.cli.traces import trace_in
-from torchfx.errors import ArgumentError, TorchFXError
-from torchfx.profiler.loading.read import read_trace
-from torchfx.profiler.trace.file.source import Chunks
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.view.perfetto import PERFETTO, carried_viewer, stretch_around, time_ns
-from torchfx.profiler.view.server import TraceServer, ViewerServer
+from torchwhy.cli.console import answer, complain, patience, say
+from torchwhy.cli.traces import trace_in
+from torchwhy.errors import ArgumentError, TorchWhyError
+from torchwhy.loading.read import read_trace
+from torchwhy.trace.file.source import Chunks
+from torchwhy.trace.model.trace import Trace
+from torchwhy.view.perfetto import PERFETTO, carried_viewer, stretch_around, time_ns
+from torchwhy.view.server import TraceServer, ViewerServer
 
 __all__ = ["run"]
 
@@ -32,7 +32,7 @@ def run(trace: str, at: str | None, opens: bool, offline: bool) -> int:
             raise ArgumentError("view hands over a file: TRACE must be a path, got -")  # noqa: TRY301
         path = trace_in(trace, "viewing")
         if path is None:
-            return complain(f"{trace} has the traces of several ranks: torchfx merge makes one timeline of them", 2)
+            return complain(f"{trace} has the traces of several ranks: torchwhy merge makes one timeline of them", 2)
         end = _end_of_address(path, at)
         with ExitStack() as servers:
             viewer = servers.enter_context(ViewerServer(carried_viewer())) if offline else None
@@ -47,7 +47,7 @@ def run(trace: str, at: str | None, opens: bool, offline: bool) -> int:
                 viewer.wait_until_quiet(QUIET_S)
     except ArgumentError as error:
         return complain(error, 2)
-    except (TorchFXError, OSError) as error:
+    except (TorchWhyError, OSError) as error:
         return complain(error, 3)
     except KeyboardInterrupt:
         return 130

@@ -15,8 +15,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torchfx.profiler.counters.counting import Counting, count, counted
-    from torchfx.profiler.counters.counts import Compilation, CopyTotal, Counts, GraphBreak, Sync
+    from torchwhy.counters.counting import Counting, count, counted
+    from torchwhy.counters.counts import Compilation, CopyTotal, Counts, GraphBreak, Sync
 
 __all__ = ["Compilation", "CopyTotal", "Counting", "Counts", "GraphBreak", "Sync", "count", "counted"]
 
@@ -24,6 +24,6 @@ __all__ = ["Compilation", "CopyTotal", "Counting", "Counts", "GraphBreak", "Sync
 def __getattr__(name: str) -> Any:
     """Load a name when it is first used: reading saved counts needs no PyTorch, taking them does."""
     for home in ("counts", "counting"):
-        if name in __all__ and name in (module := import_module(f"torchfx.profiler.counters.{home}")).__all__:
+        if name in __all__ and name in (module := import_module(f"torchwhy.counters.{home}")).__all__:
             return getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from torchfx.profiler.counters.operators import COPIES, is_native
-from torchfx.profiler.counters.recipes import is_recipe
-from torchfx.profiler.counters.recording import is_launch, is_operator
-from torchfx.profiler.trace.meaning.compiler import COMPILING
-from torchfx.profiler.trace.meaning.copies import WAYS, read_copy
-from torchfx.profiler.trace.meaning.frames import own_frame
-from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE
-from torchfx.profiler.trace.meaning.runtime import ANY_CALL, WAIT_FOR_DEVICE
+from torchwhy.counters.operators import COPIES, is_native
+from torchwhy.counters.recipes import is_recipe
+from torchwhy.counters.recording import is_launch, is_operator
+from torchwhy.trace.meaning.compiler import COMPILING
+from torchwhy.trace.meaning.copies import WAYS, read_copy
+from torchwhy.trace.meaning.frames import own_frame
+from torchwhy.trace.meaning.operators import AUTOGRAD_NODE
+from torchwhy.trace.meaning.runtime import ANY_CALL, WAIT_FOR_DEVICE
 
 __all__ = ["Fact", "facts_in"]
 

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchfx.profiler.counters.counts import Compilation, GraphBreak
-from torchfx.profiler.counters.program_line import line_text
-from torchfx.profiler.trace.meaning.compiler import compile_id
+from torchwhy.counters.counts import Compilation, GraphBreak
+from torchwhy.counters.program_line import line_text
+from torchwhy.trace.meaning.compiler import compile_id
 
 __all__ = ["Compiled", "CompilerMark", "breaks_in", "known_compilations", "known_graph_breaks", "note_on_uncompiled"]
 

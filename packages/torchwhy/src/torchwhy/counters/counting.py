@@ -9,15 +9,15 @@ from contextlib import ExitStack
 from types import MethodType, TracebackType
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
-from torchfx.errors import ArgumentTypeError, TorchFXError
-from torchfx.profiler.counters.compiler import Compiled, CompilerMark, breaks_in, known_compilations, note_on_uncompiled
-from torchfx.profiler.counters.counts import CopyTotal, Counts, Sync
-from torchfx.profiler.counters.dispatch_mode import OperatorMode
-from torchfx.profiler.counters.environment import environment
-from torchfx.profiler.counters.program_line import Line, line_text
-from torchfx.profiler.counters.recording import Traced, TraceSum, claim_recording, trace_into
-from torchfx.profiler.counters.tally import Tally
-from torchfx.profiler.counters.waiting import watch_waits
+from torchwhy.counters.compiler import Compiled, CompilerMark, breaks_in, known_compilations, note_on_uncompiled
+from torchwhy.counters.counts import CopyTotal, Counts, Sync
+from torchwhy.counters.dispatch_mode import OperatorMode
+from torchwhy.counters.environment import environment
+from torchwhy.counters.program_line import Line, line_text
+from torchwhy.counters.recording import Traced, TraceSum, claim_recording, trace_into
+from torchwhy.counters.tally import Tally
+from torchwhy.counters.waiting import watch_waits
+from torchwhy.errors import ArgumentTypeError, TorchWhyError
 
 __all__ = ["Counted", "Counting", "count", "counted"]
 
@@ -40,7 +40,7 @@ class Counting:
     def __enter__(self) -> Counting:
         """Begin to count."""
         if self._mark is not None:
-            raise TorchFXError("this count has been used; every `with` needs its own profiler.count()")
+            raise TorchWhyError("this count has been used; every `with` needs its own profiler.count()")
         self._mark = CompilerMark()
         with ExitStack() as stack:
             if self._wants_trace() and claim_recording():
@@ -64,7 +64,7 @@ class Counting:
         if self._counts is not None:
             return self._counts
         if self._mark is None:
-            raise TorchFXError("nothing is counted yet: use `with profiler.count() as c:`")
+            raise TorchWhyError("nothing is counted yet: use `with profiler.count() as c:`")
         return _frozen(self._tally, self._mark, self._trace.total if self._trace else None, self._wish)
 
     def _wants_trace(self) -> bool:

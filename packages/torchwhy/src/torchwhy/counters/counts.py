@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from torchfx.profiler.counters.counts_file import read_counts_file, write_counts_file
-from torchfx.profiler.counters.metrics import COPY_KINDS, METRICS, check_name
-from torchfx.profiler.counters.table import Row, few, table
-from torchfx.profiler.wording import enumeration, size_text
+from torchwhy.counters.counts_file import read_counts_file, write_counts_file
+from torchwhy.counters.metrics import COPY_KINDS, METRICS, check_name
+from torchwhy.counters.table import Row, few, table
+from torchwhy.wording import enumeration, size_text
 
 __all__ = ["Compilation", "CopyTotal", "Counts", "GraphBreak", "Sync"]
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from torchfx.errors import TorchFXError
+from torchwhy.errors import TorchWhyError
 
 __all__ = ["SCHEMA", "CountsFileError", "read_counts_file", "write_counts_file"]
 
@@ -17,7 +17,7 @@ NAME = "counts.json"
 T = TypeVar("T")
 
 
-class CountsFileError(TorchFXError, OSError):
+class CountsFileError(TorchWhyError, OSError):
     """A file of counts cannot be read or written."""
 
 
@@ -43,7 +43,7 @@ def read_counts_file(path: str | Path, form: type[T]) -> T:
         source /= NAME
         if not source.exists():
             raise CountsFileError(
-                f"{path} holds no {NAME}; `torchfx profile` writes one, `c.save({str(path)!r})` after a count too"
+                f"{path} holds no {NAME}; `torchwhy profile` writes one, `c.save({str(path)!r})` after a count too"
             )
     try:
         content = msgspec.json.decode(source.read_bytes())

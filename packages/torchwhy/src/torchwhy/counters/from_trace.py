@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchfx.profiler.counters.call_tree import facts_in
-from torchfx.profiler.counters.compiler import Compiled, breaks_in, known_compilations, note_on_uncompiled
-from torchfx.profiler.counters.counts import CopyTotal, Counts, Sync
-from torchfx.profiler.counters.recording import nested_regions
-from torchfx.profiler.trace.meaning.annotations import STEP, step_number
+from torchwhy.counters.call_tree import facts_in
+from torchwhy.counters.compiler import Compiled, breaks_in, known_compilations, note_on_uncompiled
+from torchwhy.counters.counts import CopyTotal, Counts, Sync
+from torchwhy.counters.recording import nested_regions
+from torchwhy.trace.meaning.annotations import STEP, step_number
 
 __all__ = ["Recorded", "counts_from_trace"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from torchfx.errors import ArgumentError
-from torchfx.profiler.spelling import did_you_mean
+from torchwhy.errors import ArgumentError
+from torchwhy.spelling import did_you_mean
 
 __all__ = ["COMPILER_METRICS", "COPY_KINDS", "DEVICE_METRICS", "METRICS", "check_name"]
 
@@ -38,7 +38,7 @@ def check_name(name: str) -> None:
 
     >>> check_name("sync")
     Traceback (most recent call last):
-    torchfx.errors.ArgumentError: unknown metric 'sync', did you mean 'syncs'? Operators are written 'aten::mm'.
+    torchwhy.errors.ArgumentError: unknown metric 'sync', did you mean 'syncs'? Operators are written 'aten::mm'.
     """
     if name not in METRICS and "::" not in name:
         raise ArgumentError(f"unknown metric {name!r}{did_you_mean(name, METRICS)} Operators are written 'aten::mm'.")

@@ -50,7 +50,7 @@ _SHARING = frozenset({"aten::_unsafe_view"})  # the result shares its argument's
 def is_native(namespace: str) -> bool:
     """Return whether operators of this namespace come from outside PyTorch.
 
-    >>> is_native("torchfx_ext"), is_native("aten")
+    >>> is_native("torchvision"), is_native("aten")
     (True, False)
     """
     return namespace not in PYTORCH_NAMESPACES

@@ -10,8 +10,8 @@ from functools import cache
 
 import torch
 
-from torchfx.profiler.counters.operators import SILENT, is_native
-from torchfx.profiler.spelling import closest
+from torchwhy.counters.operators import SILENT, is_native
+from torchwhy.spelling import closest
 
 __all__ = ["is_known", "is_recipe", "why_never_counted"]
 

@@ -16,9 +16,9 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from torchfx.profiler.trace.meaning.compiler import COMPILING, REGION, compile_id
-from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE, DISPATCHED
-from torchfx.profiler.trace.meaning.runtime import ANY_CALL, LAUNCH
+from torchwhy.trace.meaning.compiler import COMPILING, REGION, compile_id
+from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, DISPATCHED
+from torchwhy.trace.meaning.runtime import ANY_CALL, LAUNCH
 
 __all__ = [
     "Recording",

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from torchfx.profiler.counters.operators import Facts, copy_of, waits
-from torchfx.profiler.counters.program_line import Line, user_line
+from torchwhy.counters.operators import Facts, copy_of, waits
+from torchwhy.counters.program_line import Line, user_line
 
 __all__ = ["Tally"]
 

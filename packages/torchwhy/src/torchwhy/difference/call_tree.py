@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.difference.costs import Side, stable_ids
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.frames import MODULE
+from torchwhy.difference.costs import Side, stable_ids
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.frames import MODULE
 
 __all__ = ["OTHER_THREADS", "Node", "Origin", "aligned_tree", "main_path", "origins"]
 

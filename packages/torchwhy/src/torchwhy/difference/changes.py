@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.difference.costs import Costs
-from torchfx.profiler.difference.noise import Spread, differs
+from torchwhy.difference.costs import Costs
+from torchwhy.difference.noise import Spread, differs
 
 __all__ = ["STATES", "Change", "Changes", "changes_between"]
 

@@ -1,4 +1,4 @@
-"""Compare two recordings of a program, as `torchfx.profiler.diff` does."""
+"""Compare two recordings of a program, as `torchwhy.diff` does."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Any, Final
 
 import numpy as np
 
-from torchfx.profiler.difference.call_tree import aligned_tree, main_path, origins
-from torchfx.profiler.difference.changes import changes_between
-from torchfx.profiler.difference.compiled import costs_of_compiling, is_compiled
-from torchfx.profiler.difference.conditions import conditions_of, device_of
-from torchfx.profiler.difference.costs import Side, side_of
-from torchfx.profiler.difference.difference import Difference, Recording
-from torchfx.profiler.difference.findings import Fate, fates_of
-from torchfx.profiler.difference.kernel_sets import kernel_sets
-from torchfx.profiler.difference.labels import labels_between
-from torchfx.profiler.difference.likeness import Likeness, likeness_of, trains
-from torchfx.profiler.difference.steps import rounds_of
-from torchfx.profiler.difference.totals import totals_between
-from torchfx.profiler.difference.verdict import StepTimes, Verdict, step_times, verdict_on
-from torchfx.profiler.rules.diagnose import diagnose
-from torchfx.profiler.rules.rule import Rule
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.difference.call_tree import aligned_tree, main_path, origins
+from torchwhy.difference.changes import changes_between
+from torchwhy.difference.compiled import costs_of_compiling, is_compiled
+from torchwhy.difference.conditions import conditions_of, device_of
+from torchwhy.difference.costs import Side, side_of
+from torchwhy.difference.difference import Difference, Recording
+from torchwhy.difference.findings import Fate, fates_of
+from torchwhy.difference.kernel_sets import kernel_sets
+from torchwhy.difference.labels import labels_between
+from torchwhy.difference.likeness import Likeness, likeness_of, trains
+from torchwhy.difference.steps import rounds_of
+from torchwhy.difference.totals import totals_between
+from torchwhy.difference.verdict import StepTimes, Verdict, step_times, verdict_on
+from torchwhy.rules.diagnose import diagnose
+from torchwhy.rules.rule import Rule
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["compare"]
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from torchfx.profiler.difference.costs import Side
-from torchfx.profiler.difference.totals import Total
-from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.trace.derived.compiled import compiled_of
-from torchfx.profiler.trace.meaning.compiler import COMPILED_CODE, LOOKUP, graph_hash
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.wording import counted, duration, percent
+from torchwhy.difference.costs import Side
+from torchwhy.difference.totals import Total
+from torchwhy.finding import Evidence, Finding
+from torchwhy.trace.derived.compiled import compiled_of
+from torchwhy.trace.meaning.compiler import COMPILED_CODE, LOOKUP, graph_hash
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.wording import counted, duration, percent
 
 __all__ = ["compiled_conditions", "costs_of_compiling", "is_compiled"]
 

@@ -8,13 +8,13 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.difference.compiled import compiled_conditions
-from torchfx.profiler.difference.costs import Side
-from torchfx.profiler.difference.likeness import Likeness
-from torchfx.profiler.difference.noise import drift_of
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.device import devices_of
-from torchfx.profiler.wording import duration, enumeration, percent
+from torchwhy.difference.compiled import compiled_conditions
+from torchwhy.difference.costs import Side
+from torchwhy.difference.likeness import Likeness
+from torchwhy.difference.noise import drift_of
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.device import devices_of
+from torchwhy.wording import duration, enumeration, percent
 
 __all__ = ["conditions_of"]
 

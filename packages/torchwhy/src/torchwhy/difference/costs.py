@@ -8,15 +8,15 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.difference.noise import Spread
-from torchfx.profiler.difference.steps import Rounds
-from torchfx.profiler.trace.derived.idle import closing_wait
-from torchfx.profiler.trace.derived.ownership import operators_of_work
-from torchfx.profiler.trace.file.columns import ABSENT, Floats, Int32, Int64
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.meaning.programs import stable_name
-from torchfx.profiler.trace.model.events import Events
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.difference.noise import Spread
+from torchwhy.difference.steps import Rounds
+from torchwhy.trace.derived.idle import closing_wait
+from torchwhy.trace.derived.ownership import operators_of_work
+from torchwhy.trace.file.columns import ABSENT, Floats, Int32, Int64
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.programs import stable_name
+from torchwhy.trace.model.events import Events
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["Costs", "Side", "copied_bytes", "side_of", "stable_ids"]
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torchfx.profiler.difference.call_tree import Origin
-from torchfx.profiler.difference.changes import Changes
-from torchfx.profiler.difference.findings import Fate
-from torchfx.profiler.difference.kernel_sets import KernelSets
-from torchfx.profiler.difference.labels import LabelTimes
-from torchfx.profiler.difference.likeness import Likeness
-from torchfx.profiler.difference.steps import Rounds
-from torchfx.profiler.difference.totals import Total
-from torchfx.profiler.difference.verdict import StepTimes, Verdict
+from torchwhy.difference.call_tree import Origin
+from torchwhy.difference.changes import Changes
+from torchwhy.difference.findings import Fate
+from torchwhy.difference.kernel_sets import KernelSets
+from torchwhy.difference.labels import LabelTimes
+from torchwhy.difference.likeness import Likeness
+from torchwhy.difference.steps import Rounds
+from torchwhy.difference.totals import Total
+from torchwhy.difference.verdict import StepTimes, Verdict
 
 __all__ = ["Difference", "Recording"]
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from torchfx.profiler.difference.costs import Side
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.catalogue import all_rules, thresholds_by_slug
-from torchfx.profiler.rules.diagnose import Diagnosis, look
-from torchfx.profiler.trace.meaning.programs import stable_name
+from torchwhy.difference.costs import Side
+from torchwhy.finding import Finding
+from torchwhy.rules.catalogue import all_rules, thresholds_by_slug
+from torchwhy.rules.diagnose import Diagnosis, look
+from torchwhy.trace.meaning.programs import stable_name
 
 __all__ = ["FATES", "Fate", "fates_of"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torchfx.errors import ArgumentError
-from torchfx.profiler.difference.difference import Difference
-from torchfx.profiler.ranks.job import Job
-from torchfx.profiler.ranks.summary import Summary
+from torchwhy.difference.difference import Difference
+from torchwhy.errors import ArgumentError
+from torchwhy.ranks.job import Job
+from torchwhy.ranks.summary import Summary
 
 __all__ = ["JobDifference", "Pair", "between_jobs", "pace_setter", "paired"]
 

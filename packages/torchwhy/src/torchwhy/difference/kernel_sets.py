@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torchfx.profiler.difference.costs import UNKNOWN, Costs, Side
+from torchwhy.difference.costs import UNKNOWN, Costs, Side
 
 __all__ = ["KernelSets", "Replacement", "kernel_sets"]
 

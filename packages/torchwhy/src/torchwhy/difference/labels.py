@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torchfx.profiler.difference.costs import Side
-from torchfx.profiler.trace.derived.labels import labels
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.frames import MODULE, PYTORCHS_FORWARD
-from torchfx.profiler.trace.meaning.programs import stable_name
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.difference.costs import Side
+from torchwhy.trace.derived.labels import labels
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.frames import MODULE, PYTORCHS_FORWARD
+from torchwhy.trace.meaning.programs import stable_name
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["LabelTimes", "labels_between", "labels_of"]
 

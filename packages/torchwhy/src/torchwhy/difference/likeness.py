@@ -8,17 +8,17 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.difference.compiled import is_compiled
-from torchfx.profiler.difference.costs import Side, stable_ids
-from torchfx.profiler.difference.labels import labels_of
-from torchfx.profiler.trace.derived.compiled import compiled_of
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.annotations import OPTIMIZER
-from torchfx.profiler.trace.meaning.kernels import decode
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.meaning.operators import BACKWARD
-from torchfx.profiler.trace.meaning.programs import AUTOGRAD, EVERYWHERE, PRODUCTS, kin
-from torchfx.profiler.trace.model.intervals import Intervals
+from torchwhy.difference.compiled import is_compiled
+from torchwhy.difference.costs import Side, stable_ids
+from torchwhy.difference.labels import labels_of
+from torchwhy.trace.derived.compiled import compiled_of
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.annotations import OPTIMIZER
+from torchwhy.trace.meaning.kernels import decode
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.operators import BACKWARD
+from torchwhy.trace.meaning.programs import AUTOGRAD, EVERYWHERE, PRODUCTS, kin
+from torchwhy.trace.model.intervals import Intervals
 
 __all__ = ["ENOUGH", "Likeness", "likeness_of", "trains"]
 

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.trace.file.columns import Floats, Int64
+from torchwhy.trace.file.columns import Floats, Int64
 
 __all__ = ["FEWEST", "MARGIN", "Shift", "Spread", "differs", "drift_of", "shift_of"]
 

@@ -1,4 +1,4 @@
-"""A difference as plain values: what `torchfx diff --format json` prints. Pairs are [A, B], of an average step."""
+"""A difference as plain values: what `torchwhy diff --format json` prints. Pairs are [A, B], of an average step."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from torchfx.profiler.difference.call_tree import Origin
-from torchfx.profiler.difference.changes import STATES, Change, Changes
-from torchfx.profiler.difference.difference import Difference, Recording
-from torchfx.profiler.difference.findings import Fate
-from torchfx.profiler.difference.jobs import JobDifference, Pair
-from torchfx.profiler.difference.kernel_sets import KernelSets, KernelUse
-from torchfx.profiler.difference.labels import LabelTimes
-from torchfx.profiler.difference.likeness import Likeness
-from torchfx.profiler.difference.totals import Total
-from torchfx.profiler.difference.verdict import StepTimes
-from torchfx.profiler.finding import Evidence, Finding
+from torchwhy.difference.call_tree import Origin
+from torchwhy.difference.changes import STATES, Change, Changes
+from torchwhy.difference.difference import Difference, Recording
+from torchwhy.difference.findings import Fate
+from torchwhy.difference.jobs import JobDifference, Pair
+from torchwhy.difference.kernel_sets import KernelSets, KernelUse
+from torchwhy.difference.labels import LabelTimes
+from torchwhy.difference.likeness import Likeness
+from torchwhy.difference.totals import Total
+from torchwhy.difference.verdict import StepTimes
+from torchwhy.finding import Evidence, Finding
 
 __all__ = ["plain"]
 

@@ -7,12 +7,12 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.compiled import compiled_of
-from torchfx.profiler.trace.file.columns import Floats, Int32, Int64
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.meaning.programs import unnumbered
-from torchfx.profiler.trace.model.steps import Step
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.trace.derived.compiled import compiled_of
+from torchwhy.trace.file.columns import Floats, Int32, Int64
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.programs import unnumbered
+from torchwhy.trace.model.steps import Step
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["Rounds", "rounds_of"]
 

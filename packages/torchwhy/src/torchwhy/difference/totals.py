@@ -7,15 +7,15 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.difference.costs import Side, copied_bytes
-from torchfx.profiler.difference.noise import MARGIN, Spread, differs
-from torchfx.profiler.trace.derived.compiled import compiled_of
-from torchfx.profiler.trace.derived.idle import closing_wait, profiler_overhead
-from torchfx.profiler.trace.derived.launching import kernel_launches
-from torchfx.profiler.trace.file.columns import ABSENT, Floats, Int32
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.meaning.runtime import WAIT_FOR_DEVICE
-from torchfx.profiler.trace.model.intervals import Intervals
+from torchwhy.difference.costs import Side, copied_bytes
+from torchwhy.difference.noise import MARGIN, Spread, differs
+from torchwhy.trace.derived.compiled import compiled_of
+from torchwhy.trace.derived.idle import closing_wait, profiler_overhead
+from torchwhy.trace.derived.launching import kernel_launches
+from torchwhy.trace.file.columns import ABSENT, Floats, Int32
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.runtime import WAIT_FOR_DEVICE
+from torchwhy.trace.model.intervals import Intervals
 
 __all__ = ["Total", "totals_between"]
 

@@ -7,11 +7,11 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.difference.likeness import Likeness
-from torchfx.profiler.difference.noise import FEWEST, MARGIN, Shift, shift_of
-from torchfx.profiler.difference.steps import Rounds
-from torchfx.profiler.difference.totals import Total
-from torchfx.profiler.wording import counted, duration, percent
+from torchwhy.difference.likeness import Likeness
+from torchwhy.difference.noise import FEWEST, MARGIN, Shift, shift_of
+from torchwhy.difference.steps import Rounds
+from torchwhy.difference.totals import Total
+from torchwhy.wording import counted, duration, percent
 
 __all__ = ["KINDS", "StepTimes", "Verdict", "step_times", "verdict_on"]
 

@@ -5,12 +5,12 @@ A workload is one file with a `Workload` in it (`matmul_add.py`), listed in `cat
 
 from __future__ import annotations
 
-from torchfx.profiler.experiment.case import Case, Schedule
-from torchfx.profiler.experiment.cases import grid, run_cases
-from torchfx.profiler.experiment.catalogue import WORKLOADS, workload_named
-from torchfx.profiler.experiment.study import CaseResult, run_case
-from torchfx.profiler.experiment.sweep import Sweep, sweep
-from torchfx.profiler.experiment.workload import CannotRunError, Workload
+from torchwhy.experiment.case import Case, Schedule
+from torchwhy.experiment.cases import grid, run_cases
+from torchwhy.experiment.catalogue import WORKLOADS, workload_named
+from torchwhy.experiment.study import CaseResult, run_case
+from torchwhy.experiment.sweep import Sweep, sweep
+from torchwhy.experiment.workload import CannotRunError, Workload
 
 __all__ = [
     "WORKLOADS",

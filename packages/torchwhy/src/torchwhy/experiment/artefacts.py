@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from torchfx.profiler.experiment.workload import CannotRunError
+from torchwhy.experiment.workload import CannotRunError
 
 __all__ = ["free_stem", "write_whole"]
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 
 import torch
 
-from torchfx.errors import ArgumentError
+from torchwhy.errors import ArgumentError
 
 __all__ = ["DTYPES", "MODES", "Case", "Schedule", "default_device"]
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-from torchfx.errors import ArgumentError
-from torchfx.profiler.experiment.case import Case
-from torchfx.profiler.experiment.checks import require_runnable
-from torchfx.profiler.experiment.study import CaseResult, run_case
-from torchfx.profiler.experiment.worker import run_apart
-from torchfx.profiler.experiment.workload import Workload
-from torchfx.profiler.wording import percent
+from torchwhy.errors import ArgumentError
+from torchwhy.experiment.case import Case
+from torchwhy.experiment.checks import require_runnable
+from torchwhy.experiment.study import CaseResult, run_case
+from torchwhy.experiment.worker import run_apart
+from torchwhy.experiment.workload import Workload
+from torchwhy.wording import percent
 
 __all__ = ["disagreements", "grid", "run_cases", "sizes_from"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from torchfx.errors import ArgumentError
-from torchfx.profiler.experiment.matmul_add import MATMUL_ADD
-from torchfx.profiler.experiment.workload import Workload
+from torchwhy.errors import ArgumentError
+from torchwhy.experiment.matmul_add import MATMUL_ADD
+from torchwhy.experiment.workload import Workload
 
 __all__ = ["WORKLOADS", "workload_named"]
 

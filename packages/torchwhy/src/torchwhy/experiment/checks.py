@@ -6,9 +6,9 @@ from pathlib import Path
 
 import torch
 
-from torchfx.errors import ArgumentError
-from torchfx.profiler.experiment.case import Case
-from torchfx.profiler.experiment.workload import Workload
+from torchwhy.errors import ArgumentError
+from torchwhy.experiment.case import Case
+from torchwhy.experiment.workload import Workload
 
 __all__ = ["free_bytes", "require_device", "require_runnable"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from torchfx.profiler.experiment.cases import disagreements
-from torchfx.profiler.experiment.observations import notes, why
-from torchfx.profiler.experiment.peaks import DevicePeaks
-from torchfx.profiler.experiment.reading import Reading, Step
-from torchfx.profiler.experiment.study import CaseResult
-from torchfx.profiler.experiment.sweep import Sweep, finding
-from torchfx.profiler.present.document import (
+from torchwhy.experiment.cases import disagreements
+from torchwhy.experiment.observations import notes, why
+from torchwhy.experiment.peaks import DevicePeaks
+from torchwhy.experiment.reading import Reading, Step
+from torchwhy.experiment.study import CaseResult
+from torchwhy.experiment.sweep import Sweep, finding
+from torchwhy.present.document import (
     Bar,
     Bars,
     Block,
@@ -29,7 +29,7 @@ from torchfx.profiler.present.document import (
     Verdict,
     rows_of,
 )
-from torchfx.profiler.wording import duration, percent, seconds, size_text
+from torchwhy.wording import duration, percent, seconds, size_text
 
 __all__ = ["peaks_document", "study_document", "sweep_document"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from torchfx.profiler.experiment.case import Case
-from torchfx.profiler.experiment.workload import Workload
+from torchwhy.experiment.case import Case
+from torchwhy.experiment.workload import Workload
 
 __all__ = ["MATMUL_ADD"]
 

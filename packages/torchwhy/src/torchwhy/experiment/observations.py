@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from torchfx.profiler.experiment.case import Case
-from torchfx.profiler.experiment.reading import Reading
-from torchfx.profiler.wording import duration, percent, seconds
+from torchwhy.experiment.case import Case
+from torchwhy.experiment.reading import Reading
+from torchwhy.wording import duration, percent, seconds
 
 __all__ = ["notes", "why"]
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import torch
 
-from torchfx.profiler.device_peaks import peaks_as_toml
-from torchfx.profiler.experiment.case import default_device
-from torchfx.profiler.experiment.checks import free_bytes, require_device
-from torchfx.profiler.experiment.regime import busy
-from torchfx.profiler.timing import Measurement, measure
-from torchfx.profiler.trace.peaks import Peaks
+from torchwhy.device_peaks import peaks_as_toml
+from torchwhy.experiment.case import default_device
+from torchwhy.experiment.checks import free_bytes, require_device
+from torchwhy.experiment.regime import busy
+from torchwhy.timing import Measurement, measure
+from torchwhy.trace.peaks import Peaks
 
 __all__ = ["DevicePeaks", "Rate", "measure_peaks"]
 

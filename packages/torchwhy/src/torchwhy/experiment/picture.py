@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from textwrap import fill
 
-from torchfx.profiler.experiment.sweep import Sweep, finding
-from torchfx.profiler.experiment.workload import CannotRunError
+from torchwhy.experiment.sweep import Sweep, finding
+from torchwhy.experiment.workload import CannotRunError
 
 __all__ = ["paint"]
 

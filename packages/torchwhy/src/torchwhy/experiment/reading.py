@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.trace.derived.idle import closing_wait
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.file.scanning import scan
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.trace.derived.idle import closing_wait
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.file.scanning import scan
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["Kernel", "Reading", "Step", "read"]
 

@@ -11,11 +11,11 @@ from tempfile import TemporaryDirectory
 import torch
 from torch.profiler import ProfilerActivity, record_function
 
-from torchfx.profiler.experiment.artefacts import free_stem, write_whole
-from torchfx.profiler.experiment.case import Case, default_device
-from torchfx.profiler.experiment.reading import Reading, read
-from torchfx.profiler.experiment.workload import Workload
-from torchfx.profiler.timing.devices import accelerators_in_use, synchronize
+from torchwhy.experiment.artefacts import free_stem, write_whole
+from torchwhy.experiment.case import Case, default_device
+from torchwhy.experiment.reading import Reading, read
+from torchwhy.experiment.workload import Workload
+from torchwhy.timing.devices import accelerators_in_use, synchronize
 
 __all__ = ["Recording", "read_once", "record", "save"]
 

@@ -7,7 +7,7 @@ are compared, since a busy machine adds waiting to both, and not evenly.
 
 from __future__ import annotations
 
-from torchfx.profiler.timing import Measurement
+from torchwhy.timing import Measurement
 
 __all__ = ["COMPUTE", "OVERHEAD", "UNDECIDED", "busy", "regime", "share_of_device", "share_over_floor"]
 

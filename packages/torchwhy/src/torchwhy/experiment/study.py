@@ -9,14 +9,14 @@ from typing import Any
 
 import torch
 
-from torchfx.profiler.experiment.case import Case
-from torchfx.profiler.experiment.checks import require_runnable
-from torchfx.profiler.experiment.reading import Reading, read
-from torchfx.profiler.experiment.recording import record, save
-from torchfx.profiler.experiment.regime import UNDECIDED, busy, regime, share_of_device, share_over_floor
-from torchfx.profiler.experiment.workload import Workload, prepare, smallest
-from torchfx.profiler.timing import Measurement, measure
-from torchfx.profiler.wording import percent
+from torchwhy.experiment.case import Case
+from torchwhy.experiment.checks import require_runnable
+from torchwhy.experiment.reading import Reading, read
+from torchwhy.experiment.recording import record, save
+from torchwhy.experiment.regime import UNDECIDED, busy, regime, share_of_device, share_over_floor
+from torchwhy.experiment.workload import Workload, prepare, smallest
+from torchwhy.timing import Measurement, measure
+from torchwhy.wording import percent
 
 __all__ = ["CaseResult", "run_case"]
 

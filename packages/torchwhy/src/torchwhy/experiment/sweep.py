@@ -10,12 +10,12 @@ from typing import Any
 
 import torch
 
-from torchfx.profiler.experiment.case import Case, Schedule
-from torchfx.profiler.experiment.checks import require_runnable
-from torchfx.profiler.experiment.recording import read_once
-from torchfx.profiler.experiment.regime import OVERHEAD, UNDECIDED, busy, regime, share_of_device, share_over_floor
-from torchfx.profiler.experiment.workload import Workload, prepare, smallest
-from torchfx.profiler.timing import measure
+from torchwhy.experiment.case import Case, Schedule
+from torchwhy.experiment.checks import require_runnable
+from torchwhy.experiment.recording import read_once
+from torchwhy.experiment.regime import OVERHEAD, UNDECIDED, busy, regime, share_of_device, share_over_floor
+from torchwhy.experiment.workload import Workload, prepare, smallest
+from torchwhy.timing import measure
 
 __all__ = ["Point", "Sweep", "crossover", "finding", "sweep"]
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import msgspec
 
-from torchfx.errors import ArgumentError, TorchFXError
-from torchfx.profiler.experiment.case import Case
-from torchfx.profiler.experiment.catalogue import workload_named
-from torchfx.profiler.experiment.study import CaseResult, run_case
-from torchfx.profiler.experiment.workload import CannotRunError, Workload
+from torchwhy.errors import ArgumentError, TorchWhyError
+from torchwhy.experiment.case import Case
+from torchwhy.experiment.catalogue import workload_named
+from torchwhy.experiment.study import CaseResult, run_case
+from torchwhy.experiment.workload import CannotRunError, Workload
 
 __all__ = ["main", "run_apart"]
 
@@ -56,7 +56,7 @@ def main() -> None:
     job = msgspec.json.decode(sys.stdin.buffer.read(), type=Job)
     try:
         reply = Reply(run_case(workload_named(job.workload), job.case, Path(job.folder), job.force))
-    except TorchFXError as error:
+    except TorchWhyError as error:
         reply = Reply(error=str(error), misuse=isinstance(error, ArgumentError))
     sys.stdout.buffer.write(b"\n" + msgspec.json.encode(reply, enc_hook=str))
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from torchfx.errors import ArgumentError, TorchFXError
-from torchfx.profiler.experiment.case import Case
+from torchwhy.errors import ArgumentError, TorchWhyError
+from torchwhy.experiment.case import Case
 
 __all__ = ["CannotRunError", "Workload", "prepare", "smallest"]
 
 
-class CannotRunError(TorchFXError):
+class CannotRunError(TorchWhyError):
     """A workload cannot run here: no memory, no compiler."""
 
 
@@ -49,7 +49,7 @@ def prepare(workload: Workload, case: Case) -> Callable[[], torch.Tensor]:
     Raises:
         CannotRunError: the inputs do not fit into memory.
 
-    >>> from torchfx.profiler.experiment import workload_named
+    >>> from torchwhy.experiment import workload_named
     >>> prepare(workload_named("matmul-add"), Case(4, "fp32"))().shape
     torch.Size([4, 4])
     """

@@ -6,8 +6,8 @@ import sys
 
 import numpy as np
 
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.model.tree import BLEED
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.model.tree import BLEED
 
 __all__ = ["nested"]
 

@@ -10,17 +10,17 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from torchfx.errors import ArgumentError
-from torchfx.profiler.export.nesting import nested
-from torchfx.profiler.export.result import Export
-from torchfx.profiler.trace.file.columns import ABSENT, Columns, Flags, Int32, Int64
-from torchfx.profiler.trace.file.origin import Origin
-from torchfx.profiler.trace.file.reread import read_events
-from torchfx.profiler.trace.file.scanning import scan
-from torchfx.profiler.trace.file.writing import whole_file
-from torchfx.profiler.trace.meaning.kinds import Kind, kinds_of
-from torchfx.profiler.trace.model.cut import FLOW, top_of
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.errors import ArgumentError
+from torchwhy.export.nesting import nested
+from torchwhy.export.result import Export
+from torchwhy.trace.file.columns import ABSENT, Columns, Flags, Int32, Int64
+from torchwhy.trace.file.origin import Origin
+from torchwhy.trace.file.reread import read_events
+from torchwhy.trace.file.scanning import scan
+from torchwhy.trace.file.writing import whole_file
+from torchwhy.trace.meaning.kinds import Kind, kinds_of
+from torchwhy.trace.model.cut import FLOW, top_of
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["write_perfetto"]
 

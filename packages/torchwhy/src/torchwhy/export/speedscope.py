@@ -9,14 +9,14 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from torchfx.profiler.export.nesting import nested
-from torchfx.profiler.export.result import Export
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.file.writing import whole_file
-from torchfx.profiler.trace.meaning.frames import file_and_line
-from torchfx.profiler.trace.meaning.kinds import GPU_WORK, HOST, Kind
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import safe
+from torchwhy.export.nesting import nested
+from torchwhy.export.result import Export
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.file.writing import whole_file
+from torchwhy.trace.meaning.frames import file_and_line
+from torchwhy.trace.meaning.kinds import GPU_WORK, HOST, Kind
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import safe
 
 __all__ = ["write_speedscope"]
 
@@ -41,7 +41,7 @@ def write_speedscope(trace: Trace, output: Path) -> Export:
     rows = events.rows(*DRAWN)
     lanes = _in_order(trace, rows)
     names, frame = np.unique(events.name, return_inverse=True)
-    head = {"$schema": SCHEMA, "name": Path(trace.file).name, "exporter": "torchfx", "activeProfileIndex": 0}
+    head = {"$schema": SCHEMA, "name": Path(trace.file).name, "exporter": "torchwhy", "activeProfileIndex": 0}
     shared = {"frames": [_frame(events.texts[name] if name >= 0 else "") for name in names.tolist()]}
     clipped = clipped_ns = 0
     with whole_file(output) as file:

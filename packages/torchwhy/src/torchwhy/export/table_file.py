@@ -7,11 +7,11 @@ import io
 from pathlib import Path
 from typing import Final
 
-from torchfx.errors import ArgumentError, TorchFXError
-from torchfx.profiler.export.result import Export
-from torchfx.profiler.trace.file.writing import whole_file
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.trace.tables.sql import RELATIONS
+from torchwhy.errors import ArgumentError, TorchWhyError
+from torchwhy.export.result import Export
+from torchwhy.trace.file.writing import whole_file
+from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.tables.sql import RELATIONS
 
 __all__ = ["TABLE_FORMATS", "check_table", "write_table"]
 
@@ -40,7 +40,7 @@ def write_table(trace: Trace, name: str, output: Path, to: str) -> Export:
 
     Raises:
         ArgumentError: there is no such table.
-        TorchFXError: pyarrow isn't installed.
+        TorchWhyError: pyarrow isn't installed.
         OSError: the file cannot be written.
     """
     table = RELATIONS[check_table(name)](trace)
@@ -48,7 +48,7 @@ def write_table(trace: Trace, name: str, output: Path, to: str) -> Export:
         try:
             import pyarrow.parquet
         except ImportError as error:
-            raise TorchFXError("--to parquet needs pyarrow: pip install torchfx[parquet]") from error
+            raise TorchWhyError("--to parquet needs pyarrow: pip install torchwhy[parquet]") from error
         with whole_file(output) as file:
             pyarrow.parquet.write_table(table.to_arrow(), file)
     else:

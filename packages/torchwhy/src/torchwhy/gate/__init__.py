@@ -5,11 +5,11 @@ kernel_launches__max=12, syncs__eq=0, graph_breaks__eq=0
 
 from __future__ import annotations
 
-from torchfx.profiler.gate.baseline import Baseline, EnvironmentMismatch
-from torchfx.profiler.gate.budget import Budget, Check, parse_budgets
-from torchfx.profiler.gate.document import gate_document
-from torchfx.profiler.gate.pyproject import budgets_from
-from torchfx.profiler.gate.report import GateReport, gate
+from torchwhy.gate.baseline import Baseline, EnvironmentMismatch
+from torchwhy.gate.budget import Budget, Check, parse_budgets
+from torchwhy.gate.document import gate_document
+from torchwhy.gate.pyproject import budgets_from
+from torchwhy.gate.report import GateReport, gate
 
 __all__ = [
     "Baseline",

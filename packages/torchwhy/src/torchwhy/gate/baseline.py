@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchfx.errors import TorchFXError
-from torchfx.profiler.counters.counts import Counts
-from torchfx.profiler.counters.counts_file import CountsFileError
-from torchfx.profiler.counters.metrics import METRICS
-from torchfx.profiler.gate.budget import Check, why_unknown
+from torchwhy.counters.counts import Counts
+from torchwhy.counters.counts_file import CountsFileError
+from torchwhy.counters.metrics import METRICS
+from torchwhy.errors import TorchWhyError
+from torchwhy.gate.budget import Check, why_unknown
 
 __all__ = ["Baseline", "EnvironmentMismatch"]
 
 
-class EnvironmentMismatch(TorchFXError, RuntimeError):  # noqa: N818 - named after what is wrong, as others here
+class EnvironmentMismatch(TorchWhyError, RuntimeError):  # noqa: N818 - named after what is wrong, as others here
     """Counts from two environments: a difference would say nothing about the program."""
 
 
@@ -39,7 +39,7 @@ class Baseline:
             CountsFileError: if there is none, or it cannot be read.
         """
         if not Path(path).exists():
-            raise CountsFileError(f"there is no baseline {path}; write one with `torchfx gate RUN --update`")
+            raise CountsFileError(f"there is no baseline {path}; write one with `torchwhy gate RUN --update`")
         return cls(Path(path), Counts.load(path))
 
     @classmethod

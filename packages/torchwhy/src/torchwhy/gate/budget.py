@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from torchfx.errors import ArgumentError, ArgumentTypeError
-from torchfx.profiler.counters.counts import Counts
-from torchfx.profiler.counters.metrics import COMPILER_METRICS, DEVICE_METRICS, check_name
-from torchfx.profiler.counters.table import few
-from torchfx.profiler.spelling import did_you_mean
+from torchwhy.counters.counts import Counts
+from torchwhy.counters.metrics import COMPILER_METRICS, DEVICE_METRICS, check_name
+from torchwhy.counters.table import few
+from torchwhy.errors import ArgumentError, ArgumentTypeError
+from torchwhy.spelling import did_you_mean
 
 __all__ = ["Budget", "Check", "check", "doubts", "parse_budget", "parse_budgets", "why_unknown"]
 
@@ -77,7 +77,7 @@ def parse_budget(name: str, limit: object) -> Budget:
     kernel_launches at most 12
     >>> parse_budget("syncs__equal", 0)
     Traceback (most recent call last):
-    torchfx.errors.ArgumentError: unknown comparison 'equal' in 'syncs__equal', did you mean 'eq'?
+    torchwhy.errors.ArgumentError: unknown comparison 'equal' in 'syncs__equal', did you mean 'eq'?
     """
     metric, separator, comparison = name.rpartition("__")
     if not separator:
@@ -131,13 +131,13 @@ def doubts(budget: Budget, counts: Counts) -> Iterator[str]:
 
 
 def _why_never_counted(operator: str) -> str | None:
-    from torchfx.profiler.counters.recipes import why_never_counted  # PyTorch knows the names; other budgets need none
+    from torchwhy.counters.recipes import why_never_counted  # PyTorch knows the names; other budgets need none
 
     return why_never_counted(operator)
 
 
 def _is_known(operator: str) -> bool:
-    from torchfx.profiler.counters.recipes import is_known
+    from torchwhy.counters.recipes import is_known
 
     return is_known(operator)
 

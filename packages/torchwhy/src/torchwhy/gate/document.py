@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from torchfx.profiler.gate.budget import Check
-from torchfx.profiler.gate.report import GateReport
-from torchfx.profiler.present import document as present
-from torchfx.profiler.wording import counted
+from torchwhy.gate.budget import Check
+from torchwhy.gate.report import GateReport
+from torchwhy.present import document as present
+from torchwhy.wording import counted
 
 __all__ = ["gate_document"]
 

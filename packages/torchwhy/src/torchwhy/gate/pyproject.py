@@ -1,10 +1,10 @@
 """Budgets in `pyproject.toml`:
 
-[tool.torchfx.budgets]
+[tool.torchwhy.budgets]
 syncs__eq = 0
 "aten::mm__max" = 4
 
-[tool.torchfx.budgets.train]     # added for `torchfx gate RUN --name train`
+[tool.torchwhy.budgets.train]     # added for `torchwhy gate RUN --name train`
 graph_breaks__eq = 0
 """
 
@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from torchfx.errors import ArgumentError
-from torchfx.profiler.gate.budget import Budget, parse_budgets
-from torchfx.profiler.pyproject import read_tool_table
-from torchfx.profiler.spelling import did_you_mean
+from torchwhy.errors import ArgumentError
+from torchwhy.gate.budget import Budget, parse_budgets
+from torchwhy.pyproject import read_tool_table
+from torchwhy.spelling import did_you_mean
 
 __all__ = ["budgets_from"]
 
@@ -33,5 +33,5 @@ def budgets_from(path: Path, name: str | None = None) -> tuple[Budget, ...]:
     named = {key: value for key, value in table.items() if isinstance(value, Mapping)}
     if name is not None and name not in named:
         hint = did_you_mean(name, named) if named else ", it has no named tables"
-        raise ArgumentError(f"{path} has no [tool.torchfx.budgets.{name}]{hint}")
+        raise ArgumentError(f"{path} has no [tool.torchwhy.budgets.{name}]{hint}")
     return parse_budgets({**common, **(named[name] if name is not None else {})})

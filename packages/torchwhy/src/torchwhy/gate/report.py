@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torchfx.errors import ArgumentError
-from torchfx.profiler.counters.counts import Counts
-from torchfx.profiler.gate.baseline import Baseline
-from torchfx.profiler.gate.budget import Budget, Check, check, doubts
+from torchwhy.counters.counts import Counts
+from torchwhy.errors import ArgumentError
+from torchwhy.gate.baseline import Baseline
+from torchwhy.gate.budget import Budget, Check, check, doubts
 
 __all__ = ["GateReport", "gate"]
 
@@ -61,7 +61,7 @@ def gate(run: str, counts: Counts, budgets: Sequence[Budget] = (), baseline: Bas
     """
     if not budgets and baseline is None:
         raise ArgumentError(
-            "there is nothing to check against: put budgets into pyproject.toml ([tool.torchfx.budgets], "
+            "there is nothing to check against: put budgets into pyproject.toml ([tool.torchwhy.budgets], "
             "`syncs__eq = 0`), or keep a baseline with --update"
         )
     checks = tuple(check(budget, counts) for budget in budgets)

@@ -1,4 +1,4 @@
-"""Load all ranks of a program: `torchfx.profiler.load_job`."""
+"""Load all ranks of a program: `torchwhy.load_job`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from torchfx.errors import TraceError
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.loading.workers import Thresholds, read_all
-from torchfx.profiler.ranks.findings import merged_findings
-from torchfx.profiler.ranks.folder import find_traces
-from torchfx.profiler.ranks.job import Job
-from torchfx.profiler.rules.catalogue import chosen_rules, thresholds_by_slug
-from torchfx.profiler.rules.diagnose import by_weight, look
+from torchwhy.errors import TraceError
+from torchwhy.finding import Finding
+from torchwhy.loading.workers import Thresholds, read_all
+from torchwhy.ranks.findings import merged_findings
+from torchwhy.ranks.folder import find_traces
+from torchwhy.ranks.job import Job
+from torchwhy.rules.catalogue import chosen_rules, thresholds_by_slug
+from torchwhy.rules.diagnose import by_weight, look
 
 __all__ = ["ALONE", "LoadedJob", "load_job"]
 
@@ -60,10 +60,10 @@ class LoadedJob(Job):
         return by_weight(findings)
 
     def _repr_html_(self) -> str:
-        """Return what `torchfx explain` says, for notebooks."""
-        from torchfx.profiler.present.formats import render
-        from torchfx.profiler.present.job_explanation import job_explanation
-        from torchfx.profiler.report.job_report import describe_job
+        """Return what `torchwhy explain` says, for notebooks."""
+        from torchwhy.present.formats import render
+        from torchwhy.present.job_explanation import job_explanation
+        from torchwhy.report.job_report import describe_job
 
         asked = tuple(rule.code for rule in chosen_rules((), ()))
         return render(job_explanation(describe_job(self, self.diagnose(), asked)), "html")

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final, TypeVar
 
-from torchfx.errors import ArgumentError, ArgumentTypeError, TraceError
-from torchfx.profiler.ranks.folder import find_traces, single_trace
-from torchfx.profiler.trace.file.columns import ARGUMENTS
-from torchfx.profiler.trace.file.origin import Origin
-from torchfx.profiler.trace.file.scanning import scan
-from torchfx.profiler.trace.file.source import Source
-from torchfx.profiler.trace.model.selection import select as select_events
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.errors import ArgumentError, ArgumentTypeError, TraceError
+from torchwhy.ranks.folder import find_traces, single_trace
+from torchwhy.trace.file.columns import ARGUMENTS
+from torchwhy.trace.file.origin import Origin
+from torchwhy.trace.file.scanning import scan
+from torchwhy.trace.file.source import Source
+from torchwhy.trace.model.selection import select as select_events
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["read_trace"]
 
@@ -32,7 +32,7 @@ def read_trace(
     categories: Iterable[str] | None = None,
     columns: Mapping[str, str] | Iterable[str] | None = None,
 ) -> T:
-    """Read a trace as `torchfx.profiler.load` does, which explains the arguments.
+    """Read a trace as `torchwhy.load` does, which explains the arguments.
 
     Args:
         source, window, steps, categories, columns: as there.

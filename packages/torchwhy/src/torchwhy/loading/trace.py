@@ -1,4 +1,4 @@
-"""A trace with its tables: `torchfx.profiler.load`."""
+"""A trace with its tables: `torchwhy.load`."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.loading.read import read_trace
-from torchfx.profiler.rules.catalogue import chosen_rules
-from torchfx.profiler.rules.diagnose import diagnose
-from torchfx.profiler.trace.file.source import Source
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.trace.tables.arguments import arguments
-from torchfx.profiler.trace.tables.collectives import collectives
-from torchfx.profiler.trace.tables.compilation import compilation
-from torchfx.profiler.trace.tables.copies import copies
-from torchfx.profiler.trace.tables.critical_path import critical_path
-from torchfx.profiler.trace.tables.event_table import event_table
-from torchfx.profiler.trace.tables.idle import idle_table
-from torchfx.profiler.trace.tables.kernels import kernels
-from torchfx.profiler.trace.tables.label_times import label_times
-from torchfx.profiler.trace.tables.launches import launches
-from torchfx.profiler.trace.tables.memory import memory
-from torchfx.profiler.trace.tables.module_times import module_times
-from torchfx.profiler.trace.tables.ops import ops
-from torchfx.profiler.trace.tables.overlap import overlap
-from torchfx.profiler.trace.tables.sql import RELATIONS, sql
-from torchfx.profiler.trace.tables.stacks import stacks
-from torchfx.profiler.trace.tables.step_times import step_times
-from torchfx.profiler.wording import counted
+from torchwhy.finding import Finding
+from torchwhy.loading.read import read_trace
+from torchwhy.rules.catalogue import chosen_rules
+from torchwhy.rules.diagnose import diagnose
+from torchwhy.trace.file.source import Source
+from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.tables.arguments import arguments
+from torchwhy.trace.tables.collectives import collectives
+from torchwhy.trace.tables.compilation import compilation
+from torchwhy.trace.tables.copies import copies
+from torchwhy.trace.tables.critical_path import critical_path
+from torchwhy.trace.tables.event_table import event_table
+from torchwhy.trace.tables.idle import idle_table
+from torchwhy.trace.tables.kernels import kernels
+from torchwhy.trace.tables.label_times import label_times
+from torchwhy.trace.tables.launches import launches
+from torchwhy.trace.tables.memory import memory
+from torchwhy.trace.tables.module_times import module_times
+from torchwhy.trace.tables.ops import ops
+from torchwhy.trace.tables.overlap import overlap
+from torchwhy.trace.tables.sql import RELATIONS, sql
+from torchwhy.trace.tables.stacks import stacks
+from torchwhy.trace.tables.step_times import step_times
+from torchwhy.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,10 +95,10 @@ class LoadedTrace(Trace):
         return f"<{type(self).__name__} {self.file}: {counted(len(self), 'event')}; .ops(), .diagnose(), .sql()>"
 
     def _repr_html_(self) -> str:
-        """Return what `torchfx explain` says, for notebooks."""
-        from torchfx.profiler.present.explanation import explanation
-        from torchfx.profiler.present.formats import render
-        from torchfx.profiler.report.trace_report import describe
+        """Return what `torchwhy explain` says, for notebooks."""
+        from torchwhy.present.explanation import explanation
+        from torchwhy.present.formats import render
+        from torchwhy.report.trace_report import describe
 
         return render(explanation(describe(self, diagnose(self))), "html")
 

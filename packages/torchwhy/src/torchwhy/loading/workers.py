@@ -16,12 +16,12 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, BinaryIO, Final
 
-from torchfx.errors import TraceError
-from torchfx.profiler.ranks.summary import Summary, summary_of
-from torchfx.profiler.rules.diagnose import diagnose
-from torchfx.profiler.trace.file.columns import ARGUMENTS
-from torchfx.profiler.trace.file.scanning import scan
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.errors import TraceError
+from torchwhy.ranks.summary import Summary, summary_of
+from torchwhy.rules.diagnose import diagnose
+from torchwhy.trace.file.columns import ARGUMENTS
+from torchwhy.trace.file.scanning import scan
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["SMALL", "Thresholds", "main", "read_all", "serve"]
 

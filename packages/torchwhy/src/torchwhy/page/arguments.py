@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from torchfx.profiler.trace.file.columns import ABSENT, Int32
-from torchfx.profiler.wording import safe, shortened, size_text
+from torchwhy.trace.file.columns import ABSENT, Int32
+from torchwhy.wording import safe, shortened, size_text
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["ArgumentColumn", "argument_columns"]
 

@@ -11,10 +11,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from torchfx.errors import ArgumentError
-from torchfx.profiler.page.size import blocks_within
-from torchfx.profiler.page.timeline import Timeline
-from torchfx.profiler.wording import safe, size_text
+from torchwhy.errors import ArgumentError
+from torchwhy.page.size import blocks_within
+from torchwhy.page.timeline import Timeline
+from torchwhy.wording import safe, size_text
 
 __all__ = ["MAX_SIZE", "joined_modules", "page"]
 
@@ -82,7 +82,7 @@ def _style() -> str:
 
 
 def _web(suffix: str) -> dict[str, str]:
-    folder = files("torchfx.profiler") / "web"
+    folder = files("torchwhy") / "web"
     return {one.name: one.read_text(encoding="utf-8") for one in folder.iterdir() if one.name.endswith(suffix)}
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.page.encoding import packed, zigzag
-from torchfx.profiler.page.timeline import LONGEST_NAME, Timeline
-from torchfx.profiler.trace.file.columns import Int64
-from torchfx.profiler.trace.model.intervals import Intervals
+from torchwhy.page.encoding import packed, zigzag
+from torchwhy.page.timeline import LONGEST_NAME, Timeline
+from torchwhy.trace.file.columns import Int64
+from torchwhy.trace.model.intervals import Intervals
 
 __all__ = ["block_of"]
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.launching import launch_queues
-from torchfx.profiler.trace.derived.memory import memory_of
-from torchfx.profiler.trace.file.columns import Int64
+from torchwhy.trace.derived.launching import launch_queues
+from torchwhy.trace.derived.memory import memory_of
+from torchwhy.trace.file.columns import Int64
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["Counter", "counters_of"]
 

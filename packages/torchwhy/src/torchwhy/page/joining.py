@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from torchfx.profiler.page.path_runs import PathRuns
-from torchfx.profiler.page.timeline import Timeline, by_frequency
-from torchfx.profiler.trace.file.columns import Int32
+from torchwhy.page.path_runs import PathRuns
+from torchwhy.page.timeline import Timeline, by_frequency
+from torchwhy.trace.file.columns import Int32
 
 __all__ = ["Source", "joined"]
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.critical import critical_segments
-from torchfx.profiler.trace.file.columns import Int32, Int64
+from torchwhy.trace.derived.critical import critical_segments
+from torchwhy.trace.file.columns import Int32, Int64
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["PathRuns", "path_runs"]
 

@@ -9,28 +9,28 @@ from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
-from torchfx.profiler.analysis.breakdown import parts_of
-from torchfx.profiler.difference.difference import Difference
-from torchfx.profiler.loading.read import read_trace
-from torchfx.profiler.loading.trace import LoadedTrace
-from torchfx.profiler.page.assemble import MAX_SIZE, page
-from torchfx.profiler.page.joining import Source, joined
-from torchfx.profiler.page.steps_chart import steps_chart
-from torchfx.profiler.page.timeline import Timeline, timeline_of
-from torchfx.profiler.present.comparison import comparison
-from torchfx.profiler.present.document import Bars, Block, Caveat, Document, Findings, Rules, Table, Verdict
-from torchfx.profiler.present.explanation import explanation
-from torchfx.profiler.present.hotspots import memory_lines
-from torchfx.profiler.present.html import View, blocks_as_html, escaped
-from torchfx.profiler.present.job_explanation import job_explanation
-from torchfx.profiler.present.trace_table import trace_table
-from torchfx.profiler.ranks.job import Job
-from torchfx.profiler.ranks.timeline import clocks_of
-from torchfx.profiler.report.job_report import JobReport
-from torchfx.profiler.report.trace_report import Report, describe
-from torchfx.profiler.rules.diagnose import Diagnosis, diagnose
-from torchfx.profiler.rules.rule import Rule
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.analysis.breakdown import parts_of
+from torchwhy.difference.difference import Difference
+from torchwhy.loading.read import read_trace
+from torchwhy.loading.trace import LoadedTrace
+from torchwhy.page.assemble import MAX_SIZE, page
+from torchwhy.page.joining import Source, joined
+from torchwhy.page.steps_chart import steps_chart
+from torchwhy.page.timeline import Timeline, timeline_of
+from torchwhy.present.comparison import comparison
+from torchwhy.present.document import Bars, Block, Caveat, Document, Findings, Rules, Table, Verdict
+from torchwhy.present.explanation import explanation
+from torchwhy.present.hotspots import memory_lines
+from torchwhy.present.html import View, blocks_as_html, escaped
+from torchwhy.present.job_explanation import job_explanation
+from torchwhy.present.trace_table import trace_table
+from torchwhy.ranks.job import Job
+from torchwhy.ranks.timeline import clocks_of
+from torchwhy.report.job_report import JobReport
+from torchwhy.report.trace_report import Report, describe
+from torchwhy.rules.diagnose import Diagnosis, diagnose
+from torchwhy.rules.rule import Rule
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["MOST_EVENTS", "difference_page", "drawn", "job_page", "page_of", "trace_page"]
 
@@ -46,7 +46,7 @@ MOST_EVENTS: Final = 5_000_000
 """Of all ranks together, that are drawn on one timeline."""
 
 _ROWS: Final = 200
-"""Of a table on the page; `torchfx explain --table` has them all."""
+"""Of a table on the page; `torchwhy explain --table` has them all."""
 
 _TITLED: Final = ("verdict", "findings", "diff", "ranks")
 """Sections whose blocks bring titles."""
@@ -138,7 +138,7 @@ def job_page(job: Job, report: JobReport, *, max_size: int = MAX_SIZE) -> str:
         sections["timeline"] = ['<div id="stage"></div>']
     else:
         events = f"{report.trace.events:,} events, more than {MOST_EVENTS:,}"
-        sections["ranks"].append(f"<p>The ranks have {events}: `torchfx report` on one rank draws its timeline.</p>")
+        sections["ranks"].append(f"<p>The ranks have {events}: `torchwhy report` on one rank draws its timeline.</p>")
     return page(_framed(document, sections), document.title, timelines, max_size=max_size)
 
 

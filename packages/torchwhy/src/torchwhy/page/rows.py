@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.model.events import Events
-from torchfx.profiler.trace.model.tree import Tree
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.model.events import Events
+from torchwhy.trace.model.tree import Tree
 
 __all__ = ["NO_ROW", "drawn_rows"]
 

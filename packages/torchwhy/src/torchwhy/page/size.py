@@ -8,12 +8,12 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.page.block import block_of
-from torchfx.profiler.page.path_runs import PathRuns
-from torchfx.profiler.page.timeline import Target, Timeline
-from torchfx.profiler.trace.file.columns import Flags, Int32
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.wording import counted, duration_ns
+from torchwhy.page.block import block_of
+from torchwhy.page.path_runs import PathRuns
+from torchwhy.page.timeline import Target, Timeline
+from torchwhy.trace.file.columns import Flags, Int32
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.wording import counted, duration_ns
 
 __all__ = ["blocks_within", "without"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from torchfx.profiler.analysis.breakdown import Breakdown, Part
-from torchfx.profiler.analysis.recording import WindowTimes
-from torchfx.profiler.present.html import escaped
-from torchfx.profiler.wording import counted, duration
+from torchwhy.analysis.breakdown import Breakdown, Part
+from torchwhy.analysis.recording import WindowTimes
+from torchwhy.present.html import escaped
+from torchwhy.wording import counted, duration
 
 __all__ = ["steps_chart"]
 

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.page.arguments import ArgumentColumn, argument_columns
-from torchfx.profiler.page.counters import Counter, counters_of
-from torchfx.profiler.page.path_runs import PathRuns, path_runs
-from torchfx.profiler.page.rows import NO_ROW, drawn_rows
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.kinds import GPU_WORK, Kind
-from torchfx.profiler.trace.model.device import devices_of, streams_of
-from torchfx.profiler.trace.model.intervals import NOTHING, Intervals
-from torchfx.profiler.trace.model.tree import Tree
-from torchfx.profiler.trace.tables.kernels import short_names
-from torchfx.profiler.wording import counted, safe
+from torchwhy.page.arguments import ArgumentColumn, argument_columns
+from torchwhy.page.counters import Counter, counters_of
+from torchwhy.page.path_runs import PathRuns, path_runs
+from torchwhy.page.rows import NO_ROW, drawn_rows
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.kinds import GPU_WORK, Kind
+from torchwhy.trace.model.device import devices_of, streams_of
+from torchwhy.trace.model.intervals import NOTHING, Intervals
+from torchwhy.trace.model.tree import Tree
+from torchwhy.trace.tables.kernels import short_names
+from torchwhy.wording import counted, safe
 
 if TYPE_CHECKING:
-    from torchfx.profiler.finding import Finding
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.finding import Finding
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = [
     "DEVICE",

@@ -7,9 +7,9 @@ from itertools import zip_longest
 from textwrap import wrap
 from typing import Final
 
-from torchfx.profiler.present.document import Amount, Calls, Cell, Column, File, Name, Words
-from torchfx.profiler.present.style import Style
-from torchfx.profiler.wording import wrapped
+from torchwhy.present.document import Amount, Calls, Cell, Column, File, Name, Words
+from torchwhy.present.style import Style
+from torchwhy.wording import wrapped
 
 __all__ = ["aligned"]
 

@@ -1,18 +1,18 @@
-"""What `torchfx diff` says about two recordings, or the recordings of two jobs, as a document."""
+"""What `torchwhy diff` says about two recordings, or the recordings of two jobs, as a document."""
 
 from __future__ import annotations
 
 from typing import Final, Literal
 
-from torchfx.profiler.difference.call_tree import OTHER_THREADS, Origin
-from torchfx.profiler.difference.changes import STATES, Change, Changes
-from torchfx.profiler.difference.difference import Difference, Recording
-from torchfx.profiler.difference.findings import FATES, Fate
-from torchfx.profiler.difference.jobs import JobDifference
-from torchfx.profiler.difference.labels import LabelTimes
-from torchfx.profiler.difference.plain import plain
-from torchfx.profiler.difference.totals import Total
-from torchfx.profiler.present.document import (
+from torchwhy.difference.call_tree import OTHER_THREADS, Origin
+from torchwhy.difference.changes import STATES, Change, Changes
+from torchwhy.difference.difference import Difference, Recording
+from torchwhy.difference.findings import FATES, Fate
+from torchwhy.difference.jobs import JobDifference
+from torchwhy.difference.labels import LabelTimes
+from torchwhy.difference.plain import plain
+from torchwhy.difference.totals import Total
+from torchwhy.present.document import (
     Block,
     Calls,
     Caveat,
@@ -31,10 +31,10 @@ from torchfx.profiler.present.document import (
     Words,
     rows_of,
 )
-from torchfx.profiler.present.findings import finding_item
-from torchfx.profiler.report.trace_report import reported
-from torchfx.profiler.trace.meaning.kernels import short_name
-from torchfx.profiler.wording import counted, duration, percent, size_text
+from torchwhy.present.findings import finding_item
+from torchwhy.report.trace_report import reported
+from torchwhy.trace.meaning.kernels import short_name
+from torchwhy.wording import counted, duration, percent, size_text
 
 __all__ = ["comparison"]
 

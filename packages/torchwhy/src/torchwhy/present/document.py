@@ -1,7 +1,7 @@
 """What a command answers: a document of typed blocks that every renderer can draw, and the answer's data.
 
 Texts in blocks are plain: one paragraph each, without markup. They may contain names from a trace; renderers make them
-safe (`torchfx.profiler.wording.safe`) and escape them.
+safe (`torchwhy.wording.safe`) and escape them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `torchfx explain` and the end of `torchfx profile` say about a trace, as documents."""
+"""What `torchwhy explain` and the end of `torchwhy profile` say about a trace, as documents."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from torchfx.profiler.analysis.breakdown import Breakdown, Part, Spread
-from torchfx.profiler.analysis.recording import DeviceTimes, TraceFile, WindowTimes
-from torchfx.profiler.analysis.verdict import KINDS, Verdict
-from torchfx.profiler.present import document as blocks
-from torchfx.profiler.present.document import Bar, Bars, Caveat, Document, Findings, Look, Table, Text
-from torchfx.profiler.present.findings import finding_item, nothing_found, rule_outcomes
-from torchfx.profiler.present.hotspots import (
+from torchwhy.analysis.breakdown import Breakdown, Part, Spread
+from torchwhy.analysis.recording import DeviceTimes, TraceFile, WindowTimes
+from torchwhy.analysis.verdict import KINDS, Verdict
+from torchwhy.present import document as blocks
+from torchwhy.present.document import Bar, Bars, Caveat, Document, Findings, Look, Table, Text
+from torchwhy.present.findings import finding_item, nothing_found, rule_outcomes
+from torchwhy.present.hotspots import (
     by_label,
     computing_table,
     critical_path_table,
     memory_lines,
     module_table,
 )
-from torchfx.profiler.report.trace_report import Report
-from torchfx.profiler.wording import counted, duration, enumeration, percent
+from torchwhy.report.trace_report import Report
+from torchwhy.wording import counted, duration, enumeration, percent
 
 __all__ = ["CALL_FOR_RULES", "digest", "explanation", "verdict_block"]
 
-CALL_FOR_RULES: Final = Text("torchfx rule CODE explains a rule and its thresholds.", look="dim")
+CALL_FOR_RULES: Final = Text("torchwhy rule CODE explains a rule and its thresholds.", look="dim")
 
 _SLIVER: Final = 0.001
 """Parts below this share of the window belong to the full view."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from torchfx.profiler.present.document import Evidence, FindingItem, RuleOutcome, Rules
-from torchfx.profiler.report.trace_report import FailedRule, FindingEvidence, MutedRule, ReportedFinding
-from torchfx.profiler.trace.meaning.frames import line_of
-from torchfx.profiler.trace.meaning.kernels.name import short_name
-from torchfx.profiler.wording import counted, duration, often, percent
+from torchwhy.present.document import Evidence, FindingItem, RuleOutcome, Rules
+from torchwhy.report.trace_report import FailedRule, FindingEvidence, MutedRule, ReportedFinding
+from torchwhy.trace.meaning.frames import line_of
+from torchwhy.trace.meaning.kernels.name import short_name
+from torchwhy.wording import counted, duration, often, percent
 
 __all__ = ["finding_item", "nothing_found", "rule_outcomes"]
 
@@ -103,7 +103,7 @@ def nothing_found(kind: str, rules: int, *, with_stacks: bool) -> str:
     hint = ""
     if kind in ("overhead-bound", "mixed") and not with_stacks:
         hint = (
-            " Python stacks (torchfx profile --stacks), or torch.profiler.record_function around parts of the program, "
+            " Python stacks (torchwhy profile --stacks), or torch.profiler.record_function around parts of the program, "
             "would show which code it is."
         )
     return f"{looked} looked, and none can tell from this recording what to change about that.{hint}"

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
-from torchfx.errors import ArgumentError
-from torchfx.profiler.present.document import Document
-from torchfx.profiler.present.options import Options
+from torchwhy.errors import ArgumentError
+from torchwhy.present.document import Document
+from torchwhy.present.options import Options
 
 __all__ = ["FORMATS", "check_format", "render"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from torchfx.profiler.finding import SEVERITIES
-from torchfx.profiler.present.document import Caveat, Check, Checks, Document, Findings, Rules, Verdict
-from torchfx.profiler.present.options import Options
-from torchfx.profiler.present.phrases import failed_rules, finding_lines
-from torchfx.profiler.wording import safe
+from torchwhy.finding import SEVERITIES
+from torchwhy.present.document import Caveat, Check, Checks, Document, Findings, Rules, Verdict
+from torchwhy.present.options import Options
+from torchwhy.present.phrases import failed_rules, finding_lines
+from torchwhy.wording import safe
 
 __all__ = ["render"]
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from torchfx.profiler.analysis.critical_path import PathPart
-from torchfx.profiler.analysis.hotspots import LabelTime, ModuleTime, OperatorTime
-from torchfx.profiler.analysis.memory_peak import MemoryPeak
-from torchfx.profiler.present.document import Cell, Column, File, Name, Table, Text, rows_of
-from torchfx.profiler.trace.meaning.frames import line_of
-from torchfx.profiler.wording import duration, percent, size_text
+from torchwhy.analysis.critical_path import PathPart
+from torchwhy.analysis.hotspots import LabelTime, ModuleTime, OperatorTime
+from torchwhy.analysis.memory_peak import MemoryPeak
+from torchwhy.present.document import Cell, Column, File, Name, Table, Text, rows_of
+from torchwhy.trace.meaning.frames import line_of
+from torchwhy.wording import duration, percent, size_text
 
 __all__ = ["by_label", "computing_table", "critical_path_table", "memory_lines", "module_table"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from torchfx.profiler.present.document import (
+from torchwhy.present.document import (
     Amount,
     Bar,
     Bars,
@@ -30,10 +30,10 @@ from torchfx.profiler.present.document import (
     Verdict,
     is_shown,
 )
-from torchfx.profiler.present.options import Options
-from torchfx.profiler.present.phrases import failed_rules, hidden_findings, muted_rules, place, told
-from torchfx.profiler.present.style import PLAIN
-from torchfx.profiler.wording import counted, safe
+from torchwhy.present.options import Options
+from torchwhy.present.phrases import failed_rules, hidden_findings, muted_rules, place, told
+from torchwhy.present.style import PLAIN
+from torchwhy.wording import counted, safe
 
 __all__ = ["View", "blocks_as_html", "escaped", "fragment", "render"]
 
@@ -42,21 +42,21 @@ _LONGEST: Final = 120
 
 _EVIDENCE: Final = 3
 _CSS: Final = """
-.torchfx-report{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:auto;padding:0 1rem}
-.torchfx-report table{border-collapse:collapse;display:block;overflow-x:auto}
-.torchfx-report caption{text-align:left;font-weight:bold}
-.torchfx-report td,.torchfx-report th{padding:.15rem .8rem .15rem 0;text-align:left;vertical-align:top}
-.torchfx-report th{font-weight:normal}
-.torchfx-report thead th,.torchfx-report .total td{font-weight:bold}
-.torchfx-report .number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
-.torchfx-report .depth1{padding-left:1.2rem}
-.torchfx-report .bar svg{display:block;background:#8883}
-.torchfx-report .bar rect{fill:#888}
-.torchfx-report .bad rect{fill:#d9822b}
-.torchfx-report .warning rect{fill:#c2a633}
-.torchfx-report .good rect{fill:#2d8a4e}
-.torchfx-report code{overflow-wrap:anywhere}
-.torchfx-report .facts,.torchfx-report .note{opacity:.75}
+.torchwhy-report{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:auto;padding:0 1rem}
+.torchwhy-report table{border-collapse:collapse;display:block;overflow-x:auto}
+.torchwhy-report caption{text-align:left;font-weight:bold}
+.torchwhy-report td,.torchwhy-report th{padding:.15rem .8rem .15rem 0;text-align:left;vertical-align:top}
+.torchwhy-report th{font-weight:normal}
+.torchwhy-report thead th,.torchwhy-report .total td{font-weight:bold}
+.torchwhy-report .number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+.torchwhy-report .depth1{padding-left:1.2rem}
+.torchwhy-report .bar svg{display:block;background:#8883}
+.torchwhy-report .bar rect{fill:#888}
+.torchwhy-report .bad rect{fill:#d9822b}
+.torchwhy-report .warning rect{fill:#c2a633}
+.torchwhy-report .good rect{fill:#2d8a4e}
+.torchwhy-report code{overflow-wrap:anywhere}
+.torchwhy-report .facts,.torchwhy-report .note{opacity:.75}
 """
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
@@ -76,7 +76,7 @@ class View:
 
 def render(documents: Sequence[Document], options: Options) -> str:
     """Return a whole page."""
-    title = escaped(", ".join(document.title for document in documents if document.title) or "torchfx")
+    title = escaped(", ".join(document.title for document in documents if document.title) or "torchwhy")
     sections = "\n".join(fragment(document, verbose=options.verbose) for document in documents)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -88,7 +88,7 @@ def render(documents: Sequence[Document], options: Options) -> str:
 
 def fragment(document: Document, *, verbose: bool = False) -> str:
     """Return the document as a section, to be put into a page that has a style of its own."""
-    lines = ['<section class="torchfx-report">']
+    lines = ['<section class="torchwhy-report">']
     lines += [f"<h1>{escaped(document.title)}</h1>"] if document.title else []
     lines += [f"<p>{'<br>'.join(map(escaped, document.about))}</p>"] if document.about else []
     return "\n".join([*lines, *blocks_as_html(document.blocks, View(verbose)), "</section>"])

@@ -1,14 +1,14 @@
-"""What `torchfx explain` says about the traces of all ranks of a program, as a document."""
+"""What `torchwhy explain` says about the traces of all ranks of a program, as a document."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from torchfx.profiler.present.document import Caveat, Cell, Column, Document, Findings, Name, Table, rows_of
-from torchfx.profiler.present.explanation import CALL_FOR_RULES, verdict_block
-from torchfx.profiler.present.findings import finding_item, nothing_found, rule_outcomes
-from torchfx.profiler.report.job_report import Collective, JobReport, Rank
-from torchfx.profiler.wording import counted, duration, percent, size_text
+from torchwhy.present.document import Caveat, Cell, Column, Document, Findings, Name, Table, rows_of
+from torchwhy.present.explanation import CALL_FOR_RULES, verdict_block
+from torchwhy.present.findings import finding_item, nothing_found, rule_outcomes
+from torchwhy.report.job_report import Collective, JobReport, Rank
+from torchwhy.wording import counted, duration, percent, size_text
 
 __all__ = ["job_explanation"]
 

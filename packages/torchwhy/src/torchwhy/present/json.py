@@ -8,8 +8,8 @@ from typing import Final
 
 import msgspec
 
-from torchfx.profiler.present.document import Document
-from torchfx.profiler.present.options import Options
+from torchwhy.present.document import Document
+from torchwhy.present.options import Options
 
 __all__ = ["encoded", "render"]
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Final
 from xml.etree import ElementTree
 
-from torchfx.profiler.finding import SEVERITIES
-from torchfx.profiler.present.document import Check, Checks, Document, FindingItem, Findings, Rules, Verdict
-from torchfx.profiler.present.options import Options
-from torchfx.profiler.present.phrases import failed_rules, finding_lines, place
-from torchfx.profiler.rules.catalogue import all_rules
-from torchfx.profiler.wording import safe
+from torchwhy.finding import SEVERITIES
+from torchwhy.present.document import Check, Checks, Document, FindingItem, Findings, Rules, Verdict
+from torchwhy.present.options import Options
+from torchwhy.present.phrases import failed_rules, finding_lines, place
+from torchwhy.rules.catalogue import all_rules
+from torchwhy.wording import safe
 
 __all__ = ["render"]
 
@@ -35,7 +35,7 @@ def render(documents: Sequence[Document], options: Options) -> str:
 
 
 def _suite_name(document: Document) -> str:
-    return safe(" ".join(filter(None, ("torchfx", document.command, document.file or document.title))))
+    return safe(" ".join(filter(None, ("torchwhy", document.command, document.file or document.title))))
 
 
 def _fill(suite: ElementTree.Element, document: Document, serious: Sequence[str]) -> None:
@@ -97,5 +97,5 @@ def _check(suite: ElementTree.Element, document: Document, check: Check) -> None
 
 
 def _case(suite: ElementTree.Element, document: Document, name: str) -> ElementTree.Element:
-    classname = ".".join(filter(None, ("torchfx", document.command)))
+    classname = ".".join(filter(None, ("torchwhy", document.command)))
     return ElementTree.SubElement(suite, "testcase", {"classname": classname, "name": safe(name)})

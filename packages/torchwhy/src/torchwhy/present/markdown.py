@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from torchfx.profiler.present.document import (
+from torchwhy.present.document import (
     Bars,
     Block,
     Caveat,
@@ -27,10 +27,10 @@ from torchfx.profiler.present.document import (
     Verdict,
     is_shown,
 )
-from torchfx.profiler.present.options import Options
-from torchfx.profiler.present.phrases import failed_rules, hidden_findings, place, told
-from torchfx.profiler.present.style import PLAIN
-from torchfx.profiler.wording import counted, safe
+from torchwhy.present.options import Options
+from torchwhy.present.phrases import failed_rules, hidden_findings, place, told
+from torchwhy.present.style import PLAIN
+from torchwhy.wording import counted, safe
 
 __all__ = ["escaped", "render"]
 

@@ -1,4 +1,4 @@
-"""What `torchfx memory` says about a snapshot of the allocator, as a document."""
+"""What `torchwhy memory` says about a snapshot of the allocator, as a document."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Final
 
 import msgspec
 
-from torchfx.profiler.allocator.snapshot import DeviceMemory, Holder, OutOfMemory, Snapshot
-from torchfx.profiler.present.document import Block, Cell, Column, Document, Facts, File, Heading, Table, Text, rows_of
-from torchfx.profiler.trace.meaning.frames import short_frame
-from torchfx.profiler.wording import counted, duration, percent, size_text
+from torchwhy.allocator.snapshot import DeviceMemory, Holder, OutOfMemory, Snapshot
+from torchwhy.present.document import Block, Cell, Column, Document, Facts, File, Heading, Table, Text, rows_of
+from torchwhy.trace.meaning.frames import short_frame
+from torchwhy.wording import counted, duration, percent, size_text
 
 __all__ = ["SnapshotData", "memory_snapshot"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torchfx.profiler.present.style import PLAIN, Style
+from torchwhy.present.style import PLAIN, Style
 
 __all__ = ["Options"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from torchfx.profiler.present.document import Check, FindingItem, Findings, Rules
-from torchfx.profiler.wording import counted
+from torchwhy.present.document import Check, FindingItem, Findings, Rules
+from torchwhy.wording import counted
 
 __all__ = ["failed_rules", "finding_lines", "hidden_findings", "muted_rules", "place", "told"]
 

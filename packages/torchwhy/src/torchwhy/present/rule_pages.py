@@ -1,4 +1,4 @@
-"""What `torchfx rule` says: a page for each rule from its documentation, and the list of all, as documents."""
+"""What `torchwhy rule` says: a page for each rule from its documentation, and the list of all, as documents."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
-from torchfx.profiler.present.document import Block, Cell, Code, Column, Document, Table, Text, Words, rows_of
-from torchfx.profiler.rules.rule import ASPECTS, Rule
+from torchwhy.present.document import Block, Cell, Code, Column, Document, Table, Text, Words, rows_of
+from torchwhy.rules.rule import ASPECTS, Rule
 
 __all__ = ["RuleData", "RuleList", "rule_list", "rule_page"]
 
@@ -19,7 +19,7 @@ _LABELS: Final = ("Sees", "Costs", "Fix", "Known problems")
 
 
 class RuleData(msgspec.Struct, frozen=True):
-    """A rule; `needs` and `mutes` are names of aspects of a trace (`torchfx.profiler.rules.rule.ASPECTS`)."""
+    """A rule; `needs` and `mutes` are names of aspects of a trace (`torchwhy.rules.rule.ASPECTS`)."""
 
     schema: int
     code: str
@@ -70,9 +70,9 @@ def _blocks(rule: Rule) -> Iterator[Block]:
     if rule.thresholds:
         settings = (f"{name} = {_toml(value)}" for name, value in rule.thresholds.items())
         yield Text("Thresholds, with their defaults, as pyproject.toml sets them:")
-        yield Code((f"[tool.torchfx.rules.{rule.slug}]", *settings), "toml")
+        yield Code((f"[tool.torchwhy.rules.{rule.slug}]", *settings), "toml")
     yield Text(f"To leave it out: --ignore {rule.code}, or in pyproject.toml:")
-    yield Code(("[tool.torchfx.rules]", f'ignore = ["{rule.code}"]'), "toml")
+    yield Code(("[tool.torchwhy.rules]", f'ignore = ["{rule.code}"]'), "toml")
     yield Text(rule.source, "Source")
 
 
@@ -93,7 +93,7 @@ def rule_list(rules: Iterable[Rule]) -> Document:
         "",
         (
             *(_family(letter, members) for letter, members in families.items()),
-            Text("torchfx rule CODE explains a rule: what it sees, what that costs, how to fix it.", look="dim"),
+            Text("torchwhy rule CODE explains a rule: what it sees, what that costs, how to fix it.", look="dim"),
         ),
         RuleList(1, tuple(_data(rule) for members in families.values() for rule in members)),
         command="rule",

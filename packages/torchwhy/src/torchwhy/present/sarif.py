@@ -7,13 +7,13 @@ from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import quote
 
-from torchfx.profiler.present.document import Caveat, Check, Checks, Document, FindingItem, Findings, Rules, Verdict
-from torchfx.profiler.present.json import encoded
-from torchfx.profiler.present.options import Options
-from torchfx.profiler.present.phrases import failed_rules
-from torchfx.profiler.rules.catalogue import all_rules
-from torchfx.profiler.rules.rule import Rule
-from torchfx.profiler.wording import safe
+from torchwhy.present.document import Caveat, Check, Checks, Document, FindingItem, Findings, Rules, Verdict
+from torchwhy.present.json import encoded
+from torchwhy.present.options import Options
+from torchwhy.present.phrases import failed_rules
+from torchwhy.rules.catalogue import all_rules
+from torchwhy.rules.rule import Rule
+from torchwhy.wording import safe
 
 __all__ = ["render"]
 
@@ -43,7 +43,7 @@ def _run(document: Document) -> dict[str, Any]:
     verdict = next((block for block in document.blocks if isinstance(block, Verdict)), None)
     said = {"verdict": safe(verdict.kind), "sentence": safe(verdict.sentence)} if verdict else {}
     return {
-        "tool": {"driver": {"name": "torchfx", "rules": [_rule(rule) for rule in rules]}},
+        "tool": {"driver": {"name": "torchwhy", "rules": [_rule(rule) for rule in rules]}},
         "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": list(_notices(document))}],
         "results": [_finding(item, document, places) for item in findings]
         + [_check(check, document) for check in checks if check.outcome in ("failed", "error")],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from torchfx.profiler.wording import safe, wrapped
+from torchwhy.wording import safe, wrapped
 
 __all__ = ["IN_A_FILE", "PLAIN", "Style"]
 

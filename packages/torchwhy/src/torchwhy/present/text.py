@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 
-from torchfx.profiler.present.columns import aligned
-from torchfx.profiler.present.document import (
+from torchwhy.present.columns import aligned
+from torchwhy.present.document import (
     Bar,
     Bars,
     Block,
@@ -28,10 +28,10 @@ from torchfx.profiler.present.document import (
     Verdict,
     is_shown,
 )
-from torchfx.profiler.present.options import Options
-from torchfx.profiler.present.phrases import failed_rules, muted_rules, place, told
-from torchfx.profiler.present.style import Style
-from torchfx.profiler.wording import counted, enumeration
+from torchwhy.present.options import Options
+from torchwhy.present.phrases import failed_rules, muted_rules, place, told
+from torchwhy.present.style import Style
+from torchwhy.wording import counted, enumeration
 
 __all__ = ["SCREEN", "WITH_FIX", "render"]
 

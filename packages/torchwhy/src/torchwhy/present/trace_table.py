@@ -8,11 +8,11 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from torchfx.errors import ArgumentError
-from torchfx.profiler.present.document import Amount, Cell, Column, Document, File, Name, Row, rows_of
-from torchfx.profiler.present.document import Table as TableBlock
-from torchfx.profiler.trace.tables.table import Table
-from torchfx.profiler.wording import duration, percent, size_text
+from torchwhy.errors import ArgumentError
+from torchwhy.present.document import Amount, Cell, Column, Document, File, Name, Row, rows_of
+from torchwhy.present.document import Table as TableBlock
+from torchwhy.trace.tables.table import Table
+from torchwhy.wording import duration, percent, size_text
 
 __all__ = ["TableData", "column_called", "trace_table"]
 

@@ -1,20 +1,20 @@
-"""What `torchfx cut`, `export` and `merge` say about the file they wrote, as documents."""
+"""What `torchwhy cut`, `export` and `merge` say about the file they wrote, as documents."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 
-from torchfx.profiler.export.result import Export
-from torchfx.profiler.present.document import Block, Cell, Column, Document, Facts, File, Table, Text, rows_of
-from torchfx.profiler.ranks.timeline import Clock, Merged
-from torchfx.profiler.trace.model.cut import Cut
-from torchfx.profiler.wording import counted, duration, ranges, size_text
+from torchwhy.export.result import Export
+from torchwhy.present.document import Block, Cell, Column, Document, Facts, File, Table, Text, rows_of
+from torchwhy.ranks.timeline import Clock, Merged
+from torchwhy.trace.model.cut import Cut
+from torchwhy.wording import counted, duration, ranges, size_text
 
 __all__ = ["cut_trace", "exported_trace", "merged_timeline"]
 
 _HOW: dict[str, str] = {
     "speedscope": "Open it at https://www.speedscope.app.",
-    "perfetto": "torchfx view shows it, or open it at https://ui.perfetto.dev.",
+    "perfetto": "torchwhy view shows it, or open it at https://ui.perfetto.dev.",
 }
 
 

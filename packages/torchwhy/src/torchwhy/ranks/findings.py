@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.ranks.summary import Summary
-from torchfx.profiler.wording import AMOUNT, ranges
+from torchwhy.finding import Finding
+from torchwhy.ranks.summary import Summary
+from torchwhy.wording import AMOUNT, ranges
 
 __all__ = ["merged_findings"]
 

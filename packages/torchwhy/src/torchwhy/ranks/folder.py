@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from torchfx.errors import TraceError
-from torchfx.profiler.trace.file.source import Chunks
-from torchfx.profiler.trace.model.info import read_info
+from torchwhy.errors import TraceError
+from torchwhy.trace.file.source import Chunks
+from torchwhy.trace.model.info import read_info
 
 __all__ = ["TraceFolder", "find_traces", "later_windows", "named_rank", "single_trace"]
 
 SUFFIXES: Final = (".json", ".json.gz", ".pt.trace", ".pt.trace.gz")
 
 _RUN: Final = re.compile(r"trace(?:-(?P<window>\d+))?\.json(?:\.gz)?")
-"""What `torchfx profile` writes, beside tables and facts that are JSON too; people unpack it."""
+"""What `torchwhy profile` writes, beside tables and facts that are JSON too; people unpack it."""
 
 _HANDLER: Final = re.compile(r"(?P<process>.+?)\.(?P<window>\d+)\.pt\.trace\.json(?:\.gz)?")
 """What `torch.profiler.tensorboard_trace_handler` writes: WORKER.NANOSECONDS.pt.trace.json, once per window."""
@@ -155,7 +155,7 @@ def _place(pattern: re.Pattern[str], path: Path) -> tuple[str, int] | None:
 
 
 def _refuse_runs(folder: Path, traces: Sequence[Path]) -> None:
-    """Folders that `torchfx profile` wrote one after the other are no ranks of one program."""
+    """Folders that `torchwhy profile` wrote one after the other are no ranks of one program."""
     runs = [path.parent for path in traces if path.parent != folder and (path.parent / "run.json").is_file()]
     if len(traces) > 1 and any(not re.fullmatch(r"rank\d+", run.name) for run in runs):
         names = ", ".join(run.name for run in runs[:5]) + (", ..." if len(runs) > 5 else "")

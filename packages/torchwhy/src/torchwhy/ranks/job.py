@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from torchfx.profiler.ranks.matching import Matched, match, waited_for, waiting
-from torchfx.profiler.ranks.summary import Summary
-from torchfx.profiler.trace.derived.collectives import MOST_RANKS, bus_factor
-from torchfx.profiler.trace.file.columns import Flags, Floats
-from torchfx.profiler.trace.tables.table import Table
-from torchfx.profiler.wording import counted
+from torchwhy.ranks.matching import Matched, match, waited_for, waiting
+from torchwhy.ranks.summary import Summary
+from torchwhy.trace.derived.collectives import MOST_RANKS, bus_factor
+from torchwhy.trace.file.columns import Flags, Floats
+from torchwhy.trace.tables.table import Table
+from torchwhy.wording import counted
 
 __all__ = ["Job"]
 

@@ -13,9 +13,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.ranks.summary import Summary
-from torchfx.profiler.trace.file.columns import Flags, Floats, Int64
-from torchfx.profiler.trace.model.intervals import Intervals
+from torchwhy.ranks.summary import Summary
+from torchwhy.trace.file.columns import Flags, Floats, Int64
+from torchwhy.trace.model.intervals import Intervals
 
 __all__ = ["Matched", "match", "waited_for", "waiting"]
 

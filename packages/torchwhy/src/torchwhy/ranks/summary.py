@@ -8,16 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from torchfx.profiler.analysis.breakdown import breakdown
-from torchfx.profiler.analysis.recording import launches_of
-from torchfx.profiler.analysis.verdict import Verdict, verdict
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.ranks.folder import named_rank
-from torchfx.profiler.trace.derived.collectives import MOST_RANKS, collectives_of
-from torchfx.profiler.trace.derived.exchanging import operators_computing
-from torchfx.profiler.trace.file.columns import Int64
-from torchfx.profiler.trace.model.intervals import Intervals, Window
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.analysis.breakdown import breakdown
+from torchwhy.analysis.recording import launches_of
+from torchwhy.analysis.verdict import Verdict, verdict
+from torchwhy.finding import Finding
+from torchwhy.ranks.folder import named_rank
+from torchwhy.trace.derived.collectives import MOST_RANKS, collectives_of
+from torchwhy.trace.derived.exchanging import operators_computing
+from torchwhy.trace.file.columns import Int64
+from torchwhy.trace.model.intervals import Intervals, Window
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["Exchanges", "Summary", "summary_of"]
 

@@ -1,4 +1,4 @@
-"""The timelines of all ranks of a job as one Chrome trace, for Perfetto: `torchfx merge`."""
+"""The timelines of all ranks of a job as one Chrome trace, for Perfetto: `torchwhy merge`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from torchfx.errors import ArgumentError, TraceError
-from torchfx.profiler.ranks.job import Job
-from torchfx.profiler.trace.file.columns import Int64
-from torchfx.profiler.trace.file.source import Chunks
-from torchfx.profiler.trace.file.writing import whole_file
+from torchwhy.errors import ArgumentError, TraceError
+from torchwhy.ranks.job import Job
+from torchwhy.trace.file.columns import Int64
+from torchwhy.trace.file.source import Chunks
+from torchwhy.trace.file.writing import whole_file
 
 __all__ = ["Clock", "Merged", "MergedRank", "clocks_of", "merge_ranks"]
 
@@ -138,7 +138,7 @@ def merge_ranks(job: Job, output: Path) -> Merged:
     merged = []
     with whole_file(output) as file:
         head = {"schemaVersion": 1, "displayTimeUnit": "ms", "baseTimeNanoseconds": base}
-        head["torchfxMergedRanks"] = [asdict(clock) for clock in clocks]
+        head["torchwhyMergedRanks"] = [asdict(clock) for clock in clocks]
         file.write(_ENCODER.encode(head)[:-1] + b',"traceEvents":[\n')
         first = True
         for position, (summary, clock) in enumerate(zip(job.summaries, clocks, strict=True)):

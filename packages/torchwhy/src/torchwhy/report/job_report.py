@@ -8,11 +8,11 @@ from typing import Final
 
 import msgspec
 
-from torchfx.profiler.analysis.repairs import Repair
-from torchfx.profiler.analysis.verdict import Verdict
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.ranks.job import Job
-from torchfx.profiler.report.trace_report import (
+from torchwhy.analysis.repairs import Repair
+from torchwhy.analysis.verdict import Verdict
+from torchwhy.finding import Finding
+from torchwhy.ranks.job import Job
+from torchwhy.report.trace_report import (
     SCHEMA,
     FailedRule,
     MutedRule,
@@ -20,7 +20,7 @@ from torchfx.profiler.report.trace_report import (
     failed_rules,
     reported,
 )
-from torchfx.profiler.wording import counted, percent
+from torchwhy.wording import counted, percent
 
 __all__ = ["Collective", "JobFiles", "JobReport", "Rank", "Straggler", "UnreadableFile", "describe_job"]
 
@@ -190,5 +190,5 @@ def _verdict(ranks: Sequence[Rank], job: Job) -> Verdict:
     if computing >= 0.5:
         return Verdict("compute-bound", f"The {limit} are the limit: {numbers}.", ())
     waits = "its GPU waits for" if on_gpu else "it does the rest of the time"
-    hint = f"`torchfx explain` on the trace of one rank tells what {waits}"
+    hint = f"`torchwhy explain` on the trace of one rank tells what {waits}"
     return Verdict("unknown", f"Can't tell from the ranks together: {numbers}; {hint}.", ())

@@ -1,4 +1,4 @@
-"""The report on a trace: what `torchfx explain --format json` prints, and the source of every view of it."""
+"""The report on a trace: what `torchwhy explain --format json` prints, and the source of every view of it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from torchfx.profiler.analysis.breakdown import LISTED, Breakdown, Stretch, breakdown, longest_of
-from torchfx.profiler.analysis.critical_path import PathPart, critical_parts
-from torchfx.profiler.analysis.hotspots import (
+from torchwhy.analysis.breakdown import LISTED, Breakdown, Stretch, breakdown, longest_of
+from torchwhy.analysis.critical_path import PathPart, critical_parts
+from torchwhy.analysis.hotspots import (
     LabelTime,
     ModuleTime,
     OperatorTime,
@@ -18,8 +18,8 @@ from torchfx.profiler.analysis.hotspots import (
     module_times,
     operator_times,
 )
-from torchfx.profiler.analysis.memory_peak import MemoryPeak, memory_peaks
-from torchfx.profiler.analysis.recording import (
+from torchwhy.analysis.memory_peak import MemoryPeak, memory_peaks
+from torchwhy.analysis.recording import (
     DeviceTimes,
     Launches,
     TraceFile,
@@ -29,14 +29,14 @@ from torchfx.profiler.analysis.recording import (
     trace_of,
     window_of,
 )
-from torchfx.profiler.analysis.verdict import Verdict, verdict
-from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.rules.catalogue import all_rules
-from torchfx.profiler.rules.diagnose import Diagnosis
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.frames import own_frame
-from torchfx.profiler.trace.model.events import Events
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.analysis.verdict import Verdict, verdict
+from torchwhy.finding import Evidence, Finding
+from torchwhy.rules.catalogue import all_rules
+from torchwhy.rules.diagnose import Diagnosis
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.frames import own_frame
+from torchwhy.trace.model.events import Events
+from torchwhy.trace.model.trace import Trace
 
 __all__ = [
     "SCHEMA",
@@ -64,7 +64,7 @@ class FindingWindow(msgspec.Struct, frozen=True):
 
 
 class FindingEvidence(msgspec.Struct, frozen=True):
-    """`torchfx.profiler.finding.Evidence`, with the line of the program's own code ("" where it isn't known).
+    """`torchwhy.finding.Evidence`, with the line of the program's own code ("" where it isn't known).
 
     `starts_us`: when its events begin, the longest 1,000 of them in order of time.
     """
@@ -81,7 +81,7 @@ class FindingEvidence(msgspec.Struct, frozen=True):
 
 
 class ReportedFinding(msgspec.Struct, frozen=True):
-    """`torchfx.profiler.finding.Finding`; `cause_is` is "linked" by ids in the trace, or "inferred".
+    """`torchwhy.finding.Finding`; `cause_is` is "linked" by ids in the trace, or "inferred".
 
     `stretches` are the longest 1,000 of `stretches_count`, in order of time.
     """

@@ -3,36 +3,32 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
-from typing import Any, Final
+from types import ModuleType
+from typing import Any
 
-import torchfx.profiler.rules as package
-from torchfx.errors import ArgumentError
-from torchfx.profiler.rules.rule import Rule
+import torchwhy.rules as package
+from torchwhy import plugins
+from torchwhy.errors import ArgumentError
+from torchwhy.rules.rule import Rule
 
 __all__ = [
-    "GROUP",
     "all_rules",
     "chosen_rules",
     "find_rule",
-    "in_a_line",
     "matching",
     "not_loaded",
     "thresholds_by_slug",
 ]
 
-GROUP: Final = "torchfx.rules"
-"""Entry points of this group name a `Rule`, or a module with rules in it."""
-
 
 @cache
 def all_rules() -> tuple[Rule, ...]:
     """Every rule by code: families in alphabetical order, those about trust (A) first."""
-    found = [*(rule for module in _modules() for rule in _rules_in(module)), *_offered()[0]]
+    found = [*(rule for module in _modules(package) for rule in _rules_in(module)), *_offered()]
     seen: dict[str, Rule] = {}
     for rule in found:
         for label in (rule.code, rule.slug):
@@ -42,18 +38,9 @@ def all_rules() -> tuple[Rule, ...]:
     return tuple(sorted({rule.code: rule for rule in found}.values(), key=_order))
 
 
-def in_a_line(error: Exception) -> str:
-    """Return an error's kind and message.
-
-    >>> in_a_line(KeyError("Input Dims")), in_a_line(ValueError())
-    ("KeyError: 'Input Dims'", 'ValueError')
-    """
-    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")[:200]
-
-
 def not_loaded() -> Mapping[str, str]:
     """Entry points that could not be loaded, by name: the error in a line."""
-    return _offered()[1]
+    return {**plugins.offered(plugins.VOCABULARY)[1], **plugins.offered(plugins.RULES)[1]}
 
 
 def find_rule(label: str) -> Rule:
@@ -64,7 +51,7 @@ def find_rule(label: str) -> Rule:
     """
     found = _labels().get(label.lower())
     if found is None:
-        raise ArgumentError(f"no rule is called {label!r}{_nearest(label)}; `torchfx rule` lists all")
+        raise ArgumentError(f"no rule is called {label!r}{_nearest(label)}; `torchwhy rule` lists all")
     return found
 
 
@@ -85,7 +72,7 @@ def matching(labels: str | Iterable[str]) -> frozenset[str]:
         elif label.lower() in _labels():
             found.add(_labels()[label.lower()].code)
         else:
-            raise ArgumentError(f"no rule or family is called {label!r}{_nearest(label)}; `torchfx rule` lists all")
+            raise ArgumentError(f"no rule or family is called {label!r}{_nearest(label)}; `torchwhy rule` lists all")
     return frozenset(found)
 
 
@@ -138,23 +125,19 @@ def _nearest(label: str) -> str:
     return f"; nearest: {', '.join(found)}" if found else ""
 
 
-@cache
-def _offered() -> tuple[list[Rule], dict[str, str]]:
-    """Rules of other packages, and why some of them could not be loaded."""
-    found: list[Rule] = []
-    failed = {}
-    for entry in entry_points(group=GROUP):
-        try:
-            offered = entry.load()
-            found += [offered] if isinstance(offered, Rule) else _rules_in(offered)
-        except Exception as error:  # noqa: BLE001, PERF203
-            # Importing another package can raise anything; a broken one must not take the other rules away.
-            failed[entry.name] = in_a_line(error)
-    return found, failed
+def _offered() -> Iterator[Rule]:
+    """Rules of other packages."""
+    for each in plugins.offered(plugins.RULES)[0]:
+        if isinstance(each, Rule):
+            yield each
+        elif isinstance(each, ModuleType) and hasattr(each, "__path__"):
+            yield from (rule for module in _modules(each) for rule in _rules_in(module))
+        else:
+            yield from _rules_in(each)
 
 
-def _modules() -> list[object]:
-    """All files of this package, and of the packages of families below it."""
+def _modules(package: ModuleType) -> list[object]:
+    """All files of a package, and of the packages of families below it."""
     modules = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     return [import_module(module.name) for module in modules if not module.ispkg]
 

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.catalogue import all_rules, in_a_line, not_loaded, thresholds_by_slug
-from torchfx.profiler.rules.rule import Rule
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.finding import Finding
+from torchwhy.plugins import in_a_line
+from torchwhy.rules.catalogue import all_rules, not_loaded, thresholds_by_slug
+from torchwhy.rules.rule import Rule
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["Diagnosis", "by_weight", "diagnose", "look"]
 

@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.finding import Evidence
-from torchfx.profiler.trace.meaning.kinds import GPU_WORK
-from torchfx.profiler.trace.model.device import devices_of, streams_of
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.finding import Evidence
+from torchwhy.trace.meaning.kinds import GPU_WORK
+from torchwhy.trace.model.device import devices_of, streams_of
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["evidence", "most_first", "where"]
 

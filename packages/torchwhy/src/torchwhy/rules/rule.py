@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from torchfx.errors import ArgumentError, ArgumentTypeError
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.trace.model.events import Events
-from torchfx.profiler.trace.model.intervals import Intervals
+from torchwhy.errors import ArgumentError, ArgumentTypeError
+from torchwhy.finding import Finding
+from torchwhy.trace.model.events import Events
+from torchwhy.trace.model.intervals import Intervals
 
 __all__ = ["ASPECTS", "SUBJECTS", "Rule", "rule"]
 
@@ -118,7 +118,7 @@ def rule(
     """Make a function a rule; see `Rule` for the arguments.
 
     The function takes a `Trace` (a `Job` with on="job"), thresholds as keyword-only numbers with defaults, and yields
-    findings. Its docstring is what `torchfx rule CODE` prints: a line with the symptom, then the paragraphs "Sees:",
+    findings. Its docstring is what `torchwhy rule CODE` prints: a line with the symptom, then the paragraphs "Sees:",
     "Costs:" and "Fix:".
     """
     unknown = {*needs, *mutes} - set(ASPECTS)

@@ -1,10 +1,10 @@
 """What `pyproject.toml` says of rules:
 
-[tool.torchfx.rules]
+[tool.torchwhy.rules]
 select = ["A", "B", "dataloader-wait"]
 ignore = ["C7"]
 
-[tool.torchfx.rules.dataloader-wait]    # or of its code
+[tool.torchwhy.rules.dataloader-wait]    # or of its code
 share = 0.1
 """
 
@@ -17,9 +17,9 @@ from typing import Any
 
 import msgspec
 
-from torchfx.errors import ArgumentError, ArgumentTypeError
-from torchfx.profiler.rules.catalogue import chosen_rules, matching, thresholds_by_slug
-from torchfx.profiler.rules.rule import Rule
+from torchwhy.errors import ArgumentError, ArgumentTypeError
+from torchwhy.rules.catalogue import chosen_rules, matching, thresholds_by_slug
+from torchwhy.rules.rule import Rule
 
 __all__ = ["Settings", "chosen", "settings_from"]
 
@@ -57,16 +57,16 @@ def settings_from(path: Path | None) -> Settings:
         OSError: the file cannot be read.
     """
     content = path.read_bytes() if path else b""
-    if path is None or b"torchfx" not in content:
+    if path is None or b"torchwhy" not in content:
         return Settings()
     try:
-        table = msgspec.toml.decode(content).get("tool", {}).get("torchfx", {}).get("rules", {})
+        table = msgspec.toml.decode(content).get("tool", {}).get("torchwhy", {}).get("rules", {})
     except msgspec.DecodeError as error:
         raise ArgumentError(f"{path} is not TOML: {error}") from error
     try:
         return _settings(table)
     except (ArgumentError, ArgumentTypeError) as error:
-        raise type(error)(f"[tool.torchfx.rules] in {path}: {error}") from error
+        raise type(error)(f"[tool.torchwhy.rules] in {path}: {error}") from error
 
 
 def _settings(table: object) -> Settings:

@@ -1,4 +1,4 @@
-"""TensorBoard's tab "torchfx": the report page of each run under the log directory. Needs `torchfx[tensorboard]`."""
+"""TensorBoard's tab "torchwhy": the report page of each run under the log directory. Needs `torchwhy[tensorboard]`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import Any, Final
 from tensorboard.plugins import base_plugin
 from werkzeug import Request, Response
 
-from torchfx.errors import TorchFXError
-from torchfx.profiler.loading.trace import load
-from torchfx.profiler.page.report_page import page_of
-from torchfx.profiler.ranks.folder import later_windows
-from torchfx.profiler.wording import safe
+from torchwhy.errors import TorchWhyError
+from torchwhy.loading.trace import load
+from torchwhy.page.report_page import page_of
+from torchwhy.ranks.folder import later_windows
+from torchwhy.wording import safe
 
-__all__ = ["TorchfxPlugin", "runs_below"]
+__all__ = ["TorchwhyPlugin", "runs_below"]
 
 SUFFIXES: Final = (".pt.trace.json", ".pt.trace.json.gz")
 """What `torch.profiler.tensorboard_trace_handler` writes."""
@@ -29,14 +29,14 @@ _POLICY: Final = re.compile(r'http-equiv="Content-Security-Policy" content="([^"
 """What a page allows itself."""
 
 
-class TorchfxPlugin(base_plugin.TBPlugin):  # type: ignore[misc, unused-ignore]
+class TorchwhyPlugin(base_plugin.TBPlugin):  # type: ignore[misc, unused-ignore]
     """Serves the list of runs, and the page of one of them.
 
     Args:
         context: of TensorBoard; its `logdir` is searched.
     """
 
-    plugin_name = "torchfx"
+    plugin_name = "torchwhy"
 
     def __init__(self, context: Any) -> None:
         self._folder = Path(context.logdir) if context.logdir else None
@@ -47,7 +47,7 @@ class TorchfxPlugin(base_plugin.TBPlugin):  # type: ignore[misc, unused-ignore]
 
     def frontend_metadata(self) -> Any:
         """Return the tab's name and its script."""
-        return base_plugin.FrontendMetadata(es_module_path="/index.js", tab_name="torchfx", disable_reload=True)
+        return base_plugin.FrontendMetadata(es_module_path="/index.js", tab_name="torchwhy", disable_reload=True)
 
     def data_plugin_names(self) -> tuple[str, ...]:
         """Return whose summaries are read: nobody's."""
@@ -89,7 +89,7 @@ def _answer(text: str, kind: str, status: int = 200) -> Any:
 def runs_below(folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield name and trace of each run in a folder and the folders below it.
 
-    A run is each window of a folder that `torchfx profile` wrote, and each file of `tensorboard_trace_handler`.
+    A run is each window of a folder that `torchwhy profile` wrote, and each file of `tensorboard_trace_handler`.
     """
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -119,8 +119,8 @@ def _page_of(trace: Path) -> str:
             return written.read_text(encoding="utf-8")
         state = trace.stat()
         return _made(trace, state.st_size, state.st_mtime_ns)
-    except (TorchFXError, OSError) as error:
-        return f"<!doctype html><meta charset=utf-8><title>torchfx</title><p>{escape(safe(str(error)))}</p>"
+    except (TorchWhyError, OSError) as error:
+        return f"<!doctype html><meta charset=utf-8><title>torchwhy</title><p>{escape(safe(str(error)))}</p>"
 
 
 @lru_cache(maxsize=4)

@@ -7,7 +7,7 @@ export async function render() {
   const runs = await answer.json();
   document.body.style.cssText = "margin:0;height:100vh;display:flex;flex-direction:column;font:15px system-ui,sans-serif";
   if (!runs.length) {
-    document.body.textContent = "No traces under the log directory. torchfx profile SCRIPT -o LOGDIR/run writes one.";
+    document.body.textContent = "No traces under the log directory. torchwhy profile SCRIPT -o LOGDIR/run writes one.";
     return;
   }
   const choice = document.createElement("select");

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from torchfx.profiler.timing.comparing import compare
-from torchfx.profiler.timing.comparison import Comparison, Ratio
-from torchfx.profiler.timing.measurement import Measurement
-from torchfx.profiler.timing.measuring import measure
-from torchfx.profiler.timing.statement import function_from
-from torchfx.profiler.timing.timing_warnings import TimingWarning
+from torchwhy.timing.comparing import compare
+from torchwhy.timing.comparison import Comparison, Ratio
+from torchwhy.timing.measurement import Measurement
+from torchwhy.timing.measuring import measure
+from torchwhy.timing.statement import function_from
+from torchwhy.timing.timing_warnings import TimingWarning
 
 __all__ = ["Comparison", "Measurement", "Ratio", "TimingWarning", "compare", "function_from", "measure"]

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from torchfx.errors import ArgumentError, ArgumentTypeError
-from torchfx.profiler.timing.comparison import Comparison, Ratio, paired_ratio
-from torchfx.profiler.timing.contender import Contender
-from torchfx.profiler.timing.machine import CpuTimes, read_cpu_times
-from torchfx.profiler.timing.measurement import Measurement
-from torchfx.profiler.timing.measuring import SHORTEST_S, WARMUP_SHARE, require_budget, warnings_about
+from torchwhy.errors import ArgumentError, ArgumentTypeError
+from torchwhy.timing.comparison import Comparison, Ratio, paired_ratio
+from torchwhy.timing.contender import Contender
+from torchwhy.timing.machine import CpuTimes, read_cpu_times
+from torchwhy.timing.measurement import Measurement
+from torchwhy.timing.measuring import SHORTEST_S, WARMUP_SHARE, require_budget, warnings_about
 
 __all__ = ["compare"]
 

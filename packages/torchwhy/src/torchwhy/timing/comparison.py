@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from torchfx.profiler.timing.measurement import Measurement
-from torchfx.profiler.timing.quantiles import median_interval, quantile
-from torchfx.profiler.wording import percent
+from torchwhy.timing.measurement import Measurement
+from torchwhy.timing.quantiles import median_interval, quantile
+from torchwhy.wording import percent
 
 __all__ = ["Comparison", "Ratio", "paired_ratio"]
 

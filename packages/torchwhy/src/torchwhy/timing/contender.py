@@ -8,13 +8,13 @@ from typing import Any
 
 import torch
 
-from torchfx.errors import ArgumentTypeError
-from torchfx.profiler.timing.laziness import Promise, promised, refuse_coroutine
-from torchfx.profiler.timing.measurement import Measurement
-from torchfx.profiler.timing.quantiles import quantile
-from torchfx.profiler.timing.stopwatch import Stopwatch
-from torchfx.profiler.timing.timing_warnings import TimingWarning
-from torchfx.profiler.timing.warmup import settle
+from torchwhy.errors import ArgumentTypeError
+from torchwhy.timing.laziness import Promise, promised, refuse_coroutine
+from torchwhy.timing.measurement import Measurement
+from torchwhy.timing.quantiles import quantile
+from torchwhy.timing.stopwatch import Stopwatch
+from torchwhy.timing.timing_warnings import TimingWarning
+from torchwhy.timing.warmup import settle
 
 __all__ = ["Contender"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
-from torchfx.profiler.present.document import Block, Caveat, Cell, Column, Document, Table, Text, Verdict, rows_of
-from torchfx.profiler.timing.comparison import Comparison
-from torchfx.profiler.timing.measurement import Measurement
-from torchfx.profiler.wording import percent, seconds
+from torchwhy.present.document import Block, Caveat, Cell, Column, Document, Table, Text, Verdict, rows_of
+from torchwhy.timing.comparison import Comparison
+from torchwhy.timing.measurement import Measurement
+from torchwhy.wording import percent, seconds
 
 __all__ = ["timing_document"]
 
@@ -18,7 +18,7 @@ _COLUMNS = ("median", "IQR", "p95", "min", "runs", "median, 95% interval", "firs
 
 
 def timing_document(found: Measurement | Comparison) -> Document:
-    """Return what `torchfx measure` answers."""
+    """Return what `torchwhy measure` answers."""
     if isinstance(found, Measurement):
         return Document(
             found.name, (_times([found]), *_remarks([found])), _data("measurement", found), command="measure"

@@ -13,11 +13,11 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity
 
-from torchfx.errors import ArgumentTypeError
-from torchfx.profiler.timing.timing_warnings import TimingWarning
-from torchfx.profiler.trace.meaning.overhead import BUFFERS
-from torchfx.profiler.trace.meaning.runtime import DEVICE_SYNCHRONIZE
-from torchfx.profiler.wording import seconds
+from torchwhy.errors import ArgumentTypeError
+from torchwhy.timing.timing_warnings import TimingWarning
+from torchwhy.trace.meaning.overhead import BUFFERS
+from torchwhy.trace.meaning.runtime import DEVICE_SYNCHRONIZE
+from torchwhy.wording import seconds
 
 __all__ = ["Promise", "count_events", "nothing_ran", "promised", "refuse_coroutine"]
 

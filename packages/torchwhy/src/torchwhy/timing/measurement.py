@@ -8,9 +8,9 @@ from typing import Any
 from torch.utils.benchmark import Measurement as TorchMeasurement
 from torch.utils.benchmark.utils.common import TaskSpec
 
-from torchfx.profiler.timing.quantiles import Interval, iqr, median_interval, quantile
-from torchfx.profiler.timing.timing_warnings import TimingWarning
-from torchfx.profiler.wording import counted, seconds
+from torchwhy.timing.quantiles import Interval, iqr, median_interval, quantile
+from torchwhy.timing.timing_warnings import TimingWarning
+from torchwhy.wording import counted, seconds
 
 __all__ = ["Measurement"]
 

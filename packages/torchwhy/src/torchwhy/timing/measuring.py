@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from torchfx.errors import ArgumentError
-from torchfx.profiler.timing.contender import Contender
-from torchfx.profiler.timing.laziness import nothing_ran
-from torchfx.profiler.timing.machine import CpuTimes, load_between, read_cpu_times
-from torchfx.profiler.timing.measurement import Measurement
-from torchfx.profiler.timing.quantiles import Interval, median_interval, quantile
-from torchfx.profiler.timing.timing_warnings import TimingWarning, cautions
+from torchwhy.errors import ArgumentError
+from torchwhy.timing.contender import Contender
+from torchwhy.timing.laziness import nothing_ran
+from torchwhy.timing.machine import CpuTimes, load_between, read_cpu_times
+from torchwhy.timing.measurement import Measurement
+from torchwhy.timing.quantiles import Interval, median_interval, quantile
+from torchwhy.timing.timing_warnings import TimingWarning, cautions
 
 __all__ = ["measure", "precise", "require_budget", "warnings_about"]
 

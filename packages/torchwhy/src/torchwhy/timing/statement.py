@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-from torchfx.errors import ArgumentError
+from torchwhy.errors import ArgumentError
 
 __all__ = ["function_from", "run_setup"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.utils.benchmark import Timer
 
-from torchfx.profiler.timing.devices import accelerators_in_use, synchronize
+from torchwhy.timing.devices import accelerators_in_use, synchronize
 
 __all__ = ["Stopwatch"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from torchfx.profiler.timing.machine import Load
-from torchfx.profiler.timing.quantiles import iqr, quantile
-from torchfx.profiler.timing.trend import mann_kendall, relative_drift
-from torchfx.profiler.wording import counted, percent, seconds
+from torchwhy.timing.machine import Load
+from torchwhy.timing.quantiles import iqr, quantile
+from torchwhy.timing.trend import mann_kendall, relative_drift
+from torchwhy.wording import counted, percent, seconds
 
 __all__ = ["TimingWarning", "cautions"]
 

@@ -7,7 +7,7 @@ from math import sqrt
 
 import numpy as np
 
-from torchfx.profiler.timing.quantiles import quantile
+from torchwhy.timing.quantiles import quantile
 
 __all__ = ["mann_kendall", "relative_drift"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchfx.profiler.timing.quantiles import quantile
+from torchwhy.timing.quantiles import quantile
 
 __all__ = ["settle"]
 

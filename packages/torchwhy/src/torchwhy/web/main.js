@@ -48,7 +48,7 @@ async function start() {
     followFixes(stage.timeline);
     followAddress(stage, search);
   }
-  Object.assign(globalThis, { torchfxReport: { stages } }); // for the console, and for tests
+  Object.assign(globalThis, { torchwhyReport: { stages } }); // for the console, and for tests
   document.documentElement.dataset.ready = "1";
   for (const stage of stages) stage.resize(); // now that they are on the screen
   performance.mark("ready");

@@ -1,7 +1,7 @@
 // @ts-check
 // Light or dark: as the system has it, or as the reader chose.
 
-const KEY = "torchfx-theme";
+const KEY = "torchwhy-theme";
 const THEMES = ["auto", "light", "dark"];
 
 /** Whether the page is dark now. */

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from torchfx.profiler.capture.launch.ending import Ending
-from torchfx.profiler.capture.launch.program import Program
-from torchfx.profiler.capture.launch.run import STEP_SOURCES, Settings, launch
+from torchwhy.capture.launch.ending import Ending
+from torchwhy.capture.launch.program import Program
+from torchwhy.capture.launch.run import STEP_SOURCES, Settings, launch
 
 __all__ = ["STEP_SOURCES", "Ending", "Program", "Settings", "launch"]

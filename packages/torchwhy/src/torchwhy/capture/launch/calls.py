@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from torchfx.profiler.capture.launch.importing import after_import
+from torchwhy.capture.launch.importing import after_import
 
 __all__ = ["Calls"]
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from enum import Enum
 
-from torchfx.profiler.capture.launch.labels import Label
+from torchwhy.capture.launch.labels import Label
 
 __all__ = ["PATIENCE", "PATIENCE_S", "Source", "StepFinder"]
 

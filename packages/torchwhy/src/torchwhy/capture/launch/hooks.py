@@ -12,10 +12,10 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from torchfx.profiler.capture.launch.calls import Calls
-from torchfx.profiler.capture.launch.discovery import Source, StepFinder
-from torchfx.profiler.capture.launch.labels import Labels
-from torchfx.profiler.capture.open_calls import inside_pytorch
+from torchwhy.capture.launch.calls import Calls
+from torchwhy.capture.launch.discovery import Source, StepFinder
+from torchwhy.capture.launch.labels import Labels
+from torchwhy.capture.open_calls import inside_pytorch
 
 __all__ = ["StepWatch"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
-from torchfx.profiler.capture.launch.importing import after_import
+from torchwhy.capture.launch.importing import after_import
 
 __all__ = ["Label", "Labels"]
 
@@ -33,7 +33,7 @@ class Labels:
     def __init__(self, begins: Callable[[str, bool], None], ignore: Callable[[], bool]) -> None:
         from torch.autograd.profiler import record_function
 
-        from torchfx.profiler.trace.meaning.annotations import GARBAGE_COLLECTION, OPTIMIZER_STEP, PYTORCHS_OWN
+        from torchwhy.trace.meaning.annotations import GARBAGE_COLLECTION, OPTIMIZER_STEP, PYTORCHS_OWN
 
         self._uses: list[tuple[Any, Label]] = []
         self._count = 0

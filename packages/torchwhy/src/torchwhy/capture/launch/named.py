@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from torchfx.errors import ArgumentError
+from torchwhy.errors import ArgumentError
 
 __all__ = ["NamedFunction"]
 
-HOOK = "__torchfx_step__"
+HOOK = "__torchwhy_step__"
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from torchfx.errors import ArgumentError
+from torchwhy.errors import ArgumentError
 
 __all__ = ["Program"]
 

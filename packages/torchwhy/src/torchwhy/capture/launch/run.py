@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from torchfx.profiler.capture.advice import Spelling
-from torchfx.profiler.capture.launch import hooks
-from torchfx.profiler.capture.launch.discovery import Source
-from torchfx.profiler.capture.launch.ending import Ending, on_termination, run_to_end
-from torchfx.profiler.capture.launch.importing import after_import
-from torchfx.profiler.capture.launch.named import NamedFunction
-from torchfx.profiler.capture.launch.program import Program
-from torchfx.profiler.capture.options import Options
-from torchfx.profiler.capture.result import Capture
-from torchfx.profiler.capture.schedule import Phase, Schedule
-from torchfx.profiler.capture.session import Session
-from torchfx.profiler.capture.whole_run import Limits, WholeRun
+from torchwhy.capture.advice import Spelling
+from torchwhy.capture.launch import hooks
+from torchwhy.capture.launch.discovery import Source
+from torchwhy.capture.launch.ending import Ending, on_termination, run_to_end
+from torchwhy.capture.launch.importing import after_import
+from torchwhy.capture.launch.named import NamedFunction
+from torchwhy.capture.launch.program import Program
+from torchwhy.capture.options import Options
+from torchwhy.capture.result import Capture
+from torchwhy.capture.schedule import Phase, Schedule
+from torchwhy.capture.session import Session
+from torchwhy.capture.whole_run import Limits, WholeRun
 
 __all__ = ["STEP_SOURCES", "Settings", "launch"]
 

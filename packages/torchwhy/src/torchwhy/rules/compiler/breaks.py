@@ -7,20 +7,20 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding, severity_of
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.compiled import broken_off, compiled_of, entry_overhead
-from torchfx.profiler.trace.derived.idle import at_stake
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.annotations import STEP
-from torchfx.profiler.trace.meaning.communication import DISTRIBUTED_DATA_PARALLEL
-from torchfx.profiler.trace.meaning.compiler import RESUMED, break_place
-from torchfx.profiler.trace.meaning.frames import MODULE
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import counted, duration_ns
+from torchwhy.finding import Evidence, Finding, severity_of
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.compiled import broken_off, compiled_of, entry_overhead
+from torchwhy.trace.derived.idle import at_stake
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.annotations import STEP
+from torchwhy.trace.meaning.communication import DISTRIBUTED_DATA_PARALLEL
+from torchwhy.trace.meaning.compiler import RESUMED, break_place
+from torchwhy.trace.meaning.frames import MODULE
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import counted, duration_ns
 
 __all__ = ["compiled_but_eager", "graph_breaks"]
 

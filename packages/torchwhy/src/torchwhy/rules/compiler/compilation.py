@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding, severity_of
-from torchfx.profiler.rules.compiler.shapes import changed_shape
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.compiled import Compilation, compiled_of
-from torchfx.profiler.trace.derived.idle import at_stake
-from torchfx.profiler.trace.meaning.compiler import TUNING, TUNING_FRAME
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import counted, duration, duration_ns
+from torchwhy.finding import Evidence, Finding, severity_of
+from torchwhy.rules.compiler.shapes import changed_shape
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.compiled import Compilation, compiled_of
+from torchwhy.trace.derived.idle import at_stake
+from torchwhy.trace.meaning.compiler import TUNING, TUNING_FRAME
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import counted, duration, duration_ns
 
 __all__ = ["autotune_in_window", "compile_in_window", "recompiles"]
 

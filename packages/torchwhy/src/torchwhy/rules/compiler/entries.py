@@ -7,14 +7,14 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding, severity_of
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.compiled import broken_off, compiled_of, entry_overhead
-from torchfx.profiler.trace.derived.idle import at_stake
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import counted, duration, percent
+from torchwhy.finding import Finding, severity_of
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.compiled import broken_off, compiled_of, entry_overhead
+from torchwhy.trace.derived.idle import at_stake
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import counted, duration, percent
 
 __all__ = ["compile_overhead", "lookup_cost"]
 

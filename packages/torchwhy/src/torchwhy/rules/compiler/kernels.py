@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.compiled import compiled_of
-from torchfx.profiler.trace.derived.kernels import kernel_names
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.compiler import EAGER_KERNEL, FUSED_KERNEL, cached_graph, graph_hash
-from torchfx.profiler.trace.meaning.kernels import decode
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import counted, duration, percent
+from torchwhy.finding import Finding
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.compiled import compiled_of
+from torchwhy.trace.derived.kernels import kernel_names
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.compiler import EAGER_KERNEL, FUSED_KERNEL, cached_graph, graph_hash
+from torchwhy.trace.meaning.kernels import decode
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import counted, duration, percent
 
 __all__ = ["fallback_kernels", "inductor_names"]
 

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.compiled import compiled_of
-from torchfx.profiler.trace.derived.idle import idle_time
-from torchfx.profiler.trace.meaning.annotations import DATALOADER
-from torchfx.profiler.trace.meaning.compiler import OF_A_COMPILER
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.meaning.runtime import MEMORY_CALL, WAIT_FOR_DEVICE
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import duration, duration_ns, percent
+from torchwhy.finding import Finding
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.compiled import compiled_of
+from torchwhy.trace.derived.idle import idle_time
+from torchwhy.trace.meaning.annotations import DATALOADER
+from torchwhy.trace.meaning.compiler import OF_A_COMPILER
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.runtime import MEMORY_CALL, WAIT_FOR_DEVICE
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import duration, duration_ns, percent
 
 __all__ = ["compile_missing"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.compiled import Compilation, compiled_of
-from torchfx.profiler.trace.meaning.compiler import COMPILED_FUNCTION
-from torchfx.profiler.trace.model.events import parse_list
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.trace.derived.compiled import Compilation, compiled_of
+from torchwhy.trace.meaning.compiler import COMPILED_FUNCTION
+from torchwhy.trace.model.events import parse_list
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["changed_shape"]
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.compiled import Compiled, compiled_of
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.finding import Finding
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.compiled import Compiled, compiled_of
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["hash_churn"]
 

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.kernels import Kernels, about_kernels, kernels_of
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.shapes import dtypes, shapes
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.arithmetic import MATRIX_PRODUCT
-from torchfx.profiler.trace.meaning.kernels import KernelName
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent
+from torchwhy.finding import Finding
+from torchwhy.rules.compute.kernels import Kernels, about_kernels, kernels_of
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.shapes import dtypes, shapes
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.arithmetic import MATRIX_PRODUCT
+from torchwhy.trace.meaning.kernels import KernelName
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent
 
 __all__ = ["misaligned_dims"]
 

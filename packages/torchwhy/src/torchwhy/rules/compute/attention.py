@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding, severity_of
-from torchfx.profiler.rules.compute.kernels import caveat, kernels_of, matters, rank, shown
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.autograd import autograd
-from torchfx.profiler.trace.derived.shapes import dtypes, shapes
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.arithmetic import (
+from torchwhy.finding import Evidence, Finding, severity_of
+from torchwhy.rules.compute.kernels import caveat, kernels_of, matters, rank, shown
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.autograd import autograd
+from torchwhy.trace.derived.shapes import dtypes, shapes
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.arithmetic import (
     ATTENTION_IN_PARTS,
     ATTENTION_STAGE,
     BATCHED_PRODUCT,
@@ -21,9 +21,9 @@ from torchfx.profiler.trace.meaning.arithmetic import (
     NATIVE_ATTENTION,
     SOFTMAX,
 )
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent
 
 __all__ = ["sdpa_math_backend", "unfused_attention"]
 

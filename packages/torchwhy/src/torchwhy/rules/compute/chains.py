@@ -7,20 +7,20 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.kernels import Flags, about_kernels, kernels_of
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.shapes import elements, shapes
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.annotations import OPTIMIZER_STEP
-from torchfx.profiler.trace.meaning.arithmetic import ELEMENTWISE, FOREACH
-from torchfx.profiler.trace.meaning.kernels import MEMORY_BOUND, KernelName
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.meaning.operators import ACCUMULATE_GRADIENT
-from torchfx.profiler.trace.model.device import devices_of, streams_of
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent
+from torchwhy.finding import Finding
+from torchwhy.rules.compute.kernels import Flags, about_kernels, kernels_of
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.shapes import elements, shapes
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP
+from torchwhy.trace.meaning.arithmetic import ELEMENTWISE, FOREACH
+from torchwhy.trace.meaning.kernels import MEMORY_BOUND, KernelName
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.operators import ACCUMULATE_GRADIENT
+from torchwhy.trace.model.device import devices_of, streams_of
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent
 
 __all__ = ["elementwise_chain"]
 

@@ -8,18 +8,18 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.finding import Finding, severity_of
-from torchfx.profiler.rules.compute.kernels import about_kernels, kernels_of
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.device_peaks import used_peaks
-from torchfx.profiler.trace.derived.shapes import dtypes
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.audio import TORCHFX_OPERATOR
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.events import parse_list
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent
+from torchwhy.finding import Finding, severity_of
+from torchwhy.rules.compute.kernels import about_kernels, kernels_of
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.device_peaks import used_peaks
+from torchwhy.trace.derived.shapes import dtypes
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.vocabulary import LIBRARY_OPERATOR
+from torchwhy.trace.model.events import parse_list
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent
 
 __all__ = ["fp64", "in_double"]
 
@@ -91,19 +91,19 @@ def _fp64_on_cpu(trace: Trace, share: float, least: float, short_us: float = 5.0
         "register holds half as many of them. Some operators have fast implementations for float32 only.",
         fix="Convert the data once, where they are loaded: torch.from_numpy(array).float() or "
         "array.astype(np.float32), and model.float() for a model in double. float32 has 24 bits of mantissa, "
-        "some seven digits" + (", about 150 dB of an audio signal." if trace.events.any_of(TORCHFX_OPERATOR) else "."),
+        "some seven digits.",
         linked=True,
     )
 
 
 def in_double(trace: Trace, rows: Int32) -> npt.NDArray[np.bool_]:
-    """Which operators compute in float64: by their largest input, of this library's by the first, the signal."""
+    """Which operators compute in float64: by their largest input, of other packages by the first."""
     events = trace.events
     types, sizes = events.text_ids("Input type", rows).astype(np.int64), events.text_ids("Input Dims", rows)
-    filters = events.are(TORCHFX_OPERATOR, rows)
+    library = events.are(LIBRARY_OPERATOR, rows)
     # Few combinations are distinct: each is looked at once.
-    _, one, which = np.unique((types << 32) + (sizes << 1) + filters, return_index=True, return_inverse=True)
-    double = [_is_double(trace, int(rows[i]), by_first=bool(filters[i])) for i in one.tolist()]
+    _, one, which = np.unique((types << 32) + (sizes << 1) + library, return_index=True, return_inverse=True)
+    double = [_is_double(trace, int(rows[i]), by_first=bool(library[i])) for i in one.tolist()]
     found: npt.NDArray[np.bool_] = np.array(double, np.bool_)[which]
     return found
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torchfx.profiler.rules.compute.flops import flops_of
-from torchfx.profiler.rules.compute.kernels import Kernels
-from torchfx.profiler.trace.derived.convolutions import convolution_output
-from torchfx.profiler.trace.derived.shapes import WIDTH, dtypes, elements, shapes
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.arithmetic import STREAMING, operation_of
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.trace.peaks import Peaks
+from torchwhy.rules.compute.flops import flops_of
+from torchwhy.rules.compute.kernels import Kernels
+from torchwhy.trace.derived.convolutions import convolution_output
+from torchwhy.trace.derived.shapes import WIDTH, dtypes, elements, shapes
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.arithmetic import STREAMING, operation_of
+from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.peaks import Peaks
 
 __all__ = ["PRODUCTS", "Group", "groups"]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from math import prod
 from typing import Final
 
-from torchfx.profiler.trace.derived.shapes import Shape
-from torchfx.profiler.trace.meaning.arithmetic import (
+from torchwhy.trace.derived.shapes import Shape
+from torchwhy.trace.meaning.arithmetic import (
     CONVOLUTION_BACKWARD,
     CONVOLVING,
     FUSED_ATTENTION,

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.kernels import kernels_of, shown
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.meaning.kernels import KernelName
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.meaning.operators import LEARNING
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent
+from torchwhy.finding import Finding
+from torchwhy.rules.compute.kernels import kernels_of, shown
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.meaning.kernels import KernelName
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.operators import LEARNING
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent
 
 __all__ = ["hotspot", "kernel_budget"]
 
@@ -101,7 +101,7 @@ def kernel_budget(trace: Trace, *, kernels_per_step: float = 0) -> Iterator[Find
         or evidence(trace, [step.row for step in steps if step.row >= 0], limit=10),
         cause="More kernels: a fusion is gone, or a copy or conversion came in. Fewer: something isn't computed, or "
         "runs fused.",
-        fix="Compare the kernels in the evidence with what the step should launch; `torchfx diff` shows what changed.",
+        fix="Compare the kernels in the evidence with what the step should launch; `torchwhy diff` shows what changed.",
         linked=True,
     )
 

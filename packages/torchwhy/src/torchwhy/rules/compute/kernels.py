@@ -10,14 +10,14 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.finding import Evidence, Finding, severity_of
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.trace.derived.kernels import kernel_names
-from torchfx.profiler.trace.file.columns import Flags, Int32, Int64
-from torchfx.profiler.trace.meaning.kernels import KernelName, decode
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent
+from torchwhy.finding import Evidence, Finding, severity_of
+from torchwhy.rules.evidence import evidence
+from torchwhy.trace.derived.kernels import kernel_names
+from torchwhy.trace.file.columns import Flags, Int32, Int64
+from torchwhy.trace.meaning.kernels import KernelName, decode
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent
 
 __all__ = ["Flags", "Kernels", "about_kernels", "caveat", "in_window", "kernels_of", "matters", "rank", "shown"]
 

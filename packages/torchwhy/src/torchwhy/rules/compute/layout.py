@@ -7,17 +7,17 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.kernels import about_kernels, kernels_of
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.ownership import operators_of_work
-from torchfx.profiler.trace.derived.shapes import shapes
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.arithmetic import ADD_IN_PLACE, BATCH_NORM, CONVOLUTION
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent
+from torchwhy.finding import Finding
+from torchwhy.rules.compute.kernels import about_kernels, kernels_of
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.ownership import operators_of_work
+from torchwhy.trace.derived.shapes import shapes
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.arithmetic import ADD_IN_PLACE, BATCH_NORM, CONVOLUTION
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent
 
 __all__ = ["conv_bias_before_bn", "layout_conversion"]
 

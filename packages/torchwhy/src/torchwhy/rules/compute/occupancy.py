@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.kernels import Kernels, about_kernels, caveat, kernels_of, matters, rank, shown
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.model.device import devices_of
-from torchfx.profiler.trace.model.events import parse_list
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent
+from torchwhy.finding import Finding
+from torchwhy.rules.compute.kernels import Kernels, about_kernels, caveat, kernels_of, matters, rank, shown
+from torchwhy.rules.rule import rule
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.model.device import devices_of
+from torchwhy.trace.model.events import parse_list
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent
 
 __all__ = ["occupancy", "small_grid"]
 

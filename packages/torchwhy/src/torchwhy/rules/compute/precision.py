@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.kernels import about_kernels, kernels_of
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.meaning.annotations import OPTIMIZER
-from torchfx.profiler.trace.meaning.kernels import KernelName
-from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent
+from torchwhy.finding import Finding
+from torchwhy.rules.compute.kernels import about_kernels, kernels_of
+from torchwhy.rules.rule import rule
+from torchwhy.trace.meaning.annotations import OPTIMIZER
+from torchwhy.trace.meaning.kernels import KernelName
+from torchwhy.trace.meaning.operators import AUTOGRAD_NODE
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent
 
 __all__ = ["fp32_matmul_no_tc", "tf32_not_16bit"]
 

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.efficiency import PRODUCTS, Group, groups
-from torchfx.profiler.rules.compute.kernels import about_kernels, kernels_of, shown
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.device_peaks import data_sheet, used_peaks
-from torchfx.profiler.trace.derived.shapes import shapes
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.trace.peaks import Peaks
-from torchfx.profiler.wording import duration_ns, percent, shortened
+from torchwhy.finding import Finding
+from torchwhy.rules.compute.efficiency import PRODUCTS, Group, groups
+from torchwhy.rules.compute.kernels import about_kernels, kernels_of, shown
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.device_peaks import data_sheet, used_peaks
+from torchwhy.trace.derived.shapes import shapes
+from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.peaks import Peaks
+from torchwhy.wording import duration_ns, percent, shortened
 
 __all__ = ["low_mfu", "low_roofline"]
 
@@ -46,7 +46,7 @@ def low_roofline(
     their type allows, and elementwise operators, copies and softmax that move less than half of the memory's bandwidth;
     each from 5% of the kernels' time on, for calls of 20 us or more that have at least 5 us of work at the roofline.
     One finding per operator, shapes and types. Needs `record_shapes=True` and a device whose peaks are known: by its
-    data sheet, or measured (`--device`, `[tool.torchfx.device]`).
+    data sheet, or measured (`--device`, `[tool.torchwhy.device]`).
 
     Costs: counted is the difference to 70% of the roofline, which good kernels reach.
 

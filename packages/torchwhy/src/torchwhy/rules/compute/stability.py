@@ -8,14 +8,14 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.kernels import kernels_of, rank, shown
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.arithmetic import LIBRARY_CONVOLUTION
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent
+from torchwhy.finding import Finding
+from torchwhy.rules.compute.kernels import kernels_of, rank, shown
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.arithmetic import LIBRARY_CONVOLUTION
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent
 
 __all__ = ["cudnn_benchmark", "same_kernel_varies"]
 

@@ -8,15 +8,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.shapes import DTYPES, WIDTH, elements
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.arithmetic import MEMORY_SPEED
-from torchfx.profiler.trace.model.events import parse_list
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent
+from torchwhy.finding import Finding
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.shapes import DTYPES, WIDTH, elements
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.arithmetic import MEMORY_SPEED
+from torchwhy.trace.model.events import parse_list
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent
 
 __all__ = ["starved_threads"]
 

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.kernels import Flags, kernels_of, shown
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.meaning.frames import RECOMPUTING_FRAME
-from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE, CHECKPOINT_BACKWARD
-from torchfx.profiler.trace.meaning.runtime import STREAM_WAIT
-from torchfx.profiler.trace.model.device import devices_of, streams_of
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent
+from torchwhy.finding import Finding
+from torchwhy.rules.compute.kernels import Flags, kernels_of, shown
+from torchwhy.rules.rule import rule
+from torchwhy.trace.meaning.frames import RECOMPUTING_FRAME
+from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, CHECKPOINT_BACKWARD
+from torchwhy.trace.meaning.runtime import STREAM_WAIT
+from torchwhy.trace.model.device import devices_of, streams_of
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent
 
 __all__ = ["recompute_share", "streams_serial"]
 

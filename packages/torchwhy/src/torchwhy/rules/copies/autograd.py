@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.meaning.operators import LEARNING
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.finding import Finding
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.operators import LEARNING
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["missed_no_grad"]
 

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.copies.pinned import SMALL, rate_text
-from torchfx.profiler.rules.copies.transfers import PAGEABLE, PINNED, step_count, transfers
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.idle import profiler_overhead
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.runtime import BLOCKING_COPY, BLOCKING_FILL, STREAM_SYNCHRONIZE
-from torchfx.profiler.trace.meaning.tensors import COPY_TENSOR
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent
+from torchwhy.finding import Finding
+from torchwhy.rules.copies.pinned import SMALL, rate_text
+from torchwhy.rules.copies.transfers import PAGEABLE, PINNED, step_count, transfers
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.idle import profiler_overhead
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.runtime import BLOCKING_COPY, BLOCKING_FILL, STREAM_SYNCHRONIZE
+from torchwhy.trace.meaning.tensors import COPY_TENSOR
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent
 
 __all__ = ["sync_copy", "sync_memset"]
 

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.copies.transfers import transfers
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.device_time import device_time
-from torchfx.profiler.trace.derived.shapes import elements, shapes
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.meaning.tensors import MAKE_TENSOR, MOVE_TENSOR
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.finding import Finding
+from torchwhy.rules.copies.transfers import transfers
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.device_time import device_time
+from torchwhy.trace.derived.shapes import elements, shapes
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.tensors import MAKE_TENSOR, MOVE_TENSOR
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["create_on_cpu_then_copy"]
 

@@ -6,19 +6,19 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.kernels import caveat, rank
-from torchfx.profiler.rules.copies.transfers import transfers
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.device_time import device_time
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.arithmetic import BIASED_PRODUCT
-from torchfx.profiler.trace.meaning.kernels import decode
-from torchfx.profiler.trace.meaning.tensors import CLONE, COPY_TENSOR, OUT_OF_PLACE
-from torchfx.profiler.trace.model.device import streams_of
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import duration, percent, size_text
+from torchwhy.finding import Finding
+from torchwhy.rules.compute.kernels import caveat, rank
+from torchwhy.rules.copies.transfers import transfers
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.device_time import device_time
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.arithmetic import BIASED_PRODUCT
+from torchwhy.trace.meaning.kernels import decode
+from torchwhy.trace.meaning.tensors import CLONE, COPY_TENSOR, OUT_OF_PLACE
+from torchwhy.trace.model.device import streams_of
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import duration, percent, size_text
 
 __all__ = ["hidden_dtod_before_gemm", "out_of_place_clone"]
 

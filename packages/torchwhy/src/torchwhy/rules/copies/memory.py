@@ -8,14 +8,14 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.memory import CPU, Memory, allocating_operator, memory_of
-from torchfx.profiler.trace.meaning.annotations import OPTIMIZER
-from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent, size_text
+from torchwhy.finding import Evidence, Finding
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.memory import CPU, Memory, allocating_operator, memory_of
+from torchwhy.trace.meaning.annotations import OPTIMIZER
+from torchwhy.trace.meaning.operators import AUTOGRAD_NODE
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent, size_text
 
 __all__ = ["fragmentation", "memory_creep", "peak_memory"]
 

@@ -6,21 +6,21 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.copies.transfers import (
+from torchwhy.finding import Finding
+from torchwhy.rules.copies.transfers import (
     PAGEABLE,
     Transfers,
     exposed,
     step_count,
     transfers,
 )
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.device_peaks import data_sheet
-from torchfx.profiler.trace.file.columns import Int64
-from torchfx.profiler.trace.meaning.annotations import DATALOADER
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent, size_text
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.device_peaks import data_sheet
+from torchwhy.trace.file.columns import Int64
+from torchwhy.trace.meaning.annotations import DATALOADER
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent, size_text
 
 __all__ = ["low_bandwidth", "pageable_copy", "rate_text"]
 

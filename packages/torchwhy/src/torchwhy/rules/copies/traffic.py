@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.kernels import Flags
-from torchfx.profiler.rules.copies.pinned import SMALL, rate_text
-from torchfx.profiler.rules.copies.transfers import PAGEABLE, exposed, step_count, transfers
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent, size_text
+from torchwhy.finding import Finding
+from torchwhy.rules.compute.kernels import Flags
+from torchwhy.rules.copies.pinned import SMALL, rate_text
+from torchwhy.rules.copies.transfers import PAGEABLE, exposed, step_count, transfers
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent, size_text
 
 __all__ = ["device_ping_pong", "transfer_share"]
 

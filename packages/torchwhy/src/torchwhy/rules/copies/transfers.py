@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torchfx.profiler.rules.compute.kernels import Flags, in_window
-from torchfx.profiler.trace.derived.device_time import device_time
-from torchfx.profiler.trace.file.columns import ABSENT, Int32, Int64
-from torchfx.profiler.trace.meaning.copies import PAGEABLE, PINNED, WAYS, read_copy
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.device import devices_of
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.rules.compute.kernels import Flags, in_window
+from torchwhy.trace.derived.device_time import device_time
+from torchwhy.trace.file.columns import ABSENT, Int32, Int64
+from torchwhy.trace.meaning.copies import PAGEABLE, PINNED, WAYS, read_copy
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.device import devices_of
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["PAGEABLE", "PINNED", "Transfers", "exposed", "step_count", "transfers"]
 

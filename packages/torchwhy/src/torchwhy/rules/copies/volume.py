@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.rules.compute.kernels import Flags, caveat, kernels_of, rank
-from torchfx.profiler.rules.copies.transfers import step_count, transfers
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.meaning.operators import ACCUMULATE_GRADIENT
-from torchfx.profiler.trace.meaning.tensors import CHANGE_OF_TYPE, CONCATENATE
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent, size_text
+from torchwhy.finding import Evidence, Finding
+from torchwhy.rules.compute.kernels import Flags, caveat, kernels_of, rank
+from torchwhy.rules.copies.transfers import step_count, transfers
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.operators import ACCUMULATE_GRADIENT
+from torchwhy.trace.meaning.tensors import CHANGE_OF_TYPE, CONCATENATE
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent, size_text
 
 __all__ = ["dtod_volume"]
 

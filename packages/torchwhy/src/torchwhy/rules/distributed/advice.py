@@ -8,12 +8,12 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.collectives import Collective
-from torchfx.profiler.trace.meaning.communication import DISTRIBUTED_DATA_PARALLEL, FULLY_SHARDED, FULLY_SHARDED_HOOKS
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.meaning.operators import LEARNING
-from torchfx.profiler.trace.meaning.tensors import CLONE, EMBEDDING
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.trace.derived.collectives import Collective
+from torchwhy.trace.meaning.communication import DISTRIBUTED_DATA_PARALLEL, FULLY_SHARDED, FULLY_SHARDED_HOOKS
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.operators import LEARNING
+from torchwhy.trace.meaning.tensors import CLONE, EMBEDDING
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["behind_clones", "most_of", "overlap_advice"]
 

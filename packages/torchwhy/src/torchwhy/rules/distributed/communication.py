@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.rules.distributed.advice import behind_clones, most_of, overlap_advice
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.collectives import Collective, collectives_of
-from torchfx.profiler.trace.meaning.communication import DISTRIBUTED_DATA_PARALLEL, FULLY_SHARDED
-from torchfx.profiler.trace.meaning.operators import LEARNING
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent, size_text
+from torchwhy.finding import Evidence, Finding
+from torchwhy.rules.distributed.advice import behind_clones, most_of, overlap_advice
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.collectives import Collective, collectives_of
+from torchwhy.trace.meaning.communication import DISTRIBUTED_DATA_PARALLEL, FULLY_SHARDED
+from torchwhy.trace.meaning.operators import LEARNING
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent, size_text
 
 __all__ = ["comm_share", "exposed_comm", "single_rank", "small_collectives"]
 
@@ -183,7 +183,7 @@ def single_rank(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         window=trace.window,
         evidence=_by_kind(trace),
         cause="A collective ends on all ranks together and begins on each when that one arrives.",
-        fix="Record every rank into one folder, and run torchfx explain on the folder.",
+        fix="Record every rank into one folder, and run torchwhy explain on the folder.",
         linked=True,
     )
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding, severity_of
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.model.intervals import Window
-from torchfx.profiler.wording import percent
+from torchwhy.finding import Evidence, Finding, severity_of
+from torchwhy.rules.rule import rule
+from torchwhy.trace.model.intervals import Window
+from torchwhy.wording import percent
 
 if TYPE_CHECKING:
-    from torchfx.profiler.ranks.job import Job
-    from torchfx.profiler.ranks.summary import Summary
+    from torchwhy.ranks.job import Job
+    from torchwhy.ranks.summary import Summary
 
 __all__ = ["last_rank", "rank_imbalance"]
 

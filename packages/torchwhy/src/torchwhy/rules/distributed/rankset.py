@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.wording import ranges
+from torchwhy.finding import Evidence, Finding
+from torchwhy.rules.rule import rule
+from torchwhy.wording import ranges
 
 if TYPE_CHECKING:
-    from torchfx.profiler.ranks.job import Job
+    from torchwhy.ranks.job import Job
 
 __all__ = ["rank_set"]
 

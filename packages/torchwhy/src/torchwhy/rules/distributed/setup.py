@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding, severity_of
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.idle import at_stake, idle_time
-from torchfx.profiler.trace.meaning.communication import (
+from torchwhy.finding import Finding, severity_of
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.idle import at_stake, idle_time
+from torchwhy.trace.meaning.communication import (
     DATA_PARALLEL,
     FIND_TENSORS,
     HOST_COLLECTIVE,
     SEARCH_UNUSED,
 )
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent
 
 __all__ = ["backend", "data_parallel", "find_unused"]
 

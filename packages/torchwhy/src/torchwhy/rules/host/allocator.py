@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding, severity_of
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.meaning.runtime import ALLOCATOR_CALL, DEVICE_FREE
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent
+from torchwhy.finding import Finding, severity_of
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.meaning.runtime import ALLOCATOR_CALL, DEVICE_FREE
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent
 
 __all__ = ["allocator_thrash"]
 

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding, severity_of
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.idle import at_stake
-from torchfx.profiler.trace.derived.steady import steady_window
-from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE, NAN_CHECK
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import counted
+from torchwhy.finding import Finding, severity_of
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.idle import at_stake
+from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, NAN_CHECK
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import counted
 
 __all__ = ["anomaly_mode"]
 

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.idle import at_stake, idle_time
-from torchfx.profiler.trace.derived.launching import device_known
-from torchfx.profiler.trace.derived.occupation import batch_waits, worker_starts
-from torchfx.profiler.trace.derived.steady import steady_window
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.annotations import DATALOADER, LOADED_IN_PROCESS, NEXT_BATCH
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent
+from torchwhy.finding import Evidence, Finding
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.idle import at_stake, idle_time
+from torchwhy.trace.derived.launching import device_known
+from torchwhy.trace.derived.occupation import batch_waits, worker_starts
+from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.annotations import DATALOADER, LOADED_IN_PROCESS, NEXT_BATCH
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent
 
 __all__ = ["dataloader_single_process", "dataloader_wait"]
 

@@ -6,25 +6,25 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding, severity_of
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.host.python_lines import advice_on_calls, main_calls, python_lines
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.exchanging import idle_exchanging
-from torchfx.profiler.trace.derived.gaps import Cause, idle_gaps
-from torchfx.profiler.trace.derived.idle import idle_time
-from torchfx.profiler.trace.derived.launching import device_known
-from torchfx.profiler.trace.derived.occupation import collections, host_during, otherwise_engaged
-from torchfx.profiler.trace.derived.processor_time import waited_share
-from torchfx.profiler.trace.derived.steady import steady_window, typical
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.annotations import DATALOADER, HOUSEKEEPING, STEP
-from torchfx.profiler.trace.meaning.frames import BACKWARD_CALL, called_name
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.steps import Step
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import duration_ns, percent
+from torchwhy.finding import Evidence, Finding, severity_of
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.host.python_lines import advice_on_calls, main_calls, python_lines
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.exchanging import idle_exchanging
+from torchwhy.trace.derived.gaps import Cause, idle_gaps
+from torchwhy.trace.derived.idle import idle_time
+from torchwhy.trace.derived.launching import device_known
+from torchwhy.trace.derived.occupation import collections, host_during, otherwise_engaged
+from torchwhy.trace.derived.processor_time import waited_share
+from torchwhy.trace.derived.steady import steady_window, typical
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.annotations import DATALOADER, HOUSEKEEPING, STEP
+from torchwhy.trace.meaning.frames import BACKWARD_CALL, called_name
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.steps import Step
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import duration_ns, percent
 
 __all__ = ["between_steps_gap"]
 
@@ -112,7 +112,7 @@ def _fix(trace: Trace, calls: Int32, *, house: bool) -> str:
     if trace.has_stacks:
         return f"Move that code off the loop: {move}, or every N-th step."
     return (
-        "See which code it is: put torch.profiler.record_function around its parts, or record Python stacks (torchfx "
+        "See which code it is: put torch.profiler.record_function around its parts, or record Python stacks (torchwhy "
         f"profile --stacks). Then move it {move}, or do it every N-th step."
     )
 

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding, severity_of
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.host.launch_gaps import LONGEST_NS, callers, fewer_launches, launching
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.gaps import Cause
-from torchfx.profiler.trace.derived.launching import graph_captures, kernel_launches
-from torchfx.profiler.trace.derived.steady import decides
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import duration_ns, percent
+from torchwhy.finding import Finding, severity_of
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.host.launch_gaps import LONGEST_NS, callers, fewer_launches, launching
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.gaps import Cause
+from torchwhy.trace.derived.launching import graph_captures, kernel_launches
+from torchwhy.trace.derived.steady import decides
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import duration_ns, percent
 
 __all__ = ["compute_bound", "overhead_bound"]
 

@@ -9,16 +9,16 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.host.cpu_time import by_shape, own_time
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.shapes import dtypes
-from torchfx.profiler.trace.derived.steady import steady_window
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.meaning.operators import COPY_OR_CONVERSION, MOVE, TO_COPY_BACKWARD
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent
+from torchwhy.finding import Finding
+from torchwhy.rules.host.cpu_time import by_shape, own_time
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.shapes import dtypes
+from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.operators import COPY_OR_CONVERSION, MOVE, TO_COPY_BACKWARD
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent
 
 __all__ = ["cpu_copies"]
 

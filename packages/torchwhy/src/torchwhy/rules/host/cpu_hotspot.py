@@ -7,22 +7,22 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.compute.double import in_double
-from torchfx.profiler.rules.host.cpu_time import by_shape, own_time
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.shapes import dtypes
-from torchfx.profiler.trace.derived.steady import steady_window
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.communication import EXCHANGE
-from torchfx.profiler.trace.meaning.compiler import COMPILED_CODE, COMPILING, ENTERING, REGION
-from torchfx.profiler.trace.meaning.frames import MODULE
-from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE, COPY, HEAVY, MAGNITUDE
-from torchfx.profiler.trace.meaning.programs import kin
-from torchfx.profiler.trace.meaning.tensors import CONCATENATE
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.trace.tables.grouping import Groups
-from torchfx.profiler.wording import percent, shortened
+from torchwhy.finding import Finding
+from torchwhy.rules.compute.double import in_double
+from torchwhy.rules.host.cpu_time import by_shape, own_time
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.shapes import dtypes
+from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.communication import EXCHANGE
+from torchwhy.trace.meaning.compiler import COMPILED_CODE, COMPILING, ENTERING, REGION
+from torchwhy.trace.meaning.frames import MODULE
+from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, COPY, HEAVY, MAGNITUDE
+from torchwhy.trace.meaning.programs import kin
+from torchwhy.trace.meaning.tensors import CONCATENATE
+from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.tables.grouping import Groups
+from torchwhy.wording import percent, shortened
 
 __all__ = ["cpu_hotspot"]
 

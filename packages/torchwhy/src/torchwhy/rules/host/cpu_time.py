@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence
-from torchfx.profiler.rules.evidence import evidence, most_first
-from torchfx.profiler.trace.derived.occupation import compiling
-from torchfx.profiler.trace.derived.steady import steady_window
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.communication import EXCHANGE
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.finding import Evidence
+from torchwhy.rules.evidence import evidence, most_first
+from torchwhy.trace.derived.occupation import compiling
+from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.communication import EXCHANGE
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["by_shape", "own_time"]
 

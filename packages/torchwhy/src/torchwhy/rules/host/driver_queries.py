@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence, most_first
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.launching import adapted_kernels, kernel_launches
-from torchfx.profiler.trace.meaning.kernels import decode
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.meaning.runtime import COPY_CALL, MEMORY_CALL, QUERY, SYNCHRONIZE
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import enumeration, percent
+from torchwhy.finding import Finding
+from torchwhy.rules.evidence import evidence, most_first
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.launching import adapted_kernels, kernel_launches
+from torchwhy.trace.meaning.kernels import decode
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.runtime import COPY_CALL, MEMORY_CALL, QUERY, SYNCHRONIZE
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import enumeration, percent
 
 __all__ = ["runtime_query_noise"]
 

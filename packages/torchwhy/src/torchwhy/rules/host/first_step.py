@@ -8,20 +8,20 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding, severity_of
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.contrast import longer_in, operators_in, unhurried
-from torchfx.profiler.trace.derived.occupation import batch_waits, compiling
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.annotations import DATALOADER, OPTIMIZER
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.meaning.overhead import BUFFERS, CODE_LOADING
-from torchfx.profiler.trace.meaning.runtime import ALLOCATION, COPY_CALL, MODULE_LOADING, WAIT_FOR_DEVICE
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.steps import Step, main_phase
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import duration, duration_ns, shortened
+from torchwhy.finding import Evidence, Finding, severity_of
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.contrast import longer_in, operators_in, unhurried
+from torchwhy.trace.derived.occupation import batch_waits, compiling
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.annotations import DATALOADER, OPTIMIZER
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.overhead import BUFFERS, CODE_LOADING
+from torchwhy.trace.meaning.runtime import ALLOCATION, COPY_CALL, MODULE_LOADING, WAIT_FOR_DEVICE
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.steps import Step, main_phase
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import duration, duration_ns, shortened
 
 __all__ = ["first_step_cold"]
 

@@ -6,22 +6,22 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding, severity_of
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.host.tensor_loops import tensor_loops
-from torchfx.profiler.rules.host.tensor_texts import tensor_texts
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.idle import idle_time
-from torchfx.profiler.trace.derived.occupation import otherwise_engaged, outer_operators
-from torchfx.profiler.trace.derived.steady import steady_window
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.annotations import OPTIMIZER
-from torchfx.profiler.trace.meaning.audio import TORCHFX_OPERATOR
-from torchfx.profiler.trace.meaning.operators import BACKWARD, LOCAL_SCALAR, NUMBER_READ, VIEW
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.trace.tables.grouping import Groups
-from torchfx.profiler.wording import duration_ns, percent, shortened
+from torchwhy.finding import Finding, severity_of
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.host.tensor_loops import tensor_loops
+from torchwhy.rules.host.tensor_texts import tensor_texts
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.idle import idle_time
+from torchwhy.trace.derived.occupation import otherwise_engaged, outer_operators
+from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.annotations import OPTIMIZER
+from torchwhy.trace.meaning.operators import BACKWARD, LOCAL_SCALAR, NUMBER_READ, VIEW
+from torchwhy.trace.meaning.vocabulary import advice_for_loops
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.tables.grouping import Groups
+from torchwhy.wording import duration_ns, percent, shortened
 
 __all__ = ["dispatch_flood"]
 
@@ -83,9 +83,7 @@ def dispatch_flood(
 
 
 def _flood_fix(trace: Trace, row: int) -> str:
-    if trace.events.are(TORCHFX_OPERATOR, [row])[0]:
-        return "Join the filters into one chain (a | b | c) before applying it: a fused chain is one native call."
-    return (
+    return advice_for_loops(trace.name(row)) or (
         "Put the items into one tensor with a batch dimension and call it once; torch.vmap or torch._foreach_* do so "
         "for lists; torch.compile fuses what must stay a loop."
     )

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.occupation import compiling, outer_operators
-from torchfx.profiler.trace.derived.steady import steady_window
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.annotations import GARBAGE_COLLECTION
-from torchfx.profiler.trace.meaning.frames import COLLECTING
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import duration_ns, often
+from torchwhy.finding import Finding
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.occupation import compiling, outer_operators
+from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.annotations import GARBAGE_COLLECTION
+from torchwhy.trace.meaning.frames import COLLECTING
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import duration_ns, often
 
 __all__ = ["gc_pause"]
 

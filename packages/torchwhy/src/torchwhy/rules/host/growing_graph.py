@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.occupation import outer_operators
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE
-from torchfx.profiler.trace.model.steps import Step, main_phase
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.finding import Finding
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.occupation import outer_operators
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.operators import AUTOGRAD_NODE
+from torchwhy.trace.model.steps import Step, main_phase
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["growing_graph"]
 

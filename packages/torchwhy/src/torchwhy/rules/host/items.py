@@ -6,20 +6,20 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.host.tensor_loops import tensor_loops
-from torchfx.profiler.rules.host.tensor_texts import tensor_texts
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.idle import idle_time
-from torchfx.profiler.trace.derived.launching import device_known
-from torchfx.profiler.trace.derived.steady import steady_window
-from torchfx.profiler.trace.derived.waits import host_waits
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.operators import LOCAL_SCALAR, NUMBER_READ
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent
+from torchwhy.finding import Finding
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.host.tensor_loops import tensor_loops
+from torchwhy.rules.host.tensor_texts import tensor_texts
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.idle import idle_time
+from torchwhy.trace.derived.launching import device_known
+from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.derived.waits import host_waits
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.operators import LOCAL_SCALAR, NUMBER_READ
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent
 
 __all__ = ["item_per_step"]
 

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.gaps import Cause, Gaps, idle_gaps
-from torchfx.profiler.trace.derived.launching import kernel_launches, queue_at_launch
-from torchfx.profiler.trace.derived.occupation import otherwise_engaged, outer_operators
-from torchfx.profiler.trace.derived.steady import steady_device_window
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.annotations import OPTIMIZER_STEP
-from torchfx.profiler.trace.meaning.compiler import REGION
-from torchfx.profiler.trace.meaning.operators import FOREACH_OR_FUSED
-from torchfx.profiler.trace.model.intervals import Intervals, Window
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.trace.derived.gaps import Cause, Gaps, idle_gaps
+from torchwhy.trace.derived.launching import kernel_launches, queue_at_launch
+from torchwhy.trace.derived.occupation import otherwise_engaged, outer_operators
+from torchwhy.trace.derived.steady import steady_device_window
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP
+from torchwhy.trace.meaning.compiler import REGION
+from torchwhy.trace.meaning.operators import FOREACH_OR_FUSED
+from torchwhy.trace.model.intervals import Intervals, Window
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["Launching", "callers", "fewer_launches", "launching"]
 

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding, severity_of
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.host.queue import FULL
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.idle import idle_time
-from torchfx.profiler.trace.derived.launching import kernel_launches, launch_queues
-from torchfx.profiler.trace.derived.occupation import otherwise_engaged
-from torchfx.profiler.trace.derived.steady import steady_device_window
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import duration_ns
+from torchwhy.finding import Finding, severity_of
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.host.queue import FULL
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.idle import idle_time
+from torchwhy.trace.derived.launching import kernel_launches, launch_queues
+from torchwhy.trace.derived.occupation import otherwise_engaged
+from torchwhy.trace.derived.steady import steady_device_window
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import duration_ns
 
 __all__ = ["launch_outliers"]
 

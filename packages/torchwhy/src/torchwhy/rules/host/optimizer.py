@@ -7,20 +7,20 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.idle import idle_time
-from torchfx.profiler.trace.derived.launching import kernel_launches
-from torchfx.profiler.trace.derived.occupation import outer_operators
-from torchfx.profiler.trace.derived.steady import steady_window
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.annotations import OPTIMIZER_STEP, WITHOUT_FOREACH, ZERO_GRAD
-from torchfx.profiler.trace.meaning.frames import SINGLE_TENSOR_UPDATE
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.meaning.operators import FOREACH_OR_FUSED, UPDATE, ZERO_FILL
-from torchfx.profiler.trace.model.intervals import Intervals, Window
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.finding import Finding
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.idle import idle_time
+from torchwhy.trace.derived.launching import kernel_launches
+from torchwhy.trace.derived.occupation import outer_operators
+from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP, WITHOUT_FOREACH, ZERO_GRAD
+from torchwhy.trace.meaning.frames import SINGLE_TENSOR_UPDATE
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.operators import FOREACH_OR_FUSED, UPDATE, ZERO_FILL
+from torchwhy.trace.model.intervals import Intervals, Window
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["optimizer_for_loop", "zero_grad_memset"]
 

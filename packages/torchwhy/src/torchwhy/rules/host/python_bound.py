@@ -6,24 +6,24 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding, severity_of
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.host.python_lines import advice_on_calls, main_calls, python_lines
-from torchfx.profiler.rules.host.recurring_stretches import Recurring, recurring
-from torchfx.profiler.rules.host.tensor_loops import tensor_loops
-from torchfx.profiler.rules.host.tensor_texts import tensor_texts
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.exchanging import idle_exchanging
-from torchfx.profiler.trace.derived.idle import at_stake
-from torchfx.profiler.trace.derived.occupation import collections, host_during, otherwise_engaged, outer_operators
-from torchfx.profiler.trace.derived.steady import Typical, steady_window, typical
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.compiler import COMPILED_CODE, REGION
-from torchfx.profiler.trace.meaning.frames import called_name
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import counted, duration_ns, percent
+from torchwhy.finding import Evidence, Finding, severity_of
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.host.python_lines import advice_on_calls, main_calls, python_lines
+from torchwhy.rules.host.recurring_stretches import Recurring, recurring
+from torchwhy.rules.host.tensor_loops import tensor_loops
+from torchwhy.rules.host.tensor_texts import tensor_texts
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.exchanging import idle_exchanging
+from torchwhy.trace.derived.idle import at_stake
+from torchwhy.trace.derived.occupation import collections, host_during, otherwise_engaged, outer_operators
+from torchwhy.trace.derived.steady import Typical, steady_window, typical
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.compiler import COMPILED_CODE, REGION
+from torchwhy.trace.meaning.frames import called_name
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import counted, duration_ns, percent
 
 __all__ = ["python_bound"]
 
@@ -147,7 +147,7 @@ def _in_stretches(
             ""
             if trace.has_stacks
             else "See which code it is: put torch.profiler.record_function around its parts, or record Python stacks "
-            "(torchfx profile --stacks). "
+            "(torchwhy profile --stacks). "
         )
         + "Loops over single numbers become operators on whole tensors; what must stay Python goes to another process "
         "or thread.",

@@ -6,15 +6,15 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence
-from torchfx.profiler.rules.evidence import most_first
-from torchfx.profiler.trace.derived.host_timeline import HostTimeline
-from torchfx.profiler.trace.derived.ownership import own_frames
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.frames import LOGGING, MAKING_TENSORS, READING, SAVING
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.finding import Evidence
+from torchwhy.rules.evidence import most_first
+from torchwhy.trace.derived.host_timeline import HostTimeline
+from torchwhy.trace.derived.ownership import own_frames
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.frames import LOGGING, MAKING_TENSORS, READING, SAVING
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["advice_on_calls", "main_calls", "python_lines"]
 

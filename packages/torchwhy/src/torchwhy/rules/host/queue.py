@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from torchfx.profiler.finding import Finding, severity_of
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.gaps import Cause, device_window, idle_gaps
-from torchfx.profiler.trace.derived.launching import launch_queues
-from torchfx.profiler.trace.meaning.runtime import STREAM_WAIT
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import duration_ns, often, percent
+from torchwhy.finding import Finding, severity_of
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.gaps import Cause, device_window, idle_gaps
+from torchwhy.trace.derived.launching import launch_queues
+from torchwhy.trace.meaning.runtime import STREAM_WAIT
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import duration_ns, often, percent
 
 __all__ = ["FULL", "queue_saturated", "stalled_queue"]
 

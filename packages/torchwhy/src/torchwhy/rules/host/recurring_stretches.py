@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence
-from torchfx.profiler.trace.derived.occupation import outer_operators
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.finding import Evidence
+from torchwhy.trace.derived.occupation import outer_operators
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["Recurring", "recurring"]
 

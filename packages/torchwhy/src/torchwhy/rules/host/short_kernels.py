@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding, severity_of
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.host.bound import overhead_bound
-from torchfx.profiler.rules.host.launch_gaps import fewer_launches, launching
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import duration_ns
+from torchwhy.finding import Finding, severity_of
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.host.bound import overhead_bound
+from torchwhy.rules.host.launch_gaps import fewer_launches, launching
+from torchwhy.rules.rule import rule
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import duration_ns
 
 __all__ = ["short_kernels"]
 

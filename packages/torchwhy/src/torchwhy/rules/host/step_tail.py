@@ -7,16 +7,16 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding, severity_of
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.contrast import longer_in, operators_in, unhurried
-from torchfx.profiler.trace.derived.processor_time import processor_time
-from torchfx.profiler.trace.derived.steady import settled, steady_window, unrecorded_steps
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.steps import Step, main_phase
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import duration, duration_ns
+from torchwhy.finding import Evidence, Finding, severity_of
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.contrast import longer_in, operators_in, unhurried
+from torchwhy.trace.derived.processor_time import processor_time
+from torchwhy.trace.derived.steady import settled, steady_window, unrecorded_steps
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.steps import Step, main_phase
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import duration, duration_ns
 
 __all__ = ["step_tail"]
 
@@ -32,14 +32,14 @@ def step_tail(trace: Trace, *, ratio: float = 1.5, steps: int = 3, share: float 
     lose 2% of the window or more; and what differs in them. With a GPU only what the device is idle for counts: a host
     that waits until the device has caught up loses nothing. One slow step among few is an outlier, which is mentioned:
     whether it comes back, 20 steps tell. So are steps that do nothing else than the others on a machine so busy that
-    waiting for a processor may be most of what they lost, as `torchfx profile` notes it.
+    waiting for a processor may be most of what they lost, as `torchwhy profile` notes it.
 
     Costs: the time above the median. With many processes, each waits for the slowest.
 
     Fix: what the evidence shows: collection of garbage, logging or checkpoints every N steps, batches that come late or
     differ in shape, allocation, recompilation.
 
-    Known problems: on a busy machine the operating system makes such steps; traces that `torchfx profile` didn't write
+    Known problems: on a busy machine the operating system makes such steps; traces that `torchwhy profile` didn't write
     don't tell.
     """
     start, window = settled(trace), trace.derived(steady_window)

@@ -7,21 +7,21 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.idle import idle_time
-from torchfx.profiler.trace.derived.launching import graph_captures
-from torchfx.profiler.trace.derived.steady import steady_device_window
-from torchfx.profiler.trace.derived.waits import Waits, host_waits
-from torchfx.profiler.trace.meaning.annotations import STEP
-from torchfx.profiler.trace.meaning.frames import PRINTING
-from torchfx.profiler.trace.meaning.kinds import Kind, Meaning
-from torchfx.profiler.trace.meaning.operators import LOCAL_SCALAR, NUMBER_READ, SIZE_BY_VALUES, TRANSFER
-from torchfx.profiler.trace.meaning.runtime import COPY_CALL, EVENT_SYNCHRONIZE, WAIT_FOR_DEVICE
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent
+from torchwhy.finding import Finding
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.idle import idle_time
+from torchwhy.trace.derived.launching import graph_captures
+from torchwhy.trace.derived.steady import steady_device_window
+from torchwhy.trace.derived.waits import Waits, host_waits
+from torchwhy.trace.meaning.annotations import STEP
+from torchwhy.trace.meaning.frames import PRINTING
+from torchwhy.trace.meaning.kinds import Kind, Meaning
+from torchwhy.trace.meaning.operators import LOCAL_SCALAR, NUMBER_READ, SIZE_BY_VALUES, TRANSFER
+from torchwhy.trace.meaning.runtime import COPY_CALL, EVENT_SYNCHRONIZE, WAIT_FOR_DEVICE
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent
 
 __all__ = ["explicit_sync"]
 

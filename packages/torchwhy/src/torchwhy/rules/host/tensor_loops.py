@@ -10,18 +10,18 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.host.tensor_texts import tensor_texts
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.idle import at_stake
-from torchfx.profiler.trace.derived.occupation import otherwise_engaged, outer_operators
-from torchfx.profiler.trace.derived.steady import steady_window
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.operators import AUTOGRAD_NODE, NUMBER_READ, PICK, UNBIND, VIEW
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent
+from torchwhy.finding import Finding
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.host.tensor_texts import tensor_texts
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.idle import at_stake
+from torchwhy.trace.derived.occupation import otherwise_engaged, outer_operators
+from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, NUMBER_READ, PICK, UNBIND, VIEW
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent
 
 __all__ = ["TensorLoops", "tensor_for_loop", "tensor_loops"]
 

@@ -8,19 +8,19 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding, severity_of
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.idle import at_stake
-from torchfx.profiler.trace.derived.occupation import outer_operators
-from torchfx.profiler.trace.derived.ownership import own_line
-from torchfx.profiler.trace.derived.steady import steady_window, typical
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.frames import FORMATTING
-from torchfx.profiler.trace.meaning.operators import FORMATTING_BEGINS, FORMATTING_STEP, NUMBER_READ
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import duration_ns, percent
+from torchwhy.finding import Finding, severity_of
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.idle import at_stake
+from torchwhy.trace.derived.occupation import outer_operators
+from torchwhy.trace.derived.ownership import own_line
+from torchwhy.trace.derived.steady import steady_window, typical
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.frames import FORMATTING
+from torchwhy.trace.meaning.operators import FORMATTING_BEGINS, FORMATTING_STEP, NUMBER_READ
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import duration_ns, percent
 
 __all__ = ["TensorTexts", "tensor_texts", "tensors_to_text"]
 

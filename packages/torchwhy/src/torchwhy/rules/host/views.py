@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.host.bound import overhead_bound
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.steady import steady_window
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.meaning.operators import VIEW
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent
+from torchwhy.finding import Finding
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.host.bound import overhead_bound
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.operators import VIEW
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent
 
 __all__ = ["view_dispatch"]
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import counted, duration_ns
+from torchwhy.finding import Evidence, Finding
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import counted, duration_ns
 
 __all__ = ["clock_skew"]
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import counted, size_text
+from torchwhy.finding import Evidence, Finding
+from torchwhy.rules.rule import rule
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import counted, size_text
 
 __all__ = ["huge_trace", "repaired_file"]
 
@@ -76,7 +76,7 @@ def huge_trace(trace: Trace, *, megabytes: float = 500, events: float = 2_000_00
 
     Fix: record one to three steps (`active=1`), and leave out `with_stack` and `profile_memory` unless they are needed.
 
-    Known problems: the limits are what viewers bear; torchfx itself reads more.
+    Known problems: the limits are what viewers bear; torchwhy itself reads more.
     """
     if trace.size <= megabytes * 1e6 and len(trace) <= events:
         return

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.gaps import Cause, idle_gaps
-from torchfx.profiler.trace.derived.launching import graph_captures, kernel_launches
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.runtime import GRAPH_INSTANTIATE
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import often, percent
+from torchwhy.finding import Evidence, Finding
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.gaps import Cause, idle_gaps
+from torchwhy.trace.derived.launching import graph_captures, kernel_launches
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.runtime import GRAPH_INSTANTIATE
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import often, percent
 
 __all__ = ["graph_capture", "graph_replay_unrecorded"]
 

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding, severity_of
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.gaps import device_window, giant_gap
-from torchfx.profiler.trace.derived.idle import work_queued
-from torchfx.profiler.trace.derived.launching import graph_captures
-from torchfx.profiler.trace.derived.occupation import host_during
-from torchfx.profiler.trace.model.intervals import Intervals, Window
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import duration_ns, percent
+from torchwhy.finding import Evidence, Finding, severity_of
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.gaps import device_window, giant_gap
+from torchwhy.trace.derived.idle import work_queued
+from torchwhy.trace.derived.launching import graph_captures
+from torchwhy.trace.derived.occupation import host_during
+from torchwhy.trace.model.intervals import Intervals, Window
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import duration_ns, percent
 
 __all__ = ["idle_definition", "one_giant_gap"]
 

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding, severity_of
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.idle import closing_wait
-from torchfx.profiler.trace.meaning.kinds import HOST, Kind
-from torchfx.profiler.trace.meaning.overhead import BUFFERS, CODE_LOADING
-from torchfx.profiler.trace.meaning.runtime import MODULE_LOADING
-from torchfx.profiler.trace.model.intervals import Intervals, Window
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import duration_ns, percent
+from torchwhy.finding import Evidence, Finding, severity_of
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.idle import closing_wait
+from torchwhy.trace.meaning.kinds import HOST, Kind
+from torchwhy.trace.meaning.overhead import BUFFERS, CODE_LOADING
+from torchwhy.trace.meaning.runtime import MODULE_LOADING
+from torchwhy.trace.model.intervals import Intervals, Window
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import duration_ns, percent
 
 __all__ = ["buffer_request", "closing_sync", "lazy_loading", "profiler_overhead"]
 

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Evidence, Finding
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.launching import kernel_launches, lost_launches
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.kinds import HOST, Kind
-from torchfx.profiler.trace.meaning.runtime import ANY_CALL, LAUNCH_OR_ENQUEUE
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import counted, duration_ns, percent
+from torchwhy.finding import Evidence, Finding
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.launching import kernel_launches, lost_launches
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.kinds import HOST, Kind
+from torchwhy.trace.meaning.runtime import ANY_CALL, LAUNCH_OR_ENQUEUE
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import counted, duration_ns, percent
 
 __all__ = ["cpu_only", "dropped_kernels", "no_gpu_activity", "pre_window_kernels", "sampled_trace"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.meaning.kinds import HOST
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.finding import Finding
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.meaning.kinds import HOST
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["steps_missing", "window_too_short"]
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.meaning.operators import BACKWARD
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.operators import BACKWARD
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.events import Events
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.events import Events
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["Autograd", "autograd"]
 

@@ -16,8 +16,8 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.trace.file.columns import ABSENT, Int32, Int64
-from torchfx.profiler.trace.meaning.communication import (
+from torchwhy.trace.file.columns import ABSENT, Int32, Int64
+from torchwhy.trace.meaning.communication import (
     COLLECTIVE,
     COMMUNICATION_KERNEL,
     DEFAULT_KERNEL,
@@ -25,9 +25,9 @@ from torchfx.profiler.trace.meaning.communication import (
     RECORD,
     collective_name,
 )
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.events import Events, parse_list
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.events import Events, parse_list
+from torchwhy.trace.model.trace import Trace
 
 __all__ = [
     "MOST_RANKS",

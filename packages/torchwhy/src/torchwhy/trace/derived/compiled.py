@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.autograd import autograd
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.compiler import (
+from torchwhy.trace.derived.autograd import autograd
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.compiler import (
     COMPILE_ID,
     COMPILED_BACKWARD,
     COMPILED_FUNCTION,
@@ -24,11 +24,11 @@ from torchfx.profiler.trace.meaning.compiler import (
     compile_id,
     stage_name,
 )
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.events import Events
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.trace.model.tree import BLEED
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.events import Events
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.model.tree import BLEED
 
 __all__ = ["Compilation", "Compiled", "broken_off", "compiled_of", "entry_overhead"]
 

@@ -7,14 +7,14 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.idle import closing_wait, idle_time
-from torchfx.profiler.trace.derived.occupation import outer_operators
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.annotations import GARBAGE_COLLECTION, NEXT_BATCH, OPTIMIZER
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.meaning.runtime import MEMORY_CALL, MODULE_LOADING, SYNCHRONIZE
-from torchfx.profiler.trace.model.steps import Step
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.trace.derived.idle import closing_wait, idle_time
+from torchwhy.trace.derived.occupation import outer_operators
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.annotations import GARBAGE_COLLECTION, NEXT_BATCH, OPTIMIZER
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.runtime import MEMORY_CALL, MODULE_LOADING, SYNCHRONIZE
+from torchwhy.trace.model.steps import Step
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["longer_in", "operators_in", "unhurried"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.autograd import autograd
-from torchfx.profiler.trace.derived.shapes import Shape, shapes
-from torchfx.profiler.trace.meaning.arithmetic import ADD_IN_PLACE, AFTER_CONVOLUTION, CONVOLUTION_BACKWARD
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.trace.derived.autograd import autograd
+from torchwhy.trace.derived.shapes import Shape, shapes
+from torchwhy.trace.meaning.arithmetic import ADD_IN_PLACE, AFTER_CONVOLUTION, CONVOLUTION_BACKWARD
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["convolution_output"]
 

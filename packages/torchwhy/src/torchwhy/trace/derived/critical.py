@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.host_timeline import HostTimeline
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.annotations import STEP
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.meaning.runtime import WAIT_FOR_DEVICE
-from torchfx.profiler.trace.model.device import devices_of
+from torchwhy.trace.derived.host_timeline import HostTimeline
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.annotations import STEP
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.runtime import WAIT_FOR_DEVICE
+from torchwhy.trace.model.device import devices_of
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["Segments", "critical_segments"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.trace.peaks import Peaks, peaks_of
+from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.peaks import Peaks, peaks_of
 
 __all__ = ["data_sheet", "device_name", "used_peaks"]
 

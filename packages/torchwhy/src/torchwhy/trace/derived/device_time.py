@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.ownership import launching_operators, operators_of_work
-from torchfx.profiler.trace.file.columns import Int32, Int64
+from torchwhy.trace.derived.ownership import launching_operators, operators_of_work
+from torchwhy.trace.file.columns import Int32, Int64
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["DeviceTime", "device_time"]
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.collectives import collectives_of
-from torchfx.profiler.trace.meaning.communication import COMMUNICATION_CALL, DEVICE_COLLECTIVE, EXCHANGE
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.intervals import Intervals
+from torchwhy.trace.derived.collectives import collectives_of
+from torchwhy.trace.meaning.communication import COMMUNICATION_CALL, DEVICE_COLLECTIVE, EXCHANGE
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.intervals import Intervals
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["idle_exchanging", "operators_computing"]
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.trace.derived.idle import next_launch, profiler_overhead, work_queued
-from torchfx.profiler.trace.derived.waits import host_waits
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.model.intervals import Intervals, Window
+from torchwhy.trace.derived.idle import next_launch, profiler_overhead, work_queued
+from torchwhy.trace.derived.waits import host_waits
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.model.intervals import Intervals, Window
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["Cause", "Gaps", "device_window", "giant_gap", "idle_gaps"]
 

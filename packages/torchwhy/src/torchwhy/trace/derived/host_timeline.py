@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torchfx.profiler.trace.file.columns import Int32, Int64
+from torchwhy.trace.file.columns import Int32, Int64
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.events import Events
-    from torchfx.profiler.trace.model.tree import Tree
+    from torchwhy.trace.model.events import Events
+    from torchwhy.trace.model.tree import Tree
 
 __all__ = ["HostTimeline"]
 

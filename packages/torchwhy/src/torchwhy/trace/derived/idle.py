@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.frames import PROFILER
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.meaning.overhead import CODE_LOADING
-from torchfx.profiler.trace.meaning.runtime import DEVICE_SYNCHRONIZE, NO_WORK
-from torchfx.profiler.trace.model.intervals import Intervals
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.frames import PROFILER
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.overhead import CODE_LOADING
+from torchwhy.trace.meaning.runtime import DEVICE_SYNCHRONIZE, NO_WORK
+from torchwhy.trace.model.intervals import Intervals
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = [
     "START_NS",

@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.trace.derived.ownership import operators_of_work
-from torchfx.profiler.trace.file.columns import Flags, Int32, Int64
-from torchfx.profiler.trace.meaning.arithmetic import operation_of
-from torchfx.profiler.trace.meaning.kernels import OPERATIONS, KernelName, decode
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.trace.derived.ownership import operators_of_work
+from torchwhy.trace.file.columns import Flags, Int32, Int64
+from torchwhy.trace.meaning.arithmetic import operation_of
+from torchwhy.trace.meaning.kernels import OPERATIONS, KernelName, decode
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["KernelNames", "kernel_names"]
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.compiled import compiled_of
-from torchfx.profiler.trace.derived.device_time import device_time
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.annotations import PYTORCHS_OWN
-from torchfx.profiler.trace.meaning.compiler import COMPILE_ID
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.trace.derived.compiled import compiled_of
+from torchwhy.trace.derived.device_time import device_time
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.annotations import PYTORCHS_OWN
+from torchwhy.trace.meaning.compiler import COMPILE_ID
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["Label", "labels", "own_labels"]
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.frames import CAPTURE_BEGIN_CALL, CAPTURE_END_CALL, CAPTURE_FUNCTION
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.meaning.runtime import CAPTURE_BEGIN, CAPTURE_END, GRAPH_INSTANTIATE, OCCUPANCY_QUERY
-from torchfx.profiler.trace.model.device import devices_of, streams_of
-from torchfx.profiler.trace.model.intervals import Intervals
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.frames import CAPTURE_BEGIN_CALL, CAPTURE_END_CALL, CAPTURE_FUNCTION
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.runtime import CAPTURE_BEGIN, CAPTURE_END, GRAPH_INSTANTIATE, OCCUPANCY_QUERY
+from torchwhy.trace.model.device import devices_of, streams_of
+from torchwhy.trace.model.intervals import Intervals
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = [
     "Queue",

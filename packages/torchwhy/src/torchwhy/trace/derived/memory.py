@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.trace.file.columns import ABSENT, Int32, Int64
-from torchfx.profiler.trace.meaning.kinds import Kind
+from torchwhy.trace.file.columns import ABSENT, Int32, Int64
+from torchwhy.trace.meaning.kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from torchfx.profiler.trace.model.steps import Step
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.steps import Step
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["CPU", "Memory", "allocating_operator", "allocating_operators", "memory_of", "operator_bytes"]
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.trace.derived.autograd import autograd
-from torchfx.profiler.trace.derived.device_time import device_time
-from torchfx.profiler.trace.derived.labels import own_labels
-from torchfx.profiler.trace.derived.ownership import own_line
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.frames import MODULE, MODULE_PREFIX
+from torchwhy.trace.derived.autograd import autograd
+from torchwhy.trace.derived.device_time import device_time
+from torchwhy.trace.derived.labels import own_labels
+from torchwhy.trace.derived.ownership import own_line
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.frames import MODULE, MODULE_PREFIX
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.trace import Trace
-    from torchfx.profiler.trace.model.tree import Tree
+    from torchwhy.trace.model.trace import Trace
+    from torchwhy.trace.model.tree import Tree
 
 __all__ = ["Module", "modules"]
 

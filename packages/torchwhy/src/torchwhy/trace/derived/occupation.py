@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.compiled import compiled_of
-from torchfx.profiler.trace.derived.launching import graph_captures
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.annotations import GARBAGE_COLLECTION, LOADED_BY_WORKERS, NEXT_BATCH, STEP
-from torchfx.profiler.trace.meaning.frames import COLLECTING
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.meaning.operators import SAMPLING
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.tree import Tree
+from torchwhy.trace.derived.compiled import compiled_of
+from torchwhy.trace.derived.launching import graph_captures
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.annotations import GARBAGE_COLLECTION, LOADED_BY_WORKERS, NEXT_BATCH, STEP
+from torchwhy.trace.meaning.frames import COLLECTING
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.operators import SAMPLING
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.tree import Tree
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = [
     "batch_waits",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.frames import code_of, own_frame
-from torchfx.profiler.trace.meaning.kinds import GPU_WORK, Kind
-from torchfx.profiler.trace.model.trace import Trace
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.frames import code_of, own_frame
+from torchwhy.trace.meaning.kinds import GPU_WORK, Kind
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["launching_operators", "operators_of_work", "own_frames", "own_line", "stack_of"]
 

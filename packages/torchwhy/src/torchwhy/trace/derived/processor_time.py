@@ -1,15 +1,15 @@
-"""How busy the machine was during a recording, as `torchfx profile` notes it in the trace."""
+"""How busy the machine was during a recording, as `torchwhy profile` notes it in the trace."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["ProcessorTime", "processor_time", "waited_share"]
 
-_NOTED: Final = "torchfx_processor_time"
+_NOTED: Final = "torchwhy_processor_time"
 
 
 class ProcessorTime(NamedTuple):

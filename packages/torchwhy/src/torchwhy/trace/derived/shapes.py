@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Final
 
-from torchfx.profiler.trace.model.events import parse_list
+from torchwhy.trace.model.events import parse_list
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["DTYPES", "WIDTH", "Shape", "dtypes", "elements", "shapes"]
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.trace.derived.gaps import device_window
-from torchfx.profiler.trace.model.intervals import Intervals, Window
-from torchfx.profiler.trace.model.steps import main_phase
+from torchwhy.trace.derived.gaps import device_window
+from torchwhy.trace.model.intervals import Intervals, Window
+from torchwhy.trace.model.steps import main_phase
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torchfx.profiler.trace.model.steps import Step
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.steps import Step
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["Typical", "decides", "settled", "steady_device_window", "steady_window", "typical", "unrecorded_steps"]
 
@@ -26,7 +26,7 @@ COLD: Final = 3.0
 OUTLIER: Final = 1.5
 """A step so many times as long as the median may be an outlier; see `typical`."""
 
-UNRECORDED: Final = "torchfx_unrecorded_steps"
+UNRECORDED: Final = "torchwhy_unrecorded_steps"
 
 ENOUGH: Final = 10
 """So many steps that weren't recorded tell what is usual."""
@@ -106,7 +106,7 @@ def decides(longest: float, idle: float, window: float) -> bool:
 
 
 def unrecorded_steps(trace: Trace) -> npt.NDArray[np.float64]:
-    """How long the steps took that `torchfx profile` saw and didn't record, microseconds; empty for other recordings.
+    """How long the steps took that `torchwhy profile` saw and didn't record, microseconds; empty for other recordings.
 
     They stand in the trace's top level under `UNRECORDED`, a list of [number of the step, microseconds].
     """

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.idle import closing_wait, idle_time, work_queued
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.meaning.runtime import WAIT_FOR_DEVICE
-from torchfx.profiler.trace.model.intervals import Intervals
+from torchwhy.trace.derived.idle import closing_wait, idle_time, work_queued
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.runtime import WAIT_FOR_DEVICE
+from torchwhy.trace.model.intervals import Intervals
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["Waits", "host_waits"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from torchfx.profiler.trace.file.columns import ABSENT
-from torchfx.profiler.trace.file.decimals import integer, nanoseconds, real
-from torchfx.profiler.trace.file.growing import Event, GrowingColumns
-from torchfx.profiler.trace.file.tolerant import CLOSE, IN_OBJECT, OPEN, OPEN_LIST, QUOTE, Parser, decoded
+from torchwhy.trace.file.columns import ABSENT
+from torchwhy.trace.file.decimals import integer, nanoseconds, real
+from torchwhy.trace.file.growing import Event, GrowingColumns
+from torchwhy.trace.file.tolerant import CLOSE, IN_OBJECT, OPEN, OPEN_LIST, QUOTE, Parser, decoded
 
 __all__ = ["EventReader"]
 

@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.trace.file.columns import ABSENT, Argument, Columns, Repairs
-from torchfx.profiler.trace.file.limits import Excess, Limits
+from torchwhy.trace.file.columns import ABSENT, Argument, Columns, Repairs
+from torchwhy.trace.file.limits import Excess, Limits
 
 __all__ = ["Event", "GrowingColumns"]
 

@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchfx.errors import TraceError
-from torchfx.profiler.trace.file.source import Source
+from torchwhy.errors import TraceError
+from torchwhy.trace.file.source import Source
 
 __all__ = ["NOWHERE", "Origin"]
 

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.trace.file.columns import Columns, Int64
-from torchfx.profiler.trace.file.limits import LIMITS, Excess
-from torchfx.profiler.trace.file.recovery import find_start
-from torchfx.profiler.trace.file.source import Chunks, Source
-from torchfx.profiler.trace.file.tolerant import CLOSE, IN_LIST, IN_OBJECT, OPEN, Broken, Cut, Parser, decoded
+from torchwhy.trace.file.columns import Columns, Int64
+from torchwhy.trace.file.limits import LIMITS, Excess
+from torchwhy.trace.file.recovery import find_start
+from torchwhy.trace.file.source import Chunks, Source
+from torchwhy.trace.file.tolerant import CLOSE, IN_LIST, IN_OBJECT, OPEN, Broken, Cut, Parser, decoded
 
 __all__ = ["read_arguments", "read_events"]
 

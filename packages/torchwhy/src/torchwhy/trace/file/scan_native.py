@@ -9,22 +9,22 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.native_library import load
-from torchfx.profiler.trace.file.columns import Argument, Columns, Repairs
-from torchfx.profiler.trace.file.limits import LIMITS, Excess, Limits
-from torchfx.profiler.trace.file.scan_python import Scanned
+from torchwhy.native_library import load
+from torchwhy.trace.file.columns import Argument, Columns, Repairs
+from torchwhy.trace.file.limits import LIMITS, Excess, Limits
+from torchwhy.trace.file.scan_python import Scanned
 
 __all__ = ["available", "scan_native"]
 
 _int32, _int64, _pointer = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
 SIGNATURES: Final = {
-    "torchfx_trace_new": (_pointer, [_pointer, _pointer, _int64, _pointer]),
-    "torchfx_trace_feed": (_int32, [_pointer, ctypes.c_char_p, _int64]),
-    "torchfx_trace_finish": (_int32, [_pointer]),
-    "torchfx_trace_excess": (None, [_pointer, _pointer]),
-    "torchfx_trace_take": (_int32, [_pointer, _int32, _int64, _pointer, _pointer]),
-    "torchfx_trace_release": (None, [_pointer]),
-    "torchfx_trace_free": (None, [_pointer]),
+    "torchwhy_trace_new": (_pointer, [_pointer, _pointer, _int64, _pointer]),
+    "torchwhy_trace_feed": (_int32, [_pointer, ctypes.c_char_p, _int64]),
+    "torchwhy_trace_finish": (_int32, [_pointer]),
+    "torchwhy_trace_excess": (None, [_pointer, _pointer]),
+    "torchwhy_trace_take": (_int32, [_pointer, _int32, _int64, _pointer, _pointer]),
+    "torchwhy_trace_release": (None, [_pointer]),
+    "torchwhy_trace_free": (None, [_pointer]),
 }
 
 UINT8, INT32, INT64, FLOAT64 = (np.dtype(kind).str for kind in (np.uint8, np.int32, np.int64, np.float64))
@@ -52,7 +52,7 @@ def _declare(found: ctypes.CDLL) -> None:
         getattr(found, name).restype = result
 
 
-library, _ = load("torchfx_trace", abi_version=2)  # csrc/torchfx_trace.h
+library, _ = load("torchwhy_trace", abi_version=2)  # csrc/torchwhy_trace.h
 if library is not None:
     _declare(library)
 
@@ -66,7 +66,7 @@ class _Memory:
     """A block of the library's memory that an array stands on; released with the last such array."""
 
     def __init__(self, found: ctypes.CDLL, address: int, size: int, dtype: str) -> None:
-        self._release, self._address = found.torchfx_trace_release, address
+        self._release, self._address = found.torchwhy_trace_release, address
         self.__array_interface__ = {
             "version": 3,
             "typestr": dtype,
@@ -83,7 +83,7 @@ class _Scanner:
         self.library = found
         names = (ctypes.c_char_p * len(keys))(*(key.encode() for key in keys))
         kinds = (_int32 * len(keys))(*(KINDS[kind] for kind in keys.values()))
-        self.handle = found.torchfx_trace_new(names, kinds, len(keys), (_int64 * len(limits))(*limits))
+        self.handle = found.torchwhy_trace_new(names, kinds, len(keys), (_int64 * len(limits))(*limits))
         if not self.handle:
             raise MemoryError
 
@@ -91,18 +91,18 @@ class _Scanner:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.library.torchfx_trace_free(self.handle)
+        self.library.torchwhy_trace_free(self.handle)
 
     def feed(self, chunk: bytes) -> None:
-        self._check(self.library.torchfx_trace_feed(self.handle, chunk, len(chunk)))
+        self._check(self.library.torchwhy_trace_feed(self.handle, chunk, len(chunk)))
 
     def finish(self) -> None:
-        self._check(self.library.torchfx_trace_finish(self.handle))
+        self._check(self.library.torchwhy_trace_finish(self.handle))
 
     def take(self, column: int, dtype: str, argument: int = 0) -> npt.NDArray[Any]:
         data, size = _pointer(), _int64()
         self._check(
-            self.library.torchfx_trace_take(self.handle, column, argument, ctypes.byref(data), ctypes.byref(size))
+            self.library.torchwhy_trace_take(self.handle, column, argument, ctypes.byref(data), ctypes.byref(size))
         )
         if not data.value:
             return np.empty(0, dtype)
@@ -119,7 +119,7 @@ class _Scanner:
     def _check(self, status: int) -> None:
         if status == TOO_LARGE:
             found = (_int64 * 3)()
-            self.library.torchfx_trace_excess(self.handle, found)
+            self.library.torchwhy_trace_excess(self.handle, found)
             limit, value, place = found
             raise Excess(Limits._fields[limit], value, place)
         if status:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from torchfx.profiler.trace.file.columns import Columns
-from torchfx.profiler.trace.file.event_reader import EventReader
-from torchfx.profiler.trace.file.growing import GrowingColumns
-from torchfx.profiler.trace.file.limits import LIMITS, Excess, Limits
-from torchfx.profiler.trace.file.recovery import find_end, find_events, find_start
-from torchfx.profiler.trace.file.tolerant import (
+from torchwhy.trace.file.columns import Columns
+from torchwhy.trace.file.event_reader import EventReader
+from torchwhy.trace.file.growing import GrowingColumns
+from torchwhy.trace.file.limits import LIMITS, Excess, Limits
+from torchwhy.trace.file.recovery import find_end, find_events, find_start
+from torchwhy.trace.file.tolerant import (
     BLANK_AND_COMMAS,
     CLOSE,
     CLOSE_LIST,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from torchfx.errors import ArgumentError, TraceError
-from torchfx.profiler.trace.file.columns import ARGUMENTS, Columns, Repairs
-from torchfx.profiler.trace.file.limits import LIMITS, Excess, Limits
-from torchfx.profiler.trace.file.scan_native import available, scan_native
-from torchfx.profiler.trace.file.scan_python import scan_python
-from torchfx.profiler.trace.file.source import Chunks, Source
+from torchwhy.errors import ArgumentError, TraceError
+from torchwhy.trace.file.columns import ARGUMENTS, Columns, Repairs
+from torchwhy.trace.file.limits import LIMITS, Excess, Limits
+from torchwhy.trace.file.scan_native import available, scan_native
+from torchwhy.trace.file.scan_python import scan_python
+from torchwhy.trace.file.source import Chunks, Source
 
 __all__ = ["scan"]
 

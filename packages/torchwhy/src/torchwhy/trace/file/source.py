@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
-from torchfx.errors import ArgumentTypeError, TraceError
+from torchwhy.errors import ArgumentTypeError, TraceError
 
 try:
     from isal import isal_zlib  # has wheels for most processors; unpacks three times as fast
@@ -30,7 +30,7 @@ PIECE: Final = 1 << 16
 
 UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
-PICKLE: Final = "a pickle (snapshots of the memory allocator are read by torchfx memory)"
+PICKLE: Final = "a pickle (snapshots of the memory allocator are read by torchwhy memory)"
 LOOKS: Final = (
     (b"\x89PNG", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),

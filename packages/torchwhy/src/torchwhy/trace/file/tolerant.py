@@ -10,9 +10,9 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from torchfx.profiler.trace.file.columns import Repairs
-from torchfx.profiler.trace.file.decimals import NUMBER
-from torchfx.profiler.trace.file.limits import LIMITS, Excess
+from torchwhy.trace.file.columns import Repairs
+from torchwhy.trace.file.decimals import NUMBER
+from torchwhy.trace.file.limits import LIMITS, Excess
 
 __all__ = ["BLANK", "COMMA", "IN_KEY", "IN_LIST", "IN_OBJECT", "Broken", "Cut", "Parser", "decoded", "quoted"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from torchfx.profiler.trace.meaning.kinds import CALLED, Kind, Meaning
+from torchwhy.trace.meaning.kinds import CALLED, Kind, Meaning
 
 __all__ = [
     "DATALOADER",

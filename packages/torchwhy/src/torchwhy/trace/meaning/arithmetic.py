@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from torchfx.profiler.trace.meaning.kinds import Kind, Meaning
+from torchwhy.trace.meaning.kinds import Kind, Meaning
 
 __all__ = [
     "ADD_IN_PLACE",

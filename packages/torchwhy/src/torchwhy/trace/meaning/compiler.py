@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from torchfx.profiler.trace.meaning.kinds import CALLED, Kind, Meaning
+from torchwhy.trace.meaning.kinds import CALLED, Kind, Meaning
 
 __all__ = [
     "COMPILED_BACKWARD",

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from torchfx.profiler.trace.meaning.kinds import Kind, Meaning
+from torchwhy.trace.meaning.kinds import Kind, Meaning
+from torchwhy.trace.meaning.vocabulary import VOCABULARIES
 
 __all__ = [
     "BACKWARD_CALL",
@@ -108,7 +109,9 @@ CAPTURE_FUNCTION: Final = Meaning(
 _FRAME: Final = re.compile(r"(?P<file>[^<>]+\.py)(\((?P<line>\d+)\)|:(?P<number>\d+))")
 _BUILT_IN: Final = re.compile(r"<built-in (method|function) (?P<name>\w+)(?P<torch> of type object)?")
 _LIBRARIES: Final = re.compile(
-    r"(^|.*[/\\])((site|dist)-packages|lib[/\\]python\d|torch|torchfx|triton|numpy|_dynamo|torchgen)[/\\]"
+    r"(^|.*[/\\])((site|dist)-packages|lib[/\\]python\d|torch|torchwhy|triton|numpy|_dynamo|torchgen"
+    + "".join(f"|{re.escape(each.folder)}" for each in VOCABULARIES)
+    + r")[/\\]"
     r"|(PIL|cv2|einops|fsspec|h5py|imageio|librosa|matplotlib|mlflow|pandas|pyarrow|safetensors|scipy|skimage"
     r"|sklearn|tensorboard|tensorboardX|wandb)[/\\]"  # the profiler leaves out the folder of packages
 )

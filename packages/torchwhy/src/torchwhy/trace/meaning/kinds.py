@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.trace.file.columns import Columns, distinct
+from torchwhy.trace.file.columns import Columns, distinct
 
 __all__ = ["CALLED", "GPU_WORK", "HOST", "LONGEST_NAME", "Kind", "Meaning", "kind_of", "kinds_of"]
 
@@ -23,7 +23,7 @@ class Kind(IntEnum):
 
     OTHER = 0
     OPERATOR = 1
-    """A call PyTorch announces: aten::..., torchfx_ext::..., autograd nodes."""
+    """A call PyTorch announces: aten::..., operators of other packages, autograd nodes."""
     ANNOTATION = 2
     """record_function on the host: ProfilerStep#, Optimizer.step#, the user's own."""
     RUNTIME = 3

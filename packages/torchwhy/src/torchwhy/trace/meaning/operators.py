@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from torchfx.profiler.trace.meaning.kinds import CALLED, Kind, Meaning
+from torchwhy.trace.meaning.kinds import CALLED, Kind, Meaning
+from torchwhy.trace.meaning.vocabulary import LIBRARY_OPERATOR
 
 __all__ = [
     "ACCUMULATE_GRADIENT",
@@ -124,11 +125,14 @@ COPY_OR_CONVERSION: Final = COPY | Meaning(
 TO_COPY_BACKWARD: Final = Meaning(r"(autograd::engine::evaluate_function: )?ToCopyBackward", *CALLED)
 """The backward of a conversion of something that needs gradients."""
 
-HEAVY: Final = Meaning(
-    r"aten::(mm|addmm|bmm|baddbmm|addmv|mv|matmul|linear|dot|_addmm_activation|einsum"
-    r"|\w*convolution\w*|\w*conv\dd?\w*|thnn_\w+|slow_conv\w*|_scaled_dot_product\w*|_fft\w*|lstm|gru|mkldnn\w*)_?$"
-    r"|(mkldnn|onednn|mkl|quantized|torchfx_ext)::",
-    _O,
+HEAVY: Final = (
+    Meaning(
+        r"aten::(mm|addmm|bmm|baddbmm|addmv|mv|matmul|linear|dot|_addmm_activation|einsum"
+        r"|\w*convolution\w*|\w*conv\dd?\w*|thnn_\w+|slow_conv\w*|_scaled_dot_product\w*|_fft\w*|lstm|gru|mkldnn\w*)_?$"
+        r"|(mkldnn|onednn|mkl|quantized)::",
+        _O,
+    )
+    | LIBRARY_OPERATOR
 )
 """Heavy arithmetic: products of matrices, convolutions, attention, transforms, and libraries made for them."""
 

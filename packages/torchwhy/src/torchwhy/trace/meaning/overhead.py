@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from torchfx.profiler.trace.meaning.kinds import Kind, Meaning
+from torchwhy.trace.meaning.kinds import Kind, Meaning
 
 __all__ = ["BUFFERS", "CODE_LOADING"]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from torchfx.profiler.trace.meaning.kinds import Kind, Meaning
+from torchwhy.trace.meaning.kinds import Kind, Meaning
 
 __all__ = ["AUTOGRAD", "EVERYWHERE", "PRODUCTS", "kin", "stable_name", "unnumbered"]
 

@@ -12,13 +12,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.errors import ArgumentError
-from torchfx.profiler.trace.file.columns import Columns, Flags
-from torchfx.profiler.trace.file.origin import Origin
-from torchfx.profiler.trace.file.reread import read_events
-from torchfx.profiler.trace.file.scanning import scan
-from torchfx.profiler.trace.file.writing import whole_file
-from torchfx.profiler.trace.model.selection import select
+from torchwhy.errors import ArgumentError
+from torchwhy.trace.file.columns import Columns, Flags
+from torchwhy.trace.file.origin import Origin
+from torchwhy.trace.file.reread import read_events
+from torchwhy.trace.file.scanning import scan
+from torchwhy.trace.file.writing import whole_file
+from torchwhy.trace.model.selection import select
 
 __all__ = ["Cut", "cut", "top_of"]
 
@@ -64,7 +64,7 @@ def cut(
     Args:
         source: path of a trace, plain or gzip.
         output: the new file; compressed where its name ends in .gz.
-        window, steps, categories: which part; see `torchfx.profiler.load`.
+        window, steps, categories: which part; see `torchwhy.load`.
 
     Raises:
         TraceError: the trace cannot be read.

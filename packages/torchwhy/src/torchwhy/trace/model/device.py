@@ -7,11 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
-from torchfx.profiler.trace.file.columns import ABSENT, Flags, Int32, Int64
-from torchfx.profiler.trace.meaning.communication import COMMUNICATION_KERNEL
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.events import Events
-from torchfx.profiler.trace.model.intervals import Intervals
+from torchwhy.trace.file.columns import ABSENT, Flags, Int32, Int64
+from torchwhy.trace.meaning.communication import COMMUNICATION_KERNEL
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.events import Events
+from torchwhy.trace.model.intervals import Intervals
 
 __all__ = ["DeviceWork", "devices_of", "streams_of"]
 

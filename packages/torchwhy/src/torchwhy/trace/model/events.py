@@ -11,10 +11,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.trace.file.columns import ABSENT, Argument, Columns, Int32, Int64, distinct
-from torchfx.profiler.trace.meaning.kinds import LONGEST_NAME, Kind, Meaning, kinds_of
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.lanes import Lane, lanes_of
+from torchwhy.trace.file.columns import ABSENT, Argument, Columns, Int32, Int64, distinct
+from torchwhy.trace.meaning.kinds import LONGEST_NAME, Kind, Meaning, kinds_of
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.lanes import Lane, lanes_of
 
 __all__ = ["DAY", "Damage", "Events", "Lane", "parse_list"]
 

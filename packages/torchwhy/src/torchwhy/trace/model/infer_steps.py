@@ -8,16 +8,16 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from torchfx.profiler.trace.file.columns import ABSENT, Int32, Int64
-from torchfx.profiler.trace.meaning.annotations import DATALOADER, OPTIMIZER_STEP, PYTORCHS_OWN, numberless
-from torchfx.profiler.trace.meaning.frames import MODULE
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.meaning.operators import ONCE_A_STEP
-from torchfx.profiler.trace.meaning.runtime import GRAPH_LAUNCH
-from torchfx.profiler.trace.model.events import Events
-from torchfx.profiler.trace.model.intervals import Intervals
-from torchfx.profiler.trace.model.links import Links
-from torchfx.profiler.trace.model.tree import Tree
+from torchwhy.trace.file.columns import ABSENT, Int32, Int64
+from torchwhy.trace.meaning.annotations import DATALOADER, OPTIMIZER_STEP, PYTORCHS_OWN, numberless
+from torchwhy.trace.meaning.frames import MODULE
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.operators import ONCE_A_STEP
+from torchwhy.trace.meaning.runtime import GRAPH_LAUNCH
+from torchwhy.trace.model.events import Events
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.links import Links
+from torchwhy.trace.model.tree import Tree
 
 __all__ = ["Span", "infer_spans"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.trace.file.columns import Int64
+from torchwhy.trace.file.columns import Int64
 
 __all__ = ["Intervals", "Window"]
 

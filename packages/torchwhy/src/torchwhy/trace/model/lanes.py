@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torchfx.profiler.trace.file.columns import Columns, Int32, distinct
+from torchwhy.trace.file.columns import Columns, Int32, distinct
 
 __all__ = ["Lane", "lanes_of"]
 

@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.trace.file.columns import ABSENT, Flags, Int32, Int64
-from torchfx.profiler.trace.meaning.kinds import GPU_WORK, Kind
-from torchfx.profiler.trace.meaning.runtime import COPY_CALL, FILL_CALL, GRAPH_LAUNCH, LAUNCH
-from torchfx.profiler.trace.model.events import Events
+from torchwhy.trace.file.columns import ABSENT, Flags, Int32, Int64
+from torchwhy.trace.meaning.kinds import GPU_WORK, Kind
+from torchwhy.trace.meaning.runtime import COPY_CALL, FILL_CALL, GRAPH_LAUNCH, LAUNCH
+from torchwhy.trace.model.events import Events
 
 __all__ = ["Links"]
 

@@ -9,12 +9,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.errors import ArgumentError, ArgumentTypeError
-from torchfx.profiler.trace.file.columns import ABSENT, Argument, Columns, Flags, Int64, distinct
-from torchfx.profiler.trace.meaning.annotations import STEP, step_number
-from torchfx.profiler.trace.meaning.kinds import Kind, kinds_of
-from torchfx.profiler.trace.model.events import DAY
-from torchfx.profiler.trace.model.intervals import Intervals
+from torchwhy.errors import ArgumentError, ArgumentTypeError
+from torchwhy.trace.file.columns import ABSENT, Argument, Columns, Flags, Int64, distinct
+from torchwhy.trace.meaning.annotations import STEP, step_number
+from torchwhy.trace.meaning.kinds import Kind, kinds_of
+from torchwhy.trace.model.events import DAY
+from torchwhy.trace.model.intervals import Intervals
 
 __all__ = ["Part", "select"]
 
@@ -43,7 +43,7 @@ def select(
     steps: str | int | Iterable[int] | None = None,
     categories: Iterable[str] | None = None,
 ) -> Part:
-    """Keep a part of the events; see `torchfx.profiler.load` for the arguments."""
+    """Keep a part of the events; see `torchwhy.load` for the arguments."""
     if window is None and steps is None and categories is None:
         return Part(columns)
     kind = kinds_of(columns)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.annotations import STEP, step_number
-from torchfx.profiler.trace.meaning.serving import SERVER_STEP, phase
-from torchfx.profiler.trace.model.events import Events
-from torchfx.profiler.trace.model.infer_steps import Span, infer_spans
-from torchfx.profiler.trace.model.links import Links
-from torchfx.profiler.trace.model.tree import Tree
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.annotations import STEP, step_number
+from torchwhy.trace.meaning.serving import SERVER_STEP, phase
+from torchwhy.trace.model.events import Events
+from torchwhy.trace.model.infer_steps import Span, infer_spans
+from torchwhy.trace.model.links import Links
+from torchwhy.trace.model.tree import Tree
 
 __all__ = ["Step", "find_steps", "main_phase"]
 

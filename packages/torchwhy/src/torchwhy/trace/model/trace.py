@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.trace.file.columns import Columns, Int32, Int64, Repairs
-from torchfx.profiler.trace.file.origin import NOWHERE, Origin
-from torchfx.profiler.trace.meaning.annotations import STEP
-from torchfx.profiler.trace.meaning.kinds import HOST, Kind
-from torchfx.profiler.trace.model.device import DeviceWork, devices_of
-from torchfx.profiler.trace.model.events import Events
-from torchfx.profiler.trace.model.info import Info, read_info
-from torchfx.profiler.trace.model.intervals import Intervals, Window
-from torchfx.profiler.trace.model.lanes import Lane
-from torchfx.profiler.trace.model.links import Links
-from torchfx.profiler.trace.model.steps import Step, find_steps
-from torchfx.profiler.trace.model.tree import Tree
-from torchfx.profiler.trace.peaks import Peaks
+from torchwhy.trace.file.columns import Columns, Int32, Int64, Repairs
+from torchwhy.trace.file.origin import NOWHERE, Origin
+from torchwhy.trace.meaning.annotations import STEP
+from torchwhy.trace.meaning.kinds import HOST, Kind
+from torchwhy.trace.model.device import DeviceWork, devices_of
+from torchwhy.trace.model.events import Events
+from torchwhy.trace.model.info import Info, read_info
+from torchwhy.trace.model.intervals import Intervals, Window
+from torchwhy.trace.model.lanes import Lane
+from torchwhy.trace.model.links import Links
+from torchwhy.trace.model.steps import Step, find_steps
+from torchwhy.trace.model.tree import Tree
+from torchwhy.trace.peaks import Peaks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

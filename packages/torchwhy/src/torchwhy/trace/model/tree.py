@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.profiler.trace.file.columns import Flags, Int32, Int64
-from torchfx.profiler.trace.meaning.kinds import Kind, Meaning
-from torchfx.profiler.trace.model.events import Events
+from torchwhy.trace.file.columns import Flags, Int32, Int64
+from torchwhy.trace.meaning.kinds import Kind, Meaning
+from torchwhy.trace.model.events import Events
 
 __all__ = ["BLEED", "Tree"]
 

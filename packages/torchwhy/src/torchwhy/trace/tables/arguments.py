@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchfx.errors import ArgumentError
+from torchwhy.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["arguments"]
 
@@ -31,7 +31,7 @@ def arguments(trace: Trace, rows: Iterable[int]) -> list[dict[str, Any]]:
         ArgumentError: a row isn't one of the trace's.
         TraceError: the trace came from standard input or an open file, or the file has changed since.
     """
-    from torchfx.profiler.trace.file.reread import read_arguments
+    from torchwhy.trace.file.reread import read_arguments
 
     wanted = np.asarray(list(rows), np.int64)
     if len(wanted) and (wanted.min() < 0 or wanted.max() >= len(trace)):

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.collectives import collectives_of
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.trace.tables.grouping import us
-from torchfx.profiler.trace.tables.table import Table
+from torchwhy.trace.derived.collectives import collectives_of
+from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.tables.grouping import us
+from torchwhy.trace.tables.table import Table
 
 __all__ = ["collectives"]
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.compiled import compiled_of
-from torchfx.profiler.trace.derived.device_time import device_time
-from torchfx.profiler.trace.derived.labels import own_labels
-from torchfx.profiler.trace.meaning.compiler import cached_graph, graph_hash
-from torchfx.profiler.trace.tables.grouping import Groups, us
-from torchfx.profiler.trace.tables.table import Table
+from torchwhy.trace.derived.compiled import compiled_of
+from torchwhy.trace.derived.device_time import device_time
+from torchwhy.trace.derived.labels import own_labels
+from torchwhy.trace.meaning.compiler import cached_graph, graph_hash
+from torchwhy.trace.tables.grouping import Groups, us
+from torchwhy.trace.tables.table import Table
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.file.columns import Int32
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.file.columns import Int32
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["compilation"]
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torchfx.profiler.trace.file.columns import ABSENT
-from torchfx.profiler.trace.meaning.copies import copy_direction
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.tables.grouping import Groups, us
-from torchfx.profiler.trace.tables.table import Table
+from torchwhy.trace.file.columns import ABSENT
+from torchwhy.trace.meaning.copies import copy_direction
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.tables.grouping import Groups, us
+from torchwhy.trace.tables.table import Table
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["copies"]
 

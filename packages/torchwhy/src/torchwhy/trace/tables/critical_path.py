@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.critical import Segments, critical_segments
-from torchfx.profiler.trace.file.columns import Int64
-from torchfx.profiler.trace.model.device import devices_of, streams_of
-from torchfx.profiler.trace.tables.grouping import Groups, us
-from torchfx.profiler.trace.tables.kernels import labels
-from torchfx.profiler.trace.tables.table import Table
+from torchwhy.trace.derived.critical import Segments, critical_segments
+from torchwhy.trace.file.columns import Int64
+from torchwhy.trace.model.device import devices_of, streams_of
+from torchwhy.trace.tables.grouping import Groups, us
+from torchwhy.trace.tables.kernels import labels
+from torchwhy.trace.tables.table import Table
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["critical_path"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from torchfx.profiler.trace.file.columns import Floats, Int64
+from torchwhy.trace.file.columns import Floats, Int64
 
 __all__ = ["Groups", "us"]
 

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.gaps import Cause, idle_gaps
-from torchfx.profiler.trace.derived.host_timeline import HostTimeline
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.meaning.annotations import STEP
-from torchfx.profiler.trace.tables.grouping import us
-from torchfx.profiler.trace.tables.kernels import labels
-from torchfx.profiler.trace.tables.table import Table
+from torchwhy.trace.derived.gaps import Cause, idle_gaps
+from torchwhy.trace.derived.host_timeline import HostTimeline
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.annotations import STEP
+from torchwhy.trace.tables.grouping import us
+from torchwhy.trace.tables.kernels import labels
+from torchwhy.trace.tables.table import Table
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["idle_table"]
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.kernels import kernel_names
-from torchfx.profiler.trace.derived.launching import adapted_kernels
-from torchfx.profiler.trace.file.columns import ABSENT, Int32
-from torchfx.profiler.trace.meaning.kernels import distinct
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.tables.grouping import Groups, us
-from torchfx.profiler.trace.tables.table import Table
+from torchwhy.trace.derived.kernels import kernel_names
+from torchwhy.trace.derived.launching import adapted_kernels
+from torchwhy.trace.file.columns import ABSENT, Int32
+from torchwhy.trace.meaning.kernels import distinct
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.tables.grouping import Groups, us
+from torchwhy.trace.tables.table import Table
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["kernels", "labels", "short_names"]
 

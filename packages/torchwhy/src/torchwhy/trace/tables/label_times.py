@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.labels import labels
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.trace.tables.grouping import us
-from torchfx.profiler.trace.tables.table import Table
+from torchwhy.trace.derived.labels import labels
+from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.tables.grouping import us
+from torchwhy.trace.tables.table import Table
 
 __all__ = ["label_times"]
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.launching import launch_queues
-from torchfx.profiler.trace.file.columns import Int64
-from torchfx.profiler.trace.tables.grouping import Groups, us
-from torchfx.profiler.trace.tables.table import Table
+from torchwhy.trace.derived.launching import launch_queues
+from torchwhy.trace.file.columns import Int64
+from torchwhy.trace.tables.grouping import Groups, us
+from torchwhy.trace.tables.table import Table
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["launches"]
 

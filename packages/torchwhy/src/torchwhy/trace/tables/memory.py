@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from torchfx.profiler.trace.file.columns import ABSENT
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.tables.grouping import Groups, us
-from torchfx.profiler.trace.tables.table import Table
+from torchwhy.trace.file.columns import ABSENT
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.tables.grouping import Groups, us
+from torchwhy.trace.tables.table import Table
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["memory"]
 

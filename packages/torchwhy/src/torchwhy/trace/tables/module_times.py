@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torchfx.profiler.trace.derived.modules import modules
-from torchfx.profiler.trace.tables.grouping import us
-from torchfx.profiler.trace.tables.table import Table
+from torchwhy.trace.derived.modules import modules
+from torchwhy.trace.tables.grouping import us
+from torchwhy.trace.tables.table import Table
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["module_times"]
 

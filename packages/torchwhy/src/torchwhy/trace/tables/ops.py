@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchfx.errors import ArgumentError
-from torchfx.profiler.trace.derived.device_time import device_time
-from torchfx.profiler.trace.derived.memory import operator_bytes
-from torchfx.profiler.trace.file.columns import Flags, Int32, Int64
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.tables.grouping import Groups, us
-from torchfx.profiler.trace.tables.table import Table
+from torchwhy.errors import ArgumentError
+from torchwhy.trace.derived.device_time import device_time
+from torchwhy.trace.derived.memory import operator_bytes
+from torchwhy.trace.file.columns import Flags, Int32, Int64
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.tables.grouping import Groups, us
+from torchwhy.trace.tables.table import Table
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["ops"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from torchfx.profiler.trace.tables.table import Table
+from torchwhy.trace.tables.table import Table
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.model.device import DeviceWork
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.device import DeviceWork
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["overlap"]
 

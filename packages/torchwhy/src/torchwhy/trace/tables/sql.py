@@ -6,28 +6,28 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from torchfx.errors import ArgumentError, TorchFXError
-from torchfx.profiler.trace.tables.collectives import collectives
-from torchfx.profiler.trace.tables.compilation import compilation
-from torchfx.profiler.trace.tables.copies import copies
-from torchfx.profiler.trace.tables.critical_path import critical_path
-from torchfx.profiler.trace.tables.event_table import event_table
-from torchfx.profiler.trace.tables.idle import idle_table
-from torchfx.profiler.trace.tables.kernels import kernels
-from torchfx.profiler.trace.tables.label_times import label_times
-from torchfx.profiler.trace.tables.launches import launches
-from torchfx.profiler.trace.tables.memory import memory
-from torchfx.profiler.trace.tables.module_times import module_times
-from torchfx.profiler.trace.tables.ops import ops
-from torchfx.profiler.trace.tables.overlap import overlap
-from torchfx.profiler.trace.tables.stacks import stacks
-from torchfx.profiler.trace.tables.step_times import step_times
-from torchfx.profiler.trace.tables.table import Table
+from torchwhy.errors import ArgumentError, TorchWhyError
+from torchwhy.trace.tables.collectives import collectives
+from torchwhy.trace.tables.compilation import compilation
+from torchwhy.trace.tables.copies import copies
+from torchwhy.trace.tables.critical_path import critical_path
+from torchwhy.trace.tables.event_table import event_table
+from torchwhy.trace.tables.idle import idle_table
+from torchwhy.trace.tables.kernels import kernels
+from torchwhy.trace.tables.label_times import label_times
+from torchwhy.trace.tables.launches import launches
+from torchwhy.trace.tables.memory import memory
+from torchwhy.trace.tables.module_times import module_times
+from torchwhy.trace.tables.ops import ops
+from torchwhy.trace.tables.overlap import overlap
+from torchwhy.trace.tables.stacks import stacks
+from torchwhy.trace.tables.step_times import step_times
+from torchwhy.trace.tables.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["RELATIONS", "sql"]
 
@@ -52,7 +52,7 @@ RELATIONS: Final[dict[str, Callable[[Trace], Table]]] = {
 
 
 def sql(trace: Trace, query: str) -> Table:
-    """Answer a query in DuckDB's SQL. Needs duckdb: `pip install torchfx[sql]`.
+    """Answer a query in DuckDB's SQL. Needs duckdb: `pip install torchwhy[sql]`.
 
         trace.sql("select name, calls from kernels where median_us < 10 order by calls desc")
 
@@ -64,12 +64,12 @@ def sql(trace: Trace, query: str) -> Table:
 
     Raises:
         ArgumentError: DuckDB doesn't understand the query.
-        TorchFXError: duckdb isn't installed.
+        TorchWhyError: duckdb isn't installed.
     """
     try:
         import duckdb
     except ImportError as error:
-        raise TorchFXError("trace.sql needs DuckDB: pip install torchfx[sql]") from error
+        raise TorchWhyError("trace.sql needs DuckDB: pip install torchwhy[sql]") from error
     connection = duckdb.connect(":memory:", config={"enable_external_access": "false"})
     try:
         words = "".join(c if c.isalnum() or c == "_" else " " for c in query.lower()).split()

@@ -6,11 +6,11 @@ from typing import Final
 
 import numpy as np
 
-from torchfx.errors import ArgumentError
-from torchfx.profiler.trace.file.columns import Int32, Int64
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.trace.tables.grouping import us
-from torchfx.profiler.trace.tables.table import Table
+from torchwhy.errors import ArgumentError
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.tables.grouping import us
+from torchwhy.trace.tables.table import Table
 
 __all__ = ["stacks"]
 

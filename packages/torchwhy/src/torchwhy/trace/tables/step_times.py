@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.meaning.runtime import WAIT_FOR_DEVICE
-from torchfx.profiler.trace.tables.grouping import us
-from torchfx.profiler.trace.tables.table import Table
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.runtime import WAIT_FOR_DEVICE
+from torchwhy.trace.tables.grouping import us
+from torchwhy.trace.tables.table import Table
 
 if TYPE_CHECKING:
-    from torchfx.profiler.trace.file.columns import Int64
-    from torchfx.profiler.trace.model.trace import Trace
+    from torchwhy.trace.file.columns import Int64
+    from torchwhy.trace.model.trace import Trace
 
 __all__ = ["step_times"]
 

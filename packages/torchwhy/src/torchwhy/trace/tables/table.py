@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchfx.errors import ArgumentError
+from torchwhy.errors import ArgumentError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +85,7 @@ class Table:
         return self.take(np.arange(min(n, len(self))))
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a DataFrame. Needs pandas: `pip install torchfx[pandas]`."""
+        """Return a DataFrame. Needs pandas: `pip install torchwhy[pandas]`."""
         import pandas as pd
 
         return pd.DataFrame({name: _plain(values) for name, values in self.columns.items()})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchfx.profiler.trace.meaning.kernels.decoding import decode, distinct
-from torchfx.profiler.trace.meaning.kernels.name import MEMORY_BOUND, OPERATIONS, KernelName, short_name
+from torchwhy.trace.meaning.kernels.decoding import decode, distinct
+from torchwhy.trace.meaning.kernels.name import MEMORY_BOUND, OPERATIONS, KernelName, short_name
 
 __all__ = ["MEMORY_BOUND", "OPERATIONS", "KernelName", "decode", "distinct", "short_name"]

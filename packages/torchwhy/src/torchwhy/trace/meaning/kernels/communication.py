@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from torchfx.profiler.trace.meaning.communication import COMMUNICATION_KERNEL, collective_name
-from torchfx.profiler.trace.meaning.kernels.name import KernelName, shortened
+from torchwhy.trace.meaning.communication import COMMUNICATION_KERNEL, collective_name
+from torchwhy.trace.meaning.kernels.name import KernelName, shortened
 
 __all__ = ["communication", "transfer"]
 

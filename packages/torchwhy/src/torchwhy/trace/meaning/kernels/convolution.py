@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from torchfx.profiler.trace.meaning.kernels.matmul import instruction, xmma_dtype
-from torchfx.profiler.trace.meaning.kernels.name import KernelName, arguments_cut, dtype_in, shortened, words
+from torchwhy.trace.meaning.kernels.matmul import instruction, xmma_dtype
+from torchwhy.trace.meaning.kernels.name import KernelName, arguments_cut, dtype_in, shortened, words
 
 __all__ = ["convolution"]
 

@@ -8,16 +8,16 @@ from functools import lru_cache
 from typing import Final
 from zlib import crc32
 
-from torchfx.profiler.trace.meaning.kernels.attention import attention
-from torchfx.profiler.trace.meaning.kernels.communication import communication, transfer
-from torchfx.profiler.trace.meaning.kernels.convolution import convolution
-from torchfx.profiler.trace.meaning.kernels.generated import generated
-from torchfx.profiler.trace.meaning.kernels.matmul import matmul
-from torchfx.profiler.trace.meaning.kernels.name import LONGEST, OPERATIONS, KernelName, arguments_cut, shortened
-from torchfx.profiler.trace.meaning.kernels.native import native
-from torchfx.profiler.trace.meaning.kernels.tensile import tensile
-from torchfx.profiler.trace.meaning.kernels.words import by_words
-from torchfx.profiler.trace.meaning.kinds import LONGEST_NAME
+from torchwhy.trace.meaning.kernels.attention import attention
+from torchwhy.trace.meaning.kernels.communication import communication, transfer
+from torchwhy.trace.meaning.kernels.convolution import convolution
+from torchwhy.trace.meaning.kernels.generated import generated
+from torchwhy.trace.meaning.kernels.matmul import matmul
+from torchwhy.trace.meaning.kernels.name import LONGEST, OPERATIONS, KernelName, arguments_cut, shortened
+from torchwhy.trace.meaning.kernels.native import native
+from torchwhy.trace.meaning.kernels.tensile import tensile
+from torchwhy.trace.meaning.kernels.words import by_words
+from torchwhy.trace.meaning.kinds import LONGEST_NAME
 
 __all__ = ["decode", "distinct"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from torchfx.profiler.trace.meaning.kernels.name import KernelName, shortened
+from torchwhy.trace.meaning.kernels.name import KernelName, shortened
 
 __all__ = ["generated", "operators_in"]
 

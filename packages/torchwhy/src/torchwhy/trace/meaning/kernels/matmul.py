@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from torchfx.profiler.trace.meaning.kernels.name import KernelName, arguments_cut, dtype_in, shortened
+from torchwhy.trace.meaning.kernels.name import KernelName, arguments_cut, dtype_in, shortened
 
 __all__ = ["instruction", "matmul", "xmma_dtype"]
 

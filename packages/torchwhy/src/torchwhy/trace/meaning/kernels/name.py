@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from torchwhy.trace.meaning.vocabulary import VOCABULARIES
+
 __all__ = [
     "LONGEST",
     "MEMORY_BOUND",
@@ -47,8 +49,8 @@ OPERATIONS: Final = {
     "fft": "Fourier transform",
     "recurrent": "recurrent network",
     "resampling": "interpolation",
-    "audio": "filter of torchfx",
     "other": "kernel",
+    **{operation: text for each in VOCABULARIES for operation, text in each.operations.items()},
 }
 """Values of `KernelName.operation`, and what they mean."""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from torchfx.profiler.trace.meaning.kernels.name import OPERATIONS, KernelName, arguments_cut, dtype_in, shortened
+from torchwhy.trace.meaning.kernels.name import OPERATIONS, KernelName, arguments_cut, dtype_in, shortened
+from torchwhy.trace.meaning.vocabulary import VOCABULARIES
 
 __all__ = ["by_words"]
 
 _WORDS: Final = (
-    (r"biquad|sos_|(?<![a-z])iir|(?<![a-z])fir_", "audio"),
+    *(pair for each in VOCABULARIES for pair in each.kernels),
     (r"attn_(fwd|bwd)|attention", "attention"),
     (r"adam|sgd_?momentum|lamb_stage|adagrad|optimizer", "optimizer"),
     # A product that is fused with something else takes the product's time.
@@ -41,7 +42,7 @@ _COMPILED: Final = tuple((re.compile(pattern, re.IGNORECASE), operation) for pat
 _LIBRARIES: Final = (
     ("cub::", "CUB"),
     ("rocprim", "rocPRIM"),
-    ("torchfx", "torchfx"),
+    *((each.library, each.library) for each in VOCABULARIES),
     ("thrust::", "Thrust"),
     ("fbgemm", "FBGEMM"),
     ("split_embedding", "FBGEMM"),

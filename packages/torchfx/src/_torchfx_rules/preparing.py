@@ -6,21 +6,21 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.idle import at_stake
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.audio import (
+from _torchfx_rules.vocabulary import (
     DECODE_AUDIO,
     DESIGN_FILTER,
     DESIGN_FRAME,
     LEARNED_FILTER,
     READ_AUDIO_FRAME,
 )
-from torchfx.profiler.trace.meaning.kinds import Meaning
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import percent
+from torchwhy.finding import Finding
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.idle import at_stake
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.kinds import Meaning
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent
 
 __all__ = ["audio_load", "coefficients_recomputed"]
 
@@ -33,9 +33,8 @@ __all__ = ["audio_load", "coefficients_recomputed"]
 def coefficients_recomputed(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator[Finding]:
     """Filters are designed again in every step.
 
-    Sees: in three or more steps, and all but the first, constructors of torchfx's filters or designs of SciPy in
-    the Python frames, or torchfx's design operators in compiled code. Silent where coefficients are learned. (torchfx
-    remembers designs by their arguments; only what is really computed counts.)
+    Sees: in three or more steps, and all but the first, designs of torchfx's filters or of SciPy in the Python frames,
+    or torchfx's design operators in compiled code. Silent where coefficients are learned.
 
     Costs: a design takes 0.1 to 1 millisecond, often more than the filtering.
 

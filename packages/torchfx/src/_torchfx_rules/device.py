@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchfx.profiler.finding import Finding
-from torchfx.profiler.rules.audio.calls import calls_of
-from torchfx.profiler.rules.copies.transfers import transfers
-from torchfx.profiler.rules.evidence import evidence
-from torchfx.profiler.rules.rule import rule
-from torchfx.profiler.trace.derived.idle import idle_time
-from torchfx.profiler.trace.model.trace import Trace
-from torchfx.profiler.wording import duration_ns, percent
+from _torchfx_rules.calls import calls_of
+from torchwhy.finding import Finding
+from torchwhy.rules.copies.transfers import transfers
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.idle import idle_time
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import duration_ns, percent
 
 __all__ = ["gpu_not_worth_it", "launches_per_section", "reference_path"]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Timer
 from typing import Any, TextIO
 
-from torchfx.profiler.wording import safe
+from torchwhy.wording import safe
 
 __all__ = [
     "answer",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from torchfx.profiler.trace.meaning.kinds import Kind, Meaning
+from torchwhy.trace.meaning.kinds import Kind, Meaning
+from torchwhy.trace.meaning.vocabulary import Vocabulary
 
 __all__ = [
     "DECODE_AUDIO",
@@ -14,12 +15,20 @@ __all__ = [
     "LEARNED_FILTER",
     "LIGHT",
     "READ_AUDIO_FRAME",
-    "TORCHFX_OPERATOR",
+    "TORCHFX",
 ]
 
 _O: Final = Kind.OPERATOR
 
-TORCHFX_OPERATOR: Final = Meaning(r"torchfx_ext::", _O)
+TORCHFX: Final = Vocabulary(
+    library="torchfx",
+    operators="torchfx_ext",
+    folder="torchfx",
+    kernels=((r"biquad|sos_|(?<![a-z])iir|(?<![a-z])fir_", "audio"),),
+    operations={"audio": "filter of torchfx"},
+    in_a_loop="Join the filters into one chain (a | b | c) before applying it: a fused chain is one native call.",
+)
+
 FILTER: Final = Meaning(
     r"torchfx_ext::(sos|biquad|fir|lti)_forward(_recording)?$|torchfx_ext::parallel_iir_forward", _O
 )
@@ -36,7 +45,7 @@ LIGHT: Final = Meaning(
 
 DESIGN_FILTER: Final = Meaning(r"torchfx_ext::\w+_(sos|taps)$", _O)
 DESIGN_FRAME: Final = Meaning(
-    r"(.*/)?(torchfx/filter/\w+\.py\(\d+\): __init__"
+    r"(.*/)?(torchfx/filter/\w+\.py\(\d+\): design$"
     r"|scipy/signal/.*: (iirfilter|iirdesign|butter|cheby1|cheby2|ellip|bessel|firwin2?|remez|firls|tf2sos|zpk2sos)$)",
     Kind.PYTHON,
 )
@@ -44,7 +53,7 @@ DESIGN_FRAME: Final = Meaning(
 
 DECODE_AUDIO: Final = Meaning(r"(torchaudio|torchcodec|torchcodec_ns)::.*(load|decode|get_frames)", _O)
 READ_AUDIO_FRAME: Final = Meaning(
-    r"(.*/)?(torchfx/audio_io\.py\(\d+\): (load|read)|soundfile\.py\(\d+\): (read|blocks)"
+    r"(.*/)?(torchfx/audio_io/\w+\.py\(\d+\): (load|read\w*)$|soundfile\.py\(\d+\): (read|blocks)"
     r"|torchaudio/.*: load|librosa/core/audio\.py\(\d+\): load|torchcodec/.*: (get_all_samples|get_samples\w*)"
     r"|scipy/io/wavfile\.py\(\d+\): read|pydub/.*: from_file|audioread/.*: audio_open)",
     Kind.PYTHON,

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torchfx.profiler.trace.file.columns import Int32
-from torchfx.profiler.trace.meaning.audio import FILTER, LIGHT
-from torchfx.profiler.trace.meaning.kinds import Kind
-from torchfx.profiler.trace.model.events import parse_list
-from torchfx.profiler.trace.model.trace import Trace
+from _torchfx_rules.vocabulary import FILTER, LIGHT
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.events import parse_list
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["Call", "calls_of", "runs_of"]
 
