@@ -221,4 +221,4 @@ def test_what_is_lost_without_mutagen_is_a_warning_in_one_line(tmp_path, talk, m
         audio_io.mutagen_tags.warn_of_loss.cache_clear()
         ran = run_here(*words, folder=tmp_path)
         assert ran.returncode == 0
-        assert ran.stderr == "warning: some tags or chapters are lost; pip install 'torchfx[tags]' keeps them\n"
+        assert ran.stderr == "warning: some tags or chapters are lost; pip install mutagen keeps them\n"

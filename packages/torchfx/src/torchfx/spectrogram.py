@@ -87,7 +87,7 @@ def plot(found: Spectrogram, title: str = "") -> Any:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise TorchFXError("a picture needs matplotlib: pip install torchfx[plot]") from error
+        raise TorchFXError("a picture needs matplotlib: pip install matplotlib") from error
     figure = Figure(figsize=(11, 5), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()

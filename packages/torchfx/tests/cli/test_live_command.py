@@ -34,7 +34,7 @@ def test_a_file_is_played_against_a_clock(file):
 @pytest.mark.parametrize(
     ("words", "message", "status"),
     [
-        (("live", "-e", "gain:-6dB"), "pip install torchfx[realtime]", 3),
+        (("live", "-e", "gain:-6dB"), "pip install sounddevice", 3),
         (("live", "-e", "reverse"), "whole signal", 2),
         (("live", "-e", "gain:-6dB", "--block", "0"), "block_size must be a whole number >= 1, got 0", 2),
         (("live", "-e", "gain:-6dB", "--midi", "cutoff"), "--midi takes CONTROLLER=PARAMETER", 2),

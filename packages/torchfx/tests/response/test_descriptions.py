@@ -137,7 +137,7 @@ def test_plots_and_notebooks(monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     importlib.invalidate_caches()
-    with pytest.raises(TorchFXError, match=r"a picture needs matplotlib: pip install torchfx\[plot\]"):
+    with pytest.raises(TorchFXError, match=r"a picture needs matplotlib: pip install matplotlib"):
         chain.plot()
     assert chain._repr_html_() is None
 

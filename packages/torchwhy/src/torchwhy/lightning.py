@@ -1,4 +1,4 @@
-"""A profiler for Lightning's `Trainer`. Needs `torchwhy[lightning]`, or pytorch_lightning."""
+"""A profiler for Lightning's `Trainer`. Needs lightning or pytorch_lightning."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ try:
     else:
         from lightning.pytorch.profilers import Profiler
 except ImportError as error:
-    raise ImportError("torchwhy.lightning needs Lightning: pip install torchwhy[lightning]") from error
+    raise ImportError("torchwhy.lightning needs Lightning: pip install lightning") from error
 
 __all__ = ["TorchwhyProfiler"]
 

@@ -1,4 +1,4 @@
-"""A callback for the `Trainer` of Hugging Face's transformers. Needs `torchwhy[transformers]`."""
+"""A callback for the `Trainer` of Hugging Face's transformers. Needs `transformers[torch]`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torchwhy.training import Recording
 try:
     from transformers import TrainerCallback
 except ImportError as error:
-    raise ImportError("torchwhy.transformers needs transformers: pip install torchwhy[transformers]") from error
+    raise ImportError("torchwhy.transformers needs transformers: pip install 'transformers[torch]'") from error
 
 __all__ = ["TorchwhyCallback"]
 

@@ -54,7 +54,7 @@ def test_parquet_has_the_table(tmp_path, trace):
 
 def test_parquet_names_what_is_missing(tmp_path, trace, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(TorchWhyError, match=r"pip install torchwhy\[parquet\]"):
+    with pytest.raises(TorchWhyError, match=r"pip install pyarrow"):
         write_table(trace, "ops", tmp_path / "out.parquet", "parquet")
     assert not list(tmp_path.iterdir())
 

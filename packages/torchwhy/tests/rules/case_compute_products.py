@@ -86,24 +86,6 @@ def float_on_the_cpu():
     return on_the_cpu("float", 800)
 
 
-def filtering(signal, coefficients, name="torchfx_ext::sos_forward"):
-    story = Story(gpu=None)
-    for at in story.steps(3, 1000):
-        shapes = {"Input Dims": [[8, 48], [100, 6]], "Input type": [signal, coefficients]}
-        story.op(name, at + 10, 800, **shapes)
-    return story
-
-
-@silent("fp64")
-def a_float_signal_through_coefficients_in_double():
-    return filtering("float", "double")
-
-
-@fires("fp64")
-def a_double_signal_through_coefficients_in_float():
-    return filtering("double", "float")
-
-
 @silent("fp64")
 def a_number_in_double_times_a_vector():
     story = Story(gpu=None)

@@ -24,11 +24,6 @@ def two_hundred_additions_on_a_gpu():
     return calls(200, gpu="NVIDIA A100-SXM4-80GB")
 
 
-@fires("dispatch-flood")
-def a_chain_of_filters_that_did_not_fuse():
-    return calls(150, us=8, name="torchfx_ext::biquad_forward")
-
-
 @silent("dispatch-flood")
 def forty_additions():
     return calls(40)

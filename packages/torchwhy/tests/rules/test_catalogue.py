@@ -8,6 +8,7 @@ import pytest
 
 from tests.traces import Story, a_finding
 from torchwhy.errors import ArgumentError
+from torchwhy import plugins
 from torchwhy.rules import catalogue
 from torchwhy.rules.diagnose import diagnose
 from torchwhy.rules.rule import rule
@@ -24,14 +25,21 @@ def too_quiet(trace, *, operators=5):
 def offered(monkeypatch):
     """What other packages offer; the catalogue is read anew before and after."""
     found = []
-    monkeypatch.setattr(catalogue, "entry_points", lambda group: found if group == "torchwhy.rules" else [])
+    monkeypatch.setattr(plugins, "_all", lambda: Entries(found))
     forget()
     yield found
     forget()
 
 
+class Entries(list):
+    """As `importlib.metadata.entry_points()`, with entries of rules alone."""
+
+    def select(self, group):
+        return self if group == "torchwhy.rules" else []
+
+
 def forget():
-    catalogue._offered.cache_clear()
+    plugins.offered.cache_clear()
     catalogue.all_rules.cache_clear()
 
 

@@ -7,6 +7,7 @@ import pytest
 from tests.traces import Story, a_finding
 from torchwhy.errors import ArgumentError
 from torchwhy.loading.trace import load
+from torchwhy import plugins
 from torchwhy.rules import catalogue
 from torchwhy.rules.diagnose import diagnose
 from torchwhy.rules.evidence import evidence
@@ -127,11 +128,12 @@ def test_rules_of_a_package_that_cannot_be_imported_are_named(monkeypatch):
         raise ImportError("no module named house")
 
     def forget():
-        catalogue._offered.cache_clear()
+        plugins.offered.cache_clear()
         catalogue.all_rules.cache_clear()
 
     entry = SimpleNamespace(name="house", load=load)
-    monkeypatch.setattr(catalogue, "entry_points", lambda group: [entry])
+    entries = SimpleNamespace(select=lambda group: [entry] if group == "torchwhy.rules" else [])
+    monkeypatch.setattr(plugins, "_all", lambda: entries)
     forget()
     try:
         found = diagnose(losing(0))

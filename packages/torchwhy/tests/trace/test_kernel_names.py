@@ -71,7 +71,6 @@ KNOWN = [
     ("Memcpy DtoD (Device -> Device)", "driver", "copy", "", "", "", None),
     ("Memcpy HtoD (Pageable -> Device)", "driver", "transfer", "", "", "", None),
     ("Memset (Device)", "driver", "fill", "", "", "", None),
-    ("torchwhy_sos_scan_kernel", "torchwhy", "audio", "", "", "", None),
 ]
 
 

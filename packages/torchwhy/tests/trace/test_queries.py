@@ -463,7 +463,7 @@ def test_sql_reads_no_files(training, tmp_path):
 
 def test_sql_without_duckdb_says_what_to_install(training, monkeypatch):
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(TorchWhyError, match=re.escape("pip install torchwhy[sql]")):
+    with pytest.raises(TorchWhyError, match=re.escape("pip install duckdb")):
         training.sql("select 1")
 
 

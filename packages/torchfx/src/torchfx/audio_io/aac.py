@@ -42,7 +42,7 @@ def check_pyav(verb: str, name: str) -> None:
     try:
         import av  # noqa: F401
     except ImportError:
-        raise AudioFileError(f"cannot {verb} {name}: AAC needs PyAV; pip install 'torchfx[av]'") from None
+        raise AudioFileError(f"cannot {verb} {name}: AAC needs PyAV; pip install av") from None
 
 
 class AACReader:

@@ -41,7 +41,7 @@ def has_mutagen() -> bool:
 @cache
 def warn_of_loss() -> None:
     """Say once in a process that a file has tags or chapters that are lost without the extra."""
-    warnings.warn("some tags or chapters are lost; pip install 'torchfx[tags]' keeps them", UserWarning, stacklevel=2)
+    warnings.warn("some tags or chapters are lost; pip install mutagen keeps them", UserWarning, stacklevel=2)
 
 
 def read_more(container: str, encoding: str, file: Any, name: str) -> tuple[dict[str, str], tuple[Chapter, ...]]:

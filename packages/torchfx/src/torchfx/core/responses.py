@@ -102,7 +102,7 @@ class Responses(nn.Module):
         """Draw magnitude and group delay over frequency; return the `matplotlib` figure.
 
         Raises:
-            TorchFXError: matplotlib is not installed (`pip install torchfx[plot]`).
+            TorchFXError: matplotlib is not installed (`pip install matplotlib`).
         """
         from torchfx.response.picture import plot
 

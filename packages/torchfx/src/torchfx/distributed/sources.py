@@ -154,7 +154,7 @@ def _rows(table: str) -> list[str]:
             try:
                 from pyarrow import parquet
             except ImportError as error:
-                raise ArgumentError(f"{table} needs the package pyarrow: pip install torchfx[parquet]") from error
+                raise ArgumentError(f"{table} needs the package pyarrow: pip install pyarrow") from error
             read = parquet.read_table(file)
             return _checked_column(table, read.column_names, lambda: read.column("path").to_pylist())
     except (OSError, UnicodeDecodeError, csv.Error) as error:

@@ -211,7 +211,7 @@ def portaudio() -> Any:
     try:
         import sounddevice
     except ImportError:
-        raise DeviceError("sound devices need the package sounddevice: pip install torchfx[realtime]") from None
+        raise DeviceError("sound devices need the package sounddevice: pip install sounddevice") from None
     except OSError as error:
         raise DeviceError(
             f"sound devices need PortAudio ({error}): install the system's package, such as libportaudio2 on Debian"

@@ -317,7 +317,7 @@ class RealtimeProcessor:
             from matplotlib.backends.backend_agg import FigureCanvasAgg
             from matplotlib.figure import Figure
         except ImportError as error:
-            raise TorchFXError("no picture without matplotlib: pip install torchfx[plot]") from error
+            raise TorchFXError("no picture without matplotlib: pip install matplotlib") from error
         stats = self.stats()
         counts, edges = self._histogram
         figure = Figure(figsize=(8, 5), layout="constrained")

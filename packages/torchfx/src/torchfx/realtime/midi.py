@@ -87,7 +87,7 @@ def open_input(handle: Callable[[Any], object], port: str | None) -> Iterator[No
 
         names = mido.get_input_names()
     except ImportError as error:
-        raise TorchFXError(f"MIDI needs mido and python-rtmidi: pip install torchfx[midi] ({error})") from None
+        raise TorchFXError(f"MIDI needs mido and python-rtmidi: pip install mido python-rtmidi ({error})") from None
     found = [name for name in names if port is None or port.lower() in name.lower()]
     if not found:
         wanted = "" if port is None else f" called {port!r}"

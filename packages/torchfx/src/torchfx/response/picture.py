@@ -38,7 +38,7 @@ def plot(plan: Plan, title: str = "") -> Any:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise TorchFXError("a picture needs matplotlib: pip install torchfx[plot]") from error
+        raise TorchFXError("a picture needs matplotlib: pip install matplotlib") from error
     with torch.no_grad():
         freqs = grid(plan)[1:]
         gains, delays = decibels(response(plan, freqs)), group_delay(plan, freqs).cpu().numpy()

@@ -48,7 +48,7 @@ def write_table(trace: Trace, name: str, output: Path, to: str) -> Export:
         try:
             import pyarrow.parquet
         except ImportError as error:
-            raise TorchWhyError("--to parquet needs pyarrow: pip install torchwhy[parquet]") from error
+            raise TorchWhyError("--to parquet needs pyarrow: pip install pyarrow") from error
         with whole_file(output) as file:
             pyarrow.parquet.write_table(table.to_arrow(), file)
     else:

@@ -1,4 +1,4 @@
-"""TensorBoard's tab "torchwhy": the report page of each run under the log directory. Needs `torchwhy[tensorboard]`."""
+"""TensorBoard's tab "torchwhy": the report page of each run under the log directory. Needs tensorboard."""
 
 from __future__ import annotations
 

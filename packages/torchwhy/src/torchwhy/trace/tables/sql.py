@@ -52,7 +52,7 @@ RELATIONS: Final[dict[str, Callable[[Trace], Table]]] = {
 
 
 def sql(trace: Trace, query: str) -> Table:
-    """Answer a query in DuckDB's SQL. Needs duckdb: `pip install torchwhy[sql]`.
+    """Answer a query in DuckDB's SQL. Needs duckdb: `pip install duckdb`.
 
         trace.sql("select name, calls from kernels where median_us < 10 order by calls desc")
 
@@ -69,7 +69,7 @@ def sql(trace: Trace, query: str) -> Table:
     try:
         import duckdb
     except ImportError as error:
-        raise TorchWhyError("trace.sql needs DuckDB: pip install torchwhy[sql]") from error
+        raise TorchWhyError("trace.sql needs DuckDB: pip install duckdb") from error
     connection = duckdb.connect(":memory:", config={"enable_external_access": "false"})
     try:
         words = "".join(c if c.isalnum() or c == "_" else " " for c in query.lower()).split()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torchwhy.errors import MissingPackageError
 from torchwhy.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -85,15 +86,19 @@ class Table:
         return self.take(np.arange(min(n, len(self))))
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a DataFrame. Needs pandas: `pip install torchwhy[pandas]`."""
-        import pandas as pd
-
+        """Return a DataFrame. Needs pandas: `pip install pandas`."""
+        try:
+            import pandas as pd
+        except ModuleNotFoundError as error:
+            raise MissingPackageError("a table as a DataFrame needs pandas: pip install pandas") from error
         return pd.DataFrame({name: _plain(values) for name, values in self.columns.items()})
 
     def to_arrow(self) -> Any:
         """Return a pyarrow.Table. Needs pyarrow: `pip install pyarrow`."""
-        import pyarrow as pa  # type: ignore[import-not-found, unused-ignore]
-
+        try:
+            import pyarrow as pa  # type: ignore[import-not-found, unused-ignore]
+        except ModuleNotFoundError as error:
+            raise MissingPackageError("a table for Arrow needs pyarrow: pip install pyarrow") from error
         return pa.table({name: _plain(values) for name, values in self.columns.items()})
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
 """torchfx's operators, and reading audio."""
 
-from profiler.rules.cases import fires, silent
-from profiler.traces import Story
+from tests.rules.cases import fires, silent
+from tests.traces import Story
 
 SOS = "torchfx_ext::sos_forward"
 
@@ -24,7 +24,7 @@ def loop(each, n=5, us=1000, gpu=None, **top):
 
 
 @fires("native-dispatch-count")
-@silent("many-short-files", "reference-path", "coefficients-recomputed-per-call", "audio-load")
+@silent("many-short-files", "reference-path")
 def filters_one_by_one():
     def each(story, at, i):
         at = filtering(story, at, 200, sections=2)
@@ -155,26 +155,6 @@ def with_the_library():
     return loop(lambda story, at, i: filtering(story, at, 900, inside=6))
 
 
-def with_frames(*frames, steps=range(5), thread=100):
-    def each(story, at, i):
-        if i in steps:
-            for k, name in enumerate(frames):
-                story.frame(name, at + 100 * k, 90, tid=thread)
-        filtering(story, at + 400, 300)
-
-    return loop(each, with_stack=1)
-
-
-@fires("coefficients-recomputed-per-call")
-def filters_made_in_the_loop():
-    return with_frames("torchfx/filter/butterworth.py(32): __init__")
-
-
-@fires("coefficients-recomputed-per-call")
-def designed_with_scipy_in_the_loop():
-    return with_frames("/usr/lib/python3/scipy/signal/_filter_design.py(3030): butter")
-
-
 @fires("coefficients-recomputed-per-call")
 def designed_in_compiled_code():
     def each(story, at, i):
@@ -184,21 +164,28 @@ def designed_in_compiled_code():
     return loop(each)
 
 
-@silent("coefficients-recomputed-per-call")
-def designed_once():
-    return with_frames("torchfx/filter/butterworth.py(32): __init__", steps=[0])
+@fires("dispatch-flood")
+def a_chain_of_filters_that_did_not_fuse():
+    story = Story(gpu=None)
+    for at in story.steps(3, 150 * 10):
+        for k in range(150):
+            story.op("torchfx_ext::biquad_forward", at + 10 * k, 8)
+    return story
 
 
-@silent("coefficients-recomputed-per-call")
-def remembered_designs():
-    return with_frames("torchfx/design/iir.py(25): butterworth")
+def typed(signal, coefficients):
+    story = Story(gpu=None)
+    for at in story.steps(3, 1000):
+        shapes = {"Input Dims": [[8, 48], [100, 6]], "Input type": [signal, coefficients]}
+        story.op(SOS, at + 10, 800, **shapes)
+    return story
 
 
-@fires("audio-load")
-def files_read_in_the_loop():
-    return with_frames("torchfx/audio_io.py(75): load", "soundfile.py(875): read")
+@silent("fp64")
+def a_float_signal_through_coefficients_in_double():
+    return typed("float", "double")
 
 
-@silent("audio-load")
-def files_read_by_another_thread():
-    return with_frames("torchfx/audio_io.py(75): load", thread=200)
+@fires("fp64")
+def a_double_signal_through_coefficients_in_float():
+    return typed("double", "float")
