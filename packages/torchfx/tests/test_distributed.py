@@ -520,7 +520,7 @@ def test_ray_does_the_same(tmp_path, archive):
 
 def test_without_ray_the_engine_says_what_to_install(tmp_path, talk, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ArgumentError, match=r"needs the package ray: pip install 'ray\[data\]'"):
+    with pytest.raises(ArgumentError, match=r'needs the package ray: pip install "ray\[data\]"'):
         process(talk, tmp_path / "out", "gain:1", engine="ray")
 
 

@@ -39,11 +39,13 @@ from scipy import signal
 from torch import Tensor
 
 import torchfx as fx
-from bench.hardware import hardware
 from torchfx import _ops
 from torchfx._ops.fir import triton as fir
 from torchfx.catalogue import available
 from torchfx.design.state_space import state_variable
+
+sys.path.append(str(Path(__file__).parents[1] / "benchmark"))
+from bench.hardware import hardware
 
 RESULTS = Path(__file__).parents[1] / "benchmark" / "results" / "gpu"
 FS = 48_000

@@ -154,7 +154,7 @@ def present() -> list[str]:
         for name in CONTENDERS
         if all(importlib.util.find_spec(module) for word, module in NEEDS.items() if name.startswith(word))
     ]
-    return [name for name in names if name != "torchwhy load" or callable(getattr(profiler, "load", None))]
+    return [name for name in names if name != "torchwhy load" or callable(getattr(torchwhy, "load", None))]
 
 
 def measured(name: str, path: Path) -> dict[str, float] | None:

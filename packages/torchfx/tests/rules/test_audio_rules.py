@@ -5,12 +5,12 @@ import re
 import case_audio  # noqa: F401 - it adds its cases to those of the rules
 import pytest
 import torch
-from tests.rules.cases import FIRES, SILENT
 from torch.profiler import ProfilerActivity, profile
 
 import torchfx as fx
 import torchwhy
 from _torchfx_rules.vocabulary import DESIGN_FRAME, READ_AUDIO_FRAME
+from tests.rules.cases import FIRES, SILENT
 from torchfx import audio_io
 from torchwhy.rules.catalogue import all_rules, find_rule
 from torchwhy.rules.diagnose import diagnose
@@ -56,6 +56,7 @@ def recorded(tmp_path):
 
     def record(step, steps=5):
         path = tmp_path / "trace.json"
+        step(99)  # imports what it needs
         with profile(activities=[ProfilerActivity.CPU], with_stack=True, record_shapes=True) as p:
             for number in range(steps):
                 with torch.profiler.record_function(f"ProfilerStep#{number}"):

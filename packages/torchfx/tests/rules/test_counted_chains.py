@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from tests.counters.test_from_trace import check_counts
 
 import torchfx
+from tests.counters.test_from_trace import check_counts
 
 
 def chain():

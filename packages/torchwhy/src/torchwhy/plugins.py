@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import EntryPoints, entry_points
-from typing import Final
+from importlib.metadata import entry_points
+from typing import Any, Final
 
 __all__ = ["RULES", "VOCABULARY", "in_a_line", "offered"]
 
@@ -39,5 +39,5 @@ def in_a_line(error: Exception) -> str:
 
 
 @cache
-def _all() -> EntryPoints:
+def _all() -> Any:
     return entry_points()  # reads the files of every installed package: once

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from tests.traces import Story, a_finding
-from torchwhy.errors import ArgumentError
 from torchwhy import plugins
+from torchwhy.errors import ArgumentError
 from torchwhy.rules import catalogue
 from torchwhy.rules.diagnose import diagnose
 from torchwhy.rules.rule import rule

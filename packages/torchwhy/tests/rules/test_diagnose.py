@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import pytest
 
 from tests.traces import Story, a_finding
+from torchwhy import plugins
 from torchwhy.errors import ArgumentError
 from torchwhy.loading.trace import load
-from torchwhy import plugins
 from torchwhy.rules import catalogue
 from torchwhy.rules.diagnose import diagnose
 from torchwhy.rules.evidence import evidence

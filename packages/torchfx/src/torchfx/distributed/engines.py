@@ -211,7 +211,7 @@ def in_ray(work: Work, workers: int) -> Iterator[Outcome]:
     try:
         import ray
     except ImportError as error:
-        raise ArgumentError('engine="ray" needs the package ray: pip install 'ray[data]'') from error
+        raise ArgumentError('engine="ray" needs the package ray: pip install "ray[data]"') from error
     started = not ray.is_initialized()
     if started:
         local = {} if "RAY_ADDRESS" in os.environ else {"num_cpus": workers, "include_dashboard": False}

@@ -16,7 +16,7 @@ from torchwhy.trace.derived.device_peaks import used_peaks
 from torchwhy.trace.derived.shapes import dtypes
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.kinds import Kind
-from torchwhy.trace.meaning.vocabulary import LIBRARY_OPERATOR
+from torchwhy.trace.meaning.libraries import LIBRARY_OPERATOR
 from torchwhy.trace.model.events import parse_list
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import percent

@@ -16,8 +16,8 @@ from torchwhy.trace.derived.occupation import otherwise_engaged, outer_operators
 from torchwhy.trace.derived.steady import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.annotations import OPTIMIZER
+from torchwhy.trace.meaning.libraries import advice_for_loops
 from torchwhy.trace.meaning.operators import BACKWARD, LOCAL_SCALAR, NUMBER_READ, VIEW
-from torchwhy.trace.meaning.vocabulary import advice_for_loops
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 from torchwhy.trace.tables.grouping import Groups

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from torchwhy.trace.meaning.kinds import Kind, Meaning
-from torchwhy.trace.meaning.vocabulary import VOCABULARIES
+from torchwhy.trace.meaning.libraries import VOCABULARIES
 
 __all__ = [
     "BACKWARD_CALL",

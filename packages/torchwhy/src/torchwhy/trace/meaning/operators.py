@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from torchwhy.trace.meaning.kinds import CALLED, Kind, Meaning
-from torchwhy.trace.meaning.vocabulary import LIBRARY_OPERATOR
+from torchwhy.trace.meaning.libraries import LIBRARY_OPERATOR
 
 __all__ = [
     "ACCUMULATE_GRADIENT",

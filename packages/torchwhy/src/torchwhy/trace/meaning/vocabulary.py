@@ -1,14 +1,10 @@
-"""Names of other packages' operators, Python frames and kernels, which those packages explain themselves."""
+"""What another package says of the names of its operators, Python frames and kernels."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
 
-from torchwhy.plugins import VOCABULARY, offered
-from torchwhy.trace.meaning.kinds import Kind, Meaning
-
-__all__ = ["LIBRARY_OPERATOR", "VOCABULARIES", "Vocabulary", "advice_for_loops"]
+__all__ = ["Vocabulary"]
 
 
 @dataclass(frozen=True)
@@ -30,15 +26,3 @@ class Vocabulary:
     kernels: tuple[tuple[str, str], ...] = ()
     operations: dict[str, str] = field(default_factory=dict)
     in_a_loop: str = ""
-
-
-VOCABULARIES: Final = tuple(each for each in offered(VOCABULARY)[0] if isinstance(each, Vocabulary))
-
-LIBRARY_OPERATOR: Final = Meaning("|".join(f"{each.operators}::" for each in VOCABULARIES) or "(?!)", Kind.OPERATOR)
-"""An operator of a package with a vocabulary."""
-
-
-def advice_for_loops(operator: str) -> str:
-    """Return what the package of an operator advises where a program calls it in a loop; "" without such advice."""
-    namespace = operator.partition("::")[0]
-    return next((each.in_a_loop for each in VOCABULARIES if each.operators == namespace), "")

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchwhy.errors import MissingPackageError
-from torchwhy.errors import ArgumentError
+from torchwhy.errors import ArgumentError, MissingPackageError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from torchwhy.trace.meaning.vocabulary import VOCABULARIES
+from torchwhy.trace.meaning.libraries import VOCABULARIES
 
 __all__ = [
     "LONGEST",

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from torchwhy.trace.meaning.kernels.name import OPERATIONS, KernelName, arguments_cut, dtype_in, shortened
-from torchwhy.trace.meaning.vocabulary import VOCABULARIES
+from torchwhy.trace.meaning.libraries import VOCABULARIES
 
 __all__ = ["by_words"]
 
