@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
+import torchwhy
 from torchwhy.trace.file.scanning import scan
 from torchwhy.trace.file.source import Chunks
 

@@ -32,7 +32,7 @@ READING = (
 )
 RECORDING = ("profile script.py", "measure 1+1", "experiment peaks")
 START_S = 0.4
-"""Processor seconds of `torchwhy explain` on a small trace; on a slow machine, five times what importing NumPy takes."""
+"""Processor seconds of `torchwhy explain` on a small trace; on a slow machine, five times those of NumPy's import."""
 
 
 def main() -> int:

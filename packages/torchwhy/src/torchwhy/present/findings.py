@@ -103,7 +103,7 @@ def nothing_found(kind: str, rules: int, *, with_stacks: bool) -> str:
     hint = ""
     if kind in ("overhead-bound", "mixed") and not with_stacks:
         hint = (
-            " Python stacks (torchwhy profile --stacks), or torch.profiler.record_function around parts of the program, would"
-            " show which code it is."
+            " Python stacks (torchwhy profile --stacks), or torch.profiler.record_function around parts of the program,"
+            " would show which code it is."
         )
     return f"{looked} looked, and none can tell from this recording what to change about that.{hint}"
