@@ -4,6 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.rules.case_batches import loop as batches_without_workers
+from tests.rules.cases import FIRES
 from tests.traces import Story, a_finding
 from torchwhy import plugins
 from torchwhy.errors import ArgumentError
@@ -152,3 +154,21 @@ def test_the_programs_own_line_is_within_the_stack():
     trace = story.trace()
     (one,) = evidence(trace, [len(trace) - 1])
     assert one.stack[-1] == "train.py(3): main"
+
+
+def test_rules_go_by_the_thresholds_of_their_neighbours():
+    """A wait of 15% is reported by one of two rules, wherever the limit between them is set."""
+    trace = batches_without_workers(150, "SingleProcess", gpu=False).trace()
+    waits = {"dataloader-wait", "dataloader-single-process"}
+    found = {finding.slug for finding in diagnose(trace).findings}
+    moved = {finding.slug for finding in diagnose(trace, thresholds={"B9": {"share": 0.3}}).findings}
+    assert (found & waits, moved & waits) == ({"dataloader-wait"}, {"dataloader-single-process"})
+    assert {finding.slug for finding in diagnose(trace).findings} == found
+
+
+def test_a_rule_that_depends_on_another_goes_by_its_thresholds():
+    """Short kernels matter where the program is overhead-bound, and that rule says when it is."""
+    trace = next(story for slug, story in FIRES if slug == "short-kernels")().trace()
+    given = {"overhead-bound": {"share": 0.99}}
+    assert {"overhead-bound", "short-kernels"} <= {finding.slug for finding in diagnose(trace).findings}
+    assert {"overhead-bound", "short-kernels"}.isdisjoint(f.slug for f in diagnose(trace, thresholds=given).findings)

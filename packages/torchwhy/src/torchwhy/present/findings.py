@@ -28,22 +28,21 @@ def finding_item(finding: ReportedFinding, zero_us: float, *, number: int = -1, 
     notes = {item.note for item in finding.evidence}
     common = notes.pop() if len(notes) == 1 and len(finding.evidence) > 1 else ""
     probably = "Probably: " if finding.cause_is == "inferred" else ""
+    shown = () if brief else finding.evidence
     return FindingItem(
-        finding.code,
-        finding.slug,
-        finding.title,
-        finding.severity,
-        finding.confidence,
-        finding.time_us,
-        _stake(finding),
-        _CERTAINTY[finding.confidence],
-        "" if brief else common,
-        ()
-        if brief
-        else tuple(_evidence(item, common, zero_us, _target(number, i)) for i, item in enumerate(finding.evidence)),
-        "" if brief else f"{probably}{finding.cause}",
-        finding.fix,
-        number,
+        code=finding.code,
+        slug=finding.slug,
+        title=finding.title,
+        severity=finding.severity,
+        confidence=finding.confidence,
+        time_us=finding.time_us,
+        stake=_stake(finding),
+        certainty=_CERTAINTY[finding.confidence],
+        common="" if brief else common,
+        evidence=tuple(_evidence(item, common, zero_us, _target(number, i)) for i, item in enumerate(shown)),
+        why="" if brief else f"{probably}{finding.cause}",
+        fix=finding.fix,
+        number=number,
     )
 
 
@@ -67,7 +66,13 @@ def _evidence(item: FindingEvidence, common: str, zero_us: float, target: str) -
     details = [item.where] if item.where else []
     details += [_moment(item.start_us - zero_us)] if item.start_us is not None else []
     name, line = line_of(short_name(item.name)), line_of(item.own_code)
-    return Evidence(name, ", ".join(facts), ", ".join(details), line, target if item.starts_us else "")
+    return Evidence(
+        name=name,
+        facts=", ".join(facts),
+        details=", ".join(details),
+        line=line,
+        target=target if item.starts_us else "",
+    )
 
 
 def _moment(us: float) -> str:

@@ -189,29 +189,34 @@ def reported(finding: Finding, events: Events | None = None) -> ReportedFinding:
     """Return a finding as the report has it; `events`: those of its trace, None where it is on a job."""
     window, when = finding.window, finding.stretches
     return ReportedFinding(
-        finding.code,
-        finding.slug,
-        finding.title,
-        finding.severity,
-        finding.confidence,
-        round(finding.time_us, 3),
-        FindingWindow(window.name, window.start / 1000, window.us),
-        tuple(_evidence(item, events) for item in finding.evidence),
-        finding.cause,
-        "linked" if finding.linked else "inferred",
-        finding.fix,
-        finding.source,
-        0 if when is None else len(when),
-        () if when is None else longest_of(when),
+        code=finding.code,
+        slug=finding.slug,
+        title=finding.title,
+        severity=finding.severity,
+        confidence=finding.confidence,
+        time_us=round(finding.time_us, 3),
+        window=FindingWindow(name=window.name, start_us=window.start / 1000, duration_us=window.us),
+        evidence=tuple(_evidence(item, events) for item in finding.evidence),
+        cause=finding.cause,
+        cause_is="linked" if finding.linked else "inferred",
+        fix=finding.fix,
+        source=finding.source,
+        stretches_count=0 if when is None else len(when),
+        stretches=() if when is None else longest_of(when),
     )
 
 
 def _evidence(item: Evidence, events: Events | None) -> FindingEvidence:
-    time_us = None if item.time_us is None else round(item.time_us, 3)
-    own = own_frame(item.stack)
-    starts = () if events is None else _starts(item.rows, events)
     return FindingEvidence(
-        item.name, item.count, time_us, item.start_us, item.where, item.stack, item.note, own, starts
+        name=item.name,
+        count=item.count,
+        time_us=None if item.time_us is None else round(item.time_us, 3),
+        start_us=item.start_us,
+        where=item.where,
+        stack=item.stack,
+        note=item.note,
+        own_code=own_frame(item.stack),
+        starts_us=() if events is None else _starts(item.rows, events),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from torchwhy.finding import Finding
 from torchwhy.plugins import in_a_line
 from torchwhy.rules.catalogue import all_rules, not_loaded, thresholds_by_slug
-from torchwhy.rules.rule import Rule
+from torchwhy.rules.rule import Rule, setting
 from torchwhy.trace.model.trace import Trace
 
 __all__ = ["Diagnosis", "by_weight", "diagnose", "look"]
@@ -55,19 +55,20 @@ def diagnose(
     findings: list[Finding] = []
     muted: dict[str, str] = {}
     failed = dict(not_loaded())
-    # Rules that deny something run even when they aren't chosen: what they deny is not to be reported either.
-    for rule in (r for r in all_rules() if r.mutes and r.on == "trace"):
-        found = _found(rule, trace, given, failed)
-        # What matters little denies nothing: with a few kernels in a hundred lost, idle time is nearly what it was.
-        for serious in [finding for finding in found if finding.severity != "low"][:1]:
-            denied.update(dict.fromkeys(rule.mutes - {*denied}, f"{rule.code} {rule.slug}: {serious.title}"))
-        findings += found if rule in chosen else []
-    for rule in (r for r in chosen if not r.mutes):
-        reasons = [denied[aspect] for aspect in sorted(rule.needs) if aspect in denied]
-        if reasons:
-            muted[rule.code] = reasons[0]
-        else:
-            findings += _found(rule, trace, given, failed)
+    with setting(given):
+        # Rules that deny something run even when they aren't chosen: what they deny is not to be reported either.
+        for rule in (r for r in all_rules() if r.mutes and r.on == "trace"):
+            found = _found(rule, trace, failed)
+            # What matters little denies nothing: with a few kernels in a hundred lost, idle time is nearly what it was.
+            for serious in [finding for finding in found if finding.severity != "low"][:1]:
+                denied.update(dict.fromkeys(rule.mutes - {*denied}, f"{rule.code} {rule.slug}: {serious.title}"))
+            findings += found if rule in chosen else []
+        for rule in (r for r in chosen if not r.mutes):
+            reasons = [denied[aspect] for aspect in sorted(rule.needs) if aspect in denied]
+            if reasons:
+                muted[rule.code] = reasons[0]
+            else:
+                findings += _found(rule, trace, failed)
     return Diagnosis(by_weight(findings), muted, failed, tuple(rule.code for rule in chosen))
 
 
@@ -81,7 +82,7 @@ def look(rule: Rule, subject: Any, thresholds: Mapping[str, Any] | None) -> tupl
 
     Args:
         rule, subject: what looks at what; see `Rule.check`.
-        thresholds: the rule's, where they aren't its own.
+        thresholds: the rule's; None for those in force.
 
     Raises:
         ArgumentError: a threshold has no such name.
@@ -96,9 +97,9 @@ def look(rule: Rule, subject: Any, thresholds: Mapping[str, Any] | None) -> tupl
         return [], in_a_line(error)
 
 
-def _found(rule: Rule, trace: Trace, given: Mapping[str, Mapping[str, Any]], failed: dict[str, str]) -> list[Finding]:
+def _found(rule: Rule, trace: Trace, failed: dict[str, str]) -> list[Finding]:
     """What a rule finds; where it breaks off, `failed` is told."""
-    found, error = look(rule, trace, given.get(rule.slug))
+    found, error = look(rule, trace, None)
     if error:
         failed[rule.code] = error
     return found

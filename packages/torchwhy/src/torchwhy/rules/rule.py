@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -14,7 +16,9 @@ from torchwhy.finding import Finding
 from torchwhy.trace.model.events import Events
 from torchwhy.trace.model.intervals import Intervals
 
-__all__ = ["ASPECTS", "SUBJECTS", "Rule", "rule"]
+__all__ = ["ASPECTS", "SUBJECTS", "Rule", "rule", "setting"]
+
+_SET: ContextVar[Mapping[str, Mapping[str, Any]]] = ContextVar("thresholds", default={})  # noqa: B039 - never changed
 
 ASPECTS: Final = {
     "gpu": "work on a device was recorded",
@@ -73,14 +77,21 @@ class Rule:
         parameters = inspect.signature(self.function).parameters.values()
         return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
+    @property
+    def in_force(self) -> dict[str, Any]:
+        """The thresholds as `diagnose` was asked to set them, else the defaults; for rules that depend on this one."""
+        return {**self.thresholds, **_SET.get().get(self.slug, {})}
+
     def check(self, subject: Any, thresholds: Mapping[str, Any] | None = None) -> Iterator[Finding]:
         """Run it.
 
         Args:
             subject: the `Trace` to look at, or the `Job` where the rule is on jobs.
-            thresholds: values for some of `Rule.thresholds`; checked before anything is looked at.
+            thresholds: values for some of `Rule.thresholds`, those in force by default; checked before anything is
+                looked at.
         """
-        return self._findings(subject, self.checked(thresholds or {}))
+        given = _SET.get().get(self.slug, {}) if thresholds is None else thresholds
+        return self._findings(subject, self.checked(given))
 
     def _findings(self, subject: Any, thresholds: Mapping[str, Any]) -> Iterator[Finding]:
         for finding in self.function(subject, **thresholds):
@@ -104,6 +115,16 @@ class Rule:
             if isinstance(value, bool) != isinstance(known[name], bool) or not isinstance(value, int | float):
                 raise ArgumentTypeError(f"threshold {name} of {self.slug} must be a number, got {value!r}")
         return dict(given)
+
+
+@contextmanager
+def setting(thresholds: Mapping[str, Mapping[str, Any]]) -> Iterator[None]:
+    """Put thresholds, by slug and name, in force for all rules."""
+    token = _SET.set(thresholds)
+    try:
+        yield
+    finally:
+        _SET.reset(token)
 
 
 def _times_of(finding: Finding, events: Events) -> Intervals:

@@ -92,7 +92,7 @@ def occupancy(trace: Trace, *, below_percent: float = 25, blocks: float = 2, sha
     per_sm = _blocks(trace, kernels.rows)
     simple = kernels.that(lambda name: name.library == "PyTorch" and name.operation in SIMPLE)
     low = simple & (percentage > 0) & (percentage < below_percent) & (events.dur[kernels.rows] >= LONG_ENOUGH)
-    low &= (per_sm >= small_grid.thresholds["blocks"]) & (per_sm < blocks)
+    low &= (per_sm >= small_grid.in_force["blocks"]) & (per_sm < blocks)
     chosen = low & _often(kernels, low, share)
     if not chosen.any():
         return

@@ -124,7 +124,7 @@ def dataloader_single_process(trace: Trace, *, share: float = 0.005) -> Iterator
     lost = trace.events.times_of(rows).clip(window.start, window.end)
     lost = at_stake(trace, lost)
     part = window.share(lost)
-    if not share <= part < dataloader_wait.thresholds["share"]:
+    if not share <= part < dataloader_wait.in_force["share"]:
         return
     yield Finding(
         title=f"The DataLoader has no workers; its {percent(part)} of the time overlaps with nothing",
