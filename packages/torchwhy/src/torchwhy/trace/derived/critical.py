@@ -22,8 +22,6 @@ __all__ = ["Segments", "critical_segments"]
 
 DEVICE, GAP, LAUNCH, HOST, PYTHON = range(5)
 
-"""Calls that return only when a device has come so far."""
-
 
 @dataclass(frozen=True)
 class Segments:
