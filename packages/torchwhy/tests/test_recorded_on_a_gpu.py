@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import run_here
+from tests.command_line import run_here
 
 RECORDED = Path(__file__).parent / "recorded"
 

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from tests.command import run_apart, run_here
+from tests.command_line import run_apart, run_here
 from tests.difference.pairs import loop
 from tests.ranks.jobs import write_job
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.analysis.programs import computing, training
-from tests.command import run_apart, run_here
+from tests.command_line import run_apart, run_here
 from tests.present.test_renderers import STEERING
 from tests.ranks.jobs import write_job
 from tests.traces import Story

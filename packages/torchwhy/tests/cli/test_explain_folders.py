@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analysis.programs import computing, training
-from tests.command import run_here
+from tests.command_line import run_here
 from tests.ranks.jobs import rank_story
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.command import run_here
+from tests.command_line import run_here
 from tests.ranks.jobs import write_job
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import run_apart, run_here
+from tests.command_line import run_apart, run_here
 from torchwhy.cli import experiment as command
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.command import run_apart, run_here
+from tests.command_line import run_apart, run_here
 from torchwhy.cli import measure as command
 from torchwhy.present.formats import FORMATS
 
