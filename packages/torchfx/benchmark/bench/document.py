@@ -1,0 +1,99 @@
+"""The page of measured figures and the README's table of speeds, made from reports and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.plots import terminal
+from bench.report import LatencyRow, Report, ReportError, TargetRow
+from bench.tables import HEADERS, cells, machine, remarks
+
+__all__ = ["page", "with_speeds"]
+
+INTRODUCTION = """\
+# Performance
+
+This page is generated from the JSON reports in `benchmark/results/`; don't edit it. To measure your machine:
+
+    python benchmark/run.py targets
+    python benchmark/run.py iir
+
+and to make this page anew:
+
+    for suite in targets iir fir api latency threshold; do
+        python benchmark/run.py $suite --json > benchmark/results/$suite.json
+    done
+    python benchmark/performance_page.py
+
+The last command also writes the table of speeds in `README.md`.
+
+How to read it: before anything is timed, each result is compared with SciPy in float64 ("deviation", relative to the
+peak); this library's must lie within 2e-7. Contenders take turns (A B A B), each in a process of its own, except for
+the targets and the threshold, which run in one process. Times are medians of the turns, with quartiles; ratios are
+taken turn by turn. A sample is one channel at one instant; GB/s counts 8 bytes a sample (float32 read once, written
+once); "of copy" is the share of the bandwidth that PyTorch's own copy reached in the same rounds. Ratios carry over to
+other machines better than times.
+"""
+
+SPEEDS = ("<!-- speeds: written by benchmark/performance_page.py -->", "<!-- end of speeds -->")
+"""The lines of the README between which its table of speeds stands."""
+
+BAR = "\\|"  # a bar within a cell
+
+SCIPY = ("sosfilt", "lfilter", "oaconvolve")
+
+LEGEND = """\
+IIR: four second-order sections in a row; FIR: about 100 taps. `sosfilt` gets all sections in one call, `oaconvolve` all
+taps convolved beforehand, `lfilter` is called once for each filter.
+"""
+
+ORDER = ("targets", "iir", "fir", "api", "latency", "threshold")
+
+
+def page(reports: Sequence[Report]) -> str:
+    """Return the page as Markdown, suites in a fixed order."""
+    parts = [INTRODUCTION]
+    for report in sorted(reports, key=lambda report: ORDER.index(report.suite)):
+        parts += [f"## {report.suite}: {report.title}\n", f"{report.work}. Reference: {report.baseline}.\n"]
+        parts.append(f"Machine: {machine(report)}.\n")
+        if report.rows:
+            parts.append(_table(report))
+        said = [f"- {remark}" for remark in remarks(report)]
+        if said:
+            parts.append("\n".join(said) + "\n")
+        if isinstance(report.rows[0] if report.rows else None, LatencyRow):
+            parts.append(f"```text\n{_plain(terminal.draw(report))}\n```\n")
+    return "\n".join(parts)
+
+
+def with_speeds(readme: str, reports: Sequence[Report]) -> str:
+    """Return a README with its table of speeds made anew from the report of the suite targets.
+
+    Raises:
+        ReportError: the README lacks the lines between which the table stands, or the suite targets has no report.
+    """
+    targets = next((report for report in reports if report.suite == "targets"), None)
+    if targets is None:
+        raise ReportError("the reports must include that of the suite targets")
+    before, first, rest = readme.partition(SPEEDS[0])
+    _, last, after = rest.partition(SPEEDS[1])
+    if not first or not last:
+        raise ReportError(f"README.md must hold the lines {SPEEDS[0]} and {SPEEDS[1]}")
+    lines = ["| work | against | times faster |", "|---|---|---|"]
+    for row in targets.rows:
+        if isinstance(row, TargetRow) and row.relation == ">=":
+            work, _, other = row.claim.partition(", over ")
+            against = f"`scipy.signal.{other}`" if other in SCIPY else other
+            lines.append(f"| {work} | {against} | {row.ratio:.{0 if row.ratio >= 10 else 1}f} |")
+    return "\n".join([f"{before}{first}", *lines, "", f"{LEGEND}{last}{after}"])
+
+
+def _table(report: Report) -> str:
+    header = HEADERS[type(report.rows[0])]
+    lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
+    lines += [f"| {' | '.join(cell.replace('|', BAR) for cell in cells(row))} |" for row in report.rows]
+    return "\n".join(lines) + "\n"
+
+
+def _plain(drawing: str) -> str:
+    return "\n".join(line.rstrip() for line in drawing.splitlines())

@@ -1,0 +1,116 @@
+"""Effects and loudness against pedalboard, librosa and pyloudnorm, where they are installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from bench.chains import Chain, Design
+from torchfx import loudness, spec
+from torchfx.core.wave import Wave
+
+__all__ = [
+    "Effect", "by_librosa", "by_pedalboard", "by_pyloudnorm", "cents_off", "loudness_of", "loudness_off", "off",
+    "processed",
+]  # fmt: skip
+
+Samples = npt.NDArray[np.float32]
+
+CHORD = (261.63, 329.63, 392.0)  # Hz
+
+
+@dataclass(frozen=True)
+class Effect(Chain):
+    """One effect.
+
+    Attributes:
+        text: as on the command line; "" for a measurement.
+        peer: pedalboard's class and its arguments.
+    """
+
+    filters: tuple[Design, ...] = ()
+    fs: int = 48_000
+    text: str = ""
+    peer: tuple[Any, ...] = ()
+
+    def job(self, device: str = "cpu", channels: int = 1) -> dict[str, Any]:
+        """Return what the works below want to know."""
+        return {"fs": self.fs, "text": self.text, "peer": self.peer}
+
+
+def processed(job: dict[str, Any], x: Samples) -> Callable[[], Any]:
+    """Return `wave | effect`."""
+    wave, module = Wave(x, job["fs"]), spec.build(job["text"])
+    return lambda: (wave | module).ys
+
+
+def off(effect: Chain, x: Samples, y: npt.NDArray[Any]) -> float:
+    """Return the largest difference from the float64 result, relative to its peak."""
+    assert isinstance(effect, Effect)
+    exact = (Wave(x.astype(np.float64), effect.fs) | spec.build(effect.text)).ys.numpy()
+    return float(np.abs(y - exact).max() / np.abs(exact).max())
+
+
+def by_pedalboard(job: dict[str, Any], x: Samples) -> Callable[[], Any]:
+    """Return a call of pedalboard's effect."""
+    import pedalboard
+
+    name, *arguments = job["peer"]
+    effect = getattr(pedalboard, name)(*arguments)
+    return lambda: effect(x, job["fs"])
+
+
+def by_librosa(job: dict[str, Any], x: Samples) -> Callable[[], Any]:
+    """Return a call of librosa's pitch shift."""
+    import librosa
+
+    semitones = _semitones(job["text"])
+    return lambda: librosa.effects.pitch_shift(x, sr=job["fs"], n_steps=semitones)
+
+
+def _semitones(text: str) -> float:
+    return float(text.partition(":")[2])
+
+
+def cents_off(effect: Chain, x: Samples, y: npt.NDArray[Any]) -> float:
+    """Return how far off the partials of a chord as long as the signal are, in cents, after a pitch shift."""
+    assert isinstance(effect, Effect)
+    if y.shape != x.shape:
+        return float("inf")
+    shift, t = spec.build(effect.text), np.arange(x.shape[-1]) / effect.fs
+    chord = np.sin(2 * np.pi * np.outer(CHORD, t)).sum(0)
+    levels = np.log(np.abs(np.fft.rfft(shift(torch.from_numpy(chord)).numpy() * np.hanning(len(t)))))
+    errors = []
+    for partial in CHORD:
+        expected = partial * 2 ** (_semitones(effect.text) / 12) * len(t) / effect.fs
+        first = round(expected * 2 ** (-0.5 / 12))
+        peak = first + int(levels[first : round(expected * 2 ** (0.5 / 12))].argmax())
+        before, at, after = levels[peak - 1 : peak + 2]
+        found = peak + (before - after) / (2 * (before - 2 * at + after))
+        errors.append(1200 * abs(np.log2(found / expected)))
+    return float(max(errors))
+
+
+def loudness_of(job: dict[str, Any], x: Samples) -> Callable[[], Any]:
+    """Return a measurement of the integrated loudness."""
+    samples = torch.from_numpy(x)
+    return lambda: loudness.integrated(samples, job["fs"])
+
+
+def by_pyloudnorm(job: dict[str, Any], x: Samples) -> Callable[[], Any]:
+    """Return the same by pyloudnorm, which takes frames first, with the standard's filters."""
+    import pyloudnorm
+
+    meter, frames = pyloudnorm.Meter(job["fs"], filter_class="DeMan"), np.ascontiguousarray(x.T)
+    return lambda: meter.integrated_loudness(frames)
+
+
+def loudness_off(effect: Chain, x: Samples, y: npt.NDArray[Any]) -> float:
+    """Return the difference from the float64 result, relative to it."""
+    exact = float(loudness.integrated(torch.from_numpy(x).double(), effect.fs))
+    return abs(float(y) - exact) / abs(exact)

@@ -1,0 +1,389 @@
+"""The suite targets: the speed this library promises, each promise a ratio measured in one run.
+
+Every claim compares two works in this process, turn by turn, on the same float32 samples, after this library's result
+was compared with SciPy in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from bench import augmentation, calls, chains, effects, octave_bank, operators, signals, time_varying
+from bench.chains import Chain, Design
+from bench.contenders import scipy_signal, torchfx_library
+from bench.equalizers import Equalizers, equalized, sosfilt_per_item, trained
+from bench.exact import BOUND, deviation
+from bench.inside import alternate, compare
+from bench.report import TargetRow
+from bench.resampling import Resampling, resampled, soxr_hq, windowed_sinc
+from bench.timing import ratio, spread
+
+__all__ = ["CLAIMS", "NOTES", "Claim", "measure", "possible", "run"]
+
+NOTES = (
+    "speed-ups: `wave | chain`, output allocated in the call, against SciPy on the same float32 array, its output "
+    "allocated too: the other's time over this library's",
+    "costs at 60 s: the operator writing into an output that is there already, against torch.mul(x, 2, out=y): this "
+    "library's time over the other's",
+    "costs at 64 samples: the call with its output allocated, against torch.mul(x, 2); the chain of 61 modules is one "
+    "filter and 60 gains, its cost and that of one filter and 2 gains are taken after their operator's time is "
+    "subtracted",
+    "own coefficients: the operator with one set for each row, over the operator with one set for all rows",
+    "gradients: forward plus backward, for signal and coefficients at once, over the forward pass alone where nothing "
+    "requires a gradient; outputs and gradients allocated in the call; single calls in turn, since a forward pass "
+    "repeated on its own would find its signal in the cache, and one in training doesn't",
+    "resonance that changes at every sample: forward plus backward, for signal and coefficients, all float32, compared "
+    "with torchlpc where that is installed; the result is compared with the recurrence in float64",
+    "effects: their output in float32 against that in float64; pedalboard, on one thread as always, and pyloudnorm "
+    "take part where they are installed; pedalboard's channels do not share a gain",
+    "random filters: this library and torch-audiomentations take the batch, audiomentations one example after the "
+    "other; the high-passes are a Butterworth filter and a windowed sinc, both equalizers have a low shelf, five bells "
+    "and a high shelf, the noise is white; the deviation is that of the ratio of signal to noise",
+    "pitch: librosa's defaults; the deviation is that of a chord's partials, in cents",
+    "lfilter is called once per filter, sosfilt once with all sections, oaconvolve once with all taps convolved "
+    "beforehand",
+)
+
+THREADS = 2
+DEEP = Chain(chains.IIR.filters * 3)
+ONE_FIR = Chain(chains.FIR.filters[:1])
+ROOM = Chain((Design("firwin", 1000, 2 * chains.FS),))
+ONE_IIR = Chain(chains.IIR.filters[:1])
+EQUALIZERS = Equalizers()
+OCTAVE_BANDS = octave_bank.OctaveBands()
+BLOCK_S = 64 / chains.FS
+LEAST_S = 1e-9  # what remains at least of a time from which another one is subtracted
+
+GRADIENTS = ((1, 60, 3.5), (2, 60, 3.5), (8, 60, 3.5), (12, 60, 3.5), (1, 5, 5), (16, 1, 4), (64, 0.4, 4))
+"""Channels, seconds and what forward plus backward may cost: short signals also pay for Python, 50 us a step."""
+
+"""Rows and samples where each row's own coefficients are compared with shared ones."""
+
+Prepare = Callable[[dict[str, Any], npt.NDArray[np.float32]], Callable[[], Any]]
+
+
+def off_chain(chain: Chain, x: npt.NDArray[np.float32], y: npt.NDArray[Any]) -> float:
+    """Return how far a result is from the chain's own, in float64."""
+    return deviation(chain, x, lambda channel, start, stop: y[channel, start:stop])
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One promised ratio.
+
+    Attributes:
+        text: what is promised, without the number.
+        chain, channels, seconds: the work.
+        other: makes what this library is compared with.
+        target: the number.
+        relation: ">=": at least so many times faster; "<=": at most so many times the time.
+        ours: makes this library's work.
+        timed: measures both.
+        threads: PyTorch's threads.
+        beyond: makes work whose time is subtracted from both; None subtracts nothing.
+        off: how far this library's result is from the truth, (chain, x, result) -> deviation.
+        bound: how far it may be.
+        needs: what must be installed; the claim is left out where it is not.
+    """
+
+    text: str
+    chain: Chain
+    channels: int
+    seconds: float
+    other: Prepare
+    target: float
+    relation: str = ">="
+    ours: Prepare = torchfx_library.piped
+    timed: Callable[[Mapping[str, Callable[[], Any]], int, int], dict[str, list[float]]] = compare
+    threads: int = THREADS
+    beyond: Prepare | None = None
+    off: Callable[[Chain, npt.NDArray[np.float32], npt.NDArray[Any]], float] = off_chain
+    bound: float = BOUND
+    needs: tuple[str, ...] = ()
+
+
+def doubled(job: dict[str, Any], x: npt.NDArray[np.float32]) -> Callable[[], Any]:
+    """Return `torch.mul(x, 2, out=y)`: every sample read once and written once."""
+    samples = torch.from_numpy(x)
+    y = torch.zeros_like(samples)
+    return lambda: torch.mul(samples, 2, out=y)
+
+
+CLAIMS = (
+    Claim("IIR, mono 60 s, over sosfilt", chains.IIR, 1, 60, scipy_signal.sosfilt, 5),
+    Claim("IIR, mono 5 s, over sosfilt", chains.IIR, 1, 5, scipy_signal.sosfilt, 3.5),
+    Claim("IIR, mono 60 s, 1 thread, over sosfilt", chains.IIR, 1, 60, scipy_signal.sosfilt, 4, threads=1),
+    Claim("IIR, 2 channels 60 s, over sosfilt", chains.IIR, 2, 60, scipy_signal.sosfilt, 6),
+    Claim("IIR, 8 channels 60 s, over sosfilt", chains.IIR, 8, 60, scipy_signal.sosfilt, 12),
+    Claim("IIR, 12 channels 60 s, over sosfilt", chains.IIR, 12, 60, scipy_signal.sosfilt, 12),
+    Claim("IIR, 8 channels 60 s, cost in torch.mul", chains.IIR, 8, 60, doubled, 2.5, "<=", operators.forward_into),
+    Claim("IIR, 12 channels 60 s, cost in torch.mul", chains.IIR, 12, 60, doubled, 2.5, "<=", operators.forward_into),
+    Claim("IIR of 12 sections, 2 channels 60 s, over sosfilt", DEEP, 2, 60, scipy_signal.sosfilt, 6),
+    Claim("five FIRs, 2 channels 60 s, over lfilter", chains.FIR, 2, 60, scipy_signal.lfilter, 40),
+    Claim("five FIRs, 2 channels 60 s, over oaconvolve", chains.FIR, 2, 60, scipy_signal.oaconvolve, 3),
+    Claim("one FIR, mono 60 s, over oaconvolve", ONE_FIR, 1, 60, scipy_signal.oaconvolve, 3),
+    Claim("one FIR, mono 5 s, over oaconvolve", ONE_FIR, 1, 5, scipy_signal.oaconvolve, 2.1),
+    *(
+        Claim(
+            f"gradients of {name}, {channels} x {seconds:g} s, cost in forward passes",
+            chain,
+            channels,
+            seconds,
+            operators.forward,
+            target,
+            "<=",
+            operators.forward_and_backward,
+            alternate,
+        )
+        for name, chain in (("IIR", chains.IIR), ("five FIRs", chains.FIR))
+        for channels, seconds, target in GRADIENTS
+    ),
+    Claim(
+        "changing resonance with gradients, 16 x 1 s, over torchlpc",
+        chains.IIR,
+        16,
+        1,
+        time_varying.torchlpc_training,
+        20,
+        ours=time_varying.torchfx_training,
+        off=time_varying.deviation,
+        needs=("torchlpc",),
+    ),
+    Claim(
+        "Stream.process, 2 x 64, cost in torch.mul", chains.IIR, 2, BLOCK_S, calls.multiply, 4, "<=", calls.stream_call
+    ),
+    Claim("filter(x), 2 x 64, cost in torch.mul", ONE_IIR, 2, BLOCK_S, calls.multiply, 5, "<=", calls.filter_call),
+    Claim(
+        "a new cutoff for each block of 2 x 64, over butter and sosfilt",
+        ONE_IIR,
+        2,
+        BLOCK_S,
+        calls.scipy_moving_cutoff,
+        2,
+        ours=calls.moving_cutoff,
+        threads=1,
+    ),
+    Claim(
+        f"{ROOM} in blocks of 512, 2 channels 10 s, cost in one call",
+        ROOM,
+        2,
+        10,
+        torchfx_library.joined,
+        5,
+        "<=",
+        calls.streamed(512),
+        threads=1,
+    ),
+    Claim(
+        "wave | chain, 2 x 64, cost in torch.mul",
+        chains.IIR,
+        2,
+        BLOCK_S,
+        calls.multiply,
+        7,
+        "<=",
+        torchfx_library.joined,
+    ),
+    Claim(
+        "wave | chain of 61 modules, 2 x 64, cost in chains of 3",
+        ONE_IIR,
+        2,
+        BLOCK_S,
+        calls.piped_with_gains(2),
+        1.3,
+        "<=",
+        calls.piped_with_gains(60),
+        alternate,
+        beyond=operators.forward,
+    ),
+    *(
+        Claim(
+            f"{name}, {rows} rows of {samples}, own coefficients, cost in shared ones",
+            chain,
+            rows,
+            samples / chains.FS,
+            operators.forward,
+            target,
+            "<=",
+            operators.forward_per_row,
+        )
+        # Each row's taps are transformed too: in short rows that is up to half as much as the signal.
+        for name, chain, short in (("IIR", chains.IIR, 1.3), ("one FIR", ONE_FIR, 1.6), ("five FIRs", chains.FIR, 1.6))
+        for rows, samples, target in ((16, 1024, short), (64, 1024, short), (16, 44_100, 1.3))
+    ),
+    Claim(
+        f"{OCTAVE_BANDS}, mono 60 s, over a loop of sosfilt",
+        OCTAVE_BANDS,
+        1,
+        60,
+        octave_bank.sosfilt_per_band,
+        10,
+        ours=octave_bank.banked,
+        off=octave_bank.deviation,
+    ),
+    Claim(f"{EQUALIZERS}, 1 s, over a loop of sosfilt", EQUALIZERS, 512, 1, sosfilt_per_item, 15, ours=equalized),
+    Claim(
+        f"{EQUALIZERS}, 1 s, with gradients of all parameters, cost in forward passes",
+        EQUALIZERS,
+        512,
+        1,
+        equalized,
+        4,
+        "<=",
+        trained,
+        alternate,
+    ),
+    *(
+        Claim(
+            f"{text}, 2 channels 60 s, 1 thread, over pedalboard",
+            effects.Effect(text=text, peer=peer),
+            2,
+            60,
+            effects.by_pedalboard,
+            target,
+            ours=effects.processed,
+            threads=1,
+            off=effects.off,
+            needs=("pedalboard",),
+        )
+        for text, peer, target in (
+            ("compressor:-20,link=true", ("Compressor", -20, 4, 5, 100), 3),
+            ("compressor:-20,link=false", ("Compressor", -20, 4, 5, 100), 2.5),
+            ("limiter:-6", ("Limiter", -6, 100), 2),
+            ("limiter:-6,link=false", ("Limiter", -6, 100), 2),
+            ("reverb", ("Reverb",), 2),
+            ("chorus", ("Chorus", 1, 0.2, 7, 0, 0.5), 2),
+            ("ladder:200", ("LadderFilter",), 1.2),
+            ("phaser", ("Phaser", 1, 0.5, 1300, 0, 0.5), 3),
+        )
+    ),
+    Claim(
+        "delay:250ms, 2 channels 60 s, cost in torch.mul",
+        effects.Effect(text="delay:250ms"),
+        2,
+        60,
+        calls.multiply,
+        3,
+        "<=",
+        effects.processed,
+        off=effects.off,
+    ),
+    Claim(
+        "integrated loudness, 2 channels 60 s, 1 thread, over pyloudnorm",
+        effects.Effect(),
+        2,
+        60,
+        effects.by_pyloudnorm,
+        10,
+        ours=effects.loudness_of,
+        threads=1,
+        off=effects.loudness_off,
+        needs=("pyloudnorm",),
+    ),
+    *(
+        Claim(
+            f"random {filtered}, gain, noise at an SNR, 64 x 2 s at 16 kHz, over {name}",
+            augmentation.Augmentation(filter=filtered),
+            64,
+            2,
+            other,
+            target,
+            ours=augmentation.augmented,
+            off=augmentation.ratio_off,
+            needs=(needed,),
+        )
+        for filtered, name, needed, other, target in (
+            (
+                "high-pass",
+                "torch-audiomentations' HighPassFilter, Gain, AddColoredNoise",
+                "torch_audiomentations",
+                augmentation.by_torch_audiomentations,
+                5,
+            ),
+            (
+                "equalizer",
+                "audiomentations' SevenBandParametricEQ, Gain, AddGaussianSNR",
+                "audiomentations",
+                augmentation.by_audiomentations,
+                10,
+            ),
+        )
+    ),
+    *(
+        Claim(
+            f"PitchShift(3), {name} 10 s, over librosa's pitch_shift",
+            effects.Effect(text="pitchshift:3"),
+            channels,
+            10,
+            effects.by_librosa,
+            target,
+            ours=effects.processed,
+            off=effects.cents_off,
+            bound=1.0,  # cent
+            needs=("librosa",),
+        )
+        for channels, name, target in ((1, "mono", 5), (2, "2 channels", 6))
+    ),
+    *(
+        Claim(f"Resample, {work}, 2 channels 30 s, over {name}", work, 2, 30, other, target, ours=resampled)
+        for work, sinc in ((Resampling(fs=44_100, rate=48_000), 2), (Resampling(fs=48_000, rate=16_000), 5))
+        for name, other, target in (("soxr HQ", soxr_hq, 1), ("a windowed sinc by conv1d", windowed_sinc, sinc))
+    ),
+)
+
+
+def possible() -> tuple[Claim, ...]:
+    """Return the claims that can be measured with what is installed."""
+    return tuple(claim for claim in CLAIMS if all(map(find_spec, claim.needs)))
+
+
+def run(rounds: int, claims: tuple[Claim, ...]) -> Iterator[TargetRow]:
+    """Measure claim by claim."""
+    for claim in claims:
+        yield measure(claim, rounds)
+
+
+def measure(claim: Claim, rounds: int) -> TargetRow:
+    """Check the result, then time both works in turn."""
+    x = signals.noise(claim.channels, round(claim.seconds * claim.chain.fs))
+    job = claim.chain.job()
+    ours = claim.ours(job, x)
+    y = np.asarray(ours())
+    off = claim.off(claim.chain, x, y)
+    works = {"ours": ours, "other": claim.other(job, x)}
+    if claim.beyond is not None:
+        works["beyond"] = claim.beyond(job, x)
+    times = claim.timed(works, rounds, claim.threads)
+    if claim.beyond is not None:
+        times = {name: _difference(times[name], times["beyond"]) for name in ("ours", "other")}
+    if claim.relation == ">=":
+        found = ratio(times["other"], times["ours"])
+        kept = found.median >= claim.target
+    else:
+        found = ratio(times["ours"], times["other"])
+        kept = found.median <= claim.target
+    return TargetRow(
+        claim=claim.text,
+        relation=claim.relation,
+        target=claim.target,
+        ratio=found.median,
+        low=found.low,
+        high=found.high,
+        rounds=found.count,
+        deviation=off,
+        time_s=spread(times["ours"]).median,
+        other_s=spread(times["other"]).median,
+        passed=kept and off <= claim.bound,
+    )
+
+
+def _difference(times: Sequence[float], subtracted: Sequence[float]) -> list[float]:
+    """Return times without the subtracted ones, round by round; noise makes no time negative."""
+    return [max(a - b, LEAST_S) for a, b in zip(times, subtracted, strict=True)]

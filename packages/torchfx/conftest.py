@@ -1,0 +1,10 @@
+"""What is not collected: programs; kernels where Triton is missing, whose imports are to fail nowhere else."""
+
+from importlib.util import find_spec
+
+collect_ignore = ["benchmark", "build", "docs", "examples", "tools"]
+collect_ignore_glob = ["*conftest.py"]  # they hold no doctests, and share one name
+if not find_spec("triton"):
+    collect_ignore_glob.append("src/torchfx/_ops/*kernels.py")
+if not find_spec("torchwhy"):
+    collect_ignore.append("src/_torchfx_rules")

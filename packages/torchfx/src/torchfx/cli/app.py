@@ -1,0 +1,371 @@
+"""The command `torchfx`: one file per subcommand, each imported only when it runs.
+
+Exit status: 0 fine, 1 findings or some files failed, 2 misuse, 3 cannot read or run.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from torchfx.cli.request import Request, takes_request
+
+__all__ = ["app"]
+
+# What one wants to do; `--help` lists the commands under these headings.
+PROCESS: Final = "Process and convert files"
+EDIT: Final = "Cut and join files"
+INSPECT: Final = "Look at files and at this installation"
+EFFECTS: Final = "Filters and effects"
+LIVE: Final = "Sound devices"
+MORE: Final = "More"
+
+Form = Annotated[str, typer.Option("--format", help="text or json.")]
+Effects = Annotated[
+    list[str],
+    typer.Option("--effect", "-e", metavar="NAME:PARAMETERS", help="A filter or effect; repeat for a chain."),
+]
+SomeEffects = Annotated[
+    list[str] | None,
+    typer.Option("--effect", "-e", metavar="NAME:PARAMETERS", help="A filter or effect; repeat for a chain."),
+]
+Rate = Annotated[float, typer.Option("--rate", "-r", help="Sample rate, Hz.")]
+Block = Annotated[int, typer.Option("--block", help="Samples of a block.")]
+Png = Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Write a picture, too.")]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite existing outputs.")]
+InputDevice = Annotated[str | None, typer.Option("--input", metavar="DEVICE", help="Number or name.")]
+OutputDevice = Annotated[str | None, typer.Option("--output", metavar="DEVICE", help="Number or name.")]
+Clock = Annotated[
+    bool,
+    typer.Option(
+        "--clock",
+        help="Without a sound device, in real time: --input and --output are files; without them silence comes in, and "
+        "what goes out is dropped.",
+    ),
+]
+Ceiling = Annotated[
+    str, typer.Option("--ceiling", metavar="DB", help="The output is muted above it, dB above full scale; off: never.")
+]
+Midi = Annotated[
+    list[str] | None,
+    typer.Option("--midi", metavar="CONTROLLER=PARAMETER", help="A MIDI controller, as in 7=cutoff; repeatable."),
+]
+Seconds = Annotated[float | None, typer.Option("--seconds", help="How long; else until q or Ctrl-C.")]
+
+app = typer.Typer(
+    name="torchfx",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"torchfx {version('torchfx')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Audio DSP for PyTorch: filters and effects for files, folders, streams and sound devices."""
+
+
+@app.command(rich_help_panel=PROCESS)
+@takes_request()
+def process(
+    paths: Annotated[
+        list[str], typer.Argument(metavar="IN... OUT", help="Files, folders, globs, tables or -; a file, folder or -.")
+    ],
+    request: Request,
+) -> None:
+    """Run audio files through a chain of filters and effects.
+
+    Parameters go by position or name, frequencies may carry Hz or kHz:
+    torchfx process in.wav out.flac -e hibutterworth:80,order=4 -e gain:-3dB --rate 48kHz
+    Several inputs go into a folder; so does one if OUT ends in / or has no suffix.
+    A folder is an input, too; a .csv or .parquet file lists inputs in its column "path".
+    """
+    _keep_what_is_imported()
+    from torchfx.cli import process as command
+
+    raise typer.Exit(command.run(paths, request))
+
+
+@app.command(rich_help_panel=PROCESS)
+@takes_request(without=("effect", "preset"))
+def convert(
+    paths: Annotated[
+        list[str], typer.Argument(metavar="IN... OUT", help="Files, folders, globs, tables or -; a file, folder or -.")
+    ],
+    request: Request,
+) -> None:
+    """Change the format, bit depth or sample rate of audio files.
+
+    torchfx convert talk.wav talk.flac
+    torchfx convert recordings/ flacs/ --recursive --format flac
+    """
+    if request.rate is None:
+        _start_at_once()
+    else:
+        _keep_what_is_imported()
+    from torchfx.cli import process as command
+
+    raise typer.Exit(command.run(paths, request, "convert"))
+
+
+@app.command(rich_help_panel=PROCESS)
+@takes_request(without=("dry_run", "skip_existing", "allow_nan"))
+def watch(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where files arrive.")],
+    output: Annotated[str, typer.Argument(metavar="OUT", help="A folder for the results.")],
+    request: Request,
+    every: Annotated[float, typer.Option("--every", metavar="SECONDS", min=0.01, help="Between two looks.")] = 1.0,
+) -> None:
+    """Process audio files as they arrive in a folder, until Ctrl-C.
+
+    A file has arrived when its size has not changed between two looks. A manifest
+    in OUT lists what is done, so that it is not done again after a restart.
+    """
+    _keep_what_is_imported()
+    from torchfx.cli import process as command
+
+    raise typer.Exit(command.watch(folder, output, request, every))
+
+
+@app.command(rich_help_panel=INSPECT)
+def info(
+    files: Annotated[list[str] | None, typer.Argument(metavar="[FILE...]", help="Audio files.")] = None,
+    form: Form = "text",
+    loudness: Annotated[bool, typer.Option("--loudness", help="Measure loudness and peak, too.")] = False,
+) -> None:
+    """Say what audio files hold, or, without files, versions, threads, GPU, and which path serves which device.
+
+    Exit status 1: some files could not be read; 2: misuse; 3: none could.
+    `torchfx stats` measures more.
+    """
+    if files and not loudness:
+        _start_at_once()
+    from torchfx.cli import info as command
+
+    raise typer.Exit(command.run(files or [], form, loudness))
+
+
+@app.command(rich_help_panel=INSPECT)
+def stats(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Audio files.")],
+    form: Form = "text",
+) -> None:
+    """Measure the loudness of audio files: integrated, range, maxima, true peak (EBU R 128, ITU-R BS.1770).
+
+    Exit status 1: some files could not be measured; 2: misuse; 3: none could.
+    """
+    from torchfx.cli import stats as command
+
+    raise typer.Exit(command.run(files, form))
+
+
+@app.command(rich_help_panel=INSPECT)
+def spectrogram(
+    source: Annotated[str, typer.Argument(metavar="FILE", help="An audio file.")],
+    png: Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Write a picture instead.")] = None,
+) -> None:
+    """Draw how loud an audio file is at each time and frequency."""
+    from torchfx.cli import spectrogram as command
+
+    raise typer.Exit(command.run(source, png))
+
+
+@app.command(rich_help_panel=EDIT)
+def trim(
+    source: Annotated[str, typer.Argument(metavar="IN", help="An audio file.")],
+    target: Annotated[str, typer.Argument(metavar="OUT", help="The file to write.")],
+    start: Annotated[str, typer.Option("--start", "-s", metavar="TIME", help="Where the part begins.")] = "0",
+    end: Annotated[str | None, typer.Option("--end", "-e", metavar="TIME", help="Where it ends.")] = None,
+    force: Force = False,
+) -> None:
+    """Copy a part of an audio file.
+
+    A TIME is in seconds, or a text such as 250ms, 1:30 or "480 samples"; with a - in front it counts from the end:
+    torchfx trim in.wav out.wav --start 0.5 --end -250ms
+    """
+    _start_at_once()
+    from torchfx.cli import edit as command
+
+    raise typer.Exit(command.trim(source, target, start, end, force))
+
+
+@app.command(rich_help_panel=EDIT)
+def concat(
+    paths: Annotated[list[str], typer.Argument(metavar="IN... OUT", help="Audio files, then the file to write.")],
+    force: Force = False,
+) -> None:
+    """Join audio files of one sample rate and number of channels."""
+    _start_at_once()
+    from torchfx.cli import edit as command
+
+    raise typer.Exit(command.concat(paths, force))
+
+
+@app.command(rich_help_panel=EDIT)
+def split(
+    source: Annotated[str, typer.Argument(metavar="IN", help="An audio file.")],
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where the parts belong.")],
+    every: Annotated[str | None, typer.Option("--every", metavar="TIME", help="How long a part is.")] = None,
+    silence: Annotated[
+        float | None, typer.Option("--silence", metavar="DB", help="Cut where nothing is louder, dB below full scale.")
+    ] = None,
+    least: Annotated[str, typer.Option("--least", metavar="TIME", help="How long silence lasts at least.")] = "0.3",
+    suffix: Annotated[str | None, typer.Option("--suffix", help="Of the parts, such as .flac.")] = None,
+    force: Force = False,
+) -> None:
+    """Cut an audio file into parts, by time or where it is silent, and print their names.
+
+    torchfx split talk.flac parts --silence -40
+    """
+    _start_at_once()
+    from torchfx.cli import edit as command
+
+    raise typer.Exit(command.split(source, folder, every, silence, least, suffix, force))
+
+
+@app.command(rich_help_panel=EFFECTS)
+def effects(form: Form = "text") -> None:
+    """List the filters and effects with their parameters and defaults."""
+    from torchfx.cli import effects as command
+
+    raise typer.Exit(command.run(form))
+
+
+@app.command(rich_help_panel=EFFECTS)
+def response(
+    effect: Effects,
+    rate: Rate = 48_000,
+    png: Png = None,
+    form: Form = "text",
+) -> None:
+    """Draw what a chain of filters does to each frequency, and say it in words.
+
+    torchfx response -e lobutterworth:1kHz,4 --rate 48000
+
+    Exit status 2: misuse, or an effect that is not linear and time-invariant; 3:
+    the picture cannot be written.
+    """
+    from torchfx.cli import response as command
+
+    raise typer.Exit(command.run(effect, rate, png, form))
+
+
+@app.command(rich_help_panel=LIVE)
+def live(
+    effect: Effects,
+    rate: Rate = 48_000,
+    block: Block = 256,
+    channels: Annotated[int, typer.Option("--channels", help="Of input and output.")] = 2,
+    input_device: InputDevice = None,
+    output_device: OutputDevice = None,
+    midi: Midi = None,
+    seconds: Seconds = None,
+    clock: Clock = False,
+    ceiling: Ceiling = "12",
+) -> None:
+    """Run a chain between a sound device's input and output, with a level meter, latency and xruns.
+
+    In a terminal: up and down choose a parameter, left and right change it, space is bypass, q ends.
+
+    torchfx live -e lobutterworth:2kHz -e compressor:-20 --block 64 --midi 7=cutoff
+    torchfx live -e reverb --clock --input in.wav --output out.wav
+
+    Exit status 2: misuse; 3: the device cannot be opened, or is gone.
+    """
+    from torchfx.cli import live as command
+
+    controllers = tuple(midi or ())
+    request = command.Request(
+        rate, block, channels, input_device, output_device, controllers, seconds, clock, ceiling
+    )  # fmt: skip
+    raise typer.Exit(command.live(effect, request))
+
+
+@app.command(rich_help_panel=LIVE)
+def play(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="An audio file.")],
+    effect: SomeEffects = None,
+    block: Block = 256,
+    output_device: OutputDevice = None,
+    midi: Midi = None,
+    seconds: Annotated[float | None, typer.Option("--seconds", help="How much of it.")] = None,
+    clock: Clock = False,
+    ceiling: Ceiling = "12",
+) -> None:
+    """Play an audio file, through a chain if one is given; keys and display as in torchfx live."""
+    from torchfx.cli import live as command
+
+    controllers = tuple(midi or ())
+    request = command.Request(None, block, None, None, output_device, controllers, seconds, clock, ceiling)
+    raise typer.Exit(command.play(file, effect or [], request))
+
+
+@app.command(rich_help_panel=LIVE)
+def record(
+    file: Annotated[str, typer.Argument(metavar="OUT", help="The file to write.")],
+    effect: SomeEffects = None,
+    rate: Rate = 48_000,
+    block: Block = 256,
+    channels: Annotated[int, typer.Option("--channels", help="Of the input.")] = 2,
+    input_device: InputDevice = None,
+    seconds: Seconds = None,
+    force: Force = False,
+    clock: Clock = False,
+    ceiling: Ceiling = "12",
+) -> None:
+    """Record from a sound device into an audio file, which appears when the recording ends."""
+    from torchfx.cli import live as command
+
+    request = command.Request(rate, block, channels, input_device, None, (), seconds, clock, ceiling)
+    raise typer.Exit(command.record(file, effect or [], request, force))
+
+
+@app.command(rich_help_panel=MORE)
+def demo() -> None:
+    """Make a recording, filter it, and show the plan, the time and the deviation from SciPy."""
+    from torchfx.cli import demo as command
+
+    raise typer.Exit(command.run())
+
+
+@app.command(rich_help_panel=MORE)
+def completion(shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")]) -> None:
+    """Print a script that completes commands, options and names of effects.
+
+    source <(torchfx completion bash)
+    torchfx completion fish > ~/.config/fish/completions/torchfx.fish
+    """
+    from torchfx.cli import completion as command
+
+    raise typer.Exit(command.run(shell, typer.main.get_command(app)))
+
+
+def _start_at_once() -> None:
+    """Keep NumPy from starting threads for matrices, of which traces and files have none: 50 ms of 150 on 2 cores."""
+    if "numpy" not in sys.modules:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def _keep_what_is_imported() -> None:
+    """Spare the garbage collector what importing PyTorch makes, all of it in use until the end: 0.3 of 1.6 s."""
+    gc.set_threshold(10_000)
+    atexit.register(gc.freeze)  # or all of it is looked through once more at exit

@@ -1,0 +1,55 @@
+"""Fixtures every test may use."""
+
+import atexit
+import gc
+import os
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import is_hypothesis_test, settings
+
+# Generated tests draw few cases here, and many where TORCHFX_CASES=many asks for them, as .ci/run does.
+settings.register_profile("few", max_examples=4, deadline=None, derandomize=True)
+settings.register_profile("many", max_examples=100, deadline=None, derandomize=True)
+settings.load_profile(os.environ.get("TORCHFX_CASES", "few"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Skip further cases where they are not asked for; where they are, generated tests have some, too."""
+    many = os.environ.get("TORCHFX_CASES") == "many"
+    for item in items:
+        if many and is_hypothesis_test(getattr(item, "function", None)):
+            item.add_marker("many")
+        elif not many and "many" in item.keywords:
+            item.add_marker(pytest.mark.skip(reason="TORCHFX_CASES=many runs it, as .ci/run does"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _what_stays_is_collected_no_more():
+    """What compiled programs leave behind would make every later collection of garbage take seconds."""
+    yield
+    gc.collect()
+    gc.freeze()
+
+
+atexit.register(gc.unfreeze)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def generator():
+    return torch.Generator().manual_seed(0)
+
+
+@pytest.fixture
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

@@ -1,0 +1,124 @@
+"""Rules about audio: on traces of the machine's own programs, and on small made ones for GPUs that are not there."""
+
+import re
+
+import case_audio  # noqa: F401 - it adds its cases to those of the rules
+import pytest
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+import torchfx as fx
+import torchwhy
+from _torchfx_rules.vocabulary import DESIGN_FRAME, READ_AUDIO_FRAME
+from tests.rules.cases import FIRES, SILENT
+from torchfx import audio_io
+from torchwhy.rules.catalogue import all_rules, find_rule
+from torchwhy.rules.diagnose import diagnose
+from torchwhy.trace.meaning.kernels.decoding import decode
+
+MADE = "case_audio"
+
+
+def slugs(trace):
+    return {finding.slug for finding in diagnose(trace).findings}
+
+
+@pytest.mark.parametrize(("slug", "story"), [case for case in FIRES if case[1].__module__ == MADE])
+def test_fires(slug, story):
+    assert slug in slugs(story().trace())
+
+
+@pytest.mark.parametrize(("slug", "story"), [case for case in SILENT if case[1].__module__ == MADE])
+def test_stays_silent(slug, story):
+    assert slug not in slugs(story().trace())
+
+
+def test_torchwhy_finds_the_rules():
+    ours = {rule.code for rule in all_rules() if rule.function.__module__.startswith("_torchfx_rules.")}
+    assert ours == {"G1", "G2", "G3", "G4", "G5", "G8", "G9"}
+    assert find_rule("coefficients-recomputed-per-call").code == "G5"
+    for code in ours:
+        for heading in ("Sees:", "Costs:", "Fix:", "Known problems:"):
+            assert f"\n\n{heading} " in find_rule(code).documentation
+
+
+def test_torchwhy_knows_the_names_of_kernels():
+    name = decode("torchfx_sos_scan_kernel")
+    assert (name.library, name.operation, name.description) == ("torchfx", "audio", "filter of torchfx")
+
+
+# --- recorded here, from the code as it is ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """Record steps of a program with stacks and shapes, and read the trace."""
+
+    def record(step, steps=5):
+        path = tmp_path / "trace.json"
+        step(99)  # imports what it needs
+        with profile(activities=[ProfilerActivity.CPU], with_stack=True, record_shapes=True) as p:
+            for number in range(steps):
+                with torch.profiler.record_function(f"ProfilerStep#{number}"):
+                    step(number)
+        p.export_chrome_trace(str(path))
+        return torchwhy.load(path)
+
+    return record
+
+
+WAVE = fx.Wave(torch.randn(2, 4_000), 48_000)
+MAKERS = {
+    "butterworth": lambda k: fx.filter.LoButterworth(1000 + k, order=4),
+    "chebyshev": lambda k: fx.filter.HiChebyshev1(100 + k),
+    "elliptic": lambda k: fx.filter.Elliptic(1000 + k),
+    "peaking": lambda k: fx.filter.Peaking(1000 + k, 1.0, 6.0),
+    "fir": lambda k: fx.filter.DesignableFIR(1000 + k, 101),
+}
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_filters_made_in_the_loop_are_seen(recorded, make):
+    trace = recorded(lambda k: WAVE | make(k))
+    assert trace.events.any_of(DESIGN_FRAME)
+    assert "coefficients-recomputed-per-call" in slugs(trace)
+
+
+def test_filters_made_once_are_not(recorded):
+    chain = fx.filter.LoButterworth(1000, order=4) | fx.filter.HiChebyshev1(100)
+    WAVE | chain
+    trace = recorded(lambda k: WAVE | chain)
+    assert not trace.events.any_of(DESIGN_FRAME)
+    assert {"coefficients-recomputed-per-call", "native-dispatch-count"}.isdisjoint(slugs(trace))
+
+
+def test_filters_called_one_by_one_are_seen(recorded):
+    low, high = fx.filter.LoButterworth(8000, order=4), fx.filter.HiButterworth(100, order=8)
+    long = fx.Wave(torch.randn(2, 48_000), 48_000)
+    long | low | high
+    assert "native-dispatch-count" in slugs(recorded(lambda k: long | low | high))
+
+
+@pytest.mark.parametrize("read", ["load", "from_file", "Reader", "av"])
+def test_files_read_in_the_loop_are_seen(recorded, tmp_path, read):
+    if read == "av":
+        pytest.importorskip("av")
+    path = tmp_path / ("noise.m4a" if read == "av" else "noise.flac")
+    audio_io.save(path, 0.1 * torch.randn(2, 96_000), 48_000)
+
+    def blocks():
+        with audio_io.Reader(path) as reader:
+            while len(reader.read(4096)[0]):
+                pass
+
+    step = {"load": lambda: audio_io.load(path), "from_file": lambda: fx.Wave.from_file(path), "Reader": blocks,
+            "av": lambda: audio_io.load(path)}[read]  # fmt: skip
+    trace = recorded(lambda k: step())
+    own = [trace.events.named(row) for row in trace.events.of(READ_AUDIO_FRAME).tolist()]
+    assert [name for name in own if re.search(r"torchfx/audio_io/", name)]
+    assert "audio-load" in slugs(trace)
+
+
+def test_a_loop_without_files_is_not(recorded):
+    chain = fx.filter.LoButterworth(1000, order=4)
+    assert "audio-load" not in slugs(recorded(lambda k: WAVE | chain))

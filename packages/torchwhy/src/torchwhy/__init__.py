@@ -1,0 +1,65 @@
+"""Say why a PyTorch program is slow: measure, capture and count what it does, and read the trace.
+
+    torchwhy.measure(lambda: step(batch))
+    torchwhy.compare({"eager": f, "compiled": g})
+    with torchwhy.profile("traces/run", active=3) as p: ...
+    with torchwhy.count() as c: ...
+    trace = torchwhy.load("trace.json.gz")
+    job = torchwhy.load_job("folder-of-ranks")
+
+Names are loaded when they are first used, so importing this package imports no PyTorch. `load`, `load_job`,
+`load_snapshot`, `diff` and `cut` never need it; the others do.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchwhy.allocator.snapshot import load_snapshot
+    from torchwhy.counters import count, counted
+    from torchwhy.diffing import diff
+    from torchwhy.loading.job import load_job
+    from torchwhy.loading.trace import load
+    from torchwhy.profiling import profile
+    from torchwhy.timing import compare, measure
+    from torchwhy.trace.model.cut import cut
+
+__all__ = ["compare", "count", "counted", "cut", "diff", "load", "load_job", "load_snapshot", "measure", "profile"]
+
+_HOMES = {
+    "compare": "timing",
+    "count": "counters",
+    "counted": "counters",
+    "cut": "trace.model.cut",
+    "diff": "diffing",
+    "load": "loading.trace",
+    "load_job": "loading.job",
+    "load_snapshot": "allocator.snapshot",
+    "measure": "timing",
+    "profile": "profiling",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("torchwhy")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'torchwhy' has no attribute {name!r}")
+    try:
+        value = getattr(import_module(f"torchwhy.{_HOMES[name]}"), name)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        from torchwhy.errors import MissingPackageError
+
+        raise MissingPackageError(f"torchwhy.{name} needs PyTorch: pip install torch") from error
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

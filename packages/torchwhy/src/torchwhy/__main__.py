@@ -1,0 +1,5 @@
+"""`python -m torchwhy`: the command line."""
+
+from torchwhy.cli import main
+
+main()

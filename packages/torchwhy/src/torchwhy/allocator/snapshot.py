@@ -1,0 +1,319 @@
+"""What `torch.cuda.memory._dump_snapshot` wrote: `torchwhy.load_snapshot`."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from torchwhy.allocator.unpickling import PickleError, unpickled
+from torchwhy.errors import TraceError
+from torchwhy.trace.file.columns import Int64
+from torchwhy.trace.meaning.allocations import purpose
+from torchwhy.trace.meaning.frames import own_frame
+
+__all__ = ["DeviceMemory", "Holder", "OutOfMemory", "Snapshot", "load_snapshot"]
+
+LARGEST: Final = 2 << 30
+"""Bytes of a file that is read, at most; it takes several times as much memory."""
+
+LONGEST_STACK: Final = 200
+"""Frames of a stack that are looked at."""
+
+EARLIER: Final = ("allocated before the recorded history",)
+ALLOCATED: Final = "active_allocated"
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Memory that one stack of calls holds.
+
+    Attributes:
+        line: of the program's own code, as "train.py(34): step"; "" where no frame is the program's.
+        purpose: what it is for, by its stack; see `trace.meaning.allocations`.
+        bytes: requested.
+        blocks: how many allocations.
+        stack: frames, innermost first.
+    """
+
+    line: str
+    purpose: str
+    bytes: int
+    blocks: int
+    stack: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class OutOfMemory:
+    """A request that failed.
+
+    Attributes:
+        bytes: requested. allocated_bytes, reserved_bytes: by PyTorch then. free_bytes: on the device then.
+        line: of the program's own code.
+    """
+
+    bytes: int
+    allocated_bytes: int
+    reserved_bytes: int
+    free_bytes: int
+    line: str
+
+
+@dataclass(frozen=True)
+class DeviceMemory:
+    """The memory of one device. Sizes are bytes; of allocations those requested, which the allocator rounds up.
+
+    Attributes:
+        device: its number.
+        segments: pieces of memory PyTorch took from the driver.
+        reserved_bytes: their sizes.
+        allocated_bytes: in use when the snapshot was taken.
+        rounding_bytes: what the blocks in use are larger than was requested.
+        split_bytes: free between blocks in use, so that it can't be given back: fragmentation.
+        cached_bytes: in segments without any block in use.
+        largest_free_bytes: the largest free block.
+        peak_bytes: the most that was allocated in the recorded history.
+        peak_us: when, since the history's first event; None without history.
+        holders: who held the memory at the peak, the largest first.
+        moments_us, allocated: the history, since its first event, and what was allocated after each of its events.
+        events: of the history.
+        out_of_memory: requests that failed.
+    """
+
+    device: int
+    segments: int
+    reserved_bytes: int
+    allocated_bytes: int
+    rounding_bytes: int
+    split_bytes: int
+    cached_bytes: int
+    largest_free_bytes: int
+    peak_bytes: int
+    peak_us: int | None
+    holders: tuple[Holder, ...]
+    moments_us: Int64 = field(repr=False)
+    allocated: Int64 = field(repr=False)
+    events: int
+    out_of_memory: tuple[OutOfMemory, ...]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A file.
+
+    Attributes:
+        file: its name.
+        devices: those that hold memory or have a history.
+    """
+
+    file: str
+    devices: tuple[DeviceMemory, ...]
+
+
+def load_snapshot(path: str | os.PathLike[str]) -> Snapshot:
+    """Read a snapshot of the caching allocator, without running anything the file may name.
+
+        torch.cuda.memory._record_memory_history()
+        ...
+        torch.cuda.memory._dump_snapshot("snapshot.pickle")
+
+        profiler.load_snapshot("snapshot.pickle").devices[0].holders
+
+    Args:
+        path: of the file.
+
+    Raises:
+        TraceError: it cannot be read, or is no such snapshot.
+    """
+    name = os.fspath(path)
+    try:
+        size = Path(path).stat().st_size
+        if size > LARGEST:
+            raise TraceError(
+                f"{name} has {size:,} bytes, snapshots of up to {LARGEST:,} are read: record fewer entries"
+            )
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise TraceError(f"{name} cannot be read: {error.strerror or error}") from error
+    try:
+        found = unpickled(data)
+    except PickleError as error:
+        raise TraceError(f"{name} is not a memory snapshot: {error}") from None
+    if not isinstance(found, dict) or not isinstance(found.get("segments"), list):
+        raise TraceError(f"{name} is not a memory snapshot: it has no list of segments")
+    segments: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for segment in _dicts(found["segments"]):
+        segments[_integer(segment.get("device"))].append(segment)
+    traces = dict(enumerate(_lists(found.get("device_traces"))))
+    stacks = _Stacks()
+    numbers = sorted({*segments, *(number for number, entries in traces.items() if entries)})
+    return Snapshot(
+        name, tuple(_device(number, segments[number], traces.get(number, []), stacks) for number in numbers)
+    )
+
+
+class _Stacks:
+    """The stacks of a file, each read once: entries share them."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, tuple[str, ...]] = {}
+
+    def of(self, entry: dict[str, Any]) -> tuple[str, ...]:
+        frames = entry.get("frames")
+        if frames is None:  # before 2023, a block had them in its history
+            history = _dicts(entry.get("history"))
+            frames = next(history, {}).get("frames")
+        if not isinstance(frames, list):
+            return ()
+        if id(frames) not in self._of:
+            self._of[id(frames)] = tuple(_frame(frame) for frame in _dicts(frames[:LONGEST_STACK]))
+        return self._of[id(frames)]
+
+
+def _frame(frame: dict[str, Any]) -> str:
+    file = str(frame.get("filename", ""))
+    for folder in ("site-packages/", "dist-packages/"):
+        file = file.rpartition(folder)[2]
+    return f"{file}({_integer(frame.get('line'))}): {frame.get('name', '')}"
+
+
+def _device(number: int, segments: list[dict[str, Any]], entries: list[Any], stacks: _Stacks) -> DeviceMemory:
+    history = list(_dicts(entries))
+    blocks = [(segment, block) for segment in segments for block in _blocks(segment)]
+    held = {address: block for _, block in blocks if block.get("state") == ALLOCATED and (address := _address(block))}
+    free = [_integer(block.get("size")) for _, block in blocks if block.get("state") == "inactive"]
+    split = sum(_free(segment) for segment in segments if _free(segment) < _integer(segment.get("total_size")))
+    reserved = sum(_integer(segment.get("total_size")) for segment in segments)
+    before = _before(history, held, stacks)
+    allocated = _timeline(history, before)
+    begun = sum(size for size, _ in before.values())
+    worst = int(allocated.argmax()) if len(allocated) and int(allocated.max()) > begun else -1
+    alive = _alive(history[: worst + 1], before, stacks)
+    times = np.array([_integer(entry.get("time_us")) for entry in history], np.int64)
+    times -= times[0] if len(times) else 0
+    return DeviceMemory(
+        device=number,
+        segments=len(segments),
+        reserved_bytes=reserved,
+        allocated_bytes=sum(_requested(block) for block in held.values()),
+        rounding_bytes=sum(_integer(block.get("size")) - _requested(block) for block in held.values()),
+        split_bytes=split,
+        cached_bytes=sum(free) - split,
+        largest_free_bytes=max(free, default=0),
+        peak_bytes=sum(size for size, _ in alive.values()),
+        peak_us=int(times[max(worst, 0)]) if len(times) else None,
+        holders=_holders(alive.values()),
+        moments_us=times,
+        allocated=allocated,
+        events=len(history),
+        out_of_memory=tuple(_failures(history, allocated, reserved, stacks)),
+    )
+
+
+def _blocks(segment: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The blocks of a segment, each with its address: before 2023 only the segment had one."""
+    address = _integer(segment.get("address"))
+    for block in _dicts(segment.get("blocks")):
+        yield block if "address" in block else {**block, "address": address}
+        address += _integer(block.get("size"))
+
+
+def _free(segment: dict[str, Any]) -> int:
+    return sum(_integer(block.get("size")) for block in _blocks(segment) if block.get("state") == "inactive")
+
+
+def _before(
+    history: list[dict[str, Any]], held: dict[int, dict[str, Any]], stacks: _Stacks
+) -> dict[int, tuple[int, tuple[str, ...]]]:
+    """What was allocated before the history began, by address: size and stack."""
+    found: dict[int, tuple[int, tuple[str, ...]]] = {}
+    seen: set[int] = set()
+    for entry in history:
+        address = _address(entry)
+        if entry.get("action") == "free_requested" and address not in seen:
+            found[address] = _integer(entry.get("size")), EARLIER
+        if entry.get("action") in ("alloc", "free_requested"):
+            seen.add(address)
+    for address, block in held.items():
+        if address not in seen:
+            found[address] = _requested(block), stacks.of(block)
+    return found
+
+
+def _timeline(history: list[dict[str, Any]], before: dict[int, tuple[int, tuple[str, ...]]]) -> Int64:
+    """What was allocated after each event."""
+    change = np.zeros(len(history), np.int64)
+    for i, entry in enumerate(history):
+        action = entry.get("action")
+        if action in ("alloc", "free_requested"):
+            change[i] = _integer(entry.get("size")) * (1 if action == "alloc" else -1)
+    found: Int64 = np.cumsum(change) + sum(size for size, _ in before.values())
+    return found
+
+
+def _alive(
+    history: list[dict[str, Any]], before: dict[int, tuple[int, tuple[str, ...]]], stacks: _Stacks
+) -> dict[int, tuple[int, tuple[str, ...]]]:
+    """What is allocated after these events, by address."""
+    found = dict(before)
+    for entry in history:
+        action = entry.get("action")
+        if action == "alloc":
+            found[_address(entry)] = _integer(entry.get("size")), stacks.of(entry)
+        elif action == "free_requested":
+            found.pop(_address(entry), None)
+    return found
+
+
+def _holders(alive: Iterable[tuple[int, tuple[str, ...]]]) -> tuple[Holder, ...]:
+    sizes: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for size, stack in alive:
+        sizes[stack].append(size)
+    held = [
+        Holder(own_frame(stack), purpose(stack) if stack is not EARLIER else "unknown", sum(each), len(each), stack)
+        for stack, each in sizes.items()
+    ]
+    return tuple(sorted(held, key=lambda one: (-one.bytes, one.stack)))
+
+
+def _failures(history: list[dict[str, Any]], allocated: Int64, reserved: int, stacks: _Stacks) -> Iterator[OutOfMemory]:
+    """Requests that failed; what was reserved then follows from what is now, and from the segments taken since."""
+    later, found = reserved, []
+    for i in range(len(history) - 1, -1, -1):
+        entry = history[i]
+        action, size = entry.get("action"), _integer(entry.get("size"))
+        if action == "oom":
+            line = own_frame(stacks.of(entry))
+            found.append(OutOfMemory(size, int(allocated[i]), later, _integer(entry.get("device_free")), line))
+        elif action in ("segment_alloc", "segment_map"):
+            later -= size
+        elif action in ("segment_free", "segment_unmap"):
+            later += size
+    return iter(found[::-1])
+
+
+def _requested(block: dict[str, Any]) -> int:
+    history = next(_dicts(block.get("history")), {})
+    return _integer(block.get("requested_size", history.get("real_size", block.get("size"))))
+
+
+def _address(entry: dict[str, Any]) -> int:
+    return _integer(entry.get("addr", entry.get("address")))
+
+
+def _integer(value: object) -> int:
+    """A number of bytes or an address; 0 for what is none, or too large to be one."""
+    return value if isinstance(value, int) and 0 <= value < 1 << 63 else 0
+
+
+def _dicts(value: object) -> Iterator[dict[str, Any]]:
+    return (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())
+
+
+def _lists(value: object) -> list[list[Any]]:
+    return [item if isinstance(item, list) else [] for item in value] if isinstance(value, list) else []

@@ -1,0 +1,252 @@
+"""Where the window's time went, in parts that add up to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from torchwhy.trace.derived.exchanging import idle_exchanging
+from torchwhy.trace.derived.idle import closing_wait, profiler_overhead, work_queued
+from torchwhy.trace.derived.launching import graph_captures
+from torchwhy.trace.derived.occupation import batch_waits, compiling
+from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP, ZERO_GRAD
+from torchwhy.trace.meaning.compiler import COMPILED_CODE
+from torchwhy.trace.meaning.kinds import Kind, Meaning
+from torchwhy.trace.meaning.operators import BACKWARD
+from torchwhy.trace.meaning.runtime import MEMORY_CALL, WAIT_FOR_DEVICE
+from torchwhy.trace.model.intervals import Intervals, Window
+from torchwhy.trace.model.steps import Step
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import duration
+
+__all__ = [
+    "HOST_STALLS",
+    "LISTED",
+    "Breakdown",
+    "Part",
+    "Spread",
+    "Stretch",
+    "breakdown",
+    "calling",
+    "during",
+    "longest_of",
+    "of_window",
+    "parts_of",
+    "span_of",
+]
+
+HOST_STALLS: Final = ("allocation", "waiting", "dispatch", "wrapper", "python")
+"""Parts in which a device waits for the host's program."""
+
+LISTED: Final = 1000
+"""Of stretches and of events a report lists at most so many, the longest ones."""
+
+Parts = list[tuple[str, str, Intervals]]
+"""Name, label for people, and when; what an earlier part covers, a later one doesn't get."""
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """Median, lowest and highest time within a step, of at least two, microseconds."""
+
+    count: int
+    median_us: float
+    low_us: float
+    high_us: float
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A part of the window.
+
+    Attributes:
+        name: such as "computing"; what programs read.
+        group: "gpu" and what it does, "idle" and what the host does meanwhile, or "host".
+        label: what it is, for people.
+        time_us, share: of the window.
+        per_step: its time in each step, summed up; None for fewer than two steps.
+        steps_us: its time in each of the steps, in the order of `Breakdown.step_starts_us`.
+    """
+
+    name: str
+    group: str
+    label: str
+    time_us: float
+    share: float
+    per_step: Spread | None
+    steps_us: tuple[float, ...] = ()
+
+
+class Stretch(msgspec.Struct, frozen=True):
+    """A stretch of time, microseconds in the file's own time."""
+
+    start_us: float
+    duration_us: float
+
+
+class Breakdown(msgspec.Struct, frozen=True):
+    """The window's parts.
+
+    Attributes:
+        of: "gpu", or "host" where no device worked.
+        window: the name of the stretch of time they add up to: the trace's window, without a cold first step.
+        window_us: its length.
+        steps: how many steps are in it.
+        step: the time of a whole step on the host; None for fewer than two steps.
+        step_starts_us: when each of the steps begins, in the file's own time.
+        longest_gap: of the time a device waits for the host's program, or without one no operator runs.
+    """
+
+    of: str
+    window: str
+    window_us: float
+    steps: int
+    parts: tuple[Part, ...]
+    step: Spread | None
+    longest_gap: Stretch | None
+    step_starts_us: tuple[float, ...] = ()
+
+    def share(self, *names: str) -> float:
+        """The share of the window of some parts together."""
+        return sum(part.share for part in self.parts if part.name in names)
+
+
+def breakdown(trace: Trace) -> Breakdown:
+    """Split the window by what the device did, or on a machine without one by what the program did."""
+    window, found = trace.derived(steady_window), trace.derived(parts_of)
+    steps = [step for step in trace.steps_found if step.start >= window.start]
+    return Breakdown(
+        "gpu" if trace.has_gpu else "host",
+        window.name,
+        window.us,
+        len(steps),
+        tuple(_part(trace.has_gpu, window, steps, *item) for item in found if item[2].total),
+        _spread(np.array([step.duration for step in steps], np.int64)),
+        _longest_gap(found, HOST_STALLS if trace.has_gpu else ("python",)),
+        tuple(step.start / 1000 for step in steps),
+    )
+
+
+def parts_of(trace: Trace) -> Parts:
+    """When each part of the window took place; `trace.derived(parts_of)` splits it once."""
+    window = trace.derived(steady_window)
+    rest = Intervals.union([window.start], [window.end])
+    found: Parts = []
+    for name, label, when in _device_parts(trace) if trace.has_gpu else _host_parts(trace):
+        part = rest & when
+        rest = rest - part
+        found.append((name, label, part))
+    found.append(_remainder(trace, rest))
+    return found
+
+
+def longest_of(when: Intervals) -> tuple[Stretch, ...]:
+    """Return the longest stretches, `LISTED` of them, in order of time."""
+    chosen = np.sort(np.argsort(-when.lengths, kind="stable")[:LISTED])
+    starts, lengths = when.starts[chosen] / 1000, when.lengths[chosen] / 1000
+    return tuple(map(Stretch, starts.tolist(), lengths.tolist()))
+
+
+def _device_parts(trace: Trace) -> Parts:
+    gpu = trace.gpu
+    return [
+        ("computing", "computes", gpu.compute),
+        ("communication", "only communicates", gpu.communication),
+        ("copies", "only copies", gpu.copies),
+        ("profiler", "serves the profiler", trace.derived(profiler_overhead)),
+        ("data", "loads the next batch", trace.derived(batch_waits)),
+        ("compiling", "compiles", trace.derived(compiling)),
+        ("capture", "captures a CUDA graph", trace.derived(graph_captures)),
+        ("ended", "is done, work queued", _closing(trace)),
+        ("queued", "has launched, nothing begins", trace.derived(work_queued)),
+        ("allocation", "allocates memory", during(trace, MEMORY_CALL)),
+        ("waiting", "synchronises", during(trace, WAIT_FOR_DEVICE)),
+        ("dispatch", "calls operators", calling(trace)),
+        ("wrapper", "runs compiled code", during(trace, COMPILED_CODE)),
+    ]
+
+
+def _host_parts(trace: Trace) -> Parts:
+    backward = during(trace, BACKWARD)
+    return [
+        ("profiler", "serves the profiler", trace.derived(profiler_overhead)),
+        ("data", "loads the next batch", trace.derived(batch_waits)),
+        ("compiling", "compiles", trace.derived(compiling)),
+        ("communication", "exchanges with other ranks", trace.derived(idle_exchanging)),
+        ("waiting", "waits for the device", during(trace, WAIT_FOR_DEVICE)),
+        ("optimizer", "runs the optimizer", during(trace, OPTIMIZER_STEP | ZERO_GRAD)),
+        ("backward", "runs backward operators", backward),
+        ("operators", "runs forward operators" if backward.total else "runs operators", calling(trace)),
+        ("wrapper", "runs compiled code", during(trace, COMPILED_CODE)),
+    ]
+
+
+def _remainder(trace: Trace, rest: Intervals) -> tuple[str, str, Intervals]:
+    if not trace.has_gpu:
+        return "python", "runs Python in between", rest
+    if not len(trace.events.rows(Kind.OPERATOR, Kind.RUNTIME)):
+        return "unknown", "was not recorded", rest
+    return "python", "runs Python in between", rest
+
+
+def _closing(trace: Trace) -> Intervals:
+    """The profiler's wait at its end, during which the program does nothing any more."""
+    rows = [trace.derived(closing_wait)] if trace.derived(closing_wait) >= 0 else []
+    return trace.events.times_of(rows)
+
+
+def _part(has_gpu: bool, window: Window, steps: Sequence[Step], name: str, label: str, when: Intervals) -> Part:
+    per_step = when.overlap([step.start for step in steps], [step.end for step in steps])
+    spread, times = _spread(per_step), tuple((per_step / 1000).tolist())
+    return Part(name, _group(has_gpu, name), label, when.total / 1000, window.share(when), spread, times)
+
+
+def _group(has_gpu: bool, name: str) -> str:
+    if not has_gpu:
+        return "host"
+    return "gpu" if name in {"computing", "communication", "copies"} else "idle"
+
+
+def _spread(times: np.ndarray[Any, np.dtype[np.int64]]) -> Spread | None:
+    if len(times) < 2:
+        return None
+    return Spread(len(times), float(np.median(times)) / 1000, int(times.min()) / 1000, int(times.max()) / 1000)
+
+
+def _longest_gap(parts: Parts, names: tuple[str, ...]) -> Stretch | None:
+    """The longest single stretch of these parts together: no data, compiling or profiler explains it."""
+    idle = Intervals.union([], [])
+    for name, _, when in parts:
+        idle = idle | when if name in names else idle
+    if not len(idle):
+        return None
+    i = int(np.argmax(idle.lengths))
+    return Stretch(int(idle.starts[i]) / 1000, int(idle.lengths[i]) / 1000)
+
+
+def during(trace: Trace, meaning: Meaning) -> Intervals:
+    """When any event that means this ran, on whatever thread."""
+    rows = trace.events.of(meaning)
+    return trace.events.times_of(rows)
+
+
+def calling(trace: Trace) -> Intervals:
+    """When at least one thread was inside an operator, other than compiled code, or a call of the device's runtime."""
+    rows = trace.events.rows(Kind.OPERATOR, Kind.RUNTIME)
+    working = rows[~trace.events.are(COMPILED_CODE, rows)]
+    return trace.events.times_of(working)
+
+
+def span_of(parts: Breakdown) -> str:
+    """Return "the 3 steps", "the one recorded step" or "the recording"."""
+    if not parts.steps:
+        return "the recording"
+    return f"the {parts.steps} steps" if parts.steps > 1 else "the one recorded step"
+
+
+def of_window(parts: Breakdown, share: float) -> str:
+    """Return a share of the window as "356 ms of 1.07 s", or the whole as "1.07 s"."""
+    whole = duration(parts.window_us)
+    return whole if share >= 1 else f"{duration(share * parts.window_us)} of {whole}"

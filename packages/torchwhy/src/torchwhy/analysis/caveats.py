@@ -1,0 +1,93 @@
+"""What to keep in mind about a verdict."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from torchwhy.trace.derived.processor_time import processor_time
+from torchwhy.trace.derived.steady import settled
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import counted, duration
+
+__all__ = ["FEW_KERNELS", "caveats", "long_step", "slowed_by_stacks"]
+
+_LONG: Final = 3.0
+"""A step that takes so many times as long as the others speaks for itself only."""
+
+FEW_KERNELS: Final = 10
+"""Fewer are hardly a program."""
+
+_BUSY: Final = 0.1
+"""Share of a recording from which waiting for a processor may turn a verdict: most of them decide by 20 to 50 %."""
+
+_STACKS: Final = 0.3
+"""Share of Python frames among the events from which recording them slows the host noticeably."""
+
+
+def caveats(trace: Trace, kind: str, slugs: frozenset[str]) -> tuple[str, ...]:
+    """Return sentences that qualify a verdict.
+
+    Args:
+        trace: what was read.
+        kind: of the verdict.
+        slugs: the names of the rules that found something.
+    """
+    steps, found = trace.steps_found, []
+    if not steps:
+        found.append("No steps are marked, so this is about the whole recording, its start and end included.")
+    elif steps[0].inferred:
+        found.append("Steps were inferred from what repeats; profiler.step() marks them.")
+    if len(steps) == 1:
+        found.append("One step was recorded: others may differ.")
+    found += long_step(trace)
+    found += _busy_machine(trace)
+    kernels = len(trace.gpu.kernels)
+    if trace.has_gpu and kernels < FEW_KERNELS:
+        found.append(f"Only {counted(kernels, 'kernel')} in this recording: record a few whole steps to be sure.")
+    if kind in ("overhead-bound", "mixed") and slowed_by_stacks(trace):
+        found.append("Python stacks were recorded, which slows Python down: without them its part is smaller.")
+    if kind == "communication-bound" and (trace.info.world_size or 0) > 1:
+        found.append("One rank's communication includes waiting for the others: compare the traces of all ranks.")
+    if "clock-skew" in slugs:
+        found.append("Clocks of host and device disagree in this file.")
+    if "dropped-kernels" in slugs:
+        found.append("Some GPU work is missing from this file.")
+    return tuple(found)
+
+
+def _busy_machine(trace: Trace) -> list[str]:
+    """Whether other programs took so much of the recorded thread's time that it matters."""
+    spent = trace.derived(processor_time)
+    if spent is None or spent.waited_us < _BUSY * spent.wall_us:
+        return []
+    load, cores = spent.load, spent.cores
+    loaded = f" (load average {load:.1f} on {counted(cores, 'core')})" if load and cores else ""
+    return [
+        f"The machine was busy{loaded}: for {min(spent.waited_us / spent.wall_us, 1):.0%} of this recording the "
+        "program waited for a processor. That lengthens what the host does and may turn the verdict: record again on "
+        "an idle machine."
+    ]
+
+
+def long_step(trace: Trace) -> list[str]:
+    """Shares of the window leave a cold first step out, or are mostly those of a step much longer than the others."""
+    steps = trace.steps_found
+    if len(steps) < 2:
+        return []
+    if trace.derived(settled) > trace.window.start:
+        first = duration(steps[0].duration / 1000)
+        return [f"The first step takes {first}, as cold ones do; the shares are those of the steps after it."]
+    longest = max(steps, key=lambda step: step.duration)
+    others = float(np.median([step.duration for step in steps if step is not longest])) / 1000
+    if not longest.duration or longest.duration / 1000 < _LONG * others:
+        return []
+    usual = f"the others {duration(others)} (median)" if len(steps) > 2 else f"the other {duration(others)}"
+    return [f"One step takes {duration(longest.duration / 1000)}, {usual}: these shares are mostly that step's."]
+
+
+def slowed_by_stacks(trace: Trace) -> bool:
+    """Whether so many Python frames were recorded that the host's times are much longer for it."""
+    return len(trace.events.rows(Kind.PYTHON)) > _STACKS * max(len(trace), 1)

@@ -1,0 +1,115 @@
+"""What takes the time: operators with the program's lines, the program's own labels, its modules."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from torchwhy.trace.derived.device_time import device_time
+from torchwhy.trace.derived.labels import labels
+from torchwhy.trace.derived.modules import modules
+from torchwhy.trace.derived.ownership import own_line
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.trace import Trace
+
+__all__ = ["LabelTime", "ModuleTime", "OperatorTime", "label_times", "module_times", "operator_times"]
+
+_OPERATORS: Final = 5
+
+
+class OperatorTime(msgspec.Struct, frozen=True):
+    """An operator in the window, by its own time: of a device's work it launched, or on a machine without one its own.
+
+    Attributes:
+        share: of the time of all operators.
+        line: of the program's own code around the longest call; "" where it isn't known.
+    """
+
+    name: str
+    calls: int
+    time_us: float
+    share: float
+    line: str
+
+
+class LabelTime(msgspec.Struct, frozen=True):
+    """A label of the program in the window: the time in which a thread was inside it, and the work launched in it."""
+
+    name: str
+    calls: int
+    time_us: float
+    share: float
+    device_us: float
+
+
+class ModuleTime(msgspec.Struct, frozen=True):
+    """A module at its place in the program; its backward pass is charged to it and to the line that called it.
+
+    Attributes:
+        path: the modules around it and itself.
+        host_us: in its calls, the modules it calls included; backward_host_us: of their operators' backward pass.
+        device_us, backward_device_us: of the device work launched in these.
+        line: of the program's own code that calls it; "" where it isn't known.
+    """
+
+    path: str
+    calls: int
+    host_us: float
+    backward_host_us: float
+    device_us: float
+    backward_device_us: float
+    line: str
+
+
+def operator_times(trace: Trace) -> tuple[OperatorTime, ...]:
+    """Return the operators that take the most time, the most first."""
+    events, window = trace.events, trace.window
+    rows = events.rows(Kind.OPERATOR)
+    rows = rows[events.begin_in(rows, window.start, window.end)]
+    spent = (trace.derived(device_time).own if trace.has_gpu else trace.calls.self_time)[rows]
+    whole = int(spent.sum())
+    if not whole:
+        return ()
+    names, which = np.unique(events.name[rows], return_inverse=True)
+    total = np.bincount(which.reshape(-1), weights=spent, minlength=len(names)).astype(np.int64)
+    found = []
+    for i in np.argsort(-total, kind="stable")[:_OPERATORS].tolist():
+        same = np.flatnonzero(which.reshape(-1) == i)
+        longest = int(rows[same[np.argmax(spent[same])]])
+        time = int(total[i])
+        if time:
+            line = own_line(trace, longest)
+            found.append(OperatorTime(trace.name(longest), len(same), time / 1000, time / whole, line))
+    return tuple(found)
+
+
+def label_times(trace: Trace) -> tuple[LabelTime, ...]:
+    """Return the program's labels, the most time first."""
+    return tuple(
+        LabelTime(
+            label.name,
+            len(label.rows),
+            label.when.total / 1000,
+            trace.window.share(label.when),
+            label.device_ns / 1000,
+        )
+        for label in trace.derived(labels)
+    )
+
+
+def module_times(trace: Trace) -> tuple[ModuleTime, ...]:
+    """Return the modules in order of their first call; () where neither frames nor labels tell them."""
+    return tuple(
+        ModuleTime(
+            module.path,
+            len(module.rows),
+            module.host_ns / 1000,
+            module.backward_host_ns / 1000,
+            module.device_ns / 1000,
+            module.backward_device_ns / 1000,
+            own_line(trace, int(module.rows[0])),
+        )
+        for module in trace.derived(modules)
+    )

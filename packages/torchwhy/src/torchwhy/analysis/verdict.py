@@ -1,0 +1,251 @@
+"""What limits the program, in a word and a sentence; and why not, where that can't be told."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from torchwhy.analysis.breakdown import HOST_STALLS, Breakdown, Stretch, of_window, span_of
+from torchwhy.analysis.caveats import FEW_KERNELS, caveats, long_step, slowed_by_stacks
+from torchwhy.analysis.processor_verdict import processor_verdict, set_up, unrecorded
+from torchwhy.analysis.recording import Launches
+from torchwhy.trace.derived.occupation import host_during
+from torchwhy.trace.derived.steady import decides, steady_window
+from torchwhy.trace.meaning.frames import short_frame
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import counted, duration, enumeration, percent, shortened
+
+__all__ = ["KINDS", "Verdict", "verdict"]
+
+KINDS: Final = {
+    "compute-bound": "compute-bound",
+    "overhead-bound": "overhead-bound",
+    "input-bound": "input-bound",
+    "communication-bound": "communication-bound",
+    "copy-bound": "copy-bound",
+    "compile-bound": "compile-bound",
+    "mixed": "no single limit",
+    "unknown": "can't tell",
+}
+
+# From which share of the window a stall is what limits the program, unless another one takes more. Waiting for the
+# host is normal up to a point: a device that has work half of the time is where others draw the line (TensorBoard's
+# plugin: 50% utilisation).
+_LIMITS: Final = {
+    "input-bound": 0.2,
+    "communication-bound": 0.2,
+    "copy-bound": 0.2,
+    "compile-bound": 0.2,
+    "overhead-bound": 0.4,
+}
+_LEAST: Final = min(_LIMITS.values())
+_WAITS: Final = {
+    "input-bound": "waits for the next batch",
+    "communication-bound": "only communicates",
+    "copy-bound": "only copies",
+    "compile-bound": "waits while code is compiled",
+    "overhead-bound": "waits for the program",
+}
+_HIDDEN: Final = 0.4
+"""A device that has no work for this share of the time, for reasons nobody recorded, is hardly the limit."""
+
+_ALIKE: Final = 1.5
+"""Of two stalls that differ by less than this factor neither is the limit."""
+
+_BUSY: Final = 0.8
+"""Outside of one long gap, a device that has work for this share of the time is the limit there."""
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What limits the program: a kind, one of `KINDS`, and sentences."""
+
+    kind: str
+    sentence: str
+    caveats: tuple[str, ...]
+
+
+def verdict(trace: Trace, parts: Breakdown, launches: Launches, slugs: frozenset[str]) -> Verdict:
+    """Say what limits the program.
+
+    Args:
+        trace: what was read.
+        parts: where its window went.
+        launches: its counts of launches.
+        slugs: the names of the rules that found something.
+    """
+    reason = _nothing_to_go_by(trace, launches, slugs)
+    if not reason and not trace.has_gpu:
+        reason = unrecorded(trace, parts) or set_up(trace, parts)
+    reason = reason or _captured(parts)
+    if not reason and not trace.has_gpu:
+        kind, sentence = processor_verdict(trace, parts)
+        return Verdict(kind, sentence, caveats(trace, kind, slugs))
+    shares = {part.name: part.share for part in parts.parts}
+    gap, sure = _one_gap(parts), "overhead-bound" in slugs
+    if gap and not reason and not sure:
+        busy = _busy_without(trace, parts, gap)
+        if parts.steps == 1 and not trace.steps_found[0].inferred and busy >= _BUSY:
+            return Verdict("mixed", _one_after_other(trace, parts, gap, busy), caveats(trace, "mixed", slugs))
+        reason = _set_up(parts, gap, busy, len(trace.gpu.kernels))
+    if reason:
+        return _unknown(trace, reason)
+    stalls = _stalls(shares)
+    kind = _kind(stalls, 1 - sum(stalls.values()) - shares.get("profiler", 0.0), sure)
+    computing = shares.get("computing", 0.0)
+    hidden = shares.get("unknown", 0.0)
+    if hidden >= (_HIDDEN if kind == "compute-bound" else max(stalls.values())) or hidden > computing + sum(
+        stalls.values()
+    ):
+        return _unknown(
+            trace,
+            f"the host wasn't recorded: for {percent(hidden)} of {span_of(parts)} the GPU has no work, and nothing "
+            f"tells why; it computes for {percent(computing)}",
+        )
+    late = parts.share("ended", "queued")
+    if late > computing + (0.0 if kind == "compute-bound" else sum(stalls.values())):
+        return _unknown(
+            trace,
+            f"for {percent(late)} of {span_of(parts)} the GPU has no work although its next work has been launched, "
+            f"and nothing tells what that waits for; it computes for {percent(computing)}",
+        )
+    if kind == "overhead-bound" and computing >= 0.4 and slowed_by_stacks(trace):
+        waits = sum(shares.get(name, 0.0) for name in HOST_STALLS)
+        return _unknown(
+            trace,
+            f"the GPU waits for the host for {percent(waits)} of {span_of(parts)}, and recording Python stacks slowed "
+            f"the host down; it computes for {percent(computing)}: record once more without stacks",
+        )
+    sentence = _sentence(parts, kind, shares, stalls, gap)
+    return Verdict(kind, sentence, caveats(trace, kind, slugs))
+
+
+def _nothing_to_go_by(trace: Trace, launches: Launches, slugs: frozenset[str]) -> str:
+    if len(trace) and not trace.events.kind.any():
+        return "no event in the file is of a kind that PyTorch's profiler writes: another tool may have made it"
+    if trace.window.end <= trace.window.start:
+        return "the file holds no events with a duration"
+    if not trace.has_gpu and launches.count:
+        calls = counted(launches.count, "kernel launch", "kernel launches")
+        return f"the host made {calls}, but nothing of what the GPU did was recorded"
+    if not trace.has_gpu and trace.info.devices and (trace.repairs.truncated or trace.repairs.truncated_gzip):
+        device = trace.info.devices[0].name or "GPU"  # exporters write the host's events first
+        return f"the file ends early, and what the {device} did may have been in the part that is lost"
+    graphs = trace.links.graph_launches
+    empty = len(trace.links.unrecorded_graphs)
+    if empty > len(graphs) / 2 or "graph-replay-unrecorded" in slugs:
+        what = counted(len(graphs), "CUDA graph was", "CUDA graphs were")
+        which = "the kernels in them" if empty > len(graphs) / 2 else "some of their kernels, it seems,"
+        return f"{what} replayed, and {which} were not recorded: what looks idle may be busy"
+    return ""
+
+
+def _captured(parts: Breakdown) -> str:
+    """Why the idle time of a recording that captures a CUDA graph says nothing of the program."""
+    captured, waits = parts.share("capture"), parts.share(*HOST_STALLS)
+    if captured < _LEAST or captured < waits:
+        return ""
+    return (
+        f"a CUDA graph was captured for {percent(captured)} of {span_of(parts)}: launches are only noted, and "
+        "no kernel runs, by design; record replays of the graph"
+    )
+
+
+def _one_gap(parts: Breakdown) -> Stretch | None:
+    """The longest gap if it decides what the window's shares are, else None."""
+    gap = parts.longest_gap
+    idle = sum(part.time_us for part in parts.parts if part.name in HOST_STALLS)
+    return gap if gap and decides(gap.duration_us, idle, parts.window_us) else None
+
+
+def _busy_without(trace: Trace, parts: Breakdown, gap: Stretch) -> float:
+    """For which share of the window without a gap the device has work."""
+    rest, window = parts.window_us - gap.duration_us, trace.derived(steady_window)
+    return trace.gpu.busy.clip(window.start, window.end).total / 1000 / rest if rest > 0 else 0.0
+
+
+def _set_up(parts: Breakdown, gap: Stretch, busy: float, kernels: int) -> str:
+    length, window = gap.duration_us, parts.window_us
+    if kernels < FEW_KERNELS:
+        return (
+            f"the recording holds only {counted(kernels, 'kernel')}, and one stretch without any takes "
+            f"{percent(length / window)} of {span_of(parts)}: record a few whole steps"
+        )
+    rest = f"; in the rest the GPU has work {percent(busy)} of the time" if window > length else ""
+    return (
+        f"one stretch of {duration(length)} in which the host launches nothing and the GPU has no work takes "
+        f"{percent(length / window)} of {span_of(parts)}, such as set-up, a first call or a checkpoint{rest}: record "
+        "several steps after warming up"
+    )
+
+
+def _one_after_other(trace: Trace, parts: Breakdown, gap: Stretch, busy: float) -> str:
+    """Of a step that first keeps the host busy and then the device: two limits, each with its time."""
+    length, window = gap.duration_us, parts.window_us
+    start = round(gap.start_us * 1000)
+    rows, times = host_during(trace, start, start + round(length * 1000))
+    mostly = len(rows) > 0 and times[0] >= 0.5 * 1000 * length
+    what = f", mostly {shortened(short_frame(trace.name(int(rows[0]))), 48)}" if mostly else ""
+    return (
+        f"No single limit: for {percent(length / window)} of {span_of(parts)} ({duration(length)} of "
+        f"{duration(window)}) the host does something else in one stretch{what}, and the GPU has no work; in the other "
+        f"{duration(window - length)} the GPU is the limit, with work for {percent(busy)} of the time."
+    )
+
+
+def _stalls(shares: dict[str, float]) -> dict[str, float]:
+    """Shares of the window by what they would make the program, if they were the most."""
+    return {
+        "input-bound": shares.get("data", 0.0),
+        "communication-bound": shares.get("communication", 0.0),
+        "copy-bound": shares.get("copies", 0.0),
+        "compile-bound": shares.get("compiling", 0.0),
+        "overhead-bound": sum(shares.get(name, 0.0) for name in HOST_STALLS),
+    }
+
+
+def _kind(stalls: dict[str, float], computing: float, overhead: bool) -> str:
+    """The stall that takes the most, of those that reach their limits; `overhead`: a rule found that one already."""
+    reached = {kind: share for kind, share in stalls.items() if share >= _LIMITS[kind]}
+    if overhead:
+        reached["overhead-bound"] = stalls["overhead-bound"]
+    if not reached and computing < max(stalls.values()):
+        reached = stalls
+    first, second, *_ = *sorted(reached.values(), reverse=True), 0.0, 0.0
+    if first < 0.5 and second >= _LEAST and first < _ALIKE * second:
+        return "mixed"
+    return max(reached, key=lambda kind: reached[kind]) if reached else "compute-bound"
+
+
+def _sentence(
+    parts: Breakdown, kind: str, shares: dict[str, float], stalls: dict[str, float], gap: Stretch | None
+) -> str:
+    share = stalls.get(kind, 0.0)
+    amount = f"for {percent(share)} of {span_of(parts)} ({of_window(parts, share)})"
+    computing = shares.get("computing", 0.0)
+    one = f", {duration(gap.duration_us)} of it in one stretch," if gap else ","
+    own = f"it computes for {percent(computing)}"
+    if kind == "compute-bound":
+        waits = stalls["overhead-bound"]
+        mostly = "The GPU is the limit" if computing >= 0.8 else "Mostly the GPU is the limit"
+        more = f"; for {percent(waits)} it waits for the program" if waits >= 0.1 else ""
+        return (
+            f"{mostly}: it computes for {percent(computing)} of {span_of(parts)} ({of_window(parts, computing)}){more}."
+        )
+    if kind == "mixed":
+        order = sorted((one for one in stalls if stalls[one] >= _LEAST / 2), key=lambda one: -stalls[one])
+        named = [f"{_WAITS[one]} for {percent(stalls[one])}" for one in order]
+        return f"No single limit: of {span_of(parts)} ({of_window(parts, 1.0)}), the GPU {enumeration(named)}; {own}."
+    sentences = {
+        "overhead-bound": f"The GPU waits for the program: {amount} it has no work{one} because the host is still busy "
+        f"preparing it; {own}.",
+        "input-bound": f"The GPU waits for data: {amount} it has no work, because the next batch isn't ready; {own}.",
+        "communication-bound": f"The GPU waits for other GPUs: {amount} it only communicates; {own}.",
+        "copy-bound": f"Copies are the limit: {amount} the GPU does nothing but copy; {own}.",
+        "compile-bound": f"torch.compile was at work: {amount} the GPU waits while code is compiled; {own}.",
+    }
+    return sentences[kind]
+
+
+def _unknown(trace: Trace, reason: str) -> Verdict:
+    return Verdict("unknown", f"Can't tell, because {reason}.", tuple(long_step(trace)))

@@ -1,0 +1,102 @@
+"""What did not go as asked, in words that say what to change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from torchwhy.capture.options import Options
+from torchwhy.capture.processor_time import ProcessorTime
+from torchwhy.capture.schedule import Schedule
+from torchwhy.capture.step_clock import Overhead
+from torchwhy.wording import counted
+
+__all__ = ["Spelling", "Steps", "about_cost", "about_machine", "about_steps"]
+
+BUSY = 0.1  # share of a recording that waits for a processor, from which its times say little
+HEAVY = 1.5  # recorded steps longer than this times the unprofiled ones say little about times on the CPU
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How the caller spells settings: `--wait 0` on the command line, `wait=0` in Python.
+
+    >>> Spelling("--{} {}", " ").of(wait=0, warmup=0)
+    '--wait 0 --warmup 0'
+    """
+
+    form: str
+    separator: str
+
+    def of(self, **settings: object) -> str:
+        """Put settings in words."""
+        return self.separator.join(self.form.format(name, value) for name, value in settings.items())
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How far a program came.
+
+    Attributes:
+        before: steps that passed before the schedule began.
+        ended: steps of the schedule that ended.
+        windows: windows that were recorded.
+        salvaged: whether the beginning of the run is shown in their place.
+    """
+
+    before: int
+    ended: int
+    windows: int
+    salvaged: bool
+
+
+def about_steps(schedule: Schedule, steps: Steps, spelling: Spelling) -> Iterator[str]:
+    """Compare the steps that ended with those the schedule needs.
+
+    >>> next(about_steps(Schedule(3, 1, 3), Steps(0, 2, 0, False), Spelling("{}={}", ", ")))
+    'nothing was recorded: ... 2 steps and recording begins after 4 (...); ... wait=0, warmup=0, active=2'
+    """
+    if steps.ended >= schedule.length or (steps.windows and not schedule.repeat):
+        return
+    seen, needed = steps.before + steps.ended, steps.before + schedule.length
+    if steps.windows == 0:
+        what = (
+            "this is the beginning of the run, and its first step is cold" if steps.salvaged else "nothing was recorded"
+        )
+        yield (
+            f"{what}: there were {counted(seen, 'step')} and recording begins after "
+            f"{steps.before + schedule.first_recorded} ({schedule}); run more steps, or record from the first one with "
+            + spelling.of(wait=0, warmup=0, active=max(steps.ended, 1))
+        )
+    elif steps.windows == schedule.repeat:
+        yield f"the last window is short: there were {seen} steps and the schedule needs {needed} ({schedule})"
+    else:
+        yield (
+            f"only {steps.windows} of {schedule.repeat} windows were recorded: there were {seen} steps and the "
+            f"schedule needs {needed} ({schedule})"
+        )
+
+
+def about_cost(overhead: Overhead | None, options: Options) -> Iterator[str]:
+    """Warn of times that the profiler itself made."""
+    ratio = overhead.ratio if overhead else None
+    if ratio is None or ratio < HEAVY:
+        return
+    costly = [name for name in ("stacks", "memory", "modules", "shapes") if getattr(options, name)]
+    remedy = f"record without {' and '.join(costly)} for truer times" if costly else "trust shares more than times"
+    yield f"recording made steps {ratio:.1f} times as long, so times on the CPU are inflated; {remedy}"
+
+
+def about_machine(spent: Iterable[ProcessorTime]) -> Iterator[str]:
+    """Warn of times that other programs made; `spent` is that of each window.
+
+    >>> list(about_machine([ProcessorTime(wall_us=100, cpu_us=70, waited_us=30, load=6.2, cores=2)]))
+    ['the machine was busy: the program waited 30% of the recording for a processor; ...']
+    """
+    told = [(one.waited_us, one.wall_us) for one in spent if one.waited_us is not None]
+    waited, wall = sum(waited for waited, _ in told), sum(wall for _, wall in told)
+    if waited > BUSY * wall:
+        yield (
+            f"the machine was busy: the program waited {waited / wall:.0%} of the recording for a processor; "
+            "record again when it is idle"
+        )

@@ -1,0 +1,150 @@
+"""Watches what PyTorch does to find steps, and goes away without a trace.
+
+Nothing here is seen by `torch.compile`, so what is compiled under the profiler is what is compiled without it.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from torchwhy.capture.launch.calls import Calls
+from torchwhy.capture.launch.discovery import Source, StepFinder
+from torchwhy.capture.launch.labels import Labels
+from torchwhy.capture.open_calls import inside_pytorch
+
+__all__ = ["StepWatch"]
+
+
+class StepWatch:
+    """Finds steps in this thread until `remove`.
+
+    Args:
+        wanted: the only source that matters; modules are watched only where they may.
+        begin: see `StepFinder`, as for `step` and `may_switch`.
+    """
+
+    def __init__(
+        self,
+        wanted: Source | None,
+        begin: Callable[[str, int], None],
+        step: Callable[[], None],
+        may_switch: Callable[[], bool],
+    ) -> None:
+        import torch
+
+        here, process = threading.get_ident(), os.getpid()
+        self._elsewhere: Callable[[], bool] = lambda: threading.get_ident() != here or os.getpid() != process
+
+        def ignored() -> bool:
+            # What a backward pass runs again (checkpoints) is no step.
+            return self._elsewhere() or torch._C._current_graph_task_id() != -1
+
+        self._labels = Labels(lambda name, of_optimizer: finder.label(name, of_optimizer), ignored)
+        self._finder = finder = StepFinder(
+            wanted,
+            begin,
+            step,
+            may_switch,
+            _has_optimizer,
+            open_labels=lambda: self._labels.open,
+            in_operator=inside_pytorch,
+        )
+
+        def stepped(optimizer: Any) -> None:
+            if not torch.compiler.is_compiling() and not ignored():
+                finder.optimizer(id(optimizer), type(optimizer).__name__)
+
+        def loads(key: int) -> None:
+            if not ignored():
+                finder.data(key)
+
+        loading, self._forget_data = _watch_data(loads)
+        self._forget_optimizers = _watch_optimizers(stepped)
+        self._calls: Calls | None = None
+        if wanted in {None, Source.FORWARD}:
+            self._calls = Calls(
+                lambda key, label: finder.forward(key, label),
+                lambda: ignored() or threading.get_ident() in loading or torch.compiler.is_compiling(),
+            )
+
+    def only_time(self, step: Callable[[], None]) -> None:
+        """Call `step` once in each further step, and slow the program down no more than that takes.
+
+        Where in a step that is may differ from where it began until now.
+        """
+        source, key = self._finder.source, self._finder.key
+
+        def called(this: int) -> None:
+            if this == key and not self._elsewhere():
+                step()
+
+        if self._calls is not None and source is Source.FORWARD:
+            self._calls.announce_only(key, lambda: called(key))
+            forget, self._calls = self._calls.remove, None
+        else:
+            forget = lambda: None  # noqa: E731
+        self.remove()
+        if source is Source.OPTIMIZER:
+            forget = _watch_optimizers(lambda optimizer: called(id(optimizer)))
+        elif source is Source.DATA:
+            _, forget = _watch_data(called)
+        self._forget_data = forget
+
+    def remove(self) -> None:
+        """Watch no more."""
+        self._labels.remove()
+        self._forget_data()
+        self._forget_optimizers()
+        self._forget_data = self._forget_optimizers = _nothing
+        if self._calls is not None:
+            self._calls.remove()
+
+
+def _nothing() -> None:
+    """Be there to be called."""
+
+
+def _has_optimizer() -> bool:
+    """Whether an optimizer exists anywhere in the program."""
+    from torch.optim import Optimizer
+
+    # type() and not isinstance(): proxies would be made to load what they stand for.
+    return any(issubclass(type(thing), Optimizer) for thing in gc.get_objects())
+
+
+def _watch_optimizers(stepped: Callable[[Any], None]) -> Callable[[], None]:
+    """Announce steps of optimizers; return what undoes it."""
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+
+    return register_optimizer_step_post_hook(lambda optimizer, args, kwargs: stepped(optimizer)).remove
+
+
+def _watch_data(loads: Callable[[int], None]) -> tuple[list[int], Callable[[], None]]:
+    """Announce that batches are asked for, with a number that tells data sets apart.
+
+    Return a list that is not empty while a batch is being made in this thread, and what undoes it.
+    """
+    from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+    original: Callable[[Any], Any] = _BaseDataLoaderIter.__next__
+    loading: list[int] = []
+
+    @functools.wraps(original)
+    def give(self: Any) -> Any:
+        here = threading.get_ident()
+        if here in loading:
+            return original(self)
+        loads(id(self._dataset))
+        loading.append(here)
+        try:
+            return original(self)
+        finally:
+            loading.remove(here)
+
+    setattr(_BaseDataLoaderIter, "__next__", give)  # noqa: B010  (a method is not assigned otherwise under mypy)
+    return loading, lambda: setattr(_BaseDataLoaderIter, "__next__", original)

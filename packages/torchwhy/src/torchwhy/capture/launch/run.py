@@ -1,0 +1,207 @@
+"""One program, one capture: waits for PyTorch, looks for steps, records, reports."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from torchwhy.capture.advice import Spelling
+from torchwhy.capture.launch import hooks
+from torchwhy.capture.launch.discovery import Source
+from torchwhy.capture.launch.ending import Ending, on_termination, run_to_end
+from torchwhy.capture.launch.importing import after_import
+from torchwhy.capture.launch.named import NamedFunction
+from torchwhy.capture.launch.program import Program
+from torchwhy.capture.options import Options
+from torchwhy.capture.result import Capture
+from torchwhy.capture.schedule import Phase, Schedule
+from torchwhy.capture.session import Session
+from torchwhy.capture.whole_run import Limits, WholeRun
+
+__all__ = ["STEP_SOURCES", "Settings", "launch"]
+
+STEP_SOURCES = ("auto", *(source.value for source in Source), "none")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to record a program.
+
+    Attributes:
+        path: the run's folder.
+        schedule: which steps.
+        options: what.
+        step_on: one of `STEP_SOURCES`, or a function as MODULE:NAME.
+        limits: how much of a run without steps is recorded.
+    """
+
+    path: Path
+    schedule: Schedule
+    options: Options
+    step_on: str
+    limits: Limits
+
+    def __post_init__(self) -> None:
+        """Check what has no class of its own.
+
+        Raises:
+            ArgumentError: step_on is no source.
+        """
+        if self.step_on not in STEP_SOURCES:
+            NamedFunction.parse(self.step_on)
+
+
+def launch(program: Program, settings: Settings, report: Callable[[Capture], None]) -> Ending:
+    """Run a program to its end and record it on the way.
+
+    Args:
+        program: is run in this process, as `__main__`.
+        settings: how it is recorded.
+        report: called once, with the capture, when the program has ended or is being terminated.
+
+    Returns:
+        How the program ended, for the caller to end likewise.
+
+    Raises:
+        ArgumentError: there is no such script.
+    """
+    program.check()
+    launched = _Launched(program, settings, report)
+    on_termination(launched.terminate)
+    process = os.getpid()
+    ending = run_to_end(launched.run)
+    if os.getpid() != process:
+        ending.follow_in_child()
+    return launched.finish(ending)
+
+
+class _Launched:
+    """The wiring between a program, its steps and a session."""
+
+    def __init__(self, program: Program, settings: Settings, report: Callable[[Capture], None]) -> None:
+        self._program, self._settings, self._report = program, settings, report
+        self._session = Session(
+            settings.path, settings.schedule, settings.options, program.command, Spelling("--{} {}", " "), launched=True
+        )
+        self._function = None if settings.step_on in STEP_SOURCES else NamedFunction.parse(settings.step_on)
+        self._called = self._finished = self._found = self._torch = False
+        self._interrupted = False
+        found = "" if settings.step_on == "none" else "no steps were found, so "
+        remedy = "--step-on MODULE:NAME makes each call of a function a step"
+        self._whole = WholeRun(self._session, settings.limits, found, "--seconds records more", remedy)
+        self._watch: hooks.StepWatch | None = None  # while it looks for more than time
+        self._undo: list[Callable[[], None]] = []
+
+    def run(self) -> None:
+        after_import("torch", self._torch_is_loaded)
+        try:
+            self._run()
+        finally:
+            try:
+                self._session.stop()  # before a traceback is shown, which is no part of the last step
+            except KeyboardInterrupt:
+                self._interrupted = True
+
+    def _run(self) -> None:
+        if self._function is None:
+            self._program.run()
+        elif self._function.module == "__main__" and self._program.is_script:
+            self._found = True
+            self._program.run(self._function.rewrite(self._step))
+        else:
+            after_import(self._function.module, self._module_is_loaded)
+            self._program.run()
+
+    def finish(self, ending: Ending) -> Ending:
+        """Write and report; a Ctrl-C meanwhile ends that, and nothing half written remains."""
+        self._finished = True
+        try:
+            if self._interrupted:
+                raise KeyboardInterrupt  # noqa: TRY301  (it came a moment ago)
+            capture = self._closed(ending)
+            if capture is not None:
+                self._report(capture)
+        except KeyboardInterrupt:
+            self._report(self._session.abandon(ending.text, "interrupted while it was written; nothing is kept"))
+            return Ending("SIGINT", 128 + signal.SIGINT, signal.SIGINT)
+        return ending
+
+    def terminate(self, ending: Ending) -> None:
+        """The same within a signal that kills, which may come while `finish` is at work."""
+        if self._finished:
+            self._session.folder.discard()
+        else:
+            self.finish(ending)
+
+    def _closed(self, ending: Ending) -> Capture | None:
+        self._whole.end()
+        for undo in self._undo:
+            undo()
+        if not self._torch:
+            self._session.give_up("nothing was recorded: the program did not import PyTorch")
+        elif self._function is not None and not self._called:
+            why = "was never called" if self._found else "was not found"
+            self._session.give_up(f"nothing was recorded: the function {self._function} {why}")
+        self._whole.tell()
+        return self._session.close(ending.text)
+
+    def _torch_is_loaded(self, torch: ModuleType) -> None:
+        self._torch = True
+        if threading.current_thread() is not threading.main_thread():
+            self._session.give_up("nothing was recorded: PyTorch was imported outside the main thread")
+            return
+        self._session.open()
+        if self._function is None:
+            self._find_steps()
+
+    def _find_steps(self) -> None:
+        import torch
+
+        step_on = self._settings.step_on
+        wanted = None if step_on in {"auto", "none"} else Source(step_on)
+        if step_on != "none":
+            self._watch = hooks.StepWatch(wanted, self._begin, self._step_found, self._may_switch)
+            self._undo.append(self._watch.remove)
+        if wanted is None:
+            self._record_everything()
+            # Kernels are recorded from when the GPU is first used; looking earlier would fix which GPUs are visible.
+            torch.cuda._lazy_call(self._cuda_is_used)
+
+    def _record_everything(self) -> None:
+        if self._session.clock is None and threading.current_thread() is threading.main_thread():
+            options = self._settings.options
+            self._whole.record(options if self._settings.step_on == "none" else options.light())
+
+    def _cuda_is_used(self) -> None:
+        self._session.eager_cuda = True
+        self._record_everything()
+
+    def _begin(self, label: str, before: int) -> None:
+        self._whole.end()
+        self._session.record_steps(label, before)
+
+    def _step_found(self) -> None:
+        self._session.step()
+        if self._session.phase is Phase.DONE and self._watch is not None:
+            watch, self._watch = self._watch, None
+            self._session.only_time()
+            watch.only_time(self._session.step)
+
+    def _may_switch(self) -> bool:
+        return self._session.phase is Phase.WAIT
+
+    def _module_is_loaded(self, module: ModuleType) -> None:
+        assert self._function is not None
+        self._found = self._function.replace_in(module, self._step)
+
+    def _step(self) -> None:
+        if self._called:
+            self._session.step()
+        else:
+            self._called = True
+            self._session.record_steps(f"calls of {self._function}", before=0)

@@ -1,0 +1,274 @@
+"""One `torch.profiler.profile` at work: start, steps, stop, and the windows it recorded."""
+
+from __future__ import annotations
+
+import gc
+import gzip
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from torchwhy.capture.open_calls import detach_labels
+from torchwhy.capture.options import Options
+from torchwhy.capture.processor_time import ProcessorMark, ProcessorTime
+from torchwhy.capture.schedule import Phase, Schedule
+from torchwhy.counters.compiler import Compiled, CompilerMark
+
+__all__ = ["Recorder", "Window"]
+
+
+@dataclass(frozen=True)
+class Window:
+    """One stretch of recorded steps.
+
+    Attributes:
+        trace: the exported timeline, plain JSON.
+        results: PyTorch's own `_ProfilerResult`.
+        steps: how many steps it holds, the one in which it was stopped included.
+        compiled: what `torch.compile` did meanwhile.
+        spent: what the recording thread's time went to meanwhile.
+    """
+
+    trace: Path
+    results: Any
+    steps: int
+    compiled: Compiled
+    spent: ProcessorTime
+
+    @property
+    def size(self) -> int:
+        """How many events PyTorch keeps."""
+        return len(self.results.events())
+
+    @property
+    def on_device(self) -> bool:
+        """Whether any work of a device was recorded."""
+        from torch._C._autograd import DeviceType
+
+        return any(event.device_type() != DeviceType.CPU for event in self.results.events())
+
+
+class Recorder:
+    """Records the windows of a schedule, or everything between `start` and `stop`.
+
+    Args:
+        options: what to record besides names and times.
+        activities: of which devices, such as ("cpu", "cuda").
+        schedule: which steps; None records everything as one window.
+        folder: where timelines are exported to.
+        passed: steps of the schedule that have passed already.
+        ready: is called with the `torch.profiler.profile` at the end of each window that is kept.
+
+    Attributes:
+        schedule: as given; a longer one may take its place while its window is open.
+        windows: what was recorded so far.
+        busy: true while this recorder itself is inside the profiler, to tell its calls from other people's.
+    """
+
+    def __init__(
+        self, options: Options, activities: tuple[str, ...], schedule: Schedule | None, folder: Path, passed: int = 0,
+        ready: Callable[[Any], None] | None = None,
+    ) -> None:  # fmt: skip
+        """Make the profiler; `start` starts it."""
+        self.windows: list[Window] = []
+        self.busy = False
+        self.running = False
+        self.options, self._activities = options, activities
+        self.schedule, self._passed, self._ready = schedule, passed, ready
+        self._folder = folder
+        self._keep = True
+        self._steps = 0  # of the window that is open
+        self._began: _Beginning | None = None  # of the window that is open
+        self._meanwhile: tuple[Compiled, ProcessorTime] | None = None  # from there to its end
+        self._profiler: Any = _profile_without_inductor()(
+            schedule=self._action if schedule else None,  # asked anew for each step
+            on_trace_ready=self._save,
+            **options.for_torch(activities),
+        )
+
+    def add_stacks(self) -> None:
+        """Record stacks too, in windows that have not begun to warm up."""
+        self.options = replace(self.options, stacks=True)
+        settings = self.options.for_torch(self._activities)
+        for name in ("with_stack", "experimental_config"):
+            setattr(self._profiler, name, settings[name])
+
+    def successor(self) -> Recorder:
+        """Return a recorder of the same, which keeps the windows of this one and adds to them."""
+        after = Recorder(self.options, self._activities, self.schedule, self._folder, ready=self._ready)
+        after.windows = self.windows
+        return after
+
+    def start(self) -> None:
+        """Begin; without warm-up and wait, recording starts here."""
+        collections = _Collections()
+        with self._inside():
+            self._profiler.start()
+            for _ in range(self._passed):
+                self._profiler.step()
+        collections.watch()
+        self._collections = collections
+        self.running = True
+        self._mark_beginning(self._passed)
+
+    def step(self) -> None:
+        """One step is over, the next begins."""
+        ends = self.schedule is not None and self.schedule.ends_window(self._profiler.step_num)
+        if ends and self.schedule is not None and self.schedule.grows:
+            self.stop()
+        if self.running:
+            self._count_step()
+            if ends:
+                self._mark_end()
+            with self._inside():
+                self._profiler.step()
+            self._mark_beginning(self._profiler.step_num)
+
+    def salvage(self) -> list[Window]:
+        """The windows, and what was stopped without being kept; for when nothing better came."""
+        if self._profiler.profiler is not None and self.schedule is None:
+            self._keep = True
+            self._save(self._profiler)
+        return self.windows
+
+    def stop(self, keep: bool = True) -> None:
+        """End; a window that is open is kept as it is, or not exported."""
+        if not self.running:
+            return
+        self.running = False
+        self._collections.remove()
+        self._keep = keep
+        self._count_step()
+        self._mark_end()
+        with self._inside():
+            self._profiler.stop()
+
+    def _action(self, step: int) -> Any:
+        from torch.profiler import ProfilerAction
+
+        assert self.schedule is not None
+        if step < self._passed:
+            return ProfilerAction.NONE
+        if self.schedule.ends_window(step) and not self.schedule.grows:
+            return ProfilerAction.RECORD_AND_SAVE
+        names = {Phase.WAIT: "NONE", Phase.DONE: "NONE", Phase.WARMUP: "WARMUP", Phase.ACTIVE: "RECORD"}
+        return ProfilerAction[names[self.schedule.phase(step)]]
+
+    def _count_step(self) -> None:
+        if self.schedule is not None and self.schedule.phase(self._profiler.step_num) is Phase.ACTIVE:
+            self._steps += 1
+
+    def _mark_beginning(self, step: int) -> None:
+        """Remember where the compiler's records and the clocks stand, when a window begins."""
+        recorded = self.schedule is None or self.schedule.phase(step) is Phase.ACTIVE
+        if recorded and self._began is None:
+            self._began = _Beginning()
+
+    def _mark_end(self) -> None:
+        """The same when it ends, before PyTorch takes its time to end it."""
+        self._meanwhile = (self._began or _Beginning()).since()
+
+    def _save(self, profiler: Any) -> None:
+        detach_labels()
+        if self._keep:
+            # Compressed only when the program has ended: its next steps should not wait for that.
+            path = self._folder / f"window-{len(self.windows) + 1}.json"
+            profiler.export_chrome_trace(str(path))
+            compiled, spent = self._meanwhile or _Beginning().since()
+            self.windows.append(Window(path, profiler.profiler.kineto_results, self._steps, compiled, spent))
+            self._began = self._meanwhile = None
+            self._steps = 0
+            if self._ready is not None:
+                self._ready(profiler)
+            profiler.saved = None
+            profiler.profiler = None  # the next window gets its own; else PyTorch warns that these events go
+
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
+        self.busy = True
+        try:
+            yield
+        finally:
+            self.busy = False
+
+
+def _profile_without_inductor() -> Any:
+    """Return `torch.profiler.profile`, but it does not import the compiler to ask whether that uses CUDA graphs.
+
+    That takes 2 s, and who has not imported the compiler has not switched its graphs on.
+    """
+    import torch
+    from torch.profiler import profile
+
+    class Profile(profile):
+        saved: Path | None = None
+        """The timeline of this window; PyTorch writes it only once."""
+
+        def export_chrome_trace(self, path: str, *args: Any, **kwargs: Any) -> Any:
+            if self.saved is None:
+                self.saved = Path(path)
+                return super().export_chrome_trace(path, *args, **kwargs)
+            opened = gzip.open if path.endswith(".gz") else open
+            with self.saved.open("rb") as plain, opened(path, "wb") as copy:
+                shutil.copyfileobj(plain, copy, 1 << 20)
+            return None
+
+        def prepare_trace(self) -> None:
+            names: set[str] = getattr(torch, "_lazy_modules", set())
+            hidden = names & {"_inductor"} if "torch._inductor" not in sys.modules else set()
+            names -= hidden
+            try:
+                super().prepare_trace()
+            finally:
+                names |= hidden
+
+    return Profile
+
+
+class _Beginning:
+    """Of a window."""
+
+    def __init__(self) -> None:
+        self._compiler, self._processor = CompilerMark(), ProcessorMark()
+
+    def since(self) -> tuple[Compiled, ProcessorTime]:
+        return self._compiler.since(), self._processor.since()
+
+
+class _Collections:
+    """Labels garbage collections in this thread, but for the frequent ones of the youngest objects.
+
+    A collection may begin while the program looks through `sys.modules`, so a label must import nothing: the first one
+    does (PyTorch 2.13), and is made here.
+    """
+
+    def __init__(self) -> None:
+        from torch.autograd.profiler import record_function
+
+        self._thread = threading.get_ident()
+        self._record_function = record_function
+        self._label: Any = None
+        with record_function("Python GC"):
+            pass
+
+    def watch(self) -> None:
+        gc.callbacks.append(self._note)
+
+    def remove(self) -> None:
+        if self._note in gc.callbacks:
+            gc.callbacks.remove(self._note)
+
+    def _note(self, phase: str, info: dict[str, int]) -> None:
+        if threading.get_ident() != self._thread or not info["generation"]:
+            return
+        if phase == "start":
+            self._label = self._record_function("Python GC")
+            self._label.__enter__()
+        elif self._label is not None:
+            label, self._label = self._label, None
+            label.__exit__(None, None, None)

@@ -1,0 +1,339 @@
+"""One capture from claiming its folder to the last step: what the context manager and the command share."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from torchwhy.capture import cuda_graphs, foreign
+from torchwhy.capture.advice import Spelling
+from torchwhy.capture.finish import Run, finish
+from torchwhy.capture.folder import PARTIAL, RunFolder, claim, claim_temporary, rank_of
+from torchwhy.capture.open_calls import inside_pytorch
+from torchwhy.capture.options import ACTIVITIES, Options
+from torchwhy.capture.python_calls import PythonCalls, worth_recording
+from torchwhy.capture.recorder import Recorder, Window
+from torchwhy.capture.result import TROUBLE, WHOLE_RUN, Capture
+from torchwhy.capture.schedule import ACTIVE, Phase, Schedule
+from torchwhy.capture.step_clock import StepClock
+from torchwhy.wording import counted
+
+__all__ = ["MOST", "Session"]
+
+MOST = 200_000  # events of all windows
+
+F = TypeVar("F", bound=Callable[..., None])
+
+
+def _contained(method: F) -> F:
+    """Turn trouble with the profiler into a note and stop recording, so that the program runs on."""
+
+    @functools.wraps(method)
+    def run(self: Session, *args: Any, **kwargs: Any) -> None:
+        if self.stopped or os.getpid() != self.process:
+            return  # a forked child inherits this object, but the recording is its parent's
+        try:
+            method(self, *args, **kwargs)
+        except TROUBLE as error:
+            self.give_up(f"the profiler stopped: {type(error).__name__}: {error}")
+
+    return run  # type: ignore[return-value]
+
+
+class Session:
+    """Records into a folder; no method raises for what goes wrong with the profiler: that becomes a note.
+
+    Args:
+        path: the run's folder; `path-2` and so on if it is taken.
+        schedule: which steps are recorded.
+        options: what is recorded.
+        command: the command line.
+        spelling: how the caller spells settings, for advice.
+        launched: whether the program knows nothing of this. Then the GPU is recorded only when the program has used it:
+            looking for it fixes which devices are visible. And recording ends where the program records itself.
+        ready: is called with the `torch.profiler.profile` at the end of each window.
+
+    Attributes:
+        notes: what did not go as asked.
+        stopped: true when nothing will be recorded any more.
+        gave_up: true when that is for a reason that `notes` tells.
+        exported: timelines that other profilers have written.
+        cut: true when a recording of everything ended before the program.
+        steps_from: what marks a step.
+        before: steps that passed before the schedule began.
+        inside: steps that could not end where they did.
+        recorder: what records now.
+        beginning: what recorded before steps were found, until there is a window with steps.
+    """
+
+    def __init__(
+        self, path: Path, schedule: Schedule, options: Options, command: list[str], spelling: Spelling, launched: bool,
+        ready: Callable[[Any], None] | None = None,
+    ) -> None:  # fmt: skip
+        """Claim the folder, so that trouble with it is known before the program runs."""
+        # Ranks are compared step by step, so all record as many.
+        self.schedule = replace(schedule, grows=schedule.grows and rank_of() is None)
+        self.options, self.command, self.spelling = options, tuple(command), spelling
+        self.notes: list[str] = []
+        self.stopped = self.gave_up = self.cut = False
+        self.steps_from = WHOLE_RUN
+        self.before = self.inside = 0
+        self.activities: tuple[str, ...] = ()
+        self.ready = ready
+        self.process = os.getpid()
+        self.recorder: Recorder | None = None
+        self.beginning: Recorder | None = None
+        self.clock: StepClock | None = None
+        self.launched, self.eager_cuda = launched, not launched
+        self.exported: list[Path] = []
+        self._unwatch: Callable[[], None] | None = None
+        self._calls: PythonCalls | None = None  # while they are counted
+        self.folder = self._claim(path)
+
+    @property
+    def phase(self) -> Phase:
+        """What happens in the current step."""
+        return self.schedule.phase(self.clock.step if self.clock else 0)
+
+    @_contained
+    def open(self) -> None:
+        """Look for other profilers and old drivers; PyTorch is loaded from here on."""
+        import torch
+
+        if not self.launched:
+            foreign.make_room()
+        if foreign.is_running():
+            self.give_up("another PyTorch profiler is running already and only one can; nothing is recorded here")
+            return
+        if cuda_graphs.needed(cuda_graphs.driver_version(), torch.version.cuda):
+            cuda_graphs.apply()
+            self.notes.append("old CUDA driver: CUPTI was loaded early, otherwise CUDA graphs lose kernels or crash")
+        self._unwatch = foreign.watch(self._someone_starts, self._someone_exports, self.launched)
+
+    @_contained
+    def record_everything(self, options: Options) -> None:
+        """Record from here on as one window, unless steps are found; what was recorded before is dropped."""
+        self._start(options, None)
+
+    @_contained
+    def record_on(self) -> None:
+        """Record everything in a further window, after a stop; what was recorded before is kept."""
+        if self.recorder is not None:
+            self.recorder = self.recorder.successor()
+            self.recorder.start()
+
+    @_contained
+    def record_steps(self, steps_from: str, before: int, passed: int = 0) -> None:
+        """Begin the schedule; its first step starts now, or the one after those that have passed.
+
+        Args:
+            steps_from: what marks a step, for the report.
+            before: how many steps the program has made before the schedule. Its first one is no fair baseline.
+            passed: how many steps of the schedule have passed.
+        """
+        self.steps_from, self.before = steps_from, before
+        self._start(self.options, self.schedule, passed)
+        self.clock = StepClock(self.schedule, cold_start=before + passed == 0)
+        self.clock.step = passed
+
+    def without_steps(self) -> None:
+        """Nothing marked a step: what is recorded is one window of everything."""
+        if self.clock is not None and not self.clock.step:
+            self.clock, self.steps_from = None, WHOLE_RUN
+
+    def may_step(self) -> bool:
+        """Return whether a step can end here: not while an operator or a backward pass is open, see `open_calls`."""
+        inside = inside_pytorch()
+        self.inside += inside
+        return not inside
+
+    def step(self) -> None:
+        """One step has ended and the next begins, where it may."""
+        if self.clock is not None and os.getpid() == self.process:
+            recorded = self.phase is not Phase.DONE
+            if (recorded or self.inside) and not self.may_step():
+                return
+            self.clock.end()
+            self._decide_on_stacks(self._counted_calls())
+            if recorded:
+                self._advance()
+            self._count_calls()
+            self.clock.begin()
+
+    def only_time(self) -> None:
+        """Nothing more is recorded; steps may end elsewhere in the program's loop from now on."""
+        if self.clock is not None:
+            self.clock.leave_out()
+
+    @_contained
+    def stop(self) -> None:
+        """End the window that is open; `close` does the rest. Of windows without end only whole ones count."""
+        if self.recorder is not None:
+            endless = self.clock is not None and not self.schedule.repeat
+            self.recorder.stop(keep=not endless or not self.recorder.windows)
+
+    def count_events(self) -> list[int]:
+        """How many events were recorded in each window that is closed."""
+        return [window.size for window in self.recorder.windows] if self.recorder is not None else []
+
+    def give_up(self, note: str) -> None:
+        """Record nothing more; windows that are whole are kept."""
+        self.notes.append(note)
+        self.stopped = self.gave_up = True
+
+    def close(self, ended: str) -> Capture | None:
+        """Stop, write the folder and return the capture; None in a forked child, which has nothing to write.
+
+        Args:
+            ended: how the program ended, for the report.
+        """
+        if os.getpid() != self.process:
+            return None
+        self._counted_calls()
+        self.stop()
+        self.stopped = True
+        if self._unwatch is not None:
+            self._unwatch()
+        windows, salvaged = self._windows()
+        self.notes.extend(self._exports())
+        if self.inside:
+            self.notes.append(
+                f"{counted(self.inside, 'step')} ended inside an operator, a backward pass or compiled code, where no "
+                "recording can end; such steps count as part of the next one"
+            )
+        return finish(self._run(ended, windows, salvaged))
+
+    def abandon(self, ended: str, why: str) -> Capture:
+        """Remove what is written so far, and return a capture of nothing.
+
+        Args:
+            ended: how the program ended, for the report.
+            why: becomes a note.
+        """
+        self.stopped = True
+        self.notes.append(why)
+        return finish(self._run(ended, [], salvaged=False))
+
+    def _windows(self) -> tuple[list[Window], bool]:
+        """What was recorded, and whether it is only the beginning of the run."""
+        if self.recorder is not None and self.recorder.windows:
+            return self.recorder.windows, False
+        if self.beginning is not None and not self.gave_up:
+            try:
+                return self.beginning.salvage(), True
+            except TROUBLE as error:
+                self.notes.append(f"the beginning of the run could not be written: {error}")
+        return [], False
+
+    def _exports(self) -> Iterator[str]:
+        """Where to find what the program itself recorded."""
+        runs = {
+            path.parent.with_name(path.parent.name.removesuffix(PARTIAL)) for path in self.exported if _is_ours(path)
+        }
+        for path in (*(path for path in self.exported if not _is_ours(path)), *sorted(runs)):
+            if path.exists():
+                yield f"the program recorded itself: torchwhy explain {shlex.quote(str(path))} reads that"
+
+    def _run(self, ended: str, windows: list[Window], salvaged: bool) -> Run:
+        clock = self.clock
+        schedule = replace(self.schedule, active=ACTIVE) if self.schedule.grows else self.schedule
+        options = self.beginning.options if salvaged and self.beginning else self.options
+        return Run(
+            self.folder, self.command, self.spelling, ended, self.steps_from, self.before,
+            clock.step if clock else None, schedule, tuple(windows), salvaged, self.cut, options,
+            self.activities, clock.overhead(any(window.compiled.frames for window in windows)) if clock else None,
+            clock.unrecorded() if clock else (), tuple(self.notes), self.gave_up, self.launched,
+        )  # fmt: skip
+
+    def _count_calls(self) -> None:
+        """Count the calls of the last step that runs unprofiled, unless there is none to compare others with."""
+        clock, last = self.clock, self.schedule.wait - 1
+        if self.options.stacks is None and clock is not None and clock.step == last > 0 and not self.stopped:
+            self._calls = PythonCalls()
+            clock.leave_out()
+
+    def _counted_calls(self) -> int | None:
+        counting, self._calls = self._calls, None
+        return counting.end() if counting is not None else None
+
+    @_contained
+    def _decide_on_stacks(self, calls: int | None) -> None:
+        if self.clock is not None and self.recorder is not None and worth_recording(calls, self.clock.unprofiled_us()):
+            self.recorder.add_stacks()
+            self.options = self.recorder.options
+
+    @_contained
+    def _advance(self) -> None:
+        if self.recorder is not None and self.clock is not None:
+            ended = self.clock.step - 1
+            if self.schedule.grows and self.schedule.ends_window(ended) and not self.clock.is_settled():
+                self.schedule = self.clock.schedule = self.recorder.schedule = self.schedule.grown()
+            windows = len(self.recorder.windows)
+            self.recorder.step()
+            if self.recorder.windows:
+                self.beginning = None
+            if not self.schedule.repeat and len(self.recorder.windows) > windows:
+                self._bound()
+
+    def _bound(self) -> None:
+        """End a schedule that has no end when there is as much as can be read in reasonable time."""
+        events = self.count_events()
+        if self.recorder is not None and self.clock is not None and sum(events) >= MOST:
+            self.recorder.stop(keep=False)
+            self.clock.schedule = self.schedule = replace(self.schedule, repeat=len(events))
+            self.notes.append(
+                f"recording ended after {counted(len(events), 'window')}: {sum(events)} events, as many as can be read "
+                "in reasonable time"
+            )
+
+    def _start(self, options: Options, schedule: Schedule | None, passed: int = 0) -> None:
+        if self.recorder is not None:
+            self.recorder.stop(keep=False)
+            if self.clock is None:
+                self.beginning = self.recorder
+        self.recorder = None
+        self.activities = tuple(filter(self._can_record, ACTIVITIES))
+        if self.activities:
+            self.recorder = Recorder(options, self.activities, schedule, self.folder.partial, passed, self.ready)
+            self.recorder.start()
+        elif schedule is not None or not self.launched:
+            self.give_up(f"nothing was recorded: only {', '.join(options.activities)} was asked for and was not there")
+
+    def _can_record(self, activity: str) -> bool:
+        import torch
+
+        if not self.options.wants(activity) or activity == "cpu":
+            return self.options.wants(activity)
+        if activity == "xpu":
+            return torch.xpu.is_available()
+        return (self.eager_cuda or torch.cuda.is_initialized()) and torch.cuda.is_available()
+
+    def _someone_starts(self) -> None:
+        """Make room for a profiler of the program's own: it is part of what the program does."""
+        if self.stopped or self.recorder is None or self.recorder.busy:
+            return
+        if self.clock is None or self.phase is not Phase.DONE:
+            self.recorder.stop(keep=self.clock is not None)
+            self.give_up("the program started a PyTorch profiler of its own and only one can run; this one made room")
+
+    def _someone_exports(self, path: Path) -> None:
+        if self.recorder is None or not self.recorder.busy:
+            self.exported.append(path)
+
+    def _claim(self, path: Path) -> RunFolder:
+        try:
+            return claim(path, rank_of())
+        except OSError as error:
+            folder = claim_temporary(path.name)
+            self.notes.append(f"cannot write {path}: {error.strerror or error}; everything went to {folder.final}")
+            return folder
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a timeline was written into the folder of a run of torchwhy's, which has another name in the end."""
+    return path.parent.name.endswith(PARTIAL)

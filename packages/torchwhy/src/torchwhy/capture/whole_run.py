@@ -1,0 +1,125 @@
+"""A recording of everything, without steps: it ends when it is as much as can be kept and read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torchwhy.capture.main_thread import after, whenever_memory_grows
+from torchwhy.capture.open_calls import inside_pytorch
+from torchwhy.capture.options import Options
+from torchwhy.capture.session import MOST, Session
+from torchwhy.errors import ArgumentError
+
+__all__ = ["SECONDS", "Limits", "WholeRun"]
+
+SECONDS = 10.0
+
+_AGAIN_S = 0.05
+"""After that the clock is looked at again, where PyTorch was at work when time was up."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much is recorded without steps.
+
+    Attributes:
+        seconds: how long, > 0.
+        growth: bytes of heap after which to look how much was recorded; an operator takes 1060 while it is.
+        many: events of a window; ending it takes 20 us each, while the program waits.
+        most: events of all windows.
+    """
+
+    seconds: float = SECONDS
+    growth: int = 64 << 20
+    many: int = 50_000
+    most: int = MOST
+
+    def __post_init__(self) -> None:
+        """Check what users give.
+
+        Raises:
+            ArgumentError: seconds not positive.
+        """
+        if not self.seconds > 0:
+            raise ArgumentError(f"seconds must be > 0, got {self.seconds!r}")
+
+
+class WholeRun:
+    """Records everything in windows of a session until steps are found, a limit is reached or the program ends.
+
+    Args:
+        session: it records there, in the main thread, which makes this, too.
+        limits: how much.
+        why: begins the note on a limit that was reached: why everything is recorded; "" where that was asked for.
+        more_time: how the user records for longer.
+        remedy: how the user records steps.
+    """
+
+    def __init__(self, session: Session, limits: Limits, why: str, more_time: str, remedy: str) -> None:
+        """Begin nothing yet."""
+        self._session, self._limits = session, limits
+        self._why, self._more_time, self._remedy = why, more_time, remedy
+        self._began = 0.0
+        self._cut = ""
+        self._over = False
+        self._cancel: list[Callable[[], None]] = []
+
+    def record(self, options: Options) -> None:
+        """Record from here on; what was recorded before is dropped."""
+        self._without_limits()
+        self._session.record_everything(options)
+        self._began, self._cut = time.perf_counter(), ""
+        self._cancel.append(after(self._limits.seconds, self._time_is_up))
+        self._cancel.append(whenever_memory_grows(self._limits.growth, self._memory_has_grown))
+
+    def end(self) -> None:
+        """There are steps, or the program has ended: limits end nothing any more."""
+        self._over = True
+        self._without_limits()
+
+    def tell(self) -> None:
+        """Note that a limit was reached, where no steps came later."""
+        if self._cut and self._session.clock is None:
+            self._session.notes.append(self._cut)
+            self._session.cut = True
+
+    def _without_limits(self) -> None:
+        while self._cancel:
+            self._cancel.pop()()
+
+    def _time_is_up(self) -> None:
+        if not self._records():
+            return
+        if inside_pytorch():
+            # When a backward pass returns, PyTorch gives the thread back the recording that it began in, which would
+            # have ended by then: no other could begin.
+            self._cancel[0] = after(_AGAIN_S, self._time_is_up)
+        else:
+            recorded_s = time.perf_counter() - self._began
+            self._session.stop()
+            self._was_cut(recorded_s, "", f"{self._more_time}, ")
+
+    def _memory_has_grown(self) -> None:
+        """Stop when it is events that fill the heap; else record on, in a window of its own.
+
+        PyTorch does not tell how many events it has while it records. A program in a tight loop would fill the memory
+        within seconds, and take minutes to read back.
+        """
+        # Not inside a call that is being recorded: it must not outlive its recording while the next one runs.
+        if self._records() and not inside_pytorch():
+            recorded_s = time.perf_counter() - self._began
+            self._session.stop()
+            events = self._session.count_events()
+            if events[-1:] >= [self._limits.many] or sum(events) >= self._limits.most:
+                self._was_cut(recorded_s, f": {sum(events)} events, as many as can be read in reasonable time", "")
+            else:
+                self._session.record_on()
+
+    def _records(self) -> bool:
+        recorder = self._session.recorder
+        return not self._over and recorder is not None and recorder.running
+
+    def _was_cut(self, recorded_s: float, why: str, more: str) -> None:
+        self._cut = f"{self._why}only {recorded_s:.3g} s of the run were recorded{why}; {more}{self._remedy}"

@@ -1,0 +1,71 @@
+"""Fills a run's folder: timelines, environment, the run itself and its report."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from torchwhy.capture.environment import describe
+from torchwhy.capture.recorder import Window
+from torchwhy.capture.result import Capture
+
+__all__ = ["SCHEMA", "write_json", "write_run", "write_traces"]
+
+SCHEMA = 1
+GZIP_LEVEL = 4  # traces shrink 11 times at 4 and 12 times at 9, which takes five times as long
+
+
+def write_traces(
+    folder: Path, windows: Sequence[Window], tensorboard: bool, unrecorded: Sequence[tuple[int, float]]
+) -> None:
+    """Compress each window's timeline: `trace.json.gz`, `trace-2.json.gz`, ...
+
+    Two values of ours come first in it: `torchwhy_unrecorded_steps`, pairs of a step's number and its microseconds, and
+    `torchwhy_processor_time`, see `ProcessorTime`.
+
+    For TensorBoard the same bytes appear under the names its handler gives, `HOST_PID.NANOSECONDS.pt.trace.json.gz`.
+    """
+    for number, window in enumerate(windows, 1):
+        target = folder / ("trace.json.gz" if number == 1 else f"trace-{number}.json.gz")
+        with window.trace.open("rb") as plain, gzip.open(target, "wb", compresslevel=GZIP_LEVEL) as packed:
+            plain.seek(plain.read(64).index(b"{") + 1)  # PyTorch begins with an empty line
+            told = {"torchwhy_unrecorded_steps": unrecorded, "torchwhy_processor_time": window.spent}
+            packed.write(msgspec.json.encode(told)[:-1] + b",")
+            shutil.copyfileobj(plain, packed, 1 << 20)
+        window.trace.unlink()
+        if tensorboard:
+            logs = folder / "tensorboard"
+            logs.mkdir(exist_ok=True)
+            name = f"{socket.gethostname()}_{os.getpid()}.{time.time_ns()}.pt.trace.json.gz"
+            shutil.copyfile(target, logs / name)
+    for dropped in folder.glob("window-*.json"):  # of everything, before steps were found
+        dropped.unlink()
+
+
+def write_run(folder: Path, capture: Capture) -> None:
+    """Write the capture as data and as text, the environment, and what the compiler says of its stages' times."""
+    elsewhere = {"operators", "explanation"}
+    fields = {
+        name: value for name, value in msgspec.to_builtins(capture, enc_hook=str).items() if name not in elsewhere
+    }
+    write_json(folder / "run.json", {**fields, "directory": str(Path.cwd())})
+    write_json(folder / "environment.json", describe())
+    compiler: Any = sys.modules.get("torch._dynamo.utils")
+    if compiler is not None and compiler.compilation_time_metrics:
+        (folder / "compile_times.txt").write_text(f"{compiler.compile_times()}\n", encoding="utf-8")
+    (folder / "report.txt").write_text(f"{capture}\n", encoding="utf-8")
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write JSON with the schema's number, indented."""
+    data = msgspec.json.encode({"schema": SCHEMA, **content}, enc_hook=str)
+    path.write_bytes(msgspec.json.format(data, indent=1 if len(data) < 1 << 20 else 0) + b"\n")

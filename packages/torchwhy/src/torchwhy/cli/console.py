@@ -1,0 +1,160 @@
+"""stdout and stderr for commands that must start at once: nothing for drawing is loaded unless there is a terminal."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Timer
+from typing import Any, TextIO
+
+from torchwhy.wording import safe
+
+__all__ = [
+    "answer",
+    "complain",
+    "line",
+    "patience",
+    "say",
+    "shows_colour",
+    "shows_unicode",
+    "tell",
+    "warnings_said",
+    "width",
+    "write_file",
+]
+
+_PATIENCE_S = 1.0
+
+
+def answer(text: str) -> None:
+    """Print to stdout, in UTF-8 where the terminal's encoding lacks a character; a closed pipe is no error."""
+    try:
+        try:
+            sys.stdout.write(text)
+        except UnicodeEncodeError:
+            sys.stdout.buffer.write(text.encode())
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it exits
+
+
+def line(text: str) -> None:
+    """Print a line to stdout, with "?" for what its encoding lacks, such as bytes of a name that are no UTF-8."""
+    encoding = sys.stdout.encoding or "ascii"
+    answer(text.encode(encoding, "replace").decode(encoding) + "\n")
+
+
+def say(text: str) -> None:
+    """Print a line to stderr."""
+    shown = safe(text)
+    encoding = sys.stderr.encoding or "ascii"
+    print(shown.encode(encoding, "replace").decode(encoding), file=sys.stderr)
+
+
+def tell(text: str) -> None:
+    """Print lines to stderr, colours and all; where nobody can read them any more, it is no error."""
+    if sys.stderr is None:
+        return  # print() would take stdout in its place
+    encoding = getattr(sys.stderr, "encoding", None) or "ascii"
+    try:
+        print(text.encode(encoding, "replace").decode(encoding), file=sys.stderr, flush=True)
+    except (OSError, ValueError, AttributeError):
+        return
+
+
+def complain(error: Exception | str, status: int) -> int:
+    """Print an error in one line and return the exit status."""
+    say(f"error: {' '.join(str(error).split())}")
+    return status
+
+
+@contextmanager
+def warnings_said() -> Iterator[None]:
+    """Print warnings as lines of stderr, without the source line that Python adds."""
+
+    def hear(message: Warning | str, *place: Any, **more: Any) -> None:
+        say(f"warning: {message}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = hear
+        yield
+
+
+def shows_colour(stream: TextIO | None) -> bool:
+    """Whether to colour: a terminal, and nobody said no (NO_COLOR)."""
+    if stream is None or not stream.isatty():
+        return False
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def shows_unicode(stream: TextIO | None) -> bool:
+    """Whether the stream's encoding has the characters of a bar."""
+    try:
+        "█▏·–…".encode(getattr(stream, "encoding", None) or "ascii")  # noqa: RUF001 - these are the characters
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def width() -> int:
+    """Columns of the terminal; 80 where there is none and COLUMNS doesn't say."""
+    return shutil.get_terminal_size((80, 24)).columns
+
+
+@contextmanager
+def patience(message: str) -> Iterator[None]:
+    """Show on a terminal that work goes on, if it takes longer than a second."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    shown: list[Any] = []
+
+    def show() -> None:
+        from rich.console import Console
+        from rich.markup import escape
+
+        status = Console(stderr=True).status(escape(message))
+        status.start()
+        shown.append(status)
+
+    timer = Timer(_PATIENCE_S, show)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        for status in shown:
+            status.stop()
+
+
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write a file, a text in UTF-8 or bytes, that appears whole or not at all.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

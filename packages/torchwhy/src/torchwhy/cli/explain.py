@@ -1,0 +1,172 @@
+"""`torchwhy explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from torchwhy.cli.console import answer, complain, patience, say, write_file
+from torchwhy.cli.documents import terminal_style
+from torchwhy.cli.traces import trace_in
+from torchwhy.device_peaks import read_device_peaks
+from torchwhy.errors import ArgumentError, ArgumentTypeError, TraceError
+from torchwhy.finding import SEVERITIES
+from torchwhy.loading.read import read_trace
+from torchwhy.present.document import Document, Findings
+from torchwhy.present.explanation import explanation
+from torchwhy.present.formats import check_format, render
+from torchwhy.present.options import Options
+from torchwhy.present.style import IN_A_FILE, Style
+from torchwhy.pyproject import SettingsFileError, find_pyproject
+from torchwhy.report.trace_report import Report, describe
+from torchwhy.rules.diagnose import diagnose
+from torchwhy.rules.settings import Settings, chosen, settings_from
+from torchwhy.trace.derived.device_peaks import device_name
+from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.peaks import Peaks, peaks_for
+
+__all__ = ["Request", "TableChoice", "run", "trace_name"]
+
+RECORDED: Final = ("trace.json.gz", "trace.json")
+"""What `torchwhy profile` calls every trace, also unpacked: the name of the folder tells more."""
+
+
+@dataclass(frozen=True)
+class TableChoice:
+    """Which table, in which order, how much of it."""
+
+    name: str
+    sort: str | None = None
+    limit: int = 20
+    by_shape: bool = False
+    by_stack: int = 0
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options as given."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    form: str = "text"
+    fail_on: str | None = None
+    verbose: bool = False
+    steps: str | None = None
+    output: Path | None = None
+    table: TableChoice | None = None
+    device: str | None = None
+
+
+def run(traces: Sequence[str], request: Request) -> int:
+    """Explain traces; return 0, 1 for findings as severe as --fail-on, 2 for misuse, 3 for what cannot be read."""
+    if request.fail_on is not None and request.fail_on not in SEVERITIES:
+        return complain(f"--fail-on must be one of {', '.join(SEVERITIES)}, got {request.fail_on!r}", 2)
+    try:
+        check_format(request.form)
+        documents = [_document(trace, request, alone=len(traces) == 1) for trace in traces]
+    except (ArgumentError, ArgumentTypeError) as error:
+        return complain(error, 2)
+    except (TraceError, SettingsFileError) as error:
+        return complain(error, 3)
+    except OSError as error:
+        return complain(f"cannot read {error.filename or ', '.join(traces)}: {error.strerror or error}", 3)
+    text = render(documents, request.form, Options(_style(request), request.verbose, request.fail_on or "medium"))
+    try:
+        answer(text) if request.output is None else write_file(request.output, text)
+    except OSError as error:
+        return complain(f"cannot write {request.output or 'to stdout'}: {error.strerror or error}", 3)
+    return _status(documents, request.fail_on)
+
+
+def _document(trace: str, request: Request, *, alone: bool) -> Document:
+    path = trace_in(trace, "explaining")
+    with patience(f"reading {trace}"):
+        if path is None:
+            return _job(trace, request)
+        if request.table is not None:
+            return _table(path, request.steps, request.table)
+        return explanation(_report(path, trace_name(trace, path, alone=alone), request))
+
+
+def trace_name(given: str, path: str, *, alone: bool) -> str:
+    """What to call a trace: its file's name ("") if it stands alone, else as it was given; a run by its folder."""
+    if path != given and Path(path).name in RECORDED:
+        return Path(given).resolve().name
+    return "" if alone else given
+
+
+def _report(path: str, name: str, request: Request) -> Report:
+    settings = _settings(request)
+    loaded = read_trace(path, Trace, steps=request.steps)
+    loaded.given_peaks = _peaks(loaded, request.device)
+    diagnosis = diagnose(loaded, rules=chosen(settings), thresholds=settings.thresholds)
+    return describe(loaded, diagnosis, name, thorough=request.verbose)
+
+
+def _peaks(trace: Trace, device: str | None) -> Peaks | None:
+    """What the named device can do at most, or the trace's own as measured; None: its data sheet tells."""
+    path = find_pyproject(Path.cwd())
+    measured = read_device_peaks(path) if path else {}
+    if device is None:
+        return measured.get(device_name(trace)) if measured else None
+    found = peaks_for(device, measured)
+    if found is None:
+        known = f" or one of {', '.join(measured)} ([tool.torchwhy.device])" if measured else ""
+        raise ArgumentError(f"--device must be a GPU with a known data sheet, such as H100 PCIe{known}; got {device!r}")
+    return found
+
+
+def _table(path: str, steps: str | None, choice: TableChoice) -> Document:
+    from torchwhy.loading.trace import TABLES, load
+    from torchwhy.present.trace_table import column_called, trace_table
+
+    trace = load(path, steps=steps)
+    if choice.name not in TABLES:
+        raise ArgumentError(f"--table must be one of {', '.join(TABLES)}, got {choice.name!r}")
+    if choice.by_shape or choice.by_stack:
+        if choice.name != "ops":
+            raise ArgumentError(f"--by-shape and --by-stack group operators: --table must be ops, got {choice.name}")
+        table = trace.ops(by_shape=choice.by_shape, by_stack=choice.by_stack)
+    else:
+        table = getattr(trace, choice.name)()
+    if choice.sort is not None:
+        table = table.sorted(column_called(table, choice.sort))
+    return trace_table(table, choice.name, trace.file, choice.limit)
+
+
+def _job(folder: str, request: Request) -> Document:
+    from torchwhy.loading.job import load_job
+    from torchwhy.present.job_explanation import job_explanation
+    from torchwhy.report.job_report import describe_job
+
+    if request.table is not None:
+        raise ArgumentError(f"--table is about one trace, and {folder} has those of several ranks")
+    if request.steps is not None:
+        raise ArgumentError(f"--steps chooses steps of one trace, and {folder} has those of several ranks")
+    settings = _settings(request)
+    rules = chosen(settings)
+    job = load_job(folder, thresholds=settings.thresholds)
+    if not job.numbered:
+        say(f"nothing tells the ranks of the traces in {folder}: if they are not of one program, explain one at a time")
+    asked = tuple(rule.code for rule in rules)
+    return job_explanation(describe_job(job, job.diagnose(asked) if asked else (), asked))
+
+
+def _settings(request: Request) -> Settings:
+    """What the command line says goes before what the file says; both lists of what to ignore count."""
+    kept = settings_from(find_pyproject(Path.cwd()))
+    return Settings(request.select or kept.select, (*kept.ignore, *request.ignore), kept.thresholds)
+
+
+def _style(request: Request) -> Style:
+    return terminal_style() if request.output is None else IN_A_FILE
+
+
+def _status(documents: Sequence[Document], fail_on: str | None) -> int:
+    if fail_on is None:
+        return 0
+    serious = SEVERITIES[SEVERITIES.index(fail_on) :]
+    findings = [block for document in documents for block in document.blocks if isinstance(block, Findings)]
+    return int(any(item.severity in serious for block in findings for item in block.items))

@@ -1,0 +1,58 @@
+"""`torchwhy profile`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from torchwhy.capture.folder import rank_of
+from torchwhy.capture.launch import Program, Settings, launch
+from torchwhy.capture.operators import read_rows
+from torchwhy.capture.options import Options, activities_of
+from torchwhy.capture.result import Capture
+from torchwhy.capture.schedule import Schedule
+from torchwhy.capture.whole_run import Limits
+from torchwhy.cli.console import complain, tell
+from torchwhy.cli.reading_back import Reader
+from torchwhy.errors import ArgumentError
+from torchwhy.present.formats import check_format
+
+__all__ = ["Limits", "Options", "run"]
+
+DEFAULTS = Limits()
+
+
+def run(
+    words: list[str], module: bool, out: Path | None, schedule: tuple[int, int, int | None, int], options: Options,
+    step_on: str, seconds: float, activities: str = "", form: str = "text", limits: Limits = DEFAULTS,
+) -> int:  # fmt: skip
+    """Run the program and report on stderr, since stdout is the program's; return the program's exit status."""
+    if not words:
+        return complain("profile needs a script to run, or -m and a module", 2)
+    program = Program(words[0], tuple(words[1:]), module)
+    reader = Reader()
+    try:
+        check_format(form)
+        if activities:
+            options = replace(options, activities=activities_of(activities.split(",")))
+        folder, most = out or Path("traces") / program.name, replace(limits, seconds=seconds)
+        settings = Settings(folder, Schedule.of(*schedule), options, step_on, most)
+        ending = launch(program, settings, lambda capture: _report(capture, reader, form))
+    except ArgumentError as error:
+        return complain(error, 2)
+    ending.follow()
+    return ending.status
+
+
+def _report(capture: Capture, reader: Reader, form: str) -> None:
+    """Have the traces read, and print the screen of text; of many ranks, the others than the first in a line.
+
+    In other formats it is the document of the traces alone, where there is one.
+    """
+    if capture.folder is not None:
+        explanation = reader.explain(capture.folder, form)
+        if form != "text" and not rank_of():
+            tell(explanation)
+            return
+        capture = replace(capture, operators=read_rows(capture.folder), explanation=explanation)
+    tell(f"\n{capture}" if not rank_of() else f"rank {rank_of()}: {capture.folder or '; '.join(capture.problems)}")

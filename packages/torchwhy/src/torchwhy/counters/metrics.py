@@ -1,0 +1,44 @@
+"""The names of the numbers a count yields, and what each of them means."""
+
+from __future__ import annotations
+
+from torchwhy.errors import ArgumentError
+from torchwhy.spelling import did_you_mean
+
+__all__ = ["COMPILER_METRICS", "COPY_KINDS", "DEVICE_METRICS", "METRICS", "check_name"]
+
+COPY_KINDS = ("HtoD", "DtoH", "DtoD", "HtoH")  # Kineto's names; H is the host, D any accelerator
+
+METRICS = {
+    "operators": "operator calls below autograd, backward included",
+    "native_calls": "calls of operators outside PyTorch's own namespaces",
+    "dispatches": "operators that Python called itself, not those they or autograd called",
+    "kernel_launches": "kernel and graph launches on the device",
+    "syncs": "waits of the host for a device",
+    "copies": "tensor copies, all kinds",
+    "copied_bytes": "bytes those copies wrote",
+    **{f"copies_{kind.lower()}": f"copies {kind}" for kind in COPY_KINDS},
+    **{f"bytes_{kind.lower()}": f"bytes copied {kind}" for kind in COPY_KINDS},
+    "allocations": "tensor storages that operators made",
+    "allocated_bytes": "bytes of those storages",
+    "compilations": "frames that torch.compile compiled, recompilations included",
+    "graph_breaks": "places where torch.compile cut a graph",
+    "recompiles": "frames compiled again because a guard failed",
+}
+
+# What needs an accelerator to be anything but 0.
+DEVICE_METRICS = frozenset(
+    {"kernel_launches", "syncs"} | {f"{what}_{kind.lower()}" for what in ("copies", "bytes") for kind in COPY_KINDS[:3]}
+)
+COMPILER_METRICS = frozenset({"compilations", "graph_breaks", "recompiles"})  # and what needs torch.compile
+
+
+def check_name(name: str) -> None:
+    """Accept a metric or an operator.
+
+    >>> check_name("sync")
+    Traceback (most recent call last):
+    torchwhy.errors.ArgumentError: unknown metric 'sync', did you mean 'syncs'? Operators are written 'aten::mm'.
+    """
+    if name not in METRICS and "::" not in name:
+        raise ArgumentError(f"unknown metric {name!r}{did_you_mean(name, METRICS)} Operators are written 'aten::mm'.")

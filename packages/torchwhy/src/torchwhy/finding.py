@@ -1,0 +1,108 @@
+"""What a rule found: symptom, evidence, cause, fix, and the time at stake."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import isnan, nan
+from typing import Final
+
+import numpy as np
+
+from torchwhy.errors import ArgumentError
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.model.intervals import Intervals, Window
+
+__all__ = ["CONFIDENCES", "SEVERITIES", "Evidence", "Finding", "severity_of"]
+
+SEVERITIES: Final = ("info", "low", "medium", "high")
+"""info: worth knowing; the others rank the share of the window (`severity_of`), or how wrong a result is."""
+
+CONFIDENCES: Final = ("low", "medium", "high")
+
+_NO_ROWS: Final = np.empty(0, np.int32)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Rows of the trace a finding rests on, one entry per name.
+
+    Attributes:
+        name: of the events.
+        count: how many.
+        time_us: their time together, where that means something.
+        start_us: when the longest of them begins, in the file's own time, for looking it up in a viewer.
+        where: its thread or stream.
+        stack: Python frames around it, innermost first.
+        note: what else is to see, such as "115.6 MB at 10.1 GB/s".
+        rows: all of them, as rows of `trace.events`; none where it rests on no events, such as on a count of a job's.
+    """
+
+    name: str
+    count: int = 1
+    time_us: float | None = None
+    start_us: float | None = None
+    where: str = ""
+    stack: tuple[str, ...] = ()
+    note: str = ""
+    rows: Int32 = field(default_factory=lambda: _NO_ROWS, compare=False, repr=False)
+
+
+def severity_of(share: float, most: str = "high") -> str:
+    """Rank a fraction of the window: low below 5%, medium from there, high from 20%; no higher than `most`."""
+    rank = "high" if share >= 0.2 else "medium" if share >= 0.05 else "low"
+    return min(rank, most, key=SEVERITIES.index)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that is wrong, or worth knowing.
+
+    Attributes:
+        title: the symptom in one line, with its number.
+        severity: one of `SEVERITIES`; left out, it follows from `share`.
+        confidence: one of `CONFIDENCES`.
+        time_us: time at stake, microseconds of `window`; left out, the length of `stretches`, or 0 without them.
+            Savings of several findings don't add up.
+        window: what `time_us` is a part of.
+        evidence: what it rests on.
+        cause: why, in a sentence or two.
+        linked: True where ids in the trace tie cause and symptom; False where the cause is inferred.
+        fix: what to do, fitted to what the program does already.
+        stretches: when the time at stake is spent, within the window. A rule that leaves it out means the times of its
+            evidence's rows; whoever runs the rule fills that in.
+        code, slug, source: of the rule; filled in by whoever runs it.
+    """
+
+    title: str
+    severity: str = ""
+    confidence: str
+    time_us: float = nan
+    window: Window
+    evidence: tuple[Evidence, ...]
+    cause: str
+    fix: str
+    linked: bool = False
+    stretches: Intervals | None = field(default=None, compare=False, repr=False)
+    code: str = ""
+    slug: str = ""
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        stake = self.stretches.total / 1000 if self.stretches else 0.0
+        # Rules compute with NumPy, and its numbers are none that JSON is written from.
+        object.__setattr__(self, "time_us", stake if isnan(self.time_us) else float(self.time_us))
+        object.__setattr__(self, "severity", self.severity or severity_of(self.share))
+        if self.severity not in SEVERITIES:
+            raise ArgumentError(f"severity must be one of {', '.join(SEVERITIES)}, got {self.severity!r}")
+        if self.confidence not in CONFIDENCES:
+            raise ArgumentError(f"confidence must be one of {', '.join(CONFIDENCES)}, got {self.confidence!r}")
+
+    @property
+    def share(self) -> float:
+        """Time at stake as a fraction of the window; 0 for a window without length."""
+        return self.time_us / self.window.us if self.window.us else 0.0
+
+    def __str__(self) -> str:
+        lines = [f"{self.code} {self.slug}: {self.title}"]
+        lines += [f"  {item.name}" + (f" ({item.note})" if item.note else "") for item in self.evidence[:3]]
+        return "\n".join([*lines, f"  Cause: {self.cause}", f"  Fix: {self.fix}"])

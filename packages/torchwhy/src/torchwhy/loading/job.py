@@ -1,0 +1,112 @@
+"""Load all ranks of a program: `torchwhy.load_job`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from torchwhy.errors import TraceError
+from torchwhy.finding import Finding
+from torchwhy.loading.workers import Thresholds, read_all
+from torchwhy.ranks.findings import merged_findings
+from torchwhy.ranks.folder import find_traces
+from torchwhy.ranks.job import Job
+from torchwhy.rules.catalogue import chosen_rules, thresholds_by_slug
+from torchwhy.rules.diagnose import by_weight, look
+
+__all__ = ["ALONE", "LoadedJob", "load_job"]
+
+ALONE: Final = ("single-rank-caution",)
+"""Rules that speak of a rank seen alone; with the others at hand they have nothing to say."""
+
+
+class LoadedJob(Job):
+    """A job that can be asked what is wrong with it.
+
+    Attributes:
+        thresholds: those that the rules on single traces had.
+    """
+
+    thresholds: Thresholds | None = None
+
+    def diagnose(
+        self,
+        select: str | Iterable[str] = (),
+        ignore: str | Iterable[str] = (),
+        thresholds: Thresholds | None = None,
+    ) -> tuple[Finding, ...]:
+        """Return what the rules find in the job and in its ranks, the most time at stake first.
+
+        Args:
+            select: codes, names or families ("F") of rules; all where empty.
+            ignore: those to leave out.
+            thresholds: for rules on jobs; those on single traces were given to `load_job`.
+
+        Raises:
+            ArgumentError: a label names no rule, or a rule has no such threshold.
+        """
+        rules = chosen_rules(select, ignore)
+        codes = {rule.code for rule in rules}
+        given = thresholds_by_slug(thresholds or self.thresholds)
+        alone = ALONE if len(self) > 1 else ()
+        findings = [f for f in merged_findings(self.summaries, self.numbers, alone) if f.code in codes]
+        for rule in (rule for rule in rules if rule.on == "job"):
+            found, error = look(rule, self, given.get(rule.slug))
+            findings += found
+            if error:
+                self.failed[rule.code] = error
+        return by_weight(findings)
+
+    def _repr_html_(self) -> str:
+        """Return what `torchwhy explain` says, for notebooks."""
+        from torchwhy.present.formats import render
+        from torchwhy.present.job_explanation import job_explanation
+        from torchwhy.report.job_report import describe_job
+
+        asked = tuple(rule.code for rule in chosen_rules((), ()))
+        return render(job_explanation(describe_job(self, self.diagnose(), asked)), "html")
+
+
+def load_job(
+    folder: str | os.PathLike[str],
+    ranks: Iterable[int] | None = None,
+    processes: int | None = None,
+    *,
+    thresholds: Thresholds | None = None,
+) -> LoadedJob:
+    """Read the traces of all ranks of a program, each in a process of its own, and keep a summary of each.
+
+        job = profiler.load_job("traces/run")
+        job.stragglers(), job.diagnose()
+
+    Args:
+        folder: with one trace per rank in it, or one folder per rank.
+        ranks: those to look at; all where None.
+        processes: how many traces to read at once, which bounds the memory; as many as there are processors where
+            None.
+        thresholds: for the rules, by rule, then by name.
+
+    Raises:
+        TraceError: there is no such folder, or no trace in it can be read.
+        ArgumentError: a threshold is of no rule, or has no such name.
+    """
+    thresholds_by_slug(thresholds)  # a wrong one is an error here, not in each of the processes
+    place = Path(folder)
+    wanted = None if ranks is None else frozenset(ranks)
+    found = find_traces(place)
+    summaries, unreadable = [], {}
+    for path, summary in read_all(found.traces, processes, thresholds):
+        if isinstance(summary, str):
+            unreadable[str(path.relative_to(place))] = summary
+        else:
+            summaries.append(summary)
+    if not summaries:
+        reasons = "; ".join(sorted(unreadable.values())[:3])
+        raise TraceError(f"{folder} has no readable trace: {reasons}")
+    job = LoadedJob(str(folder), summaries, unreadable, [str(path.relative_to(place)) for path in found.others], wanted)
+    job.thresholds = thresholds
+    if not len(job):
+        raise TraceError(f"{folder} has no trace of ranks {', '.join(map(str, sorted(wanted or ())))}")
+    return job

@@ -1,0 +1,68 @@
+"""Read a trace, or a part of it, from wherever it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final, TypeVar
+
+from torchwhy.errors import ArgumentError, ArgumentTypeError, TraceError
+from torchwhy.ranks.folder import find_traces, single_trace
+from torchwhy.trace.file.columns import ARGUMENTS
+from torchwhy.trace.file.origin import Origin
+from torchwhy.trace.file.scanning import scan
+from torchwhy.trace.file.source import Source
+from torchwhy.trace.model.selection import select as select_events
+from torchwhy.trace.model.trace import Trace
+
+__all__ = ["read_trace"]
+
+T = TypeVar("T", bound=Trace)
+
+KINDS: Final = ("int", "float", "text")
+
+
+def read_trace(
+    source: Source,
+    kind: type[T],
+    *,
+    window: tuple[float, float] | None = None,
+    steps: str | int | Iterable[int] | None = None,
+    categories: Iterable[str] | None = None,
+    columns: Mapping[str, str] | Iterable[str] | None = None,
+) -> T:
+    """Read a trace as `torchwhy.load` does, which explains the arguments.
+
+    Args:
+        source, window, steps, categories, columns: as there.
+        kind: `LoadedTrace`, or `Trace` for those who need no tables: importing them takes longer than a small trace.
+    """
+    if isinstance(source, str | os.PathLike) and os.fspath(source) != "-" and Path(source).is_dir():
+        trace = single_trace(Path(source))
+        if trace is None:
+            one = find_traces(Path(source)).traces[0]
+            raise TraceError(
+                f"{source} holds the traces of several ranks: load_job reads them all, load one such as {one}"
+            )
+        source = trace
+    origin = Origin.of(source)
+    everything = scan(source, {**_extra(columns), **ARGUMENTS})
+    part = select_events(everything, window=window, steps=steps, categories=categories)
+    del everything
+    return kind(origin.name, part.columns, origin, beginning=part.beginning, part=part.window)
+
+
+def _extra(columns: Mapping[str, str] | Iterable[str] | None) -> dict[str, str]:
+    """Arguments to keep beside the usual ones, and as what."""
+    if columns is None:
+        return {}
+    if isinstance(columns, str):
+        columns = (columns,)
+    found = dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns, "text")
+    for name, kind in found.items():
+        if not isinstance(name, str):
+            raise ArgumentTypeError(f"columns must name arguments of events, such as 'priority'; got {name!r}")
+        if kind not in KINDS:
+            raise ArgumentError(f"columns[{name!r}] must be one of 'int', 'float', 'text', got {kind!r}")
+    return found

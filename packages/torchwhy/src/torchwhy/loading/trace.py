@@ -1,0 +1,132 @@
+"""A trace with its tables: `torchwhy.load`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from torchwhy.finding import Finding
+from torchwhy.loading.read import read_trace
+from torchwhy.rules.catalogue import chosen_rules
+from torchwhy.rules.diagnose import diagnose
+from torchwhy.trace.file.source import Source
+from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.tables.arguments import arguments
+from torchwhy.trace.tables.collectives import collectives
+from torchwhy.trace.tables.compilation import compilation
+from torchwhy.trace.tables.copies import copies
+from torchwhy.trace.tables.critical_path import critical_path
+from torchwhy.trace.tables.event_table import event_table
+from torchwhy.trace.tables.idle import idle_table
+from torchwhy.trace.tables.kernels import kernels
+from torchwhy.trace.tables.label_times import label_times
+from torchwhy.trace.tables.launches import launches
+from torchwhy.trace.tables.memory import memory
+from torchwhy.trace.tables.module_times import module_times
+from torchwhy.trace.tables.ops import ops
+from torchwhy.trace.tables.overlap import overlap
+from torchwhy.trace.tables.sql import RELATIONS, sql
+from torchwhy.trace.tables.stacks import stacks
+from torchwhy.trace.tables.step_times import step_times
+from torchwhy.wording import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["TABLES", "LoadedTrace", "load"]
+
+TABLES: Final = tuple(name for name in RELATIONS if name != "events")
+"""Methods of `LoadedTrace` that answer with a table and need no argument."""
+
+
+class LoadedTrace(Trace):
+    """A trace that answers questions: tables by name, SQL, and what is wrong with it."""
+
+    ops = ops
+    kernels = kernels
+    steps = step_times
+    idle = idle_table
+    launches = launches
+    copies = copies
+    memory = memory
+    modules = module_times
+    labels = label_times
+    compile = compilation
+    overlap = overlap
+    critical_path = critical_path
+    collectives = collectives
+    stacks = stacks
+    arguments = arguments
+    sql = sql
+    to_table = event_table
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The events as a DataFrame, with the columns of `to_table`. Needs pandas."""
+        return self.to_table().to_pandas()
+
+    def to_arrow(self) -> Any:
+        """The events as a pyarrow.Table, with the columns of `to_table`. Needs pyarrow."""
+        return self.to_table().to_arrow()
+
+    def diagnose(
+        self,
+        select: str | Iterable[str] = (),
+        ignore: str | Iterable[str] = (),
+        thresholds: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> tuple[Finding, ...]:
+        """Return what the rules find, the most time at stake first.
+
+        Args:
+            select: codes, names or families of rules, as in "B9,C" or ["B9", "C"]; all where empty.
+            ignore: those to leave out.
+            thresholds: values by rule, then by name, as in {"dataloader-wait": {"share": 0.1}}.
+
+        Raises:
+            ArgumentError: a label names no rule, or a rule has no such threshold.
+            ArgumentTypeError: a threshold isn't a number.
+        """
+        diagnosis = diagnose(self, rules=chosen_rules(select, ignore), thresholds=thresholds)
+        for code, why in diagnosis.failed.items():
+            warnings.warn(f"rule {code} could not look: {why}", RuntimeWarning, stacklevel=2)
+        return diagnosis.findings
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.file}: {counted(len(self), 'event')}; .ops(), .diagnose(), .sql()>"
+
+    def _repr_html_(self) -> str:
+        """Return what `torchwhy explain` says, for notebooks."""
+        from torchwhy.present.explanation import explanation
+        from torchwhy.present.formats import render
+        from torchwhy.report.trace_report import describe
+
+        return render(explanation(describe(self, diagnose(self))), "html")
+
+
+def load(
+    source: Source,
+    *,
+    window: tuple[float, float] | None = None,
+    steps: str | int | Iterable[int] | None = None,
+    categories: Iterable[str] | None = None,
+    columns: Mapping[str, str] | Iterable[str] | None = None,
+) -> LoadedTrace:
+    """Read a trace that `torch.profiler` wrote, or a part of it.
+
+        trace = profiler.load("trace.json.gz", steps="5-7")
+
+    Args:
+        source: a path, "-" for standard input, or an open binary file; plain or gzip. A folder is the trace in it, such
+            as the folder of a run; one with those of several ranks is for `load_job`.
+        window: only what overlaps this stretch, (start, end) in microseconds from the beginning of the trace, with the
+            device work launched in it, and the launches of the work in it. Steps it cuts are no steps.
+        steps: only these recorded steps with their device work: "5-7", (5, 7), 5, or a list of numbers.
+        categories: only events of these, by the file's names ("cpu_op", "kernel") or those common to all years
+            ("operator", "annotation", "runtime", "python", "kernel", "memcpy", "memset", ...).
+        columns: further arguments of events to keep, by name: as "int", "float" or "text" (the default).
+
+    Raises:
+        TraceError: it cannot be read, is no trace, or is a folder with several.
+        ArgumentError, ArgumentTypeError: a value makes no sense, or the trace has no such step or category.
+    """
+    return read_trace(source, LoadedTrace, window=window, steps=steps, categories=categories, columns=columns)

@@ -1,0 +1,221 @@
+"""The report page: what `explain` says as static HTML, with the timeline it speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace as replace_field
+from pathlib import PurePath
+from typing import Any, Final, TypeVar
+
+from msgspec.structs import replace
+
+from torchwhy.analysis.breakdown import parts_of
+from torchwhy.difference.difference import Difference
+from torchwhy.loading.read import read_trace
+from torchwhy.loading.trace import LoadedTrace
+from torchwhy.page.assemble import MAX_SIZE, page
+from torchwhy.page.joining import Source, joined
+from torchwhy.page.steps_chart import steps_chart
+from torchwhy.page.timeline import Timeline, timeline_of
+from torchwhy.present.comparison import comparison
+from torchwhy.present.document import Bars, Block, Caveat, Document, Findings, Rules, Table, Verdict
+from torchwhy.present.explanation import explanation
+from torchwhy.present.hotspots import memory_lines
+from torchwhy.present.html import View, blocks_as_html, escaped
+from torchwhy.present.job_explanation import job_explanation
+from torchwhy.present.trace_table import trace_table
+from torchwhy.ranks.job import Job
+from torchwhy.ranks.timeline import clocks_of
+from torchwhy.report.job_report import JobReport
+from torchwhy.report.trace_report import Report, describe
+from torchwhy.rules.diagnose import Diagnosis, diagnose
+from torchwhy.rules.rule import Rule
+from torchwhy.trace.model.trace import Trace
+
+__all__ = ["MOST_EVENTS", "difference_page", "drawn", "job_page", "page_of", "trace_page"]
+
+_TABLES: Final = {
+    "ops": "Operators",
+    "kernels": "Kernels",
+    "modules": "Modules",
+    "copies": "Copies",
+    "launches": "Launches",
+    "compile": "Compiled code",
+}
+MOST_EVENTS: Final = 5_000_000
+"""Of all ranks together, that are drawn on one timeline."""
+
+_ROWS: Final = 200
+"""Of a table on the page; `torchwhy explain --table` has them all."""
+
+_TITLED: Final = ("verdict", "findings", "diff", "ranks")
+"""Sections whose blocks bring titles."""
+
+_VIEW: Final = View(verbose=True, linked=True)
+
+_Kind = TypeVar("_Kind", bound=Block)
+
+
+def trace_page(trace: LoadedTrace, diagnosis: Diagnosis, report: Report, *, max_size: int = MAX_SIZE) -> str:
+    """Return the report page of one trace as the text of an HTML file.
+
+    Args:
+        trace: what was read.
+        diagnosis: what the rules found in it.
+        report: on both.
+        max_size: bytes of the page; the timeline gets coarser until it fits.
+
+    Raises:
+        ArgumentError: the page without its timeline is larger.
+    """
+    return page(_body(trace, report), report.trace.name, [drawn(trace, diagnosis)], max_size=max_size)
+
+
+def page_of(trace: LoadedTrace, name: str = "", *, max_size: int = MAX_SIZE) -> str:
+    """Return the report page of a trace of which nothing was asked yet: all rules look at it.
+
+    Args:
+        trace: what was read.
+        name: what to call it; the file's name where empty.
+        max_size: bytes of the page.
+
+    Raises:
+        ArgumentError: the page without its timeline is larger.
+    """
+    diagnosis = diagnose(trace)
+    return trace_page(trace, diagnosis, describe(trace, diagnosis, name, thorough=True), max_size=max_size)
+
+
+def drawn(trace: Trace, diagnosis: Diagnosis) -> Timeline:
+    """Return the timeline of a trace with what its findings and its breakdown speak of."""
+    return timeline_of(trace, diagnosis.findings, {name: when for name, _, when in trace.derived(parts_of)})
+
+
+def difference_page(
+    a: Trace,
+    b: Trace,
+    found: Difference,
+    *,
+    rules: Iterable[Rule] | None = None,
+    thresholds: Mapping[str, Mapping[str, Any]] | None = None,
+    max_size: int = MAX_SIZE,
+) -> str:
+    """Return the page of two traces: what changed, and their timelines one above the other.
+
+    Args:
+        a, b: the traces, before and after.
+        found: their difference.
+        rules, thresholds: those it was found with, as for `diagnose`.
+        max_size: bytes of the page.
+    """
+    chosen = None if rules is None else tuple(rules)
+    document = comparison(found)
+    sections = {
+        "diff": blocks_as_html(document.blocks, _VIEW),
+        "timeline": [
+            line
+            for i, trace in enumerate((a, b))
+            for line in (f"<h3>{'AB'[i]}: {escaped(PurePath(trace.file).name)}</h3>", f'<div id="stage-{i}"></div>')
+        ],
+    }
+    timelines = [drawn(trace, diagnose(trace, rules=chosen, thresholds=thresholds)) for trace in (a, b)]
+    return page(_framed(document, sections), document.title or "Difference", timelines, max_size=max_size)
+
+
+def job_page(job: Job, report: JobReport, *, max_size: int = MAX_SIZE) -> str:
+    """Return the page of a job: its ranks, and the events of all of them on one timeline.
+
+    Args:
+        job: the traces of all ranks.
+        report: on it.
+        max_size: bytes of the page.
+    """
+    document = job_explanation(report)
+    sections = {"ranks": blocks_as_html(document.blocks, _VIEW)}
+    timelines = []
+    if report.trace.events <= MOST_EVENTS:
+        timelines = [_of_ranks(job)]
+        sections["timeline"] = ['<div id="stage"></div>']
+    else:
+        events = f"{report.trace.events:,} events, more than {MOST_EVENTS:,}"
+        sections["ranks"].append(f"<p>The ranks have {events}: `torchwhy report` on one rank draws its timeline.</p>")
+    return page(_framed(document, sections), document.title, timelines, max_size=max_size)
+
+
+def _of_ranks(job: Job) -> Timeline:
+    """The events of all ranks by the clock of the first."""
+    sources = []
+    for summary, clock in zip(job.summaries, clocks_of(job), strict=True):
+        trace = read_trace(summary.file, Trace)
+        shift = trace.beginning + summary.base_ns + round(clock.moved_us * 1000)
+        sources.append(Source(f"rank {clock.rank}", timeline_of(trace), shift))
+    first = min(source.shift for source in sources)
+    return joined([replace_field(source, shift=source.shift - first) for source in sources])
+
+
+def _body(trace: LoadedTrace, report: Report) -> str:
+    document = explanation(report)
+    blocks = document.blocks
+    sections = {
+        "verdict": blocks_as_html(_those(blocks, Caveat, Verdict, Bars), _VIEW),
+        "steps": steps_chart(report.breakdown, report.window),
+        "findings": [
+            *blocks_as_html(_those(blocks, Findings), _VIEW),
+            '<p class="needs-script"><output id="if-fixed"></output></p>',
+            *_rules(_those(blocks, Rules)),
+        ],
+        "timeline": ['<div id="stage"></div>'],
+        "tables": [*_folded(_those(blocks, Table)), *_tables(trace)],
+        "memory": blocks_as_html(memory_lines(report.memory), _VIEW)
+        or ["<p>Memory was not recorded (profile_memory=True).</p>"],
+    }
+    return _framed(document, sections)
+
+
+def _those(blocks: Iterable[Block], *kinds: type[_Kind]) -> list[_Kind]:
+    return [block for block in blocks if isinstance(block, kinds)]
+
+
+def _tables(trace: LoadedTrace) -> list[str]:
+    """The tables of the trace that hold anything."""
+    found = []
+    for name, title in _TABLES.items():
+        table = getattr(trace, name)()
+        if len(table):
+            blocks = (block for block in trace_table(table, name, "", _ROWS).blocks if isinstance(block, Table))
+            found += [replace(block, title=f"{title} ({len(table):,})") for block in blocks]
+    return _folded(found, View(linked=True))
+
+
+def _rules(blocks: Iterable[Rules]) -> list[str]:
+    """Which rules were not asked or broke off."""
+    said = blocks_as_html(blocks, _VIEW)
+    return ["<details><summary>Rules that could not look</summary>", *said, "</details>"] if said else []
+
+
+def _folded(tables: Iterable[Table], view: View = _VIEW) -> list[str]:
+    """Tables that open with a click on their titles."""
+    lines = []
+    for table in tables:
+        content = blocks_as_html([replace(table, title="")], view)
+        summary = f"<summary>{escaped(table.title)}</summary>"
+        lines += [f'<details>{summary}<div class="wide">', *content, "</div></details>"]
+    return lines
+
+
+def _framed(document: Document, sections: Mapping[str, Sequence[str]]) -> str:
+    """The page's header with links to the sections, and the sections."""
+    links = "".join(f'<a href="#{each}">{each.capitalize()}</a>' for each in sections)
+    lines = [
+        f"<header><h1>{escaped(document.title)}</h1>",
+        f'<p class="about">{"<br>".join(map(escaped, document.about))}</p>',
+        f'<nav aria-label="Sections">{links}</nav>',
+        '<button type="button" id="theme" class="needs-script">Theme</button></header>',
+        "<main>",
+    ]
+    for each, content in sections.items():
+        script = ' class="needs-script"' if each == "timeline" else ""
+        lines.append(f'<section id="{each}" aria-label="{each.capitalize()}"{script}>')
+        lines += [] if each in _TITLED else [f"<h2>{each.capitalize()}</h2>"]
+        lines += [*content, "</section>"]
+    return "\n".join([*lines, "</main>"])

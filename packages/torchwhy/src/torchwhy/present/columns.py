@@ -1,0 +1,121 @@
+"""Tables in the width of a terminal: long cells are cut or wrapped, long rows go on two lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from textwrap import wrap
+from typing import Final
+
+from torchwhy.present.document import Amount, Calls, Cell, Column, File, Name, Words
+from torchwhy.present.style import Style
+from torchwhy.wording import wrapped
+
+__all__ = ["aligned"]
+
+_LEAST: Final = 24
+"""A column of names narrower than this says little: then some columns go on a line of their own."""
+
+_BELOW: Final = 4
+"""How far those are indented."""
+
+_BETWEEN: Final = "  "
+
+_FEW: Final = 6
+"""Calls of a path that are all shown; of more, the first two and the last three."""
+
+
+def aligned(
+    columns: Sequence[Column], rows: Sequence[Sequence[Cell]], style: Style, *, pair: bool = False, whole: bool = False
+) -> list[list[str]]:
+    """Return the lines of each row, all rows aligned; plain strings are never cut.
+
+    Args:
+        columns: of the table.
+        rows: cells, as many as there are columns; the titles are a row like others.
+        style: width and characters.
+        pair: whether the last two names of a row are compared, so that one has to see where they differ.
+        whole: show everything, on as many lines as that takes.
+    """
+    if not rows:
+        return []
+    natural = [max(len(str(row[i])) for row in rows) for i in range(len(columns))]
+    loose = {i for row in rows for i, cell in enumerate(row) if not isinstance(cell, str | Amount)}
+    below = [i for i, column in enumerate(columns) if column.below]
+    every = range(len(columns))
+    groups = [list(every)]
+    if _room(natural, every, loose, style.width) < sum(min(natural[i], _LEAST) for i in loose) and below:
+        groups = [[i for i in every if i not in below], below]
+    widths = dict[int, int]()
+    for k, group in enumerate(groups):
+        widths |= _widths(natural, group, loose, style.width - _BELOW * k)
+    return [_row(_fitted(row, widths, style, pair, whole), columns, groups, widths) for row in rows]
+
+
+def _row(
+    cells: list[list[str]], columns: Sequence[Column], groups: list[list[int]], widths: dict[int, int]
+) -> list[str]:
+    lines = []
+    for k, group in enumerate(groups):
+        for parts in zip_longest(*(cells[i] for i in group), fillvalue=""):
+            texts = [
+                part.rjust(widths[i]) if columns[i].number else part.ljust(widths[i])
+                for i, part in zip(group, parts, strict=True)
+            ]
+            lines.append((" " * _BELOW * k + _BETWEEN.join(texts)).rstrip())
+    return lines
+
+
+def _room(natural: Sequence[int], group: Sequence[int], loose: set[int], width: int) -> int:
+    """What plain columns leave to the others."""
+    return width - len(_BETWEEN) * (len(group) - 1) - sum(natural[i] for i in group if i not in loose)
+
+
+def _widths(natural: Sequence[int], group: Sequence[int], loose: set[int], width: int) -> dict[int, int]:
+    """The width of each column: as wide as its longest cell, or for long ones an equal part of what is left."""
+    found = {i: natural[i] for i in group}
+    room = _room(natural, group, loose, width)
+    waiting = sorted((i for i in group if i in loose), key=lambda i: natural[i])
+    for k, i in enumerate(waiting):
+        found[i] = min(natural[i], max(room // (len(waiting) - k), _LEAST // 2))
+        room -= found[i]
+    return found
+
+
+def _fitted(row: Sequence[Cell], widths: dict[int, int], style: Style, pair: bool, whole: bool) -> list[list[str]]:
+    cells = [_lines(cell, widths[i], style, whole) for i, cell in enumerate(row)]
+    named = [(i, cell) for i, cell in enumerate(row) if isinstance(cell, Name)]
+    if pair and not whole and len(named) > 1:
+        (i, a), (j, b) = named[-2:]
+        least = min(widths[i] - len(a.after), widths[j] - len(b.after))
+        first, second = style.shorten_pair(style.plain(a.text), style.plain(b.text), least)
+        cells[i], cells[j] = [first + style.plain(a.after)], [second + style.plain(b.after)]
+    return cells
+
+
+def _lines(cell: Cell, width: int, style: Style, whole: bool) -> list[str]:
+    match cell:
+        case Name(text, after):
+            if whole:
+                return wrap(style.plain(text + after), width)
+            return [style.shorten(style.plain(text), width - len(after)) + style.plain(after)]
+        case File(text):
+            return wrap(style.plain(text), width) if whole else [style.shorten_path(style.plain(text), width)]
+        case Calls(names):
+            return _calls(names, width, style, whole)
+        case Words(text):
+            return wrapped(style.plain(text), width)
+        case _:
+            return [style.plain(str(cell))]
+
+
+def _calls(names: tuple[str, ...], width: int, style: Style, whole: bool) -> list[str]:
+    """Break between names."""
+    shown = names if whole or len(names) <= _FEW else (*names[:2], "...", *names[-3:])
+    found = [""]
+    for i, name in enumerate(map(style.plain, shown)):
+        more = " >" if i + 1 < len(shown) else ""
+        pieces = (wrap(name + more, width) or [""]) if whole else [style.shorten(name, width - len(more)) + more]
+        joined = f"{found[-1]} {pieces[0]}".strip()
+        found[-1:] = [joined, *pieces[1:]] if len(joined) <= width else [found[-1], *pieces]
+    return found

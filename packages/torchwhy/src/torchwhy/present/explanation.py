@@ -1,0 +1,212 @@
+"""What `torchwhy explain` and the end of `torchwhy profile` say about a trace, as documents."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from torchwhy.analysis.breakdown import Breakdown, Part, Spread
+from torchwhy.analysis.recording import DeviceTimes, TraceFile, WindowTimes
+from torchwhy.analysis.verdict import KINDS, Verdict
+from torchwhy.present import document as blocks
+from torchwhy.present.document import Bar, Bars, Caveat, Document, Findings, Look, Table, Text
+from torchwhy.present.findings import finding_item, nothing_found, rule_outcomes
+from torchwhy.present.hotspots import (
+    by_label,
+    computing_table,
+    critical_path_table,
+    memory_lines,
+    module_table,
+)
+from torchwhy.report.trace_report import Report
+from torchwhy.wording import counted, duration, enumeration, percent
+
+__all__ = ["CALL_FOR_RULES", "digest", "explanation", "verdict_block"]
+
+CALL_FOR_RULES: Final = Text("torchwhy rule CODE explains a rule and its thresholds.", look="dim")
+
+_SLIVER: Final = 0.001
+"""Parts below this share of the window belong to the full view."""
+
+_DIFFERENT: Final = 0.1
+"""Two shares of idle time differ so much that both are to be told."""
+
+_GROUPS: Final = {"gpu": "GPU", "idle": "GPU idle while the host", "host": "Program"}
+_GOOD: Final = ("computing", "operators", "backward", "optimizer")
+
+
+def explanation(report: Report) -> Document:
+    """Return everything: recording, verdict, where the time went, findings, rules."""
+    trace = report.trace
+    findings = Findings(
+        tuple(finding_item(one, report.window.start_us, number=i) for i, one in enumerate(report.findings)),
+        _nothing(report),
+        "Findings, the most time at stake first",
+    )
+    return Document(
+        trace.name,
+        (
+            *(Caveat("Repaired", repair.sentence) for repair in trace.repairs),
+            verdict_block(report.verdict),
+            bars(report.breakdown, report.gpu),
+            *by_label(report.labels, report.window.duration_us),
+            *memory_lines(report.memory),
+            findings,
+            *_computing(report),
+            *module_table(report.modules or ()),
+            *critical_path_table(report.critical_path or ()),
+            rule_outcomes(report.ran, report.muted, report.failed),
+            *((CALL_FOR_RULES,) if report.findings else ()),
+        ),
+        report,
+        _about(trace, report.window, report.gpu),
+        "explain",
+        trace.file,
+    )
+
+
+def digest(report: Report) -> Document:
+    """Return the report in short: verdict, where the time went, and each finding with its fix."""
+    items = tuple(finding_item(finding, report.window.start_us, brief=True) for finding in report.findings)
+    return Document(
+        "",
+        (
+            verdict_block(replace(report.verdict, caveats=())),
+            bars(report.breakdown, report.gpu),
+            Findings(items, _nothing(report), brief=True),
+        ),
+        report,
+        command="profile",
+        file=report.trace.file,
+    )
+
+
+def _computing(report: Report) -> tuple[Table, ...]:
+    """What computes, where that is the limit and no finding says more."""
+    told = any(finding.severity != "info" for finding in report.findings)
+    wanted = report.verdict.kind == "compute-bound" and not told
+    return computing_table(report.operators, on_gpu=report.breakdown.of == "gpu") if wanted else ()
+
+
+def _nothing(report: Report) -> str:
+    return nothing_found(report.verdict.kind, len(report.ran), with_stacks="with_stack" in report.trace.recorded)
+
+
+def verdict_block(verdict: Verdict) -> blocks.Verdict:
+    """Return the verdict as a document has it."""
+    look: Look = "good" if verdict.kind == "compute-bound" else "warning" if verdict.kind == "unknown" else "bad"
+    return blocks.Verdict(KINDS.get(verdict.kind, verdict.kind), verdict.sentence, verdict.caveats, look)
+
+
+def bars(parts: Breakdown, devices: tuple[DeviceTimes, ...] = ()) -> Bars:
+    """Return the breakdown of the window as bars, with the spread over steps."""
+    rows: list[Bar] = []
+    for group, label in _GROUPS.items():
+        members = [part for part in parts.parts if part.group == group]
+        if members:
+            rows.append(_sum(label, members) if group == "idle" else Bar(label, depth=0))
+            rows += [_bar(part, steps=parts.step is not None) for part in members]
+    step = parts.step
+    return Bars(
+        f"Where the time goes ({duration(parts.window_us)})",
+        tuple(rows),
+        "per step (range)" if step else "",
+        ("a step, on the host", _spread(step)) if step else ("", ""),
+        _idle_between(parts, devices),
+    )
+
+
+def _sum(label: str, members: list[Part]) -> Bar:
+    share, time_us = sum(part.share for part in members), sum(part.time_us for part in members)
+    return Bar(label, share, percent(share), duration(time_us), depth=0)
+
+
+def _bar(part: Part, *, steps: bool) -> Bar:
+    return Bar(
+        part.label,
+        part.share,
+        percent(part.share),
+        duration(part.time_us),
+        _spread(part.per_step) if steps else "",
+        _look(part.name),
+        target=f"part:{part.name}",
+        when="always" if part.share >= _SLIVER or part.name == "computing" else "full",
+    )
+
+
+def _look(name: str) -> Look:
+    if name in _GOOD:
+        return "good"
+    return "dim" if name in ("profiler", "ended") else "warning" if name in ("communication", "copies") else "bad"
+
+
+def _spread(values: Spread | None) -> str:
+    if not values:
+        return ""
+    low, high = duration(values.low_us), duration(values.high_us)
+    if low.split()[-1] == high.split()[-1]:
+        low = low.split()[0]
+    return f"{duration(values.median_us):>8} ({low}\u2013{high})"
+
+
+def _idle_between(parts: Breakdown, devices: tuple[DeviceTimes, ...]) -> tuple[str, ...]:
+    """Idle time is another matter between the first and the last piece of work: say so where the two differ much."""
+    idle = sum(part.share for part in parts.parts if part.group == "idle")
+    if len(devices) != 1 or not devices[0].span_us:
+        return ()
+    own = devices[0].idle_us / devices[0].span_us
+    if abs(idle - own) < _DIFFERENT:
+        return ()
+    return (
+        f"From its first to its last work, {duration(devices[0].span_us)}, the GPU is idle for {percent(own)}: the "
+        "rest of its idle time lies before or after.",
+    )
+
+
+_RECORDED: Final = {
+    "record_shapes": "shapes",
+    "with_stack": "stacks",
+    "profile_memory": "memory",
+    "with_flops": "FLOPs",
+    "with_modules": "modules",
+}
+
+
+def _about(trace: TraceFile, window: WindowTimes, devices: tuple[DeviceTimes, ...]) -> tuple[str, ...]:
+    """Return lines on a recording: which device, how much was recorded, which stretch of time."""
+    where = [_devices(trace, devices)]
+    if trace.rank is not None:
+        where.append(f"rank {trace.rank}" + (f" of {trace.world_size}" if trace.world_size else ""))
+    where.append(counted(trace.events, "event"))
+    recorded = [_RECORDED.get(flag, flag) for flag in trace.recorded]
+    where += [f"recorded with {enumeration(recorded)}"] if recorded else []
+    return " \u00b7 ".join(where), f"Window: {_window(window)}"
+
+
+def _devices(trace: TraceFile, used: tuple[DeviceTimes, ...]) -> str:
+    known = {device.id for device in trace.devices}
+    if not used:
+        return "no GPU work"
+    unnamed = {"amd": "AMD GPU", "nvidia": "NVIDIA GPU"}.get(trace.vendor, "GPU without a name")
+    shown = sorted({entry.name or unnamed for entry in used})
+    if len(used) > 1:
+        return f"{len(used)} GPUs: {enumeration(shown)}"
+    number = used[0].device
+    if known and number not in known:  # the file's list has another number for it
+        return f"{shown[0]} (numbered {number} in the trace)"
+    others = f", 1 of {len(known)} used" if len(known) > 1 else ""
+    return f"{shown[0]} (GPU {number}{others})"
+
+
+def _window(window: WindowTimes) -> str:
+    length, steps = duration(window.duration_us), window.steps
+    if not steps:
+        return f"{window.name}, {length}; no steps are marked"
+    if window.inferred:
+        mark = steps[0].name
+        how = f"from one {mark[8:]} to the next" if mark.startswith("between ") else f"of {mark}"
+        return f"{counted(len(steps), 'step')} {how}, as inferred, {length}"
+    names = [step.name.replace("ProfilerStep#", "") for step in steps]
+    which = f"step {names[0]}" if len(steps) == 1 else f"{len(steps)} steps, {names[0]} to {names[-1]}"
+    return f"{which}, {length} with the GPU work begun in them" if window.gpu_span_us else f"{which}, {length}"

@@ -1,0 +1,114 @@
+"""Findings phrased: stake, evidence, cause and fix as every format says them, and the sentence where there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from torchwhy.present.document import Evidence, FindingItem, RuleOutcome, Rules
+from torchwhy.report.trace_report import FailedRule, FindingEvidence, MutedRule, ReportedFinding
+from torchwhy.trace.meaning.frames import line_of
+from torchwhy.trace.meaning.kernels.name import short_name
+from torchwhy.wording import counted, duration, often, percent
+
+__all__ = ["finding_item", "nothing_found", "rule_outcomes"]
+
+_CERTAINTY: Final = {"high": "", "medium": "fairly sure", "low": "not sure"}
+
+
+def finding_item(finding: ReportedFinding, zero_us: float, *, number: int = -1, brief: bool = False) -> FindingItem:
+    """Return a finding as a document has it.
+
+    Args:
+        finding: of the report.
+        zero_us: where the window begins, in the file's own time: moments are told from there.
+        number: its place in the report on a trace; -1 in other reports.
+        brief: leave out evidence and cause.
+    """
+    notes = {item.note for item in finding.evidence}
+    common = notes.pop() if len(notes) == 1 and len(finding.evidence) > 1 else ""
+    probably = "Probably: " if finding.cause_is == "inferred" else ""
+    shown = () if brief else finding.evidence
+    return FindingItem(
+        code=finding.code,
+        slug=finding.slug,
+        title=finding.title,
+        severity=finding.severity,
+        confidence=finding.confidence,
+        time_us=finding.time_us,
+        stake=_stake(finding),
+        certainty=_CERTAINTY[finding.confidence],
+        common="" if brief else common,
+        evidence=tuple(_evidence(item, common, zero_us, _target(number, i)) for i, item in enumerate(shown)),
+        why="" if brief else f"{probably}{finding.cause}",
+        fix=finding.fix,
+        number=number,
+    )
+
+
+def _stake(finding: ReportedFinding) -> str:
+    if not finding.time_us:
+        return ""
+    of = finding.window.duration_us
+    share = f" ({percent(finding.time_us / of)})" if of else ""
+    stake = " at stake" if finding.severity != "info" else ""  # nothing is to be won by what is only good to know
+    return f"{duration(finding.time_us)} of {duration(of)}{stake}{share}"
+
+
+def _target(number: int, place: int) -> str:
+    return f"evidence:{number}:{place}" if number >= 0 else ""
+
+
+def _evidence(item: FindingEvidence, common: str, zero_us: float, target: str) -> Evidence:
+    facts = [often(item.count)] if item.count > 1 else []
+    facts += [duration(item.time_us)] if item.time_us else []
+    facts += [item.note] if item.note and item.note != common else []
+    details = [item.where] if item.where else []
+    details += [_moment(item.start_us - zero_us)] if item.start_us is not None else []
+    name, line = line_of(short_name(item.name)), line_of(item.own_code)
+    return Evidence(
+        name=name,
+        facts=", ".join(facts),
+        details=", ".join(details),
+        line=line,
+        target=target if item.starts_us else "",
+    )
+
+
+def _moment(us: float) -> str:
+    return f"begins at {us / 1000:,.3f} ms" if us >= 0 else f"begins {-us / 1000:,.3f} ms before the window"
+
+
+def rule_outcomes(ran: Sequence[str], muted: Sequence[MutedRule], failed: Sequence[FailedRule]) -> Rules:
+    """Return what became of the rules."""
+    return Rules(
+        (
+            *(RuleOutcome(code, "") for code in ran),
+            *(RuleOutcome(rule.code, rule.slug, "muted", rule.reason) for rule in muted),
+            *(RuleOutcome(rule.code, rule.slug, "failed", rule.error) for rule in failed),
+        )
+    )
+
+
+def nothing_found(kind: str, rules: int, *, with_stacks: bool) -> str:
+    """Return the sentence in the place of findings where there are none: it must not contradict the verdict above it.
+
+    Args:
+        kind: of the verdict.
+        rules: how many were asked; "" is returned for none.
+        with_stacks: whether Python stacks were recorded.
+    """
+    if not rules:
+        return ""
+    looked = counted(rules, "rule")
+    if kind == "compute-bound":
+        return f"{looked} looked and found nothing that asks to be changed."
+    if kind == "unknown":
+        return f"{looked} looked and found nothing in what was recorded."
+    hint = ""
+    if kind in ("overhead-bound", "mixed") and not with_stacks:
+        hint = (
+            " Python stacks (torchwhy profile --stacks), or torch.profiler.record_function around parts of the program,"
+            " would show which code it is."
+        )
+    return f"{looked} looked, and none can tell from this recording what to change about that.{hint}"

@@ -1,0 +1,90 @@
+"""What `torchwhy explain` says about the traces of all ranks of a program, as a document."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from torchwhy.present.document import Caveat, Cell, Column, Document, Findings, Name, Table, rows_of
+from torchwhy.present.explanation import CALL_FOR_RULES, verdict_block
+from torchwhy.present.findings import finding_item, nothing_found, rule_outcomes
+from torchwhy.report.job_report import Collective, JobReport, Rank
+from torchwhy.wording import counted, duration, percent, size_text
+
+__all__ = ["job_explanation"]
+
+_RANKS: Final = 16
+_COLLECTIVES: Final = 5
+
+
+def job_explanation(report: JobReport) -> Document:
+    """Return everything: ranks, verdict, what filled each rank's time, collectives, findings, rules."""
+    # A rank's clock is its own, so moments are told in the time of its file.
+    items = tuple(finding_item(finding, 0.0) for finding in report.findings)
+    nothing = nothing_found(report.verdict.kind, len(report.ran), with_stacks=False)
+    return Document(
+        report.trace.name,
+        (
+            *(Caveat("Left out", repair.sentence) for repair in report.trace.repairs),
+            verdict_block(report.verdict),
+            _ranks(report),
+            *((_collectives(report.collectives),) if report.collectives else ()),
+            Findings(items, nothing, "Findings, the most time at stake first"),
+            rule_outcomes(report.ran, report.muted, report.failed),
+            *((CALL_FOR_RULES,) if report.findings else ()),
+        ),
+        report,
+        (_about(report),),
+        "explain",
+        report.folder,
+    )
+
+
+def _about(report: JobReport) -> str:
+    ranks = counted(len(report.ranks), "rank")
+    of = f" of {report.world_size}" if (report.world_size or 0) > len(report.ranks) else ""
+    how = "" if report.numbered else " \u00b7 files were counted, since nothing in them tells the rank"
+    return f"{ranks}{of} \u00b7 {counted(report.trace.events, 'event')}{how}"
+
+
+def _ranks(report: JobReport) -> Table:
+    last = {row.rank: f"{percent(row.last / row.of)} of {row.of:,}" for row in report.stragglers if row.of}
+    titles = ("window", "a step", "computes", "only comm.", "idle", "came last")
+    return Table(
+        (Column("rank"), *(Column(title, number=True) for title in titles)),
+        rows_of([_rank(row, last.get(row.rank, "")) for row in report.ranks], _RANKS),
+        "Ranks",
+        noun=("rank", "ranks"),
+    )
+
+
+def _rank(row: Rank, last: str) -> tuple[Cell, ...]:
+    shares = (row.compute_us, row.exposed_us, row.window_us - row.busy_us)
+    return (
+        str(row.rank),
+        duration(row.window_us),
+        duration(row.step_us) if row.step_us is not None else "",
+        *(percent(row.share(us)) if row.window_us else "" for us in shares),
+        last,
+    )
+
+
+def _collectives(rows: tuple[Collective, ...]) -> Table:
+    titles = ("ranks", "a rank's", "time", "of it waiting", "size", "bus GB/s")
+    return Table(
+        (Column("collective"), *(Column(title, number=True) for title in titles)),
+        rows_of([_collective(row) for row in rows], _COLLECTIVES),
+        "Collectives",
+        noun=("collective", "collectives"),
+    )
+
+
+def _collective(row: Collective) -> tuple[Cell, ...]:
+    return (
+        Name(row.name),
+        str(row.group_size or ""),
+        f"{row.count:,.0f}",
+        duration(row.time_us),
+        percent(row.waiting_us / row.time_us) if row.time_us else "",
+        size_text(row.median_bytes) if row.median_bytes is not None else "",
+        f"{row.bus_gb_s:.1f}" if row.bus_gb_s is not None else "",
+    )

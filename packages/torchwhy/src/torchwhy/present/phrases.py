@@ -1,0 +1,52 @@
+"""Sentences that several formats say in the same words."""
+
+from __future__ import annotations
+
+from torchwhy.present.document import Check, FindingItem, Findings, Rules
+from torchwhy.wording import counted
+
+__all__ = ["failed_rules", "finding_lines", "hidden_findings", "muted_rules", "place", "told"]
+
+
+def failed_rules(rules: Rules) -> list[str]:
+    """Return a sentence for each rule that raised an error, and for each package whose rules could not be loaded."""
+    return [
+        f"Rule {rule.code} {rule.slug} could not look: {rule.reason}"
+        if rule.slug
+        else f"The rules of {rule.code} could not be loaded: {rule.reason}"
+        for rule in rules.outcomes
+        if rule.outcome == "failed"
+    ]
+
+
+def muted_rules(rules: Rules) -> list[str]:
+    """Return a sentence for each reason why rules were not asked."""
+    reasons: dict[str, list[str]] = {}
+    for rule in rules.outcomes:
+        if rule.outcome == "muted":
+            reasons.setdefault(rule.reason, []).append(rule.code)
+    return [f"Not asked: {', '.join(codes)}; {reason}." for reason, codes in reasons.items()]
+
+
+def told(findings: Findings, verbose: bool) -> list[FindingItem]:
+    """Return the findings of a view: without `verbose` not those that are only good to know."""
+    return [item for item in findings.items if verbose or item.severity != "info"]
+
+
+def hidden_findings(findings: Findings, verbose: bool) -> str:
+    """Return how many findings a view leaves out, in a sentence; "" for none."""
+    hidden = len(findings.items) - len(told(findings, verbose))
+    return f"{counted(hidden, 'informational finding is', 'informational findings are')} left out." if hidden else ""
+
+
+def finding_lines(item: FindingItem) -> list[str]:
+    """Return a finding in lines, for formats that have room for a text only."""
+    lines = [f"{item.title} ({item.severity})"]
+    lines += [item.stake] if item.stake else []
+    lines += [f"- {one.name}" + (f" at {one.line}" if one.line else "") for one in item.evidence]
+    return [*lines, *([f"Why: {item.why}"] if item.why else []), *([f"Fix: {item.fix}"] if item.fix else [])]
+
+
+def place(check: Check) -> str:
+    """Return the file and line of a check; "" where they are unknown."""
+    return f"{check.file}:{check.line}" if check.line else check.file

@@ -1,0 +1,162 @@
+"""The traces in a folder: which files they are, which are windows of one process, and whether they make one job."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from torchwhy.errors import TraceError
+from torchwhy.trace.file.source import Chunks
+from torchwhy.trace.model.info import read_info
+
+__all__ = ["TraceFolder", "find_traces", "later_windows", "named_rank", "single_trace"]
+
+SUFFIXES: Final = (".json", ".json.gz", ".pt.trace", ".pt.trace.gz")
+
+_RUN: Final = re.compile(r"trace(?:-(?P<window>\d+))?\.json(?:\.gz)?")
+"""What `torchwhy profile` writes, beside tables and facts that are JSON too; people unpack it."""
+
+_HANDLER: Final = re.compile(r"(?P<process>.+?)\.(?P<window>\d+)\.pt\.trace\.json(?:\.gz)?")
+"""What `torch.profiler.tensorboard_trace_handler` writes: WORKER.NANOSECONDS.pt.trace.json, once per window."""
+
+_RANK: Final = re.compile(r"(?i)rank[^0-9a-z]?(\d+)")
+
+
+class TraceFolder(NamedTuple):
+    """The files of a folder.
+
+    Attributes:
+        folder: where they are.
+        traces: those that may be traces, one per process (its first window), by name.
+        others: those that are something else.
+    """
+
+    folder: Path
+    traces: tuple[Path, ...]
+    others: tuple[Path, ...]
+
+    @property
+    def is_job(self) -> bool:
+        """Whether something says that the traces are those of the ranks of one program.
+
+        Names do that tell the rank of each, or that PyTorch's handler gave to processes writing into one folder; so do
+        traces that all tell the same number of ranks, more than one.
+        """
+        numbers = [named_rank(path) for path in self.traces]
+        if None not in numbers and len(set(numbers)) == len(numbers):
+            return True
+        if all(_HANDLER.fullmatch(path.name) for path in self.traces):
+            return True
+        sizes = {_world_size(path) for path in self.traces}
+        return len(sizes) == 1 and (sizes.pop() or 1) > 1
+
+
+def find_traces(folder: Path) -> TraceFolder:
+    """Return the files of a folder; where it has no traces itself, those of its folders (one per rank).
+
+    Where names tell that several are windows of one process, its first one counts.
+
+    Raises:
+        TraceError: there is no such folder, nothing in it may be a trace, or its folders are different runs.
+    """
+    if not folder.is_dir():
+        raise TraceError(f"{folder} is no folder" if folder.exists() else f"{folder} does not exist")
+    try:
+        traces, others = _split(_files(folder))
+        if not traces:
+            inner = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+            found = [_split(_files(path)) for path in inner]
+            traces, others = ([path for each in found for path in each[part]] for part in (0, 1))
+    except OSError as error:
+        raise TraceError(f"{folder} cannot be listed: {error.strerror or error}") from error
+    if not traces:
+        raise TraceError(f"{folder} has no traces in it (no file ends in .json or .json.gz)")
+    _refuse_runs(folder, traces)
+    return TraceFolder(folder, tuple(traces), tuple(others))
+
+
+def single_trace(folder: Path) -> Path | None:
+    """Return the one trace of a folder; None where it has those of several ranks of one program.
+
+    Raises:
+        TraceError: as `find_traces`; or the folder has several traces that nothing says to be of one program.
+    """
+    found = find_traces(folder)
+    if len(found.traces) == 1:
+        return found.traces[0]
+    if found.is_job:
+        return None
+    raise TraceError(
+        f"{folder} holds {len(found.traces)} traces, and neither they nor their names say that they are ranks of one "
+        f"program: name those to read, such as {found.traces[0]}"
+    )
+
+
+def later_windows(trace: Path) -> list[Path]:
+    """Return the files beside a trace that hold later windows of the same process, as their names tell."""
+    for pattern in (_RUN, _HANDLER):
+        own = _place(pattern, trace)
+        if own:
+            process, window = own
+            others = _windows(pattern, _files(trace.parent))[process]
+            return [path for number, path in sorted(others.items()) if number > window]
+    return []
+
+
+def named_rank(trace: Path) -> int | None:
+    """The rank that the name of a file, or else that of its folder, tells; or None."""
+    found = _RANK.search(trace.name) or _RANK.search(trace.parent.name)
+    return int(found[1]) if found else None
+
+
+def _world_size(trace: Path) -> int | None:
+    """How many ranks the program had, as the head of its trace tells; None where that doesn't, or can't be read."""
+    try:
+        with Chunks(trace) as chunks:
+            head = next(iter(chunks), b"").decode("utf-8", "replace")
+        place = head.index("{", head.index('"distributedInfo"'))
+        return read_info({"distributedInfo": json.dumps(json.JSONDecoder().raw_decode(head, place)[0])}).world_size
+    except (TraceError, ValueError):
+        return None
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+
+
+def _split(files: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+    """Files with the name of a trace, or, where none has one, those that end like one; and the others."""
+    for pattern in (_RUN, _HANDLER):
+        traces = [windows[min(windows)] for windows in _windows(pattern, files).values()]
+        if traces:
+            break
+    else:
+        traces = [path for path in files if path.name.lower().endswith(SUFFIXES)]
+    return traces, [path for path in files if path not in traces]
+
+
+def _windows(pattern: re.Pattern[str], files: Sequence[Path]) -> dict[str, dict[int, Path]]:
+    """The files of each process by their number; of one packed and unpacked the packed one, which comes last."""
+    found: dict[str, dict[int, Path]] = {}
+    for path in files:
+        place = _place(pattern, path)
+        if place:
+            found.setdefault(place[0], {})[place[1]] = path
+    return found
+
+
+def _place(pattern: re.Pattern[str], path: Path) -> tuple[str, int] | None:
+    """The process and the number of the window that a name tells."""
+    name = pattern.fullmatch(path.name)
+    return (name.groupdict().get("process", ""), int(name["window"] or 0)) if name else None
+
+
+def _refuse_runs(folder: Path, traces: Sequence[Path]) -> None:
+    """Folders that `torchwhy profile` wrote one after the other are no ranks of one program."""
+    runs = [path.parent for path in traces if path.parent != folder and (path.parent / "run.json").is_file()]
+    if len(traces) > 1 and any(not re.fullmatch(r"rank\d+", run.name) for run in runs):
+        names = ", ".join(run.name for run in runs[:5]) + (", ..." if len(runs) > 5 else "")
+        raise TraceError(f"{folder} holds the folders of several runs, name one: {names}")

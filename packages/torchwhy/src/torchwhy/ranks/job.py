@@ -1,0 +1,199 @@
+"""A job: the traces of all ranks of one program, summed up and compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from torchwhy.ranks.matching import Matched, match, waited_for, waiting
+from torchwhy.ranks.summary import Summary
+from torchwhy.trace.derived.collectives import MOST_RANKS, bus_factor
+from torchwhy.trace.file.columns import Flags, Floats
+from torchwhy.trace.tables.table import Table
+from torchwhy.wording import counted
+
+__all__ = ["Job"]
+
+
+class Job:
+    """The ranks of one program. Times are microseconds.
+
+    Attributes:
+        folder: where the traces were.
+        summaries: one per rank, in order of `numbers`.
+        numbers: the ranks.
+        numbered: whether traces or names of files tell the ranks; else files were counted in order of their names.
+        others: further traces of ranks that are there already; they take no part in anything.
+        unreadable: files that could not be read, by name: why.
+        ignored: names of files that are something else.
+        wanted: the ranks that were asked for; None for all.
+        failed: rules that broke off, by code: the error in a line. Those on jobs are there after they were asked.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        summaries: Sequence[Summary],
+        unreadable: Mapping[str, str] | None = None,
+        ignored: Sequence[str] = (),
+        wanted: Iterable[int] | None = None,
+    ) -> None:
+        self.folder = folder
+        self.unreadable, self.ignored = dict(unreadable or {}), tuple(ignored)
+        self.wanted = None if wanted is None else frozenset(wanted)
+        self.failed: dict[str, str] = {}
+        ordered = sorted(summaries, key=lambda s: s.file)
+        ranks = _ranks(ordered)
+        self.numbered = ranks is not None
+        chosen = _one_each(ordered, range(len(ordered)) if ranks is None else ranks)
+        self.numbers = tuple(rank for rank in sorted(chosen) if self.wanted is None or rank in self.wanted)
+        self.summaries = tuple(ordered[chosen[rank]] for rank in self.numbers)
+        for rank, summary in zip(self.numbers, self.summaries, strict=True):
+            for code, error in summary.failed.items():
+                self.failed.setdefault(code, f"on rank {rank}: {error}")
+        self.others = tuple(s for i, s in enumerate(ordered) if i not in set(chosen.values()))
+
+    def __len__(self) -> int:
+        return len(self.summaries)
+
+    @property
+    def world_size(self) -> int | None:
+        """How many ranks the program had, as the traces tell; the largest where they disagree."""
+        sizes = (s.world_size for s in self.summaries if s.world_size is not None)
+        return max((size for size in sizes if 0 < size <= MOST_RANKS), default=None)
+
+    @cached_property
+    def matched(self) -> Matched:
+        """The collectives that ranks have in common."""
+        return match(self.summaries)
+
+    @cached_property
+    def ranks(self) -> Table:
+        """One row per rank: its window and what filled it, and the time it waited and was waited for."""
+        every = self.summaries
+        table = self.stragglers().sorted("rank", descending=False)
+
+        def times(name: str) -> list[float]:
+            return [getattr(s, name) / 1000 for s in every]
+
+        return Table(
+            {
+                "rank": np.array(self.numbers, np.int64),
+                "steps": np.array([len(s.steps) for s in every], np.int64),
+                "step_us": [float(np.median(s.step_duration)) / 1000 if len(s.steps) else None for s in every],
+                "window_us": np.array(times("duration")),
+                "busy_us": np.array(times("busy")),
+                "compute_us": np.array(times("compute")),
+                "communication_us": np.array(times("communication")),
+                "exposed_us": np.array(times("exposed")),
+                "collectives": np.array([len(s.exchanges) for s in every], np.int64),
+                "waited_us": self.waiting[1] / 1000,
+                "waited_for_us": table["waited_for_us"],
+                "device": [s.device for s in every],
+                "file": [Path(s.file).name for s in every],
+            }
+        )
+
+    def collectives(self) -> Table:
+        """One row per kind of collective and size of its group.
+
+        `count` and `time_us` are a rank's, on average; `waiting_us` is the part of the time spent on waiting for the
+        last rank without computing. The bandwidths (medians, GB/s) come from the shortest duration on any rank.
+        """
+        m = self.matched
+        keys = sorted({(m.names[n], int(s)) for n, s in zip(m.name.tolist(), m.size.tolist(), strict=True)})
+        shortest, waited = m.shortest, m.waited
+        rows = []
+        for kind, size in keys:
+            mine = (m.name == m.names.index(kind)) & (m.size == size)
+            each = np.isin(np.arange(len(mine)), m.firsts) & mine
+            sizes, transfer = m.bytes[each], shortest[each]
+            known = (sizes > 0) & (transfer > 0)
+            speed = float(np.median(sizes[known] / transfer[known])) if known.any() else None
+            part = max(1, len(np.unique(m.rank[mine])))
+            factor = bus_factor(kind, size)
+            rows.append(
+                {
+                    "name": kind,
+                    "group_size": size,
+                    "count": round(int(mine.sum()) / part, 1),
+                    "median_bytes": int(np.median(sizes[sizes >= 0])) if (sizes >= 0).any() else None,
+                    "time_us": float(m.duration[mine].sum()) / 1000 / part,
+                    "waiting_us": float(waited[mine].sum()) / 1000 / part,
+                    "algorithm_gb_s": speed,
+                    "bus_gb_s": None if speed is None or math.isnan(factor) else speed * factor,
+                }
+            )
+        rows.sort(key=lambda row: -row["time_us"])
+        columns = ("name", "group_size", "count", "median_bytes", "time_us", "waiting_us", "algorithm_gb_s", "bus_gb_s")
+        return Table({name: [row[name] for row in rows] for name in columns})
+
+    def stragglers(self) -> Table:
+        """One row per rank, the one that was waited for longest first.
+
+        `last` of `of` collectives it took part in and that made ranks wait, it came to last; `waited_for_us` is how
+        long the others waited for it, on average, collectives side by side counted once; in `most` of `of_steps` steps
+        with waiting it was the one waited for longest. Only collectives count whose ranks are all there.
+        """
+        m, n = self.matched, len(self)
+        waiting = self.waited_for
+        last = m.last & waiting
+        others = np.bincount(m.instance, minlength=1)[m.instance] - 1
+        lost = np.bincount(m.instance, weights=m.waited, minlength=1)[m.instance] / np.maximum(others, 1)
+        steps, step = np.unique(m.step[last], return_inverse=True)
+        by_step = np.zeros((len(steps), n))
+        np.add.at(by_step, (step, m.rank[last]), lost[last])
+        return Table(
+            {
+                "rank": np.array(self.numbers, np.int64),
+                "last": np.bincount(m.rank[last], minlength=n),
+                "of": np.bincount(m.rank[waiting], minlength=n),
+                "waited_for_us": self.waiting[0] / 1000,
+                "most": np.bincount(by_step.argmax(axis=1), minlength=n),
+                "of_steps": np.full(n, len(steps)),
+            }
+        ).sorted("waited_for_us")
+
+    @cached_property
+    def waited_for(self) -> Flags:
+        """Entries of `matched` whose collective is complete and made its ranks wait 10 us and 10% of it, or more."""
+        return waited_for(self.matched)
+
+    def __repr__(self) -> str:
+        device = next((s.device for s in self.summaries if s.device), "CPU")
+        ranks = counted(len(self), "rank")
+        return f"<{type(self).__name__} {self.folder}: {ranks} on {device}; .ranks, .collectives(), .stragglers()>"
+
+    @cached_property
+    def waiting(self) -> tuple[Floats, Floats]:
+        """How long ranks waited for each rank, on average over those that did, and how long each waited; nanoseconds.
+
+        A rank waits at the beginning of a collective. Where several run side by side on a rank, that time counts once.
+        """
+        return waiting(self.matched, len(self))
+
+
+def _ranks(summaries: Sequence[Summary]) -> list[int] | None:
+    """The rank of each: as its trace tells, or as files are named where only that tells them apart; or None."""
+    named = [s.named for s in summaries if s.named is not None]
+    if len(set(named)) == len(summaries) > len({s.rank for s in summaries}):
+        return named
+    told = [s.named if s.rank is None else s.rank for s in summaries]
+    known = [rank for rank in told if rank is not None]
+    return known if len(known) == len(told) else None
+
+
+def _one_each(summaries: Sequence[Summary], ranks: Sequence[int]) -> dict[int, int]:
+    """Of several traces of one rank the position of the one whose steps most other ranks have too."""
+    common: dict[tuple[str, ...], int] = {}
+    for summary in summaries:
+        common[summary.steps] = common.get(summary.steps, 0) + 1
+    best: dict[int, int] = {}
+    for i, (summary, rank) in enumerate(zip(summaries, ranks, strict=True)):
+        if rank not in best or common[summary.steps] > common[summaries[best[rank]].steps]:
+            best[rank] = i
+    return best

@@ -1,0 +1,226 @@
+"""The report on a trace: what `torchwhy explain --format json` prints, and the source of every view of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from torchwhy.analysis.breakdown import LISTED, Breakdown, Stretch, breakdown, longest_of
+from torchwhy.analysis.critical_path import PathPart, critical_parts
+from torchwhy.analysis.hotspots import (
+    LabelTime,
+    ModuleTime,
+    OperatorTime,
+    label_times,
+    module_times,
+    operator_times,
+)
+from torchwhy.analysis.memory_peak import MemoryPeak, memory_peaks
+from torchwhy.analysis.recording import (
+    DeviceTimes,
+    Launches,
+    TraceFile,
+    WindowTimes,
+    devices_of,
+    launches_of,
+    trace_of,
+    window_of,
+)
+from torchwhy.analysis.verdict import Verdict, verdict
+from torchwhy.finding import Evidence, Finding
+from torchwhy.rules.catalogue import all_rules
+from torchwhy.rules.diagnose import Diagnosis
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.frames import own_frame
+from torchwhy.trace.model.events import Events
+from torchwhy.trace.model.trace import Trace
+
+__all__ = [
+    "SCHEMA",
+    "FailedRule",
+    "FindingEvidence",
+    "FindingWindow",
+    "MutedRule",
+    "Report",
+    "ReportedFinding",
+    "describe",
+    "failed_rules",
+    "reported",
+]
+
+SCHEMA: Final = 1
+"""Of the JSON; docs/report-schema.md describes it."""
+
+
+class FindingWindow(msgspec.Struct, frozen=True):
+    """What a finding's time is a part of."""
+
+    name: str
+    start_us: float
+    duration_us: float
+
+
+class FindingEvidence(msgspec.Struct, frozen=True):
+    """`torchwhy.finding.Evidence`, with the line of the program's own code ("" where it isn't known).
+
+    `starts_us`: when its events begin, the longest 1,000 of them in order of time.
+    """
+
+    name: str
+    count: int
+    time_us: float | None
+    start_us: float | None
+    where: str
+    stack: tuple[str, ...]
+    note: str
+    own_code: str
+    starts_us: tuple[float, ...] = ()
+
+
+class ReportedFinding(msgspec.Struct, frozen=True):
+    """`torchwhy.finding.Finding`; `cause_is` is "linked" by ids in the trace, or "inferred".
+
+    `stretches` are the longest 1,000 of `stretches_count`, in order of time.
+    """
+
+    code: str
+    slug: str
+    title: str
+    severity: str
+    confidence: str
+    time_us: float
+    window: FindingWindow
+    evidence: tuple[FindingEvidence, ...]
+    cause: str
+    cause_is: str
+    fix: str
+    source: str
+    stretches_count: int = 0
+    stretches: tuple[Stretch, ...] = ()
+
+
+class MutedRule(msgspec.Struct, frozen=True):
+    """A rule that wasn't asked, and why."""
+
+    code: str
+    slug: str
+    reason: str
+
+
+class FailedRule(msgspec.Struct, frozen=True):
+    """A rule that broke off, or what offers rules and could not be loaded (`slug` is ""), and the error."""
+
+    code: str
+    slug: str
+    error: str
+
+
+class Report(msgspec.Struct, frozen=True):
+    """Everything there is to say of a trace.
+
+    Attributes:
+        operators: those that take the most time; labels: the program's own; memory: the peak of each device.
+        ran: the rules that looked.
+        modules, critical_path: None unless they were asked for.
+    """
+
+    schema: int
+    trace: TraceFile
+    window: WindowTimes
+    gpu: tuple[DeviceTimes, ...]
+    launches: Launches
+    breakdown: Breakdown
+    verdict: Verdict
+    operators: tuple[OperatorTime, ...]
+    labels: tuple[LabelTime, ...]
+    memory: tuple[MemoryPeak, ...]
+    findings: tuple[ReportedFinding, ...]
+    muted: tuple[MutedRule, ...]
+    failed: tuple[FailedRule, ...]
+    ran: tuple[str, ...]
+    modules: tuple[ModuleTime, ...] | None = None
+    critical_path: tuple[PathPart, ...] | None = None
+
+
+def describe(trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bool = False) -> Report:
+    """Return everything there is to say of a trace.
+
+    Args:
+        trace: what was read.
+        diagnosis: what the rules found in it.
+        name: what to call it; the file's name where empty.
+        thorough: modules and the critical path too, which take long in large traces.
+    """
+    launches, parts = launches_of(trace), breakdown(trace)
+    slugs = frozenset(finding.slug for finding in diagnosis.findings)
+    return Report(
+        SCHEMA,
+        trace_of(trace, name),
+        window_of(trace),
+        devices_of(trace),
+        launches,
+        parts,
+        verdict(trace, parts, launches, slugs),
+        operator_times(trace),
+        label_times(trace),
+        memory_peaks(trace),
+        tuple(reported(finding, trace.events) for finding in diagnosis.findings),
+        tuple(MutedRule(code, _slug(code), why) for code, why in diagnosis.muted.items()),
+        failed_rules(diagnosis.failed),
+        tuple(code for code in diagnosis.asked if code not in diagnosis.muted and code not in diagnosis.failed),
+        module_times(trace) if thorough else None,
+        critical_parts(trace) if thorough else None,
+    )
+
+
+def failed_rules(failed: Mapping[str, str]) -> tuple[FailedRule, ...]:
+    """Return the rules that broke off, by code with the error, as the report has them."""
+    return tuple(FailedRule(code, _slug(code), why) for code, why in failed.items())
+
+
+def _slug(code: str) -> str:
+    return next((rule.slug for rule in all_rules() if rule.code == code), "")
+
+
+def reported(finding: Finding, events: Events | None = None) -> ReportedFinding:
+    """Return a finding as the report has it; `events`: those of its trace, None where it is on a job."""
+    window, when = finding.window, finding.stretches
+    return ReportedFinding(
+        code=finding.code,
+        slug=finding.slug,
+        title=finding.title,
+        severity=finding.severity,
+        confidence=finding.confidence,
+        time_us=round(finding.time_us, 3),
+        window=FindingWindow(name=window.name, start_us=window.start / 1000, duration_us=window.us),
+        evidence=tuple(_evidence(item, events) for item in finding.evidence),
+        cause=finding.cause,
+        cause_is="linked" if finding.linked else "inferred",
+        fix=finding.fix,
+        source=finding.source,
+        stretches_count=0 if when is None else len(when),
+        stretches=() if when is None else longest_of(when),
+    )
+
+
+def _evidence(item: Evidence, events: Events | None) -> FindingEvidence:
+    return FindingEvidence(
+        name=item.name,
+        count=item.count,
+        time_us=None if item.time_us is None else round(item.time_us, 3),
+        start_us=item.start_us,
+        where=item.where,
+        stack=item.stack,
+        note=item.note,
+        own_code=own_frame(item.stack),
+        starts_us=() if events is None else _starts(item.rows, events),
+    )
+
+
+def _starts(rows: Int32, events: Events) -> tuple[float, ...]:
+    """When the longest of some rows begin, in order of time."""
+    chosen = rows[np.argsort(-events.dur[rows], kind="stable")[:LISTED]]
+    return tuple((np.sort(events.ts[chosen]) / 1000).tolist())

@@ -1,0 +1,192 @@
+"""Memory: nearly full, growing, in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from torchwhy.finding import Evidence, Finding
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.memory import CPU, Memory, allocating_operator, memory_of
+from torchwhy.trace.meaning.annotations import OPTIMIZER
+from torchwhy.trace.meaning.operators import AUTOGRAD_NODE
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent, size_text
+
+__all__ = ["fragmentation", "memory_creep", "peak_memory"]
+
+# Seen with PyTorch 2.13: 100 MB per step stay with record_shapes=True, nothing without.
+_OF_PROFILER: Final = (
+    " Under torch.func's transforms it may be the profiler: with record_shapes=True it keeps what they wrap."
+)
+
+
+@rule("C12", "peak-memory", source="90% as in the TensorBoard plugin, 97% reserved as in gpuprof")
+def peak_memory(trace: Trace, *, allocated: float = 0.9, reserved: float = 0.97) -> Iterator[Finding]:
+    """The device's memory is nearly full.
+
+    Sees: the highest `Total Allocated` above 90% of the device's memory, or the highest `Total Reserved` above 97%.
+    Needs `profile_memory=True`.
+
+    Costs: the next larger batch runs out of memory; before that the allocator frees and retries, and each such retry
+    waits for the device.
+
+    Fix: a smaller batch with gradient accumulation, activation checkpointing, 16-bit types, `no_grad` where nothing is
+    learnt, `del` of what isn't needed any more.
+
+    Known problems: needs `profile_memory=True`; memory of other processes on the device, and of libraries beside
+    PyTorch's allocator, isn't in a trace.
+    """
+    for memory in trace.derived(memory_of):
+        total = _device_bytes(trace, memory)
+        if memory.kind == CPU or not memory.absolute or not total:
+            continue
+        used, taken = memory.peak_allocated / total, memory.peak_reserved / total
+        if used < allocated and taken < reserved:
+            continue
+        what = (
+            f"{percent(used)} of its memory in tensors"
+            if used >= allocated
+            else f"{percent(taken)} of its memory reserved"
+        )
+        yield Finding(
+            title=f"{memory.name} reaches {what} ({size_text(memory.peak_allocated)} of {size_text(total)})",
+            severity="medium" if used >= allocated else "low",
+            confidence="high",
+            window=trace.window,
+            evidence=_peak(trace, memory),
+            cause="What the forward pass keeps for the backward pass, gradients, optimizer state and temporary tensors "
+            "exist at the same time."
+            if trace.events.any_of(AUTOGRAD_NODE)
+            else "Tensors of the program exist at the same time.",
+            fix=_smaller(trace),
+        )
+
+
+@rule("C13", "memory-creep", source="allocated memory at the ends of steps, as in TraceML and TensorBoard's leak list")
+def memory_creep(trace: Trace, *, rises: float = 3, smallest: float = 1e6) -> Iterator[Finding]:
+    """Every step leaves more memory allocated than the one before.
+
+    Sees: `Total Allocated` at the ends of recorded steps, rising at least three times in a row to the end of the trace,
+    evenly, by a megabyte or more together. The first step doesn't count: it makes what stays. Host and device alike.
+
+    Costs: the program ends when the memory does.
+
+    Fix: something keeps tensors of past steps: a list of losses (append `loss.item()` or `loss.detach()`), a graph kept
+    with `retain_graph=True`, hooks, a cache without bounds.
+
+    Known problems: a cache that fills up, such as of keys and values, grows the same way. With record_shapes=True the
+    profiler itself keeps what torch.func wraps.
+    """
+    steps = trace.steps_found
+    if len(steps) < rises + 2 or steps[0].inferred:
+        return
+    for memory in trace.derived(memory_of):
+        held = memory.at_ends(steps[1:])
+        change = np.diff(held)
+        last = len(change) - int(np.flatnonzero(change <= 0)[-1] + 1) if (change <= 0).any() else len(change)
+        growth = change[len(change) - last :]
+        if last < rises or growth.sum() < smallest or growth.min() < np.median(growth) / 10:
+            continue
+        start, end = steps[len(steps) - last - 1].end, steps[-1].end
+        rows = memory.rows[memory.between(start, end)]
+        gained = memory.change[memory.between(start, end)]
+        kept = rows[np.argsort(-gained, kind="stable")[:5]]
+        yield Finding(
+            title=f"{memory.name} holds {size_text(float(np.median(growth)))} more after each of {last} steps",
+            severity="medium",
+            confidence="low" if _by_transforms(trace) else "medium",
+            window=trace.window,
+            evidence=(
+                Evidence(
+                    "[memory]",
+                    len(rows),
+                    None,
+                    float(memory.times[-1]) / 1000,
+                    memory.name,
+                    (),
+                    "largest from "
+                    + (", ".join(dict.fromkeys(_allocator(trace, int(row)) for row in kept)) or "unknown"),
+                    rows,
+                ),
+            ),
+            cause="Tensors of past steps stay referenced: a list of losses with their graphs, retain_graph=True, "
+            "hooks, or a cache that grows (of keys and values, while text is generated, that is its purpose)."
+            + (_OF_PROFILER if "record_shapes" in trace.info.flags else ""),
+            fix="Append loss.item() or loss.detach() instead of the loss, drop what isn't needed with del, look for "
+            "caches; "
+            + (
+                "tracemalloc and gc.get_objects() show who holds what stays."
+                if memory.kind == CPU
+                else "torch.cuda.memory._record_memory_history shows who allocated what stays."
+            ),
+        )
+
+
+@rule("C14", "fragmentation", source="reserved but unused memory at the peak, 30% as in gpuprof")
+def fragmentation(trace: Trace, *, share: float = 0.3, of_device: float = 0.5) -> Iterator[Finding]:
+    """The allocator holds much memory that tensors don't use, even when they use most.
+
+    Sees: at the highest `Total Allocated`, more than 30% of `Total Reserved` not in tensors, where the reserved memory
+    is half of the device's or more.
+
+    Costs: memory that can't be used; an out-of-memory error with memory to spare. It may also be a rest of a larger
+    need before the trace, which is harmless.
+
+    Fix: `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`, shapes that repeat (pad to a few sizes).
+
+    Known problems: memory kept from a larger need before the trace looks like fragmentation.
+    """
+    for memory in trace.derived(memory_of):
+        total, taken = _device_bytes(trace, memory), memory.reserved_at_peak
+        if memory.kind == CPU or not memory.absolute or not total or taken < of_device * total:
+            continue
+        unused = (taken - memory.peak_allocated) / taken
+        if unused < share:
+            continue
+        yield Finding(
+            title=f"{memory.name} has {size_text(taken)} reserved at its peak, {percent(unused)} of it not in tensors",
+            severity="low",
+            confidence="medium",
+            window=trace.window,
+            evidence=_peak(trace, memory),
+            cause="Free memory lies in pieces between tensors, too small for what is asked for; or more was needed "
+            "before the trace began.",
+            fix="Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, and let shapes repeat: pad to a few sizes.",
+        )
+
+
+def _device_bytes(trace: Trace, memory: Memory) -> int:
+    return next((device.memory_bytes for device in trace.info.devices if device.id == memory.device), 0)
+
+
+def _peak(trace: Trace, memory: Memory) -> tuple[Evidence, ...]:
+    row = memory.peak_row
+    asked = _allocator(trace, row)
+    note = f"the peak, {size_text(memory.peak_allocated)} allocated, reached in {asked or 'an unknown operator'}"
+    return tuple(replace(item, time_us=None, where=memory.name, note=note) for item in evidence(trace, [row]))
+
+
+def _allocator(trace: Trace, row: int) -> str:
+    """The outermost operator during which memory was allocated; "" where none was recorded."""
+    operator = allocating_operator(trace, row)
+    return trace.name(operator) if operator >= 0 else ""
+
+
+def _smaller(trace: Trace) -> str:
+    if trace.events.any_of(AUTOGRAD_NODE):
+        return "A smaller batch with gradient accumulation, activation checkpointing, 16-bit types (autocast)."
+    return (
+        "A smaller batch, torch.inference_mode(), 16-bit or quantised weights (torchao), a pruned model, del of what "
+        "isn't needed any more."
+    )
+
+
+def _by_transforms(trace: Trace) -> bool:
+    """Whether the profiler itself may hold tensors: gradients, but no optimizer, as torch.func's transforms have it."""
+    events = trace.events
+    return "record_shapes" in trace.info.flags and events.any_of(AUTOGRAD_NODE) and not events.any_of(OPTIMIZER)

@@ -1,0 +1,148 @@
+"""Copies to and from pageable memory, and pinned ones that are slow nevertheless."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torchwhy.finding import Finding
+from torchwhy.rules.copies.transfers import (
+    PAGEABLE,
+    Transfers,
+    exposed,
+    step_count,
+    transfers,
+)
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.device_peaks import data_sheet
+from torchwhy.trace.file.columns import Int64
+from torchwhy.trace.meaning.annotations import DATALOADER
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent, size_text
+
+__all__ = ["low_bandwidth", "pageable_copy", "rate_text"]
+
+SMALL = 4096
+"""Copies of fewer bytes cost their call, whatever the memory: reading a scalar is one of them."""
+
+
+@rule(
+    "C1",
+    "pageable-copy",
+    source="`Pageable` in the copy's name, as in Nsight Systems' rule on asynchronous copies; 1% of the window",
+    needs={"gpu"},
+)
+def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 1e6) -> Iterator[Finding]:
+    """Data is copied between the device and host memory that isn't pinned.
+
+    Sees: copies named `Pageable` that take 1% of the window while nothing else runs on the device, or that move a
+    megabyte in every step. Scalars read back are left out.
+
+    Costs: the driver copies through a pinned buffer of its own, at a fraction of the bus's speed, and the call returns
+    only when the data has left, however it was asked for (`non_blocking` has no effect).
+
+    Fix: `pin_memory=True` in the DataLoader and `.to(device, non_blocking=True)`; elsewhere tensors pinned once.
+
+    Known problems: memory registered with the driver by other libraries may be named pageable. Overlap is judged by
+    time alone: a copy beside a kernel that waits for it counts as free.
+    """
+    copies = trace.derived(transfers)
+    for way, text in (("HtoD", "to the device from"), ("DtoH", "from the device into")):
+        chosen = copies.way(way) & (copies.host == PAGEABLE) & (copies.bytes >= SMALL)
+        rows = copies.rows[chosen]
+        alone = exposed(trace, rows)
+        part = trace.window.share(alone)
+        per_step = int(copies.bytes[chosen].sum()) / step_count(trace)
+        recurring = per_step >= bytes_per_step and len(rows) >= len(trace.steps_found) > 0 and part >= share / 10
+        if not len(rows) or (part < share and not recurring):
+            continue
+        each = " per step" if trace.steps_found else ""
+        yield Finding(
+            title=f"{size_text(per_step)}{each} go {text} unpinned memory, {percent(part)} of the time with nothing "
+            "else running",
+            confidence="high",
+            stretches=alone,
+            window=trace.window,
+            evidence=evidence(trace, rows, note=rate_text(copies, chosen)),
+            cause="The host's side of the copy is ordinary, pageable memory: the driver copies it through a buffer of "
+            "its own, and the call waits until that is done.",
+            fix=_fix(trace, way),
+            linked=True,
+        )
+
+
+@rule(
+    "C2",
+    "low-bandwidth",
+    source="70% of what pinned copies reach: 8 GB/s on PCIe 3, 18 GB/s from PCIe 4 on; as in Holistic Trace Analysis",
+    needs={"gpu"},
+)
+def low_bandwidth(
+    trace: Trace, *, pcie3: float = 8, pcie4: float = 18, smallest: float = 1e6, share: float = 0.01
+) -> Iterator[Finding]:
+    """Large copies between host and device are slower than the bus.
+
+    Sees: copies of a megabyte or more whose bytes over time stay below 8 GB/s (PCIe 3) or 18 GB/s (PCIe 4 and later).
+    Copies known to be pageable belong to pageable-copy; where the file doesn't tell the memory, the cause says so.
+
+    Costs: the difference to what the bus can do, as far as nothing else ran meanwhile.
+
+    Fix: fewer and larger copies from pinned memory; look for other traffic on the bus, a slot with fewer lanes
+    (`nvidia-smi -q`, "Link Width"), or memory of the other processor socket.
+
+    Known problems: the floors are for 16 lanes; laptops and some clouds have 8 or 4. NVLink to the host (GH200, GB200)
+    is far faster than either floor.
+    """
+    copies = trace.derived(transfers)
+    known = data_sheet(trace)
+    floor = pcie4 if known and known.pcie >= 4 else pcie3
+    chosen = copies.way("HtoD", "DtoH") & (copies.host != PAGEABLE) & (copies.bytes >= smallest) & (copies.spent > 0)
+    speed = np.divide(copies.bytes, copies.spent, out=np.full(len(chosen), np.inf), where=copies.spent > 0)
+    chosen &= speed < floor
+    rows = copies.rows[chosen]
+    if not len(rows):
+        return
+    average = int(copies.bytes[chosen].sum()) / int(copies.spent[chosen].sum())
+    alone, wasted = exposed(trace, rows), max(1 - average / (floor / 0.7), 0)
+    lost, part = alone.total / 1000 * wasted, trace.window.share(alone) * wasted
+    if part < share:
+        return
+    pinned = bool((copies.host[chosen] != 0).all())
+    unknown = (
+        ""
+        if pinned
+        else " The file doesn't tell whether the host's memory is pinned; unpinned memory would explain it."
+    )
+    yield Finding(
+        title=f"{len(rows)} large copies reach {average:.1f} GB/s, where the bus should give {floor:.0f} or more",
+        confidence="medium",
+        time_us=lost,
+        window=trace.window,
+        evidence=evidence(trace, rows, note=rate_text(copies, chosen)),
+        cause="Something slows the bus: other copies at the same time, fewer lanes, memory of the other socket."
+        + unknown,
+        fix="Make sure the memory is pinned and on the device's socket (numactl), that the device has all its lanes "
+        "(nvidia-smi -q, or rocm-smi), and that no other copies run at the time.",
+    )
+
+
+def rate_text(copies: Transfers, chosen: Int64 | np.ndarray[tuple[int], np.dtype[np.bool_]]) -> str:
+    """Bytes and speed of some copies, such as "115.6 MB at 10.1 GB/s"; "" where bytes aren't recorded."""
+    size, spent = int(copies.bytes[chosen].sum()), int(copies.spent[chosen].sum())
+    return f"{size_text(size)} at {size / spent:.1f} GB/s" if size and spent else ""
+
+
+def _fix(trace: Trace, way: str) -> str:
+    if way == "DtoH":
+        return (
+            "Copy into a tensor pinned once (torch.empty(..., pin_memory=True)) with non_blocking=True and "
+            "synchronise once before reading it; or keep the data on the device."
+        )
+    if trace.events.any_of(DATALOADER):
+        return "Give the DataLoader pin_memory=True and copy its batches with .to(device, non_blocking=True)."
+    return (
+        "Put the data into pinned memory (tensor.pin_memory(), best into the same buffer every time) and copy it with "
+        "non_blocking=True."
+    )

@@ -1,0 +1,155 @@
+"""Waiting for the next batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torchwhy.finding import Evidence, Finding
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.idle import at_stake, idle_time
+from torchwhy.trace.derived.launching import device_known
+from torchwhy.trace.derived.occupation import batch_waits, worker_starts
+from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.annotations import DATALOADER, LOADED_IN_PROCESS, NEXT_BATCH
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent
+
+__all__ = ["dataloader_single_process", "dataloader_wait"]
+
+
+@rule(
+    "B9",
+    "dataloader-wait",
+    source="torch.profiler's `enumerate(DataLoader)#` annotation; 5% as in the TensorBoard plugin",
+)
+def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
+    """The program waits for its next batch.
+
+    Sees: the time in `enumerate(DataLoader)#...__next__`, or in the program's own annotation around getting a batch
+    ("load_data", "wait_for_batch", Lightning's "train_dataloader_next"), during which no device has work, as a share of
+    the window. On a machine without GPU all of that time counts.
+
+    Costs: while the loop waits for data, nothing is computed. Loading that overlaps with the device's work is free and
+    isn't counted.
+
+    Fix: load in worker processes (`num_workers`), keep them alive (`persistent_workers`), let them run ahead
+    (`prefetch_factor`), pin the batches; or make a sample cheaper: decode once, cache, augment on the device.
+
+    Known problems: a step that waits for the last of several batches made ahead waits for all of them; over a few steps
+    the share may be far off. The start of the workers is seen only where a pass over the data begins in the window.
+    """
+    rows, waited, lost = _waits(trace)
+    window = trace.derived(steady_window)
+    part = window.share(lost)
+    if not len(rows) or part < share:
+        return
+    events = trace.events
+    single = bool(events.are(LOADED_IN_PROCESS, rows).any())
+    starts = trace.derived(worker_starts).clip(window.start, window.end)
+    seen = evidence(trace, rows, times=waited)
+    if single:
+        cause = "The batches are made in the program's own process (num_workers=0), so the loop stands still meanwhile."
+        fix = (
+            "Give the DataLoader num_workers=4 or so and persistent_workers=True; then measure again. "
+            "Worker processes take a second to start and hold copies of what the dataset holds."
+        )
+    elif starts.total * 2 > lost.total:
+        cause = (
+            "Each pass over the DataLoader ends its worker processes and starts new ones: no batch is ready until they "
+            "run."
+        )
+        fix = "DataLoader(..., persistent_workers=True) keeps them from one pass to the next."
+        seen += (
+            Evidence(
+                "from the last batch of a pass to the first of the next",
+                len(starts),
+                starts.total / 1000,
+                int(starts.starts[0]) / 1000,
+            ),
+        )
+    elif not events.are(DATALOADER, rows).any():
+        cause = "An annotation of the program's own says so; what is inside of it isn't recorded."
+        fix = "Get the next batch in another process or thread while a step runs, as DataLoader(num_workers=4) does."
+    else:
+        longest = int(waited.max())
+        rest = int(waited.sum()) - longest
+        once = len(rows) >= 3 and longest > 3 * rest
+        cause = (
+            f"One call of {len(rows)} takes most of it, as the first of a pass over the data does while workers start."
+            if once
+            else "The worker processes don't keep up: a batch takes longer to make than to use."
+        )
+        fix = (
+            "persistent_workers=True, if each pass over the data begins so; else look at what is particular to that "
+            "batch."
+            if once
+            else "More workers (up to the processor's cores), a larger prefetch_factor, or cheaper samples: "
+            "decode once and cache, smaller files, augmentation on the device."
+        )
+    idle = " while no device had work" if trace.has_gpu else ""
+    yield Finding(
+        title=f"{percent(part)} of the time goes to waiting for the next batch{idle}",
+        confidence="high",
+        stretches=lost,
+        window=window,
+        evidence=seen,
+        cause=cause,
+        fix=fix,
+        linked=single,
+    )
+
+
+@rule("B10", "dataloader-single-process", source="torch.profiler's pattern matcher, synchronised DataLoader")
+def dataloader_single_process(trace: Trace, *, share: float = 0.005) -> Iterator[Finding]:
+    """The DataLoader works in the program's own process.
+
+    Sees: `_SingleProcessDataLoaderIter` in the name of the annotation, with a measurable wait that is still too short
+    for dataloader-wait.
+
+    Costs: little now; it grows with the dataset's cost per sample, since nothing is loaded while a step runs.
+
+    Fix: `num_workers=4` or so, if a sample costs more than a fraction of a millisecond.
+
+    Known problems: for data that lies in memory already, workers cost more than they save.
+    """
+    rows, waited, _ = _waits(trace)
+    single = trace.events.are(LOADED_IN_PROCESS, rows)
+    rows, waited = rows[single], waited[single]
+    window = trace.derived(steady_window)
+    lost = trace.events.times_of(rows).clip(window.start, window.end)
+    lost = at_stake(trace, lost)
+    part = window.share(lost)
+    if not share <= part < dataloader_wait.in_force["share"]:
+        return
+    yield Finding(
+        title=f"The DataLoader has no workers; its {percent(part)} of the time overlaps with nothing",
+        severity="info",
+        confidence="high",
+        stretches=lost,
+        window=window,
+        evidence=evidence(trace, rows, times=waited),
+        cause="num_workers=0: each batch is made between two steps, in the loop's own process.",
+        fix="If samples become more costly, give the DataLoader num_workers=4 and persistent_workers=True.",
+        linked=True,
+    )
+
+
+def _waits(trace: Trace) -> tuple[Int32, Int64, Intervals]:
+    """The calls for the next batch in the window, how long nothing else went on during each, and all of that time."""
+    events, window = trace.events, trace.derived(steady_window)
+    rows = events.of(NEXT_BATCH)
+    rows = rows[events.begin_in(rows, window.start, window.end)]
+    rows = rows[~np.isin(trace.calls.parent[rows], rows)]  # an annotation around PyTorch's own
+    if not trace.derived(device_known):  # nor is it known whether it worked meanwhile
+        return rows[:0], np.empty(0, np.int64), Intervals.union([], [])
+    start, end = events.ts[rows], np.minimum(events.end[rows], window.end)
+    lost = trace.derived(batch_waits).clip(window.start, window.end)
+    if not trace.has_gpu:
+        return rows, end - start, lost
+    idle = trace.derived(idle_time)
+    return rows, idle.overlap(start, end), lost & idle

@@ -1,0 +1,171 @@
+"""Time in which the program computes nothing, between and within steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from torchwhy.finding import Evidence, Finding, severity_of
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.host.python_lines import advice_on_calls, main_calls, python_lines
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.exchanging import idle_exchanging
+from torchwhy.trace.derived.gaps import Cause, idle_gaps
+from torchwhy.trace.derived.idle import idle_time
+from torchwhy.trace.derived.launching import device_known
+from torchwhy.trace.derived.occupation import collections, host_during, otherwise_engaged
+from torchwhy.trace.derived.processor_time import waited_share
+from torchwhy.trace.derived.steady import steady_window, typical
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.annotations import DATALOADER, HOUSEKEEPING, STEP
+from torchwhy.trace.meaning.frames import BACKWARD_CALL, called_name
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.steps import Step
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import duration_ns, percent
+
+__all__ = ["between_steps_gap"]
+
+
+@rule(
+    "B13", "between-steps-gap", source="TraceML's residual: 10% of the step outside of forward, backward and optimizer"
+)
+def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.0) -> Iterator[Finding]:
+    """The program does something else than computing, between or within its steps.
+
+    Sees: time between one step and the next; annotations named after housekeeping (log, checkpoint, metrics,
+    validation); and stretches of 500 us or more of the main thread without operator, call or annotation. With a GPU
+    only what leaves it idle with nothing queued, for 250 us or more at a time. 10% of the window. Waiting for batches,
+    compilation, captures of graphs, garbage collection and what the backward pass waits for are left out, and so are a
+    cold first step and a single step that was held up.
+
+    Costs: that time, in every round it happens.
+
+    Fix: fitted to what is seen there. Logging, checkpoints and validation every N steps or in another thread; computing
+    in Python on whole tensors, or in the DataLoader's workers.
+
+    Known problems: the profiler doesn't see what Python does without stacks. A thread that the operating system takes
+    off its processor looks the same, so stretches count only at places where they are usual; a busy machine may make
+    some of these, too.
+    """
+    steps = trace.steps_found
+    if not steps or trace.main_lane < 0 or not trace.derived(device_known):
+        return
+    if not trace.has_gpu and not len(trace.events.rows(Kind.OPERATOR, Kind.RUNTIME, Kind.PYTHON)):
+        return  # what computes are threads of the program's own, which weren't recorded
+    lost = _elsewhere(trace, steps, int(long_us * 1000)) - trace.derived(otherwise_engaged)
+    lost = lost - trace.derived(collections) - trace.derived(idle_exchanging)
+    lost = lost - trace.events.times_of(trace.events.of(BACKWARD_CALL))
+    if trace.has_gpu:
+        lost = lost & trace.derived(idle_gaps).intervals(Cause.HOST, Cause.END) & trace.derived(idle_time)
+        whole = lost.lengths * 2 >= long_us * 1000
+        lost = Intervals(lost.starts[whole], lost.ends[whole])
+    usual = typical(trace, lost, trace.derived(steady_window))
+    lost = usual.when
+    if not len(lost) or usual.share < share:
+        return
+    longest = int(np.argmax(lost.lengths))
+    rows, times = host_during(trace, int(lost.starts[longest]), int(lost.ends[longest]))
+    idle = " while the device is idle" if trace.has_gpu else ""
+    house = bool(trace.events.are(HOUSEKEEPING, rows).any())
+    calls = main_calls(trace, lost)
+    mostly = f", mostly in {called_name(trace.name(int(calls[0])))}" if len(calls) else ""
+    yield Finding(
+        title=f"{percent(usual.share)} of the time the program computes nothing{idle}{mostly}; longest stretch "
+        f"{duration_ns(lost.lengths.max())}",
+        severity=severity_of(usual.share),
+        confidence="medium",
+        stretches=lost,
+        window=usual.window,
+        evidence=(
+            *evidence(trace, calls),
+            *python_lines(trace, lost),
+            *evidence(trace, [] if len(calls) else rows, times=times, note="during the longest stretch"),
+        )
+        or (
+            Evidence("no operator, call or annotation", len(lost), lost.total / 1000, int(lost.starts[longest]) / 1000),
+        ),
+        cause=_cause(trace, house=house),
+        fix=_fix(trace, calls, house=house),
+    )
+
+
+def _cause(trace: Trace, *, house: bool) -> str:
+    if house:
+        return "The program's own annotations say so: it logs, saves or evaluates."
+    if trace.has_stacks:
+        return "Python code outside of any operator; the frames in the evidence say which."
+    return (
+        "Python computes, reads or writes files, prints, collects garbage, sleeps, or waits for threads of its own "
+        "(whose operators are recorded with profile_all_threads only); the profiler doesn't see it."
+    )
+
+
+def _fix(trace: Trace, calls: Int32, *, house: bool) -> str:
+    if advice := advice_on_calls(trace, calls):
+        return advice
+    if house:
+        return "Log, save and evaluate every N steps, or in another thread or process."
+    move = "into the DataLoader's workers, another thread" if trace.events.any_of(DATALOADER) else "into another thread"
+    if trace.has_stacks:
+        return f"Move that code off the loop: {move}, or every N-th step."
+    return (
+        "See which code it is: put torch.profiler.record_function around its parts, or record Python stacks (torchwhy "
+        f"profile --stacks). Then move it {move}, or do it every N-th step."
+    )
+
+
+def _in_place(trace: Trace, work: Int32, free: Intervals, least: int) -> Intervals:
+    """Of the stretches those of at least `least` nanoseconds that are usual at their place.
+
+    A thread that is taken off its processor stands still anywhere; what the program does, it does at one place. A place
+    is between calls of two names: a fifth of the stretches there are long (two at least, in several steps), or in half
+    of the steps the n-th is. The more of the time the thread waited for a processor, the nearer to all it must be.
+    """
+    waited = trace.derived(waited_share)
+    events, steps = trace.events, trace.steps_found
+    ends = np.asarray(events.end[work])
+    first, last = work[np.argsort(events.ts[work], kind="stable")], work[np.argsort(ends, kind="stable")]
+    after = np.searchsorted(events.ts[first], free.ends).clip(0, len(work) - 1)
+    before = np.searchsorted(np.sort(ends), free.starts).clip(0, len(work) - 1)
+    between = events.name[last[before]] * np.int64(len(events.texts)) + events.name[first[after]]
+    near = np.flatnonzero(np.isin(between, between[free.lengths >= least]))
+    starts, ends, between = free.starts[near], free.ends[near], between[near]
+    long_ = ends - starts >= least
+    _, place = np.unique(between, return_inverse=True)
+    in_step = place * (len(steps) + 1) + np.searchsorted([one.start for one in steps], starts, "right")
+    _, nth = np.unique(place * np.int64(len(near) + 1) + _rank(in_step), return_inverse=True)
+    enough = np.maximum((0.2 + 0.8 * waited) * np.bincount(place), min(2, len(steps)))
+    often = np.bincount(place, long_) >= enough
+    regular = (np.bincount(nth, long_) >= (0.5 + 0.5 * waited) * len(steps)) & (np.bincount(nth) > 1)
+    kept = long_ & (often[place] | regular[nth])
+    return Intervals(starts[kept], ends[kept])
+
+
+def _rank(keys: Int64) -> Int64:
+    """How many equal keys stand before each."""
+    order = np.argsort(keys, kind="stable")
+    begins = np.flatnonzero(np.diff(keys[order], prepend=-1))
+    found = np.empty(len(keys), np.int64)
+    found[order] = np.arange(len(keys)) - np.repeat(begins, np.diff(np.append(begins, len(keys))))
+    return found
+
+
+def _elsewhere(trace: Trace, steps: Sequence[Step], least: int) -> Intervals:
+    """When the main thread was in no operator, call or annotation, each stretch of at least `least` nanoseconds."""
+    events, window = trace.events, trace.window
+    rows = events.rows(Kind.OPERATOR, Kind.ANNOTATION, Kind.RUNTIME)
+    step = events.are(STEP | HOUSEKEEPING, rows)
+    inferred = np.isin(rows, [s.row for s in steps])
+    # Annotations count by what is inside them, unless nothing is: then they say what is done, which is no riddle.
+    hollow = (events.kind[rows] == Kind.ANNOTATION) & (trace.calls.sizes[rows] > 0)
+    work = rows[~step & ~inferred & ~hollow]
+    active = events.times_of(work)
+    free = Intervals.union([min(s.start for s in steps)], [max(s.end for s in steps)]) - active
+    free = free.clip(window.start, window.end)
+    found = _in_place(trace, work, free, least) if len(work) else free
+    house = events.of(HOUSEKEEPING)
+    house = house[trace.in_steps(house) | (events.lane[house] == trace.main_lane)]
+    return (found | events.times_of(house)).clip(window.start, window.end)

@@ -1,0 +1,127 @@
+"""Who waits for whom: the device for launches, or the host for the device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torchwhy.finding import Finding, severity_of
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.host.launch_gaps import LONGEST_NS, callers, fewer_launches, launching
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.gaps import Cause
+from torchwhy.trace.derived.launching import graph_captures, kernel_launches
+from torchwhy.trace.derived.steady import decides
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import duration_ns, percent
+
+__all__ = ["compute_bound", "overhead_bound"]
+
+
+@rule(
+    "B1",
+    "overhead-bound",
+    source="device busy below 50% as in the TensorBoard plugin, idle above 15% as in TraceLens",
+    needs=("gpu", "idle", "order"),
+)
+def overhead_bound(
+    trace: Trace, *, share: float = 0.25, late: float = 0.8, queue: float = 1.0, kernels: int = 3, captured: float = 0.5
+) -> Iterator[Finding]:
+    """The device waits for launches: the host cannot feed it.
+
+    Sees: gaps of up to 2 ms whose next launch was issued after the device had run dry. They make up 25% of the window
+    or more and 80% of all gaps of that length, and launches find at most one other in the queue. Waiting for batches,
+    for the device, for the compiler, captures of graphs, single long gaps (also a shorter one that is half of them all
+    and 30% of the window), and a cold first step are left out.
+
+    Costs: each operator costs the host some 5 to 50 us before its kernel starts, however short the kernel. When kernels
+    take less, the device's speed doesn't matter.
+
+    Fix: more work per call (larger batches, longer sequences), fewer calls (`torch.compile`, fused optimizers), or
+    recorded launches: `torch.compile(mode="reduce-overhead")` or CUDA graphs.
+
+    Known problems: recording itself costs the host some microseconds per operator, so a program near the limit may
+    keep its device busy when nobody records. Gaps of several devices are seen together: one idle device beside a busy
+    one is not.
+    """
+    found = trace.derived(launching)
+    window = found.window
+    length = window.end - window.start
+    rows = trace.gpu.kernels
+    rows = rows[trace.events.begin_in(rows, window.start, window.end)]
+    count = len(rows)
+    lengths = found.gaps.lengths
+    short = (lengths <= LONGEST_NS) & (found.gaps.starts >= window.start)
+    total, once = found.late.total, int(found.late.lengths.max(initial=0))
+    once = once if decides(once, total, length) else 0
+    total -= once
+    if window.share(trace.derived(graph_captures).clip(window.start, window.end)) >= captured:
+        return  # nothing is launched then, by design
+    if (
+        count < kernels
+        or not length
+        or total < share * (length - once)
+        or total + once < late * int(lengths[short & ~found.gaps.of(Cause.PROFILER, Cause.END, Cause.SWITCH)].sum())
+        or found.queue > queue
+    ):
+        return
+    busy, waits = found.busy_ns / length, total / length
+    doubtful = trace.has_stacks and busy >= 0.4  # without stacks to record the host might keep up
+    durations = trace.events.dur[rows]
+    rows, times = callers(trace, found.late)
+    yield Finding(
+        title=f"The device is busy {percent(busy)} of the time; for {percent(waits)} it waits for the next launch",
+        severity=severity_of(waits, "medium" if doubtful else "high"),
+        confidence="low" if doubtful else "high" if busy < 0.5 else "medium",
+        time_us=total / 1000,
+        stretches=found.late,
+        window=window,
+        evidence=evidence(trace, rows, times=times, note="host time while the device waits"),
+        cause=(
+            f"Overhead-bound: {len(trace.derived(kernel_launches)):,} launches of kernels with a median of "
+            f"{duration_ns(float(np.median(durations)))}; {len(found.late):,} times the device had run dry before."
+            + (" Recorded Python stacks lengthen the gaps." if trace.has_stacks else "")
+        ),
+        fix=fewer_launches(trace),
+        linked=True,
+    )
+
+
+@rule("B2", "compute-bound", source="90% as in TraceML", needs=("gpu", "idle", "order"))
+def compute_bound(trace: Trace, *, share: float = 0.9, queue: float = 2.0, other: float = 0.2) -> Iterator[Finding]:
+    """The device is the limit, as it should be.
+
+    Sees: the device busy for 90% of the window or more, with two launches or more waiting in the queue, or with
+    CUDA graphs. Where it only copies or exchanges data for a fifth of the window, that is the limit, and not the
+    kernels that compute.
+
+    Costs: nothing; tuning the host would gain nothing.
+
+    Fix: what the kernels do: precision, fusion, shapes, layout (family D).
+
+    Known problems: busy means that a kernel runs, not that it uses the whole device: one small block counts as much as
+    a full grid. D11, D12 and D13 look into that.
+    """
+    found = trace.derived(launching)
+    window = found.window
+    length = window.end - window.start
+    graphs = len(trace.links.graph_launches) > 0  # one launch brings much work: none needs to wait behind it
+    if not length or found.busy_ns < share * length or not (graphs or found.queue >= queue):
+        return
+    computing = trace.gpu.compute.clip(window.start, window.end).total
+    if found.busy_ns - computing >= other * length:
+        return
+    yield Finding(
+        title=f"The device is busy {percent(found.busy_ns / length)} of the time: it is the limit",
+        severity="info",
+        confidence="high",
+        time_us=found.busy_ns / 1000,
+        stretches=trace.gpu.busy.clip(window.start, window.end),
+        window=window,
+        evidence=evidence(trace, trace.gpu.kernels),
+        cause=f"Compute-bound: a launch finds {found.queue:.0f} others waiting (median)."
+        + (" Graphs bring much work with one launch." if graphs else ""),
+        fix="Make the kernels faster; less work on the host gains nothing.",
+        linked=True,
+    )

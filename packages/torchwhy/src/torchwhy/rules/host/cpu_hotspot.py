@@ -1,0 +1,142 @@
+"""One operator that takes most of the time on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from torchwhy.finding import Finding
+from torchwhy.rules.compute.double import in_double
+from torchwhy.rules.host.cpu_time import by_shape, own_time
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.shapes import dtypes
+from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.communication import EXCHANGE
+from torchwhy.trace.meaning.compiler import COMPILED_CODE, COMPILING, ENTERING, REGION
+from torchwhy.trace.meaning.frames import MODULE
+from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, COPY, HEAVY, MAGNITUDE
+from torchwhy.trace.meaning.programs import kin
+from torchwhy.trace.meaning.tensors import CONCATENATE
+from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.tables.grouping import Groups
+from torchwhy.wording import percent, shortened
+
+__all__ = ["cpu_hotspot"]
+
+WRAPPER: Final = COMPILED_CODE | ENTERING | AUTOGRAD_NODE | MODULE | EXCHANGE | COMPILING
+"""What wraps operators, or waits for others; its own time is no operator's."""
+
+
+@rule("B22", "cpu-hotspot", source="`Self CPU time` of the profiler's table")
+def cpu_hotspot(
+    trace: Trace,
+    *,
+    share: float = 0.3,
+    of_window: float = 0.15,
+    short_us: float = 20.0,
+    often: int = 3,
+    once_us: float = 10_000.0,
+) -> Iterator[Finding]:
+    """One operator takes most of the time on the CPU.
+
+    Sees: in a program without GPU, an operator with 30% or more of all operators' own time and 15% of the window;
+    with the shapes it was called with, where they were recorded. Copies have a rule of their own, cpu-copies, and so
+    have many calls of less than 20 us, dispatch-flood. One or two calls that take less than 10 ms may be an operator's
+    first, and say nothing. A call counts for at most twice the median of its like: longer ones lost the processor.
+
+    Costs: it is where the time goes. For matrix products, convolutions and attention that is as it should be. For other
+    operators it says where to look, and not that anything is wrong: the severity is low, medium where a way around it
+    is known (joining tensors, absolute values of complex numbers, float64).
+
+    Fix: for those: all physical cores (`torch.set_num_threads`), bfloat16 where the processor has instructions for it,
+    channels_last for convolutions; for elementwise operators and reductions `torch.compile`, which fuses them; for
+    a model that serves, quantization.
+
+    Known problems: an operator that must be computed is named as well as one that needn't be.
+    """
+    if trace.has_gpu or len(trace.links.launches):
+        return
+    rows, own = own_time(trace)
+    own = _usual(trace, rows, own)
+    window = trace.derived(steady_window)
+    total, length = int(own.sum()), window.end - window.start
+    if not total or not length:
+        return
+    names, which = np.unique(trace.events.name[rows], return_inverse=True)
+    spent = np.bincount(which, own.astype(np.float64))
+    first = rows[np.unique(which, return_index=True)[1]]
+    spent[trace.events.are(COPY | WRAPPER, first)] = 0
+    best = int(spent.argmax())
+    if spent[best] < share * total or spent[best] < of_window * length:
+        return
+    same, times = rows[which == best], own[which == best]
+    name = trace.events.texts[int(names[best])]
+    heavy = bool(trace.events.are(HEAVY, same[:1])[0])
+    if not heavy and spent[best] < short_us * 1000 * len(same):  # the calls cost, not what they do
+        return
+    if len(same) < often and spent[best] < once_us * 1000:
+        return
+    taken = trace.events.times_of(same).clip(window.start, window.end)
+    part, whole = spent[best] / total, min(window.share(taken), spent[best] / length)  # threads may work together
+    fix, known = _hotspot_fix(trace, name, same, times, heavy=heavy)
+    yield Finding(
+        title=f"{shortened(name)} takes {percent(part)} of the operators' time on the CPU, {percent(whole)} of all "
+        "time",
+        severity="info" if heavy else "medium" if known else "low",
+        confidence="high",
+        time_us=whole * window.us,
+        window=window,
+        evidence=by_shape(trace, same, times),
+        cause="Heavy arithmetic, which is what the program is for."
+        if heavy
+        else "Not heavy arithmetic, but memory traffic or a serial algorithm.",
+        fix=fix,
+        linked=True,
+        stretches=taken,
+    )
+
+
+def _usual(trace: Trace, rows: Int32, own: Int64) -> Int64:
+    """Return the time of each operator, at most twice the median of three or more calls with the same shapes.
+
+    A thread that is taken off its processor lengthens whatever it is at: a short operator would look like a long one.
+    """
+    shapes = trace.events.text_ids("Input Dims", rows)
+    alike = Groups(trace.events.name[rows], shapes)
+    known = (alike.count >= 3) & (shapes[alike.first] >= 0)
+    most = np.where(known, 2 * alike.median(own), np.inf)[alike.which]
+    found: Int64 = np.minimum(own, most).astype(np.int64)
+    return found
+
+
+def _hotspot_fix(trace: Trace, name: str, rows: Int32, times: Int64, *, heavy: bool) -> tuple[str, bool]:
+    """What helps, and whether it is known to."""
+    types = {text for row in rows[:20] for text in dtypes(trace, int(row))}
+    advice, known = [], True
+    if times[in_double(trace, rows)].sum() > 0.5 * times.sum():
+        advice.append("compute in float32: inputs are float64, at half the speed or less")
+    if heavy:
+        if kin(name) == "convolution":
+            advice.append("the channels_last memory format for model and input")
+        if not types & {"bfloat16", "float16"}:
+            advice.append("torch.autocast('cpu', torch.bfloat16) on processors with AVX-512 BF16 or AMX")
+        advice.append("torch.set_num_threads at the number of physical cores")
+        advice.append("quantization, where a model only serves")
+    elif trace.events.are(CONCATENATE, rows[:1])[0]:
+        often = len(rows) >= 10 * max(len(trace.steps_found), 1)
+        advice.append(
+            "write the pieces into one tensor made beforehand"
+            + (", or collect them in a list and join them once" if often else "")
+        )
+    elif trace.events.are(MAGNITUDE, rows[:1])[0] and types & {"complex64", "complex128"}:
+        advice.append("x.real.square() + x.imag.square() where the square of the magnitude will do: it needs no root")
+    elif not advice:
+        known = False
+        advice.append("look at the shapes: broadcast or strided inputs read memory badly")
+        if not trace.events.any_of(REGION):
+            advice.append("torch.compile where its neighbours are elementwise too and can be computed with it")
+    text = "; ".join(advice)
+    return (text if text.startswith("torch.") else text[0].upper() + text[1:]) + ".", known

@@ -1,0 +1,210 @@
+"""What happens only once, in the first step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from torchwhy.finding import Evidence, Finding, severity_of
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.contrast import longer_in, operators_in, unhurried
+from torchwhy.trace.derived.occupation import batch_waits, compiling
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.annotations import DATALOADER, OPTIMIZER
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.overhead import BUFFERS, CODE_LOADING
+from torchwhy.trace.meaning.runtime import ALLOCATION, COPY_CALL, MODULE_LOADING, WAIT_FOR_DEVICE
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.steps import Step, main_phase
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import duration, duration_ns, shortened
+
+__all__ = ["first_step_cold"]
+
+_WARM: Final = 3
+"""Rounds after which a program is warm."""
+
+
+@rule("B11", "first-step-cold", source="1.3 times the median of the others; warm-up advice of torch.profiler's recipes")
+def first_step_cold(
+    trace: Trace,
+    *,
+    ratio: float = 1.3,
+    apart: float = 1.15,
+    least_us: float = 20.0,
+    gap_ratio: float = 10.0,
+    gap_us: float = 100.0,
+) -> Iterator[Finding]:
+    """The first step is slower than the others.
+
+    Sees: a first recorded step 1.3 times as long as the median of the others and 1.15 times as long as any of them;
+    with a GPU, half of the difference must be the device's, idle or at work. If the others call less than half as many
+    operators, calls that set something up must take most of the difference. Where the program has no steps or they
+    don't tell: an annotation whose first operator comes ten times as late as in its later rounds, by 100 us or more.
+
+    Costs: set-up that happens once: memory, library heuristics, loading of kernels, worker processes, compilation. It
+    distorts averages over few steps.
+
+    Fix: three rounds of warm-up before measuring, or `schedule(wait=1, warmup=1, active=...)`; leave the first step
+    out, which is all there is to do where its number says that three rounds went before it. Rules about the usual step
+    leave a first one that is three times as long as the others out by themselves.
+
+    Known problems: a program whose first step really is larger (a longer first batch, an epoch's start) looks the same.
+    With two recorded steps the other one is the only measure.
+    """
+    cold = _cold_step(trace, ratio, apart, least_us)
+    if cold is not None:
+        late = _late_beginnings(trace, gap_ratio, min(gap_us, cold.excess / 5000))
+        yield _finding(trace, cold, tuple(late[:2]))
+        return
+    for found in _late_beginnings(trace, gap_ratio, gap_us)[:1]:
+        waited = found.time_us or 0.0
+        yield Finding(
+            title=f"The first {shortened(found.name)} waits {duration(waited)} for its first operator",
+            severity="low",
+            confidence="medium",
+            time_us=min(waited, trace.window.us),
+            window=trace.window,
+            evidence=(found,),
+            cause="Set-up of the first call: memory for workspaces, library heuristics, loading of kernels.",
+            fix="Warm up (three rounds) before recording and leave the first round out of averages.",
+        )
+
+
+@dataclass(frozen=True)
+class Cold:
+    """A first step longer than the others.
+
+    Attributes:
+        own, rest: its duration, and the median of the others', nanoseconds.
+        excess: how much of the difference is its own, nanoseconds.
+        alike: whether the others call about as many operators.
+    """
+
+    own: int
+    rest: float
+    excess: float
+    alike: bool
+
+
+def _cold_step(trace: Trace, ratio: float, apart: float, least_us: float) -> Cold | None:
+    steps = main_phase(trace.steps_found)
+    own = [step.duration for step in steps]
+    if len(steps) < 2 or own[0] < apart * max(own[1:]):
+        return None
+    rest = float(np.median(own[1:]))
+    kept, work = unhurried(trace, steps), operators_in(trace, steps)
+    excess = min(own[0] - rest, float(kept[0] - np.median(kept[1:])))
+    if own[0] < ratio * rest or excess < max(least_us * 1000, (own[0] - rest) / 2):
+        return None
+    alike = bool(work[0] <= 2 * np.median(work[1:]))
+    if not alike and _set_up(trace, steps[0]) * 2 <= excess:
+        return None
+    return Cold(own[0], rest, excess, alike)
+
+
+def _finding(trace: Trace, cold: Cold, late: tuple[Evidence, ...]) -> Finding:
+    steps = main_phase(trace.steps_found)
+    rows, times = longer_in(trace, steps[0], steps[1:])
+    is_warm = (steps[0].number or 0) >= _WARM
+    first, usual = duration_ns(cold.own), duration_ns(cold.rest)
+    others = f"the others {usual} (median of {len(steps) - 1})" if len(steps) > 2 else f"the other one {usual}"
+    fewer = "" if cold.alike else " The other steps call far fewer operators, so their times are no measure."
+    return Finding(
+        title=f"The first step takes {first}, {others}",
+        severity=severity_of(cold.excess / 1000 / trace.window.us, "low" if is_warm else "medium"),
+        confidence="low" if not cold.alike else "high" if cold.own >= 3 * cold.rest else "medium",
+        time_us=min(cold.excess / 1000, trace.window.us),
+        stretches=Intervals.union([steps[0].start], [steps[0].end]),
+        window=trace.window,
+        evidence=(*late, *evidence(trace, rows, times=times, note="longer than in the other steps"))
+        or evidence(trace, [steps[0].row] if steps[0].row >= 0 else [])
+        or (Evidence(steps[0].name, 1, cold.own / 1000, steps[0].start / 1000),),
+        cause=_why_cold(trace, steps[0], is_warm=is_warm) + fewer,
+        fix="Leave it out of averages."
+        if is_warm
+        else "Warm up (three rounds) before recording, or schedule(wait=1, warmup=1, active=...).",
+    )
+
+
+def _late_beginnings(trace: Trace, ratio: float, least_us: float) -> list[Evidence]:
+    """Annotations whose first round waits long for its first operator, the longest first."""
+    events = trace.events
+    notes = events.rows(Kind.ANNOTATION)
+    operators = events.rows(Kind.OPERATOR)
+    found: list[Evidence] = []
+    if not len(operators):
+        return found
+    notes = notes[~events.are(DATALOADER | OPTIMIZER, notes)]
+    names, counts = np.unique(events.name[notes], return_counts=True)
+    for name in names[counts >= 3].tolist():
+        same = notes[events.name[notes] == name]
+        lane = operators[events.lane[operators] == events.lane[same[0]]]
+        if not len(lane):
+            continue
+        after = np.searchsorted(events.ts[lane], events.ts[same])
+        inside = (after < len(lane)) & (events.ts[lane[np.minimum(after, len(lane) - 1)]] < events.end[same])
+        if not inside.all():
+            continue
+        delay = events.ts[lane[after]] - events.ts[same]
+        rest = float(np.median(delay[1:]))
+        if delay[0] - rest >= least_us * 1000 and delay[0] >= ratio * max(rest, 1.0):
+            note = f"until its first operator; {duration_ns(rest)} in later rounds"
+            found += evidence(trace, same[:1], times=delay[:1], note=note)
+    return sorted(found, key=lambda item: -(item.time_us or 0.0))
+
+
+def _long_calls(trace: Trace) -> Int32:
+    """Calls of the runtime that take a millisecond or more and don't wait for the device."""
+    calls = trace.events.rows(Kind.RUNTIME)
+    calls = calls[trace.events.dur[calls] >= 1_000_000]
+    return calls[~trace.events.are(WAIT_FOR_DEVICE | COPY_CALL, calls)]
+
+
+def _first_calls(trace: Trace, step: Step) -> str:
+    """The runtime's longest calls of a step, such as "cudaFuncGetAttributes 995 ms"; "" where there are none."""
+    events, rows = trace.events, _long_calls(trace)
+    rows = rows[events.begin_in(rows, step.start, step.end)]
+    names, which = np.unique(events.name[rows], return_inverse=True)
+    spent = np.bincount(which, events.dur[rows].astype(np.float64), minlength=len(names))
+    best = [i for i in np.argsort(-spent).tolist() if spent[i] * 10 >= spent.sum()][:3]
+    return ", ".join(f"{events.texts[int(names[i])]} {duration_ns(spent[i])}" for i in best)
+
+
+def _set_up(trace: Trace, step: Step) -> int:
+    """How long a step spends on set-up: launches of a millisecond, allocation, loading, compilation."""
+    events = trace.events
+    rows = np.concatenate((_long_calls(trace), events.rows(Kind.OVERHEAD)))
+    times = events.times_of(rows) | trace.derived(compiling)
+    return times.clip(step.start, step.end).total
+
+
+def _why_cold(trace: Trace, step: Step, *, is_warm: bool) -> str:
+    """The set-up the first step shows, if any."""
+    events = trace.events
+
+    def within(rows: Int32) -> int:
+        return events.times_of(rows).clip(step.start, step.end).total
+
+    excess = max(step.duration, 1)
+    reasons = {
+        "torch.compile compiles in it": trace.derived(compiling).clip(step.start, step.end).total,
+        "memory is allocated in it": within(events.of(ALLOCATION)),
+        "kernels' code is loaded in it": within(events.of(CODE_LOADING | MODULE_LOADING)),
+        "the profiler gets its buffers in it": within(events.of(BUFFERS)),
+        "the first batch has to be waited for": trace.derived(batch_waits).clip(step.start, step.end).total,
+    }
+    seen = [text for text, time in reasons.items() if time > 0.2 * excess]
+    calls = _first_calls(trace, step)
+    if seen:
+        first = " and ".join(seen)
+        return f"{first[0].upper()}{first[1:]}; that happens once.{f' Longest calls: {calls}.' if calls else ''}"
+    if calls:
+        return f"Calls that take so long only the first time: {calls}."
+    if is_warm:
+        return f"{step.number} rounds went before it: the profiler's start, or other programs, lengthen it."
+    return "Set-up that happens once: workspaces, library heuristics, loading of kernels, caches."

@@ -1,0 +1,124 @@
+"""Python reads numbers out of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torchwhy.finding import Finding
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.host.tensor_loops import tensor_loops
+from torchwhy.rules.host.tensor_texts import tensor_texts
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.idle import idle_time
+from torchwhy.trace.derived.launching import device_known
+from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.derived.waits import host_waits
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.operators import LOCAL_SCALAR, NUMBER_READ
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent
+
+__all__ = ["item_per_step"]
+
+
+@rule("B8", "item-per-step", source="aten::item as a habit of training loops; more than one per step")
+def item_per_step(
+    trace: Trace, *, per_step: float = 1.0, on_cpu: float = 100.0, loop: float = 0.05
+) -> Iterator[Finding]:
+    """Python reads numbers out of tensors in every step.
+
+    Sees: more than one `aten::item` (or `is_nonzero`, `equal`) per step within which the host waits for the device.
+    Reading a tensor that lies on the CPU is cheap; it is mentioned from 100 per step on, and where a loop that reads
+    number after number takes 5% of the window.
+
+    Costs: each makes the host wait until the device has finished everything before it. How much of that leaves the
+    device idle is what explicit-sync reports. On the CPU: Python and an operator or two for every single number.
+
+    Fix: add up on the device (`total += loss.detach()`) and read every N steps; several numbers in one
+    `torch.stack(...).tolist()`.
+
+    Known problems: what Python does with the numbers isn't recorded, so the loop's time counts as a whole.
+    """
+    # Where nothing is known of rounds, the whole trace stands for 20 of them.
+    steps, per = (len(trace.steps_found), " per step") if trace.steps_found else (20, "")
+    shown = steps if per else 1
+    rows = trace.events.of(NUMBER_READ)
+    if not len(rows):  # each item() has one inside; both would count twice where times are whole microseconds
+        rows = trace.events.of(LOCAL_SCALAR)
+    rows = rows[trace.in_steps(rows)]
+    texts = trace.derived(tensor_texts).spans
+    rows = rows[trace.events.covered(rows, texts) == 0]
+    waiting, waits = _waiting(trace, rows)
+    free = np.setdiff1d(_outermost(trace, rows), waiting)
+    if len(waiting) > per_step * steps:
+        found = trace.derived(host_waits)
+        chosen = np.isin(found.rows, waits)
+        stall = Intervals.union(found.starts[chosen], found.ends[chosen]) & trace.derived(idle_time)
+        yield Finding(
+            title=f"{len(waiting) / shown:,.0f} numbers{per} are read out of tensors; each waits for the device",
+            severity="low",
+            confidence="high",
+            stretches=stall,
+            window=trace.window,
+            evidence=evidence(trace, waiting),
+            cause=(
+                ".item(), float(), bool() or `if tensor:` needs the value, so the host waits until the device has "
+                "computed it."
+            ),
+            fix="Add up on the device and read every N steps, several numbers with one .tolist().",
+            linked=True,
+        )
+    loops, window = trace.derived(tensor_loops), trace.derived(steady_window)
+    spent = loops.within(trace, reads=True).clip(window.start, window.end)
+    if trace.has_gpu:  # it counts for what it keeps the device waiting
+        spent = spent & trace.derived(idle_time) if trace.derived(device_known) else spent - spent
+    part = window.share(spent)
+    if len(free) and part >= loop:
+        rounds = int(loops.rounds[loops.reads].sum())
+        yield Finding(
+            title=f"A loop reads {rounds / shown:,.0f} single numbers{per} out of tensors, {percent(part)} of the time",
+            confidence="high",
+            stretches=spent,
+            window=window,
+            evidence=evidence(trace, free),
+            cause="Python goes over a tensor's elements one by one; each is read by operators of its own.",
+            fix="Read all values at once with .tolist(), or compute on whole tensors (comparisons, torch.where, "
+            "torch.bincount).",
+            linked=True,
+        )
+    elif len(free) > on_cpu * steps:
+        taken = trace.events.times_of(free)
+        yield Finding(
+            title=f"{len(free) / shown:,.0f} numbers{per} are read out of tensors on the CPU, without waiting",
+            severity="info",
+            confidence="high",
+            time_us=taken.clip(window.start, window.end).total / 1000,
+            window=trace.window,
+            evidence=evidence(trace, free),
+            cause="Python goes over values one by one; each costs about as much as a small operator.",
+            fix="Read many values at once with .tolist(), or compute on whole tensors.",
+            linked=True,
+        )
+
+
+def _outermost(trace: Trace, rows: Int32) -> Int32:
+    """Those of the operators that aren't inside another of them."""
+    inner = np.isin(trace.calls.parent[rows], rows)
+    return rows[~inner]
+
+
+def _waiting(trace: Trace, rows: Int32) -> tuple[Int32, Int32]:
+    """Of these operators those in which a call waits for the device, and these calls."""
+    waits = trace.derived(host_waits).rows
+    wanted = np.zeros(len(trace.events), np.bool_)
+    wanted[_outermost(trace, rows)] = True
+    owners, calls = [], []
+    for row in waits.tolist():
+        owner = next((above for above in trace.ancestors(row) if wanted[above]), -1)
+        if owner >= 0:
+            owners.append(owner)
+            calls.append(row)
+    return np.unique(np.array(owners, np.int32)), np.array(calls, np.int32)

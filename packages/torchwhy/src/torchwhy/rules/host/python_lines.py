@@ -1,0 +1,92 @@
+"""Which lines of Python the time between operators belongs to, where stacks were recorded."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from torchwhy.finding import Evidence
+from torchwhy.rules.evidence import most_first
+from torchwhy.trace.derived.host_timeline import HostTimeline
+from torchwhy.trace.derived.ownership import own_frames
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.frames import LOGGING, MAKING_TENSORS, READING, SAVING
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
+
+__all__ = ["advice_on_calls", "main_calls", "python_lines"]
+
+_ADVICE: Final = (
+    (
+        MAKING_TENSORS,
+        "torch.tensor reads lists number by number: keep the data in NumPy arrays or tensors (torch.from_numpy, "
+        "np.stack, torch.stack), converted once before the loop or in a DataLoader's workers.",
+    ),
+    (SAVING, "Save every N steps, or in another thread or process."),
+    (READING, "Read and decode once before the loop, or in a Dataset with DataLoader(num_workers=4)."),
+    (LOGGING, "Log every N steps, and fewer numbers: means made on whole tensors, not all their values."),
+)
+
+
+def python_lines(trace: Trace, when: Intervals, limit: int = 3) -> tuple[Evidence, ...]:
+    """The functions of the program in which its loop's thread spent these stretches, the most time first.
+
+    A call into a library counts for the line of the program that made it. Empty without Python stacks.
+    """
+    if not trace.has_stacks or not len(when):
+        return ()
+    events = trace.events
+    _, rows, starts, ends = HostTimeline.of(events, trace.frames, trace.main_lane).pieces(when.starts, when.ends)
+    own = np.where((rows >= 0) & (ends > starts), trace.derived(own_frames)[rows], -1)
+    rows, starts, ends = own[own >= 0], starts[own >= 0], ends[own >= 0]
+    names, which = np.unique(events.name[rows], return_inverse=True)
+    spent = np.bincount(which, (ends - starts).astype(np.float64), minlength=len(names))
+    texts = [events.texts[int(name)] for name in names]
+    found = []
+    for i in most_first(spent, texts)[:limit]:
+        mine = which == i
+        found.append(
+            Evidence(
+                texts[i],
+                len(np.unique(rows[mine])),
+                float(spent[i]) / 1000,
+                int(starts[mine].min()) / 1000,
+                trace.lane(int(rows[mine][0])).label,
+                note="Python between operators",
+                rows=np.unique(rows[mine]).astype(np.int32),
+            )
+        )
+    return tuple(found)
+
+
+def main_calls(trace: Trace, when: Intervals, *, least: float = 0.5) -> Int32:
+    """The calls of one function that lines of the program make, and in which half of these stretches passes or more.
+
+    Returns:
+        Rows of frames; none where no function stands out, and none without Python stacks.
+    """
+    none = np.empty(0, np.int32)
+    if not trace.has_stacks or not len(when):
+        return none
+    events, own, parent = trace.events, trace.derived(own_frames), trace.frames.parent
+    _, rows, starts, ends = HostTimeline.of(events, trace.frames, trace.main_lane).pieces(when.starts, when.ends)
+    made = np.flatnonzero((parent >= 0) & (events.kind == Kind.PYTHON))
+    made = made[(own[made] != made) & (own[parent[made]] == parent[made])]
+    is_call = np.zeros(len(events), np.bool_)
+    is_call[made] = True
+    calls = np.where(rows >= 0, trace.frames.nearest(is_call)[rows], -1)
+    inside = (calls >= 0) & (own[rows] == parent[calls])
+    calls, spent = calls[inside], (ends - starts)[inside].astype(np.float64)
+    if not len(calls):
+        return none
+    which = np.unique(events.name[calls], return_inverse=True)[1]
+    total = np.bincount(which, spent)
+    best = int(total.argmax())
+    return np.unique(calls[which == best]).astype(np.int32) if total[best] >= least * when.total else none
+
+
+def advice_on_calls(trace: Trace, calls: Int32) -> str:
+    """What to do about calls of a function that take long; "" where its name says nothing."""
+    return next((text for meaning, text in _ADVICE if trace.events.are(meaning, calls[:1]).any()), "")

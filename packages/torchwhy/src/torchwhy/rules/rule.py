@@ -1,0 +1,155 @@
+"""A rule: a function from a trace to findings, with a code, a name people can say, and its documentation."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from torchwhy.errors import ArgumentError, ArgumentTypeError
+from torchwhy.finding import Finding
+from torchwhy.trace.model.events import Events
+from torchwhy.trace.model.intervals import Intervals
+
+__all__ = ["ASPECTS", "SUBJECTS", "Rule", "rule", "setting"]
+
+_SET: ContextVar[Mapping[str, Mapping[str, Any]]] = ContextVar("thresholds", default={})  # noqa: B039 - never changed
+
+ASPECTS: Final = {
+    "gpu": "work on a device was recorded",
+    "idle": "idle time of the device is real",
+    "order": "the clocks of host and device agree",
+    "host": "durations on the host are the program's, not the profiler's",
+}
+"""What a rule may need to be true of a trace; a rule about trust that fires may deny it to the others."""
+
+SUBJECTS: Final = ("trace", "job")
+"""What a rule can look at: one trace, or the traces of all ranks of a job."""
+
+Function = Callable[..., Iterable[Finding]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule and what is known of it.
+
+    Attributes:
+        code: a family's letter and a number, such as "B9".
+        slug: its name, such as "dataloader-wait".
+        source: where symptom and threshold come from.
+        needs: aspects of a trace it relies on (`ASPECTS`).
+        mutes: aspects that a finding of this rule denies to the others.
+        function: takes the trace and, by keyword, its thresholds.
+        on: what it looks at (`SUBJECTS`).
+    """
+
+    code: str
+    slug: str
+    source: str
+    needs: frozenset[str]
+    mutes: frozenset[str]
+    function: Function
+    on: str = "trace"
+
+    @property
+    def family(self) -> str:
+        """The letter of the code."""
+        return self.code.rstrip("0123456789")
+
+    @property
+    def title(self) -> str:
+        """First line of its documentation."""
+        return self.documentation.partition("\n")[0]
+
+    @property
+    def documentation(self) -> str:
+        """The function's docstring."""
+        return inspect.cleandoc(self.function.__doc__ or "")
+
+    @property
+    def thresholds(self) -> dict[str, Any]:
+        """Names and defaults of its keyword arguments."""
+        parameters = inspect.signature(self.function).parameters.values()
+        return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+    @property
+    def in_force(self) -> dict[str, Any]:
+        """The thresholds as `diagnose` was asked to set them, else the defaults; for rules that depend on this one."""
+        return {**self.thresholds, **_SET.get().get(self.slug, {})}
+
+    def check(self, subject: Any, thresholds: Mapping[str, Any] | None = None) -> Iterator[Finding]:
+        """Run it.
+
+        Args:
+            subject: the `Trace` to look at, or the `Job` where the rule is on jobs.
+            thresholds: values for some of `Rule.thresholds`, those in force by default; checked before anything is
+                looked at.
+        """
+        given = _SET.get().get(self.slug, {}) if thresholds is None else thresholds
+        return self._findings(subject, self.checked(given))
+
+    def _findings(self, subject: Any, thresholds: Mapping[str, Any]) -> Iterator[Finding]:
+        for finding in self.function(subject, **thresholds):
+            when = finding.stretches
+            if when is None and self.on == "trace":
+                when = _times_of(finding, subject.events)
+            yield replace(finding, code=self.code, slug=self.slug, source=self.source, stretches=when)
+
+    def checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return thresholds.
+
+        Raises:
+            ArgumentError: the rule has none of a name.
+            ArgumentTypeError: a value isn't a number.
+        """
+        known = self.thresholds
+        for name, value in given.items():
+            if name not in known:
+                names = ", ".join(known) or "none"
+                raise ArgumentError(f"threshold of {self.slug} must be one of: {names}; got {name!r}")
+            if isinstance(value, bool) != isinstance(known[name], bool) or not isinstance(value, int | float):
+                raise ArgumentTypeError(f"threshold {name} of {self.slug} must be a number, got {value!r}")
+        return dict(given)
+
+
+@contextmanager
+def setting(thresholds: Mapping[str, Mapping[str, Any]]) -> Iterator[None]:
+    """Put thresholds, by slug and name, in force for all rules."""
+    token = _SET.set(thresholds)
+    try:
+        yield
+    finally:
+        _SET.reset(token)
+
+
+def _times_of(finding: Finding, events: Events) -> Intervals:
+    """When the rows of a finding's evidence take place, within its window."""
+    rows = np.concatenate([np.empty(0, np.int32), *(item.rows for item in finding.evidence)])
+    return events.times_of(rows).clip(finding.window.start, finding.window.end)
+
+
+def rule(
+    code: str, slug: str, *, source: str, needs: Iterable[str] = (), mutes: Iterable[str] = (), on: str = "trace"
+) -> Callable[[Function], Rule]:
+    """Make a function a rule; see `Rule` for the arguments.
+
+    The function takes a `Trace` (a `Job` with on="job"), thresholds as keyword-only numbers with defaults, and yields
+    findings. Its docstring is what `torchwhy rule CODE` prints: a line with the symptom, then the paragraphs "Sees:",
+    "Costs:" and "Fix:".
+    """
+    unknown = {*needs, *mutes} - set(ASPECTS)
+    if unknown:
+        raise ArgumentError(f"aspects of {slug} must be among {', '.join(ASPECTS)}, got {', '.join(sorted(unknown))}")
+
+    if on not in SUBJECTS:
+        raise ArgumentError(f"on of {slug} must be one of {', '.join(SUBJECTS)}, got {on!r}")
+
+    def decorate(function: Function) -> Rule:
+        return Rule(code, slug, source, frozenset(needs), frozenset(mutes), function, on)
+
+    return decorate

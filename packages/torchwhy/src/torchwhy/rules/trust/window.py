@@ -1,0 +1,80 @@
+"""The part of the program that was recorded: its steps, or their absence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchwhy.finding import Finding
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.meaning.kinds import HOST
+from torchwhy.trace.model.trace import Trace
+
+__all__ = ["steps_missing", "window_too_short"]
+
+
+@rule("A8", "steps-missing", source="torch.profiler.schedule")
+def steps_missing(trace: Trace) -> Iterator[Finding]:
+    """The trace has no steps.
+
+    Sees: no `ProfilerStep#` annotation. Where another annotation, the optimizer or the DataLoader repeats, its rounds
+    stand in for steps.
+
+    Costs: nothing can be said per step: not what repeats, not which round was slow. Set-up, compilation and warm-up
+    count as the program's time.
+
+    Fix: `schedule=torch.profiler.schedule(wait=1, warmup=1, active=3)` and `prof.step()` at the end of each round;
+    `step()` without a schedule leaves no steps.
+
+    Known problems: what repeats may be a part of a step, or several; a warm-up loop of the same calls counts as steps.
+    """
+    steps = trace.steps_found
+    if (steps and not steps[0].inferred) or not len(trace.events.rows(*HOST)):
+        return
+    if steps:
+        mark = steps[0].name.removeprefix("between ")
+        which = f"of {mark}" if steps[0].row >= 0 else f"from one {mark} to the next"
+        title = f"No recorded steps; {len(steps)} rounds were inferred, {which}"
+        rows = [step.row for step in steps if step.row >= 0]
+        cause = "The profiler had no schedule, or step() was not called. What repeats stands in for steps."
+    else:
+        title, rows = "No recorded steps, and nothing that repeats: everything counts as one round", []
+        cause = "The profiler had no schedule, or step() was not called."
+    yield Finding(
+        title=title if len(title) <= 120 else title[:117] + "...",
+        severity="info",
+        confidence="high",
+        window=trace.window,
+        evidence=evidence(trace, rows, limit=3),
+        cause=cause,
+        fix="profile(schedule=torch.profiler.schedule(wait=1, warmup=1, active=3)), and prof.step() every round.",
+        linked=True,
+    )
+
+
+@rule("A9", "window-too-short", source="TraceML: no statement below 2 steps, confident ones from 20")
+def window_too_short(trace: Trace, *, steps: int = 3) -> Iterator[Finding]:
+    """Too few steps to tell what is typical.
+
+    Sees: one or two recorded steps.
+
+    Costs: the first recorded step is often slower than the others, and one step in twenty is; two steps cannot tell.
+
+    Fix: record at least 3 steps after a warm-up; 20 for statements about the slowest ones.
+
+    Known problems: three steps of a program whose batches differ say as little.
+    """
+    found = trace.steps_found
+    if not found or found[0].inferred or len(found) >= steps:
+        return
+    number = "one step" if len(found) == 1 else f"{len(found)} steps"
+    yield Finding(
+        title=f"Only {number} recorded: too little to tell what is typical",
+        severity="info",
+        confidence="high",
+        window=trace.window,
+        evidence=evidence(trace, [step.row for step in found if step.row >= 0]),
+        cause="The schedule's active part is that short, or the program ended.",
+        fix="schedule(wait=1, warmup=1, active=3) or more; 20 active steps to judge the slowest.",
+        linked=True,
+    )

@@ -1,0 +1,30 @@
+"""What the devices of a trace can do at most."""
+
+from __future__ import annotations
+
+from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.peaks import Peaks, peaks_of
+
+__all__ = ["data_sheet", "device_name", "used_peaks"]
+
+
+def data_sheet(trace: Trace) -> Peaks | None:
+    """The data sheet's figures of the devices in use; None if they differ or aren't known.
+
+    ROCm counts processors too when it numbers the devices of kernels, so these may not be among the file's devices.
+    """
+    name = device_name(trace)
+    return peaks_of(name) if name else None
+
+
+def used_peaks(trace: Trace) -> Peaks | None:
+    """The figures that findings are measured against: those the trace was given, else the data sheet's."""
+    return trace.given_peaks or data_sheet(trace)
+
+
+def device_name(trace: Trace) -> str:
+    """The name of the devices that worked; "" where the file has none, or several."""
+    used = {gpu.device for gpu in trace.gpus}
+    names = {device.name for device in trace.info.devices if device.id in used}
+    names = names or {device.name for device in trace.info.devices}
+    return names.pop() if len(names) == 1 else ""

@@ -1,0 +1,87 @@
+"""The kernels of a trace with their names read, and what they compute by the operator that launched them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from torchwhy.trace.derived.ownership import operators_of_work
+from torchwhy.trace.file.columns import Flags, Int32, Int64
+from torchwhy.trace.meaning.arithmetic import operation_of
+from torchwhy.trace.meaning.kernels import OPERATIONS, KernelName, decode
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.model.trace import Trace
+
+__all__ = ["KernelNames", "kernel_names"]
+
+
+@dataclass(frozen=True)
+class KernelNames:
+    """Every kernel of a trace, by start.
+
+    Attributes:
+        rows: of the kernels.
+        operator: the innermost operator that launched each, or -1.
+        names: what is known of each distinct kernel.
+        which: index into `names` per row.
+    """
+
+    rows: Int32
+    operator: Int32
+    names: tuple[KernelName, ...]
+    which: Int64
+
+    def that(self, accept: Callable[[KernelName], bool]) -> Flags:
+        """Which of them have a name that tells something."""
+        chosen = np.array([accept(name) for name in self.names], np.bool_)
+        found: Flags = chosen[self.which] if len(self.names) else np.zeros(0, np.bool_)
+        return found
+
+    def of(self, rows: npt.ArrayLike) -> list[KernelName]:
+        """What is known of some kernels."""
+        at = self._place[np.searchsorted(self.rows[self._place], np.asarray(rows, np.int32))]
+        return [self.names[i] for i in self.which[at].tolist()]
+
+    def operators_of(self, rows: npt.ArrayLike) -> Int32:
+        """The operator that launched each of some kernels, or -1."""
+        at = self._place[np.searchsorted(self.rows[self._place], np.asarray(rows, np.int32))]
+        found: Int32 = self.operator[at]
+        return found
+
+    @cached_property
+    def _place(self) -> npt.NDArray[np.intp]:
+        found: npt.NDArray[np.intp] = np.argsort(self.rows, kind="stable")
+        return found
+
+
+def kernel_names(trace: Trace) -> KernelNames:
+    """Read the names of all kernels; `trace.derived(kernel_names)` does it once.
+
+    Where only words in a kernel's name suggest what it computes, an operator of PyTorch that launched it decides; where
+    nothing does, any operator.
+    """
+    events, work = trace.events, trace.links.work
+    at = np.flatnonzero(events.kind[work] == Kind.KERNEL)
+    rows, operator = work[at], trace.derived(operators_of_work)[at]
+    caller = np.where(operator >= 0, events.name[operator] if len(events) else operator, -1)
+    pairs, which = np.unique(np.stack((events.name[rows], caller)), axis=1, return_inverse=True)
+    names = [_read(*(events.texts[i] if i >= 0 else "" for i in pair)) for pair in pairs.T.tolist()]
+    distinct = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    number = np.array([distinct[name] for name in names], np.int64)
+    return KernelNames(rows, operator, tuple(distinct), number[which.reshape(-1)] if len(names) else which.reshape(-1))
+
+
+def _read(kernel: str, operator: str) -> KernelName:
+    name = decode(kernel)
+    if not name.guessed or not operator:
+        return name
+    operation = operation_of(operator)
+    if not operation and not name.known and not operator.startswith(("aten::", "autograd::")):
+        operation = decode(operator).operation
+    if not operation or operation in (name.operation, "other"):
+        return name
+    return replace(name, operation=operation, description=OPERATIONS[operation])

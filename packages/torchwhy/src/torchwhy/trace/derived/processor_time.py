@@ -1,0 +1,48 @@
+"""How busy the machine was during a recording, as `torchwhy profile` notes it in the trace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
+
+if TYPE_CHECKING:
+    from torchwhy.trace.model.trace import Trace
+
+__all__ = ["ProcessorTime", "processor_time", "waited_share"]
+
+_NOTED: Final = "torchwhy_processor_time"
+
+
+class ProcessorTime(NamedTuple):
+    """What became of the recorded thread's time.
+
+    Attributes:
+        wall_us: length of the recording.
+        waited_us: how long of that the thread could have run, but other programs had the processors.
+        load: the load average at its end; None where it isn't known.
+        cores: how many processors the program may use.
+    """
+
+    wall_us: float
+    waited_us: float
+    load: float | None
+    cores: int
+
+
+def processor_time(trace: Trace) -> ProcessorTime | None:
+    """Return what the file tells; None for other recordings, and where the thread never waited."""
+    told = trace.info.top.get(_NOTED)
+    noted = told if isinstance(told, dict) else {}
+    wall, waited, load, cores = (noted.get(name) for name in ("wall_us", "waited_us", "load", "cores"))
+    if not (_is_number(wall) and _is_number(waited)):
+        return None
+    return ProcessorTime(wall, waited, load if _is_number(load) else None, cores if isinstance(cores, int) else 0)
+
+
+def waited_share(trace: Trace) -> float:
+    """Return for which part of the recording the thread waited for a processor; 0 where that isn't known."""
+    told = processor_time(trace)
+    return min(told.waited_us / told.wall_us, 1.0) if told else 0.0
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and value > 0

@@ -1,0 +1,64 @@
+"""Shapes and types of operators' inputs, as `record_shapes` writes them."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Final
+
+from torchwhy.trace.model.events import parse_list
+
+if TYPE_CHECKING:
+    from torchwhy.trace.model.trace import Trace
+
+__all__ = ["DTYPES", "WIDTH", "Shape", "dtypes", "elements", "shapes"]
+
+DTYPES: Final = {
+    "float": "float32",
+    "double": "float64",
+    "c10::Half": "float16",
+    "c10::BFloat16": "bfloat16",
+    "Half": "float16",
+    "BFloat16": "bfloat16",
+    "c10::Float8_e4m3fn": "float8",
+    "c10::Float8_e5m2": "float8",
+    "c10::complex<float>": "complex64",
+    "c10::complex<double>": "complex128",
+    "long": "int64",
+    "long int": "int64",
+    "int": "int32",
+    "bool": "bool",
+    "signed char": "int8",
+    "unsigned char": "uint8",
+}
+"""What the trace calls types, and PyTorch's names."""
+
+WIDTH: Final = {
+    "float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "float8": 1, "complex64": 8, "complex128": 16,
+    "int64": 8, "int32": 4, "bool": 1, "int8": 1, "uint8": 1,
+}  # fmt: skip
+"""Bytes per element."""
+
+Shape = tuple[int, ...]
+
+
+def shapes(trace: Trace, row: int) -> list[Shape]:
+    """The shapes of an operator's tensors; what isn't a tensor is left out only where it has no dimensions recorded."""
+    return [shape for shape in _all(trace, row) if shape]
+
+
+def _all(trace: Trace, row: int) -> list[Shape]:
+    found: list[Shape] = []
+    for item in parse_list(trace.events.text("Input Dims", row)):
+        plain = isinstance(item, list) and all(isinstance(size, int) for size in item)
+        found.append(tuple(item) if plain else ())  # type: ignore[arg-type]
+    return found
+
+
+def dtypes(trace: Trace, row: int) -> list[str]:
+    """The types of an operator's inputs by PyTorch's names; "" for what is no tensor of a known type."""
+    return [DTYPES.get(str(item), "") for item in parse_list(trace.events.text("Input type", row))]
+
+
+def elements(shape: Shape) -> int:
+    """How many elements a tensor of a shape has."""
+    return prod(shape)

@@ -1,0 +1,84 @@
+"""Waits of the host for a device, and what they leave idle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from torchwhy.trace.derived.idle import closing_wait, idle_time, work_queued
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.runtime import WAIT_FOR_DEVICE
+from torchwhy.trace.model.intervals import Intervals
+
+if TYPE_CHECKING:
+    from torchwhy.trace.model.trace import Trace
+
+__all__ = ["Waits", "host_waits"]
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Calls in which the host waited for a device; the profiler's own wait at its end is not among them.
+
+    Attributes:
+        rows: the calls, by start.
+        starts, ends: the stretch of idle time each is answerable for, empty where start equals end. Where the device
+            ran dry during the call, that is the time until it had work again, though no more than the call's own
+            duration: without the wait the host would have been that much earlier. Where the device was idle all along,
+            it is the call itself. Once the next work has been launched the host is answerable no more.
+    """
+
+    rows: Int32
+    starts: Int64
+    ends: Int64
+
+    @property
+    def idle(self) -> Int64:
+        """The length of each stretch, nanoseconds; stretches of several calls may overlap."""
+        return self.ends - self.starts
+
+    @property
+    def stalls(self) -> Intervals:
+        """All stretches together."""
+        return Intervals.union(self.starts, self.ends)
+
+
+def host_waits(trace: Trace) -> Waits:
+    """Find every wait for a device in the window by the main thread and by threads that launch kernels.
+
+    Others (one that pins batches, one that watches collectives) hold nobody up while they wait.
+    """
+    events = trace.events
+    rows = events.of(WAIT_FOR_DEVICE)
+    rows = np.union1d(rows, _copies_waited_for(trace)).astype(np.int32)
+    rows = rows[np.argsort(events.ts[rows], kind="stable")]
+    launching = np.append(np.unique(events.lane[trace.links.launches]), trace.main_lane)
+    rows = rows[(rows != trace.derived(closing_wait)) & np.isin(events.lane[rows], launching)]
+    start, end = events.ts[rows], events.end[rows]
+    rows = rows[(start < trace.window.end) & (end > trace.window.start)]
+    start, end = events.ts[rows], events.end[rows]
+    idle = trace.derived(idle_time) - trace.derived(work_queued)
+    if not len(rows) or not len(idle):
+        return Waits(rows, start, start.copy())
+    # The gap the call ends in; a call may end a moment before the device is seen to be done.
+    gap = np.minimum(np.searchsorted(idle.ends, end, "right"), len(idle) - 1)
+    dry, refilled = idle.starts[gap], idle.ends[gap]
+    inside = (dry <= end) & (end <= refilled)
+    last_work = int(events.ts[trace.links.work[-1]]) if trace.has_gpu else 0
+    emptied = inside & (start < dry) & (refilled <= last_work)  # at the end nothing was to be launched any more
+    first = np.where(inside, np.maximum(dry, start), start)
+    last = np.where(emptied, np.minimum(refilled, dry + (end - start)), np.minimum(end, refilled))
+    last = np.where(inside, np.maximum(last, first), first)
+    return Waits(rows, first, last)
+
+
+def _copies_waited_for(trace: Trace) -> Int32:
+    """Launches of copies that did not return before the copy was done, whatever they are called."""
+    events, links = trace.events, trace.links
+    chosen = (links.launch >= 0) & (events.kind[links.work] == Kind.MEMCPY)
+    work, launch = links.work[chosen], links.launch[chosen]
+    found: Int32 = launch[events.end[launch] >= events.end[work]]
+    return found

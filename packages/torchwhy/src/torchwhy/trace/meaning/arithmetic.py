@@ -1,0 +1,141 @@
+"""Operators by what they compute: products, convolutions, attention, elementwise work."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from torchwhy.trace.meaning.kinds import Kind, Meaning
+
+__all__ = [
+    "ADD_IN_PLACE",
+    "AFTER_CONVOLUTION",
+    "ATTENTION_IN_PARTS",
+    "ATTENTION_STAGE",
+    "BATCHED_PRODUCT",
+    "BATCH_NORM",
+    "BIASED_PRODUCT",
+    "CONVOLUTION",
+    "CONVOLUTION_BACKWARD",
+    "CONVOLVING",
+    "DROPOUT",
+    "ELEMENTWISE",
+    "FOREACH",
+    "FUSED_ATTENTION",
+    "FUSED_EXPERTS",
+    "LIBRARY_CONVOLUTION",
+    "MATRIX_PRODUCT",
+    "MEMORY_SPEED",
+    "NATIVE_ATTENTION",
+    "SOFTMAX",
+    "STREAMING",
+    "operation_of",
+]
+
+_O: Final = Kind.OPERATOR
+
+MATRIX_PRODUCT: Final = Meaning(r"aten::(mm|addmm|bmm|baddbmm)(_out)?$", _O)
+BATCHED_PRODUCT: Final = Meaning(r"aten::(bmm|baddbmm)$", _O)
+BIASED_PRODUCT: Final = Meaning(r"aten::(addmm|baddbmm|addbmm)(_out|_)?$", _O)
+"""Products that add a tensor: C + A B."""
+
+SOFTMAX: Final = Meaning(r"aten::_(safe_)?softmax$", _O)
+DROPOUT: Final = Meaning(r"aten::(native_)?dropout$", _O)
+
+ATTENTION_STAGE: Final = SOFTMAX | Meaning(r"aten::(bmm|baddbmm|mm|addmm|convolution)$", _O)
+"""What stands in a row where attention is written out: product, softmax, product, and what ends such a row."""
+
+ATTENTION_IN_PARTS: Final = Meaning(r"aten::_scaled_dot_product_attention_math$", _O)
+"""The implementation of scaled dot-product attention that is not fused."""
+
+NATIVE_ATTENTION: Final = Meaning(r"aten::_native_multi_head_attention$", _O)
+"""The fast path of nn.MultiheadAttention."""
+
+CONVOLUTION: Final = Meaning(r"aten::conv[123]d$", _O)
+LIBRARY_CONVOLUTION: Final = Meaning(r"aten::(cudnn|miopen)_convolution", _O)
+"""A convolution as cuDNN or MIOpen computes it."""
+
+CONVOLVING: Final = Meaning(r"aten::(_?convolution|(cudnn|miopen)_convolution\w*|conv[123]d)$", _O)
+"""A convolution at any depth, from `aten::conv2d` to the library's."""
+
+CONVOLUTION_BACKWARD: Final = Meaning(r"aten::convolution_backward$", _O)
+
+AFTER_CONVOLUTION: Final = Meaning(
+    r"aten::((native_)?(batch|group|instance)_norm|relu|silu|gelu|leaky_relu|elu|hardswish|hardtanh|sigmoid|tanh)_?$",
+    _O,
+)
+"""What usually takes a convolution's result, as it is."""
+
+FUSED_ATTENTION: Final = Meaning(
+    r"aten::(_scaled_dot_product_|_(flash|efficient|cudnn)_attention_)|flash_attn\w*::_flash_attn_(forward|backward)$",
+    _O,
+)
+"""Attention by one kernel, forward or backward: PyTorch's, and the flash-attn package's."""
+
+FUSED_EXPERTS: Final = Meaning(r"\w+::\w*fused_experts\w*$", _O)
+"""Both products of a mixture of experts, of vLLM and SGLang."""
+
+BATCH_NORM: Final = Meaning(r"aten::batch_norm$", _O)
+ADD_IN_PLACE: Final = Meaning(r"aten::add_$", _O)
+
+ELEMENTWISE: Final = Meaning(
+    r"aten::(add|sub|mul|div|neg|abs|exp|exp2|log|log2|log10|log1p|expm1|sqrt|rsqrt|pow|sin|cos|tan|tanh|sigmoid|relu"
+    r"|gelu|silu|erf|clamp|clamp_min|clamp_max|where|lerp|addcmul|addcdiv|reciprocal|square|sign|floor|ceil|round"
+    r"|maximum|minimum|leaky_relu|elu|softplus|hardtanh|threshold|masked_fill|atan2|fmod|remainder|bitwise_and"
+    r"|logical_and|eq|ne|lt|le|gt|ge)_?$",
+    _O,
+)
+"""One result per element, from the elements at the same place: what a compiler fuses."""
+
+FOREACH: Final = Meaning(r"aten::_foreach_", _O)
+"""Elementwise work on a list of tensors."""
+
+STREAMING: Final = Meaning(
+    r"aten::(add|sub|mul|div|neg|exp|sqrt|rsqrt|sigmoid|tanh|relu|gelu|silu|clamp|copy|addcmul|lerp|_softmax"
+    r"|_log_softmax)_?$",
+    _O,
+)
+"""Operators that read their inputs once and write one result of the same size: bytes by their shapes."""
+
+MEMORY_SPEED: Final = Meaning(
+    r"aten::(add|sub|mul|div|neg|abs|sqrt|rsqrt|square|relu|clamp|clamp_min|clamp_max|threshold_backward|maximum"
+    r"|minimum|lerp|addcmul|addcdiv|fill|zero|copy)_?$",
+    _O,
+)
+"""Operators that a processor computes as fast as it reads: some GB/s on one core, whatever the layout."""
+
+_OPERATIONS: Final = tuple(
+    (re.compile(rf"aten::_?({pattern})(_backward\w*)?(_out)?_?$"), operation)
+    for pattern, operation in (
+        (r"(scaled_|grouped_|int_|weight_int\dpack_|scaled_grouped_)?mm|addmm|bmm|baddbmm|addbmm|mv|addmv|linear"
+         r"|matmul|cslt_sparse_mm|addmm_activation", "matmul"),
+        (r"\w*convolution\w*|conv_depthwise\w*|slow_conv\w*|thnn_conv\w*", "convolution"),
+        (r"(scaled_dot_product_|)(flash|efficient|cudnn|fused)\w*attention\w*|flex_attention", "attention"),
+        (r"(log_)?softmax|safe_softmax", "softmax"),
+        (r"(native_|cudnn_|miopen_|fused_)?(layer|batch|group|rms|instance)_norm\w*", "normalization"),
+        (r"embedding\w*", "embedding"),
+        (r"index(_select|_put|_put_impl|_add|_copy|_fill)?|gather|scatter\w*|masked_(select|scatter)|nonzero|take"
+         r"|embedding_renorm", "indexing"),
+        (r"sort|topk|kthvalue|argsort|unique\w*|msort", "sort"),
+        (r"cumsum|cumprod|logcumsumexp|cummax|cummin", "scan"),
+        (r"fft_\w+", "fft"),
+        (r"fused_(adam|adamw|sgd|adagrad)", "optimizer"),
+        (r"foreach_\w+", "foreach"),
+        (r"\w*_loss(_forward|2d_forward)?", "loss"),
+        (r"sum|mean|amax|amin|max|min|prod|norm|linalg_vector_norm|argmax|argmin|all|any|var|std|var_mean|logsumexp",
+         "reduction"),
+        (r"upsample\w*|grid_sampler\w*", "resampling"),
+        (r"\w*(max|avg)_pool\w*", "pooling"),
+    )
+)  # fmt: skip
+
+
+def operation_of(operator: str) -> str:
+    """What an operator of PyTorch computes, by the words of `kernels.OPERATIONS`; "" where its name doesn't tell.
+
+    >>> operation_of("aten::addmm"), operation_of("aten::native_layer_norm_backward"), operation_of("aten::to")
+    ('matmul', 'normalization', '')
+    """
+    if ELEMENTWISE.names(operator):
+        return "elementwise"
+    return next((operation for pattern, operation in _OPERATIONS if pattern.match(operator)), "")

@@ -1,0 +1,112 @@
+"""Exchange between ranks: labels of collectives on the host, kernels that communicate, and who asks for it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from torchwhy.trace.meaning.kinds import CALLED, Kind, Meaning
+
+__all__ = [
+    "COLLECTIVE",
+    "COMMUNICATION_CALL",
+    "COMMUNICATION_KERNEL",
+    "DATA_PARALLEL",
+    "DEFAULT_KERNEL",
+    "DEVICE_COLLECTIVE",
+    "DISTRIBUTED_DATA_PARALLEL",
+    "EXCHANGE",
+    "FIND_TENSORS",
+    "FULLY_SHARDED",
+    "FULLY_SHARDED_HOOKS",
+    "HOST_COLLECTIVE",
+    "RECORD",
+    "SEARCH_UNUSED",
+    "collective_name",
+]
+
+RECORD: Final = Meaning(r"record_param_comms", *CALLED)
+"""The operator around each collective that says what is exchanged."""
+
+COLLECTIVE: Final = Meaning(r"(gloo|mpi|ucc|nccl|rccl|xccl|hccl|fake|custom):", *CALLED)
+"""Labels of collectives, such as "gloo:all_reduce"."""
+
+DEVICE_COLLECTIVE: Final = Meaning(r"(nccl|rccl|xccl|hccl):", *CALLED)
+"""Those of devices' libraries: on the host they are only launches."""
+
+HOST_COLLECTIVE: Final = Meaning(r"(gloo|mpi):", *CALLED)
+"""Those of libraries that go through the host's memory."""
+
+COMMUNICATION_CALL: Final = Meaning(r"_?c10d(_functional)?(_autograd)?::|symm_mem::|vllm::.*all_reduce", *CALLED)
+"""Operators that send and receive, or wait for it."""
+
+EXCHANGE: Final = COLLECTIVE | RECORD | COMMUNICATION_CALL
+
+COMMUNICATION_KERNEL: Final = Meaning(
+    r"(?i:.*(nccl|rccl|xccl|oneccl|ccl_|hccl|msccl|gloo|nvshmem|rocshmem|multimem|userbuffers_"
+    r"|cross_device_(reduce|store)|(one|two)_?shot_?(all_?reduce|push|pull)|quick_?(all_?)?reduce::"
+    r"|allreduce_(prototype|twoshot|oneshot)|all_?reduce_fusion|custom_?all_?reduce|symm_mem_(all|reduce)"
+    r"|deep_ep::(intra|inter)node|moea2a\w*(dispatch|combine)|ep(dispatch|combine)(intra|inter)node"
+    r"|all_?to_?all_?\w*(intra|inter)\w*_kernel))",
+    Kind.KERNEL,
+)
+"""Kernels that exchange data between ranks.
+
+NCCL, RCCL (with MSCCL), oneCCL, HCCL; NVSHMEM and rocSHMEM; PyTorch's symmetric memory (`multimem_...`,
+`one_shot_...`); Transformer Engine (`userbuffers_...`); vLLM and SGLang (`cross_device_reduce_1stage`,
+`quickreduce::`), TensorRT-LLM and FlashInfer (`oneShotAllReduceKernel`, `allreduce_fusion_kernel_...`,
+`moeA2ADispatchKernel`), AITER (`reduce_scatter_cross_device_store`); the exchange of experts by DeepEP
+(`deep_ep::intranode::dispatch`) and MORI (`EpDispatchIntraNodeKernel`)."""
+
+DEFAULT_KERNEL: Final = Meaning(r"ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t", Kind.KERNEL)
+"""NCCL before 2.19 runs whatever it has no kernel of its own for in this one, so its name tells nothing."""
+
+DISTRIBUTED_DATA_PARALLEL: Final = Meaning(r"DistributedDataParallel\.forward", *CALLED)
+FULLY_SHARDED: Final = Meaning(r"FullyShardedDataParallel|FSDP::", *CALLED)
+"""FSDP of either generation."""
+
+FULLY_SHARDED_HOOKS: Final = Meaning(r"FSDP::(pre|post)_(forward|backward)", *CALLED)
+"""Labels that only FSDP's second generation (fully_shard) has."""
+
+DATA_PARALLEL: Final = Meaning(r"DataParallel\.forward", *CALLED)
+SEARCH_UNUSED: Final = Meaning(
+    r"(torch\.distributed\.ddp\.reducer|torch::distributed::reducer)::search_unused_parameters", *CALLED
+)
+FIND_TENSORS: Final = Meaning(r".*distributed\.py\(\d+\): _find_tensors", Kind.PYTHON)
+"""DDP looks through a forward pass's outputs, for its search for unused parameters."""
+
+# Collectives by what is found first in a name, without underscores and in lower case.
+_NAMES: Final = (
+    ("reducescatter", "reduce_scatter"),
+    ("rrrs", "reduce_scatter"),
+    ("allreduce", "all_reduce"),
+    ("crossdevicereduce", "all_reduce"),
+    ("quickreduce", "all_reduce"),
+    ("oneshotreduce", "all_reduce"),
+    ("rwag", "all_gather"),
+    ("fp16sum", "all_reduce"),
+    ("allgather", "all_gather"),
+    ("alltoall", "all_to_all"),
+    ("moea2a", "all_to_all"),
+    ("dispatch", "all_to_all"),
+    ("combine", "all_to_all"),
+    ("barrier", "barrier"),
+    ("broadcast", "broadcast"),
+    ("sendrecv", "send_recv"),
+    ("gather", "gather"),
+    ("scatter", "scatter"),
+    ("reduce", "reduce"),
+    ("send", "send"),
+    ("recv", "recv"),
+)
+
+
+def collective_name(name: str) -> str:
+    """The one name of a collective, of whatever kernel, annotation or argument it is called by.
+
+    >>> collective_name("ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)"), collective_name("_allgather_base")
+    ('all_reduce', 'all_gather')
+    >>> collective_name("void vllm::cross_device_reduce_1stage<half, 2>()"), collective_name("broken")
+    ('all_reduce', '')
+    """
+    plain = name.lower().replace("_", "").replace("-", "")
+    return next((found for part, found in _NAMES if part in plain), "")

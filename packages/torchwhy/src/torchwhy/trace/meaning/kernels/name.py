@@ -1,0 +1,193 @@
+"""What a kernel's name tells, and the pieces of names that several libraries share."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from torchwhy.trace.meaning.libraries import VOCABULARIES
+
+__all__ = [
+    "LONGEST",
+    "MEMORY_BOUND",
+    "OPERATIONS",
+    "KernelName",
+    "arguments_cut",
+    "dtype_in",
+    "short_name",
+    "shortened",
+    "words",
+]
+
+LONGEST: Final = 60
+"""Characters of `KernelName.short`."""
+
+OPERATIONS: Final = {
+    "matmul": "matrix multiplication",
+    "convolution": "convolution",
+    "attention": "fused attention",
+    "elementwise": "elementwise arithmetic",
+    "reduction": "reduction",
+    "softmax": "softmax",
+    "normalization": "normalization",
+    "fused": "generated kernel of several fused operators",
+    "copy": "copy within the device's memory",
+    "fill": "fill with a constant",
+    "transfer": "copy between memories",
+    "layout": "conversion of memory layout",
+    "indexing": "gather, scatter or indexing",
+    "embedding": "embedding lookup",
+    "communication": "communication between ranks",
+    "optimizer": "optimizer update",
+    "foreach": "elementwise arithmetic on lists of tensors",
+    "random": "random numbers",
+    "pooling": "pooling",
+    "scan": "prefix sum",
+    "sort": "sort or top-k",
+    "loss": "loss",
+    "fft": "Fourier transform",
+    "recurrent": "recurrent network",
+    "resampling": "interpolation",
+    "other": "kernel",
+    **{operation: text for each in VOCABULARIES for operation, text in each.operations.items()},
+}
+"""Values of `KernelName.operation`, and what they mean."""
+
+MEMORY_BOUND: Final = frozenset({"elementwise", "reduction", "softmax", "normalization", "copy", "fill", "random"})
+"""Operations whose time is that of reading and writing their tensors, and that a compiler can fuse."""
+
+
+@dataclass(frozen=True)
+class KernelName:
+    """A kernel's name, read.
+
+    Attributes:
+        short: at most 60 characters; tells one kernel of a program from another where its name does.
+        library: "cuBLAS", "CUTLASS", "cuDNN", "PyTorch", "Triton", "NCCL", "hipBLASLt", ...; "" if unknown.
+        operation: a key of `OPERATIONS`.
+        tile: of the output that one block computes, such as "128x64x32"; "" where the name doesn't tell.
+        layout: such as "tn" (A transposed, B not), "nhwc"; "" where the name doesn't tell.
+        dtype: of the inputs, as PyTorch calls it ("float32", "bfloat16"), or "tf32", "float8", "mxfp4"; "" if unknown.
+        tensor_core: whether it computes on tensor cores (AMD: matrix cores); None where the name doesn't tell.
+        fused: the operators a generated kernel joins.
+        guessed: whether only words in the name suggest the operation, or nothing does: no scheme of a library's names.
+        alignment: elements that a matrix product of CUTLASS loads at once; 0 where the name doesn't tell.
+        description: one phrase for people.
+    """
+
+    short: str
+    library: str = ""
+    operation: str = "other"
+    tile: str = ""
+    layout: str = ""
+    dtype: str = ""
+    tensor_core: bool | None = None
+    fused: tuple[str, ...] = ()
+    description: str = ""
+    alignment: int = 0
+    guessed: bool = False
+
+    @property
+    def spins(self) -> bool:
+        """Whether it only waits, as `torch.cuda._sleep` does."""
+        return self.short.startswith("spin")
+
+    @property
+    def casts(self) -> bool:
+        """Whether it is PyTorch's copy into another type."""
+        return self.operation == "copy" and self.library == "PyTorch" and "cast" in self.short
+
+    @property
+    def streams_a_matrix(self) -> bool:
+        """Whether it belongs to a matrix product and uses each number once: a product with a vector, or an epilogue.
+
+        Memory limits it then, and tensor cores would gain nothing.
+        """
+        vector = "gemv" in self.short or "gemmk1" in self.short
+        return self.operation == "matmul" and (vector or "epilogue" in self.description)
+
+    @property
+    def known(self) -> bool:
+        """Whether the name told what the kernel computes."""
+        return self.operation != "other"
+
+
+_FLOATING: Final = (
+    (r"BFloat16|bfloat16(?!_t?o)|bf16", "bfloat16"),
+    (r"c10::Half|__half2?\b|half_t|(?<![a-z])half(?![a-z])|(?<![a-z])f(?:p)?16(?!\d)", "float16"),
+    (r"Float8_e4m3\w*|e4m3\w*", "float8"),
+    (r"Float8_e5m2\w*|e5m2\w*", "float8"),
+    (r"\bdouble\b|complex<double>", "float64"),
+    (r"\bfloat\b|complex<float>", "float32"),
+)
+_WHOLE: Final = (
+    (r"\blong\b|int64_t", "int64"),
+    (r"\bbool\b", "bool"),
+    (r"\b(?:un)?signed char\b|u?int8_t", "int8"),
+    (r"\bshort\b|int16_t", "int16"),
+    (r"(?<!unsigned )\bint\b", "int32"),
+)
+_PATTERNS: Final = tuple(
+    tuple((re.compile(pattern), dtype) for pattern, dtype in group) for group in (_FLOATING, _WHOLE)
+)
+
+
+def dtype_in(text: str) -> str:
+    """Return the first type a C++ name mentions: a floating one if there is any, since the others are often indices."""
+    for group in _PATTERNS:
+        found = [(match.start(), dtype) for pattern, dtype in group if (match := pattern.search(text))]
+        if found:
+            return min(found)[1]
+    return ""
+
+
+def arguments_cut(name: str) -> str:
+    """Cut the list of arguments off a C++ name, and "void" before it.
+
+    >>> arguments_cut("void ns::(anonymous namespace)::kernel<4, f(int)>(int, float*)")
+    'ns::kernel<4, f(int)>'
+    """
+    text = name.removeprefix("void ").replace("(anonymous namespace)::", "")
+    depth = 0
+    for i, character in enumerate(text):
+        if character == "<":
+            depth += 1
+        elif character == ">" and text[i - 1 : i] != "-":
+            depth -= 1
+        elif character == "(" and depth == 0 and i:
+            return text[:i]
+    return text
+
+
+def words(identifier: str) -> str:
+    """Make words of an identifier.
+
+    >>> words("CompareEq"), words("log_softmax_backward"), words("GeluCUDA")
+    ('compare eq', 'log softmax backward', 'gelu')
+    """
+    text = re.sub(r"CUDA|Cuda|cuda|_gpu$", "", identifier)
+    text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).replace("_", " ")
+    return " ".join(text.split()).lower()
+
+
+def shortened(*parts: str) -> str:
+    """Join the parts that aren't empty, within `LONGEST` characters."""
+    text = " ".join(part for part in parts if part)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+_NOISE: Final = re.compile(r"^void |\(anonymous namespace\)::|\bat::native::|\bat::cuda::")
+_PARAMETERS: Final = re.compile(r"\((?:[^()]|\([^()]*\))*\)(?: \[clone [^\]]*\])?$")
+
+
+def short_name(name: str) -> str:
+    """Return an event's name without what every kernel has: `void`, namespaces, the list of parameters.
+
+    >>> short_name("void at::native::(anonymous namespace)::softmax<float, 4>(float*, int)"), short_name("aten::mm")
+    ('softmax<float, 4>', 'aten::mm')
+    """
+    if "::" not in name and not name.startswith("void "):
+        return name
+    short = _NOISE.sub("", name)
+    return (_PARAMETERS.sub("", short) or short) if short != name else name

@@ -1,0 +1,175 @@
+"""Operators: what PyTorch calls them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from torchwhy.trace.meaning.kinds import CALLED, Kind, Meaning
+from torchwhy.trace.meaning.libraries import LIBRARY_OPERATOR
+
+__all__ = [
+    "ACCUMULATE_GRADIENT",
+    "AUTOGRAD_NODE",
+    "BACKWARD",
+    "CHECKPOINT_BACKWARD",
+    "COPY",
+    "COPY_OR_CONVERSION",
+    "DISPATCHED",
+    "FOREACH_OR_FUSED",
+    "FORMATTING_BEGINS",
+    "FORMATTING_STEP",
+    "HEAVY",
+    "ITEM",
+    "LEARNING",
+    "LOCAL_SCALAR",
+    "MAGNITUDE",
+    "MOVE",
+    "NAN_CHECK",
+    "NUMBER_READ",
+    "ONCE_A_STEP",
+    "PICK",
+    "SAMPLING",
+    "SIZE_BY_VALUES",
+    "TO_COPY_BACKWARD",
+    "TRANSFER",
+    "UNBIND",
+    "UPDATE",
+    "VIEW",
+    "ZERO_FILL",
+]
+
+_O: Final = Kind.OPERATOR
+
+AUTOGRAD_NODE: Final = Meaning(r"autograd::engine::evaluate_function", *CALLED)
+"""The engine runs one node of the backward pass."""
+
+DISPATCHED: Final = Meaning(r"(?!torch::autograd)[^ ]*::[^ ]*$", _O)
+"""An operator as the dispatcher knows it, "namespace::name", not a node of the backward pass."""
+
+ACCUMULATE_GRADIENT: Final = Meaning(r"autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", *CALLED)
+"""The node that adds to a parameter's gradient."""
+
+CHECKPOINT_BACKWARD: Final = Meaning(r"CheckpointFunctionBackward$", *CALLED)
+"""The node in which activation checkpointing computes its part of the forward pass again."""
+
+BACKWARD: Final = AUTOGRAD_NODE | Meaning(r".*Backward\d*$", *CALLED)
+"""The backward pass: nodes, and the operators that are named after them."""
+
+LEARNING: Final = Meaning(
+    r"autograd::|.*Backward\d*$|Optimizer\.|aten::_fused_(adam|sgd)|aten::native_dropout|aten::.*_backward", *CALLED
+)
+"""Signs that a program trains: a backward pass, an optimizer, dropout at work."""
+
+ITEM: Final = Meaning(r"aten::(item|_local_scalar_dense|is_nonzero)$", _O)
+"""A number is read from a tensor, and on a device waited for."""
+
+ONCE_A_STEP: Final = (
+    Meaning(
+        r"Torch-Compiled Region|CompiledFunction|autograd::engine|Optimizer\.|enumerate\(DataLoader\)",
+        *CALLED,
+    )
+    | ITEM
+)
+"""What a program does once a step rather than once a layer.
+
+A lookup of compiled code (`TorchDynamo Cache Lookup`) is none: each graph break adds one.
+"""
+
+LOCAL_SCALAR: Final = Meaning(r"aten::_local_scalar_dense$", _O)
+"""The inner part of `aten::item`; alone where the outer operator isn't recorded."""
+
+NUMBER_READ: Final = Meaning(r"aten::(item|is_nonzero|equal|allclose)$", _O)
+"""What a program calls to get a number or a truth value out of tensors."""
+
+NAN_CHECK: Final = Meaning(r"aten::isnan$", _O)
+"""A tensor is searched for values that are no numbers."""
+
+SIZE_BY_VALUES: Final = Meaning(
+    r"aten::(nonzero|masked_select|unique|_unique2|unique_dim|unique_consecutive|repeat_interleave|bincount)"
+    r"|aten::(index|index_put_?|_index_put_impl_)$",
+    _O,
+)
+"""The size of the result depends on the values, so that the host must know them; of indexing, where the index is a
+mask."""
+
+TRANSFER: Final = Meaning(r"aten::(_to_copy|to|copy_|cpu|_copy_from.*|cuda|pin_memory)$", _O)
+"""What a program calls to copy between host and device."""
+
+PICK: Final = Meaning(r"aten::(select|slice|index|narrow|unbind)$", _O)
+"""One element, row or slice of a tensor is taken."""
+
+UNBIND: Final = Meaning(r"aten::unbind$", _O)
+"""All rows of a tensor at once; a Python loop over a tensor begins with one."""
+
+VIEW: Final = Meaning(
+    r"aten::(t|transpose|permute|view|as_strided|_unsafe_view|_reshape_alias|expand|expand_as|select|slice|narrow"
+    r"|unsqueeze|squeeze|flatten|unflatten|reshape|view_as|chunk|split|split_with_sizes|unbind|detach|detach_|alias"
+    r"|numpy_T|resolve_conj|resolve_neg|lift_fresh|swapaxes|movedim|unsafe_chunk|unsafe_split|contiguous)$",
+    _O,
+)
+"""Operators that compute nothing: they return another view of the same memory, mostly."""
+
+COPY: Final = Meaning(
+    r"aten::(copy_|_to_copy|to|contiguous|clone|_copy_from|_copy_from_and_resize|resolve_(conj|neg))$", _O
+)
+"""Operators that copy, or lead to one that does."""
+
+MOVE: Final = Meaning(r"aten::(copy_|_copy_from|_copy_from_and_resize)$", _O)
+"""Operators that move memory; the others of their family lead to them."""
+
+COPY_OR_CONVERSION: Final = COPY | Meaning(
+    r"aten::(reshape|_reshape_\w+|flatten|type_as|float|double|half|bfloat16)$", _O
+)
+"""What leads to a copy where dtype or layout asks for it."""
+
+TO_COPY_BACKWARD: Final = Meaning(r"(autograd::engine::evaluate_function: )?ToCopyBackward", *CALLED)
+"""The backward of a conversion of something that needs gradients."""
+
+HEAVY: Final = (
+    Meaning(
+        r"aten::(mm|addmm|bmm|baddbmm|addmv|mv|matmul|linear|dot|_addmm_activation|einsum"
+        r"|\w*convolution\w*|\w*conv\dd?\w*|thnn_\w+|slow_conv\w*|_scaled_dot_product\w*|_fft\w*|lstm|gru|mkldnn\w*)_?$"
+        r"|(mkldnn|onednn|mkl|quantized)::",
+        _O,
+    )
+    | LIBRARY_OPERATOR
+)
+"""Heavy arithmetic: products of matrices, convolutions, attention, transforms, and libraries made for them."""
+
+ZERO_FILL: Final = Meaning(r"aten::(zero_|_foreach_zero_)$", _O)
+
+UPDATE: Final = Meaning(r"aten::(addcdiv_|addcmul_|lerp_|mul_|add_|sqrt|div_|sub_)$", _O)
+"""What optimizers call on one parameter."""
+
+FOREACH_OR_FUSED: Final = Meaning(
+    r"(?i:.*(multi_tensor_apply|_foreach|fused_?(adam|sgd|adagrad|lamb|optim)|_fused_|CompiledFxGraph|triton))",
+    *CALLED,
+    Kind.KERNEL,
+)
+"""Operators and kernels that update many tensors at once."""
+
+FORMATTING_BEGINS: Final = (
+    Meaning(r"aten::isfinite$", _O),
+    Meaning(r"aten::ne$", _O),
+    Meaning(r"aten::(__and__|bitwise_and)$", _O),
+    Meaning(r"aten::masked_select$", _O),
+)
+"""What PyTorch calls, one after another, where it begins to turn a tensor of floating-point numbers into text."""
+
+FORMATTING_STEP: Final = Meaning(
+    r"aten::(isfinite|ne|eq|gt|ge|lt|le|__and__|bitwise_and|masked_select|abs|to|_to_copy|copy_|min|max|ceil|div|mul|item"
+    r"|_local_scalar_dense|is_nonzero|detach|detach_|unbind|select|slice|cat|stack|reshape|view|resolve_conj|resolve_neg"
+    r"|lift_fresh|isnan|isinf|isreal|real|imag|squeeze|unsqueeze|narrow|numel|alias|clone|contiguous)$|detach$",
+    _O,
+)
+"""What it calls until the text is made."""
+
+MAGNITUDE: Final = Meaning(r"aten::abs$", _O)
+"""Of complex numbers the square root of a sum of squares."""
+
+SAMPLING: Final = Meaning(
+    r"aten::(empty|random_|randperm|randint|rand|multinomial|item|_local_scalar_dense|detach|to|select|unbind"
+    r"|resolve_conj|resolve_neg)$",
+    _O,
+)
+"""What a DataLoader calls to draw the order of its samples, and a seed."""

@@ -1,0 +1,219 @@
+"""Who called whom on each thread, found from the times alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from torchwhy.trace.file.columns import Flags, Int32, Int64
+from torchwhy.trace.meaning.kinds import Kind, Meaning
+from torchwhy.trace.model.events import Events
+
+__all__ = ["BLEED", "Tree"]
+
+PEELED: Final = 3
+"""Levels of nesting that are looked for one by one before all that is left is searched at once."""
+
+BLEED: Final = 1000
+"""A child may end so many nanoseconds after its parent: clocks were once read in whole microseconds."""
+
+
+class Tree:
+    """The nesting of host events: row -> the row of the innermost event around it on its thread.
+
+    Args:
+        events: of one trace.
+        kinds: of the events in the tree.
+        without: events that stay outside of it.
+
+    Attributes:
+        rows: the events in it, by thread, then by start, parents before children.
+        parent: one entry per row of the trace; -1 for outermost events and for rows that aren't in the tree.
+    """
+
+    def __init__(self, events: Events, *kinds: Kind, without: Meaning | None = None) -> None:
+        self._events = events
+        rows = events.rows(*kinds)
+        if without is not None:
+            rows = rows[~events.are(without, rows)]
+        if len(rows) and len(events.lanes) > 1:
+            small = np.uint16 if len(events.lanes) <= 1 << 16 else np.int32  # numpy sorts 16 bits in linear time
+            rows = rows[np.argsort(events.lane[rows].astype(small), kind="stable")]
+        self.rows: Int32 = rows
+        self.parent: Int32 = np.full(len(events), -1, np.int32)
+        if len(rows):
+            above = _above(events.lane[rows], events.ts[rows], events.end[rows])
+            self.parent[rows] = np.where(above >= 0, rows[np.maximum(above, 0)], -1)
+
+    def ancestors(self, row: int) -> Iterator[int]:
+        """The events around one, from the innermost."""
+        row = int(self.parent[row])
+        while row >= 0:
+            yield row
+            row = int(self.parent[row])
+
+    def outermost(self, row: int, *kinds: Kind) -> int:
+        """The outermost event of these kinds around a row, or the row itself."""
+        found = row
+        for above in self.ancestors(row):
+            if not kinds or self._events.kind[above] in kinds:
+                found = above
+        return found
+
+    def children(self, row: int) -> Int32:
+        """The events directly inside one, by start."""
+        low, high = np.searchsorted(self._parents_sorted, np.array([row, row + 1], np.int32))  # of one type: no copy
+        found: Int32 = self._by_parent[low:high]
+        return found
+
+    def inside(self, row: int) -> Int32:
+        """All events inside one, at any depth: in tree order."""
+        place = int(self._place[row])
+        if place < 0:
+            return np.empty(0, np.int32)
+        found: Int32 = self.rows[place + 1 : place + 1 + int(self.sizes[row])]
+        return found
+
+    @cached_property
+    def depth(self) -> Int32:
+        """How many events are around each row; 0 for outermost ones."""
+        depth = (self.parent >= 0).astype(np.int32)
+        rows, above = self.rows, self.parent.copy()
+        while len(rows := rows[above[rows] >= 0]):  # twice as far in each round
+            target = above[rows]
+            depth[rows], above[rows] = depth[rows] + depth[target], above[target]
+        return depth
+
+    @cached_property
+    def sizes(self) -> Int32:
+        """How many events are inside each row, at any depth."""
+        sizes = np.zeros(len(self.parent), np.int32)
+        rows, above = self.rows, self.parent.copy()
+        count = np.zeros(len(sizes), np.int64)
+        count[rows] = 1
+        while len(rows := rows[above[rows] >= 0]):  # counted over twice as many generations in each round
+            count += np.bincount(above[rows], weights=count[rows], minlength=len(count)).astype(np.int64)
+            above[rows] = above[above[rows]]
+        sizes[self.rows] = count[self.rows] - 1
+        return sizes
+
+    @cached_property
+    def self_time(self) -> Int64:
+        """Duration without the children's, nanoseconds; 0 for rows that aren't in the tree."""
+        events, own = self._events, np.zeros(len(self.parent), np.int64)
+        own[self.rows] = events.dur[self.rows]
+        inner = self.rows[self.parent[self.rows] >= 0]
+        above = self.parent[inner]
+        inside = np.minimum(events.end[inner], events.end[above]) - events.ts[inner]
+        np.subtract.at(own, above, inside)
+        found: Int64 = np.maximum(own, 0)
+        return found
+
+    def nearest(self, wanted: Flags) -> Int32:
+        """For every row of the trace, the innermost wanted event around it, itself included; -1 where there is none.
+
+        Args:
+            wanted: one flag per row of the trace; rows outside the tree never count.
+        """
+        found = np.full(len(self.parent), -1, np.int32)
+        found[self.rows] = np.where(wanted[self.rows], self.rows, self.parent[self.rows])
+        settled = np.zeros(len(found) + 1, np.bool_)  # the last entry answers for -1
+        settled[self.rows] = wanted[self.rows]
+        settled[-1] = True
+        open_ = self.rows[~settled[found[self.rows]]]
+        while len(open_):  # all jump at once, over twice the distance each time
+            found[open_] = found[found[open_]]
+            open_ = open_[~settled[found[open_]]]
+        return found
+
+    def sums(self, amounts: Int64) -> Int64:
+        """For every row in the tree, the amounts of itself and of everything inside it; 0 elsewhere.
+
+        Args:
+            amounts: one number per row of the trace.
+        """
+        before = np.concatenate(([0], np.cumsum(amounts[self.rows])))
+        found = np.zeros(len(self.parent), np.int64)
+        first = np.arange(len(self.rows))
+        found[self.rows] = before[first + self.sizes[self.rows] + 1] - before[first]
+        return found
+
+    def outermost_of_name(self, rows: Int32) -> Int32:
+        """Of these rows those that aren't inside another of them with the same name."""
+        rows = rows[self._place[rows] >= 0]
+        place, name = self._place[rows].astype(np.int64), self._events.name[rows].astype(np.int64)
+        order = np.lexsort((place, name))
+        rows, place, name = rows[order], place[order], name[order]
+        if not len(rows):
+            return rows
+        # The furthest that any earlier one of the name reaches; names come one after another, so none mixes in.
+        base = (name - name.min()) * (len(self.rows) + 1)
+        reach = np.maximum.accumulate(base + place + self.sizes[rows])
+        fresh = np.concatenate(([True], base[1:] + place[1:] > reach[:-1]))
+        found: Int32 = np.sort(rows[fresh])
+        return found
+
+    @cached_property
+    def _by_parent(self) -> Int32:
+        found: Int32 = self.rows[np.argsort(self.parent[self.rows], kind="stable")]
+        return found
+
+    @cached_property
+    def _parents_sorted(self) -> Int32:
+        found: Int32 = self.parent[self._by_parent]
+        return found
+
+    @cached_property
+    def _place(self) -> Int32:
+        place = np.full(len(self.parent), -1, np.int32)
+        place[self.rows] = np.arange(len(self.rows), dtype=np.int32)
+        return place
+
+
+def _above(lane: Int32, start: Int64, end: Int64) -> Int64:
+    """For events sorted by lane, start and falling length: the position of the innermost one around each, or -1.
+
+    The one before is the first guess. Where it doesn't reach around, neither does anything it reached past, so its own
+    guess is the next one to try: all events jump at once, over twice the distance each time.
+    """
+    guess = np.arange(-1, len(start) - 1, dtype=np.int64)
+    _shorten(guess, lane, start, end)
+    open_ = np.flatnonzero(guess >= 0)
+    while len(open_):
+        other = guess[open_]
+        candidate = np.maximum(other, 0)
+        elsewhere = (other < 0) | (lane[candidate] != lane[open_])
+        guess[open_[elsewhere]] = -1
+        open_, candidate = open_[~elsewhere], candidate[~elsewhere]
+        # An event of no length belongs to one that ends where it stands only if that one began before.
+        past = (end[candidate] + BLEED < end[open_]) | (end[candidate] <= start[open_])
+        open_, candidate = open_[past], candidate[past]
+        guess[open_] = guess[candidate]
+    return guess
+
+
+def _shorten(guess: Int64, lane: Int32, start: Int64, end: Int64) -> None:
+    """Make better first guesses for long rows of events one after another, as under the annotation of a loop.
+
+    Where nothing before in its group reaches beyond the start of an event, nothing but the group's owner can be around
+    it. What is left belongs to the groups of those found so. The groups at first are the lanes, owned by nobody.
+    """
+    if not len(start):
+        return
+    rows, owner = np.arange(len(start)), np.full(len(start), -1)
+    begins = np.concatenate(([True], lane[1:] != lane[:-1]))
+    low, span = int(start.min()), int(end.max()) - int(start.min()) + 1
+    for _ in range(PEELED):
+        group = np.cumsum(begins) - 1
+        if not len(rows) or (int(group[-1]) + 1) * span > np.iinfo(np.int64).max:
+            return
+        before = group * span - low  # sets each group's times behind those of the group before
+        reach = np.maximum.accumulate(before + end[rows])
+        alone = np.concatenate(([True], reach[:-1] <= (before + start[rows])[1:]))
+        guess[rows[alone]] = owner[alone]
+        last = np.maximum.accumulate(np.where(alone, np.arange(len(rows)), 0))
+        rows, owner = rows[~alone], rows[last][~alone]
+        begins = np.concatenate(([True], owner[1:] != owner[:-1]))[: len(rows)]

@@ -1,0 +1,52 @@
+"""A callback for the `Trainer` of Hugging Face's transformers. Needs `transformers[torch]`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from torchwhy.training import Recording
+
+try:
+    from transformers import TrainerCallback
+except ImportError as error:
+    raise ImportError("torchwhy.transformers needs transformers: pip install 'transformers[torch]'") from error
+
+__all__ = ["TorchwhyCallback"]
+
+
+class TorchwhyCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
+    """Records some steps of `Trainer.train`, and writes a folder with trace, findings and report.
+
+        callback = TorchwhyCallback("traces/train")
+        Trainer(model, arguments, train_dataset=data, callbacks=[callback]).train()
+        callback.session.findings
+
+    A step goes from the end of one optimizer step to the end of the next, so that waiting for data is part of it.
+
+    Args:
+        path: the folder to write, as of `torchwhy.profile`.
+        options: further arguments of `torchwhy.profile`, such as wait=3 and active=5.
+
+    Attributes:
+        session: the `torchwhy.profile` that records; its `result` and `findings` are there after `train`.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: as `torchwhy.profile`.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] = "traces/transformers", **options: Any) -> None:
+        self._recording = Recording(path, options)
+        self.session = self._recording.session
+
+    def on_step_begin(self, *_: Any, **__: Any) -> None:
+        """Begin with the first step."""
+        self._recording.begin()
+
+    def on_step_end(self, *_: Any, **__: Any) -> None:
+        """End a step."""
+        self._recording.step()
+
+    def on_train_end(self, *_: Any, **__: Any) -> None:
+        """Write the folder."""
+        self._recording.end()

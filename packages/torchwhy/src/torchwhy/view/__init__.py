@@ -1,0 +1,1 @@
+"""Show a trace in the viewer of another project, in the browser: `torchwhy view`."""

@@ -1,0 +1,68 @@
+"""What the adapters of training frameworks share: a recording opened and closed by calls."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from torchwhy.errors import ArgumentError
+from torchwhy.training import Recording
+
+
+def test_a_recording_by_calls(tmp_path):
+    recording = Recording(tmp_path / "run", {"wait": 1, "warmup": 0, "active": 2, "stacks": False})
+    for _ in range(4):
+        recording.begin()
+        torch.ones(8).cos()
+        recording.step()
+    recording.end()
+    assert recording.session.result.steps_recorded == 2
+    assert {"trace.json.gz", "findings.json", "report.html"} <= {path.name for path in (tmp_path / "run").iterdir()}
+    before = sorted(path.name for path in tmp_path.iterdir())
+    recording.end()
+    recording.begin()
+    recording.step()
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_options_are_those_of_profile(tmp_path):
+    with pytest.raises(ArgumentError, match="active must be a whole number of steps >= 1, got 0"):
+        Recording(tmp_path, {"active": 0})
+
+
+def test_without_a_step_nothing_is_written(tmp_path):
+    recording = Recording(tmp_path / "run", {})
+    recording.end()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.many
+def test_training_that_raises_leaves_the_folder(tmp_path):
+    """Frameworks don't tell it: the end of the process does."""
+    code = """
+import sys, torch
+from torchwhy.training import Recording
+recording = Recording(sys.argv[1], {"wait": 0, "warmup": 1, "active": 2, "stacks": False})
+for i in range(9):
+    recording.begin()
+    torch.ones(8).cos()
+    if i == 5:
+        raise ValueError("training")
+    recording.step()
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "run")], capture_output=True, text=True, check=False
+    )
+    assert "ValueError: training" in ran.stderr
+    assert (tmp_path / "run" / "report.html").is_file()
+
+
+@pytest.mark.parametrize("framework", ["lightning", "transformers"])
+def test_a_missing_framework_is_named(framework, monkeypatch):
+    for name in (framework, f"{framework}.pytorch.profilers"):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, "pytorch_lightning", raising=False)
+    monkeypatch.delitem(sys.modules, f"torchwhy.{framework}", raising=False)
+    with pytest.raises(ImportError, match=rf"pip install '?{framework}"):
+        __import__(f"torchwhy.{framework}")

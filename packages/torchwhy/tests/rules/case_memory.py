@@ -1,0 +1,93 @@
+"""Memory: nearly full, growing, in pieces, kept for a backward pass that doesn't come."""
+
+from tests.rules.cases import fires, silent
+from tests.traces import Story
+
+GIB = 2**30
+
+
+def steps(per_step, start=10 * GIB, back=0, reserved=20 * GIB, count=6, device=0):
+    """Each step allocates `per_step` more and releases `back` of it."""
+    story, held = Story(gpu="NVIDIA A100-SXM4-80GB" if device >= 0 else None), start
+    for at in story.steps(count, 100):
+        story.op("aten::mm", at + 10, 20)
+        if device >= 0:
+            story.kernel("ampere_sgemm_128x64_nn", at + 20, 30, launch_at=at + 12)
+        held += per_step
+        story.memory(at + 15, per_step, held, reserved, device)
+        held -= back
+        story.memory(at + 60, -back, held, reserved, device)
+    return story
+
+
+@fires("memory-creep")
+def a_list_of_losses():
+    return steps(50_000_000)
+
+
+@fires("memory-creep")
+def a_list_on_the_host():
+    return steps(2_000_000, device=-1)
+
+
+@silent("memory-creep", "peak-memory", "fragmentation")
+def what_a_step_takes_it_gives_back():
+    return steps(50_000_000, back=50_000_000)
+
+
+@silent("memory-creep")
+def too_little_to_matter():
+    return steps(512)
+
+
+@fires("peak-memory")
+def nearly_full():
+    return steps(GIB, back=GIB, start=74 * GIB, reserved=76 * GIB)
+
+
+@silent("peak-memory")
+def three_quarters_full():
+    return steps(GIB, back=GIB, start=60 * GIB, reserved=66 * GIB)
+
+
+@fires("fragmentation")
+def half_of_what_is_reserved_is_unused():
+    return steps(GIB, back=GIB, start=30 * GIB, reserved=66 * GIB)
+
+
+@silent("fragmentation")
+def a_small_reserve():
+    return steps(GIB, back=GIB, start=3 * GIB, reserved=10 * GIB)
+
+
+def forward(numbers, backward=False):
+    """Three steps of 20 operators; autograd's number grows with each where a graph is recorded."""
+    story, number = Story(gpu=None), 100
+    for at in story.steps(3, 900, every=1000):
+        for j in range(20):
+            extra = {"Sequence number": number} if numbers else {}
+            story.op("aten::linear", at + 20 * j, 15, **extra)
+            number += numbers == "growing"
+        if backward:
+            story.op("autograd::engine::evaluate_function: AddmmBackward0", at + 500, 50)
+    return story
+
+
+@fires("missed-no-grad")
+def inference_records_a_graph():
+    return forward("growing")
+
+
+@silent("missed-no-grad")
+def a_backward_pass_follows():
+    return forward("growing", backward=True)
+
+
+@silent("missed-no-grad")
+def recording_is_on_but_nothing_needs_it():
+    return forward("constant")
+
+
+@silent("missed-no-grad")
+def under_inference_mode():
+    return forward("")

@@ -1,0 +1,119 @@
+"""Optimizers, gradients and memory."""
+
+from tests.rules.cases import fires, silent
+from tests.traces import Story
+
+
+def training(update="aten::add_", updates=60, kernel="elementwise", zeros=0, steps=4):
+    story = Story()
+    for at in story.steps(steps, 2000):
+        story.note("Optimizer.zero_grad#Adam.zero_grad", at, 200)
+        for k in range(zeros):
+            story.op("aten::zero_", at + 5 + 10 * k, 8)
+            story.kernel("fill", at + 10 + 10 * k, 2, launch_at=at + 7 + 10 * k)
+        story.op("aten::mm", at + 250, 20)
+        story.kernel("sgemm", at + 280, 600, launch_at=at + 255)
+        story.note("Optimizer.step#Adam.step", at + 900, 1000)
+        for k in range(updates):
+            story.op(update, at + 905 + 15 * k, 12)
+            story.kernel(kernel, at + 915 + 15 * k, 3, launch_at=at + 907 + 15 * k)
+    return story
+
+
+@fires("optimizer-for-loop")
+@silent("zero-grad-memset", "dispatch-flood")
+def sixty_updates():
+    return training()
+
+
+@silent("optimizer-for-loop")
+def many_tensors_at_once():
+    return training("aten::_foreach_addcdiv_", 40, "multi_tensor_apply_kernel")
+
+
+@silent("optimizer-for-loop")
+def few_parameters():
+    return training(updates=8)
+
+
+@fires("optimizer-for-loop")
+def single_tensor_frames_on_a_cpu():
+    story = Story(gpu=None)
+    for at in story.steps(3, 1000):
+        story.note("Optimizer.step#AdamW.step", at + 500, 450)
+        story.frame("torch/optim/adamw.py(300): _single_tensor_adamw", at + 510, 430)
+        for k in range(40):
+            story.op("aten::mul_", at + 515 + 10 * k, 8)
+    return story
+
+
+@silent("optimizer-for-loop")
+def one_that_has_no_other_implementation():
+    story = single_tensor_frames_on_a_cpu()
+    for event in story.events:
+        event["name"] = event["name"].replace("AdamW", "LBFGS")
+    return story
+
+
+@fires("zero-grad-memset")
+def gradients_are_zeroed():
+    return training(zeros=10)
+
+
+def allocating(calls, steps=5):
+    story = Story()
+    for i, at in enumerate(story.steps(steps, 2000)):
+        for name, us in calls if i else [("cudaMalloc", 300)]:
+            story.call(name, at + 100, us)
+        story.op("aten::mm", at + 600, 20)
+        story.kernel("sgemm", at + 630, 1200, launch_at=at + 605)
+    return story
+
+
+@fires("allocator-thrash")
+def empty_cache_in_every_step():
+    return allocating([("cudaFree", 200), ("cudaMalloc", 150)])
+
+
+@fires("allocator-thrash")
+def shapes_that_grow():
+    return allocating([("hipMalloc", 150)])
+
+
+@silent("allocator-thrash")
+def allocation_in_the_first_step():
+    return allocating([])
+
+
+def backward(check=True, gpu="NVIDIA A100-SXM4-80GB"):
+    story = Story(gpu=gpu)
+    for i in range(4):
+        at = 2000 * i
+        story.step(i, at, 2000)
+        for k in range(5):
+            begin = at + 300 * k
+            story.op("autograd::engine::evaluate_function: MulBackward0", begin, 250)
+            story.op("MulBackward0", begin + 5, 150)
+            if check:
+                story.op("aten::isnan", begin + 160, 10)
+                story.op("aten::_is_any_true", begin + 180, 10)
+    return story
+
+
+@fires("anomaly-mode")
+def gradients_are_searched_for_nan():
+    return backward()
+
+
+@fires("anomaly-mode")
+def gradients_are_searched_for_nan_on_a_cpu():
+    return backward(gpu=None)
+
+
+@silent("anomaly-mode")
+def the_program_itself_looks_for_nan():
+    story = backward(check=False)
+    for i in range(4):
+        for k in range(5):
+            story.op("aten::isnan", 2000 * i + 300 * k + 260, 10)
+    return story

@@ -1,0 +1,313 @@
+"""The numbers of findings about copies and kernels: what is counted, and what isn't."""
+
+import pytest
+
+from tests.rules import case_compute_kernels as kernels
+from tests.rules import case_compute_products as products
+from tests.rules import case_copies as copies
+from tests.rules import case_distributed as distributed
+from tests.rules import case_memory as memory
+from tests.rules import case_processor as processor
+from tests.traces import Story
+from torchwhy.rules.catalogue import find_rule
+
+
+def only(slug, story, **thresholds):
+    (finding,) = find_rule(slug).check(story.trace(), thresholds)
+    return finding
+
+
+@pytest.mark.parametrize(
+    ("slug", "story", "time_us"),
+    [
+        ("pageable-copy", copies.batches_from_pageable_memory, 4 * 200),
+        ("transfer-share", copies.an_eighth_of_the_time_in_copies, 4 * 130),
+        ("sync-copy", copies.the_waiting_call_of_rocm, 4 * 180),
+        ("device-ping-pong", copies.to_the_host_and_back, 4 * 2 * 60),
+        ("hidden-dtod-before-gemm", copies.a_bias_of_a_compiled_product, 4 * 33),
+        ("out-of-place-clone", copies.masked_fill_copies_its_input, 4 * 100),
+        ("dtod-volume", copies.much_is_concatenated, 4 * 200),
+        ("create-on-cpu-then-copy", copies.zeros_and_then_to, 4 * (40 + 60)),
+        ("fp32-matmul-no-tc", products.single_precision_on_an_a100, 4 * 800),
+        ("fp64", products.products_in_double, 4 * 300),
+        ("unfused-attention", products.by_hand, 4 * 3 * 90),
+        ("elementwise-chain", kernels.add_multiply_activate, 4 * 400),
+        ("elementwise-chain", kernels.add_multiply_tanh_on_the_cpu, 3 * 3 * 190),
+        ("small-grid", kernels.a_quarter_of_the_multiprocessors, 4 * 900 * 0.75),
+        ("recompute-share", kernels.a_layer_computed_twice, 3 * 400),
+        ("recompute-share", kernels.as_its_frames_tell, 3 * 400),
+        ("streams-serial", kernels.one_stream_after_the_other, 4 * 400),
+        # Of six times the median is 582.5; above it are 1084, 1050 and 585.
+        ("same-kernel-varies", kernels.one_step_in_five_is_twice_as_slow, 1084 + 1050 + 585 - 3 * 582.5),
+        # 2 * 4096 * 1024 * 4096 operations at 312 TFLOPS, and 70 % of that as the aim.
+        ("low-roofline", kernels.a_product_at_a_tenth_of_the_peak, 4 * (1100 - 110.13 / 0.7)),
+        ("memory-creep", memory.a_list_of_losses, 0),
+        # 196608 floats, read and written, at 3 GB/s take 524 us of 7999.
+        ("starved-threads", processor.eight_milliseconds_for_a_megabyte, 20 * (7999 - 524.3)),
+        ("cpu-exposed-comm", distributed.gloo_after_the_work, 4 * 570),
+    ],
+)
+def test_time_at_stake(slug, story, time_us):
+    assert only(slug, story()).time_us == pytest.approx(time_us, rel=1e-3)
+
+
+def test_copies_under_kernels_are_not_counted():
+    """Half of each copy runs beside a kernel."""
+    story = copies.batches_from_pageable_memory()
+    for i in range(4):
+        story.kernel(copies.GEMM, 1000 * i + 150, 100, launch_at=1000 * i + 30, stream=9)
+    assert only("pageable-copy", story).time_us == pytest.approx(4 * 100)
+
+
+def test_pinning_is_advised_where_the_program_needs_it():
+    assert "pin_memory=True" in only("pageable-copy", copies.batches_from_pageable_memory()).fix
+    fetched = copies.copying("DtoH (Device -> Pageable)", 2_000_000, 200)
+    assert "DataLoader" not in only("pageable-copy", fetched).fix
+
+
+def test_advice_fits_the_device():
+    ampere = only("fp32-matmul-no-tc", products.single_precision_on_an_a100()).fix
+    volta = only("fp32-matmul-no-tc", products.single_precision_on_a_v100()).fix
+    assert "set_float32_matmul_precision" in ampere
+    assert "float16" in volta
+    assert "bfloat16" not in volta
+    assert "set_float32_matmul_precision" not in volta
+
+
+def test_dimensions_are_named():
+    assert "30522 (pad to 30528)" in only("misaligned-dims", products.a_vocabulary_of_30522()).cause
+
+
+def test_a_device_that_waits_for_launches_lowers_the_severity():
+    """The same kernels, launched one after another only when the one before has ended."""
+    assert only("fp32-matmul-no-tc", products.single_precision_on_an_a100()).severity == "high"
+    late = products.Story()
+    for i in range(8):
+        late.step(i, 1000 * i, 1000)
+        late.kernel(products.SGEMM, 1000 * i + 100, 700, launch_at=1000 * i + 50)
+    finding = only("fp32-matmul-no-tc", late)
+    assert finding.severity == "low"
+    assert "the host comes first" in finding.cause
+
+
+def test_a_budget_of_kernels_can_be_a_threshold():
+    assert not list(find_rule("kernel-budget").check(kernels.nothing_declared().trace()))
+    finding = only("kernel-budget", kernels.nothing_declared(), kernels_per_step=3)
+    assert "2 kernels instead of 3" in finding.title
+
+
+def test_slow_pinned_copies_lose_what_the_bus_could_do():
+    """1 MB in 300 us is 3.33 GB/s of 18 / 0.7 on an A100's bus."""
+    finding = only("low-bandwidth", copies.pinned_but_slow())
+    assert finding.time_us == pytest.approx(4 * 300 * (1 - (1000 / 300) / (18 / 0.7)), rel=1e-3)
+
+
+def test_an_exporter_that_names_every_copy_memcpy():
+    """Way and memory are arguments then."""
+    story = copies.batches_from_pageable_memory()
+    for event in story.events:
+        if event["cat"] == "gpu_memcpy":
+            event["name"] = "Memcpy"
+            event["args"] |= {"copy kind": "HtoD", "src kind": "Pageable", "dst kind": "Device"}
+    assert only("pageable-copy", story).time_us == pytest.approx(4 * 200)
+
+
+@pytest.mark.parametrize(("name", "pageable"), [("M2D (MEMORY(Unknown) -> DEVICE)", 1), ("H2D (HOST -> DEVICE)", 0)])
+def test_intels_names_of_copies(name, pageable):
+    """M is memory the driver doesn't know; H it has allocated itself."""
+    story = copies.copying(name, 2_000_000, 200)
+    assert len(list(find_rule("pageable-copy").check(story.trace()))) == pageable
+    assert only("transfer-share", story).time_us == pytest.approx(4 * 200)
+
+
+def test_only_kernels_with_a_share_of_their_own_count_as_small():
+    """A second small kernel with 2 % of the time is left out."""
+    story = kernels.steps((kernels.HALF, 900, kernels.grid(0.25, 10)), (kernels.GELU, 18, kernels.grid(0.1, 5)))
+    finding = only("small-grid", story)
+    assert [item.name for item in finding.evidence] == [kernels.HALF]
+    assert "0.25 blocks" in finding.title
+
+
+def test_chains_beside_compiled_regions_are_told_so():
+    story = kernels.steps((kernels.HALF, 300), (kernels.ADD, 200), (kernels.MUL, 200), (kernels.GELU, 200))
+    assert "extend" not in only("elementwise-chain", story).fix
+    story.kernel("triton_poi_fused_add_0", 1500, 10, launch_at=1400)
+    assert "extend" in only("elementwise-chain", story).fix
+
+
+def test_copies_of_gradients_into_buckets():
+    """Those are made while gradients accumulate, in a program that communicates."""
+    story = copies.Story()
+    for at in story.steps(4, 1000):
+        story.op("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", at + 10, 50)
+        story.copy("DtoD (Device -> Device)", at + 100, 200, 100_000_000, launch_at=at + 20)
+        story.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(args)", at + 300, 100, launch_at=at + 70, stream=9)
+    assert "gradient_as_bucket_view=True" in only("dtod-volume", story).fix
+
+
+def test_advice_for_slow_products_fits_their_sizes():
+    odd = kernels.shaped("aten::mm", kernels.HALF, 1100, [[4096, 1000], [1000, 4096]])
+    assert "multiples of 64" in only("low-roofline", odd).fix
+    assert "multiples of 64" not in only("low-roofline", kernels.a_product_at_a_tenth_of_the_peak()).fix
+
+
+def test_why_attention_falls_back_depends_on_the_device():
+    """On the CPU the fused implementation takes float32, but no dropout."""
+    names = ("aten::bmm", "aten::_softmax", "aten::dropout", "aten::bmm")
+    outer = "aten::_scaled_dot_product_attention_math"
+    here = only("sdpa-math-backend", products.attention(*names, gpu=False, outer=outer))
+    there = only("sdpa-math-backend", products.attention(*names, outer=outer))
+    assert ("float32" in here.cause, "float32" in there.cause) == (False, True)
+    assert "dropout_p" in here.cause
+    assert [item.name for item in here.evidence] == [outer]
+
+
+def test_advice_about_growing_memory_fits_its_place():
+    assert "torch.cuda" in only("memory-creep", memory.a_list_of_losses()).fix
+    assert "torch.cuda" not in only("memory-creep", memory.a_list_on_the_host()).fix
+
+
+def test_memory_that_the_profiler_may_hold_is_less_sure():
+    """With record_shapes=True it keeps what torch.func's transforms wrap; there is no optimizer then."""
+    story = memory.a_list_on_the_host()
+    story.top["record_shapes"] = 1
+    story.op("autograd::engine::evaluate_function: MmBackward0", 40, 10)
+    assert only("memory-creep", story).confidence == "low"
+    story.note("Optimizer.step#SGD.step", 55, 10)
+    assert only("memory-creep", story).confidence == "medium"
+
+
+def test_collectives_at_one_time_take_it_once():
+    story = distributed.gloo_after_the_work()
+    for i in range(4):
+        story.note("gloo:all_reduce", 1000 * i + 500, 480, tid=201)
+    finding = only("cpu-exposed-comm", story)
+    assert sum(item.time_us for item in finding.evidence) == pytest.approx(finding.time_us) == 4 * 570
+
+
+def test_a_product_in_16_bits_on_tensor_cores_is_not_told_to_become_one():
+    half, single = (kernels.steps((name, 700), (kernels.ADD, 100)) for name in (kernels.HALF, products.SGEMM))
+    assert "in 16 bits already" in only("hotspot", half).fix
+    assert "16 bits on tensor cores?" in only("hotspot", single).fix
+
+
+def test_stages_of_a_pipeline_are_advised_about_stages():
+    story = distributed.exchange((50, 400), (500, 300))
+    assert "pipeline" not in only("exposed-comm", story).fix
+    for event in story.events:
+        if "Collective name" in event["args"]:
+            event["args"]["Collective name"] = "recv"
+    assert "micro-batches" in only("exposed-comm", story).fix
+
+
+def copies_within(*above, types=("float", "float")):
+    """Copies of 400 us in every step inside these operators, the outermost first."""
+    story = processor.program([(above[0], 400, 2), ("aten::mm", 200, 2)])
+    for i in range(3):
+        for depth, name in enumerate((*above[1:], "aten::copy_"), 1):
+            dims = {"Input Dims": [[512, 512], [512, 512], []], "Input type": [*types, "Scalar"]}
+            story.op(name, 606 * i + depth, 400 - 2 * depth, **dims)
+    return story
+
+
+def test_copies_are_laid_at_the_door_of_what_the_program_says():
+    found = only("cpu-copies", copies_within("aten::contiguous", "aten::clone"))
+    assert "aten::contiguous" in found.cause
+    assert "clone" not in found.fix
+    assert "aten::clone" in only("cpu-copies", copies_within("aten::clone")).cause
+
+
+def test_conversions_to_16_bits_are_not_blamed_on_loading():
+    halves = only("cpu-copies", copies_within("aten::to", "aten::_to_copy", types=("c10::BFloat16", "float")))
+    assert "autocast" in halves.fix
+    assert "when data is loaded" not in halves.fix
+    doubles = only("cpu-copies", copies_within("aten::to", "aten::_to_copy", types=("float", "double")))
+    assert "when data is loaded" in doubles.fix
+
+
+def test_conversions_of_what_needs_gradients_are_not_blamed_on_loading():
+    story = processor.conversions_in_every_step()
+    for event in story.events:
+        event["args"].pop("Input type", None)
+    assert "when data is loaded" in only("cpu-copies", story).fix
+    story.op("autograd::engine::evaluate_function: ToCopyBackward0", 900, 10, tid=7)
+    assert "autocast" in only("cpu-copies", story).fix
+
+
+def test_chains_that_overlap_or_reach_beyond_the_window_cost_no_more_than_it():
+    story = kernels.add_multiply_tanh_on_the_cpu()
+    for event in story.events:
+        if event["cat"] == "cpu_op" and event["ts"] > 2300:
+            event["dur"] = 10**9
+    trace = story.trace()
+    (found,) = find_rule("elementwise-chain").check(trace)
+    assert 0 < found.time_us <= trace.window.us
+
+
+def test_chains_on_several_streams_at_once_cost_that_time_once():
+    story = kernels.add_multiply_activate()
+    alone = only("elementwise-chain", story).time_us
+    again = kernels.add_multiply_activate()
+    for event in [dict(event) for event in again.events if event["cat"] in ("kernel", "cuda_runtime")]:
+        event["args"] = {**event["args"], "correlation": event["args"]["correlation"] + 10_000}
+        if event["cat"] == "kernel":
+            event["args"]["stream"] = event["tid"] = 9
+        again.events.append(event)
+    assert alone < only("elementwise-chain", again).time_us <= 4 * 600
+
+
+def test_attention_in_no_time_at_all_costs_none():
+    story = Story()
+    for name in ("aten::bmm", "aten::_softmax", "aten::bmm"):
+        story.op(name, 10, 0)
+    story.kernel(products.HALF, 20, 100, launch_at=12)
+    assert list(find_rule("unfused-attention").check(story.trace())) == []
+
+
+def trained_attention(gpu, numbered=True):
+    """Four steps: attention in 300 us forward, its three nodes in 540 us backward, and another layer's node."""
+    story = products.attention("aten::bmm", "aten::_softmax", "aten::bmm", gpu=gpu, us=100)
+    operators = [event for event in story.events if event["cat"] == "cpu_op"]
+    for i, event in enumerate(operators):
+        event["args"] |= {"Sequence number": i} if numbered else {}
+        step, place = divmod(i, 3)
+        at = 1000 * step + 700 - 180 * place
+        name = event["name"].removeprefix("aten::").strip("_").capitalize()
+        numbers = {"Sequence number": i, "Fwd thread id": 1} if numbered else {}
+        story.op(f"autograd::engine::evaluate_function: {name}Backward0", at, 179, tid=200, **numbers)
+        if gpu:
+            story.kernel("bmm_backward", at + 10, 150, launch_at=at + 5, tid=200)
+    for step in range(4):
+        story.op("aten::relu", 1000 * step + 306, 3, **({"Sequence number": 100 + step} if numbered else {}))
+        numbers = {"Sequence number": 100 + step, "Fwd thread id": 1} if numbered else {}
+        at = 1000 * step + 901
+        story.op("autograd::engine::evaluate_function: ReluBackward0", at, 50, tid=200, **numbers)
+        if gpu:
+            story.kernel("relu_backward", at + 10, 30, launch_at=at + 5, tid=200)
+    return story
+
+
+@pytest.mark.parametrize(("gpu", "forward", "backward"), [(True, 3 * 90, 3 * 150), (False, 299, 3 * 179)])
+def test_attention_costs_its_backward_pass_too(gpu, forward, backward):
+    assert only("unfused-attention", trained_attention(gpu)).time_us == pytest.approx(4 * (forward + backward))
+
+
+@pytest.mark.parametrize(("gpu", "forward"), [(True, 3 * 90), (False, 299)])
+def test_a_backward_pass_that_nothing_ties_to_attention_is_not_counted(gpu, forward):
+    assert only("unfused-attention", trained_attention(gpu, numbered=False)).time_us == pytest.approx(4 * forward)
+
+
+@pytest.mark.parametrize(("long", "short", "advised"), [("float", "double", False), ("double", "float", True)])
+def test_float64_is_blamed_for_what_it_takes_and_not_for_how_often_it_is_called(long, short, advised):
+    story = Story(gpu=None)
+    for i in range(12):
+        story.op("aten::sub", 10 * i, 5, **{"Input Dims": "[[], []]", "Input type": f'["{short}", "{short}"]'})
+    for i in range(3):
+        dims = {"Input Dims": "[[16, 44100], [16, 44100]]", "Input type": f'["{long}", "{long}"]'}
+        story.op("aten::sub", 1000 + 3000 * i, 2900, **dims)
+    assert ("float32" in only("cpu-hotspot", story).fix) is advised
+
+
+def test_three_steps_tell_less_surely_than_five_that_kernels_vary():
+    assert only("same-kernel-varies", kernels.one_of_three_steps_is_twice_as_slow()).confidence == "low"
+    assert only("same-kernel-varies", kernels.one_step_in_five_is_twice_as_slow()).confidence == "medium"

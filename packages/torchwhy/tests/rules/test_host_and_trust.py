@@ -1,0 +1,238 @@
+"""What rules about the host and about trust say: causes and advice that fit, shares of one window."""
+
+import pytest
+
+from tests.rules import (
+    case_batches,
+    case_launches,
+    case_optimizer,
+    case_steps,
+    case_tensor_loops,
+    case_trust_recorded,
+)
+from tests.traces import Story
+from torchwhy.rules.catalogue import all_rules
+from torchwhy.rules.diagnose import diagnose
+
+
+def found(story, slug):
+    """The findings of one rule."""
+    return [finding for finding in diagnose(story.trace()).findings if finding.slug == slug]
+
+
+def one(story, slug):
+    """The only finding of one rule."""
+    (finding,) = found(story, slug)
+    return finding
+
+
+def waiting(*calls, steps=6):
+    """Steps of 1 ms: each call takes the host's time until the device is done, which then has nothing for 300 us."""
+    story = Story()
+    for i, at in enumerate(story.steps(steps, 1000)):
+        story.kernel("gemm", at + 300, 700, launch_at=at + 280)
+        story.op("aten::mm", at + 270, 20)
+        story.call(calls[i % len(calls)], at + 320, 685)
+    return story
+
+
+def test_waits_are_counted_with_their_like():
+    findings = found(waiting("cudaStreamSynchronize", "cudaEventSynchronize"), "explicit-sync")
+    assert sorted((finding.cause.split()[1], sum(item.count for item in finding.evidence)) for finding in findings) == [
+        ("host", 2),
+        ("program", 3),
+    ], "after the last one nothing is launched any more"
+
+
+@pytest.mark.parametrize(("name", "slug"), [("aten::mm", "cpu-hotspot"), ("aten::copy_", "cpu-copies")])
+def test_an_operator_of_many_shapes_is_shown_wherever_it_runs(name, slug):
+    story = Story(gpu=None)
+    for i in range(5):
+        story.op(name, 3000 * i, 2900, **{"Input Dims": f"[[{8 + i}, 64]]", "Input type": '["float"]'})
+    finding = one(story, slug)
+    assert finding.stretches.total / 1000 == finding.time_us == 5 * 2900
+
+
+@pytest.mark.parametrize("cold", [0, 20_000])
+def test_no_share_is_over_the_window(cold):
+    story = waiting("cudaStreamSynchronize")
+    for event in story.events:
+        event["ts"] += cold if event["ts"] >= 1000 else 0
+    story.events[0]["dur"] += cold
+    story.call("cudaDeviceSynchronize", 500, 480 + cold)
+    for finding in diagnose(story.trace()).findings:
+        assert 0 <= finding.time_us <= finding.window.us
+
+
+def test_workers_that_start_anew_are_kept_alive():
+    finding = one(case_batches.workers_start_anew_for_each_pass(), "dataloader-wait")
+    assert "persistent_workers=True" in finding.fix
+    assert "More workers" not in finding.fix
+    assert "from the last batch of a pass to the first of the next" in {item.name for item in finding.evidence}
+
+
+def test_slow_workers_get_others():
+    assert "More workers" in one(case_batches.workers_are_too_slow(), "dataloader-wait").fix
+
+
+def test_one_step_that_was_held_up_is_named_and_judges_nothing():
+    findings = diagnose(case_steps.the_system_took_the_processor_away_once().trace()).findings
+    assert {finding.severity for finding in findings} == {"info"}
+    (tail,) = (finding for finding in findings if finding.slug == "step-tail")
+    assert tail.title == "1 of 3 steps takes over 1.5 times the median 361 us, up to 3.00 ms"
+
+
+@pytest.mark.parametrize(("waited_us", "severity"), [(3000.0, "info"), (2000.0, "high"), (None, "high")])
+def test_slow_steps_of_a_busy_machine_are_not_the_programs(waited_us, severity):
+    """Two steps lose 5 ms together."""
+    story = case_steps.held_up([500, 500, 3000, 500, 500, 500, 3000, 500])
+    story.top["torchwhy_processor_time"] = {"wall_us": 9000.0, "waited_us": waited_us, "load": 4.0, "cores": 2}
+    finding = one(story, "step-tail")
+    assert finding.severity == severity
+    assert (finding.fix == "Record again on an idle machine.") == (severity == "info")
+
+
+def test_advice_without_a_data_loader_speaks_of_none():
+    assert "DataLoader" not in one(case_steps.every_step_stops(), "between-steps-gap").fix
+
+
+def test_work_from_before_the_recording_is_not_the_hosts():
+    finding = one(case_launches.work_from_before_the_recording(), "stalled-queue")
+    assert finding.severity == "info"
+    assert "2.50 ms of it pass between the launch of the first recorded work and its start" in finding.cause
+    gap = one(case_launches.work_from_before_the_recording(), "one-giant-gap")
+    assert gap.cause.startswith("2.50 ms pass between the return of the next launch and the start of its work")
+
+
+def test_counters_explain_missing_kernels():
+    finding = one(case_trust_recorded.counters_instead_of_times(), "no-gpu-activity")
+    assert "profiler_metrics" in finding.fix
+
+
+def test_links_that_are_inferred_are_said_to_be():
+    finding = one(case_trust_recorded.tied_by_the_operators(), "pre-window-kernels")
+    assert finding.confidence == "medium"
+    assert "before recording" not in finding.title
+
+
+def test_work_without_ids_was_not_launched_before_the_recording():
+    finding = one(case_trust_recorded.kernels_without_any_id(), "pre-window-kernels")
+    assert "have no launch in the trace" in finding.title
+
+
+def test_a_growing_graph_names_its_numbers():
+    assert "40, 80, 120, 160 nodes" in one(case_tensor_loops.the_hidden_state_keeps_its_graph(), "growing-graph").title
+
+
+def test_a_growing_graph_costs_what_earlier_steps_left():
+    found = one(case_tensor_loops.the_hidden_state_keeps_its_graph(), "growing-graph")
+    assert found.time_us == pytest.approx((40 + 80 + 120) * 18)
+    later = case_tensor_loops.training((90, 100, 110), calls=(20, 20, 20), first=7)  # 70 nodes are of steps before
+    assert one(later, "growing-graph").time_us == pytest.approx((70 + 80 + 90) * 18, rel=0.01)
+    elsewhere = case_tensor_loops.training((90, 100, 110), calls=(20, 20, 20), first=50)
+    assert one(elsewhere, "growing-graph").time_us == pytest.approx((10 + 20) * 18, rel=0.01)
+
+
+def test_python_between_operators_is_named_by_its_lines():
+    story = Story(gpu=None)
+    for at in story.steps(4, 10_000):
+        story.op("aten::mm", at + 10, 1000)
+        story.frame("train.py(40): main", at + 1100, 8000)
+        story.frame("json/encoder.py(180): encode", at + 1200, 3000)
+        story.frame("json/encoder.py(180): encode", at + 4300, 3000)
+    finding = one(story, "between-steps-gap")
+    call, line = finding.evidence[:2]
+    assert (call.name, call.count) == ("json/encoder.py(180): encode", 8)
+    assert (line.name, line.count) == ("train.py(40): main", 4)
+    assert line.time_us == pytest.approx(32_000, rel=0.01)
+
+
+def test_many_cheap_calls_are_mentioned():
+    story = Story(gpu=None)
+    for at in story.steps(3, 20_000):
+        story.op("aten::mm", at, 15_000)
+        for k in range(150):
+            story.op("aten::add", at + 15_100 + 20 * k, 5)
+    assert one(story, "dispatch-flood").severity == "info"
+
+
+def test_updates_are_counted_once():
+    story = Story(gpu=None)
+    for at in story.steps(3, 2000):
+        story.note("Optimizer.step#Adam.step", at + 10, 1900)
+        story.note("Optimizer.step#Adam.step", at + 11, 1890)
+        for k in range(60):
+            story.op("aten::mul_", at + 20 + 30 * k, 25)
+            story.op("aten::mul", at + 22 + 30 * k, 20)
+    assert "60 operators per step" in one(story, "optimizer-for-loop").title
+
+
+def test_a_cold_first_step_names_the_calls_that_took_the_time():
+    story = Story()
+    for i, us in enumerate((1_000_000, 1000, 1000, 1000)):
+        at = 0 if i == 0 else 1_000_000 + 1000 * (i - 1)
+        story.step(i, at, us)
+        if i == 0:
+            story.call("cudaFuncGetAttributes", 100, 995_000)
+        story.kernel("gemm", at + us - 300, 200, launch_at=at + us - 320)
+    finding = one(story, "first-step-cold")
+    assert "cudaFuncGetAttributes 995 ms" in finding.cause
+    assert finding.severity == "medium"
+
+
+RULES = [rule for rule in all_rules() if rule.function.__module__.split(".")[-2] in ("host", "trust")]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.slug)
+def test_known_problems_are_documented(rule):
+    assert "\n\nKnown problems: " in rule.documentation
+
+
+@pytest.mark.parametrize(
+    ("call", "named", "advice"),
+    [
+        ("<built-in method tensor of type object at 0x7f>", "torch.tensor", "NumPy"),
+        ("torch/serialization.py(953): save", "torch.serialization.save", "Save every N steps"),
+        ("numpy/lib/npyio.py(5): load", "numpy.lib.npyio.load", "DataLoader(num_workers"),
+        ("json/__init__.py(183): dumps", "json.dumps", "Log every N steps"),
+        ("scipy/optimize.py(7): solve", "scipy.optimize.solve", "off the loop"),
+    ],
+)
+def test_the_call_that_takes_the_time_is_named(call, named, advice):
+    story = case_steps.every_step_stops()
+    story.frame("train.py(1): <module>", 0, 12000)
+    for i in range(4):
+        story.frame(call, 3000 * i + 310, 2600)
+    finding = one(story, "between-steps-gap")
+    assert f"mostly in {named};" in finding.title
+    assert advice in finding.fix
+    assert (finding.evidence[0].name, finding.evidence[0].count) == (call, 4)
+
+
+def test_code_of_the_programs_own_names_no_call():
+    story = case_steps.every_step_stops()
+    story.frame("train.py(1): <module>", 0, 12000)
+    for i in range(4):
+        story.frame("train.py(5): tokenize", 3000 * i + 310, 2600)
+    finding = one(story, "between-steps-gap")
+    assert "mostly" not in finding.title
+    assert finding.evidence[0].name == "train.py(5): tokenize"
+
+
+def test_a_program_that_ran_three_rounds_needs_no_warm_up():
+    cold, warm = (one(case_steps.steps([1600, 1000, 1010, 990], first=n), "first-step-cold") for n in (0, 3))
+    assert (cold.severity, warm.severity) == ("medium", "low")
+    assert "Warm up" in cold.fix
+    assert "Warm up" not in warm.fix
+    assert "3 rounds went before it" in warm.cause
+
+
+def test_anomaly_detection_costs_what_comes_after_each_node():
+    assert one(case_optimizer.gradients_are_searched_for_nan_on_a_cpu(), "anomaly-mode").time_us == 4 * 5 * 90
+
+
+def test_a_lost_time_on_the_host_says_nothing_of_a_devices_clock():
+    story = Story(gpu=None)
+    for i in range(20):
+        story.op("aten::mm", 1e16 if i == 5 else 10 * i, 5)
+    assert not found(story, "clock-skew")

@@ -1,1 +1,0 @@
-"""A trace as a file for other programs: `torchfx export`."""

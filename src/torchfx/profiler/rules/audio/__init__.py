@@ -1,1 +1,0 @@
-"""Audio programs: torchfx's operators as they appear in a trace, and audio files read in the loop."""

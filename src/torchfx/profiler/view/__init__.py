@@ -1,1 +1,0 @@
-"""Show a trace in the viewer of another project, in the browser: `torchfx view`."""
