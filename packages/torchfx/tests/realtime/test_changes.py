@@ -206,3 +206,28 @@ def test_a_change_of_one_thing_costs_the_rest_nothing():
     during = stream._runner.own_state
     assert {id(value) for value in during} > before
     assert len(during) == len(before) + 2 + 1  # the compressor's state, and how far the change is
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["in time", "late"])
+def test_steps_that_came_while_it_ran_are_steps_like_others(late):
+    """What was appended is heard as in a new stream, follows its parameters, and stays when others change."""
+    chain = fx.filter.HiButterworth(80) | fx.effect.Compressor(-20.0)
+    stream, x = Stream(chain, FS, 2), tone(1.5)
+    parts = [stream.process(x[..., :9600])]
+    chain.append(fx.effect.Limiter(-3.0) if late else fx.effect.Tremolo(5.0))
+    chain.append(fx.effect.Gain(0.5))
+    parts.append(stream.process(x[..., 9600:19_200]))
+    parts.append(stream.process(x[..., 19_200:19_264]))
+    kept = {id(value) for value in stream._runner.own_state}
+    chain[1].ratio = 8.0
+    parts.append(stream.process(x[..., 19_264:24_000]))
+    assert kept < {id(value) for value in stream._runner.own_state}
+    chain[3].gain = 0.25
+    y = torch.cat([*parts, *map(stream.process, x[..., 24_000:].split(480, dim=-1))], dim=-1)
+    assert roughness(y) < 2 * roughness(x)
+    fresh = fx.filter.HiButterworth(80) | fx.effect.Compressor(-20.0, ratio=8.0) | chain[2] | fx.effect.Gain(0.25)
+    expected = Stream(fresh, FS, 2).process(x)
+    swing = 0.0 if late else 0.6  # a tremolo that began later swings later
+    assert float((y - expected)[..., -4800:].abs().max()) < 1e-3 + swing
+    assert stream.latency_samples == Stream(fresh, FS, 2).latency_samples
+    assert stream.flush().shape[-1] == stream.latency_samples

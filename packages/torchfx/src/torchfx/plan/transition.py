@@ -115,6 +115,21 @@ class _RowStep(Step):
             x = step.run(x)
         return x
 
+    def frozen(self) -> _RowStep:
+        """Return the row with values of its own."""
+        return _RowStep([step.frozen() for step in self.steps])
+
+    def apart(
+        self, state: State, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device
+    ) -> list[tuple[Step, State]]:
+        """Return each step with its state."""
+        found: list[tuple[Step, State]] = []
+        for step in self.steps:
+            size = step.state_size(shape, dtype, device)
+            found.append((step, state[:size]))
+            state, shape = state[size:], step.leading(shape)
+        return found
+
     def wait_from_rest(self, rate: float | None) -> int:
         """Return the sum of all steps' times."""
         return sum(step.wait_from_rest(rate) for step in self.steps)
@@ -305,27 +320,40 @@ def settled(
 ) -> tuple[Plan, State]:
     """Return a plan and its state with new steps alone where steps were on the way to them."""
 
-    def of_step(step: Step, state: State, shape: tuple[int, ...]) -> tuple[Step, State]:
+    def of_step(step: Step, state: State, shape: tuple[int, ...]) -> list[tuple[Step, State]]:
         if isinstance(step, TransitionStep):
-            return step.new, step.split(state)[1]
+            return of_step(step.new, step.split(state)[1], shape)
+        if isinstance(step, _RowStep):
+            return step.apart(state, shape, dtype, device)
         if isinstance(step, LateStep):
-            inner, rest = of_step(step.inner, state[:-1], shape)
-            return (step, state) if inner is step.inner else (LateStep(inner, step.ratio), (*rest, state[-1]))
+            inner = of_step(step.inner, state[:-1], shape)
+            if len(inner) == 1 and inner[0][0] is step.inner:
+                return [(step, state)]
+            if len(inner) == 1:
+                return [(LateStep(inner[0][0], step.ratio), (*inner[0][1], state[-1]))]
+            return [_late_again(*each) for each in inner]
         if isinstance(step, ParallelStep):
             branches = zip(step.plans, _split(step, state, shape, dtype, device), strict=True)
             both = [settled(branch, own, shape, dtype, device) for branch, own in branches]
-            return ParallelStep([branch for branch, _ in both]), tuple(value for _, own in both for value in own)
-        return step, state
+            return [(ParallelStep([branch for branch, _ in both]), tuple(value for _, own in both for value in own))]
+        return [(step, state)]
 
     steps: list[Step] = []
     found: list[Tensor] = []
     for step in plan.steps:
         size = step.state_size(shape, dtype, device)
-        new, own = of_step(step, state[:size], shape)
-        steps.append(new)
-        found += own
+        for new, own in of_step(step, state[:size], shape):
+            steps.append(new)
+            found += own
         state, shape = state[size:], step.leading(shape)
     return replace(plan, steps=tuple(steps)), (*found, *state)
+
+
+def _late_again(step: Step, state: State) -> tuple[Step, State]:
+    """Return a step that has been running for long as one that lags, where it does."""
+    if not step.latency:
+        return step, state
+    return LateStep(step, (1, 1)), (*state, torch.full((2,), step.latency))
 
 
 def equal(a: Step, b: Step) -> bool:
