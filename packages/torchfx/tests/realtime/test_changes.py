@@ -231,3 +231,89 @@ def test_steps_that_came_while_it_ran_are_steps_like_others(late):
     assert float((y - expected)[..., -4800:].abs().max()) < 1e-3 + swing
     assert stream.latency_samples == Stream(fresh, FS, 2).latency_samples
     assert stream.flush().shape[-1] == stream.latency_samples
+
+
+@pytest.mark.parametrize("lengths", [(3000, 3000, 3000), (1500, 1100, 1300, 4000)])
+def test_long_responses_that_follow_each_other_are_themselves(lengths):
+    torch.manual_seed(0)
+    responses = [torch.randn(length) * 0.02 for length in lengths for _ in range(2)]
+    module, x = fx.filter.Convolution(responses[0]), torch.randn(2, 40 * 512)
+    stream = Stream(module, FS, 2)
+    for response in responses[1:]:
+        module.ir = response
+        for block in x.split(512, dim=-1):
+            y = stream.process(block)
+        expected = module(torch.cat([x[:, -4608:]], dim=-1))[:, -512:]
+        assert float((y - expected).abs().max()) < 1e-5 * float(expected.abs().max())
+    assert len(stream._runner.works) <= 2
+
+
+def test_another_response_in_true_stereo_does_not_repeat_the_old_tail():
+    torch.manual_seed(0)
+    module = fx.filter.Convolution(torch.randn(2, 2, 500) * 0.05)
+    stream = Stream(module, FS, 2)
+    stream.process(torch.randn(2, 9600))
+    module.ir = torch.randn(2, 2, 4000) * 0.05
+    y = stream.process(torch.zeros(2, 9600))
+    assert float(y[:, 1000:].abs().max()) == 0
+
+
+LINES = {
+    "a shorter delay": (lambda: fx.effect.Delay(0.1), "time", 0.05),
+    "a longer delay": (lambda: fx.effect.Delay(0.05), "time", 0.1001),
+    "a delay before a high-pass": (lambda: fx.effect.Delay(0.1) | fx.filter.HiButterworth(100), "time", 0.07),
+    "a feedback": (lambda: fx.effect.PingPongDelay(0.05, feedback=0.7), "feedback", 0.1),
+    "a decay": (lambda: fx.effect.FDNReverb(), "low_rt60", 0.2),
+    "all of a decay": (lambda: fx.effect.FDNReverb(), "rt60", 0.2),
+    "a freeze": (lambda: fx.effect.Reverb(), "freeze_mode", True),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_no_step_enters_a_delay_line(name):
+    """It would come out one delay later."""
+    make, parameter, value = LINES[name]
+    module, x = make(), 0.5 * tone(1.0, 220.0)
+    part = module[0] if isinstance(module, fx.FilterChain) else module
+    y = run(Stream(module, FS, 2), x, lambda: setattr(part, parameter, value), at=300)
+    assert roughness(y[..., 9600:]) < 3e-3
+
+
+def test_a_side_chain_s_filter_does_not_burst():
+    module = fx.effect.Compressor(-6.0, ratio=20.0, release_ms=100.0, sidechain=fx.filter.LoButterworth(5000))
+    x = 0.4 * tone(0.5, 2000.0)
+    y = run(Stream(module, FS, 2), x, lambda: setattr(module, "sidechain", fx.filter.LoButterworth(20)))
+    peaks = y[0, 5000:-280].reshape(-1, 480).abs().amax(-1)
+    assert float(peaks.min()) > 0.39
+
+
+def test_a_module_with_a_value_for_each_channel_may_be_appended():
+    chain = fx.FilterChain(fx.effect.Gain(0.5))
+    stream, x = Stream(chain, FS, 3), tone().mean(0).expand(3, -1)
+    stream.process(x[:, :6000])
+    chain.append(fx.effect.Distortion(torch.tensor([0.0, 1.0, 5.0]), oversample=4))
+    assert stream.process(x[:, 6000:]).isfinite().all()
+
+
+def test_resamplers_are_not_appended_to_a_running_stream():
+    chain = fx.FilterChain(fx.effect.Gain(0.5))
+    stream, x = Stream(chain, FS, 2), tone()
+    stream.process(x[:, :6000])
+    for each in (fx.filter.Resample(44_100), fx.effect.Distortion(), fx.filter.Resample(48_000)):
+        chain.append(each)
+    with pytest.raises(StreamError, match="changes the sample rate"):
+        stream.process(x[:, 6000:])
+
+
+def test_a_latency_that_grows_early_makes_no_gap():
+    module, x = fx.effect.PitchShift(5.0, n_fft=1024), 0.5 * tone(0.5)
+    y = run(Stream(module, FS, 2), x, lambda: setattr(module, "semitones", -12.0), at=25)
+    envelope = y[0, 4000:-320].reshape(-1, 240).abs().amax(-1)
+    assert float(envelope.min()) > 0.2
+
+
+def test_a_branch_that_becomes_late_does_not_silence_the_sum():
+    branch = fx.FilterChain(fx.effect.Gain(0.5))
+    module, x = fx.effect.Gain(0.5) + branch, tone(1.0)
+    y = run(Stream(module, FS, 2), x, lambda: branch.append(fx.effect.Distortion(0.0, oversample=4)))
+    assert float(y[0, 5000:-280].reshape(-1, 480).abs().amax(-1).min()) > 0.6

@@ -124,7 +124,7 @@ class Program:
         pack, run = native.call["fir_partitioned_size"]
         run(pack(self.channels, width, taps.shape[-1], rows.rows, size, size + sizes.itemsize))
         work = self.works.get(state.data_ptr())
-        if work is None:
+        if work is None or work.numel() != sizes[0]:
             work = self.works[state.data_ptr()] = torch.zeros(sizes[0], dtype=torch.float64)
         self._kept += [rows.tensor, work]
         self.sums.append(work[sizes[1] :])

@@ -12,7 +12,7 @@ from torch import Tensor
 from torchfx import _ops
 from torchfx.core.processor import Processor
 from torchfx.plan import Handover, State
-from torchfx.plan.handover import kept_lines, sections_handover
+from torchfx.plan.handover import Move, kept_lines
 from torchfx.tensors import settings_on
 
 __all__ = ["DelayNetwork", "Network", "block_matrix"]
@@ -95,7 +95,7 @@ class DelayNetwork(Processor):
         return found
 
     def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
-        """Return what the lines hold, the latest of it where their lengths changed, and their filters' states.
+        """Return all that it holds where lines get the same as before; else what lines hold, fading in and out.
 
         It begins from rest where a tail that decays faster from now on would be heard louder than before: the new
         settings would never have made one as loud.
@@ -103,11 +103,9 @@ class DelayNetwork(Processor):
         was, own = (each.network(self._channels(shape), rate) for each in (before, self))
         if len(was.delays) != len(own.delays) or old[0].shape[:-1] != new[0].shape[:-1] or _is_loud(was, own):
             return Handover((None,) * len(new), rises=True)
-        moves, same = [kept_lines(0, was.delays, own.delays, rate)], list(was.delays) == list(own.delays)
-        if own.sos is not None:
-            before_it = was.sos if same else None  # else they hear the fade-in of what is kept
-            moves.append(sections_handover(1, before_it, own.sos, old[-1], rate)[0])
-        return Handover(tuple(moves), rises=not same)
+        if _write_alike(was, own):
+            return Handover(tuple(Move(i) for i in range(len(new))))
+        return Handover((kept_lines(0, was.delays, own.delays, rate), *(None,) * (len(new) - 1)), rises=True)
 
     def _channels(self, shape: tuple[int, ...]) -> int:
         return 1 if self.channels_apart or not shape else shape[-1]
@@ -123,6 +121,16 @@ def _is_loud(was: Network, own: Network) -> bool:
     heard, heard_before = (each.system[..., count:, :count].abs() for each in (own, was))
     loop, loop_before = (_loop_gains(each) for each in (own, was))
     return bool((heard > 1.01 * heard_before).any() and (loop < 0.99 * loop_before).any())
+
+
+def _write_alike(was: Network, own: Network) -> bool:
+    """Return whether two networks put the same into their lines, whatever they make of what comes out."""
+    count = len(own.delays)
+    pairs = [(was.system[..., :count, :], own.system[..., :count, :])]
+    if was.sos is not None and own.sos is not None:
+        pairs.append((was.sos, own.sos))
+    same = list(was.delays) == list(own.delays) and (was.sos is None) == (own.sos is None)
+    return same and all(a.shape == b.shape and torch.equal(a, b) for a, b in pairs)
 
 
 def _loop_gains(network: Network) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -13,7 +14,8 @@ from torchfx import _ops
 from torchfx.core.processor import Processor
 from torchfx.errors import ArgumentError
 from torchfx.parameters import Value, decibels, flag, milliseconds, number, processor, sample_rate
-from torchfx.plan import State, plan_of
+from torchfx.plan import Handover, State, kept, plan_of
+from torchfx.plan.transition import steps_handover
 from torchfx.rate import ambient_rate
 from torchfx.tensors import check_signal, columns
 
@@ -111,6 +113,16 @@ class Dynamics(Processor):
             key = program.maximum(key, past)
         found: int = program.dynamics(source, settings, smoothed, key)
         return found
+
+    def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
+        """Return gain and past levels as they are, and of the side chain what its steps say."""
+        own, heard = kept(old[:2], new[:2], rate), self.sidechain
+        if not isinstance(heard, Processor):
+            return own
+        was = () if before.sidechain is None else plan_of(before.sidechain, rate).steps
+        inner = steps_handover(was, plan_of(heard, rate).steps, shape, old[2:], new[2:], rate)
+        moves = (move if move is None else replace(move, source=move.source + 2) for move in inner.moves)
+        return Handover((*own.moves, *moves), max(own.waiting, inner.waiting))
 
     def keyed(self, x: Tensor, key: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Process a signal by the level of another one: ducking, a bass that makes room for the kick drum.

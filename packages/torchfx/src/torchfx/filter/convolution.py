@@ -16,7 +16,7 @@ from torchfx.core.resample import Resample
 from torchfx.errors import ArgumentError, SampleRateError
 from torchfx.filter.filter import Filter
 from torchfx.parameters import Value, impulse_response, number
-from torchfx.plan import LTI, State
+from torchfx.plan import LTI, Handover, State
 from torchfx.rate import sample_rate
 
 if TYPE_CHECKING:
@@ -115,6 +115,10 @@ class Convolution(Filter):
             return None
         target: int = program.partitioned(source, taps, state[0], width=2)
         return target
+
+    def take_over(self, before: Any, shape: tuple[int, ...], old: State, new: State, rate: Any) -> Handover:
+        """Return rest: what is owed belongs to the response. The new one is heard when all of it has sounded."""
+        return Handover((None,) * len(new), self.taps_at(rate).shape[-1] - 1)
 
     def _mixed(self, response: Tensor) -> Tensor:
         """Return a response with the signal's own part in it."""

@@ -122,10 +122,8 @@ def samples(seconds: float, rate: float | None) -> int:
 def kept_lines(source: int, old: Sequence[int], new: Sequence[int], rate: float | None) -> Move | None:
     """Return the move of delay lines (..., sum of delays), one behind the other: the latest samples of each.
 
-    Where lengths change, what is kept fades in and out: beside it lies silence, or what has lain elsewhere.
+    What is kept fades in and out: beside it lies silence, or what has lain elsewhere, or what new gains make.
     """
-    if list(old) == list(new):
-        return Move(source)
     if len(old) != len(new):
         return None
     parts, at, to = [], 0, 0

@@ -49,6 +49,7 @@ __all__ = [
     "named_error",
     "plural",
     "shown",
+    "wait_of",
 ]
 
 State = tuple[Tensor, ...]
@@ -148,10 +149,11 @@ class Step(ABC):
         """Return how many tensors a state holds."""
         return len(self.init_state(shape, dtype, device))
 
-    def wait_from_rest(self, rate: float | None) -> int:
+    def wait_from_rest(self, shape: tuple[int, ...], rate: float | None) -> int:
         """Return how many samples the step runs unheard where it is new in a running signal.
 
         Args:
+            shape: the signal's leading dimensions.
             rate: sample rate of the input, Hz.
         """
         return 0
@@ -268,7 +270,7 @@ class LTIStep(Step):
         """Return how many of delay, response and cascade there are."""
         return (self.system.delay > 0) + (self.system.taps is not None) + (self.system.sos is not None)
 
-    def wait_from_rest(self, rate: float | None) -> int:
+    def wait_from_rest(self, shape: tuple[int, ...], rate: float | None) -> int:
         """Return how long delay and taps are incomplete and the sections remember their start."""
         return self.settling + (0 if self.system.sos is None else memory_samples(self.system.sos, rate))
 
@@ -279,22 +281,25 @@ class LTIStep(Step):
         """
         assert isinstance(before, LTIStep)
         own, was = self.system, before.system
+        moved = own.delay != was.delay  # what follows hears another signal
         moves: list[Move | None] = []
         waiting, at = 0, 0
         if own.delay:
             line = kept_lines(0, [was.delay], [own.delay], rate) if was.delay else None
-            moves.append(line)
+            moves.append(None if line is None else replace(line, ramp=0))  # it holds what the new delay would hold
             waiting += own.delay if line is None else max(0, own.delay - was.delay)
         at += was.delay > 0
         if own.taps is not None:
             same = was.taps is not None and own.taps.shape == was.taps.shape and torch.equal(own.taps, was.taps)
-            same = same and own.taps.shape[-1] < PARTITIONED  # of longer ones, what they owe lies elsewhere
+            same = (
+                same and not moved and own.taps.shape[-1] < PARTITIONED
+            )  # of longer ones, what they owe lies elsewhere
             moves.append(Move(at) if same else None)
             waiting += 0 if same else own.taps.shape[-1] - 1
         at += was.taps is not None
         if own.sos is not None:
             state = old[at] if was.sos is not None else None
-            move, longer = sections_handover(at, was.sos, own.sos, state, rate)
+            move, longer = sections_handover(at, None if moved else was.sos, own.sos, state, rate)
             moves.append(move)
             waiting += longer
         return Handover(tuple(moves), waiting)
@@ -389,9 +394,9 @@ class CausalStep(Step):
             self._size = len(self.init_state(shape, dtype, device))
         return self._size
 
-    def wait_from_rest(self, rate: float | None) -> int:
+    def wait_from_rest(self, shape: tuple[int, ...], rate: float | None) -> int:
         """Return the latency, and some time where there is a state."""
-        state = self.init_state((2,), torch.float32, torch.device("cpu"))
+        state = self.init_state(shape, torch.float32, torch.device("cpu"))
         return self.latency + (samples(UNKNOWN_WAIT_S, rate) if any(value.numel() for value in state) else 0)
 
     def take_over(self, before: Step, shape: tuple[int, ...], old: State, new: State, rate: float | None) -> Handover:
@@ -530,9 +535,9 @@ class ParallelStep(Step):
             total = target if total is None else program.add(total, target)
         return total
 
-    def wait_from_rest(self, rate: float | None) -> int:
-        """Return the longest time of the branches."""
-        return max(sum(step.wait_from_rest(rate) for step in plan.steps) for plan in self.plans)
+    def wait_from_rest(self, shape: tuple[int, ...], rate: float | None) -> int:
+        """Return the longest time of the branches, those that have to wait for others included."""
+        return max(wait_of(plan.steps, shape, rate) + self.latency - plan.latency for plan in self.plans)
 
     def lines(self) -> list[str]:
         """Return the branches' steps, indented."""
@@ -618,6 +623,10 @@ class LateStep(Step):
     def state_size(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> int:
         """Return how many tensors a state holds."""
         return self.inner.state_size(shape, dtype, device) + 1
+
+    def wait_from_rest(self, shape: tuple[int, ...], rate: float | None) -> int:
+        """Return the inner step's time."""
+        return self.inner.wait_from_rest(shape, rate)
 
     def lines(self) -> list[str]:
         """Return the inner step's lines."""
@@ -789,6 +798,15 @@ def _copied(module: Any) -> Any:
 def named_error(name: str, error: TorchFXError) -> TorchFXError:
     """Return an error that names the module it comes from; "" for a module called by itself."""
     return type(error)(f"{name}: {error}") if name else error
+
+
+def wait_of(steps: Sequence[Step], shape: tuple[int, ...], rate: float | None) -> int:
+    """Return how many samples steps in a row run unheard where they are new in a running signal."""
+    found = 0
+    for step in steps:
+        found += step.wait_from_rest(shape, rate)
+        shape, rate = step.leading(shape), step.output_rate(rate)
+    return found
 
 
 def _scaled(x: Tensor, gain: float | Tensor) -> Tensor:

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from torchfx._ops.program import Program
 from torchfx.errors import StreamError
 from torchfx.plan.handover import Handover, Move, samples
-from torchfx.plan.steps import CausalStep, LateStep, LTIStep, ModuleStep, ParallelStep, Plan, State, Step
+from torchfx.plan.steps import CausalStep, LateStep, LTIStep, ModuleStep, ParallelStep, Plan, State, Step, wait_of
 
-__all__ = ["Copy", "Transition", "TransitionStep", "equal", "settled", "transition"]
+__all__ = ["Copy", "Transition", "TransitionStep", "equal", "settled", "steps_handover", "transition"]
 
 
 class TransitionStep(Step):
@@ -130,9 +130,9 @@ class _RowStep(Step):
             state, shape = state[size:], step.leading(shape)
         return found
 
-    def wait_from_rest(self, rate: float | None) -> int:
+    def wait_from_rest(self, shape: tuple[int, ...], rate: float | None) -> int:
         """Return the sum of all steps' times."""
-        return sum(step.wait_from_rest(rate) for step in self.steps)
+        return wait_of(self.steps, shape, rate)
 
     def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
         """Return all steps' states of rest."""
@@ -273,7 +273,7 @@ def transition(
             return late(a, of_a, b, shape, rate)
         if isinstance(a, ParallelStep) and isinstance(b, ParallelStep) and _alike(a, b):
             return branches(a, of_a, b, shape)
-        if a.output_rate(rate) != rate or b.output_rate(rate) != rate:
+        if not all(step.output_rate(rate) == rate for each in (a, b) for step in getattr(each, "steps", (each,))):
             raise StreamError(
                 "a stream that changes the sample rate cannot take modules, rates or qualities that changed: reset() "
                 "begins anew with them"
@@ -296,7 +296,7 @@ def transition(
     def late(a: Step, of_a: State, b: Step, shape: tuple[int, ...], rate: float | None) -> tuple[Step, State]:
         counts = torch.full((2,), max(a.latency, b.latency))  # more than what is left out at the beginning
         if isinstance(a, LateStep):
-            a, of_a, counts = a.inner, of_a[:-1], of_a[-1]
+            a, of_a, counts = a.inner, of_a[:-1], of_a[-1] + (b.latency - a.latency)  # as much is left out as before
         if not isinstance(b, LateStep):
             return replaced(a, of_a, b, shape, rate)
         step, inner = replaced(a, of_a, b.inner, shape, rate)
@@ -313,6 +313,30 @@ def transition(
 
     plan, found = crossed(before, state, after, shape)
     return Transition(plan, found, tuple(copies), tuple(ways)) if ways else None
+
+
+def steps_handover(
+    before: Sequence[Step], after: Sequence[Step], shape: tuple[int, ...], old: State, new: State, rate: float | None
+) -> Handover:
+    """Return how steps in a row inside a processor take over: one by one where they correspond, else from rest.
+
+    Args:
+        before, after: the steps.
+        shape: the signal's leading dimensions.
+        old, new: their states, in a row; the values do not matter.
+        rate: sample rate, Hz.
+    """
+    if len(before) != len(after) or not all(map(_corresponds, before, after)):
+        return Handover((None,) * len(new), wait_of(after, shape, rate))
+    moves: list[Move | None] = []
+    at = waiting = 0
+    for a, b in zip(before, after, strict=True):
+        sizes = [step.state_size(shape, torch.float32, torch.device("cpu")) for step in (a, b)]
+        own = new[len(moves) : len(moves) + sizes[1]]
+        found = b.take_over(a, shape, old[at : at + sizes[0]], own, rate)
+        moves += [move if move is None else replace(move, source=move.source + at) for move in found.moves]
+        at, waiting, shape = at + sizes[0], waiting + found.waiting, b.leading(shape)
+    return Handover(tuple(moves), waiting)
 
 
 def settled(
@@ -473,4 +497,4 @@ def _handover(a: Step, of_a: State, b: Step, of_b: State, shape: tuple[int, ...]
     """Return how a step takes over from another one: as the step says, or, from another kind of step, from rest."""
     if _corresponds(a, b) and not isinstance(a, (_RowStep, ParallelStep)):
         return b.take_over(a, shape, of_a, of_b, rate)
-    return Handover((None,) * len(of_b), b.wait_from_rest(rate), rises=True)
+    return Handover((None,) * len(of_b), b.wait_from_rest(shape, rate), rises=True)

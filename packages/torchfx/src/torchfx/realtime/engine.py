@@ -19,6 +19,7 @@ from torchfx._ops.program import Program
 from torchfx.errors import StreamError, TorchFXError
 from torchfx.plan import LateStep, Plan
 from torchfx.plan.transition import Copy, Transition, settled, transition
+from torchfx.realtime.runner import works_of
 
 __all__ = ["Engine", "LiveProgram", "Snapshot", "in_full"]
 
@@ -108,7 +109,7 @@ class LiveProgram:
             rest = self.plan.init_state(shape, torch.float32, device)
             self.state = [value.clone().contiguous() for value in rest]
         else:
-            works = before.program.works
+            works = works_of(before.program.works, before.state)
             running, state = settled(before.plan, tuple(before.state), shape, torch.float32, device)
             self._way = transition(running, state, self.plan, shape, torch.float32, device, fade_s)
             if self._way is not None:

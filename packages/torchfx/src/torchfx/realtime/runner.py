@@ -14,7 +14,7 @@ from torchfx.errors import ArgumentError
 from torchfx.plan import LateStep, State, Step
 from torchfx.rate import resampled_length
 
-__all__ = ["Runner"]
+__all__ = ["Runner", "works_of"]
 
 
 class Runner:
@@ -41,7 +41,7 @@ class Runner:
         before: Runner | None = None,
     ) -> None:
         self.steps = tuple(steps)
-        self.works: dict[int, Tensor] = {} if before is None else before.works
+        self.works: dict[int, Tensor] = {} if before is None else works_of(before.works, before._state)
         self._state: list[Tensor] = []
         self._shapes: list[tuple[int, ...]] = []
         self._like = torch.empty(0, dtype=dtype, device=device)
@@ -136,6 +136,12 @@ class Runner:
         """Set all steps' states, in place; of steps that run in Python only."""
         for kept, value in zip(self._state, state, strict=True):
             kept.copy_(value)
+
+
+def works_of(works: dict[int, Tensor], state: Sequence[Tensor]) -> dict[int, Tensor]:
+    """Return the sums of partitioned responses whose states are still in use: others' addresses are given out again."""
+    alive = {value.data_ptr() for value in state}
+    return {at: work for at, work in works.items() if at in alive}
 
 
 def _copied(value: Tensor, like: Tensor) -> Tensor:
