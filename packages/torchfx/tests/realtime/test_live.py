@@ -513,6 +513,8 @@ def test_a_device_that_does_not_ask_blocks_nobody():
         for i in range(50):
             live.set("gain", i / 50)
             live.switch(fx.effect.Gain(1.0))
+        assert live.stats().blocks == 0
+        assert live.chain.gain == 1.0
 
 
 def worked(chain: fx.FilterChain, change: Any, back: Any, problem: str) -> None:

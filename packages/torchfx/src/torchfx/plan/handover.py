@@ -1,9 +1,8 @@
 """What the state of a step becomes when the step's parameters change while a signal runs.
 
-A state is handed over only where that is bounded: where what the new filter still gives from it is about what the old
-one would still have given. Everywhere else the new filter starts from rest and runs unheard until it has forgotten how
-it started. Which of the two it is depends on the coefficients alone, never on the samples: a live engine copies states
-between two blocks and has no time to judge them.
+A state is handed over only where it cannot make the new filter louder than the old one. Everywhere else the new filter
+starts from rest. Either way it runs unheard until it has forgotten how it started. The choice depends on coefficients
+and shapes alone, never on samples: a live engine copies states between two blocks and has no time to look at them.
 
 Sections: the state of a direct form depends on the coefficients. Handed on as it is, a low-pass that moves from 20 to
 25 Hz jumps. A section's state is therefore turned into that of the same section as a trapezoidal state-variable filter,
@@ -50,23 +49,23 @@ NEAR_LEVEL = 0.25
 A design may put its whole gain, of 1e-6, into the first section."""
 
 NEAR_CORNER, NEAR_GAIN = 0.5, 0.25
-"""How far its corner frequency (as a natural logarithm) and its gains (relative to the largest) may move for the new
-filter to be heard soon: then it hardly notices that they have not always been the new ones."""
+"""How far the corner frequency (as a natural logarithm) and the gains (relative to the largest) of a section may move
+for `HANDED_WAIT_S` to be enough."""
 
 FORGOTTEN = 1e-2
-"""What is left of the state where the bound of `memory_samples` ends; the true rest is about a twentieth of it."""
+"""How much of a state's tail may be left after `memory_samples`, relative to its largest sample: an upper bound."""
 
 LONGEST_WAIT_S = 0.5
-"""A filter that forgets more slowly is heard after this time."""
+"""The longest time that a new filter runs unheard; one that forgets more slowly is heard before it has settled."""
 
 UNKNOWN_WAIT_S = 0.05
-"""How long something with a memory of unknown length runs unheard: a detector takes some times its attack."""
+"""How long a step runs unheard whose memory is not known: ten times the default attack of the detectors."""
 
 HANDED_WAIT_S = 0.01
-"""How long at most one runs unheard that got the state of a filter with nearly its corner frequencies."""
+"""The longest time that a filter runs unheard if it got the state of one with nearly equal frequencies and gains."""
 
 RAMP_S = 0.005
-"""How long the oldest and the newest samples of a delay line fade in and out where its length changed."""
+"""The fade at both ends of what a delay line keeps, where its length or its input changes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +93,7 @@ class Handover(NamedTuple):
     Attributes:
         moves: for each tensor of the new state where it comes from; None: rest.
         waiting: how many samples the new step runs before its output can be heard.
-        rises: whether its input rises from silence at first, so that no step of it comes out of a delay line later.
+        rises: whether its input fades in, so that no jump enters a delay line and comes out later.
     """
 
     moves: tuple[Move | None, ...]
@@ -103,10 +102,11 @@ class Handover(NamedTuple):
 
 
 def kept(old: Sequence[Tensor], new: Sequence[Tensor], rate: float | None, waiting: int = 0) -> Handover:
-    """Return the handover of states that mean the same whatever the parameters are: levels, phases, past samples.
+    """Return the handover of states whose meaning does not depend on parameters: levels, phases, past input samples.
 
-    Where a dimension of channels became one or was one, its first row stands for all. Of past samples of another number
-    the latest are kept. What has another shape otherwise starts from rest, and runs unheard for some time.
+    A tensor of another length keeps its latest samples. If channels are merged, the first one's values are kept;
+    if they are split, all get the same. Tensors of any other shape start from rest, and the step runs unheard for a
+    time.
     """
     moves = tuple(_kept(i, old, value) for i, value in enumerate(new))
     if any(move is None and value.numel() for move, value in zip(moves, new, strict=True)):
@@ -122,7 +122,7 @@ def samples(seconds: float, rate: float | None) -> int:
 def kept_lines(source: int, old: Sequence[int], new: Sequence[int], rate: float | None) -> Move | None:
     """Return the move of delay lines (..., sum of delays), one behind the other: the latest samples of each.
 
-    What is kept fades in and out: beside it lies silence, or what has lain elsewhere, or what new gains make.
+    The kept samples fade in and out, since their new neighbours are silence or do not continue them.
     """
     if len(old) != len(new):
         return None

@@ -723,14 +723,24 @@ class Plan:
         """Return the plan with values of its own, which later assignments to processors leave alone."""
         return replace(self, steps=tuple(step.frozen() for step in self.steps))
 
+    def states(
+        self, state: State, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device
+    ) -> list[tuple[Step, State]]:
+        """Return each step with its own part of a state."""
+        found: list[tuple[Step, State]] = []
+        for step in self.steps:
+            size = step.state_size(shape, dtype, device)
+            found.append((step, state[:size]))
+            state, shape = state[size:], step.leading(shape)
+        return found
+
     def emit(self, program: Program, source: int, state: State) -> int | None:
         """Append all steps to a native program; return the buffer the last one writes, or None if one cannot."""
-        for step in self.steps:
-            size = step.state_size(program.shape, program.dtype, torch.device("cpu"))
-            target = step.emit(program, source, state[:size])
+        for step, own in self.states(state, program.shape, program.dtype, torch.device("cpu")):
+            target = step.emit(program, source, own)
             if target is None:
                 return None
-            source, state = target, state[size:]
+            source = target
         return source
 
     def calls(self) -> int:

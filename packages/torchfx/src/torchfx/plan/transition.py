@@ -1,7 +1,8 @@
-"""From one plan to another while a signal runs: the steps that differ run side by side, and their outputs are crossed.
+"""Transitions from one plan to another while a signal runs.
 
-Each step is replaced where it stands. What comes before and after it runs on with its state, once, and hears a signal
-that never jumps: a reverberator behind a filter keeps its tail, and no start of a filter is heard in it.
+Each step that differs is replaced where it stands: the old and the new step run side by side, with a crossfade between
+their outputs. All other steps continue with their states. The steps after a replaced one get a signal without jumps, so
+a reverberator after a filter keeps its tail, and the start of the new filter does not enter it.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ __all__ = ["Copy", "Transition", "TransitionStep", "equal", "settled", "steps_ha
 
 
 class TransitionStep(Step):
-    """A step that takes the place of another one: both run, and the output crosses from one to the other.
+    """An old and a new step side by side, with a crossfade from the output of one to that of the other.
 
-    Its state is that of the old step, that of the new one, and the samples that have passed at output and input.
+    The state is that of the old step, that of the new one, and the number of samples so far at output and input.
 
     Args:
         old, new: the steps; their outputs have one shape.
         sizes: how many tensors the state of each holds.
         handover: how many samples only the old one is heard, and whether the new one's input rises from silence.
-        length: how many samples the way from one to the other takes, along the curve 3 u^2 - 2 u^3: it has no corners.
+        length: samples of the crossfade. Its curve 3 u^2 - 2 u^3 has no corners.
     """
 
     def __init__(self, old: Step, new: Step, sizes: tuple[int, int], handover: Handover, length: int) -> None:
@@ -70,7 +71,7 @@ class TransitionStep(Step):
         return torch.where(along == 0, a, torch.where(along == 1, b, crossed.to(b.dtype)))
 
     def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
-        """Return the state of rest: what begins anew has nothing to cross from."""
+        """Return the state of rest after the crossfade: from rest there is nothing to fade from."""
         both = (each.init_state(shape, dtype, device) for each in (self.old, self.new))
         over = torch.tensor([self.waiting + self.length, self.length])
         return (*(value for state in both for value in state), over)
@@ -101,86 +102,60 @@ class TransitionStep(Step):
         return self.new.lines()
 
 
-class _RowStep(Step):
-    """Steps in a row as one, each of whose blocks is as long as its input; none of them is late any more."""
+class _PlanStep(Step):
+    """A plan as one step, whose blocks are as long as its input: none of its steps leaves anything out at the start."""
 
-    def __init__(self, steps: Sequence[Step]) -> None:
-        self.steps = tuple(step.inner if isinstance(step, LateStep) else step for step in steps)
-        self.latency = sum(step.latency for step in self.steps)
-        self.settling = sum(step.settling for step in self.steps)
+    def __init__(self, plan: Plan) -> None:
+        self.plan, self.latency = plan, plan.latency
+
+    @staticmethod
+    def of(steps: Sequence[Step], plan: Plan) -> _PlanStep:
+        """Return some of a plan's steps as one."""
+        inner = tuple(step.inner if isinstance(step, LateStep) else step for step in steps)
+        return _PlanStep(replace(plan, steps=inner, latency=sum(step.latency for step in inner)))
 
     def run(self, x: Tensor) -> Tensor:
         """Process a whole signal."""
-        for step in self.steps:
-            x = step.run(x)
-        return x
-
-    def frozen(self) -> _RowStep:
-        """Return the row with values of its own."""
-        return _RowStep([step.frozen() for step in self.steps])
-
-    def apart(
-        self, state: State, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device
-    ) -> list[tuple[Step, State]]:
-        """Return each step with its state."""
-        found: list[tuple[Step, State]] = []
-        for step in self.steps:
-            size = step.state_size(shape, dtype, device)
-            found.append((step, state[:size]))
-            state, shape = state[size:], step.leading(shape)
-        return found
-
-    def wait_from_rest(self, shape: tuple[int, ...], rate: float | None) -> int:
-        """Return the sum of all steps' times."""
-        return wait_of(self.steps, shape, rate)
+        return self.plan.run(x)
 
     def init_state(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> State:
         """Return all steps' states of rest."""
-        state: list[Tensor] = []
-        for step in self.steps:
-            state += step.init_state(shape, dtype, device)
-            shape = step.leading(shape)
-        return tuple(state)
+        return self.plan.init_state(shape, dtype, device)
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         """Process a block."""
-        after: list[Tensor] = []
-        for step in self.steps:
-            size = step.state_size(tuple(x.shape[:-1]), x.dtype, x.device)
-            x, inner = step.step(x, state[:size])
-            state = state[size:]
-            after += inner
-        return x, tuple(after)
+        return self.plan.step(x, state)
 
     def leading(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the output's leading dimensions."""
-        for step in self.steps:
-            shape = step.leading(shape)
-        return shape
+        return self.plan.leading(shape)
 
     def output_rate(self, rate: float | None) -> float | None:
         """Return the output's sample rate."""
-        for step in self.steps:
+        for step in self.plan.steps:
             rate = step.output_rate(rate)
         return rate
 
+    def frozen(self) -> _PlanStep:
+        """Return the steps with coefficients of their own."""
+        return _PlanStep(self.plan.frozen())
+
+    def wait_from_rest(self, shape: tuple[int, ...], rate: float | None) -> int:
+        """Return the sum of all steps' times."""
+        return wait_of(self.plan.steps, shape, rate)
+
     def emit(self, program: Program, source: int, state: State) -> int | None:
         """Append all steps."""
-        found: int | None = source
-        for step in self.steps:
-            size = step.state_size(program.shape, program.dtype, torch.device("cpu"))
-            found = None if found is None else step.emit(program, found, state[:size])
-            state = state[size:]
-        return found
+        return self.plan.emit(program, source, state)
 
     def lines(self) -> list[str]:
         """Return all steps' lines."""
-        return [line for step in self.steps for line in step.lines()]
+        return self.plan.lines()
 
 
 @dataclass(frozen=True, eq=False)
 class Copy:
-    """A tensor of a new state that gets what an old one holds at the moment of the change."""
+    """A tensor of the new state, and the tensor of the old state that it is filled from when the plan changes."""
 
     source: Tensor
     target: Tensor
@@ -196,11 +171,9 @@ class Copy:
             target.copy_(source)
             return
         for begin, to, count in move.parts:
-            rows = (
-                source
-                if move.rows is None
-                else source.reshape(-1, source.shape[-1])[list(move.rows)].view(*target.shape[:-1], -1)
-            )
+            rows = source
+            if move.rows is not None:
+                rows = source.reshape(-1, source.shape[-1])[list(move.rows)].view(*target.shape[:-1], -1)
             target[..., to : to + count] = rows[..., begin : begin + count]
             if move.ramp:
                 ramp = min(move.ramp, count)
@@ -214,10 +187,10 @@ class Transition:
     """How a running plan becomes another one.
 
     Attributes:
-        plan: what runs on the way: the steps that stay, and a `TransitionStep` for each that is replaced.
-        state: all its tensors: those of steps that stay are the running plan's own.
-        copies: what new steps take from old ones when the plan takes over.
-        ways: for each replaced step the tensor that counts its samples, and how many there are.
+        plan: what runs meanwhile: the steps that stay, and a `TransitionStep` for each that is replaced.
+        state: all its tensors. Steps that stay share theirs with the running plan.
+        copies: how the states of new steps are filled at the moment of the change.
+        ways: for each replaced step the tensor that counts its samples, and the count at which the crossfade has ended.
     """
 
     plan: Plan
@@ -227,8 +200,8 @@ class Transition:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is heard of the old steps any more."""
-        return all(int(passed[0]) >= samples for passed, samples in self.ways)
+        """Whether all crossfades have ended."""
+        return all(int(passed[0]) >= count for passed, count in self.ways)
 
 
 def transition(
@@ -240,12 +213,12 @@ def transition(
     device: torch.device,
     fade_s: float,
 ) -> Transition | None:
-    """Return the way from a running plan to another one, or None where both surely do the same.
+    """Return the transition from a running plan to another one, or None if both surely give the same output.
 
     Args:
-        before: what runs; none of its steps is on such a way itself, see `settled`.
-        state: its tensors. Their values do not matter: `Copy.run` reads them.
-        after: what is to run.
+        before: the running plan, without any `TransitionStep`: see `settled`.
+        state: its tensors. Only `Copy.run` reads their values.
+        after: the new plan.
         shape, dtype, device: the signal's.
         fade_s: how long old and new outputs are crossed, seconds.
 
@@ -273,7 +246,7 @@ def transition(
             return late(a, of_a, b, shape, rate)
         if isinstance(a, ParallelStep) and isinstance(b, ParallelStep) and _alike(a, b):
             return branches(a, of_a, b, shape)
-        if not all(step.output_rate(rate) == rate for each in (a, b) for step in getattr(each, "steps", (each,))):
+        if not (_keeps_rate(a, rate) and _keeps_rate(b, rate)):
             raise StreamError(
                 "a stream that changes the sample rate cannot take modules, rates or qualities that changed: reset() "
                 "begins anew with them"
@@ -342,13 +315,16 @@ def steps_handover(
 def settled(
     plan: Plan, state: State, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device
 ) -> tuple[Plan, State]:
-    """Return a plan and its state with new steps alone where steps were on the way to them."""
+    """Return a plan and its state with each `TransitionStep` replaced by its new step.
+
+    Tensors after those of the steps, such as a delay line around a branch, stay.
+    """
 
     def of_step(step: Step, state: State, shape: tuple[int, ...]) -> list[tuple[Step, State]]:
         if isinstance(step, TransitionStep):
             return of_step(step.new, step.split(state)[1], shape)
-        if isinstance(step, _RowStep):
-            return step.apart(state, shape, dtype, device)
+        if isinstance(step, _PlanStep):
+            return step.plan.states(state, shape, dtype, device)
         if isinstance(step, LateStep):
             inner = of_step(step.inner, state[:-1], shape)
             if len(inner) == 1 and inner[0][0] is step.inner:
@@ -364,17 +340,17 @@ def settled(
 
     steps: list[Step] = []
     found: list[Tensor] = []
-    for step in plan.steps:
-        size = step.state_size(shape, dtype, device)
-        for new, own in of_step(step, state[:size], shape):
+    taken = 0
+    for step, inner in plan.states(state, shape, dtype, device):
+        for new, own in of_step(step, inner, shape):
             steps.append(new)
             found += own
-        state, shape = state[size:], step.leading(shape)
-    return replace(plan, steps=tuple(steps)), (*found, *state)
+        taken, shape = taken + len(inner), step.leading(shape)
+    return replace(plan, steps=tuple(steps)), (*found, *state[taken:])
 
 
 def _late_again(step: Step, state: State) -> tuple[Step, State]:
-    """Return a step that has been running for long as one that lags, where it does."""
+    """Return a step with latency as a `LateStep` that is past its start, any other step as it is."""
     if not step.latency:
         return step, state
     return LateStep(step, (1, 1)), (*state, torch.full((2,), step.latency))
@@ -393,12 +369,8 @@ def equal(a: Step, b: Step) -> bool:
     if isinstance(a, LateStep) and isinstance(b, LateStep):
         return a.ratio == b.ratio and equal(a.inner, b.inner)
     if isinstance(a, ParallelStep) and isinstance(b, ParallelStep):
-        pairs = (
-            [zip(p.steps, q.steps, strict=True) for p, q in zip(a.plans, b.plans, strict=True)]
-            if _alike(a, b)
-            else None
-        )
-        return pairs is not None and all(equal(p, q) for pair in pairs for p, q in pair)
+        plans = zip(a.plans, b.plans, strict=False)
+        return _alike(a, b) and all(all(map(equal, p.steps, q.steps)) for p, q in plans)
     return isinstance(a, ModuleStep) and isinstance(b, ModuleStep) and a.module is b.module
 
 
@@ -435,7 +407,7 @@ def _alike(a: ParallelStep, b: ParallelStep) -> bool:
 
 
 def _corresponds(a: Step, b: Step) -> bool:
-    """Return whether a step continues what another one does, with other parameters."""
+    """Return whether two steps differ in parameters only."""
     a, b = (step.inner if isinstance(step, LateStep) else step for step in (a, b))
     if isinstance(a, CausalStep) and isinstance(b, CausalStep):
         return type(a.module) is type(b.module)
@@ -447,38 +419,27 @@ def _corresponds(a: Step, b: Step) -> bool:
 def _pairs(
     old: Plan, state: State, new: Plan, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device
 ) -> list[tuple[Step, State, Step]]:
-    """Return steps with their states and those that take their places: one by one at both ends of the plans.
+    """Return old steps with their states, each with the new step that replaces it.
 
-    Where steps came or went, what lies between is replaced as a whole.
+    Steps correspond one by one from both ends of the plans. What lies between is replaced as a whole.
     """
-    a, b = list(old.steps), list(new.steps)
-    states = []
-    for step in a:
-        size = step.state_size(shape, dtype, device)
-        states.append(state[:size])
-        state, shape = state[size:], step.leading(shape)
+    a, b = old.states(state, shape, dtype, device), new.steps
+    fewest = min(len(a), len(b))
     first = last = 0
-    while first < min(len(a), len(b)) and _corresponds(a[first], b[first]):
+    while first < fewest and _corresponds(a[first][0], b[first]):
         first += 1
-    if first == len(a) == len(b):
-        return list(zip(a, states, b, strict=True))
-    while last < min(len(a), len(b)) - first and _corresponds(a[-1 - last], b[-1 - last]):
+    while last < fewest - first and _corresponds(a[-1 - last][0], b[-1 - last]):
         last += 1
-    middle_a, middle_b = a[first : len(a) - last], b[first : len(b) - last]
-    inner = [
-        value
-        for step, values in zip(middle_a, states[first:], strict=False)
-        for value in (values[:-1] if isinstance(step, LateStep) else values)
-    ]
-    row: Step = _RowStep(middle_b)
-    if any(isinstance(step, LateStep) for step in middle_b):
-        row = LateStep(row, (1, 1))
-    ends = zip(a[len(a) - last :], states[len(a) - last :], b[len(b) - last :], strict=True)
-    return [
-        *zip(a[:first], states[:first], b[:first], strict=True),
-        (_RowStep(middle_a), tuple(inner), row),
-        *ends,
-    ]
+    from_a, from_b = len(a) - last, len(b) - last
+    found = [(*step, other) for step, other in zip(a[:first], b[:first], strict=True)]
+    if first < max(from_a, from_b):
+        gone, come = a[first:from_a], b[first:from_b]
+        inner = [value for step, own in gone for value in (own[:-1] if isinstance(step, LateStep) else own)]
+        row: Step = _PlanStep.of(come, new)
+        if row.latency:
+            row = LateStep(row, (1, 1))
+        found.append((_PlanStep.of([step for step, _ in gone], old), tuple(inner), row))
+    return [*found, *((*step, other) for step, other in zip(a[from_a:], b[from_b:], strict=True))]
 
 
 def _split(
@@ -493,8 +454,13 @@ def _split(
     return found
 
 
+def _keeps_rate(step: Step, rate: float | None) -> bool:
+    """Return whether a step keeps the sample rate throughout."""
+    return all(each.output_rate(rate) == rate for each in (step.plan.steps if isinstance(step, _PlanStep) else (step,)))
+
+
 def _handover(a: Step, of_a: State, b: Step, of_b: State, shape: tuple[int, ...], rate: float | None) -> Handover:
-    """Return how a step takes over from another one: as the step says, or, from another kind of step, from rest."""
-    if _corresponds(a, b) and not isinstance(a, (_RowStep, ParallelStep)):
+    """Return the `take_over` of a step, or rest if the other step is of another kind."""
+    if _corresponds(a, b) and not isinstance(a, (_PlanStep, ParallelStep)):
         return b.take_over(a, shape, of_a, of_b, rate)
     return Handover((None,) * len(of_b), b.wait_from_rest(shape, rate), rises=True)

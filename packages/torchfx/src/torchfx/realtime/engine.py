@@ -83,13 +83,13 @@ class LiveProgram:
         plan: frozen, for blocks (channels, block) of float32.
         channels: of the signal.
         block: samples of a block.
-        before: the program that runs now. What its plan has in common with this one goes on; steps that differ run
-            beside those that they replace, until nothing is heard of these any more.
+        before: the running program. Steps that its plan shares with this one continue; steps that differ run beside
+            those that they replace until the crossfade has ended.
         fade_s: how long the outputs of such steps are crossed, seconds.
 
     Attributes:
-        plan: what runs: `plan`, or the way to it.
-        state: all its tensors. Those of steps that stay are those of the program before.
+        plan: what runs: `plan`, or the transition to it.
+        state: all its tensors. Steps that continue share theirs with the program before.
     """
 
     plan: Plan
@@ -121,12 +121,12 @@ class LiveProgram:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is heard of steps that were replaced."""
+        """Whether all crossfades have ended."""
         return self._way is None or self._way.is_done
 
     @property
     def has_old_steps(self) -> bool:
-        """Whether steps that were replaced still run, heard or not."""
+        """Whether replaced steps still run, even if their crossfades have ended."""
         return self._way is not None
 
     @staticmethod
@@ -147,34 +147,35 @@ class LiveProgram:
 
     def _create(self, channels: int, block: int) -> Any:
         """Make it: with as much memory as a block of silence takes, and more."""
-        rest = [value.contiguous() for value in self.plan.init_state(self._shape, torch.float32, torch.device("cpu"))]
-        probe = _program(self.plan, self._shape, rest, None)  # its states are its own: those of this one may be running
+        # The states may be running: memory is measured with others.
+        probe = self._made(_program(self.plan, self._shape, self._rest(), None), channels, block, 0, [], [])
+        bytes_needed = _function("program_measure")(probe)
+        _function("program_free")(probe)
+        if bytes_needed < 0:
+            raise_for(-bytes_needed, "program_run")
+        rest = self._rest()
         kept = [(value, before.data_ptr()) for value, before in zip(self.state, rest, strict=True)]
         kept += [(value, 0) for value in self.program.sums]
-        states = array(
-            "q", [each for value, at in kept for each in (value.data_ptr(), value.nbytes, at) if value.nbytes]
-        )
-        resting = [value.clone() for value in rest]
-        bytes_needed = 0
-        for program in (probe, self.program):
-            words = program.words
-            records = array("q", [] if program is probe else [each for copy in self._copies for each in copy[:5]])
-            for value, before in zip(rest, resting, strict=True):
-                value.copy_(before)  # after the probe's block
-            found = _function("program_create")(
-                words.buffer_info()[0], len(words), channels, block, bytes_needed,
-                records.buffer_info()[0], len(records) // 5, states.buffer_info()[0], len(states) // 3,
-            )  # fmt: skip
-            if not found:
-                raise MemoryError("no memory for a live program")
-            if program is self.program:
-                return found
-            bytes_needed = _function("program_measure")(found)
-            _function("program_free")(found)
-            if bytes_needed < 0:
-                raise_for(-bytes_needed, "program_run")
-            bytes_needed = 2 * bytes_needed + ROOM
-        raise AssertionError
+        states = [each for value, at in kept for each in (value.data_ptr(), value.nbytes, at) if value.nbytes]
+        copies = [each for copy in self._copies for each in copy[:5]]
+        return self._made(self.program, channels, block, 2 * bytes_needed + ROOM, copies, states)
+
+    def _rest(self) -> list[Tensor]:
+        state = self.plan.init_state(self._shape, torch.float32, torch.device("cpu"))
+        return [value.contiguous() for value in state]
+
+    @staticmethod
+    def _made(
+        program: Program, channels: int, block: int, bytes_needed: int, copies: list[int], states: list[int]
+    ) -> Any:
+        words, of_copies, of_states = program.words, array("q", copies), array("q", states)
+        found = _function("program_create")(
+            words.buffer_info()[0], len(words), channels, block, bytes_needed,
+            of_copies.buffer_info()[0], len(of_copies) // 5, of_states.buffer_info()[0], len(of_states) // 3,
+        )  # fmt: skip
+        if not found:
+            raise MemoryError("no memory for a live program")
+        return found
 
 
 def in_full(plan: Plan) -> Plan:

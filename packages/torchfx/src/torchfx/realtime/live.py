@@ -115,7 +115,7 @@ class RealtimeProcessor:
     can stop the sound. Otherwise a thread of Python runs it, `config.worker_blocks` blocks later.
 
     Parameters may be assigned from any thread (`chain[0].cutoff = 500`, or `live.set("cutoff", 500)`): within some ms a
-    chain with the new ones takes over, by a crossfade, and goes on with the old one's state. `switch` does the same
+    the steps that changed are replaced by a crossfade, and all others continue, as in `Stream`. `switch` does the same
     with another chain. If blocks take too long, one behind the other, the dry signal is faded in for half a second, and
     `stats` says so. Samples that are not finite or too large mute the output (`RealtimeConfig.ceiling_db`).
 
@@ -446,7 +446,7 @@ class RealtimeProcessor:
         self._followed, self._untold, self._refusal = plan, None, ""
 
     def _tell(self) -> None:
-        """Raise, once, why an earlier change cannot run, if it still cannot; always, why the chain has ended."""
+        """Raise the error of an earlier change once, if it still stands, and that of a chain that has ended always."""
         if self._engine is None:
             return
         if self._error is not None:
@@ -457,6 +457,8 @@ class RealtimeProcessor:
         refusal = self._refusal
         try:
             plan = self._checked_change()
+            if self._stream is not None and plan is not self._followed:
+                self._stream.check_change(plan)
             running = self._program
             program = self._program_of(plan) if running is not None and running.is_settled else None
         except Exception:  # noqa: BLE001 - any module's
@@ -465,7 +467,7 @@ class RealtimeProcessor:
             program.free()
 
     def _checked_change(self) -> Plan:
-        """Return what the chain is now, or raise why that cannot run in the place of what does."""
+        """Return the chain's present plan, or raise if it cannot replace the running one."""
         plan = self._plan()
         if plan is self._followed:
             return plan
@@ -475,9 +477,6 @@ class RealtimeProcessor:
             raise StreamError(
                 f"the latency has to stay {self._followed.latency} samples, start anew with {plan.latency}"
             )
-        if not self.is_native:
-            assert self._stream is not None
-            self._stream.check_change(plan)
         return plan
 
     def _program_of(self, plan: Plan) -> LiveProgram | None:

@@ -97,17 +97,20 @@ class Stream:
         return self._plan.filled(runner.process(block), block.shape[-1])
 
     def continued(self, block: Tensor) -> Tensor:
-        """Process a block like those before, whatever parameters have been assigned since."""
+        """Process a block without following parameters that have been assigned since the last one."""
         assert self._runner is not None
         return self._plan.filled(self._runner.process(block), block.shape[-1])
 
     def check_change(self, plan: Plan) -> None:
-        """Raise where another plan cannot run in the place of this one."""
-        if self._blocks is not None and (self._transition is None or self._transition.is_done):
-            self._way_to(plan)
+        """Raise `StreamError` if the stream cannot change to another plan. It only reads: any thread may ask."""
+        if self._blocks is not None:
+            shape, dtype, device = self._blocks
+            state = self._plan.init_state(tuple(shape), dtype, device)
+            running = settled(self._plan, state, tuple(shape), dtype, device)
+            transition(*running, plan, tuple(shape), dtype, device, GLIDE_MS / 1000)
 
     def rest(self) -> None:
-        """Begin anew with the parameters that are being heard."""
+        """Return to rest, without following parameters that have been assigned since the last block."""
         assert self._blocks is not None
         shape, dtype, device = self._blocks
         self._settle()
@@ -185,10 +188,11 @@ class Stream:
         """Begin to cross to new parameters; raise before anything has changed where that is not possible."""
         if plan.refusal:
             raise StreamError(plan.refusal)
-        found = self._way_to(plan)
+        runner = self._settle()
+        assert self._blocks is not None
+        shape, dtype, device = self._blocks
+        found = transition(self._plan, runner.own_state, plan, tuple(shape), dtype, device, GLIDE_MS / 1000)
         self._followed = plan
-        runner = self._runner
-        assert runner is not None
         if found is None:
             return runner
         for each in found.copies:
@@ -196,14 +200,8 @@ class Stream:
         self._transition = found
         return self._run(found.plan, found.state, runner)
 
-    def _way_to(self, plan: Plan) -> Transition | None:
-        runner = self._settle()
-        assert self._blocks is not None
-        shape, dtype, device = self._blocks
-        return transition(self._plan, runner.own_state, plan, tuple(shape), dtype, device, GLIDE_MS / 1000)
-
     def _settle(self) -> Runner:
-        """Leave the steps behind that are not heard any more."""
+        """Drop the old steps of a transition that has ended."""
         runner = self._runner
         assert runner is not None
         assert self._blocks is not None
