@@ -56,11 +56,26 @@ class Story:
         """A recorded step."""
         return self.note(f"ProfilerStep#{number}", at, us)
 
-    def steps(self, count, us, every=None):
-        """Record steps, one after another or `every` so many microseconds, and yield when each begins."""
+    def steps(self, count, us, every=None, waits=False):
+        """Record steps, one after another or `every` so many microseconds, and yield when each begins.
+
+        With `waits` each step ends with a wait for the device: from the host's last call to the device's last work.
+        """
         for number in range(count):
-            self.step(number, number * (every or us), us)
-            yield number * (every or us)
+            at = number * (every or us)
+            self.step(number, at, us)
+            first = len(self.events)
+            yield at
+            if waits:
+                self._wait(self.events[first:])
+
+    def _wait(self, events):
+        mine = [event for event in events if event["pid"] == HOST and event["tid"] == THREAD]
+        work = [event for event in events if event["pid"] == 0]
+        start = max((event["ts"] + event["dur"] for event in mine), default=0)
+        end = max((event["ts"] + event["dur"] for event in work), default=0)
+        if end > start:
+            self.call("cudaStreamSynchronize", start, end - start)
 
     def frame(self, name, at, us, tid=THREAD, **args):
         """A Python frame."""

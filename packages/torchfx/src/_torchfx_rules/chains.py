@@ -23,6 +23,7 @@ __all__ = ["many_short_files", "native_dispatch_count"]
     "G1",
     "native-dispatch-count",
     source="torchfx's operators: a chain of filters and gains is one call of one operator",
+    frees="host",
 )
 def native_dispatch_count(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """Filters of a chain are called one after the other.
@@ -60,7 +61,7 @@ def native_dispatch_count(trace: Trace, *, share: float = 0.01) -> Iterator[Find
     )
 
 
-@rule("G2", "many-short-files", source="calls of filters on short signals, one by one; eight in a row")
+@rule("G2", "many-short-files", source="calls of filters on short signals, one by one; eight in a row", frees="host")
 def many_short_files(trace: Trace, *, calls: int = 8, call_us: float = 300.0, share: float = 0.05) -> Iterator[Finding]:
     """Filters are called on many short signals, one by one.
 

@@ -23,6 +23,7 @@ __all__ = ["gpu_not_worth_it", "launches_per_section", "reference_path"]
     "per-section-launches",
     source="launches inside torchfx's operators; 16 per call, kernels below 10 us, the device idle for half of it",
     needs={"gpu", "idle", "order"},
+    frees="host",
 )
 def launches_per_section(
     trace: Trace, *, launches: int = 16, kernel_us: float = 10.0, idle: float = 0.5, share: float = 0.05
@@ -72,6 +73,7 @@ def launches_per_section(
     "gpu-not-worth-it",
     source="copies around torchfx's operators against their kernels; a minute of audio, four channels",
     needs={"gpu"},
+    frees="all",
 )
 def gpu_not_worth_it(trace: Trace, *, copy_mb: float = 12.0, share: float = 0.1) -> Iterator[Finding]:
     """Signals go to the GPU for less work than the way there takes.
@@ -119,6 +121,7 @@ def gpu_not_worth_it(trace: Trace, *, copy_mb: float = 12.0, share: float = 0.1)
     "G8",
     "reference-path",
     source="operators of plain PyTorch inside torchfx's on the CPU, where the native library makes a single call",
+    frees="host",
 )
 def reference_path(trace: Trace, *, operators: int = 30, share: float = 0.01) -> Iterator[Finding]:
     """torchfx's filters run without the native library.

@@ -29,6 +29,7 @@ __all__ = ["audio_load", "coefficients_recomputed"]
     "G5",
     "coefficients-recomputed-per-call",
     source="filters made or designed in every step, as Python frames and torchfx's design operators show",
+    frees="host",
 )
 def coefficients_recomputed(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator[Finding]:
     """Filters are designed again in every step.
@@ -68,7 +69,12 @@ def coefficients_recomputed(trace: Trace, *, share: float = 0.01, steps: int = 3
     )
 
 
-@rule("G9", "audio-load", source="frames and operators that decode audio on the loop's own thread; 5% of the window")
+@rule(
+    "G9",
+    "audio-load",
+    source="frames and operators that decode audio on the loop's own thread; 5% of the window",
+    frees="host",
+)
 def audio_load(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """Audio files are read and decoded on the loop's own thread.
 

@@ -59,22 +59,26 @@ class Finding:
 
     Attributes:
         title: the symptom in one line, with its number.
-        severity: one of `SEVERITIES`; left out, it follows from `share`.
+        severity: one of `SEVERITIES`. A rule gives it only where there is nothing to act on ("info") or where results or
+            the trace itself are wrong; left out, it follows from the time at stake.
+        most: the severest it may be, where it follows from the time at stake.
         confidence: one of `CONFIDENCES`.
-        time_us: time at stake, microseconds of `window`; left out, the length of `stretches`, or 0 without them.
-            Savings of several findings don't add up.
+        time_us: time at stake, microseconds of `window`: what the fix can save at most. A rule gives the time that the
+            fix removes; left out, it is the length of `stretches`, or 0 without them. Whoever runs the rule replaces it
+            by what that saves (`most_saved`). Savings of several findings don't add up.
         window: what `time_us` is a part of.
         evidence: what it rests on.
         cause: why, in a sentence or two.
         linked: True where ids in the trace tie cause and symptom; False where the cause is inferred.
         fix: what to do, fitted to what the program does already.
-        stretches: when the time at stake is spent, within the window. A rule that leaves it out means the times of its
+        stretches: when the time that the fix removes is spent, within the window. A rule that leaves it out means the times of its
             evidence's rows; whoever runs the rule fills that in.
         code, slug, source: of the rule; filled in by whoever runs it.
     """
 
     title: str
     severity: str = ""
+    most: str = "high"
     confidence: str
     time_us: float = nan
     window: Window
@@ -86,12 +90,15 @@ class Finding:
     code: str = ""
     slug: str = ""
     source: str = ""
+    ranked: bool = field(init=False, compare=False, repr=False)
+    """Whether the severity follows from the time at stake."""
 
     def __post_init__(self) -> None:
         stake = self.stretches.total / 1000 if self.stretches else 0.0
         # Rules compute with NumPy, and its numbers are none that JSON is written from.
         object.__setattr__(self, "time_us", stake if isnan(self.time_us) else float(self.time_us))
-        object.__setattr__(self, "severity", self.severity or severity_of(self.share))
+        object.__setattr__(self, "ranked", not self.severity)
+        object.__setattr__(self, "severity", self.severity or severity_of(self.share, self.most))
         if self.severity not in SEVERITIES:
             raise ArgumentError(f"severity must be one of {', '.join(SEVERITIES)}, got {self.severity!r}")
         if self.confidence not in CONFIDENCES:

@@ -71,7 +71,7 @@ def an_optimizer_is_no_chain():
 
 def on_the_cpu(elements, *names):
     story = Story(gpu=None)
-    for at in story.steps(3, 1000):
+    for at in story.steps(3, 1000, waits=True):
         for j, name in enumerate(names):
             story.op(name, at + 10 + 200 * j, 190, **{"Input Dims": [[elements]], "Input type": ["float"]})
     return story
@@ -125,7 +125,7 @@ def no_figure_is_not_zero():
 
 def shaped(op, kernel, us, dims, kind="c10::BFloat16", count=4):
     story = Story()
-    for at in story.steps(count, 2000):
+    for at in story.steps(count, 2000, waits=True):
         story.op(op, at + 5, 20, **{"Input Dims": dims, "Input type": [kind] * len(dims)})
         story.kernel(kernel, at + 100, us, launch_at=at + 10)
     return story
@@ -199,7 +199,7 @@ CONV = "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw_tilesize
 
 def convolution(*tiles):
     story = Story()
-    for at in story.steps(2, 5000):
+    for at in story.steps(2, 5000, waits=True):
         story.op("aten::cudnn_convolution", at + 10, 1000)
         for j, tile in enumerate(tiles):
             story.kernel(CONV.format(tile), at + 100 + 200 * j, 150, launch_at=at + 20 + 200 * j)
@@ -218,7 +218,7 @@ def one_algorithm():
 
 def streams(second_at, us=400):
     story = Story()
-    for at in story.steps(4, 1000):
+    for at in story.steps(4, 1000, waits=True):
         story.kernel(HALF, at + 50, 400, launch_at=at + 10, stream=7)
         story.kernel(HALF, at + second_at, us, launch_at=at + 20, stream=20)
     return story
@@ -242,7 +242,7 @@ def hardly_anything_on_the_second():
 def checkpointed(again_us, frames=False):
     """A backward pass that computes a layer again, then its gradient."""
     story = Story()
-    for at in story.steps(3, 2000):
+    for at in story.steps(3, 2000, waits=True):
         story.kernel(HALF, at + 100, 400, launch_at=at + 10)
         node = "autograd::engine::evaluate_function: {}"
         story.op(node.format("CheckpointFunctionBackward"), at + 100, 200, tid=101)

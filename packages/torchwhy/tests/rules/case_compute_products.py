@@ -70,7 +70,7 @@ def a_little_double():
 
 def on_the_cpu(kind, us):
     story = Story(gpu=None)
-    for at in story.steps(3, 1000):
+    for at in story.steps(3, 1000, waits=True):
         story.op("aten::mul", at + 10, us, **{"Input Dims": [[8, 48000]], "Input type": [kind]})
         story.op("aten::add", at + 20 + us, 100, **{"Input Dims": [[8, 48000]], "Input type": ["float"]})
     return story
@@ -89,7 +89,7 @@ def float_on_the_cpu():
 @silent("fp64")
 def a_number_in_double_times_a_vector():
     story = Story(gpu=None)
-    for at in story.steps(3, 1000):
+    for at in story.steps(3, 1000, waits=True):
         story.op("aten::mul", at + 10, 800, **{"Input Dims": [[], [8, 48000]], "Input type": ["double", "float"]})
     return story
 
@@ -97,7 +97,7 @@ def a_number_in_double_times_a_vector():
 @silent("fp64")
 def calls_on_double_that_only_cost_their_call():
     story = Story(gpu=None)
-    for at in story.steps(3, 1000):
+    for at in story.steps(3, 1000, waits=True):
         for k in range(250):
             story.op("aten::mul", at + 4 * k, 3, **{"Input Dims": [[512]], "Input type": ["double"]})
     return story
@@ -167,7 +167,7 @@ FLASH = "void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_tr
 
 def attention(*operators, gpu=True, outer=None, us=100):
     story = Story(gpu="NVIDIA A100-SXM4-80GB" if gpu else None)
-    for at in story.steps(4, 1000):
+    for at in story.steps(4, 1000, waits=True):
         if outer:
             dims = [[2, 8, 128, 64]] * 3
             story.op(outer, at + 2, us * len(operators) + 8, **{"Input Dims": dims, "Input type": ["float"] * 3})

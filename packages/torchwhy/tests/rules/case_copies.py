@@ -281,7 +281,7 @@ def data_from_elsewhere():
 def adding_on_the_cpu(us):
     """A product that copies its bias first, for so many microseconds of its 800."""
     story = Story(gpu=None)
-    for at in story.steps(4, 990, every=1000):
+    for at in story.steps(4, 990, every=1000, waits=True):
         story.op("aten::addmm", at + 10, 800)
         story.op("aten::copy_", at + 15, us)
     return story

@@ -138,7 +138,7 @@ def test_chains_beside_compiled_regions_are_told_so():
 def test_copies_of_gradients_into_buckets():
     """Those are made while gradients accumulate, in a program that communicates."""
     story = copies.Story()
-    for at in story.steps(4, 1000):
+    for at in story.steps(4, 1000, waits=True):
         story.op("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", at + 10, 50)
         story.copy("DtoD (Device -> Device)", at + 100, 200, 100_000_000, launch_at=at + 20)
         story.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(args)", at + 300, 100, launch_at=at + 70, stream=9)

@@ -57,7 +57,7 @@ def convolutions(*, backward=False, bias=False, follower="aten::batch_norm", us=
     story = Story()
     dims = {"Input Dims": [[32, 64, 112, 112], [64, 64, 3, 3], []], "Input type": ["c10::BFloat16"] * 2 + [""]}
     result = {"Input Dims": [[32, 64, 56, 56]], "Input type": ["c10::BFloat16"]}
-    for i, at in enumerate(story.steps(4, 1000)):
+    for i, at in enumerate(story.steps(4, 1000, waits=True)):
         story.op("aten::conv2d", at + 10, 50, **dims, **({"Sequence number": i + 1} if backward else {}))
         story.op("aten::cudnn_convolution", at + 12, 20, **dims)
         story.kernel(CONVOLUTION, at + 100, us, launch_at=at + 15)
@@ -98,7 +98,7 @@ def test_a_slow_convolution_is_named():
 def test_each_operator_has_its_own_stake():
     """A slow product and a slow addition: two findings, each with what its own operator could save."""
     story = Story()
-    for at in story.steps(4, 4000):
+    for at in story.steps(4, 4000, waits=True):
         product = {"Input Dims": [[4096, 1024], [1024, 4096]], "Input type": ["c10::BFloat16"] * 2}
         story.op("aten::mm", at + 5, 20, **product)
         story.kernel(HALF, at + 100, 1100, launch_at=at + 10)
@@ -153,7 +153,7 @@ def test_variants_with_other_figures_are_not_taken_for_the_plain_device(name):
 def test_a_kernel_is_what_its_operator_computes():
     """Words in the name say elementwise; PyTorch's operator that launched it says product."""
     story = Story()
-    for at in story.steps(4, 1000):
+    for at in story.steps(4, 1000, waits=True):
         story.op("aten::mm", at + 10, 20)
         story.kernel("fast_silu_gate_v2", at + 100, 700, launch_at=at + 15)
         story.kernel(ADD, at + 800, 100, launch_at=at + 40)
@@ -165,7 +165,7 @@ def test_a_kernel_is_what_its_operator_computes():
 def test_a_name_of_a_library_stands_beside_its_operator():
     """A conversion of layout within a convolution stays one."""
     story = Story()
-    for at in story.steps(4, 1000):
+    for at in story.steps(4, 1000, waits=True):
         story.op("aten::cudnn_convolution", at + 10, 40)
         story.kernel("void cudnn::ops::nchwToNhwcKernel<float, float>(P)", at + 100, 600, launch_at=at + 15)
         story.kernel(CONVOLUTION, at + 700, 100, launch_at=at + 30)

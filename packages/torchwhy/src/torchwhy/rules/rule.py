@@ -12,9 +12,11 @@ from typing import Any, Final
 import numpy as np
 
 from torchwhy.errors import ArgumentError, ArgumentTypeError
-from torchwhy.finding import Finding
+from torchwhy.finding import Finding, severity_of
+from torchwhy.rules.stake import FREES, most_saved, ordinary_time
 from torchwhy.trace.model.events import Events
 from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
 
 __all__ = ["ASPECTS", "SUBJECTS", "Rule", "rule", "setting"]
 
@@ -46,6 +48,7 @@ class Rule:
         mutes: aspects that a finding of this rule denies to the others.
         function: takes the trace and, by keyword, its thresholds.
         on: what it looks at (`SUBJECTS`).
+        frees: what kind of time its fix removes (`torchwhy.rules.stake.FREES`).
     """
 
     code: str
@@ -55,6 +58,7 @@ class Rule:
     mutes: frozenset[str]
     function: Function
     on: str = "trace"
+    frees: str = "all"
 
     @property
     def family(self) -> str:
@@ -95,10 +99,8 @@ class Rule:
 
     def _findings(self, subject: Any, thresholds: Mapping[str, Any]) -> Iterator[Finding]:
         for finding in self.function(subject, **thresholds):
-            when = finding.stretches
-            if when is None and self.on == "trace":
-                when = _times_of(finding, subject.events)
-            yield replace(finding, code=self.code, slug=self.slug, source=self.source, stretches=when)
+            weighed = _weighed(finding, subject, self.frees) if self.on == "trace" else finding
+            yield replace(weighed, code=self.code, slug=self.slug, source=self.source)
 
     def checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return thresholds.
@@ -127,6 +129,22 @@ def setting(thresholds: Mapping[str, Mapping[str, Any]]) -> Iterator[None]:
         _SET.reset(token)
 
 
+def _weighed(finding: Finding, trace: Trace, frees: str) -> Finding:
+    """A finding with the time at stake: what the fix can save at most of the time that it removes."""
+    removed = finding.time_us * 1000
+    when = _times_of(finding, trace.events) if finding.stretches is None else finding.stretches
+    if finding.stretches is not None and len(when):
+        saved = most_saved(trace, frees, when, min(removed / when.total, 1.0))
+    else:  # it is not known when: no more than all such time of the window
+        saved = most_saved(trace, frees, Intervals.union([trace.window.start], [trace.window.end]))
+    saved = min(saved, removed)
+    weighed = replace(finding, time_us=saved / 1000, stretches=when)
+    if finding.ranked:
+        ordinary = ordinary_time(trace, when)
+        weighed = replace(weighed, severity=severity_of(saved / ordinary if ordinary else 0.0, finding.most))
+    return weighed
+
+
 def _times_of(finding: Finding, events: Events) -> Intervals:
     """When the rows of a finding's evidence take place, within its window."""
     rows = np.concatenate([np.empty(0, np.int32), *(item.rows for item in finding.evidence)])
@@ -134,7 +152,14 @@ def _times_of(finding: Finding, events: Events) -> Intervals:
 
 
 def rule(
-    code: str, slug: str, *, source: str, needs: Iterable[str] = (), mutes: Iterable[str] = (), on: str = "trace"
+    code: str,
+    slug: str,
+    *,
+    source: str,
+    frees: str = "all",
+    needs: Iterable[str] = (),
+    mutes: Iterable[str] = (),
+    on: str = "trace",
 ) -> Callable[[Function], Rule]:
     """Make a function a rule; see `Rule` for the arguments.
 
@@ -146,10 +171,12 @@ def rule(
     if unknown:
         raise ArgumentError(f"aspects of {slug} must be among {', '.join(ASPECTS)}, got {', '.join(sorted(unknown))}")
 
+    if frees not in FREES:
+        raise ArgumentError(f"frees of {slug} must be one of {', '.join(FREES)}, got {frees!r}")
     if on not in SUBJECTS:
         raise ArgumentError(f"on of {slug} must be one of {', '.join(SUBJECTS)}, got {on!r}")
 
     def decorate(function: Function) -> Rule:
-        return Rule(code, slug, source, frozenset(needs), frozenset(mutes), function, on)
+        return Rule(code, slug, source, frozenset(needs), frozenset(mutes), function, on, frees)
 
     return decorate

@@ -39,6 +39,7 @@ WHOLE: Final = (
     "E3",
     "graph-breaks",
     source="compiled regions inside compiled regions: only a break makes the rest of a function a region of its own",
+    frees="host",
 )
 def graph_breaks(trace: Trace, *, worth: float = 0.01) -> Iterator[Finding]:
     """A compiled function falls into several graphs.
@@ -122,6 +123,7 @@ def _in_pieces(trace: Trace) -> Iterator[Finding]:
     "E13",
     "compiled-but-eager",
     source="cache lookups that lead into no region; PyTorch's recompile_limit of 8 variants per function",
+    frees="host",
 )
 def compiled_but_eager(trace: Trace, *, lookups: int = 3, share: float = 0.5) -> Iterator[Finding]:
     """A function that should be compiled runs as it was written.

@@ -20,7 +20,12 @@ from torchwhy.wording import counted, duration, duration_ns
 __all__ = ["autotune_in_window", "compile_in_window", "recompiles"]
 
 
-@rule("E1", "compile-in-window", source="torch.compile's own stages (`... (dynamo_timed)`); 1% of the window")
+@rule(
+    "E1",
+    "compile-in-window",
+    source="torch.compile's own stages (`... (dynamo_timed)`); 1% of the window",
+    frees="host",
+)
 def compile_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """Code is compiled while the program is being measured.
 
@@ -62,7 +67,10 @@ def compile_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]
 
 
 @rule(
-    "E2", "recompiles", source="the number M of `Torch-Compiled Region: K/M` and of the compilation's own `compile_id`"
+    "E2",
+    "recompiles",
+    source="the number M of `Torch-Compiled Region: K/M` and of the compilation's own `compile_id`",
+    frees="host",
 )
 def recompiles(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator[Finding]:
     """A function that was compiled already is compiled again.
@@ -115,6 +123,7 @@ def recompiles(trace: Trace, *, share: float = 0.01, steps: int = 3) -> Iterator
     "E10",
     "autotune-in-window",
     source="Inductor's stages that benchmark variants of a kernel (CachingAutotuner, AlgorithmSelectorCache)",
+    frees="host",
 )
 def autotune_in_window(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """Variants of kernels are tried out while the program is being measured.

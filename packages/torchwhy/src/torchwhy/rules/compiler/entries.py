@@ -28,6 +28,7 @@ SCATTERED: Final = 3.0
     "compile-overhead",
     source="time of regions and lookups outside their graphs; half of it, and 10% of the window",
     needs={"host"},
+    frees="host",
 )
 def compile_overhead(trace: Trace, *, part: float = 0.5, share: float = 0.1) -> Iterator[Finding]:
     """Entering the compiled code costs more than running it.
@@ -90,6 +91,7 @@ def compile_overhead(trace: Trace, *, part: float = 0.5, share: float = 0.1) -> 
     "lookup-cost",
     source="`TorchDynamo Cache Lookup`, healthy at 1 to 60 us; 50 us and 3% of the window",
     needs={"host"},
+    frees="host",
 )
 def lookup_cost(trace: Trace, *, lookup_us: float = 50.0, share: float = 0.03) -> Iterator[Finding]:
     """Finding the compiled code for a call takes long.

@@ -26,6 +26,7 @@ __all__ = ["fallback_kernels", "inductor_names"]
     "fallback-kernels",
     source="PyTorch's own kernels (at::native) launched by compiled graphs; 50 us per call, 5% of the device's time",
     needs={"gpu"},
+    frees="device",
 )
 def fallback_kernels(trace: Trace, *, per_call_us: float = 50.0, share: float = 0.05) -> Iterator[Finding]:
     """A compiled graph runs kernels of uncompiled PyTorch.
@@ -73,7 +74,12 @@ def fallback_kernels(trace: Trace, *, per_call_us: float = 50.0, share: float = 
     )
 
 
-@rule("E12", "inductor-name-legend", source="Inductor's naming of kernels: triton_<kind>_fused_<operators>_<number>")
+@rule(
+    "E12",
+    "inductor-name-legend",
+    source="Inductor's naming of kernels: triton_<kind>_fused_<operators>_<number>",
+    frees="nothing",
+)
 def inductor_names(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """What the names of Inductor's kernels mean.
 

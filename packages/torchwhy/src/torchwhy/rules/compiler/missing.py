@@ -26,6 +26,7 @@ __all__ = ["compile_missing"]
     "compile-missing",
     source="a device that waits for short kernels launched one by one by operators; half of the window",
     needs={"gpu", "idle", "order", "host"},
+    frees="host",
 )
 def compile_missing(
     trace: Trace, *, share: float = 0.5, kernels: int = 15, kernel_us: float = 15.0

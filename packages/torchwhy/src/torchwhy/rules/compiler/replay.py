@@ -25,6 +25,7 @@ __all__ = ["cudagraph_re_record", "no_cudagraph"]
     "no-cudagraph",
     source="device idle while the host is in compiled code; 20% of the window, 5 kernels per entry",
     needs={"gpu", "idle", "order", "host"},
+    frees="host",
 )
 def no_cudagraph(trace: Trace, *, share: float = 0.2, kernels: int = 5) -> Iterator[Finding]:
     """Compiled code launches its kernels one by one, and the GPU waits for them.
@@ -70,6 +71,7 @@ def no_cudagraph(trace: Trace, *, share: float = 0.2, kernels: int = 5) -> Itera
     "cudagraph-re-record",
     source="calls that capture and instantiate graphs, behind the first step that has any",
     needs={"gpu"},
+    frees="host",
 )
 def cudagraph_re_record(trace: Trace, *, steps: int = 2) -> Iterator[Finding]:
     """CUDA graphs are captured again in steady steps.

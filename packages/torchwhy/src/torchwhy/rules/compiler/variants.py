@@ -18,7 +18,12 @@ LIMIT = 8
 """torch._dynamo.config.recompile_limit: variants of one function, then it runs uncompiled."""
 
 
-@rule("E8", "hash-churn", source="K/M of regions and the hashes of called graphs; PyTorch's recompile_limit is 8")
+@rule(
+    "E8",
+    "hash-churn",
+    source="K/M of regions and the hashes of called graphs; PyTorch's recompile_limit is 8",
+    frees="nothing",
+)
 def hash_churn(trace: Trace, *, variants: int = 4, steps: int = 3) -> Iterator[Finding]:
     """One function has many compiled variants.
 

@@ -25,6 +25,7 @@ __all__ = ["misaligned_dims"]
     "misaligned-dims",
     source="NVIDIA's guide to tensor cores: multiples of 16 bytes; torch.profiler's pattern matcher, dimensions",
     needs={"gpu"},
+    frees="device",
 )
 def misaligned_dims(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """Matrices have sizes the tensor cores can't load well.

@@ -29,7 +29,10 @@ __all__ = ["sdpa_math_backend", "unfused_attention"]
 
 
 @rule(
-    "D8", "unfused-attention", source="a batched product, softmax and batched product in a row; 5% of the window's work"
+    "D8",
+    "unfused-attention",
+    source="a batched product, softmax and batched product in a row; 5% of the window's work",
+    frees="device",
 )
 def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """Attention is computed step by step, its matrix of weights written to memory.
@@ -92,7 +95,10 @@ def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
 
 
 @rule(
-    "D9", "sdpa-math-backend", source="`aten::_scaled_dot_product_attention_math` in the trace; 5% of the window's work"
+    "D9",
+    "sdpa-math-backend",
+    source="`aten::_scaled_dot_product_attention_math` in the trace; 5% of the window's work",
+    frees="device",
 )
 def sdpa_math_backend(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """Scaled dot-product attention falls back to its plain implementation.

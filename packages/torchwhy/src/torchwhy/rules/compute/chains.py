@@ -32,6 +32,7 @@ UPDATING: Final = OPTIMIZER_STEP | FOREACH | ACCUMULATE_GRADIENT
     "D10",
     "elementwise-chain",
     source="adjacent elementwise kernels, as fusion opportunities in TraceLens; 3 in a row, 10% of the window",
+    frees="device",
 )
 def elementwise_chain(
     trace: Trace, *, length: float = 3, share: float = 0.1, shortest_us: float = 2, elements_at_least: float = 16384

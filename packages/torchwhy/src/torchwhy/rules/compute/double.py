@@ -25,7 +25,10 @@ __all__ = ["fp64", "in_double"]
 
 
 @rule(
-    "D4", "fp64", source="`dgemm` and `double` in names of kernels, or inputs of type double; 5% of the kernels' time"
+    "D4",
+    "fp64",
+    source="`dgemm` and `double` in names of kernels, or inputs of type double; 5% of the kernels' time",
+    frees="device",
 )
 def fp64(trace: Trace, *, share: float = 0.05, cpu_share: float = 0.3, saved: float = 0.05) -> Iterator[Finding]:
     """Much is computed in double precision.

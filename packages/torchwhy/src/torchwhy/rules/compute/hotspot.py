@@ -25,7 +25,13 @@ SIXTEEN_BITS = ("float16", "bfloat16", "float8")
 """Types beside which tensor cores have no faster one, or one that not every model bears."""
 
 
-@rule("D1", "hotspot", source="one kernel with 30% of the kernels' time: the cheat sheet's first line", needs={"gpu"})
+@rule(
+    "D1",
+    "hotspot",
+    source="one kernel with 30% of the kernels' time: the cheat sheet's first line",
+    needs={"gpu"},
+    frees="nothing",
+)
 def hotspot(trace: Trace, *, share: float = 0.3, of_window: float = 0.1) -> Iterator[Finding]:
     """One kernel takes much of the device's time.
 
@@ -64,7 +70,7 @@ def hotspot(trace: Trace, *, share: float = 0.3, of_window: float = 0.1) -> Iter
     )
 
 
-@rule("D20", "kernel-budget", source="the user's own count: guess first, then look", needs={"gpu"})
+@rule("D20", "kernel-budget", source="the user's own count: guess first, then look", needs={"gpu"}, frees="nothing")
 def kernel_budget(trace: Trace, *, kernels_per_step: float = 0) -> Iterator[Finding]:
     """A step launches another number of kernels than it should.
 

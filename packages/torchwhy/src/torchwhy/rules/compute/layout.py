@@ -27,6 +27,7 @@ __all__ = ["conv_bias_before_bn", "layout_conversion"]
     "layout-conversion",
     source="`nchwToNhwc` and its like in names of kernels; 5% of the kernels' time",
     needs={"gpu"},
+    frees="device",
 )
 def layout_conversion(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """Tensors are converted between memory layouts around convolutions.
@@ -56,7 +57,12 @@ def layout_conversion(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     )
 
 
-@rule("D7", "conv-bias-before-bn", source="torch.profiler's pattern matcher, convolution with bias before batch norm")
+@rule(
+    "D7",
+    "conv-bias-before-bn",
+    source="torch.profiler's pattern matcher, convolution with bias before batch norm",
+    frees="device",
+)
 def conv_bias_before_bn(trace: Trace, *, layers: float = 1, share: float = 0.002) -> Iterator[Finding]:
     """Convolutions add a bias that the batch normalization behind them takes away.
 

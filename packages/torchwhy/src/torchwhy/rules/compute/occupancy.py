@@ -28,6 +28,7 @@ LONG_ENOUGH = 10_000
     "small-grid",
     source="`blocks per SM` below 1, estimated SM efficiency in the TensorBoard plugin",
     needs={"gpu"},
+    frees="device",
 )
 def small_grid(trace: Trace, *, blocks: float = 0.7, share: float = 0.05) -> Iterator[Finding]:
     """Kernels with fewer blocks than the device has multiprocessors take much of its time.
@@ -72,6 +73,7 @@ def small_grid(trace: Trace, *, blocks: float = 0.7, share: float = 0.05) -> Ite
     "occupancy",
     source="estimated occupancy below 25% of simple kernels with fewer than 2 blocks per SM",
     needs={"gpu"},
+    frees="device",
 )
 def occupancy(trace: Trace, *, below_percent: float = 25, blocks: float = 2, share: float = 0.05) -> Iterator[Finding]:
     """Simple kernels keep too few threads on the device to hide the memory's latency.

@@ -29,6 +29,7 @@ def _without_units(name: KernelName) -> bool:
     "fp32-matmul-no-tc",
     source="torch.profiler's pattern matcher, FP32 matmul, and the TensorBoard plugin; 20% of the kernels' time",
     needs={"gpu"},
+    frees="device",
 )
 def fp32_matmul_no_tc(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     """Matrix products in float32 don't use the tensor cores.
@@ -76,7 +77,11 @@ def fp32_matmul_no_tc(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
 
 
 @rule(
-    "D3", "tf32-not-16bit", source="`tf32` and `s1688gemm` in names of kernels; 20% of the kernels' time", needs={"gpu"}
+    "D3",
+    "tf32-not-16bit",
+    source="`tf32` and `s1688gemm` in names of kernels; 20% of the kernels' time",
+    needs={"gpu"},
+    frees="device",
 )
 def tf32_not_16bit(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     """Matrix products run in TF32, where 16 bits would do.

@@ -36,6 +36,7 @@ LONG_ENOUGH = 20_000
     "low-roofline",
     source="below 30% of the roofline as in TraceLens; 50% of the bandwidth for elementwise work",
     needs={"gpu"},
+    frees="device",
 )
 def low_roofline(
     trace: Trace, *, products: float = 0.3, bandwidth: float = 0.5, share: float = 0.05
@@ -93,6 +94,7 @@ def low_roofline(
     "low-mfu",
     source="model FLOPs utilisation below 30% as in gpuprof, from the shapes of products",
     needs={"gpu"},
+    frees="nothing",
 )
 def low_mfu(trace: Trace, *, utilisation: float = 0.3, covered: float = 0.9) -> Iterator[Finding]:
     """The device's arithmetic units are used little.

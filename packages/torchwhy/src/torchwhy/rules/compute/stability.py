@@ -29,6 +29,7 @@ SURE = 5
     "same-kernel-varies",
     source="p90 over p50 above 1.3 at the same place of equal steps; clocks seen to cost 1084 instead of 580 us",
     needs={"gpu"},
+    frees="device",
 )
 def same_kernel_varies(trace: Trace, *, ratio: float = 1.3, steps: float = 3, share: float = 0.05) -> Iterator[Finding]:
     """The same kernels take different times in different steps.
@@ -70,7 +71,13 @@ def same_kernel_varies(trace: Trace, *, ratio: float = 1.3, steps: float = 3, sh
     )
 
 
-@rule("D17", "cudnn-benchmark", source="several algorithms tried within one call of a convolution", needs={"gpu"})
+@rule(
+    "D17",
+    "cudnn-benchmark",
+    source="several algorithms tried within one call of a convolution",
+    needs={"gpu"},
+    frees="device",
+)
 def cudnn_benchmark(trace: Trace, *, algorithms: float = 3, share: float = 0.005) -> Iterator[Finding]:
     """Convolutions are still choosing their algorithm.
 

@@ -28,6 +28,7 @@ _PARALLEL: Final = 32_768
     "D21",
     "starved-threads",
     source="simple operators below 0.3 GB/s, a tenth of what one core does; half of them, and 5% of the window",
+    frees="all",
 )
 def starved_threads(
     trace: Trace, *, gb_s: float = 0.3, usual_gb_s: float = 3.0, calls: int = 10, share: float = 0.05

@@ -24,6 +24,7 @@ __all__ = ["recompute_share", "streams_serial"]
     "recompute-share",
     source="frames of torch/utils/checkpoint.py and its node in the backward pass; 10% of the kernels' time",
     needs={"gpu"},
+    frees="nothing",
 )
 def recompute_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
     """Activation checkpointing computes much of the forward pass again.
@@ -62,7 +63,13 @@ def recompute_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
     )
 
 
-@rule("D18", "streams-serial", source="two streams whose busy times hardly overlap", needs={"gpu", "order"})
+@rule(
+    "D18",
+    "streams-serial",
+    source="two streams whose busy times hardly overlap",
+    needs={"gpu", "order"},
+    frees="device",
+)
 def streams_serial(trace: Trace, *, overlap: float = 0.05, share: float = 0.1) -> Iterator[Finding]:
     """Several streams compute, but one after another.
 

@@ -18,7 +18,12 @@ __all__ = ["missed_no_grad"]
 FEW_NODES = 8
 
 
-@rule("C15", "missed-no-grad", source="sequence numbers of autograd's nodes, which only grow while a graph is recorded")
+@rule(
+    "C15",
+    "missed-no-grad",
+    source="sequence numbers of autograd's nodes, which only grow while a graph is recorded",
+    frees="nothing",
+)
 def missed_no_grad(trace: Trace, *, passes: float = 2) -> Iterator[Finding]:
     """Inference records a graph for a backward pass.
 

@@ -26,6 +26,7 @@ __all__ = ["sync_copy", "sync_memset"]
     "sync-copy",
     source="calls without `Async`, as in Nsight Systems' rule on synchronous copies; 1% of the window",
     needs={"gpu", "idle"},
+    frees="host",
 )
 def sync_copy(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """The host waits for copies that could run while it goes on.
@@ -79,6 +80,7 @@ def sync_copy(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     "sync-memset",
     source="`cudaMemset` instead of `cudaMemsetAsync`, as in Nsight Systems' rule on synchronous memsets",
     needs={"gpu"},
+    frees="host",
 )
 def sync_memset(trace: Trace, *, per_step: float = 1, share: float = 0.001) -> Iterator[Finding]:
     """Device memory is filled by calls that may wait.

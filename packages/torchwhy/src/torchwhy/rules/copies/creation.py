@@ -25,6 +25,7 @@ __all__ = ["create_on_cpu_then_copy"]
     "create-on-cpu-then-copy",
     source="torch.profiler's pattern matcher, extra CUDA copy; needs the shapes of operators",
     needs={"gpu"},
+    frees="host",
 )
 def create_on_cpu_then_copy(trace: Trace, *, share: float = 0.002) -> Iterator[Finding]:
     """A tensor is made on the host and copied to the device.

@@ -27,6 +27,7 @@ __all__ = ["hidden_dtod_before_gemm", "out_of_place_clone"]
     "C7",
     "hidden-dtod-before-gemm",
     source="a bias seeded by a copy, as compiled matmul-add does it: 32 MB, 33 us on an A100; on CPUs 1% of the window",
+    frees="device",
 )
 def hidden_dtod_before_gemm(trace: Trace, *, share: float = 0.005, cpu_share: float = 0.01) -> Iterator[Finding]:
     """A copy of the bias hides in front of a matrix multiplication.
@@ -105,7 +106,11 @@ def _seeded_on_cpu(trace: Trace, share: float) -> Iterator[Finding]:
 
 
 @rule(
-    "C8", "out-of-place-clone", source="aten::clone inside an out-of-place operator such as masked_fill", needs={"gpu"}
+    "C8",
+    "out-of-place-clone",
+    source="aten::clone inside an out-of-place operator such as masked_fill",
+    needs={"gpu"},
+    frees="device",
 )
 def out_of_place_clone(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """Out-of-place operators copy their whole input first.

@@ -25,7 +25,7 @@ _OF_PROFILER: Final = (
 )
 
 
-@rule("C12", "peak-memory", source="90% as in the TensorBoard plugin, 97% reserved as in gpuprof")
+@rule("C12", "peak-memory", source="90% as in the TensorBoard plugin, 97% reserved as in gpuprof", frees="nothing")
 def peak_memory(trace: Trace, *, allocated: float = 0.9, reserved: float = 0.97) -> Iterator[Finding]:
     """The device's memory is nearly full.
 
@@ -67,7 +67,12 @@ def peak_memory(trace: Trace, *, allocated: float = 0.9, reserved: float = 0.97)
         )
 
 
-@rule("C13", "memory-creep", source="allocated memory at the ends of steps, as in TraceML and TensorBoard's leak list")
+@rule(
+    "C13",
+    "memory-creep",
+    source="allocated memory at the ends of steps, as in TraceML and TensorBoard's leak list",
+    frees="nothing",
+)
 def memory_creep(trace: Trace, *, rises: float = 3, smallest: float = 1e6) -> Iterator[Finding]:
     """Every step leaves more memory allocated than the one before.
 
@@ -127,7 +132,7 @@ def memory_creep(trace: Trace, *, rises: float = 3, smallest: float = 1e6) -> It
         )
 
 
-@rule("C14", "fragmentation", source="reserved but unused memory at the peak, 30% as in gpuprof")
+@rule("C14", "fragmentation", source="reserved but unused memory at the peak, 30% as in gpuprof", frees="nothing")
 def fragmentation(trace: Trace, *, share: float = 0.3, of_device: float = 0.5) -> Iterator[Finding]:
     """The allocator holds much memory that tensors don't use, even when they use most.
 

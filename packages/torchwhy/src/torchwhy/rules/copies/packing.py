@@ -19,7 +19,13 @@ from torchwhy.wording import percent
 __all__ = ["many_tiny_copies"]
 
 
-@rule("C11", "many-tiny-copies", source="20 adjacent copies below 64 KB, as in ROCm's profiler guide", needs={"gpu"})
+@rule(
+    "C11",
+    "many-tiny-copies",
+    source="20 adjacent copies below 64 KB, as in ROCm's profiler guide",
+    needs={"gpu"},
+    frees="exposed",
+)
 def many_tiny_copies(
     trace: Trace, *, run: float = 20, largest: float = 65536, share: float = 0.005
 ) -> Iterator[Finding]:

@@ -33,6 +33,7 @@ SMALL = 4096
     "pageable-copy",
     source="`Pageable` in the copy's name, as in Nsight Systems' rule on asynchronous copies; 1% of the window",
     needs={"gpu"},
+    frees="exposed",
 )
 def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 1e6) -> Iterator[Finding]:
     """Data is copied between the device and host memory that isn't pinned.
@@ -78,6 +79,7 @@ def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 
     "low-bandwidth",
     source="70% of what pinned copies reach: 8 GB/s on PCIe 3, 18 GB/s from PCIe 4 on; as in Holistic Trace Analysis",
     needs={"gpu"},
+    frees="exposed",
 )
 def low_bandwidth(
     trace: Trace, *, pcie3: float = 8, pcie4: float = 18, smallest: float = 1e6, share: float = 0.01

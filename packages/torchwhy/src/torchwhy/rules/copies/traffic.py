@@ -21,7 +21,13 @@ __all__ = ["device_ping_pong", "transfer_share"]
 DIRECTIONS = {"HtoD": "from host to device", "DtoH": "from device to host", "PtoP": "between devices"}
 
 
-@rule("C5", "transfer-share", source="5% per direction, or 10 transfers per step, as in TraceLens", needs={"gpu"})
+@rule(
+    "C5",
+    "transfer-share",
+    source="5% per direction, or 10 transfers per step, as in TraceLens",
+    needs={"gpu"},
+    frees="exposed",
+)
 def transfer_share(trace: Trace, *, share: float = 0.05, per_step: float = 10) -> Iterator[Finding]:
     """Copies between host and device take time during which nothing is computed.
 
@@ -66,7 +72,13 @@ def transfer_share(trace: Trace, *, share: float = 0.05, per_step: float = 10) -
         )
 
 
-@rule("C6", "device-ping-pong", source="the same number of bytes to the host and back within a step", needs={"gpu"})
+@rule(
+    "C6",
+    "device-ping-pong",
+    source="the same number of bytes to the host and back within a step",
+    needs={"gpu"},
+    frees="exposed",
+)
 def device_ping_pong(trace: Trace, *, round_trips: float = 2, share: float = 0.001) -> Iterator[Finding]:
     """A tensor goes to the host and comes back.
 

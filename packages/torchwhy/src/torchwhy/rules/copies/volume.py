@@ -26,6 +26,7 @@ __all__ = ["dtod_volume"]
     "dtod-volume",
     source="copies within the device's memory: 10% of the window as in Holistic Trace Analysis, or 1 GB per step",
     needs={"gpu"},
+    frees="device",
 )
 def dtod_volume(trace: Trace, *, share: float = 0.1, bytes_per_step: float = 1e9) -> Iterator[Finding]:
     """Much time goes to copies within the device's memory.

@@ -22,7 +22,11 @@ __all__ = ["comm_share", "exposed_comm", "single_rank", "small_collectives"]
 
 
 @rule(
-    "F1", "comm-share", source="union of communication kernels; 10% as in the TensorBoard plugin", needs={"gpu", "idle"}
+    "F1",
+    "comm-share",
+    source="union of communication kernels; 10% as in the TensorBoard plugin",
+    needs={"gpu", "idle"},
+    frees="nothing",
 )
 def comm_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
     """A good part of the time goes to communication between ranks.
@@ -67,6 +71,7 @@ def comm_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
     "exposed-comm",
     source="communication minus computation, as unions over streams; 5% of the window",
     needs={"gpu", "idle"},
+    frees="exposed",
 )
 def exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """The device communicates while it computes nothing.
@@ -108,6 +113,7 @@ def exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     "small-collectives",
     source="sizes that record_param_comms and communication kernels tell; 50 per step below 1 MB",
     needs={"gpu", "idle"},
+    frees="exposed",
 )
 def small_collectives(
     trace: Trace, *, size_mb: float = 1.0, per_step: int = 50, share: float = 0.01
@@ -156,6 +162,7 @@ def small_collectives(
     "single-rank-caution",
     source="world_size of distributedInfo; a collective ends on all ranks together",
     needs={"gpu"},
+    frees="exposed",
 )
 def single_rank(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """One rank's trace cannot tell waiting from communicating.

@@ -21,6 +21,7 @@ __all__ = ["cpu_exposed_comm"]
     "F10",
     "cpu-exposed-comm",
     source="annotations of Gloo and MPI (`gloo:all_reduce`) minus operators that compute; 5% of the window",
+    frees="all",
 )
 def cpu_exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """A program without GPU waits for other ranks, or for what they send.

@@ -27,6 +27,7 @@ __all__ = ["backend", "data_parallel", "find_unused"]
     "dataparallel",
     source="torch.nn.DataParallel's own annotation, with work on more than one device",
     needs={"gpu"},
+    frees="exposed",
 )
 def data_parallel(trace: Trace) -> Iterator[Finding]:
     """The model runs under nn.DataParallel.
@@ -65,7 +66,11 @@ def data_parallel(trace: Trace) -> Iterator[Finding]:
 
 
 @rule(
-    "F6", "backend", source="distributedInfo.backend; NCCL needs compute capability 3.5, RCCL an AMD GPU", needs={"gpu"}
+    "F6",
+    "backend",
+    source="distributedInfo.backend; NCCL needs compute capability 3.5, RCCL an AMD GPU",
+    needs={"gpu"},
+    frees="exposed",
 )
 def backend(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """Ranks with GPUs exchange data through the host.
@@ -100,7 +105,12 @@ def backend(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     )
 
 
-@rule("F9", "find-unused", source="DDP's reducer::search_unused_parameters, called when find_unused_parameters=True")
+@rule(
+    "F9",
+    "find-unused",
+    source="DDP's reducer::search_unused_parameters, called when find_unused_parameters=True",
+    frees="host",
+)
 def find_unused(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """DDP searches for unused parameters in every forward pass.
 

@@ -16,7 +16,9 @@ from torchwhy.wording import percent
 __all__ = ["allocator_thrash"]
 
 
-@rule("B18", "allocator-thrash", source="PyTorch's caching allocator, which calls the driver only to grow")
+@rule(
+    "B18", "allocator-thrash", source="PyTorch's caching allocator, which calls the driver only to grow", frees="host"
+)
 def allocator_thrash(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """Memory is taken from the driver, or given back, in every step.
 

@@ -19,7 +19,7 @@ from torchwhy.wording import counted
 __all__ = ["anomaly_mode"]
 
 
-@rule("B28", "anomaly-mode", source="PyTorch's performance tuning guide: disable debugging APIs")
+@rule("B28", "anomaly-mode", source="PyTorch's performance tuning guide: disable debugging APIs", frees="host")
 def anomaly_mode(trace: Trace, *, nodes: int = 3) -> Iterator[Finding]:
     """Autograd's anomaly detection is on.
 

@@ -26,6 +26,7 @@ __all__ = ["dataloader_single_process", "dataloader_wait"]
     "B9",
     "dataloader-wait",
     source="torch.profiler's `enumerate(DataLoader)#` annotation; 5% as in the TensorBoard plugin",
+    frees="host",
 )
 def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """The program waits for its next batch.
@@ -104,7 +105,12 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     )
 
 
-@rule("B10", "dataloader-single-process", source="torch.profiler's pattern matcher, synchronised DataLoader")
+@rule(
+    "B10",
+    "dataloader-single-process",
+    source="torch.profiler's pattern matcher, synchronised DataLoader",
+    frees="nothing",
+)
 def dataloader_single_process(trace: Trace, *, share: float = 0.005) -> Iterator[Finding]:
     """The DataLoader works in the program's own process.
 

@@ -30,7 +30,10 @@ __all__ = ["between_steps_gap"]
 
 
 @rule(
-    "B13", "between-steps-gap", source="TraceML's residual: 10% of the step outside of forward, backward and optimizer"
+    "B13",
+    "between-steps-gap",
+    source="TraceML's residual: 10% of the step outside of forward, backward and optimizer",
+    frees="host",
 )
 def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.0) -> Iterator[Finding]:
     """The program does something else than computing, between or within its steps.

@@ -24,6 +24,7 @@ __all__ = ["compute_bound", "overhead_bound"]
     "overhead-bound",
     source="device busy below 50% as in the TensorBoard plugin, idle above 15% as in TraceLens",
     needs=("gpu", "idle", "order"),
+    frees="host",
 )
 def overhead_bound(
     trace: Trace, *, share: float = 0.25, late: float = 0.8, queue: float = 1.0, kernels: int = 3, captured: float = 0.5
@@ -88,7 +89,7 @@ def overhead_bound(
     )
 
 
-@rule("B2", "compute-bound", source="90% as in TraceML", needs=("gpu", "idle", "order"))
+@rule("B2", "compute-bound", source="90% as in TraceML", needs=("gpu", "idle", "order"), frees="nothing")
 def compute_bound(trace: Trace, *, share: float = 0.9, queue: float = 2.0, other: float = 0.2) -> Iterator[Finding]:
     """The device is the limit, as it should be.
 

@@ -30,7 +30,7 @@ _HALVES: Final = (
 )
 
 
-@rule("B23", "cpu-copies", source="`Self CPU time` of aten::copy_ in the profiler's table")
+@rule("B23", "cpu-copies", source="`Self CPU time` of aten::copy_ in the profiler's table", frees="host")
 def cpu_copies(
     trace: Trace, *, share: float = 0.15, of_window: float = 0.05, least_us: float = 5.0
 ) -> Iterator[Finding]:

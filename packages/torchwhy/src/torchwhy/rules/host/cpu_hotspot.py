@@ -30,7 +30,7 @@ WRAPPER: Final = COMPILED_CODE | ENTERING | AUTOGRAD_NODE | MODULE | EXCHANGE | 
 """What wraps operators, or waits for others; its own time is no operator's."""
 
 
-@rule("B22", "cpu-hotspot", source="`Self CPU time` of the profiler's table")
+@rule("B22", "cpu-hotspot", source="`Self CPU time` of the profiler's table", frees="host")
 def cpu_hotspot(
     trace: Trace,
     *,

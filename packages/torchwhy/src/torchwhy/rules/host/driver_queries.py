@@ -19,7 +19,7 @@ from torchwhy.wording import enumeration, percent
 __all__ = ["runtime_query_noise"]
 
 
-@rule("B20", "runtime-query-noise", source="calls seen between operators and launches in real traces")
+@rule("B20", "runtime-query-noise", source="calls seen between operators and launches in real traces", frees="nothing")
 def runtime_query_noise(
     trace: Trace, *, share: float = 0.2, per_launch: float = 3.0, once_us: float = 1000.0
 ) -> Iterator[Finding]:

@@ -29,7 +29,12 @@ _WARM: Final = 3
 """Rounds after which a program is warm."""
 
 
-@rule("B11", "first-step-cold", source="1.3 times the median of the others; warm-up advice of torch.profiler's recipes")
+@rule(
+    "B11",
+    "first-step-cold",
+    source="1.3 times the median of the others; warm-up advice of torch.profiler's recipes",
+    frees="all",
+)
 def first_step_cold(
     trace: Trace,
     *,

@@ -26,7 +26,7 @@ from torchwhy.wording import duration_ns, percent, shortened
 __all__ = ["dispatch_flood"]
 
 
-@rule("B4", "dispatch-flood", source="1000 calls as in TraceLens; `# Calls` of the profiler's table")
+@rule("B4", "dispatch-flood", source="1000 calls as in TraceLens; `# Calls` of the profiler's table", frees="host")
 def dispatch_flood(
     trace: Trace, *, per_step: int = 100, short_us: float = 20.0, share: float = 0.1, least: float = 0.01
 ) -> Iterator[Finding]:

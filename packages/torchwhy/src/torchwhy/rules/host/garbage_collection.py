@@ -21,7 +21,7 @@ from torchwhy.wording import duration_ns, often
 __all__ = ["gc_pause"]
 
 
-@rule("B14", "gc-pause", source="torch.profiler's record_python_gc_info")
+@rule("B14", "gc-pause", source="torch.profiler's record_python_gc_info", frees="host")
 def gc_pause(trace: Trace, *, least_us: float = 1000.0, share: float = 0.01) -> Iterator[Finding]:
     """Python collects garbage within steps.
 

@@ -18,7 +18,12 @@ from torchwhy.trace.model.trace import Trace
 __all__ = ["growing_graph"]
 
 
-@rule("B27", "growing-graph", source="nodes of the backward pass against operators of the forward pass, per step")
+@rule(
+    "B27",
+    "growing-graph",
+    source="nodes of the backward pass against operators of the forward pass, per step",
+    frees="host",
+)
 def growing_graph(trace: Trace, *, steps: int = 3, growth: float = 1.05, alike: float = 1.02) -> Iterator[Finding]:
     """The backward pass grows from step to step, the forward pass doesn't.
 

@@ -24,7 +24,7 @@ from torchwhy.wording import percent
 __all__ = ["item_per_step"]
 
 
-@rule("B8", "item-per-step", source="aten::item as a habit of training loops; more than one per step")
+@rule("B8", "item-per-step", source="aten::item as a habit of training loops; more than one per step", frees="host")
 def item_per_step(
     trace: Trace, *, per_step: float = 1.0, on_cpu: float = 100.0, loop: float = 0.05
 ) -> Iterator[Finding]:

@@ -20,7 +20,9 @@ from torchwhy.wording import duration_ns
 __all__ = ["launch_outliers"]
 
 
-@rule("B5", "launch-outliers", source="50 us as in Holistic Trace Analysis", needs=("gpu", "idle", "order"))
+@rule(
+    "B5", "launch-outliers", source="50 us as in Holistic Trace Analysis", needs=("gpu", "idle", "order"), frees="host"
+)
 def launch_outliers(trace: Trace, *, long_us: float = 50.0, share: float = 0.01) -> Iterator[Finding]:
     """Some launches take unusually long, and the device waits for them.
 

@@ -29,7 +29,7 @@ FOREACH: Final = frozenset({"Adadelta", "Adafactor", "Adagrad", "Adamax", "ASGD"
 """What torch.optim offers besides, as of PyTorch 2.13; foreach gains nothing on the CPU."""
 
 
-@rule("B15", "optimizer-for-loop", source="torch.profiler's pattern matcher, single-tensor optimizers")
+@rule("B15", "optimizer-for-loop", source="torch.profiler's pattern matcher, single-tensor optimizers", frees="host")
 def optimizer_for_loop(
     trace: Trace, *, launches: int = 30, share: float = 0.005, cpu_share: float = 0.1
 ) -> Iterator[Finding]:
@@ -112,7 +112,7 @@ def _on_device(trace: Trace, rows: Int32, calls: Int32, window: Window) -> Inter
     return Intervals.union(starts, ends).clip(window.start, window.end)
 
 
-@rule("B16", "zero-grad-memset", source="torch.profiler's pattern matcher, gradients set to zero")
+@rule("B16", "zero-grad-memset", source="torch.profiler's pattern matcher, gradients set to zero", frees="host")
 def zero_grad_memset(trace: Trace, *, per_step: int = 1) -> Iterator[Finding]:
     """Gradients are filled with zeros instead of being dropped.
 

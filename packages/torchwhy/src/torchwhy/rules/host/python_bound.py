@@ -28,7 +28,7 @@ from torchwhy.wording import counted, duration_ns, percent
 __all__ = ["python_bound"]
 
 
-@rule("B24", "python-bound", source="time between operators on the loop's thread", needs=("host",))
+@rule("B24", "python-bound", source="time between operators on the loop's thread", needs=("host",), frees="host")
 def python_bound(trace: Trace, *, share: float = 0.4, operators: int = 50, long_us: float = 500.0) -> Iterator[Finding]:
     """Most of the time passes between operators, in Python.
 

@@ -26,6 +26,7 @@ FULL: Final = 1000
     "queue-saturated",
     source="the launch queue's size, 1024, as in Holistic Trace Analysis",
     needs=("gpu", "order"),
+    frees="nothing",
 )
 def queue_saturated(trace: Trace, *, depth: int = FULL) -> Iterator[Finding]:
     """The launch queue is full: the host is as far ahead as it can be.
@@ -57,7 +58,13 @@ def queue_saturated(trace: Trace, *, depth: int = FULL) -> Iterator[Finding]:
         )
 
 
-@rule("B25", "stalled-queue", source="gaps before which work was queued already", needs=("gpu", "idle", "order"))
+@rule(
+    "B25",
+    "stalled-queue",
+    source="gaps before which work was queued already",
+    needs=("gpu", "idle", "order"),
+    frees="nothing",
+)
 def stalled_queue(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
     """Work is queued, and the device doesn't begin it.
 

@@ -24,6 +24,7 @@ __all__ = ["short_kernels"]
     "short-kernels",
     source="10 us as in TraceLens; kernels shorter than their launch as in Holistic Trace Analysis",
     needs=("gpu", "idle", "order"),
+    frees="host",
 )
 def short_kernels(trace: Trace, *, share: float = 0.5, short_us: float = 10.0) -> Iterator[Finding]:
     """Most kernels are shorter than what it takes to launch them.

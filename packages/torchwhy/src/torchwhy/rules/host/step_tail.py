@@ -24,7 +24,7 @@ _ENOUGH: Final = 20
 """Of so many steps one that is slow says that one in twenty is."""
 
 
-@rule("B12", "step-tail", source="largest over median above 1.5")
+@rule("B12", "step-tail", source="largest over median above 1.5", frees="all")
 def step_tail(trace: Trace, *, ratio: float = 1.5, steps: int = 3, share: float = 0.02) -> Iterator[Finding]:
     """Some steps take much longer than the others.
 

@@ -69,6 +69,7 @@ _ENOUGH: Final = 5000
     "explicit-sync",
     source="Nsight Systems' rule on synchronisation calls; 5% of the window",
     needs=("gpu", "idle", "order"),
+    frees="host",
 )
 def explicit_sync(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """The host waits for the device, which then has nothing to do.

@@ -127,7 +127,10 @@ def _over_rows(trace: Trace, rows: Int32) -> list[tuple[int, int, int]]:
 
 
 @rule(
-    "B17", "tensor-for-loop", source="torch.profiler's pattern matcher, for-loop indexing: 10 selects with one parent"
+    "B17",
+    "tensor-for-loop",
+    source="torch.profiler's pattern matcher, for-loop indexing: 10 selects with one parent",
+    frees="host",
 )
 def tensor_for_loop(trace: Trace, *, short_us: float = 100.0, share: float = 0.05) -> Iterator[Finding]:
     """A Python loop goes over a tensor.

@@ -67,7 +67,12 @@ def tensor_texts(trace: Trace) -> TensorTexts:
     return TensorTexts(rows[inside], spans)
 
 
-@rule("B26", "tensors-to-text", source="the operators of torch._tensor_str, which formats tensors number by number")
+@rule(
+    "B26",
+    "tensors-to-text",
+    source="the operators of torch._tensor_str, which formats tensors number by number",
+    frees="host",
+)
 def tensors_to_text(trace: Trace, *, share: float = 0.02) -> Iterator[Finding]:
     """Tensors are turned into text.
 

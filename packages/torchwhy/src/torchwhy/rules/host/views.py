@@ -22,6 +22,7 @@ __all__ = ["view_dispatch"]
     "view-dispatch",
     source="operators without kernels, in an overhead-bound program",
     needs=("gpu", "idle", "order"),
+    frees="host",
 )
 def view_dispatch(trace: Trace, *, share: float = 0.3) -> Iterator[Finding]:
     """Much of the host's time goes to calls that only make views.

@@ -15,7 +15,7 @@ from torchwhy.wording import counted, duration_ns
 __all__ = ["clock_skew"]
 
 
-@rule("A6", "clock-skew", source="kineto issue 109", mutes=("order",))
+@rule("A6", "clock-skew", source="kineto issue 109", mutes=("order",), frees="nothing")
 def clock_skew(trace: Trace, *, tolerance_us: float = 5.0, share: float = 0.01) -> Iterator[Finding]:
     """Device work begins before its launch, or has impossible times.
 

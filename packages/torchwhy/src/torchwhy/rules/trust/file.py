@@ -15,7 +15,7 @@ from torchwhy.wording import counted, size_text
 __all__ = ["huge_trace", "repaired_file"]
 
 
-@rule("A7", "repaired-file", source="PyTorch issue 136180 and the kineto exporter's history")
+@rule("A7", "repaired-file", source="PyTorch issue 136180 and the kineto exporter's history", frees="nothing")
 def repaired_file(trace: Trace) -> Iterator[Finding]:
     """The file was damaged, and was repaired while reading.
 
@@ -66,7 +66,7 @@ def repaired_file(trace: Trace) -> Iterator[Finding]:
     )
 
 
-@rule("A17", "huge-trace", source="kineto issues 595 and 805")
+@rule("A17", "huge-trace", source="kineto issues 595 and 805", frees="nothing")
 def huge_trace(trace: Trace, *, megabytes: float = 500, events: float = 2_000_000) -> Iterator[Finding]:
     """The trace is too large for what it tells.
 

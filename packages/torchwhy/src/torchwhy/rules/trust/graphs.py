@@ -25,6 +25,7 @@ __all__ = ["graph_capture", "graph_replay_unrecorded"]
     "graph-replay-unrecorded",
     source="PyTorch's torch.profiler._utils._init_for_cuda_graphs; CUDA driver 525.85.12 or CUDA 12",
     mutes=("idle",),
+    frees="nothing",
 )
 def graph_replay_unrecorded(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     """CUDA graphs were replayed, but not all they did was recorded.
@@ -84,7 +85,12 @@ def _hidden(trace: Trace) -> Intervals:
     return Intervals(gaps.starts[chosen], gaps.ends[chosen])
 
 
-@rule("A18", "graph-capture", source="launches without kernels between the calls that begin and end a capture")
+@rule(
+    "A18",
+    "graph-capture",
+    source="launches without kernels between the calls that begin and end a capture",
+    frees="nothing",
+)
 def graph_capture(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """A CUDA graph was captured while recording.
 

@@ -20,7 +20,7 @@ from torchwhy.wording import duration_ns, percent
 __all__ = ["idle_definition", "one_giant_gap"]
 
 
-@rule("A13", "one-giant-gap", source="traces whose set-up lies in the window", needs=("idle",))
+@rule("A13", "one-giant-gap", source="traces whose set-up lies in the window", needs=("idle",), frees="nothing")
 def one_giant_gap(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     """One gap makes up most of the device's idle time.
 
@@ -87,7 +87,7 @@ def _cause(host: Intervals, queued: Intervals) -> str:
     )
 
 
-@rule("A14", "idle-definition", source="two usual definitions of idle time", needs=("idle",))
+@rule("A14", "idle-definition", source="two usual definitions of idle time", needs=("idle",), frees="nothing")
 def idle_definition(trace: Trace, *, points: float = 10.0) -> Iterator[Finding]:
     """Idle time depends on the window by more than 10 points.
 

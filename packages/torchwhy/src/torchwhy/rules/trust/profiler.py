@@ -20,7 +20,9 @@ from torchwhy.wording import duration_ns, percent
 __all__ = ["buffer_request", "closing_sync", "lazy_loading", "profiler_overhead"]
 
 
-@rule("A10", "profiler-overhead", source="torch.profiler's documentation of with_stack", mutes=("host",))
+@rule(
+    "A10", "profiler-overhead", source="torch.profiler's documentation of with_stack", mutes=("host",), frees="nothing"
+)
 def profiler_overhead(trace: Trace, *, share: float = 0.5, frames: int = 200) -> Iterator[Finding]:
     """Recording slowed the host down.
 
@@ -60,6 +62,7 @@ def profiler_overhead(trace: Trace, *, share: float = 0.5, frames: int = 200) ->
     "buffer-request",
     source="Kineto's overhead events: Activity Buffer Request, Buffer Flush, Resource, ...",
     needs=("gpu",),
+    frees="nothing",
 )
 def buffer_request(trace: Trace, *, share: float = 0.002) -> Iterator[Finding]:
     """The device stands still while the profiler gets its buffers.
@@ -98,7 +101,13 @@ def buffer_request(trace: Trace, *, share: float = 0.002) -> Iterator[Finding]:
     )
 
 
-@rule("A12", "closing-sync", source="torch.profiler synchronises the device when it stops", needs=("gpu",))
+@rule(
+    "A12",
+    "closing-sync",
+    source="torch.profiler synchronises the device when it stops",
+    needs=("gpu",),
+    frees="nothing",
+)
 def closing_sync(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """The last wait for the device is the profiler's.
 
@@ -131,7 +140,12 @@ def closing_sync(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     )
 
 
-@rule("A15", "lazy-loading", source="Kineto's overhead events: Lazy Function Loading, Runtime Triggered Module Loading")
+@rule(
+    "A15",
+    "lazy-loading",
+    source="Kineto's overhead events: Lazy Function Loading, Runtime Triggered Module Loading",
+    frees="all",
+)
 def lazy_loading(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """Kernels were loaded while being measured.
 

@@ -19,7 +19,13 @@ from torchwhy.wording import counted, duration_ns, percent
 __all__ = ["cpu_only", "dropped_kernels", "no_gpu_activity", "pre_window_kernels", "sampled_trace"]
 
 
-@rule("A1", "no-gpu-activity", source="kineto issue 109, PyTorch issue 67349", mutes=("gpu", "idle", "order"))
+@rule(
+    "A1",
+    "no-gpu-activity",
+    source="kineto issue 109, PyTorch issue 67349",
+    mutes=("gpu", "idle", "order"),
+    frees="nothing",
+)
 def no_gpu_activity(trace: Trace) -> Iterator[Finding]:
     """Kernels were launched, but nothing the device did was recorded.
 
@@ -75,7 +81,7 @@ def _counters(trace: Trace, launches: Int32) -> Finding:
     )
 
 
-@rule("A2", "cpu-only", source="absence of launches and of device work")
+@rule("A2", "cpu-only", source="absence of launches and of device work", frees="nothing")
 def cpu_only(trace: Trace) -> Iterator[Finding]:
     """The program ran on the CPU, or left nothing in the trace.
 
@@ -117,7 +123,7 @@ def cpu_only(trace: Trace) -> Iterator[Finding]:
     )
 
 
-@rule("A3", "dropped-kernels", source="PyTorch issue 192021", mutes=("idle",))
+@rule("A3", "dropped-kernels", source="PyTorch issue 192021", mutes=("idle",), frees="nothing")
 def dropped_kernels(trace: Trace, *, share: float = 0.01, wrong: float = 0.1) -> Iterator[Finding]:
     """Some launches have no kernel: a part of the device's work is missing.
 
@@ -151,7 +157,13 @@ def dropped_kernels(trace: Trace, *, share: float = 0.01, wrong: float = 0.1) ->
     )
 
 
-@rule("A4", "pre-window-kernels", source="observed on traces whose device lags behind the host", needs=("gpu",))
+@rule(
+    "A4",
+    "pre-window-kernels",
+    source="observed on traces whose device lags behind the host",
+    needs=("gpu",),
+    frees="nothing",
+)
 def pre_window_kernels(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """The device worked on what was launched before recording began, or on what nothing ties to a launch.
 
@@ -234,7 +246,11 @@ def _alone(trace: Trace, rows: Int32) -> Finding:
 
 
 @rule(
-    "A19", "sampled-trace", source="distance between the correlation ids of successive recorded calls", mutes=("idle",)
+    "A19",
+    "sampled-trace",
+    source="distance between the correlation ids of successive recorded calls",
+    mutes=("idle",),
+    frees="nothing",
 )
 def sampled_trace(trace: Trace) -> Iterator[Finding]:
     """Only a sample of the calls was recorded.

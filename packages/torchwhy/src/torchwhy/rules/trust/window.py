@@ -13,7 +13,7 @@ from torchwhy.trace.model.trace import Trace
 __all__ = ["steps_missing", "window_too_short"]
 
 
-@rule("A8", "steps-missing", source="torch.profiler.schedule")
+@rule("A8", "steps-missing", source="torch.profiler.schedule", frees="nothing")
 def steps_missing(trace: Trace) -> Iterator[Finding]:
     """The trace has no steps.
 
@@ -52,7 +52,7 @@ def steps_missing(trace: Trace) -> Iterator[Finding]:
     )
 
 
-@rule("A9", "window-too-short", source="TraceML: no statement below 2 steps, confident ones from 20")
+@rule("A9", "window-too-short", source="TraceML: no statement below 2 steps, confident ones from 20", frees="nothing")
 def window_too_short(trace: Trace, *, steps: int = 3) -> Iterator[Finding]:
     """Too few steps to tell what is typical.
 

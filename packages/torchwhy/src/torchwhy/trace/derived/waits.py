@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,7 +16,10 @@ from torchwhy.trace.model.intervals import Intervals
 if TYPE_CHECKING:
     from torchwhy.trace.model.trace import Trace
 
-__all__ = ["Waits", "host_waits"]
+__all__ = ["Waits", "device_waits", "host_waits"]
+
+BLOCKED_NS: Final = 50_000
+"""A launch that takes longer waits for room in the queue of its stream."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +55,7 @@ def host_waits(trace: Trace) -> Waits:
     Others (one that pins batches, one that watches collectives) hold nobody up while they wait.
     """
     events = trace.events
-    rows = events.of(WAIT_FOR_DEVICE)
-    rows = np.union1d(rows, _copies_waited_for(trace)).astype(np.int32)
-    rows = rows[np.argsort(events.ts[rows], kind="stable")]
-    launching = np.append(np.unique(events.lane[trace.links.launches]), trace.main_lane)
-    rows = rows[(rows != trace.derived(closing_wait)) & np.isin(events.lane[rows], launching)]
+    rows = _waiting(trace)
     start, end = events.ts[rows], events.end[rows]
     rows = rows[(start < trace.window.end) & (end > trace.window.start)]
     start, end = events.ts[rows], events.end[rows]
@@ -73,6 +72,23 @@ def host_waits(trace: Trace) -> Waits:
     last = np.where(emptied, np.minimum(refilled, dry + (end - start)), np.minimum(end, refilled))
     last = np.where(inside, np.maximum(last, first), first)
     return Waits(rows, first, last)
+
+
+def device_waits(trace: Trace) -> Intervals:
+    """When the host waited for a device to finish, and when it waited for room in the queue of a stream."""
+    events, launches = trace.events, trace.links.launches
+    blocked = launches[(events.dur[launches] >= BLOCKED_NS) & (trace.links.work_count[launches] > 0)]
+    found = events.times_of(np.concatenate((_waiting(trace), blocked)))
+    return found & trace.gpu.busy
+
+
+def _waiting(trace: Trace) -> Int32:
+    """Calls that wait for a device on threads that others depend on, by start; the profiler's own is left out."""
+    events = trace.events
+    rows = np.union1d(events.of(WAIT_FOR_DEVICE), _copies_waited_for(trace)).astype(np.int32)
+    rows = rows[np.argsort(events.ts[rows], kind="stable")]
+    launching = np.append(np.unique(events.lane[trace.links.launches]), trace.main_lane)
+    return rows[(rows != trace.derived(closing_wait)) & np.isin(events.lane[rows], launching)]
 
 
 def _copies_waited_for(trace: Trace) -> Int32:
