@@ -245,3 +245,75 @@ def kernels_without_any_id():
         if event["cat"] == "kernel":
             del event["args"]["correlation"]
     return story
+
+
+@fires("sampled-trace")
+def bursts_of_calls():
+    """Ten calls in a row, then none of the next two thousand: the usual distance is one."""
+    story = Story()
+    for k in range(200):
+        story.correlation = 2000 * (k // 10) + k % 10
+        story.op("aten::mm", 20 * k, 15)
+        story.kernel("sgemm", 20 * k + 10, 5, launch_at=20 * k + 2)
+    return story
+
+
+@fires("no-gpu-activity")
+@silent("cpu-only")
+def waits_for_a_device_whose_work_is_missing():
+    story = Story()
+    story.op("aten::mm", 0, 100)
+    story.call("cudaDeviceSynchronize", 110, 185_000)
+    return story
+
+
+@fires("no-gpu-activity")
+@silent("cpu-only")
+def attention_of_a_gpu_without_its_kernels():
+    story = Story()
+    story.op("aten::_flash_attention_forward", 0, 100)
+    return story
+
+
+@silent("no-gpu-activity")
+def attention_of_the_processor():
+    story = Story()
+    story.op("aten::_scaled_dot_product_flash_attention_for_cpu", 0, 100)
+    return story
+
+
+@fires("operators-missing")
+def labels_and_kernels_without_operators():
+    story = Story()
+    for at in story.steps(4, 1000):
+        story.note("forward", at + 5, 500)
+        story.kernel("sgemm", at + 100, 400, launch_at=at + 10)
+    return story
+
+
+def trained(label, nodes):
+    story = Story()
+    for at in story.steps(4, 1000):
+        story.op("aten::mm", at + 5, 50)
+        story.kernel("sgemm", at + 20, 100, launch_at=at + 10)
+        story.note(label, at + 100, 500)
+        for k in range(nodes):
+            story.op("autograd::engine::evaluate_function: MmBackward0", at + 110 + 20 * k, 18, tid=200)
+        story.kernel("sgemm", at + 200, 300)
+    return story
+
+
+@fires("operators-missing")
+@silent("between-steps-gap", "python-bound", "missed-no-grad")
+def a_backward_pass_without_its_thread():
+    return trained("## backward ##", 0)
+
+
+@silent("operators-missing")
+def a_backward_pass_with_its_thread():
+    return trained("## backward ##", 10)
+
+
+@silent("operators-missing")
+def a_label_that_only_begins_alike():
+    return trained("backward_compatible_io", 0)

@@ -10,6 +10,7 @@ from torchwhy.finding import Finding
 from torchwhy.plugins import in_a_line
 from torchwhy.rules.catalogue import all_rules, not_loaded, thresholds_by_slug
 from torchwhy.rules.rule import Rule, setting
+from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.model.trace import Trace
 
 __all__ = ["Diagnosis", "by_weight", "diagnose", "look"]
@@ -50,7 +51,7 @@ def diagnose(
         ArgumentTypeError: a threshold isn't a number.
     """
     chosen = tuple(rule for rule in (all_rules() if rules is None else rules) if rule.on == "trace")
-    denied = {} if trace.has_gpu else dict.fromkeys(("gpu", "idle", "order"), "no work on a device was recorded")
+    denied = dict(trace.derived(recorded).missing)
     given = thresholds_by_slug(thresholds, chosen)
     findings: list[Finding] = []
     muted: dict[str, str] = {}

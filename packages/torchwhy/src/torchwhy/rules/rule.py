@@ -27,6 +27,7 @@ ASPECTS: Final = {
     "idle": "idle time of the device is real",
     "order": "the clocks of host and device agree",
     "host": "durations on the host are the program's, not the profiler's",
+    "operators": "the operators that the program called were recorded, those of the backward pass too",
 }
 """What a rule may need to be true of a trace; a rule about trust that fires may deny it to the others."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
@@ -10,57 +11,76 @@ from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.launching import kernel_launches, lost_launches
+from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.annotations import BACKWARD_LABEL
+from torchwhy.trace.meaning.frames import BACKWARD_CALL
 from torchwhy.trace.meaning.kinds import HOST, Kind
 from torchwhy.trace.meaning.runtime import ANY_CALL, LAUNCH_OR_ENQUEUE
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import counted, duration_ns, percent
+from torchwhy.wording import counted, duration, duration_ns, percent
 
-__all__ = ["cpu_only", "dropped_kernels", "no_gpu_activity", "pre_window_kernels", "sampled_trace"]
+__all__ = [
+    "cpu_only",
+    "dropped_kernels",
+    "no_gpu_activity",
+    "operators_missing",
+    "pre_window_kernels",
+    "sampled_trace",
+]
+
+WHOLE: Final = 13.0
+"""By how much ids advance from one recorded call to the next in a recording of everything, at most."""
 
 
-@rule(
-    "A1",
-    "no-gpu-activity",
-    source="kineto issue 109, PyTorch issue 67349",
-    mutes=("gpu", "idle", "order"),
-    frees="nothing",
-)
+@rule("A1", "no-gpu-activity", source="kineto issue 109, PyTorch issue 67349", frees="nothing")
 def no_gpu_activity(trace: Trace) -> Iterator[Finding]:
-    """Kernels were launched, but nothing the device did was recorded.
+    """A device worked, but nothing of its work was recorded.
 
-    Sees: calls that launch kernels, and not one kernel, copy or fill. Ranges of the range profiler
-    (`cuda_profiler_range`) in their place mean that hardware counters were recorded, which excludes the other.
+    Sees: no kernel, copy or fill, but signs of them: calls that launch kernels, waits for a device of a millisecond or
+    more, operators and collectives that only a device has, memory allocated on it. Ranges of the range profiler
+    (`cuda_profiler_range`) mean that hardware counters were recorded, which excludes the other.
 
-    Costs: nothing can be said about the device. Without this, such a trace reads as "the device is idle all the time".
+    Costs: nothing can be said about the device. Without this, such a trace reads as "the device is idle all the time",
+    or as a program of the processor.
 
-    Fix: add `ProfilerActivity.CUDA` (or `XPU`) to `activities`; end other users of the device's tracing interface
-    (Nsight Compute, DCGM, a second profiler); check that the driver is new enough for the installed PyTorch. For
-    counters and times both, record twice.
+    Fix: add `ProfilerActivity.CUDA` (or `XPU`) to `activities`; where the runtime's calls were recorded it was there:
+    end other users of the device's tracing interface (Nsight Compute, DCGM, a second profiler), check that the driver
+    is new enough for the installed PyTorch, and whether a tool took the kernels out of the file. For counters and times
+    both, record twice.
 
     Known problems: why the device's activity is missing isn't in the trace, so the causes are those that were met.
     """
-    launches = trace.derived(kernel_launches)
-    if trace.has_gpu or not len(launches):
+    found = trace.derived(recorded)
+    if trace.has_gpu or not found.worked:
         return
-    if len(trace.events.rows(Kind.COUNTER_RANGE)):
+    events = trace.events
+    launches = trace.derived(kernel_launches)
+    if len(launches) and len(events.rows(Kind.COUNTER_RANGE)):
         yield _counters(trace, launches)
         return
-    cuda = trace.events.any_of(ANY_CALL)
-    activities = (
-        "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]" if cuda else "the device's ProfilerActivity as well"
-    )
+    calls = events.of(ANY_CALL | LAUNCH_OR_ENQUEUE)
+    if len(calls):
+        cause = (
+            "Calls of the device's runtime were recorded, so the device's activity was asked for. Its records were "
+            "refused, lost, or taken out of the file."
+        )
+        fix = (
+            "End other profilers (Nsight Compute, DCGM) that hold the device's tracing interface, and check that the "
+            "driver fits this PyTorch; KINETO_LOG_LEVEL=1 prints what was refused. If a tool made the file smaller, "
+            "use the original."
+        )
+    else:
+        cause = "Only the processor's activity was recorded."
+        fix = "Record with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA] (or XPU)."
     yield Finding(
-        title=f"{len(launches):,} kernel launches, but no work of the device was recorded",
+        title=f"A device worked ({found.worked}), but nothing of its work was recorded"[:118],
         severity="high",
         confidence="high",
         window=trace.window,
-        evidence=evidence(trace, launches, limit=3),
-        cause="The profiler was not asked for the device's activity, or its tracing interface was not available.",
-        fix=(
-            f"Record with {activities}. If it was asked for: another "
-            "profiler (Nsight Compute, DCGM) may hold the tracing interface, or the driver doesn't fit this PyTorch."
-        ),
+        evidence=evidence(trace, launches if len(launches) else found.signs, limit=3),
+        cause=cause,
+        fix=fix,
         linked=True,
     )
 
@@ -83,34 +103,36 @@ def _counters(trace: Trace, launches: Int32) -> Finding:
 
 @rule("A2", "cpu-only", source="absence of launches and of device work", frees="nothing")
 def cpu_only(trace: Trace) -> Iterator[Finding]:
-    """The program ran on the CPU, or left nothing in the trace.
+    """No work of a device was recorded, and nothing shows that one worked.
 
-    Sees: no work of a device and no launch of any, whatever the maker calls it.
+    Sees: no work, call, operator, collective or memory of a device. Where the file lists the machine's devices
+    and there is none, the program ran on the processor.
 
     Costs: nothing by itself. It tells which rules have nothing to look at.
 
-    Fix: none, unless the program was meant to use a GPU: then the model or its inputs never reached it.
+    Fix: none, unless the program was meant to use a GPU: then the model or its inputs never reached it, or the GPU's
+    activity was not recorded.
 
-    Known problems: a program that was recorded without its device's calls and without its work looks the same; where
-    the machine has a GPU, the finding says so.
+    Known problems: a GPU program that was recorded with `ProfilerActivity.CPU` alone looks the same, unless it calls an
+    operator that only a device has.
     """
-    if trace.has_gpu or len(trace.links.launches) or trace.events.any_of(LAUNCH_OR_ENQUEUE):
+    found = trace.derived(recorded)
+    if trace.has_gpu or found.worked:
         return
     names = sorted({device.name for device in trace.info.devices if device.name})
+    fix = (
+        "If it was meant to run on the GPU: move the model and every input there with .to('cuda'). If it did: "
+        "record the GPU's activity (ProfilerActivity.CUDA) and end other profilers; KINETO_LOG_LEVEL=1 prints what was "
+        "refused."
+    )
     if not len(trace.events.rows(*HOST)):
         title, cause = "Nothing of a program was recorded", "The file holds no operator, no call and no kernel."
         fix = "Let the profiled part of the program run at least one step: with a schedule, call step() often enough."
-    elif names:
-        title = f"The program ran on the CPU, though the machine has {names[0]}"[:118]
-        cause = "The recording holds no launch and no work of the GPU: nothing ran there, or its recording was refused."
-        fix = (
-            "If it was meant to run on the GPU: move the model and every input there with .to('cuda'). If it did: "
-            "record the GPU's activity (ProfilerActivity.CUDA) and end other profilers; KINETO_LOG_LEVEL=1 says what "
-            "refused it."
-        )
+    elif found.processor_only:
+        title, cause, fix = "The program ran on the CPU", "The file lists the machine's GPUs: there is none.", ""
     else:
-        title, cause = "The program ran on the CPU", "No GPU is listed and nothing was launched on one."
-        fix = ""
+        title = f"No work of the {names[0]} was recorded"[:118] if names else "No work of a GPU was recorded"
+        cause = "Either the program ran on the CPU, or the GPU's activity was not recorded: the file fits both."
     yield Finding(
         title=title,
         severity="info",
@@ -121,6 +143,52 @@ def cpu_only(trace: Trace) -> Iterator[Finding]:
         fix=fix,
         linked=True,
     )
+
+
+@rule("A20", "operators-missing", source="labels, frames and kernels without operators", frees="nothing")
+def operators_missing(trace: Trace) -> Iterator[Finding]:
+    """The operators that the program called were not recorded, or those of the backward pass were not.
+
+    Sees: labels, frames or calls, and no operator; or a call of `backward`, or an optimizer's step, around which the
+    trace has no node of autograd.
+
+    Costs: what the host does then looks like Python, and kernels belong to no operator. Rules that need operators are
+    muted.
+
+    Fix: record with `ProfilerActivity.CPU`. With a file that was filtered, use the original: autograd runs the backward
+    pass of a device in a thread of its own.
+
+    Known problems: a program that computes its gradients by hand in a function called "backward", without PyTorch's
+    operators, looks the same.
+    """
+    found, window = trace.derived(recorded), trace.window
+    if not len(trace.events.rows(*HOST)) or found.sampled:
+        return
+    if len(found.backward):
+        yield Finding(
+            title=f"The backward pass was recorded without its operators: {duration_ns(found.backward.total)} "
+            f"of {duration(window.us)}",
+            severity="info",
+            confidence="medium",
+            stretches=found.backward,
+            window=window,
+            evidence=evidence(trace, trace.events.of(BACKWARD_LABEL | BACKWARD_CALL), limit=3),
+            cause="Autograd runs the backward pass of a device in its own thread, and that thread isn't in the file.",
+            fix="Use the whole file, or record again; nothing can be said of what the host does in the backward pass.",
+        )
+    elif not found.operators:
+        yield Finding(
+            title="No operator of PyTorch was recorded",
+            severity="info",
+            confidence="high",
+            window=window,
+            evidence=(),
+            cause="The processor's activity was not recorded, or the operators were taken out of the file; or the "
+            "recorded threads called none.",
+            fix="Record with activities=[ProfilerActivity.CPU, ...]; threads that the program starts need "
+            "experimental_config=_ExperimentalConfig(profile_all_threads=True).",
+            linked=True,
+        )
 
 
 @rule("A3", "dropped-kernels", source="PyTorch issue 192021", mutes=("idle",), frees="nothing")
@@ -255,8 +323,8 @@ def _alone(trace: Trace, rows: Int32) -> Finding:
 def sampled_trace(trace: Trace) -> Iterator[Finding]:
     """Only a sample of the calls was recorded.
 
-    Sees: correlation ids that advance by a hundred or more from one recorded call to the next. In whole recordings they
-    advance by one to eleven, since every call takes one.
+    Sees: correlation ids that advance by 50 or more from one recorded call to the next, on average. In whole recordings
+    they advance by 1 to 13, since calls that are never recorded take ids too.
 
     Costs: counts are those of the sample, gaps hold work that wasn't recorded, and no step is whole. Shares and kinds
     of kernels are as good as the sample.
@@ -269,12 +337,14 @@ def sampled_trace(trace: Trace) -> Iterator[Finding]:
     if not links.sampled:
         return
     yield Finding(
-        title=f"Only a sample was recorded: about one call in {links.stride:,.0f}",
+        title=f"Only a sample was recorded: between one call in {links.stride / WHOLE:,.0f} and one in "
+        f"{links.stride:,.0f}",
         severity="high",
         confidence="medium",
         window=trace.window,
         evidence=evidence(trace, links.launches, limit=3),
-        cause="The ids of successive recorded calls are that far apart, and each call takes the next id.",
+        cause=f"The ids of successive recorded calls are {links.stride:,.0f} apart on average; in whole recordings "
+        f"they are 1 to {WHOLE:.0f} apart, since calls that are never recorded take ids, too.",
         fix="Believe names and shares, not gaps, counts and steps; for those record a short window whole.",
     )
 

@@ -88,7 +88,8 @@ def _waiting(trace: Trace) -> Int32:
     rows = np.union1d(events.of(WAIT_FOR_DEVICE), _copies_waited_for(trace)).astype(np.int32)
     rows = rows[np.argsort(events.ts[rows], kind="stable")]
     launching = np.append(np.unique(events.lane[trace.links.launches]), trace.main_lane)
-    return rows[(rows != trace.derived(closing_wait)) & np.isin(events.lane[rows], launching)]
+    found: Int32 = rows[(rows != trace.derived(closing_wait)) & np.isin(events.lane[rows], launching)]
+    return found
 
 
 def _copies_waited_for(trace: Trace) -> Int32:

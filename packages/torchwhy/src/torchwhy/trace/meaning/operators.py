@@ -27,6 +27,7 @@ __all__ = [
     "NAN_CHECK",
     "NUMBER_READ",
     "ONCE_A_STEP",
+    "ON_DEVICE_ONLY",
     "PICK",
     "SAMPLING",
     "SIZE_BY_VALUES",
@@ -59,6 +60,13 @@ LEARNING: Final = Meaning(
     r"autograd::|.*Backward\d*$|Optimizer\.|aten::_fused_(adam|sgd)|aten::native_dropout|aten::.*_backward", *CALLED
 )
 """Signs that a program trains: a backward pass, an optimizer, dropout at work."""
+
+ON_DEVICE_ONLY: Final = Meaning(
+    r"aten::(_?cudnn_|miopen_|_flash_attention_|_efficient_attention_|_scaled_dot_product_(flash|efficient|cudnn)"
+    r"_attention(_backward)?$|_cslt_|record_stream$|_pin_memory$)",
+    _O,
+)
+"""Operators that the processor doesn't have; its flash attention is called `..._for_cpu`."""
 
 ITEM: Final = Meaning(r"aten::(item|_local_scalar_dense|is_nonzero)$", _O)
 """A number is read from a tensor, and on a device waited for."""

@@ -17,7 +17,7 @@ __all__ = ["Links"]
 PUT_BY: Final = ((Kind.KERNEL, LAUNCH), (Kind.MEMCPY, COPY_CALL), (Kind.MEMSET, FILL_CALL))
 """What work each kind of call puts on a device."""
 
-SAMPLED: Final = 100.0
+SAMPLED: Final = 50.0
 """Ids advance by this much from one recorded call to the next, and most calls were left out. Whole recordings have 1
 to 11: the profiler doesn't record every call that has an id."""
 
@@ -85,14 +85,16 @@ class Links:
 
     @cached_property
     def stride(self) -> float:
-        """By how much the correlation id advances from one recorded call to the next, in the middle; 0 of few calls.
+        """By how much the correlation id advances from one recorded call to the next, on average; 0 of few calls.
 
-        0 too where ids don't advance with time, so that their distance means nothing.
+        Samples are often short bursts, so the median says nothing. The one step in a hundred that is the largest is
+        left out: between two recordings in one file ids go on. 0 too where ids don't advance with time.
         """
         ids = np.unique(self._ids)
         if len(ids) < FEWEST_CALLS or not self._in_order:
             return 0.0
-        return float(np.median(np.diff(ids)))
+        steps = np.sort(np.diff(ids))
+        return float(steps[: len(steps) - max(len(steps) // 100, 1)].mean())
 
     @property
     def sampled(self) -> bool:

@@ -1,0 +1,123 @@
+"""What of the program was recorded, and what is missing: asked before anything is concluded from an absence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.meaning.annotations import BACKWARD_LABEL, OPTIMIZER_STEP
+from torchwhy.trace.meaning.communication import DEVICE_COLLECTIVE
+from torchwhy.trace.meaning.frames import BACKWARD_CALL
+from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, BACKWARD, ON_DEVICE_ONLY
+from torchwhy.trace.meaning.runtime import LAUNCH_OR_ENQUEUE, WAIT_FOR_DEVICE
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.wording import counted, duration_ns
+
+if TYPE_CHECKING:
+    from torchwhy.trace.model.trace import Trace
+
+__all__ = ["Recorded", "recorded"]
+
+LONG_WAIT_NS: Final = 1_000_000
+"""Waits for a device that take so long together show that it had work."""
+
+ON_A_DEVICE: Final = 1
+"""`Device Type` of memory on a CUDA device; 0 is the processor's. Other devices have higher numbers."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a trace holds of the program.
+
+    Attributes:
+        operators: whether operators of PyTorch are in it.
+        device: whether work of a device is in it.
+        worked: what shows that a device worked, though none of its work is in the trace; "" where nothing does.
+        signs: the rows that show it.
+        processor_only: whether the file shows that the program used no device: it lists the machine's devices, and
+            there is none.
+        backward: when a backward pass ran whose operators are not in the trace.
+        sampled: whether only a sample of the calls was recorded.
+        missing: for aspects that rules need (`torchwhy.rules.rule.ASPECTS`) why the trace can't tell about them.
+    """
+
+    operators: bool
+    device: bool
+    worked: str
+    signs: Int32
+    processor_only: bool
+    backward: Intervals
+    sampled: bool
+    missing: dict[str, str]
+
+
+def recorded(trace: Trace) -> Recorded:
+    """Find out what was recorded; `trace.derived(recorded)` does it once."""
+    operators = len(trace.events.rows(Kind.OPERATOR)) > 0
+    worked, signs = ("", np.empty(0, np.int32)) if trace.has_gpu else _signs_of_a_device(trace)
+    backward = _unseen_backward(trace)
+    sampled = trace.links.sampled
+    missing: dict[str, str] = {}
+    if not trace.has_gpu:
+        reason = f"the device's work was not recorded ({worked})" if worked else "no work of a device was recorded"
+        missing |= dict.fromkeys(("gpu", "idle", "order"), reason)
+    if sampled:
+        reason = "only a sample of the calls was recorded"
+        missing |= {"idle": reason, "operators": reason}
+    if not operators:
+        missing["operators"] = "no operator of PyTorch was recorded"
+    elif len(backward):
+        missing["operators"] = f"the backward pass ({duration_ns(backward.total)}) was recorded without its operators"
+    listed = "deviceProperties" in trace.info.top and not trace.info.devices
+    processor_only = operators and listed and not (worked or trace.has_gpu)
+    return Recorded(operators, trace.has_gpu, worked, signs, processor_only, backward, sampled, missing)
+
+
+def _signs_of_a_device(trace: Trace) -> tuple[str, Int32]:
+    """What in a trace without work of a device shows that one worked, and its rows; "" where nothing does."""
+    events = trace.events
+    launches, waits = events.of(LAUNCH_OR_ENQUEUE), events.of(WAIT_FOR_DEVICE)
+    if len(launches):
+        return counted(len(launches), "launch", "launches"), launches
+    waited = events.times_of(waits).total
+    if waited >= LONG_WAIT_NS:
+        return f"the program waits {duration_ns(waited)} for it", waits
+    for rows in (events.of(ON_DEVICE_ONLY), events.of(DEVICE_COLLECTIVE)):
+        if len(rows):
+            return f"the program calls {trace.name(int(rows[0]))}", rows
+    memory = events.rows(Kind.MEMORY)
+    memory = memory[events.integers("Device Type", memory) >= ON_A_DEVICE]
+    if len(memory):
+        return "memory was allocated on it", memory
+    labels = events.rows(Kind.DEVICE_ANNOTATION)
+    return ("labels of its streams were recorded" if len(labels) else ""), labels
+
+
+def _unseen_backward(trace: Trace) -> Intervals:
+    """When the loop's thread waited for a backward pass of which no operator was recorded.
+
+    On a device the engine runs it in a thread of its own, which some files lack.
+    """
+    events = trace.events
+    if not len(events.rows(Kind.OPERATOR)) or events.any_of(AUTOGRAD_NODE | BACKWARD):
+        return Intervals.union([], [])
+    called = trace.when(events.of(BACKWARD_LABEL | BACKWARD_CALL))
+    if len(called):
+        alone = called - events.times_of(events.rows(Kind.OPERATOR))
+        return alone if 2 * alone.total > called.total else Intervals.union([], [])
+    trained = trace.has_gpu and events.any_of(OPTIMIZER_STEP)
+    return _without_calls(trace) if trained else Intervals.union([], [])
+
+
+def _without_calls(trace: Trace) -> Intervals:
+    """When no call was recorded on any thread although the device worked: where an unseen thread launched work."""
+    events, links = trace.events, trace.links
+    unknown = links.work[links.launch < 0]
+    calls = events.times_of(events.rows(Kind.OPERATOR, Kind.RUNTIME))
+    lost: Intervals = (events.times_of(unknown) - calls).clip(trace.window.start, trace.window.end)
+    known = int(np.count_nonzero(links.launch >= 0))
+    return lost if len(unknown) > known / 10 else Intervals.union([], [])
