@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from torchwhy.analysis.breakdown import Breakdown, Part
+from torchwhy.analysis.names import Group
 from torchwhy.analysis.recording import WindowTimes
 from torchwhy.present.html import escaped
 from torchwhy.wording import counted, duration
@@ -16,8 +17,6 @@ _HEIGHT: Final = 160
 _LABELS: Final = 34
 _MOST: Final = 200
 """Steps that are drawn."""
-
-_GROUPS: Final = {"idle": "GPU idle while the host "}
 
 
 def steps_chart(breakdown: Breakdown, window: WindowTimes) -> list[str]:
@@ -75,4 +74,4 @@ def _piece(part: Part, step: int, corner: tuple[float, float], size: tuple[float
 
 
 def _label(part: Part) -> str:
-    return _GROUPS.get(part.group, "") + part.label
+    return f"GPU idle while the host {part.label}" if part.group == Group.IDLE else part.label
