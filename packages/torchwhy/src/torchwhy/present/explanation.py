@@ -210,9 +210,9 @@ def _window(window: WindowTimes) -> str:
     if not steps:
         return f"{window.name}, {length}; no steps are marked"
     if window.inferred:
-        mark = steps[0].name
-        how = f"from one {mark[8:]} to the next" if mark.startswith("between ") else f"of {mark}"
+        mark = steps[0].mark
+        how = f"from one {mark} to the next" if steps[0].between else f"of {mark}"
         return f"{counted(len(steps), 'step')} {how}, as inferred, {length}"
-    names = [step.name.replace("ProfilerStep#", "") for step in steps]
+    names = [step.label for step in steps]
     which = f"step {names[0]}" if len(steps) == 1 else f"{len(steps)} steps, {names[0]} to {names[-1]}"
     return f"{which}, {length} with the GPU work begun in them" if window.gpu_span_us else f"{which}, {length}"

@@ -14,13 +14,13 @@ from torchwhy.analysis.verdict import Verdict
 from torchwhy.finding import Finding
 from torchwhy.ranks.job import Job
 from torchwhy.report.trace_report import (
-    SCHEMA,
     FailedRule,
     MutedRule,
     ReportedFinding,
     failed_rules,
     reported,
 )
+from torchwhy.schema import SCHEMA
 from torchwhy.wording import counted, percent
 
 __all__ = ["Collective", "JobFiles", "JobReport", "Rank", "Straggler", "UnreadableFile", "describe_job"]
