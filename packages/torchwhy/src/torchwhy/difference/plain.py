@@ -17,6 +17,7 @@ from torchwhy.difference.likeness import Likeness
 from torchwhy.difference.totals import Total
 from torchwhy.difference.verdict import StepTimes
 from torchwhy.finding import Evidence, Finding
+from torchwhy.schema import SCHEMA
 
 __all__ = ["plain"]
 
@@ -26,7 +27,7 @@ def plain(found: Difference | JobDifference) -> dict[str, Any]:
     if isinstance(found, Difference):
         return _difference(found)
     return {
-        "schema": 1,
+        "schema": SCHEMA,
         "ranks": [_pair(pair) for pair in found.pairs],
         "only_on_a": found.only_a,
         "only_on_b": found.only_b,
@@ -37,7 +38,7 @@ def plain(found: Difference | JobDifference) -> dict[str, Any]:
 
 def _difference(found: Difference) -> dict[str, Any]:
     return {
-        "schema": 1,
+        "schema": SCHEMA,
         "a": _recording(found.a),
         "b": _recording(found.b),
         "verdict": asdict(found.verdict),

@@ -29,6 +29,7 @@ from torchwhy.present.document import (
     Verdict,
     rows_of,
 )
+from torchwhy.schema import SCHEMA
 from torchwhy.wording import duration, percent, seconds, size_text
 
 __all__ = ["peaks_document", "study_document", "sweep_document"]
@@ -44,7 +45,7 @@ def study_document(results: Sequence[CaseResult]) -> Document:
     disagree = disagreements(results)
     blocks += [Caveat("disagreement", text) for text in disagree]
     data = {
-        "schema": 1,
+        "schema": SCHEMA,
         "kind": "experiment",
         "experiment": name,
         "cases": [result.to_dict() for result in results],
@@ -121,7 +122,7 @@ def sweep_document(found: Sweep, files: Sequence[Path] = ()) -> Document:
     ]
     blocks += [Facts(tuple(("file", str(path)) for path in files))] if files else []
     title = f"{found.experiment} {batch}{case.dtype}, {case.variant}, on {case.device}"
-    return Document(title, tuple(blocks), {"schema": 1, "kind": "sweep", **found.to_dict()}, command="experiment")
+    return Document(title, tuple(blocks), {"schema": SCHEMA, "kind": "sweep", **found.to_dict()}, command="experiment")
 
 
 def peaks_document(devices: Sequence[DevicePeaks]) -> Document:
@@ -146,5 +147,5 @@ def peaks_document(devices: Sequence[DevicePeaks]) -> Document:
             blocks.append(Caveat("busy-machine", f"{text}; repeat it on an idle machine"))
     lines = "\n\n".join(found.toml for found in devices).split("\n")
     blocks.append(Code(tuple(lines), language="toml", title="For pyproject.toml, to measure findings against"))
-    data = {"schema": 1, "kind": "peaks", "devices": [found.to_dict() for found in devices]}
+    data = {"schema": SCHEMA, "kind": "peaks", "devices": [found.to_dict() for found in devices]}
     return Document("Measured peaks", tuple(blocks), data, command="experiment")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 import msgspec
 import numpy as np
@@ -33,13 +32,13 @@ from torchwhy.analysis.verdict import Verdict, verdict
 from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.catalogue import all_rules
 from torchwhy.rules.diagnose import Diagnosis
+from torchwhy.schema import SCHEMA
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.frames import own_frame
 from torchwhy.trace.model.events import Events
 from torchwhy.trace.model.trace import Trace
 
 __all__ = [
-    "SCHEMA",
     "FailedRule",
     "FindingEvidence",
     "FindingWindow",
@@ -50,9 +49,6 @@ __all__ = [
     "failed_rules",
     "reported",
 ]
-
-SCHEMA: Final = 1
-"""Of the JSON; docs/report-schema.md describes it."""
 
 
 class FindingWindow(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from torchwhy.present.document import Block, Caveat, Cell, Column, Document, Table, Text, Verdict, rows_of
+from torchwhy.schema import SCHEMA
 from torchwhy.timing.comparison import Comparison
 from torchwhy.timing.measurement import Measurement
 from torchwhy.wording import percent, seconds
@@ -76,4 +77,4 @@ def _remarks(measurements: Sequence[Measurement]) -> list[Block]:
 
 
 def _data(kind: str, found: Measurement | Comparison) -> dict[str, Any]:
-    return {"schema": 1, "kind": kind, "torch": str(torch.__version__), **found.to_dict()}
+    return {"schema": SCHEMA, "kind": kind, "torch": str(torch.__version__), **found.to_dict()}
