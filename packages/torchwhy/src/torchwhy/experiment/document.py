@@ -23,7 +23,7 @@ from torchwhy.present.document import (
     Name,
     Table,
     Text,
-    Verdict,
+    VerdictBlock,
     rows_of,
 )
 from torchwhy.wording import duration, percent, seconds, size_text
@@ -73,7 +73,7 @@ def _case(result: CaseResult) -> list[Block]:
     columns = (Column("step"), *(Column(title, number=True) for title in titles))
     steps = rows_of([_step(step) for step in reading.steps], limit=SHOWN)
     blocks: list[Block] = [
-        Verdict(limits.regime, _why(limits), look=_LOOKS.get(limits.regime, "warning")),
+        VerdictBlock(limits.regime, _why(limits), look=_LOOKS.get(limits.regime, "warning")),
         Table(columns, steps, title=f"Recorded steps ({schedule})", noun=("step", "steps")),
         *(Caveat("note", text) for text in _notes(result)),
     ]
