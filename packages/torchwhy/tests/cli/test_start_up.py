@@ -8,12 +8,19 @@ import pytest
 
 from tests.difference.pairs import loop
 
-SLOW = (
-    "torch torchfx matplotlib pandas pyarrow duckdb scipy IPython "  # other packages
-    "rich pygments markdown_it "  # typer draws its help with them
-    "asyncio concurrent.futures http.server logging multiprocessing sqlite3 ssl unittest "
-    "torchwhy.capture torchwhy.experiment torchwhy.page torchwhy.present.html torchwhy.timing torchwhy.view"
-).split()
+PACKAGES = ["torch", "torchfx", "matplotlib", "pandas", "pyarrow", "duckdb", "scipy", "soundfile", "numpy.testing"]
+HELP = ["rich", "pygments", "markdown_it", "logging"]  # typer draws its help with them
+STANDARD = [
+    "asyncio",
+    "concurrent.futures",
+    "http.server",
+    "multiprocessing",
+    "sqlite3",
+    "ssl",
+    "unittest",
+    "numpy.testing",
+]
+OWN = [f"torchwhy.{name}" for name in ("capture", "experiment", "page", "present.html", "timing", "view")]
 
 CODE = """
 import contextlib, io, json, sys
@@ -37,11 +44,10 @@ def imported(folder, *words, slow):
 def test_explaining_a_small_trace_imports_nothing_slow(gpu, tmp_path):
     loop([1000] * 3, gpu=gpu).write(tmp_path / "small.json")
     # The vocabulary of an installed torchfx is asked for, without what it computes with.
-    slow = [name for name in SLOW if name != "torchfx"]
+    slow = [*(name for name in PACKAGES if name != "torchfx"), *HELP, *STANDARD, *OWN]
     assert imported(tmp_path, "explain", "small.json", slow=slow) == []
 
 
 @pytest.mark.parametrize("word", ["--version", "--help"])
 def test_help_and_version_read_no_traces(word, tmp_path):
-    slow = [name for name in [*SLOW, "numpy", "msgspec"] if name not in {"rich", "pygments", "markdown_it", "logging"}]
-    assert imported(tmp_path, word, slow=slow) == []
+    assert imported(tmp_path, word, slow=[*PACKAGES, *STANDARD, *OWN, "numpy", "msgspec"]) == []

@@ -16,7 +16,7 @@ from torchwhy.present.formats import check_format
 
 __all__ = ["Answer", "run"]
 
-OPTIONAL = ("pandas", "pyarrow", "duckdb", "matplotlib", "tensorboard", "lightning", "transformers", "viztracer")
+OPTIONAL = ("pandas", "pyarrow", "duckdb", "tensorboard", "lightning", "transformers", "viztracer")
 
 
 @dataclass(frozen=True)

@@ -179,7 +179,8 @@ def _record(case: Case, call: Callable[[], object]) -> torch.profiler.profile:
         warnings.filterwarnings("ignore", message="Profiler won't be using warmup")
         schedule = torch.profiler.schedule(wait=case.wait, warmup=case.warmup, active=case.active, repeat=1)
     activities = [ProfilerActivity.CPU, *ACTIVITIES.get(torch.device(case.device).type, [])]
-    with torch.profiler.profile(activities=activities, schedule=schedule, record_shapes=True) as profile:
+    profile = torch.profiler.profile(activities=activities, schedule=schedule, record_shapes=True)
+    with profile:
         for _ in range(case.wait + case.warmup + case.active):
             with record_function(case.label):
                 call()
