@@ -123,6 +123,7 @@ def test_sizes_on_one_side_have_no_crossing_and_the_last_crossing_counts():
         ({64: limits(overhead=0.8), 256: limits(overhead=0.2, compute=0.8)}, "overhead-bound below size 128"),
         ({64: limits(overhead=0.8), 256: limits(overhead=0.7)}, "overhead-bound up to size 256"),
         ({64: limits(compute=0.8), 256: limits(compute=0.9)}, "do not enclose"),
+        ({64: limits(overhead=0.8, disturbed=True)}, "undecided at every size: other processes took"),
         (
             {64: limits(overhead=0.8), 128: limits(compute=1, disturbed=True), 256: limits(overhead=0.2, compute=0.8)},
             "overhead-bound below size 128",

@@ -142,7 +142,9 @@ def sweep_document(points: Sequence[Point]) -> Document:
     )
     decided = [(p.case.size, p.limits.shares["overhead"]) for p in points if p.limits.regime != "undecided"]
     size = crossover(decided)
-    if size is not None:
+    if not decided:
+        found = "undecided at every size: other processes took the processors, or threads wait"
+    elif size is not None:
         found = f"overhead-bound below size {size:.0f}; above it, more than half the time is work"
     elif points[-1].limits.regime == "overhead-bound":
         found = f"overhead-bound up to size {points[-1].case.size}: more than half of every time is overhead"
