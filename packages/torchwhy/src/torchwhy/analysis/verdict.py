@@ -12,8 +12,8 @@ from torchwhy.analysis.limits import LIMITS, MOST, STALL, amount_of, no_single_l
 from torchwhy.analysis.names import HOST_STALLS, PartName, VerdictKind
 from torchwhy.analysis.processor_verdict import processor_verdict, set_up, unrecorded
 from torchwhy.analysis.recording import Launches
-from torchwhy.trace.derived.occupation import host_during
-from torchwhy.trace.derived.steady import decides, steady_window
+from torchwhy.trace.derived.host_activity import host_during
+from torchwhy.trace.derived.steady_state import decides, steady_window
 from torchwhy.trace.meaning.frames import short_frame
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import counted, duration, percent, shortened

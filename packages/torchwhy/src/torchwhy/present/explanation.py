@@ -20,10 +20,10 @@ from torchwhy.present.hotspots import (
     memory_lines,
     module_table,
 )
-from torchwhy.report.trace_report import Report
+from torchwhy.report.trace_report import TraceReport
 from torchwhy.wording import counted, duration, enumeration, percent
 
-__all__ = ["CALL_FOR_RULES", "digest", "explanation", "verdict_block"]
+__all__ = ["CALL_FOR_RULES", "explanation", "short_explanation", "verdict_block"]
 
 CALL_FOR_RULES: Final = Text("torchwhy rule CODE explains a rule and its thresholds.", look="dim")
 
@@ -48,7 +48,7 @@ _LOOKS: Final[dict[PartName, Look]] = {
 """Of parts; the others are bad."""
 
 
-def explanation(report: Report) -> Document:
+def explanation(report: TraceReport) -> Document:
     """Return everything: recording, verdict, where the time went, findings, rules."""
     trace = report.trace
     findings = Findings(
@@ -78,7 +78,7 @@ def explanation(report: Report) -> Document:
     )
 
 
-def digest(report: Report) -> Document:
+def short_explanation(report: TraceReport) -> Document:
     """Return the report in short: verdict, where the time went, and each finding with its fix."""
     items = tuple(finding_item(finding, report.window.start_us, brief=True) for finding in report.findings)
     return Document(
@@ -94,21 +94,21 @@ def digest(report: Report) -> Document:
     )
 
 
-def _computing(report: Report) -> tuple[Table, ...]:
+def _computing(report: TraceReport) -> tuple[Table, ...]:
     """What computes, where that is the limit and no finding says more."""
     told = any(finding.severity != "info" for finding in report.findings)
     wanted = report.verdict.kind == VerdictKind.COMPUTE and not told
     return computing_table(report.operators, on_gpu=report.breakdown.of == "gpu") if wanted else ()
 
 
-def _nothing(report: Report) -> str:
+def _nothing(report: TraceReport) -> str:
     return nothing_found(report.verdict.kind, len(report.ran), with_stacks="with_stack" in report.trace.recorded)
 
 
-def verdict_block(verdict: Verdict) -> blocks.Verdict:
+def verdict_block(verdict: Verdict) -> blocks.VerdictBlock:
     """Return the verdict as a document has it."""
     look: Look = _VERDICT_LOOKS.get(verdict.kind, "bad")
-    return blocks.Verdict(verdict.kind.label, verdict.sentence, verdict.caveats, look)
+    return blocks.VerdictBlock(verdict.kind.label, verdict.sentence, verdict.caveats, look)
 
 
 def bars(parts: Breakdown, devices: tuple[DeviceTimes, ...] = ()) -> Bars:
