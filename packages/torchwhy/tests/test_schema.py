@@ -33,7 +33,7 @@ def numbers(tree):
 
 
 def test_every_kind_of_answer_is_looked_at():
-    assert {"Report", "JobReport", "RuleData", "OperatorsFile"} <= ANSWERS
+    assert {"TraceReport", "JobReport", "RuleData", "OperatorsFile"} <= ANSWERS
     assert sum(len(list(numbers(tree))) for tree in TREES.values()) > len(ANSWERS)
     assert isinstance(SCHEMA, int)
 

@@ -17,7 +17,7 @@ from torchwhy.schema import SCHEMA
 
 __all__ = ["Answer", "run"]
 
-OPTIONAL = ("pandas", "pyarrow", "duckdb", "matplotlib", "tensorboard", "lightning", "transformers", "viztracer")
+OPTIONAL = ("pandas", "pyarrow", "duckdb", "tensorboard", "lightning", "transformers", "viztracer")
 
 
 @dataclass(frozen=True)
