@@ -145,8 +145,6 @@ def _said(report):
             least = idle * report["breakdown"]["window_us"]
             if finding["time_us"] > least + 0.01:
                 yield f"{finding['time_us']} us at stake of {least:.3f} us idle: {title}"
-        if finding["slug"] == "idle-definition" and not _near(_shares(finding["title"])[0], idle):
-            yield f"idle {idle:.1%}, but {title}"
         if finding["slug"] == "dataloader-wait" and not _near(_shares(finding["title"])[0], shares.get("data", 0.0)):
             yield f"data {shares.get('data', 0.0):.1%}, but {title}"
 

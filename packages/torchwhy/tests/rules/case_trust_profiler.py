@@ -85,19 +85,9 @@ def one_long_stop():
     return story
 
 
-@silent("one-giant-gap", "idle-definition")
+@silent("one-giant-gap")
 def even_gaps():
     return loop(shift=400)
-
-
-@fires("idle-definition")
-def a_long_preparation_on_the_host():
-    story = Story()
-    story.step(1, 0, 10_000)
-    for k in range(10):
-        story.op("aten::mm", 6000 + 50 * k, 20)
-        story.kernel("sgemm", 6050 + 300 * k, 300, launch_at=6010 + 50 * k)
-    return story
 
 
 @silent("one-giant-gap")

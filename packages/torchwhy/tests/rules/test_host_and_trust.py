@@ -101,7 +101,7 @@ def test_work_from_before_the_recording_is_not_the_hosts():
     assert finding.severity == "info"
     assert "2.50 ms of it pass between the launch of the first recorded work and its start" in finding.cause
     gap = one(case_launches.work_from_before_the_recording(), "one-giant-gap")
-    assert gap.cause.startswith("2.50 ms pass between the return of the next launch and the start of its work")
+    assert gap.cause.startswith("The next kernel was launched 2.50 ms before it began")
 
 
 def test_counters_explain_missing_kernels():

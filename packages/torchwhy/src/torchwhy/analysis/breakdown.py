@@ -13,6 +13,7 @@ from torchwhy.trace.derived.cpu_communication import idle_exchanging
 from torchwhy.trace.derived.host_activity import batch_waits, compiling
 from torchwhy.trace.derived.idle import closing_wait, profiler_overhead, work_queued
 from torchwhy.trace.derived.launches import graph_captures
+from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP, ZERO_GRAD
 from torchwhy.trace.meaning.compiler import COMPILED_CODE
@@ -41,6 +42,8 @@ __all__ = [
 
 LISTED: Final = 1000
 """Of stretches and of events a report lists at most so many, the longest ones."""
+
+_UNKNOWN: Final = "was not recorded"
 
 Parts = list[tuple[PartName, str, Intervals]]
 """Name, label for people, and when; what an earlier part covers, a later one doesn't get."""
@@ -161,7 +164,8 @@ def _device_parts(trace: Trace) -> Parts:
         (PartName.QUEUED, "has launched, nothing begins", trace.derived(work_queued)),
         (PartName.ALLOCATION, "allocates memory", during(trace, MEMORY_CALL)),
         (PartName.WAITING, "synchronises", during(trace, WAIT_FOR_DEVICE)),
-        (PartName.DISPATCH, "calls operators", calling(trace)),
+        (PartName.DISPATCH, _calls(trace), calling(trace)),
+        (PartName.UNKNOWN, _UNKNOWN, trace.derived(recorded).backward),
         (PartName.WRAPPER, "runs compiled code", during(trace, COMPILED_CODE)),
     ]
 
@@ -176,17 +180,21 @@ def _host_parts(trace: Trace) -> Parts:
         (PartName.WAITING, "waits for the device", during(trace, WAIT_FOR_DEVICE)),
         (PartName.OPTIMIZER, "runs the optimizer", during(trace, OPTIMIZER_STEP | ZERO_GRAD)),
         (PartName.BACKWARD, "runs backward operators", backward),
-        (PartName.OPERATORS, "runs forward operators" if backward.total else "runs operators", calling(trace)),
+        (PartName.OPERATORS, "runs forward operators" if backward.total else _calls(trace, "runs"), calling(trace)),
+        (PartName.UNKNOWN, _UNKNOWN, trace.derived(recorded).backward),
         (PartName.WRAPPER, "runs compiled code", during(trace, COMPILED_CODE)),
     ]
 
 
 def _remainder(trace: Trace, rest: Intervals) -> tuple[PartName, str, Intervals]:
-    if not trace.has_gpu:
+    if trace.derived(recorded).operators or trace.has_stacks:
         return PartName.PYTHON, "runs Python in between", rest
-    if not len(trace.events.rows(Kind.OPERATOR, Kind.RUNTIME)):
-        return PartName.UNKNOWN, "was not recorded", rest
-    return PartName.PYTHON, "runs Python in between", rest
+    return PartName.UNKNOWN, _UNKNOWN, rest
+
+
+def _calls(trace: Trace, verb: str = "calls") -> str:
+    """What `calling` shows: operators, or calls of the runtime where no operator was recorded."""
+    return f"{verb} operators" if trace.derived(recorded).operators else "calls the device's runtime"
 
 
 def _closing(trace: Trace) -> Intervals:

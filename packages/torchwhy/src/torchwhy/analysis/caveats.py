@@ -6,12 +6,14 @@ from typing import Final
 
 import numpy as np
 
-from torchwhy.analysis.names import VerdictKind
+from torchwhy.analysis.breakdown import parts_of
+from torchwhy.analysis.names import PartName, VerdictKind
 from torchwhy.trace.derived.processor_time import processor_time
-from torchwhy.trace.derived.steady_state import settled
+from torchwhy.trace.derived.recorded import recorded
+from torchwhy.trace.derived.steady_state import settled, steady_window
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import counted, duration
+from torchwhy.wording import counted, duration, percent
 
 __all__ = ["FEW_KERNELS", "caveats", "long_step", "slowed_by_stacks"]
 
@@ -23,6 +25,9 @@ FEW_KERNELS: Final = 10
 
 _BUSY: Final = 0.1
 """Share of a recording from which waiting for a processor may turn a verdict: most of them decide by 20 to 50 %."""
+
+_IN_PYTHON: Final = 0.1
+"""With less of the window in Python than this, what its frames cost changes no verdict."""
 
 _STACKS: Final = 0.3
 """Share of Python frames among the events from which recording them slows the host noticeably."""
@@ -52,6 +57,8 @@ def caveats(trace: Trace, kind: VerdictKind, slugs: frozenset[str]) -> tuple[str
         found.append("Python stacks were recorded, which slows Python down: without them its part is smaller.")
     if kind == VerdictKind.COMMUNICATION and (trace.info.world_size or 0) > 1:
         found.append("One rank's communication includes waiting for the others: compare the traces of all ranks.")
+    missing = trace.derived(recorded).without_operators
+    found += [f"{missing[0].upper()}{missing[1:]}."] if missing else []
     if "clock-skew" in slugs:
         found.append("Clocks of host and device disagree in this file.")
     if "dropped-kernels" in slugs:
@@ -74,7 +81,7 @@ def _busy_machine(trace: Trace) -> list[str]:
 
 
 def long_step(trace: Trace) -> list[str]:
-    """Shares of the window leave a cold first step out, or are mostly those of a step much longer than the others."""
+    """Shares of the window leave a cold first step out, or hold a step much longer than the others."""
     steps = trace.steps_found
     if len(steps) < 2:
         return []
@@ -85,10 +92,16 @@ def long_step(trace: Trace) -> list[str]:
     others = float(np.median([step.duration for step in steps if step is not longest])) / 1000
     if not longest.duration or longest.duration / 1000 < _LONG * others:
         return []
+    part = longest.duration / sum(step.duration for step in steps)
     usual = f"the others {duration(others)} (median)" if len(steps) > 2 else f"the other {duration(others)}"
-    return [f"One step takes {duration(longest.duration / 1000)}, {usual}: these shares are mostly that step's."]
+    return [
+        f"One step takes {duration(longest.duration / 1000)}, {usual}: it is {percent(part)} of the recorded steps."
+    ]
 
 
 def slowed_by_stacks(trace: Trace) -> bool:
-    """Whether so many Python frames were recorded that the host's times are much longer for it."""
-    return len(trace.events.rows(Kind.PYTHON)) > _STACKS * max(len(trace), 1)
+    """Whether so many Python frames were recorded that the time in Python, a part of the window, is longer for it."""
+    window = trace.derived(steady_window)
+    python = sum((when.total for name, _, when in trace.derived(parts_of) if name == PartName.PYTHON), 0)
+    frames = len(trace.events.rows(Kind.PYTHON))
+    return frames > _STACKS * max(len(trace), 1) and python >= _IN_PYTHON * (window.end - window.start)

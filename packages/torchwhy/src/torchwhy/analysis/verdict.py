@@ -13,6 +13,7 @@ from torchwhy.analysis.names import HOST_STALLS, PartName, VerdictKind
 from torchwhy.analysis.processor_verdict import processor_verdict, set_up, unrecorded
 from torchwhy.analysis.recording import Launches
 from torchwhy.trace.derived.host_activity import host_during
+from torchwhy.trace.derived.recorded import recorded
 from torchwhy.trace.derived.steady_state import decides, steady_window
 from torchwhy.trace.meaning.frames import short_frame
 from torchwhy.trace.model.trace import Trace
@@ -105,9 +106,11 @@ def _nothing_to_go_by(trace: Trace, launches: Launches, slugs: frozenset[str]) -
         return "no event in the file is of a kind that PyTorch's profiler writes: another tool may have made it"
     if trace.window.end <= trace.window.start:
         return "the file holds no events with a duration"
-    if not trace.has_gpu and launches.count:
-        calls = counted(launches.count, "kernel launch", "kernel launches")
-        return f"the host made {calls}, but nothing of what the GPU did was recorded"
+    found = trace.derived(recorded)
+    if found.worked:
+        return f"nothing of the device's work was recorded, although it worked ({found.worked})"
+    if found.sampled:
+        return f"{found.without_operators}: what looks idle may be busy"
     if not trace.has_gpu and trace.info.devices and (trace.repairs.truncated or trace.repairs.truncated_gzip):
         device = trace.info.devices[0].name or "GPU"  # exporters write the host's events first
         return f"the file ends early, and what the {device} did may have been in the part that is lost"
@@ -164,8 +167,8 @@ def _one_after_other(trace: Trace, parts: Breakdown, gap: Stretch, busy: float) 
     length, window = gap.duration_us, parts.window_us
     start = round(gap.start_us * 1000)
     rows, times = host_during(trace, start, start + round(length * 1000))
-    mostly = len(rows) > 0 and times[0] >= 0.5 * 1000 * length
-    what = f", mostly {shortened(short_frame(trace.name(int(rows[0]))), 48)}" if mostly else ""
+    part = times[0] / (1000 * length) if len(rows) else 0.0
+    what = f" ({percent(part)} of it in {shortened(short_frame(trace.name(int(rows[0]))), 48)})" if part >= 0.5 else ""
     return (
         f"No single limit: for {percent(length / window)} of {span_of(parts)} ({duration(length)} of "
         f"{duration(window)}) the host does something else in one stretch{what}, and the GPU has no work; in the other "
@@ -205,9 +208,15 @@ def _device_sentence(parts: Breakdown, kind: VerdictKind, stalls: dict[VerdictKi
     own = f"it computes for {percent(computing)}"
     if kind == VerdictKind.COMPUTE:
         waits = stalls[VerdictKind.OVERHEAD]
-        mostly = "The GPU is the limit" if computing >= 0.8 else "Mostly the GPU is the limit"
+        limit = (
+            "The GPU is the limit"
+            if computing >= 0.8
+            else "The GPU is the limit for most of the time"
+            if computing > 0.5
+            else "The GPU's work takes more time than anything it waits for"
+        )
         more = f"; for {percent(waits)} it waits for the program" if waits >= 0.1 else ""
-        return f"{mostly}: it computes for {amount_of(parts, computing)}{more}."
+        return f"{limit}: it computes for {amount_of(parts, computing)}{more}."
     if kind == VerdictKind.MIXED:
         order = sorted((one for one in stalls if stalls[one] >= STALL / 2), key=lambda one: -stalls[one])
         named = [f"{_WAITS[one]} for {percent(stalls[one])}" for one in order]

@@ -165,8 +165,8 @@ def _idle_between(parts: Breakdown, devices: tuple[DeviceTimes, ...]) -> tuple[s
     if abs(idle - own) < _DIFFERENT:
         return ()
     return (
-        f"From its first to its last work, {duration(devices[0].span_us)}, the GPU is idle for {percent(own)}: the "
-        "rest of its idle time lies before or after.",
+        f"In the whole recording, from its first to its last work ({duration(devices[0].span_us)}), the GPU is idle "
+        f"{percent(own)} of the time.",
     )
 
 

@@ -54,6 +54,11 @@ class Recorded:
     sampled: bool
     missing: dict[str, str]
 
+    @property
+    def without_operators(self) -> str:
+        """Why nothing can be said about the operators that the program called; "" where they were recorded."""
+        return self.missing.get("operators", "")
+
 
 def recorded(trace: Trace) -> Recorded:
     """Find out what was recorded; `trace.derived(recorded)` does it once."""
