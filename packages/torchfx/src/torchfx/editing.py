@@ -139,7 +139,12 @@ def split(
             spans = [(start, min(start + length, reader.frames)) for start in starts]
         else:
             threshold = 10 ** (float(named("silence_db", decibels()).check(silence_db, None)) / 20)
-            spans = _loud(reader, threshold, max(1, position("least", least, reader.frames, reader.fs)), position("keep", keep, reader.frames, reader.fs))
+            spans = _loud(
+                reader,
+                threshold,
+                max(1, position("least", least, reader.frames, reader.fs)),
+                position("keep", keep, reader.frames, reader.fs),
+            )
             if not spans:
                 raise ArgumentError(f"silence_db must leave something of {source}, which is silent at {silence_db} dB")
         name = Path(source)

@@ -75,14 +75,14 @@ __all__ = [
 REQUIRED: Any = inspect.Parameter.empty
 BUTTERWORTH_Q = math.sqrt(0.5)
 NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([a-zA-Z%]*)")
-SCALES: dict[str, dict[str, float]] = {
+UNIT_FACTORS: dict[str, dict[str, float]] = {
     "Hz": {"Hz": 1.0, "kHz": 1000.0},
     "ms": {"ms": 1.0, "s": 1000.0},
     "s": {"s": 1.0, "ms": 1e-3},
 }
 """By a parameter's unit: the units that a text may carry, and their factors. Any other unit stands for itself alone."""
 
-SYNONYMS = {
+BAND_SYNONYMS = {
     "lowpass": ("low", "lp", "l"),
     "highpass": ("high", "hp", "h"),
     "bandpass": ("band", "pass", "bp"),
@@ -111,7 +111,7 @@ def quantity(name: str, text: str, unit: str) -> tuple[float, str]:
         Traceback (most recent call last):
         torchfx.errors.ArgumentError: cutoff must be a number in Hz or kHz, got '3dB'
     """
-    scales = SCALES.get(unit, {unit: 1.0})
+    scales = UNIT_FACTORS.get(unit, {unit: 1.0})
     found = NUMBER.fullmatch(text.strip())
     written = found[2].lower() if found else "?"
     carried = next((each for each in scales if each.lower() == written), None)
@@ -500,7 +500,11 @@ class Duration(Declaration):
         A number beyond `plausible` seconds is more likely one of milliseconds; a text with a unit is believed.
         """
         if isinstance(value, str):
-            return self.parse(value)
+            found = self.parse(value)
+            bare = NUMBER.fullmatch(value.strip())
+            if not bare or bare[2]:
+                return found
+            value = found
         found = finite_number(self.name, value, "s")
         if found < 0:
             raise ArgumentError(f"{self.name} must lie in [0, inf) s, got {number_text(found)}")
@@ -615,7 +619,7 @@ class Choice(Declaration):
             if value in self.names:
                 return value
             for name in self.names:
-                if value.lower() == name.lower() or value.lower() in SYNONYMS.get(name, ()):
+                if value.lower() == name.lower() or value.lower() in BAND_SYNONYMS.get(name, ()):
                     return name
         if self.functions and callable(value):
             return value

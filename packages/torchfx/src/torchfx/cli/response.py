@@ -10,7 +10,17 @@ from pathlib import Path
 
 from torchfx import spec
 from torchfx.checks import sample_rate
-from torchfx.cli.console import answer, check_format, complain, safe, show_data, show_table, shows_unicode, width, write_file
+from torchfx.cli.console import (
+    answer,
+    check_format,
+    complain,
+    safe,
+    show_data,
+    show_table,
+    shows_unicode,
+    width,
+    write_file,
+)
 from torchfx.core.processor import FilterChain
 from torchfx.errors import ArgumentError, TorchFXError
 from torchfx.response.characteristics import Characteristics, characteristics
@@ -67,15 +77,19 @@ def _cells(found: Characteristics) -> tuple[str, ...]:
     return (
         found.kind,
         _number(found.gain_db, 2),
-        _number(found.centre_hz, 1),
-        ", ".join(_number(edge, 1) for edge in found.edges_hz) or "-",
+        _hertz(found.centre_hz),
+        ", ".join(map(_hertz, found.edges_hz)) or "-",
         _number(found.ripple_db, 2),
-        ", ".join(f"{_number(db, 1)} at {_number(hz, 1)} Hz" for hz, db in found.octave_beyond) or "-",
-        "-" if found.resonance is None else f"{found.resonance[1]:.1f} at {_number(found.resonance[0], 1)} Hz",
+        ", ".join(f"{_number(db, 1)} at {_hertz(hz)} Hz" for hz, db in found.octave_beyond) or "-",
+        "-" if found.resonance is None else f"{found.resonance[1]:.1f} at {_hertz(found.resonance[0])} Hz",
         low if low == high else f"{low} ... {high}",
         _number(found.pole_radius, 6),
         _number(found.decay_ms, 2),
     )
+
+
+def _hertz(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
 
 
 def _number(value: float | None, digits: int) -> str:
