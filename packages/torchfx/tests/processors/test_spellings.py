@@ -3,13 +3,13 @@
 from random import Random
 
 import pytest
+from tests.processors.cases import FS
 
 import torchfx as fx
-from tests.processors.cases import FS
 from torchfx.catalogue import available
 from torchfx.effect import Delay, Gain
 from torchfx.errors import ArgumentError
-from torchfx.parameters import UNIT_FACTORS, BAND_SYNONYMS, Amplitude, Duration, SampleRate
+from torchfx.parameters import BAND_SYNONYMS, UNIT_FACTORS, Amplitude, Duration, SampleRate
 from torchfx.spec import build
 
 DECLARED = {

@@ -46,7 +46,7 @@ class Answer:
 
 
 def run(effects: list[str], rate: float, png: Path | None, form: str) -> int:
-    """Draw a chain's response and print its characteristics; return 0, 2 for misuse, or 3 where the picture cannot be written."""
+    """Draw a chain's response and print its characteristics; return 0, 2 for misuse, 3 if no picture can be written."""
     try:
         check_format(form)
         plan = FilterChain(*(spec.build(text) for text in effects)).plan(sample_rate(rate))

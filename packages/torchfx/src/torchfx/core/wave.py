@@ -39,8 +39,8 @@ class Wave:
 
     `wave | module` runs now and returns a new Wave; the module, and the wave, stay as they are. `a + b` mixes, `a - b`
     subtracts, `wave * 0.5` and `wave / 2` scale. `wave[1000:2000]` cuts out a stretch of time in samples,
-    `wave[1.0:2.0]` and `wave["500ms":]` by seconds; `wave[0]` and `wave[[1, 0]]` are channels, and `for channel in wave`
-    takes one after the other. `len(wave)` is the number of samples per channel.
+    `wave[1.0:2.0]` and `wave["500ms":]` by seconds; `wave[0]` and `wave[[1, 0]]` are channels, and
+    `for channel in wave` takes one after the other. `len(wave)` is the number of samples per channel.
 
     `a == b` is True where rate and samples are equal; type, device and metadata do not matter. Since a wave can change
     (`wave.ys = ...`), it has no hash.
@@ -221,7 +221,8 @@ class Wave:
     def __or__(self, module: object) -> Wave:
         """Run the samples through a module, now; containers are lowered first. A function is called on them.
 
-        `wave | a | b` is two calls, and `wave | (a | b)` one. A profiler sees the second of two as `torchfx::pipe_again`.
+        `wave | a | b` is two calls, and `wave | (a | b)` one. A profiler records the second of two as
+        `torchfx::pipe_again`.
         """
         if not self._is_piped or torch.compiler.is_dynamo_compiling() or not profiler_enabled():
             return self._through(module)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from torchfx.checks import sample_rate as checked_rate
 from torchfx.checks import number_text, whole_number
+from torchfx.checks import sample_rate as checked_rate
 from torchfx.core.processor import FilterChain
 from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError
 from torchfx.plan import Plan, State, kind_of, plan_of, runs_children
