@@ -12,16 +12,9 @@ import torch
 
 from torchwhy.counters.operators import SILENT, is_native
 from torchwhy.spelling import closest
+from torchwhy.trace.meaning.operators import RECIPE_IF_IT_CALLS
 
 __all__ = ["is_known", "is_recipe", "why_never_counted"]
-
-_RECIPE_IF_IT_CALLS = {
-    "aten::max": "aten::maximum",
-    "aten::min": "aten::minimum",
-    "aten::repeat_interleave": "aten::clone",
-    "aten::split": "aten::split_with_sizes",
-    "aten::where": "aten::nonzero_numpy",
-}
 
 
 def is_recipe(name: str, overload: str, called: Iterable[str]) -> bool:
@@ -45,7 +38,7 @@ def is_recipe(name: str, overload: str, called: Iterable[str]) -> bool:
         return _is_composite(f"{name}.{overload}")
     kinds = _kinds(name)
     if len(kinds) == 2:  # the recipes among the overloads call another one, or the operator they stand for
-        return name in called or _RECIPE_IF_IT_CALLS.get(name) in called
+        return name in called or RECIPE_IF_IT_CALLS.get(name) in called
     return kinds == {True}
 
 
