@@ -382,8 +382,9 @@ def test_fixed_modules_stand_among_augmentations(generator):
     gains = 10 ** (drawn["parts"][1]["gain_db"] / 20)
     wanted = torch.tanh(low(x.double()) * gains[:, None, None])
     assert torch.allclose(both.run(x, drawn).double(), wanted, atol=1e-5)
+    x = torch.randn(40, 2, 4, generator=generator)
     one = OneOf([fx.effect.Invert(), fx.effect.Gain(0.5)], generator=0)
-    picked = one.draw(6)
+    picked = one.draw(40)
     factors = torch.where(picked["parts"][0]["applied"], -1.0, 0.5)
     assert set(factors.tolist()) == {-1.0, 0.5}
     assert torch.equal(one.run(x, picked), x * factors[:, None, None])

@@ -376,7 +376,10 @@ class Wave:
         return wave
 
 
-load = Wave.load
+def load(source: str | os.PathLike[str] | BinaryIO, frame_offset: int = 0, num_frames: int = -1) -> Wave:
+    """Read a file, as `Wave.from_file` does."""
+    return Wave.from_file(source, frame_offset, num_frames)
+
 
 FLOATS = frozenset((torch.float32, torch.float64))
 
