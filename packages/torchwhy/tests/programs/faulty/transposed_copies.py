@@ -1,9 +1,12 @@
 """Keeps the batch channels-last by hand: every layer transposes it and copies it with `.contiguous()`, twice."""
 
+import sys
+
 import torch
 from torch import nn
 
-EXPECTED = {"cpu-copies": "layout|contiguous"}
+EXPECTED = r"cpu-copies: .*(layout|contiguous)"
+MENDED = "mended" in sys.argv
 
 
 class ChannelNorm(nn.Module):
@@ -14,7 +17,11 @@ class ChannelNorm(nn.Module):
         self.norm = nn.LayerNorm(channels)
 
     def forward(self, x):
-        return self.norm(x.transpose(1, 2).contiguous()).transpose(1, 2).contiguous()
+        if MENDED:
+            centred = x - x.mean(1, keepdim=True)
+            centred *= (centred.square().mean(1, keepdim=True) + self.norm.eps).rsqrt()
+            return centred.mul_(self.norm.weight[:, None]).add_(self.norm.bias[:, None])
+        return self.norm(x.transpose(1, 2).contiguous()).transpose(1, 2).contiguous()  # planted
 
 
 def main():
