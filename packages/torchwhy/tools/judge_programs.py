@@ -99,15 +99,19 @@ def names_the_cause(finding: dict[str, Any], program: Path) -> bool:
 
 
 def names_the_line(finding: dict[str, Any], program: Path) -> bool:
-    """Return whether a finding names a planted line, or the function that holds one."""
+    """Return whether a finding names a planted line, or a line of the innermost function that holds one."""
     text = program.read_text()
     planted = [i for i, line in enumerate(text.splitlines(), 1) if line.endswith("# planted")]
     evidence = " ".join(str(one["own_code"]) for one in finding["evidence"])
     named = set(map(int, re.findall(rf"\b{program.name}[(:](\d+)", f"{evidence} {finding['cause']} {finding['fix']}")))
-    functions = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef))
-    spans = [(min([f.lineno, *(d.lineno for d in f.decorator_list)]), f.end_lineno or f.lineno) for f in functions]
-    spans += [(line, line) for line in named]
-    return any(start in named and start <= line <= end for start, end in spans for line in planted)
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+
+    def holder(line: int) -> int:
+        """Return the line of the innermost function around a line; outside of functions, the line itself."""
+        spans = ((min([f.lineno, *(d.lineno for d in f.decorator_list)]), f.end_lineno or f.lineno) for f in functions)
+        return max((start for start, end in spans if start <= line <= end), default=line)
+
+    return not {holder(line) for line in named}.isdisjoint({holder(line) for line in planted})
 
 
 def judge(report: dict[str, Any], program: Path) -> Verdict:

@@ -26,12 +26,17 @@ RECORDINGS = 3
 FEW = ("without_no_grad",)
 """What no noise can hide: other tests run at the same time."""
 
-JUSTIFIED = {}
-"""Findings of medium severity or more that a healthy program deserves: program and slug, and why."""
+MISSED = {}
+"""Programs whose finding is missing, or which have one too many, and what a trace of them shows. Who mends a rule takes
+its programs out."""
 
 
 def programs(kind):
-    return [path for path in sorted((PROGRAMS / kind).glob("*.py")) if MANY or path.stem in FEW]
+    for path in sorted((PROGRAMS / kind).glob("*.py")):
+        if MANY or path.stem in FEW:
+            missed = path.stem in MISSED
+            marks = [pytest.mark.xfail(reason=MISSED[path.stem], raises=AssertionError)] if missed else []
+            yield pytest.param(path, 1 if missed else RECORDINGS, id=path.stem, marks=marks)
 
 
 @contextmanager
@@ -50,13 +55,15 @@ def spinning(count):
 def profiled(request, tmp_path):
     """Profile a program as a user would, with default options, and read its findings."""
 
-    def run(program, folder):
-        with spinning(os.cpu_count() if request.param == "beside others" else 0):
-            report = profile(program, folder)
-        assert not (found := contradictions(report)), "\n".join(found)
-        return report
+    def run(program, recordings):
+        for i in range(recordings):
+            with spinning(os.cpu_count() if request.param == "beside others" else 0):
+                report = profile(program, tmp_path / f"run{i}")
+            if found := contradictions(report):
+                raise ValueError("\n".join(found))
+            yield report["findings"]
 
-    return lambda program: (run(program, tmp_path / f"run{i}") for i in range(RECORDINGS))
+    return run
 
 
 def told(findings):
@@ -64,33 +71,27 @@ def told(findings):
     return "\n".join(f"{one['code']} {one['slug']}, {one['severity']}: {one['title']}" for one in findings)
 
 
-def complaint_about_a_fault(findings, program):
-    """Why findings don't name a planted fault, or ""."""
-    first = asking(findings)[:FIRST]
-    return "" if any(names_the_cause(finding, program) for finding in first) else f"not found:\n{told(first)}"
-
-
-def complaint_about_a_healthy_program(findings, name):
-    """What is found in a program that has nothing wrong, or ""."""
-    false = [one for one in findings if one["severity"] in ("medium", "high") and (name, one["slug"]) not in JUSTIFIED]
-    return told(false)
-
-
-@pytest.mark.parametrize("program", programs("faulty"), ids=lambda path: path.stem)
-def test_a_planted_fault_is_among_the_first_three_findings(profiled, program):
+@pytest.mark.parametrize(("program", "recordings"), programs("faulty"))
+def test_a_planted_fault_is_among_the_first_three_findings(profiled, program, recordings):
     complaints = []
-    for report in profiled(program):
-        complaints.append(complaint_about_a_fault(report["findings"], program))
-        if not complaints[-1]:
+    for findings in profiled(program, recordings):
+        first = asking(findings)[:FIRST]
+        if any(names_the_cause(finding, program) for finding in first):
             return
-    pytest.fail("\n".join(complaints))
+        complaints.append(told(first))
+    raise AssertionError("not found:\n" + "\n".join(complaints))
 
 
-@pytest.mark.parametrize("program", programs("healthy"), ids=lambda path: path.stem)
-def test_nothing_is_found_in_a_healthy_program(profiled, program):
+@pytest.mark.parametrize(("program", "recordings"), programs("healthy"))
+def test_nothing_is_found_in_a_healthy_program(profiled, program, recordings):
     complaints = []
-    for report in profiled(program):
-        complaints.append(complaint_about_a_healthy_program(report["findings"], program.stem))
-        if not complaints[-1]:
+    for findings in profiled(program, recordings):
+        false = [finding for finding in findings if finding["severity"] in ("medium", "high")]
+        if not false:
             return
-    pytest.fail("\n".join(complaints))
+        complaints.append(told(false))
+    raise AssertionError("\n".join(complaints))
+
+
+def test_what_is_said_to_be_missed_exists():
+    assert set(MISSED) <= {path.stem for path in PROGRAMS.glob("*/*.py")}

@@ -19,7 +19,7 @@ class Writer:
         self.file = file
 
     def add_histogram(self, name, values, step):
-        counts, edges = np.histogram(values.detach().numpy(), bins="fd")
+        counts, edges = np.histogram(values.detach().numpy(), bins="fd")  # planted
         self.file.write(json.dumps({"name": name, "step": step, "counts": counts.tolist(), "edges": edges.tolist()}))
 
 
