@@ -23,7 +23,7 @@ class Residual(nn.Module):
 def main():
     torch.manual_seed(0)
     model = nn.Sequential(*(Residual(32) for _ in range(60)), nn.Linear(32, 1))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, foreach=MENDED)  # planted
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, foreach=False, fused=MENDED)  # planted
     x, y = torch.randn(2048, 32), torch.randn(2048, 1)
     for step in range(60):
         at = step * 32 % len(x)
