@@ -3,8 +3,8 @@
 Each program says in EXPECTED, a regular expression, which words name its fault: words of the finding's rule, title,
 cause and fix. `tools/judge_programs.py` compares what a finding says is at stake with what mending saves. The default
 run takes one program, TORCHWHY_CASES=many every third, as profiling one takes 7 to 20 s, TORCHWHY_PROGRAMS=all takes
-all, and TORCHWHY_BUSY=1 runs them beside processes that keep every processor busy, too. A recording is a sample of a few steps: two more have to confirm what the first one failed to
-show.
+all, and TORCHWHY_BUSY=1 runs them beside processes that keep every processor busy, too. A recording is a sample of a
+few steps: two more have to confirm what the first one failed to show.
 """
 
 import os
@@ -89,7 +89,7 @@ def told(findings):
     return "\n".join(f"{one['code']} {one['slug']}, {one['severity']}: {one['title']}" for one in findings)
 
 
-@pytest.mark.parametrize(("program", "recordings"), programs("faulty"))
+@pytest.mark.parametrize(("program", "recordings"), [*programs("faulty")])
 def test_a_planted_fault_is_among_the_first_three_findings(profiled, program, recordings):
     complaints = []
     for findings in profiled(program, recordings):
@@ -100,7 +100,7 @@ def test_a_planted_fault_is_among_the_first_three_findings(profiled, program, re
     raise AssertionError("not found:\n" + "\n".join(complaints))
 
 
-@pytest.mark.parametrize(("program", "recordings"), programs("healthy"))
+@pytest.mark.parametrize(("program", "recordings"), [*programs("healthy")])
 def test_nothing_is_found_in_a_healthy_program(profiled, program, recordings):
     complaints = []
     for findings in profiled(program, recordings):
