@@ -35,7 +35,7 @@ FILTER: Final = Meaning(
 )
 """A signal goes through a filter."""
 
-PIPE_AGAIN: Final = Meaning(r"torchfx::pipe_again$", _O)
+PIPE_AGAIN: Final = Meaning(r"torchfx pipe again$", _O)
 """A module gets the samples that the module before it made, as in `wave | a | b`."""
 
 LEARNED_FILTER: Final = Meaning(r"torchfx_ext::\w+_backward", _O)

@@ -222,12 +222,12 @@ class Wave:
         """Run the samples through a module, now; containers are lowered first. A function is called on them.
 
         `wave | a | b` is two calls, and `wave | (a | b)` one. A profiler records the second of two as
-        `torchfx::pipe_again`.
+        `torchfx pipe again`.
         """
         if not self._is_piped or torch.compiler.is_dynamo_compiling() or not profiler_enabled():
             return self._through(module)
         self._is_piped = False  # other modules on the same samples are no chain
-        with torch._C._profiler._RecordFunctionFast("torchfx::pipe_again"):
+        with torch._C._profiler._RecordFunctionFast("torchfx pipe again"):
             return self._through(module)
 
     def _through(self, module: object) -> Wave:
