@@ -50,7 +50,7 @@ def test_an_operator_of_many_shapes_is_shown_wherever_it_runs(name, slug):
     for i in range(5):
         story.op(name, 3000 * i, 2900, **{"Input Dims": f"[[{8 + i}, 64]]", "Input type": '["float"]'})
     finding = one(story, slug)
-    assert finding.stretches.total / 1000 == finding.time_us == 5 * 2900
+    assert finding.stretches.total / 1000 == 5 * 2900
 
 
 @pytest.mark.parametrize("cold", [0, 20_000])
@@ -97,9 +97,6 @@ def test_advice_without_a_data_loader_speaks_of_none():
 
 
 def test_work_from_before_the_recording_is_not_the_hosts():
-    finding = one(case_launches.work_from_before_the_recording(), "stalled-queue")
-    assert finding.severity == "info"
-    assert "2.50 ms of it pass between the launch of the first recorded work and its start" in finding.cause
     gap = one(case_launches.work_from_before_the_recording(), "one-giant-gap")
     assert gap.cause.startswith("2.50 ms pass between the return of the next launch and the start of its work")
 
@@ -153,7 +150,7 @@ def test_many_cheap_calls_are_mentioned():
         story.op("aten::mm", at, 15_000)
         for k in range(150):
             story.op("aten::add", at + 15_100 + 20 * k, 5)
-    assert one(story, "dispatch-flood").severity == "info"
+    assert one(story, "dispatch-flood").severity == "low"
 
 
 def test_updates_are_counted_once():
@@ -224,7 +221,7 @@ def test_a_program_that_ran_three_rounds_needs_no_warm_up():
     assert (cold.severity, warm.severity) == ("medium", "low")
     assert "Warm up" in cold.fix
     assert "Warm up" not in warm.fix
-    assert "3 rounds went before it" in warm.cause
+    assert "had run 3 steps before it" in warm.cause
 
 
 def test_anomaly_detection_costs_what_comes_after_each_node():

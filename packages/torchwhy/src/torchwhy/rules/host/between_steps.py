@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from torchwhy.finding import Evidence, Finding, severity_of
+from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.host.python_lines import advice_on_calls, main_calls, python_lines
 from torchwhy.rules.rule import rule
@@ -78,7 +78,6 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
     yield Finding(
         title=f"{percent(usual.share)} of the time the program computes nothing{idle}{mostly}; longest stretch "
         f"{duration_ns(lost.lengths.max())}",
-        severity=severity_of(usual.share),
         confidence="medium",
         stretches=lost,
         window=usual.window,

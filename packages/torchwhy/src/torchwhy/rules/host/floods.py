@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchwhy.finding import Finding, severity_of
+from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.host.tensor_loops import tensor_loops
 from torchwhy.rules.host.tensor_texts import tensor_texts
@@ -72,7 +72,6 @@ def dispatch_flood(
     each = duration_ns(usual[best])
     yield Finding(
         title=f"{shortened(name, 30)}{others}: called {rate} for {each} each; {waiting} {percent(part)} of the time",
-        severity=severity_of(part) if part >= share else "info",
         confidence="medium",
         stretches=lost,
         window=window,

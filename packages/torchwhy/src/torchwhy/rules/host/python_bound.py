@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchwhy.finding import Evidence, Finding, severity_of
+from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.host.python_lines import advice_on_calls, main_calls, python_lines
 from torchwhy.rules.host.recurring_stretches import Recurring, recurring
@@ -100,7 +100,6 @@ def _in_between(trace: Trace, usual: Typical, share: float, outer: Int32) -> Fin
     each = duration_ns(lost.total / max(len(inside), 1))
     return Finding(
         title=f"{percent(share)} of the time passes in Python between operators, {each} before each",
-        severity=severity_of(share),
         confidence="medium",
         stretches=lost,
         window=usual.window,
@@ -134,7 +133,6 @@ def _in_stretches(
     return Finding(
         title=f"{percent(share)} of the time passes in Python between operators, {mostly}{len(long_)} times "
         f"{duration_ns(float(np.median(long_.lengths)))} (median)",
-        severity=severity_of(share),
         confidence="medium",
         stretches=usual.when,
         window=usual.window,
