@@ -213,7 +213,7 @@ def _why_cold(trace: Trace, step: Step, *, is_warm: bool) -> str:
         return f"Calls that take so long only the first time: {calls}."
     if is_warm:
         return (
-            f"The program had run {step.number} steps before it, so it isn't cold: the start of the profiler, or another "
-            "program, probably slowed it."
+            f"The program had run {step.number} steps before it, so it isn't cold: the start of the profiler, or "
+            "another program, probably slowed it."
         )
     return "Set-up that happens once: workspaces, library heuristics, loading of kernels, caches."
