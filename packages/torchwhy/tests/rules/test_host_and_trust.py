@@ -48,7 +48,7 @@ def test_waits_are_counted_with_their_like():
 def test_an_operator_of_many_shapes_is_shown_wherever_it_runs(name, slug):
     story = Story(gpu=None)
     for i in range(5):
-        story.op(name, 3000 * i, 2900, **{"Input Dims": f"[[{8 + i}, 64]]", "Input type": '["float"]'})
+        story.op(name, 3000 * i, 2900, **{"Input Dims": f"[[{8 + i}, 65536]]", "Input type": '["float"]'})
     finding = one(story, slug)
     assert finding.stretches.total / 1000 == 5 * 2900
 
@@ -204,6 +204,34 @@ def test_the_call_that_takes_the_time_is_named(call, named, advice):
     assert f"mostly in {named};" in finding.title
     assert advice in finding.fix
     assert (finding.evidence[0].name, finding.evidence[0].count) == (call, 4)
+
+
+def test_a_wrapper_is_not_named():
+    story = case_steps.every_step_stops()
+    story.frame("train.py(1): <module>", 0, 12000)
+    for i in range(4):
+        story.frame("torch/utils/_contextlib.py(113): decorate_context", 3000 * i + 310, 2600)
+        story.frame("scipy/optimize.py(7): solve", 3000 * i + 315, 2590)
+    assert "mostly in scipy.optimize.solve;" in one(story, "between-steps-gap").title
+
+
+def test_a_label_of_the_backward_pass_is_no_idle_python():
+    story = case_steps.every_step_stops()
+    for i in range(4):
+        story.note("## backward ##", 3000 * i + 305, 2620)
+        story.op("aten::mm", 3000 * i + 2900, 5)
+    assert not found(story, "between-steps-gap")
+
+
+def test_a_copy_longer_than_any_processor_needs_is_a_wait():
+    def copying(elements):
+        story = Story(gpu=None)
+        for at in story.steps(3, 6000):
+            story.op("aten::copy_", at, 5000, **{"Input Dims": f"[[{elements}]]"})
+        return story
+
+    assert found(copying(10_000_000), "cpu-copies")
+    assert not found(copying(123), "cpu-copies")
 
 
 def test_code_of_the_programs_own_names_no_call():

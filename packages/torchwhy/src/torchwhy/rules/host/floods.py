@@ -34,8 +34,9 @@ def dispatch_flood(
 
     Sees: an operator called 100 times per step or more (1000 times where there are no steps) by the program itself, not
     from within another operator, each call taking less than 20 us (median). On a GPU counts the time it keeps the
-    device waiting, on a CPU all of it: 1% of the window or more. Optimizers, compilation, the making of batches, texts made of tensors, loops over a tensor (tensor-for-loop) and the nodes of
-    the backward pass, which follow the forward pass, are left out.
+    device waiting, on a CPU all of it: 1% of the window or more. Optimizers, compilation, the making of batches, texts
+    made of tensors, loops over a tensor (tensor-for-loop) and the nodes of the backward pass, which follow the forward
+    pass, are left out.
 
     Costs: every call pays Python, dispatch and launch, mostly 5 to 20 us, however little it computes.
 

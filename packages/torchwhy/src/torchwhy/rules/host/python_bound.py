@@ -15,7 +15,13 @@ from torchwhy.rules.host.tensor_texts import tensor_texts
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.exchanging import idle_exchanging
 from torchwhy.trace.derived.idle import at_stake
-from torchwhy.trace.derived.occupation import collections, host_during, otherwise_engaged, outer_operators
+from torchwhy.trace.derived.occupation import (
+    backward_calls,
+    collections,
+    host_during,
+    otherwise_engaged,
+    outer_operators,
+)
 from torchwhy.trace.derived.steady import Typical, steady_window, typical
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.compiler import COMPILED_CODE, REGION
@@ -89,6 +95,7 @@ def _lost(trace: Trace, gaps: Intervals) -> Intervals:
     """The part of gaps that nothing else explains."""
     lost = gaps.clip(trace.derived(steady_window).start, trace.window.end)
     lost = lost - trace.derived(otherwise_engaged) - trace.derived(collections) - trace.derived(idle_exchanging)
+    lost = lost - trace.derived(backward_calls)
     lost = lost - trace.derived(tensor_loops).spans - trace.derived(tensor_texts).spans
     return at_stake(trace, lost)
 

@@ -8,6 +8,7 @@ from typing import Final
 from torchwhy.trace.meaning.kinds import CALLED, Kind, Meaning
 
 __all__ = [
+    "BACKWARD_LABEL",
     "DATALOADER",
     "GARBAGE_COLLECTION",
     "HOUSEKEEPING",
@@ -66,6 +67,9 @@ NEXT_BATCH: Final = DATALOADER | Meaning(
     _A,
 )
 """Labels around getting the next batch: PyTorch's own, Lightning's, and what people call theirs."""
+
+BACKWARD_LABEL: Final = Meaning(r"(?i:(?!.*forward)(.*[^a-z])?backward(_?pass)?([^a-z]|$))", _A)
+"""Labels around the backward pass, whose operators may run on a thread that wasn't recorded."""
 
 HOUSEKEEPING: Final = Meaning(
     r"(?i:\W*(log(ging)?|checkpoint(ing)?|save_?(checkpoint|model|state)?|metrics?|eval(uate|uation)?"
