@@ -11,7 +11,7 @@ from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.gaps import Cause, device_window, idle_gaps
-from torchwhy.trace.derived.launching import launch_queues
+from torchwhy.trace.derived.launches import launch_queues
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.runtime import STREAM_WAIT
 from torchwhy.trace.model.device import devices_of, streams_of
