@@ -165,7 +165,6 @@ def _counts(report):
         ("dropped-kernels", r"of ([\d,]+) kernel launches"): launches["count"],
         ("dropped-kernels", r"^([\d,]+) of"): launches["without_kernel"],
         ("pre-window-kernels", r"^([\d,]+) kernels? w"): launches["kernels_without_launch"],
-        ("short-kernels", r"of ([\d,]+) kernels"): sum(device["kernels"] for device in report["gpu"]),
         ("window-too-short", r"^Only (\d+) step"): len(steps),
     }
     for finding in report["findings"]:

@@ -85,12 +85,14 @@ def many_short_files(trace: Trace, *, calls: int = 8, call_us: float = 300.0, sh
     # Longer pauses are the program's: reading the next file, say.
     usual = 3 * float(np.median([end - start for start, end in gaps]))
     short = [(start, end) for start, end in gaps if end - start <= usual]
-    between = at_stake(trace, Intervals.union([start for start, _ in short], [end for _, end in short]))
-    if not between or trace.window.share(between) < share:
+    between = Intervals.union([start for start, _ in short], [end for _, end in short])
+    between = between.clip(trace.window.start, trace.window.end)
+    part = trace.window.share(at_stake(trace, between))
+    if not part or part < share:
         return
     rows = np.array([call.row for run in found for call in run], np.int32)
     yield Finding(
-        title=f"Filters are called {len(rows):,} times on short signals; {percent(trace.window.share(between))} of the "
+        title=f"Filters are called {len(rows):,} times on short signals; {percent(part)} of the "
         "time passes between the calls",
         confidence="medium",
         stretches=between,

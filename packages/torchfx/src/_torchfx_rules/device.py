@@ -56,9 +56,10 @@ def launches_per_section(
         return
     yield Finding(
         title=f"Each call of a filter launches {len(made) / len(rows):.0f} kernels of "
-        f"{duration_ns(float(np.median(events.dur[kernels])))} each; the device mostly waits",
+        f"{duration_ns(float(np.median(events.dur[kernels])))} each; the device is idle for "
+        f"{percent(lost.total / inside.total)} of these calls",
         confidence="medium",
-        stretches=lost,
+        stretches=inside.clip(trace.window.start, trace.window.end),
         window=trace.window,
         evidence=evidence(trace, rows, times=events.covered(rows, lost)),
         cause="Each section and block is launched separately, and the signal is too short to keep the device busy.",
@@ -73,7 +74,7 @@ def launches_per_section(
     "gpu-not-worth-it",
     source="copies around torchfx's operators against their kernels; a minute of audio, four channels",
     needs={"gpu"},
-    frees="all",
+    frees="exposed",
 )
 def gpu_not_worth_it(trace: Trace, *, copy_mb: float = 12.0, share: float = 0.1) -> Iterator[Finding]:
     """Signals go to the GPU for less work than the way there takes.
@@ -108,7 +109,7 @@ def gpu_not_worth_it(trace: Trace, *, copy_mb: float = 12.0, share: float = 0.1)
         title=f"Copying signals to the GPU and back takes {duration_ns(lost.total)}, filtering them there "
         f"{duration_ns(computing.total)}",
         confidence="medium",
-        stretches=lost,
+        stretches=spent.clip(trace.window.start, trace.window.end),
         window=trace.window,
         evidence=(*evidence(trace, copies), *evidence(trace, rows, limit=2)),
         cause="The signals are short: the way to the device and back costs more than the work on it.",

@@ -52,14 +52,15 @@ def coefficients_recomputed(trace: Trace, *, share: float = 0.01, steps: int = 3
     if len(where) < max(steps, len(trace.steps_found) - 1):
         return
     rows = rows[step >= 0]
-    spent = at_stake(trace, events.times_of(rows))
+    taken = trace.when(rows)
+    spent = at_stake(trace, taken)
     if not spent or trace.window.share(spent) < share:
         return
     yield Finding(
         title=f"Filters are designed again in {len(where)} of {len(trace.steps_found)} steps, "
         f"{percent(trace.window.share(spent))} of the time",
         confidence="high",
-        stretches=spent,
+        stretches=taken,
         window=trace.window,
         evidence=evidence(trace, rows, times=events.covered(rows, spent)),
         cause="Filters are made inside the loop, so their coefficients are computed each time.",
@@ -91,13 +92,14 @@ def audio_load(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     rows = rows[trace.in_steps(rows)]
     if not len(rows):
         return
-    spent = at_stake(trace, trace.events.times_of(rows))
+    taken = trace.when(rows)
+    spent = at_stake(trace, taken)
     if not spent or trace.window.share(spent) < share:
         return
     yield Finding(
         title=f"Reading audio files takes {percent(trace.window.share(spent))} of the time",
         confidence="high",
-        stretches=spent,
+        stretches=taken,
         window=trace.window,
         evidence=evidence(trace, rows, times=trace.events.covered(rows, spent)),
         cause="Files are decoded between two rounds of the loop, on its own thread.",

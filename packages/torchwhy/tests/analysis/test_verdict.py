@@ -260,8 +260,8 @@ def test_a_step_that_first_keeps_the_host_busy_has_two_limits():
     assert found.kind == "mixed"
     assert found.sentence == (
         "No single limit: for 60% of the one recorded step (600 us of 1.00 ms) the host does something else in one "
-        "stretch (97% of it in tokenize), and the GPU has no work; in the other 400 us the GPU is the limit, with work for "
-        "100% of the time."
+        "stretch (97% of it in tokenize), and the GPU has no work; in the other 400 us the GPU is the limit, with work "
+        "for 100% of the time."
     )
 
 

@@ -127,7 +127,10 @@ def test_an_inferred_cause_is_called_so():
 
 def test_idle_time_is_told_twice_where_the_windows_differ():
     story = training(steps=1, load=10, work=400)
-    assert "In the whole recording, from its first to its last work (400 us), the GPU is\nidle 0% of the time." in shown(report_on(story), style=FANCY)
+    assert (
+        "In the whole recording, from its first to its last work (400 us), the GPU is\nidle 0% of the time."
+        in shown(report_on(story), style=FANCY)
+    )
 
 
 def test_no_advice_on_a_healthy_trace():

@@ -5,7 +5,6 @@ from tests.traces import Story
 
 COMPLAINTS = (
     "overhead-bound",
-    "short-kernels",
     "dispatch-flood",
     "launch-outliers",
     "explicit-sync",

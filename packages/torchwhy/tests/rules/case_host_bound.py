@@ -19,14 +19,13 @@ def steps(kernel_us, every_us, count=10, launch_lead_us=3, rounds=4, launch="cud
     return story
 
 
-@fires("overhead-bound", "short-kernels")
+@fires("overhead-bound")
 @silent("compute-bound", "one-giant-gap")
 def small_kernels_launched_slowly():
     return steps(kernel_us=3, every_us=50)
 
 
 @fires("overhead-bound")
-@silent("short-kernels")
 def kernels_of_some_length_launched_more_slowly():
     return steps(kernel_us=15, every_us=50)
 
@@ -37,12 +36,12 @@ def on_amd():
 
 
 @fires("compute-bound")
-@silent("overhead-bound", "short-kernels", "view-dispatch", "launch-outliers")
+@silent("overhead-bound", "view-dispatch", "launch-outliers")
 def long_kernels():
     return steps(kernel_us=200, every_us=50, count=30)
 
 
-@silent("overhead-bound", "compute-bound", "short-kernels")
+@silent("overhead-bound", "compute-bound")
 def short_kernels_that_wait_in_the_queue():
     """They are short, but there is always a next one."""
     return steps(kernel_us=8, every_us=8, count=40)

@@ -126,8 +126,7 @@ def queued_before_the_recording():
     return story
 
 
-@fires("stalled-queue")
-@silent("overhead-bound", "between-steps-gap")
+@silent("overhead-bound", "between-steps-gap", "stalled-queue")
 def work_from_before_the_recording():
     return queued_before_the_recording()
 

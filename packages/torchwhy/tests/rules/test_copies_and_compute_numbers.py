@@ -22,7 +22,7 @@ def only(slug, story, **thresholds):
     [
         ("pageable-copy", copies.batches_from_pageable_memory, 4 * 200),
         ("transfer-share", copies.an_eighth_of_the_time_in_copies, 4 * 130),
-        ("sync-copy", copies.the_waiting_call_of_rocm, 4 * 180),
+        ("sync-copy", copies.the_waiting_call_of_rocm, 4 * 170),
         ("device-ping-pong", copies.to_the_host_and_back, 4 * 2 * 60),
         ("hidden-dtod-before-gemm", copies.a_bias_of_a_compiled_product, 4 * 33),
         ("out-of-place-clone", copies.masked_fill_copies_its_input, 4 * 100),

@@ -132,9 +132,9 @@ def setting(thresholds: Mapping[str, Mapping[str, Any]]) -> Iterator[None]:
 
 def _weighed(finding: Finding, trace: Trace, frees: str) -> Finding:
     """A finding with the time at stake: what the fix can save at most of the time that it removes."""
-    removed = finding.time_us * 1000
+    removed = 0.0 if finding.severity == "info" and not finding.ranked else finding.time_us * 1000
     when = _times_of(finding, trace.events) if finding.stretches is None else finding.stretches
-    if finding.stretches is not None and len(when):
+    if len(when):
         saved = most_saved(trace, frees, when, min(removed / when.total, 1.0))
     else:  # it is not known when: no more than all such time of the window
         saved = most_saved(trace, frees, Intervals.union([trace.window.start], [trace.window.end]))

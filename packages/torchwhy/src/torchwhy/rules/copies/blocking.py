@@ -26,7 +26,7 @@ __all__ = ["sync_copy", "sync_memset"]
     "sync-copy",
     source="calls without `Async`, as in Nsight Systems' rule on synchronous copies; 1% of the window",
     needs={"gpu", "idle"},
-    frees="host",
+    frees="exposed",
 )
 def sync_copy(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """The host waits for copies that could run while it goes on.
@@ -63,7 +63,7 @@ def sync_copy(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     yield Finding(
         title=f"The host waits for {len(rows)} copies, {percent(part)} of the time while the device computes nothing",
         confidence="medium",
-        stretches=waited,
+        stretches=union,
         window=trace.window,
         evidence=evidence(trace, rows, note=rate_text(copies, chosen)),
         cause="The copy was asked for without non_blocking=True, so the call returns when the data has arrived.",
@@ -103,7 +103,7 @@ def sync_memset(trace: Trace, *, per_step: float = 1, share: float = 0.001) -> I
     if len(rows) < max(per_step * step_count(trace), 1) or part < share:
         return
     yield Finding(
-        title=f"{len(rows)} synchronous fills of device memory take {percent(part)} of the host's time",
+        title=f"{len(rows)} synchronous fills of device memory take {percent(part)} of the window",
         confidence="medium",
         stretches=spent,
         window=trace.window,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchwhy.finding import Finding, severity_of
+from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.meaning.runtime import ALLOCATOR_CALL, DEVICE_FREE
@@ -62,12 +62,10 @@ def allocator_thrash(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     yield Finding(
         title=f"{len(rows) / len(steady):,.1f} calls per step get memory or free it, {percent(spent / length)} of the "
         "step",
-        severity=severity_of(spent / length),
         confidence="high",
-        time_us=min(spent / 1000, trace.window.us),
+        stretches=trace.when(rows),
         window=trace.window,
         evidence=evidence(trace, rows),
         cause=cause,
         fix=fix,
-        linked=False,
     )

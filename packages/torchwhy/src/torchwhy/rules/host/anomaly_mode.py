@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchwhy.finding import Finding, severity_of
+from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
-from torchwhy.trace.derived.idle import at_stake
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, NAN_CHECK
 from torchwhy.trace.model.intervals import Intervals
@@ -24,7 +23,7 @@ def anomaly_mode(trace: Trace, *, nodes: int = 3) -> Iterator[Finding]:
     """Autograd's anomaly detection is on.
 
     Sees: `aten::isnan` called by the engine itself after nodes of the backward pass, three or more. The time at stake
-    is that from each check to the node's end; on a GPU only the part during which the device waits.
+    is that from each check to the node's end.
 
     Costs: each gradient is looked through for NaN, and on a GPU the host waits for each answer; the forward pass notes
     a Python traceback for every operator, which isn't counted.
@@ -42,12 +41,10 @@ def anomaly_mode(trace: Trace, *, nodes: int = 3) -> Iterator[Finding]:
         return
     window = trace.derived(steady_window)
     taken = Intervals.union(events.ts[checks], events.end[parent[checks]]).clip(window.start, window.end)
-    taken = at_stake(trace, taken)
     steps = len(trace.steps_found)
     often = f"{len(checked) / steps:,.0f} nodes per step" if steps else counted(len(checked), "node")
     yield Finding(
         title=f"Anomaly detection is on: {often} of the backward pass are searched for NaN",
-        severity=severity_of(max(window.share(taken), 0.05)),
         confidence="high",
         stretches=taken,
         window=window,

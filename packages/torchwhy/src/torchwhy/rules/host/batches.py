@@ -96,7 +96,7 @@ def dataloader_wait(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     yield Finding(
         title=f"{percent(part)} of the time goes to waiting for the next batch{idle}",
         confidence="high",
-        stretches=lost,
+        stretches=trace.derived(batch_waits).clip(window.start, window.end),
         window=window,
         evidence=seen,
         cause=cause,

@@ -6,20 +6,20 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from torchwhy.finding import Evidence, Finding, severity_of
+from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.host.python_lines import advice_on_calls, main_calls, python_lines
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.cpu_communication import idle_exchanging
 from torchwhy.trace.derived.gaps import Cause, idle_gaps
-from torchwhy.trace.derived.host_activity import collections, host_during, otherwise_engaged
+from torchwhy.trace.derived.host_activity import backward_calls, collections, host_during, otherwise_engaged
 from torchwhy.trace.derived.idle import idle_time
 from torchwhy.trace.derived.launches import device_known
 from torchwhy.trace.derived.processor_time import waited_share
 from torchwhy.trace.derived.steady_state import steady_window, typical
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.annotations import DATALOADER, HOUSEKEEPING, STEP
-from torchwhy.trace.meaning.frames import BACKWARD_CALL, called_name
+from torchwhy.trace.meaning.frames import called_name
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.steps import Step
@@ -60,7 +60,7 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
         return  # what computes are threads of the program's own, which weren't recorded
     lost = _elsewhere(trace, steps, int(long_us * 1000)) - trace.derived(otherwise_engaged)
     lost = lost - trace.derived(collections) - trace.derived(idle_exchanging)
-    lost = lost - trace.events.times_of(trace.events.of(BACKWARD_CALL))
+    lost = lost - trace.derived(backward_calls)
     if trace.has_gpu:
         lost = lost & trace.derived(idle_gaps).intervals(Cause.HOST, Cause.END) & trace.derived(idle_time)
         whole = lost.lengths * 2 >= long_us * 1000
@@ -78,7 +78,6 @@ def between_steps_gap(trace: Trace, *, share: float = 0.1, long_us: float = 500.
     yield Finding(
         title=f"{percent(usual.share)} of the time the program computes nothing{idle}{mostly}; longest stretch "
         f"{duration_ns(lost.lengths.max())}",
-        severity=severity_of(usual.share),
         confidence="medium",
         stretches=lost,
         window=usual.window,

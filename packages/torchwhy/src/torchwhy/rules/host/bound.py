@@ -6,15 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchwhy.finding import Finding, severity_of
+from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.host.launch_gaps import LONGEST_NS, callers, fewer_launches, launching, time_of
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.gaps import Cause
 from torchwhy.trace.derived.launches import graph_captures
 from torchwhy.trace.derived.steady_state import decides
+from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import counted, duration_ns, percent
+from torchwhy.wording import duration_ns, often, percent
 
 __all__ = ["compute_bound", "overhead_bound"]
 
@@ -69,25 +70,32 @@ def overhead_bound(
         return
     busy, waits = found.busy_ns / length, total / length
     doubtful = trace.has_stacks and busy >= 0.4  # without stacks to record the host might keep up
-    durations = trace.events.dur[rows]
-    rows, times = callers(trace, found.late)
+    operators, times = callers(trace, found.late)
     yield Finding(
         title=f"The device is busy {percent(busy)} of {time_of(trace, window)}; for {percent(waits)} it waits for the "
         "next launch",
-        severity=severity_of(waits, "medium" if doubtful else "high"),
+        most="medium" if doubtful else "high",
         confidence="low" if doubtful else "high" if busy < 0.5 else "medium",
         time_us=total / 1000,
         stretches=found.late,
         window=window,
-        evidence=evidence(trace, rows, times=times, note="host time while the device waits"),
-        cause=(
-            f"Overhead-bound: {counted(count, 'kernel')} with a median of {duration_ns(float(np.median(durations)))}; "
-            f"{counted(found.late_gaps, 'gap')} before kernels, copies or fills whose launch came when the device had "
-            "run dry." + (" Recorded Python stacks lengthen the gaps." if trace.has_stacks else "")
-        ),
+        evidence=evidence(trace, operators, times=times, note="host time while the device waits"),
+        cause=_why_late(trace, rows, found.late_gaps)
+        + (" Recorded Python stacks lengthen the gaps." if trace.has_stacks else ""),
         fix=fewer_launches(trace),
         linked=True,
     )
+
+
+def _why_late(trace: Trace, kernels: Int32, late_gaps: int) -> str:
+    """How short the kernels are, and how often the device had nothing left to do."""
+    events, links = trace.events, trace.links
+    linked = (links.launch >= 0) & np.isin(links.work, kernels)
+    short = int(np.count_nonzero(events.dur[links.work[linked]] < events.dur[links.launch[linked]]))
+    text = f"The {len(kernels):,} kernels take {duration_ns(float(np.median(events.dur[kernels])))} (median)"
+    if short:
+        text += f", {short:,} of them less than the call that launches them"
+    return f"{text}. {often(late_gaps).capitalize()} the device had nothing left to do before the next launch."
 
 
 @rule("B2", "compute-bound", source="90% as in TraceML", needs=("gpu", "idle", "order"), frees="nothing")
@@ -118,12 +126,12 @@ def compute_bound(trace: Trace, *, share: float = 0.9, queue: float = 2.0, other
         title=f"The device is busy {percent(found.busy_ns / length)} of {time_of(trace, window)}: it is the limit",
         severity="info",
         confidence="high",
-        time_us=found.busy_ns / 1000,
         stretches=trace.gpu.busy.clip(window.start, window.end),
         window=window,
         evidence=evidence(trace, trace.gpu.kernels),
-        cause=f"Compute-bound: a launch finds {found.queue:.0f} others waiting (median)."
-        + (" Graphs bring much work with one launch." if graphs else ""),
+        cause=f"A new launch finds {found.queue:.0f} others queued (median): the host is ahead of the device."
+        if found.queue >= queue
+        else "CUDA graphs bring much work with one launch.",
         fix="Make the kernels faster; less work on the host gains nothing.",
         linked=True,
     )

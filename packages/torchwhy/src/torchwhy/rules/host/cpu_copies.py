@@ -12,7 +12,7 @@ import numpy.typing as npt
 from torchwhy.finding import Finding
 from torchwhy.rules.host.cpu_time import by_shape, own_time
 from torchwhy.rules.rule import rule
-from torchwhy.trace.derived.shapes import dtypes
+from torchwhy.trace.derived.shapes import dtypes, elements, shapes
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.kinds import Kind
@@ -23,6 +23,12 @@ from torchwhy.wording import percent
 
 __all__ = ["cpu_copies"]
 
+
+SLOWEST_NS: Final = 100
+"""A processor copies or converts an element in this time, however slow it is and however the memory lies."""
+
+CALL_NS: Final = 1_000_000
+"""A call of any size may lose its processor for so long."""
 
 _SHORT: Final = frozenset(("float16", "bfloat16"))
 _FIXES: Final = (
@@ -63,7 +69,7 @@ def cpu_copies(
         return
     rows, own = own_time(trace)
     total, window = int(own.sum()), trace.derived(steady_window)
-    copies = _asked_for(trace, rows) & (own >= least_us * 1000)
+    copies = _asked_for(trace, rows) & (own >= least_us * 1000) & ~_waits(trace, rows, own)
     spent = int(own[copies].sum())
     chosen, times = rows[copies], own[copies]
     taken = trace.events.times_of(chosen).clip(window.start, window.end)
@@ -94,6 +100,17 @@ def _asked_for(trace: Trace, rows: Int32) -> npt.NDArray[np.bool_]:
     parent = trace.calls.parent[rows]
     within = (parent >= 0) & (events.kind[parent] == Kind.OPERATOR)
     found: npt.NDArray[np.bool_] = events.are(MOVE, rows) & (~within | events.are(COPY_OR_CONVERSION, parent))
+    return found
+
+
+def _waits(trace: Trace, rows: Int32, own: Int64) -> npt.NDArray[np.bool_]:
+    """Which copies take longer than any processor needs: they wait, such as for a device that wasn't recorded."""
+    sizes = trace.events.text_ids("Input Dims", rows)
+    known = np.flatnonzero(sizes >= 0)
+    found = np.zeros(len(rows), np.bool_)
+    _, first, which = np.unique(sizes[known], return_index=True, return_inverse=True)
+    count = np.array([elements(next(iter(shapes(trace, int(rows[known[i]]))), ())) for i in first], np.int64)
+    found[known] = own[known] > SLOWEST_NS * count[which.reshape(-1)] + CALL_NS
     return found
 
 

@@ -19,7 +19,7 @@ from torchwhy.trace.meaning.compiler import COMPILED_CODE, COMPILING, ENTERING, 
 from torchwhy.trace.meaning.frames import MODULE
 from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, COPY, HEAVY, MAGNITUDE
 from torchwhy.trace.meaning.programs import kin
-from torchwhy.trace.meaning.tensors import CONCATENATE
+from torchwhy.trace.meaning.tensors import CONCATENATE, MAKE_TENSOR
 from torchwhy.trace.model.trace import Trace
 from torchwhy.trace.tables.grouping import Groups
 from torchwhy.wording import percent, shortened
@@ -48,8 +48,8 @@ def cpu_hotspot(
     first, and say nothing. A call counts for at most twice the median of its like: longer ones lost the processor.
 
     Costs: it is where the time goes. For matrix products, convolutions and attention that is as it should be. For other
-    operators it says where to look, and not that anything is wrong: the severity is low, medium where a way around it
-    is known (joining tensors, absolute values of complex numbers, float64).
+    operators it says where to look, and not that anything is wrong: nothing is at stake, unless a way around it is
+    known (joining tensors, absolute values of complex numbers, float64).
 
     Fix: for those: all physical cores (`torch.set_num_threads`), bfloat16 where the processor has instructions for it,
     channels_last for convolutions; for elementwise operators and reductions `torch.compile`, which fuses them; for
@@ -85,14 +85,13 @@ def cpu_hotspot(
     yield Finding(
         title=f"{shortened(name)} takes {percent(part)} of the operators' time on the CPU, {percent(whole)} of all "
         "time",
-        severity="info" if heavy else "medium" if known else "low",
+        severity="info" if heavy or not known else "",
+        most="medium",
         confidence="high",
         time_us=whole * window.us,
         window=window,
         evidence=by_shape(trace, same, times),
-        cause="Heavy arithmetic, which is what the program is for."
-        if heavy
-        else "Not heavy arithmetic, but memory traffic or a serial algorithm.",
+        cause="Heavy arithmetic, which is what the program is for." if heavy else "It isn't heavy arithmetic.",
         fix=fix,
         linked=True,
         stretches=taken,
@@ -135,8 +134,11 @@ def _hotspot_fix(trace: Trace, name: str, rows: Int32, times: Int64, *, heavy: b
         advice.append("x.real.square() + x.imag.square() where the square of the magnitude will do: it needs no root")
     elif not advice:
         known = False
-        advice.append("look at the shapes: broadcast or strided inputs read memory badly")
-        if not trace.events.any_of(REGION):
+        if trace.events.are(MAKE_TENSOR, rows[:1])[0]:
+            advice.append("make the tensor once, before the loop, or a smaller one")
+        elif not trace.events.any_of(REGION):
             advice.append("torch.compile where its neighbours are elementwise too and can be computed with it")
+    if not advice:
+        advice.append("call it less often, or on less data")
     text = "; ".join(advice)
     return (text if text.startswith("torch.") else text[0].upper() + text[1:]) + ".", known

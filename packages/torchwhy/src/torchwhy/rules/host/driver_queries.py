@@ -57,7 +57,7 @@ def runtime_query_noise(
         title=f"{each:.1f} driver queries per launch, {percent(part)} of the time in runtime calls{place}",
         severity="info",
         confidence="high",
-        time_us=min(asked / 1000, trace.window.us),
+        stretches=trace.when(rows),
         window=trace.window,
         evidence=evidence(trace, rows),
         cause="Libraries query the driver before they launch; the thread that watches collectives polls events."

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from torchwhy.finding import Evidence, Finding, severity_of
+from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.host_activity import batch_waits, compiling
@@ -70,9 +70,10 @@ def first_step_cold(
         waited = found.time_us or 0.0
         yield Finding(
             title=f"The first {shortened(found.name)} waits {duration(waited)} for its first operator",
-            severity="low",
+            most="low",
             confidence="medium",
-            time_us=min(waited, trace.window.us),
+            stretches=trace.when(found.rows),
+            time_us=waited,
             window=trace.window,
             evidence=(found,),
             cause="Set-up of the first call: memory for workspaces, library heuristics, loading of kernels.",
@@ -121,9 +122,9 @@ def _finding(trace: Trace, cold: Cold, late: tuple[Evidence, ...]) -> Finding:
     fewer = "" if cold.alike else " The other steps call far fewer operators, so their times are no measure."
     return Finding(
         title=f"The first step takes {first}, {others}",
-        severity=severity_of(cold.excess / 1000 / trace.window.us, "low" if is_warm else "medium"),
+        most="low" if is_warm else "medium",
         confidence="low" if not cold.alike else "high" if cold.own >= 3 * cold.rest else "medium",
-        time_us=min(cold.excess / 1000, trace.window.us),
+        time_us=cold.excess / 1000,
         stretches=Intervals.union([steps[0].start], [steps[0].end]),
         window=trace.window,
         evidence=(*late, *evidence(trace, rows, times=times, note="longer than in the other steps"))
@@ -211,5 +212,8 @@ def _why_cold(trace: Trace, step: Step, *, is_warm: bool) -> str:
     if calls:
         return f"Calls that take so long only the first time: {calls}."
     if is_warm:
-        return f"{step.number} rounds went before it: the profiler's start, or other programs, lengthen it."
+        return (
+            f"The program had run {step.number} steps before it, so it isn't cold: the start of the profiler, or "
+            "another program, probably slowed it."
+        )
     return "Set-up that happens once: workspaces, library heuristics, loading of kernels, caches."

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchwhy.finding import Finding, severity_of
+from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.host.tensor_loops import tensor_loops
 from torchwhy.rules.host.tensor_texts import tensor_texts
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.host_activity import otherwise_engaged, outer_operators
-from torchwhy.trace.derived.idle import idle_time
+from torchwhy.trace.derived.idle import at_stake
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.annotations import OPTIMIZER
@@ -28,15 +28,15 @@ __all__ = ["dispatch_flood"]
 
 @rule("B4", "dispatch-flood", source="1000 calls as in TraceLens; `# Calls` of the profiler's table", frees="host")
 def dispatch_flood(
-    trace: Trace, *, per_step: int = 100, short_us: float = 20.0, share: float = 0.1, least: float = 0.01
+    trace: Trace, *, per_step: int = 100, short_us: float = 20.0, share: float = 0.01
 ) -> Iterator[Finding]:
     """One operator is called again and again for little work each time.
 
     Sees: an operator called 100 times per step or more (1000 times where there are no steps) by the program itself, not
     from within another operator, each call taking less than 20 us (median). On a GPU counts the time it keeps the
-    device waiting, on a CPU all of it: 10% of the window or more; below that it is mentioned, from 1%. Optimizers,
-    compilation, the making of batches, texts made of tensors, loops over a tensor (tensor-for-loop) and the nodes of
-    the backward pass, which follow the forward pass, are left out.
+    device waiting, on a CPU all of it: 1% of the window or more. Optimizers, compilation, the making of batches, texts
+    made of tensors, loops over a tensor (tensor-for-loop) and the nodes of the backward pass, which follow the forward
+    pass, are left out.
 
     Costs: every call pays Python, dispatch and launch, mostly 5 to 20 us, however little it computes.
 
@@ -57,11 +57,11 @@ def dispatch_flood(
     spent, usual = calls.sum(events.dur[rows]), calls.median(events.dur[rows])
     often = np.flatnonzero((counts >= max(enough, per_step)) & (usual < short_us * 1000))
     same = np.isin(which, often)
-    lost = _cost(trace, rows[same])
-    cost = lost.overlap(*_reach(trace, rows[same]))
-    lost = lost.clip(window.start, window.end)
+    reach = _reach(trace, rows[same])
+    taken = Intervals.union(*reach).clip(window.start, window.end)
+    lost = at_stake(trace, taken)
     part = window.share(lost)
-    if not len(often) or part < least:
+    if not len(often) or part < share:
         return
     best = int(often[spent[often].argmax()])
     best_row, count = int(rows[calls.first[best]]), int(counts[best])
@@ -72,12 +72,11 @@ def dispatch_flood(
     each = duration_ns(usual[best])
     yield Finding(
         title=f"{shortened(name, 30)}{others}: called {rate} for {each} each; {waiting} {percent(part)} of the time",
-        severity=severity_of(part) if part >= share else "info",
         confidence="medium",
-        stretches=lost,
+        stretches=taken,
         window=window,
-        evidence=evidence(trace, rows[same], times=cost),
-        cause="The program calls it in a loop, over items, channels, sections or layers, not once for all.",
+        evidence=evidence(trace, rows[same], times=lost.overlap(*reach)),
+        cause="The program calls it for one item after another, and not once for all of them.",
         fix=_flood_fix(trace, best_row),
     )
 
@@ -98,12 +97,6 @@ def _own_calls(trace: Trace) -> Int32:
     left_out = left_out | trace.derived(tensor_loops).spans | trace.derived(tensor_texts).spans
     found: Int32 = rows[events.covered(rows, left_out) == 0]
     return found
-
-
-def _cost(trace: Trace, rows: Int32) -> Intervals:
-    """What these calls cost: their durations, or with a GPU the device's idle time until they end."""
-    taken = Intervals.union(*_reach(trace, rows))
-    return taken & trace.derived(idle_time) if trace.has_gpu else taken
 
 
 def _reach(trace: Trace, rows: Int32) -> tuple[Int64, Int64]:

@@ -22,7 +22,7 @@ __all__ = ["growing_graph"]
     "B27",
     "growing-graph",
     source="nodes of the backward pass against operators of the forward pass, per step",
-    frees="host",
+    frees="all",
 )
 def growing_graph(trace: Trace, *, steps: int = 3, growth: float = 1.05, alike: float = 1.02) -> Iterator[Finding]:
     """The backward pass grows from step to step, the forward pass doesn't.
@@ -58,9 +58,9 @@ def growing_graph(trace: Trace, *, steps: int = 3, growth: float = 1.05, alike: 
     last = nodes[(events.ts[nodes] >= found[-1].start) & (events.ts[nodes] < found[-1].end)]
     yield Finding(
         title=f"The backward pass grows from step to step: {counts} nodes; the forward pass doesn't",
-        severity="high" if trace.window.us and more / 1000 >= 0.2 * trace.window.us else "medium",
         confidence="high",
-        time_us=min(more / 1000, trace.window.us),
+        time_us=more / 1000,
+        stretches=busy.clip(trace.window.start, trace.window.end),
         window=trace.window,
         evidence=evidence(trace, last, note=f"in {found[-1].name}"),
         cause="Something that one step leaves behind still hangs on its graph, and the next step's loss on that: the "

@@ -8,10 +8,11 @@ import numpy as np
 
 from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
+from torchwhy.rules.host.syncs import explicit_sync
 from torchwhy.rules.host.tensor_loops import tensor_loops
 from torchwhy.rules.host.tensor_texts import tensor_texts
 from torchwhy.rules.rule import rule
-from torchwhy.trace.derived.idle import idle_time
+from torchwhy.trace.derived.idle import at_stake
 from torchwhy.trace.derived.launches import device_known
 from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.derived.waits import host_waits
@@ -26,16 +27,16 @@ __all__ = ["item_per_step"]
 
 @rule("B8", "item-per-step", source="aten::item as a habit of training loops; more than one per step", frees="host")
 def item_per_step(
-    trace: Trace, *, per_step: float = 1.0, on_cpu: float = 100.0, loop: float = 0.05
+    trace: Trace, *, per_step: float = 1.0, on_cpu: float = 100.0, share: float = 0.01, loop: float = 0.05
 ) -> Iterator[Finding]:
     """Python reads numbers out of tensors in every step.
 
-    Sees: more than one `aten::item` (or `is_nonzero`, `equal`) per step within which the host waits for the device.
-    Reading a tensor that lies on the CPU is cheap; it is mentioned from 100 per step on, and where a loop that reads
-    number after number takes 5% of the window.
+    Sees: more than one `aten::item` (or `is_nonzero`, `equal`) per step within which the host waits for the device,
+    where explicit-sync doesn't name these waits already. Reading a tensor that lies on the CPU is cheap: it counts from
+    100 per step on with 1% of the window, or where a loop that reads number after number takes 5%.
 
-    Costs: each makes the host wait until the device has finished everything before it. How much of that leaves the
-    device idle is what explicit-sync reports. On the CPU: Python and an operator or two for every single number.
+    Costs: each makes the host wait until the device has finished everything before it. On the CPU: Python and an
+    operator or two for every single number.
 
     Fix: add up on the device (`total += loss.detach()`) and read every N steps; several numbers in one
     `torch.stack(...).tolist()`.
@@ -53,15 +54,14 @@ def item_per_step(
     rows = rows[trace.events.covered(rows, texts) == 0]
     waiting, waits = _waiting(trace, rows)
     free = np.setdiff1d(_outermost(trace, rows), waiting)
-    if len(waiting) > per_step * steps:
+    if len(waiting) > per_step * steps and not np.isin(waits, _reported(trace)).any():
         found = trace.derived(host_waits)
         chosen = np.isin(found.rows, waits)
-        stall = Intervals.union(found.starts[chosen], found.ends[chosen]) & trace.derived(idle_time)
+        stall = Intervals.union(found.starts[chosen], found.ends[chosen])
         yield Finding(
             title=f"{len(waiting) / shown:,.0f} numbers{per} are read out of tensors; each waits for the device",
-            severity="low",
             confidence="high",
-            stretches=stall,
+            stretches=stall.clip(trace.window.start, trace.window.end),
             window=trace.window,
             evidence=evidence(trace, waiting),
             cause=(
@@ -72,16 +72,16 @@ def item_per_step(
             linked=True,
         )
     loops, window = trace.derived(tensor_loops), trace.derived(steady_window)
-    spent = loops.within(trace, reads=True).clip(window.start, window.end)
-    if trace.has_gpu:  # it counts for what it keeps the device waiting
-        spent = spent & trace.derived(idle_time) if trace.derived(device_known) else spent - spent
-    part = window.share(spent)
+    reading = loops.within(trace, reads=True).clip(window.start, window.end)
+    known = not trace.has_gpu or trace.derived(device_known)
+    part = window.share(at_stake(trace, reading)) if known else 0.0
+    taken = trace.events.times_of(free).clip(window.start, window.end)
     if len(free) and part >= loop:
         rounds = int(loops.rounds[loops.reads].sum())
         yield Finding(
             title=f"A loop reads {rounds / shown:,.0f} single numbers{per} out of tensors, {percent(part)} of the time",
             confidence="high",
-            stretches=spent,
+            stretches=reading,
             window=window,
             evidence=evidence(trace, free),
             cause="Python goes over a tensor's elements one by one; each is read by operators of its own.",
@@ -89,19 +89,23 @@ def item_per_step(
             "torch.bincount).",
             linked=True,
         )
-    elif len(free) > on_cpu * steps:
-        taken = trace.events.times_of(free)
+    elif len(free) > on_cpu * steps and window.share(at_stake(trace, taken)) >= share:
         yield Finding(
             title=f"{len(free) / shown:,.0f} numbers{per} are read out of tensors on the CPU, without waiting",
-            severity="info",
             confidence="high",
-            time_us=taken.clip(window.start, window.end).total / 1000,
-            window=trace.window,
+            stretches=taken,
+            window=window,
             evidence=evidence(trace, free),
             cause="Python goes over values one by one; each costs about as much as a small operator.",
             fix="Read many values at once with .tolist(), or compute on whole tensors.",
             linked=True,
         )
+
+
+def _reported(trace: Trace) -> Int32:
+    """The waits that explicit-sync names."""
+    items = [item.rows for finding in explicit_sync.check(trace) for item in finding.evidence]
+    return np.concatenate([np.empty(0, np.int32), *items])
 
 
 def _outermost(trace: Trace, rows: Int32) -> Int32:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchwhy.finding import Finding, severity_of
+from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.host.queue import FULL
 from torchwhy.rules.rule import rule
@@ -63,9 +63,9 @@ def launch_outliers(trace: Trace, *, long_us: float = 50.0, share: float = 0.01)
         fix = "Check that the process has free cores (taskset, cgroup limits) and what its other threads do meanwhile."
     yield Finding(
         title=f"{_launches(len(rows))} more than {long_us:.0f} us, up to {duration_ns(events.dur[rows].max())}",
-        severity="low" if once else severity_of(part),
+        most="low" if once else "high",
         confidence="medium",
-        stretches=waited,
+        stretches=events.times_of(rows).clip(window.start, window.end),
         window=window,
         evidence=(*evidence(trace, rows, times=lost, limit=3), *evidence(trace, kernels, limit=2, note="launched so")),
         cause=cause,

@@ -36,8 +36,8 @@ def optimizer_for_loop(
     """The optimizer updates its parameters one by one.
 
     Sees: frames such as `_single_tensor_adam`, or an `Optimizer.step#` with 30 launches per step or more, most kernels
-    under 20 us and none for many tensors at once (`_foreach`, `multi_tensor_apply`, `fused`). Time at stake is what the
-    optimizer takes on the device, gaps included, 0.5% of the window or more; on a CPU its own time, from 10%.
+    under 20 us and none for many tensors at once (`_foreach`, `multi_tensor_apply`, `fused`). What it takes on the
+    device, gaps included, is 0.5% of the window or more; on a CPU its own time 10%. At stake is its time on the host.
 
     Costs: several launches per parameter, where one for all of them does the same.
 
@@ -80,7 +80,7 @@ def optimizer_for_loop(
     yield Finding(
         title=f"{name} updates its parameters one by one: {per_step:,.0f} {calls_} per step",
         confidence="high" if loop else "medium",
-        stretches=spent,
+        stretches=spans.clip(window.start, window.end),
         window=window,
         evidence=evidence(trace, rows, note="on the host")
         + (evidence(trace, work, limit=3) if on_device else evidence(trace, inside, limit=3)),
@@ -112,7 +112,7 @@ def _on_device(trace: Trace, rows: Int32, calls: Int32, window: Window) -> Inter
     return Intervals.union(starts, ends).clip(window.start, window.end)
 
 
-@rule("B16", "zero-grad-memset", source="torch.profiler's pattern matcher, gradients set to zero", frees="host")
+@rule("B16", "zero-grad-memset", source="torch.profiler's pattern matcher, gradients set to zero", frees="all")
 def zero_grad_memset(trace: Trace, *, per_step: int = 1) -> Iterator[Finding]:
     """Gradients are filled with zeros instead of being dropped.
 

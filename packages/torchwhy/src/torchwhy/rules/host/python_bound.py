@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchwhy.finding import Evidence, Finding, severity_of
+from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.host.python_lines import advice_on_calls, main_calls, python_lines
 from torchwhy.rules.host.recurring_stretches import Recurring, recurring
@@ -14,7 +14,13 @@ from torchwhy.rules.host.tensor_loops import tensor_loops
 from torchwhy.rules.host.tensor_texts import tensor_texts
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.cpu_communication import idle_exchanging
-from torchwhy.trace.derived.host_activity import collections, host_during, otherwise_engaged, outer_operators
+from torchwhy.trace.derived.host_activity import (
+    backward_calls,
+    collections,
+    host_during,
+    otherwise_engaged,
+    outer_operators,
+)
 from torchwhy.trace.derived.idle import at_stake
 from torchwhy.trace.derived.steady_state import Typical, steady_window, typical
 from torchwhy.trace.file.columns import Int32
@@ -89,6 +95,7 @@ def _lost(trace: Trace, gaps: Intervals) -> Intervals:
     """The part of gaps that nothing else explains."""
     lost = gaps.clip(trace.derived(steady_window).start, trace.window.end)
     lost = lost - trace.derived(otherwise_engaged) - trace.derived(collections) - trace.derived(idle_exchanging)
+    lost = lost - trace.derived(backward_calls)
     lost = lost - trace.derived(tensor_loops).spans - trace.derived(tensor_texts).spans
     return at_stake(trace, lost)
 
@@ -100,7 +107,6 @@ def _in_between(trace: Trace, usual: Typical, share: float, outer: Int32) -> Fin
     each = duration_ns(lost.total / max(len(inside), 1))
     return Finding(
         title=f"{percent(share)} of the time passes in Python between operators, {each} before each",
-        severity=severity_of(share),
         confidence="medium",
         stretches=lost,
         window=usual.window,
@@ -134,7 +140,6 @@ def _in_stretches(
     return Finding(
         title=f"{percent(share)} of the time passes in Python between operators, {mostly}{len(long_)} times "
         f"{duration_ns(float(np.median(long_.lengths)))} (median)",
-        severity=severity_of(share),
         confidence="medium",
         stretches=usual.when,
         window=usual.window,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from torchwhy.finding import Evidence
 from torchwhy.rules.evidence import most_first
 from torchwhy.trace.derived.host_timeline import HostTimeline
 from torchwhy.trace.derived.ownership import own_frames
 from torchwhy.trace.file.columns import Int32
-from torchwhy.trace.meaning.frames import LOGGING, MAKING_TENSORS, READING, SAVING
+from torchwhy.trace.meaning.frames import LOGGING, MAKING_TENSORS, READING, SAVING, WRAPPER_FRAME
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
@@ -81,10 +82,23 @@ def main_calls(trace: Trace, when: Intervals, *, least: float = 0.5) -> Int32:
     calls, spent = calls[inside], (ends - starts)[inside].astype(np.float64)
     if not len(calls):
         return none
-    which = np.unique(events.name[calls], return_inverse=True)[1]
+    enough = least * when.total
+    found = _hottest(trace, calls, spent, enough)
+    while len(found) and WRAPPER_FRAME.names(trace.name(int(found[0]))):
+        inner = np.concatenate([trace.frames.children(int(row)) for row in found])
+        inner = inner[events.kind[inner] == Kind.PYTHON]
+        found = _hottest(trace, inner, when.overlap(events.ts[inner], events.end[inner]), enough)
+    return found
+
+
+def _hottest(trace: Trace, calls: Int32, spent: npt.NDArray[np.number], enough: float) -> Int32:
+    """The calls of the function that takes the most time, if that is enough; else none."""
+    if not len(calls):
+        return np.empty(0, np.int32)
+    which = np.unique(trace.events.name[calls], return_inverse=True)[1].reshape(-1)
     total = np.bincount(which, spent)
     best = int(total.argmax())
-    return np.unique(calls[which == best]).astype(np.int32) if total[best] >= least * when.total else none
+    return np.unique(calls[which == best] if total[best] >= enough else calls[:0]).astype(np.int32)
 
 
 def advice_on_calls(trace: Trace, calls: Int32) -> str:

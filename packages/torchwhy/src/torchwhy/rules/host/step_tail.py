@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from torchwhy.finding import Evidence, Finding, severity_of
+from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.processor_time import processor_time
@@ -69,9 +69,9 @@ def step_tail(trace: Trace, *, ratio: float = 1.5, steps: int = 3, share: float 
     take = "takes" if len(slow) == 1 else "take"
     yield Finding(
         title=f"{len(slow)} of {len(own)} steps {take} over {ratio:g} times the median {usual}, up to {longest}",
-        severity="info" if alone or busy else severity_of(excess / (window.end - window.start)),
+        severity="info" if alone or busy else "",
         confidence="low" if alone or busy else "high" if len(own) >= 20 else "medium",
-        time_us=min(excess / 1000, window.us),
+        time_us=excess / 1000,
         stretches=Intervals.union([found[i].start for i in slow], [found[i].end for i in slow]),
         window=window,
         evidence=evidence(trace, rows, times=times, note=f"more than usual in {worst.name}")

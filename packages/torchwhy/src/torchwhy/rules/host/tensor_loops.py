@@ -164,7 +164,7 @@ def tensor_for_loop(trace: Trace, *, short_us: float = 100.0, share: float = 0.0
     yield Finding(
         title=f"A Python loop over a tensor, up to {longest:,} rounds, takes {percent(part)} of the time",
         confidence="medium",
-        stretches=lost,
+        stretches=inside,
         window=window,
         evidence=(*evidence(trace, calls[taken], limit=2), *evidence(trace, calls[~taken], limit=3)),
         cause="The loop takes one slice after another out of a tensor and calls operators on each.",

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from torchwhy.finding import Finding, severity_of
+from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.host_activity import outer_operators
@@ -96,7 +96,6 @@ def tensors_to_text(trace: Trace, *, share: float = 0.02) -> Iterator[Finding]:
     yield Finding(
         title=f"{percent(usual.share)} of the time goes to turning tensors into text, up to "
         f"{duration_ns(usual.when.lengths.max())} at a time",
-        severity=severity_of(usual.share),
         confidence="high" if trace.has_stacks else "medium",
         stretches=usual.when,
         window=usual.window,

@@ -48,11 +48,11 @@ def view_dispatch(trace: Trace, *, share: float = 0.3) -> Iterator[Finding]:
     if not total or spent < share * total:
         return
     chosen, times = rows[views], own[views]
-    taken = min(spent / 1000, window.us)
     yield Finding(
         title=f"{percent(spent / total)} of the operators' own time on the host goes to views, which compute nothing",
         confidence="medium",
-        time_us=taken,
+        time_us=spent / 1000,
+        stretches=trace.events.times_of(chosen).clip(window.start, window.end),
         window=window,
         evidence=evidence(trace, chosen, times=times),
         cause="Shapes and layouts are changed around every operator, and the host is what limits the program.",

@@ -9,8 +9,8 @@ import numpy as np
 from torchwhy.trace.derived.compiled import compiled_of
 from torchwhy.trace.derived.launches import graph_captures
 from torchwhy.trace.file.columns import Int32, Int64
-from torchwhy.trace.meaning.annotations import GARBAGE_COLLECTION, LOADED_BY_WORKERS, NEXT_BATCH, STEP
-from torchwhy.trace.meaning.frames import COLLECTING
+from torchwhy.trace.meaning.annotations import BACKWARD_LABEL, GARBAGE_COLLECTION, LOADED_BY_WORKERS, NEXT_BATCH, STEP
+from torchwhy.trace.meaning.frames import BACKWARD_CALL, COLLECTING
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import SAMPLING
 from torchwhy.trace.model.intervals import Intervals
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from torchwhy.trace.model.trace import Trace
 
 __all__ = [
+    "backward_calls",
     "batch_waits",
     "collections",
     "compiling",
@@ -38,6 +39,12 @@ def outer_operators(trace: Trace) -> Int32:
     tree = Tree(trace.events, Kind.OPERATOR)
     found: Int32 = tree.rows[tree.parent[tree.rows] < 0]
     return found
+
+
+def backward_calls(trace: Trace) -> Intervals:
+    """When the program waited for the backward pass, whose thread may be missing from the trace."""
+    rows = trace.events.of(BACKWARD_CALL | BACKWARD_LABEL)
+    return trace.events.times_of(rows)
 
 
 def compiling(trace: Trace) -> Intervals:

@@ -29,6 +29,7 @@ __all__ = [
     "RECOMPUTING_FRAME",
     "SAVING",
     "SINGLE_TENSOR_UPDATE",
+    "WRAPPER_FRAME",
     "called_name",
     "code_of",
     "file_and_line",
@@ -59,6 +60,12 @@ BACKWARD_CALL: Final = Meaning(
     Kind.PYTHON,
 )
 """The program asks for gradients; what passes in it is autograd's time."""
+
+WRAPPER_FRAME: Final = Meaning(
+    r".*\.py(\(\d+\)|:\d+): (decorate_context|__call__|_(wrapped_)?call_impl|wrap(per|ped)|inner|_fn)$|nn\.Module: ",
+    Kind.PYTHON,
+)
+"""A function that only calls the one that does the work."""
 
 COLLECTING: Final = Meaning(
     r"<built-in (method|function) collect of module|<built-in function collect>|gc\.py.*collect", Kind.PYTHON
