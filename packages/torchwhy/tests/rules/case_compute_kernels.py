@@ -12,9 +12,8 @@ GELU = "void at::native::vectorized_elementwise_kernel<4, at::native::GeluCUDAKe
 def steps(*kernels, count=4, us=2000, note=None, **story):
     """Steps that launch these (name, microseconds, arguments) back to back."""
     made = Story(**story)
-    for i in range(count):
-        start = at = us * i
-        made.step(i, start, us)
+    for start in made.steps(count, us, waits=True):
+        at = start
         if note:
             made.note(note, start + 2, 300)
         for j, (name, length, *more) in enumerate(kernels):

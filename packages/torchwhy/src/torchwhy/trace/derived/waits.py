@@ -75,11 +75,15 @@ def host_waits(trace: Trace) -> Waits:
 
 
 def device_waits(trace: Trace) -> Intervals:
-    """When the host waited for a device to finish, and when it waited for room in the queue of a stream."""
+    """The calls in which the host waited for a device to finish, or for room in the queue of a stream.
+
+    Each from begin to end: the device may change from one kernel to the next in between. A call that found the device
+    idle waited for nothing and is left out.
+    """
     events, launches = trace.events, trace.links.launches
     blocked = launches[(events.dur[launches] >= BLOCKED_NS) & (trace.links.work_count[launches] > 0)]
-    found = events.times_of(np.concatenate((_waiting(trace), blocked)))
-    return found & trace.gpu.busy
+    rows = np.concatenate((_waiting(trace), blocked))
+    return events.times_of(rows[trace.gpu.busy.overlap(events.ts[rows], events.end[rows]) > 0])
 
 
 def _waiting(trace: Trace) -> Int32:
