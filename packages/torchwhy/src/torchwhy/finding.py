@@ -59,8 +59,8 @@ class Finding:
 
     Attributes:
         title: the symptom in one line, with its number.
-        severity: one of `SEVERITIES`. A rule gives it only where there is nothing to act on ("info") or where results or
-            the trace itself are wrong; left out, it follows from the time at stake.
+        severity: one of `SEVERITIES`. A rule gives it only where there is nothing to act on ("info") or where results
+            or the trace itself are wrong; left out, it follows from the time at stake.
         most: the severest it may be, where it follows from the time at stake.
         confidence: one of `CONFIDENCES`.
         time_us: time at stake, microseconds of `window`: what the fix can save at most. A rule gives the time that the
@@ -71,8 +71,8 @@ class Finding:
         cause: why, in a sentence or two.
         linked: True where ids in the trace tie cause and symptom; False where the cause is inferred.
         fix: what to do, fitted to what the program does already.
-        stretches: when the time that the fix removes is spent, within the window. A rule that leaves it out means the times of its
-            evidence's rows; whoever runs the rule fills that in.
+        stretches: when the time that the fix removes is spent, within the window. A rule that leaves it out means the
+            times of its evidence's rows; whoever runs the rule fills that in.
         code, slug, source: of the rule; filled in by whoever runs it.
     """
 

@@ -25,15 +25,18 @@ def only(slug, story, **thresholds):
         # Nothing was to be copied into before the first one, so the device could not have begun earlier than 30 us.
         ("sync-copy", copies.the_waiting_call_of_rocm, 3 * 180 + 30),
         ("device-ping-pong", copies.to_the_host_and_back, 4 * 2 * 60),
-        ("hidden-dtod-before-gemm", copies.a_bias_of_a_compiled_product, 4 * 33),
+        ("hidden-dtod-before-gemm", copies.a_bias_of_a_compiled_product, 0),
         ("out-of-place-clone", copies.masked_fill_copies_its_input, 4 * 100),
         ("dtod-volume", copies.much_is_concatenated, 4 * 200),
         ("create-on-cpu-then-copy", copies.zeros_and_then_to, 4 * (40 + 60)),
-        ("fp32-matmul-no-tc", products.single_precision_on_an_a100, 4 * 800),
-        ("fp64", products.products_in_double, 4 * 300),
-        ("unfused-attention", products.by_hand, 4 * 3 * 90),
+        # TF32 has 156 TFLOPS on an A100, float32 19.5.
+        ("fp32-matmul-no-tc", products.single_precision_on_an_a100, 4 * 800 * 7 / 8),
+        ("tf32-not-16bit", products.products_in_tf32, 4 * 800 / 2),
+        ("fp64", products.products_in_double, 4 * 300 / 2),
+        # Without shapes: half of both products' 180 us remains.
+        ("unfused-attention", products.by_hand, 4 * (3 * 90 - 180 / 2)),
         ("elementwise-chain", kernels.add_multiply_activate, 4 * 400),
-        ("elementwise-chain", kernels.add_multiply_tanh_on_the_cpu, 3 * 3 * 190),
+        ("elementwise-chain", kernels.add_multiply_tanh_on_the_cpu, 3 * 2 * 190),
         ("small-grid", kernels.a_quarter_of_the_multiprocessors, 4 * 900 * 0.75),
         ("recompute-share", kernels.a_layer_computed_twice, 0),
         ("streams-serial", kernels.one_stream_after_the_other, 4 * 400),
@@ -82,7 +85,7 @@ def test_a_device_that_waits_for_launches_lowers_the_severity():
     """The same kernels, launched one after another only when the one before has ended."""
     assert only("fp32-matmul-no-tc", products.single_precision_on_an_a100()).severity == "high"
     late = products.Story()
-    for i in range(8):
+    for i in range(20):
         late.step(i, 1000 * i, 1000)
         late.kernel(products.SGEMM, 1000 * i + 100, 700, launch_at=1000 * i + 50)
     finding = only("fp32-matmul-no-tc", late)
@@ -125,7 +128,7 @@ def test_only_kernels_with_a_share_of_their_own_count_as_small():
     story = kernels.steps((kernels.HALF, 900, kernels.grid(0.25, 10)), (kernels.GELU, 18, kernels.grid(0.1, 5)))
     finding = only("small-grid", story)
     assert [item.name for item in finding.evidence] == [kernels.HALF]
-    assert "0.25 blocks" in finding.title
+    assert "use 25% of the GPU" in finding.title
 
 
 def test_chains_beside_compiled_regions_are_told_so():
@@ -253,7 +256,7 @@ def test_chains_on_several_streams_at_once_cost_that_time_once():
         if event["cat"] == "kernel":
             event["args"]["stream"] = event["tid"] = 9
         again.events.append(event)
-    assert alone < only("elementwise-chain", again).time_us <= 4 * 600
+    assert alone <= only("elementwise-chain", again).time_us <= 4 * 600
 
 
 def test_attention_in_no_time_at_all_costs_none():
@@ -294,12 +297,16 @@ def trained_attention(gpu, numbered=True):
 
 @pytest.mark.parametrize(("gpu", "forward", "backward"), [(True, 3 * 90, 3 * 150), (False, 299, 3 * 179)])
 def test_attention_costs_its_backward_pass_too(gpu, forward, backward):
-    assert only("unfused-attention", trained_attention(gpu)).time_us == pytest.approx(4 * (forward + backward))
+    """Without shapes half of the products' time remains on a device."""
+    kept = (180 + 450) / 2 if gpu else 0
+    assert only("unfused-attention", trained_attention(gpu)).time_us == pytest.approx(4 * (forward + backward - kept))
 
 
 @pytest.mark.parametrize(("gpu", "forward"), [(True, 3 * 90), (False, 299)])
 def test_a_backward_pass_that_nothing_ties_to_attention_is_not_counted(gpu, forward):
-    assert only("unfused-attention", trained_attention(gpu, numbered=False)).time_us == pytest.approx(4 * forward)
+    kept = 180 / 2 if gpu else 0
+    found = only("unfused-attention", trained_attention(gpu, numbered=False))
+    assert found.time_us == pytest.approx(4 * (forward - kept))
 
 
 @pytest.mark.parametrize(("long", "short", "advised"), [("float", "double", False), ("double", "float", True)])

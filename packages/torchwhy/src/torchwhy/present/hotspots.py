@@ -7,16 +7,20 @@ from itertools import pairwise
 from typing import Final
 
 from torchwhy.analysis.critical_path import PathPart
-from torchwhy.analysis.hotspots import LabelTime, ModuleTime, OperatorTime
+from torchwhy.analysis.hotspots import KindTimes, LabelTime, ModuleTime, OperatorTime
 from torchwhy.analysis.memory_peak import MemoryPeak
 from torchwhy.present.document import Cell, Column, File, Name, Table, Text, rows_of
 from torchwhy.trace.meaning.frames import line_of
 from torchwhy.wording import duration, percent, size_text
 
-__all__ = ["by_label", "computing_table", "critical_path_table", "memory_lines", "module_table"]
+__all__ = ["by_kind", "by_label", "computing_table", "critical_path_table", "memory_lines", "module_table"]
 
 _LABELS: Final = 5
 _MODULES: Final = 12
+_KINDS: Final = 6
+_MINOR: Final = 0.01
+"""A kind with a smaller share of the device's work belongs to the full view."""
+
 _SMALL: Final = 10**6
 """Bytes; a smaller peak belongs to the full view."""
 
@@ -45,6 +49,54 @@ def computing_table(operators: tuple[OperatorTime, ...], *, on_gpu: bool) -> tup
     what = "of the GPU's work" if on_gpu else "of operators' time"
     columns = (Column("operator"), *_number(what, "time", "calls"), *_at(operators))
     return (Table(columns, rows_of(cells), "What computes", noun=("operator", "operators")),) if cells else ()
+
+
+def by_kind(kinds: KindTimes) -> tuple[Table, ...]:
+    """Return the device's work by kind, and how near each comes to what the device can do; () without any work."""
+    whole = sum(row.time_us for row in kinds.rows)
+    if not whole:
+        return ()
+    cells: list[tuple[Cell, ...]] = [
+        (
+            row.kind,
+            percent(row.share),
+            duration(row.time_us),
+            _figure(row.tflops),
+            _figure(row.gb_s),
+            "" if row.roofline_share is None else percent(row.roofline_share),
+            row.bound,
+            "" if row.gain_us is None else duration(row.gain_us),
+        )
+        for row in kinds.rows
+    ]
+    numbers = _number("share", "time", "TFLOP/s", "GB/s", "of peak")
+    columns = (Column("kind"), *numbers, Column("bound by"), *_number("to gain"))
+    few = sum(row.share >= _MINOR for row in kinds.rows[:_KINDS])
+    return (
+        Table(
+            columns,
+            rows_of(cells, few),
+            f"GPU work by kind ({duration(whole)})",
+            tuple(_against(kinds, whole)),
+            ("kind", "kinds"),
+        ),
+    )
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _against(kinds: KindTimes, whole: float) -> Iterator[str]:
+    """What the figures are held against, and how much of the work they are of."""
+    judged = sum(row.judged_share * row.time_us for row in kinds.rows) / whole
+    if not kinds.peaks:
+        name = kinds.device or "this device"
+        yield f"The peaks of {name} aren't known: --device NAME, or figures of torchwhy experiment peaks, give them."
+    elif judged:
+        yield f"To gain: time saved at 70% of {kinds.peaks} peaks; for the {percent(judged)} of it with known shapes."
+    if not judged:
+        yield "No shapes of operators tell how much there was to compute (record_shapes=True)."
 
 
 def by_label(labels: tuple[LabelTime, ...], window_us: float) -> tuple[Table, ...]:

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchwhy.finding import Evidence, Finding
-from torchwhy.rules.compute.kernels import Flags, caveat, kernels_of, rank
+from torchwhy.rules.compute.kernels import caveat
 from torchwhy.rules.copies.transfers import step_count, transfers
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
-from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.derived.kernels import kernels_of
+from torchwhy.trace.file.columns import Flags, Int32
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import ACCUMULATE_GRADIENT
 from torchwhy.trace.meaning.tensors import CHANGE_OF_TYPE, CONCATENATE
@@ -57,7 +58,6 @@ def dtod_volume(trace: Trace, *, share: float = 0.1, bytes_per_step: float = 1e9
     moved = f", {size_text(per_step)} per step" if per_step >= 1e6 and trace.steps_found else ""
     yield Finding(
         title=f"Copies within the device's memory take {percent(part)} of the time{moved}",
-        severity=rank(trace, time_us),
         confidence="high",
         stretches=when,
         window=trace.window,
