@@ -138,7 +138,7 @@ def a_product_at_a_tenth_of_the_peak():
 
 @silent("low-roofline", "low-mfu")
 def a_product_at_two_thirds_of_the_peak():
-    return shaped("aten::mm", HALF, 1700, [[8192, 8192], [8192, 2560]])
+    return shaped("aten::mm", HALF, 1650, [[8192, 8192], [8192, 2560]])
 
 
 @silent("low-roofline", "low-mfu")

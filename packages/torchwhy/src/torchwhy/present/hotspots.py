@@ -11,13 +11,17 @@ from torchwhy.analysis.hotspots import KindTimes, LabelTime, ModuleTime, Operato
 from torchwhy.analysis.memory_peak import MemoryPeak
 from torchwhy.present.document import Cell, Column, File, Name, Table, Text, rows_of
 from torchwhy.trace.meaning.frames import line_of
-from torchwhy.wording import duration, percent, size_text
+from torchwhy.wording import counted, duration, percent, size_text
 
 __all__ = ["by_kind", "by_label", "computing_table", "critical_path_table", "memory_lines", "module_table"]
 
 _LABELS: Final = 5
 _MODULES: Final = 12
-_KINDS: Final = 6
+_ALL_MODULES: Final = 60
+_PART: Final = 0.01
+"""A module with a smaller part of the longest one's time, on the host or the device, is left to `--table modules`."""
+
+_KINDS: Final = 5
 _MINOR: Final = 0.01
 """A kind with a smaller share of the device's work belongs to the full view."""
 
@@ -90,13 +94,12 @@ def _figure(value: float | None) -> str:
 def _against(kinds: KindTimes, whole: float) -> Iterator[str]:
     """What the figures are held against, and how much of the work they are of."""
     judged = sum(row.judged_share * row.time_us for row in kinds.rows) / whole
-    if not kinds.peaks:
-        name = kinds.device or "this device"
-        yield f"The peaks of {name} aren't known: --device NAME, or figures of torchwhy experiment peaks, give them."
-    elif judged:
-        yield f"To gain: time saved at 70% of {kinds.peaks} peaks; for the {percent(judged)} of it with known shapes."
     if not judged:
         yield "No shapes of operators tell how much there was to compute (record_shapes=True)."
+    elif kinds.peaks:
+        yield f"To gain: at 70% of {kinds.peaks} peaks, where shapes are known ({percent(judged)})."
+    if not kinds.peaks:
+        yield f"The peaks of {kinds.device or 'this device'} are unknown: give them with --device."
 
 
 def by_label(labels: tuple[LabelTime, ...], window_us: float) -> tuple[Table, ...]:
@@ -120,14 +123,25 @@ def by_label(labels: tuple[LabelTime, ...], window_us: float) -> tuple[Table, ..
 def module_table(modules: tuple[ModuleTime, ...]) -> tuple[Table, ...]:
     """Return the time by module, the backward pass charged to the module that made it."""
     on_gpu = any(module.device_us for module in modules)
-    rows = sorted(modules, key=lambda row: -max(row.host_us + row.backward_host_us, row.device_us))
+    longest = max((_longest(row) for row in modules), default=0.0)
+    rows = sorted(modules, key=lambda row: -_longest(row))[:_ALL_MODULES]
+    rows = [row for row in rows if _longest(row) >= _PART * longest]
+    left = len(modules) - len(rows)
+    told = f"{counted(left, 'shorter module')} left out: torchwhy explain --table modules has all of them."
     cells: list[tuple[Cell, ...]] = []
     for row, line in zip(rows, _lines([row.line for row in rows]), strict=True):
         times = [row.host_us, row.backward_host_us, *((row.device_us, row.backward_device_us) if on_gpu else ())]
         cells.append((File(row.path), f"{row.calls:,}", *map(duration, times), *line))
     gpu = ("GPU work", "GPU backward") if on_gpu else ()
     columns = (Column("module"), *_number("calls", "host", "its backward", *gpu), *_at(rows))
-    return (Table(columns, rows_of(cells, _MODULES), "Time by module", noun=("module", "modules")),) if cells else ()
+    sentences = (told,) if left else ()
+    block = Table(columns, rows_of(cells, _MODULES), "Time by module", sentences, ("module", "modules"))
+    return (block,) if cells else ()
+
+
+def _longest(row: ModuleTime) -> float:
+    """Its time on the host or the device with its backward pass, whichever is longer."""
+    return max(row.host_us + row.backward_host_us, row.device_us + row.backward_device_us)
 
 
 def critical_path_table(parts: tuple[PathPart, ...]) -> tuple[Table, ...]:

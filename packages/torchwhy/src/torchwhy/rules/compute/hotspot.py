@@ -133,9 +133,7 @@ def _advice(name: KernelName, *, learns: bool) -> str:
         "attention": "Check is_causal instead of a mask, 16-bit inputs, and a sequence no longer than needed.",
         "softmax": "If it belongs to attention, F.scaled_dot_product_attention computes it without writing it out.",
         **dict.fromkeys(MEMORY_BOUND - {"softmax"}, memory),
-    }.get(
-        name.operation, "Look at the operator and the shapes it is called with; torchwhy rule D1 has questions to ask."
-    )
+    }.get(name.operation, "Look at what launches it, how often and with which shapes, and whether all of it is needed.")
 
 
 def _declared(trace: Trace) -> int:

@@ -65,8 +65,8 @@ def small_grid(trace: Trace, *, blocks: float = 0.7, share: float = 0.05) -> Ite
         title=f"Kernels that use {percent(used)} of the GPU on average take {percent(kernels.share(chosen))} of kernel "
         "time",
         confidence="medium",
-        cause=f"On average, by time, they have {used:.2f} blocks per multiprocessor: the multiprocessors without one have "
-        "nothing to do meanwhile.",
+        cause=f"On average, by time, they have {used:.2f} blocks per multiprocessor: those without one have nothing "
+        "to do meanwhile.",
         fix="Give each call more to do: a larger batch or several signals at once; where that isn't possible, run "
         "independent work on another stream.",
         part=1 - used,

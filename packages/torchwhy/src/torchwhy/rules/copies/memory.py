@@ -186,9 +186,9 @@ def _smaller(trace: Trace, memory: Memory) -> str:
     held = int(memory.at([trace.window.start])[0])
     if 2 * held >= memory.peak_allocated:
         return (
-            f"{size_text(held)} of it were allocated before the window: weights, optimizer state, or a cache allocated in "
-            "advance, whose size is a setting of its program. 16-bit or quantised weights, or a smaller cache, free it; a "
-            "smaller batch does not."
+            f"{size_text(held)} of it were allocated before the window: weights, optimizer state, or a cache allocated "
+            "in advance, whose size is a setting of its program. 16-bit or quantised weights, or a smaller cache, free "
+            "it; a smaller batch does not."
         )
     if trace.events.any_of(AUTOGRAD_NODE):
         return "A smaller batch with gradient accumulation, activation checkpointing, 16-bit types (autocast)."

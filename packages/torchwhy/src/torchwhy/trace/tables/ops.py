@@ -97,20 +97,10 @@ def _with_the_rest(trace: Trace, table: Table) -> Table:
     if not len(work):
         return table
     spent, whole = int(trace.events.dur[work].sum()), int(trace.events.dur[trace.links.work].sum())
-    figures = {
-        "device_total_us": spent / 1000,
-        "device_self_us": spent / 1000,
-        "device_self_share": spent / max(whole, 1),
-    }
-    row = {name: "" if not isinstance(column, np.ndarray) else 0 for name, column in table.columns.items()}
-    row |= {"name": "(no operator)", "calls": len(work), **figures}
-    columns = {
-        name: np.append(column, row[name]).astype(column.dtype)
-        if isinstance(column, np.ndarray)
-        else [*column, row[name]]
-        for name, column in table.columns.items()
-    }
-    return Table(columns)
+    row: dict[str, Any] = dict.fromkeys(table.columns, 0) | dict.fromkeys(("input_dims", "stack"), "")
+    row |= {"name": "(no operator)", "calls": len(work), "device_self_share": spent / max(whole, 1)}
+    row |= {"device_total_us": spent / 1000, "device_self_us": spent / 1000}
+    return Table({name: [*column, row[name]] for name, column in table.columns.items()})
 
 
 def _called_by_its_namesake_alone(trace: Trace, rows: Int32) -> Flags:
