@@ -107,9 +107,9 @@ class ModuleTime(msgspec.Struct, frozen=True):
 
 def kind_times(trace: Trace) -> KindTimes:
     """Return the kinds of device work in the window."""
-    rows = ({name: None if value != value else value for name, value in row.items()} for row in kinds(trace))
+    rows = [{name: None if value != value else value for name, value in row.items()} for row in kinds(trace)]
     peaks = used_peaks(trace)
-    return KindTimes(tuple(KindTime(**row) for row in rows), peaks.source if peaks else "", device_name(trace))
+    return KindTimes(msgspec.convert(rows, tuple[KindTime, ...]), peaks.source if peaks else "", device_name(trace))
 
 
 def operator_times(trace: Trace) -> tuple[OperatorTime, ...]:

@@ -219,8 +219,8 @@ def _findings(block: Findings, style: Style, verbose: bool, room: int) -> list[_
 def _squeezed(first: _Part, in_short: list[_Part], titles: Sequence[_Part], room: int) -> list[_Part]:
     """What to tell of each finding if the first is told in full.
 
-    As long as it takes more lines than there are, from the last to the third the fix is left out; then findings, but for
-    `FEWEST`.
+    As long as it takes more lines than there are, from the last to the third the fix is left out; then findings, but
+    for `FEWEST`.
     """
     kept = list(in_short)
     for i in range(len(kept) - 1, 1, -1):

@@ -111,8 +111,8 @@ def _on_cpu(trace: Trace, length: float, share: float, elements_at_least: float)
     chosen = events.are(ELEMENTWISE, rows) & (_sizes(trace, rows) >= elements_at_least)
     beside = events.lane[rows].astype(np.int64) * 2**32 + trace.calls.parent[rows]
     call = np.stack((events.name[rows], events.text_ids("Input Dims", rows)))
-    call = np.unique(call, axis=1, return_inverse=True)[1].reshape(-1)
-    inside, run = _runs(chosen, beside, call, _sizes(trace, rows), length)
+    which = np.unique(call, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    inside, run = _runs(chosen, beside, which, _sizes(trace, rows), length)
     if not inside.any():
         return
     spent = events.dur[rows][inside]

@@ -83,7 +83,9 @@ def device_waits(trace: Trace) -> Intervals:
     events, launches = trace.events, trace.links.launches
     blocked = launches[(events.dur[launches] >= BLOCKED_NS) & (trace.links.work_count[launches] > 0)]
     rows = np.concatenate((_waiting(trace), blocked))
-    return events.times_of(rows[trace.gpu.busy.overlap(events.ts[rows], events.end[rows]) > 0])
+    busy = trace.gpu.busy.overlap(events.ts[rows], events.end[rows]) > 0
+    found: Intervals = events.times_of(rows[busy])
+    return found
 
 
 def _waiting(trace: Trace) -> Int32:
@@ -92,7 +94,8 @@ def _waiting(trace: Trace) -> Int32:
     rows = np.union1d(events.of(WAIT_FOR_DEVICE), _copies_waited_for(trace)).astype(np.int32)
     rows = rows[np.argsort(events.ts[rows], kind="stable")]
     launching = np.append(np.unique(events.lane[trace.links.launches]), trace.main_lane)
-    return rows[(rows != trace.derived(closing_wait)) & np.isin(events.lane[rows], launching)]
+    found: Int32 = rows[(rows != trace.derived(closing_wait)) & np.isin(events.lane[rows], launching)]
+    return found
 
 
 def _copies_waited_for(trace: Trace) -> Int32:

@@ -126,7 +126,7 @@ _OPERATIONS: Final = tuple(
     for pattern, operation in (
         (r"(scaled_|grouped_|int_|weight_int\dpack_|scaled_grouped_)?mm|addmm|bmm|baddbmm|addbmm|mv|addmv|linear"
          r"|matmul|cslt_sparse_mm|addmm_activation", "matmul"),
-        (r"\w*convolution\w*|conv_depthwise\w*|slow_conv\w*|thnn_conv\w*", "convolution"),
+        (r"\w*convolution\w*|conv[123]d|conv_depthwise\w*|slow_conv\w*|thnn_conv\w*", "convolution"),
         (r"(scaled_dot_product_|)(flash|efficient|cudnn|fused)\w*attention\w*|flex_attention", "attention"),
         (r"(log_)?softmax|safe_softmax", "softmax"),
         (r"(native_|cudnn_|miopen_|fused_)?(layer|batch|group|rms|instance)_norm\w*", "normalization"),
