@@ -14,7 +14,7 @@ from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.autograd import autograd
 from torchwhy.trace.derived.device_peaks import used_peaks
 from torchwhy.trace.derived.kernels import kernels_of
-from torchwhy.trace.derived.roofline import ATTAINABLE, roofline_groups
+from torchwhy.trace.derived.roofline import roofline_groups
 from torchwhy.trace.derived.shapes import dtypes, shapes
 from torchwhy.trace.file.columns import Flags, Int32
 from torchwhy.trace.meaning.arithmetic import (
@@ -74,8 +74,8 @@ def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     or arrows tell it. What `F.scaled_dot_product_attention` does itself belongs to sdpa-math-backend.
 
     Costs: the weights, heads times length squared, are written and read several times; memory grows with the square of
-    the length. At stake is what exceeds 70% of the device's peak for both products, where shapes and peaks tell it;
-    else all but half of the products' time.
+    the length. At stake is what exceeds both products at the device's peak, where shapes and peaks tell it; else all
+    but half of the products' time.
 
     Fix: `F.scaled_dot_product_attention(q, k, v)`, with `is_causal=True` instead of a mask where that is meant.
 
@@ -127,8 +127,8 @@ def sdpa_math_backend(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
 
     Sees: `aten::_scaled_dot_product_attention_math`, from 5% of the kernels' time on (of the window without a GPU).
 
-    Costs: about ten kernels instead of one, and the matrix of weights in memory. At stake is what exceeds 70% of the
-    device's peak for both products, where shapes and peaks tell it; else all but half of the products' time. Dropout of
+    Costs: about ten kernels instead of one, and the matrix of weights in memory. At stake is what exceeds both
+    products at the device's peak, where shapes and peaks tell it; else all but half of the products' time. Dropout of
     the weights on the CPU isn't counted: it costs as much wherever it is done.
 
     Fix: the fused kernels want 16-bit inputs, a head dimension up to 256 that is a multiple of 8, and no mask (or one
@@ -234,7 +234,7 @@ def _saved(trace: Trace, rows: Int32) -> float:
         return 0.0
     judged = sum(np.count_nonzero(np.isin(kernels.rows[products], group.kernels)) for group in known)
     if peaks and judged == np.count_nonzero(products):
-        needed = sum(group.work / peaks.flops(group.dtype) * 1e9 for group in known) / ATTAINABLE
+        needed = sum(group.work / peaks.flops(group.dtype) * 1e9 for group in known)
         return max(1 - needed / spent, 0.0)
     return 1 - int(kernels.spent[products].sum()) / 2 / spent
 

@@ -13,13 +13,14 @@ from torchwhy.rules.compute.kernels import about_kernels
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.device_peaks import used_peaks
-from torchwhy.trace.derived.kernels import kernels_of
+from torchwhy.trace.derived.kernels import Kernels, kernels_of
 from torchwhy.trace.derived.shapes import dtypes
-from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.file.columns import Flags, Int32
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.libraries import LIBRARY_OPERATOR
 from torchwhy.trace.model.events import parse_list
 from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.peaks import Peaks
 from torchwhy.wording import percent
 
 __all__ = ["fp64", "in_double"]
@@ -40,7 +41,7 @@ def fp64(trace: Trace, *, share: float = 0.05, cpu_share: float = 0.3, saved: fl
 
     Costs: a 64th of the float32 speed on consumer and inference GPUs, half of it on A100, H100 and MI300X; on any
     device and on CPUs twice the memory traffic, and on CPUs half the numbers per instruction. At stake is half of the
-    time; on a device whose data sheet has float64 slower than that, as much more.
+    time, or more where the device's data sheet has float32 (of products TF32) more than twice as fast.
 
     Fix: pass float32. Usual sources are NumPy arrays, which are float64 unless told otherwise, and filter coefficients.
 
@@ -70,8 +71,18 @@ def _fp64_on_device(trace: Trace, share: float) -> Iterator[Finding]:
         title=f"{percent(part)} of the kernels' time is spent in float64",
         cause="Inputs are double, often because they come from NumPy." + rate,
         fix="Convert to float32 before the data goes to the device (.float(), dtype=np.float32), if float32 is enough.",
-        part=max(1 / 2, 1 - double / single) if known_slower else 1 / 2,
+        part=_saved(kernels, chosen, known),
     )
+
+
+def _saved(kernels: Kernels, chosen: Flags, peaks: Peaks | None) -> float:
+    """The part of these kernels' time that single precision saves at most; of products where they may use TF32."""
+    products = kernels.that(lambda name: name.operation in ("matmul", "convolution")) & chosen
+    saved = 0.0
+    for group, wanted in ((products, ("float32", "tf32")), (chosen & ~products, ("float32",))):
+        double, single = (max(peaks.flops(one) for one in names) if peaks else 0.0 for names in (("float64",), wanted))
+        saved += int(kernels.spent[group].sum()) * (max(1 / 2, 1 - double / single) if double and single else 1 / 2)
+    return saved / max(int(kernels.spent[chosen].sum()), 1)
 
 
 def _fp64_on_cpu(trace: Trace, share: float, least: float, short_us: float = 5.0) -> Iterator[Finding]:
