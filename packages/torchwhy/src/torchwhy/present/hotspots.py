@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from torchwhy.analysis.critical_path import PathPart
-from torchwhy.analysis.hotspots import KindTimes, LabelTime, ModuleTime, OperatorTime
+from torchwhy.analysis.hotspots import KindTime, KindTimes, LabelTime, ModuleTime, OperatorTime
 from torchwhy.analysis.memory_peak import MemoryPeak
 from torchwhy.present.document import Cell, Column, File, Name, Table, Text, rows_of
 from torchwhy.trace.meaning.frames import line_of
@@ -60,46 +60,36 @@ def by_kind(kinds: KindTimes) -> tuple[Table, ...]:
     whole = sum(row.time_us for row in kinds.rows)
     if not whole:
         return ()
+    judged = sum(row.judged_share * row.time_us for row in kinds.rows if row.kind != "transfer") / whole
     cells: list[tuple[Cell, ...]] = [
-        (
-            row.kind,
-            percent(row.share),
-            duration(row.time_us),
-            _figure(row.tflops),
-            _figure(row.gb_s),
-            "" if row.roofline_share is None else percent(row.roofline_share),
-            row.bound,
-            "" if row.gain_us is None else duration(row.gain_us),
-        )
-        for row in kinds.rows
+        (row.kind, percent(row.share), duration(row.time_us), *(_figures(row) if judged else ())) for row in kinds.rows
     ]
-    numbers = _number("share", "time", "TFLOP/s", "GB/s", "of peak")
-    columns = (Column("kind"), *numbers, Column("bound by"), *_number("to gain"))
+    columns = (Column("kind"), *_number("share", "time"))
+    if judged:
+        columns += (*_number("TFLOP/s", "GB/s", "of peak"), Column("bound by"), *_number("to gain"))
     few = sum(row.share >= _MINOR for row in kinds.rows[:_KINDS])
-    return (
-        Table(
-            columns,
-            rows_of(cells, few),
-            f"GPU work by kind ({duration(whole)})",
-            tuple(_against(kinds, whole)),
-            ("kind", "kinds"),
-        ),
-    )
+    title = f"GPU work by kind ({duration(whole)})"
+    return (Table(columns, rows_of(cells, few), title, (_against(kinds, judged),), ("kind", "kinds")),)
+
+
+def _figures(row: KindTime) -> tuple[Cell, ...]:
+    """What a kind reaches, and what is to gain."""
+    reached = "" if row.roofline_share is None else percent(row.roofline_share)
+    gain = "" if row.gain_us is None else duration(row.gain_us)
+    return _figure(row.tflops), _figure(row.gb_s), reached, row.bound, gain
 
 
 def _figure(value: float | None) -> str:
     return "" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _against(kinds: KindTimes, whole: float) -> Iterator[str]:
-    """What the figures are held against, and how much of the work they are of."""
-    judged = sum(row.judged_share * row.time_us for row in kinds.rows) / whole
+def _against(kinds: KindTimes, judged: float) -> str:
+    """What the figures are held against, and of which part of the work they are."""
     if not judged:
-        yield "No shapes of operators tell how much there was to compute (record_shapes=True)."
-    elif kinds.peaks:
-        yield f"To gain: at 70% of {kinds.peaks} peaks, where shapes are known ({percent(judged)})."
+        return "Record shapes (record_shapes=True) to see how fast it could be."
     if not kinds.peaks:
-        yield f"The peaks of {kinds.device or 'this device'} are unknown: give them with --device."
+        return f"The peaks of {kinds.device or 'this device'} are unknown: give them with --device."
+    return f"To gain: at 70% of {kinds.peaks} peaks, where sizes are known ({percent(judged)})."
 
 
 def by_label(labels: tuple[LabelTime, ...], window_us: float) -> tuple[Table, ...]:

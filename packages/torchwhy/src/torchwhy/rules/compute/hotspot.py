@@ -12,6 +12,7 @@ from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.kernels import kernels_of
 from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.annotations import STEP
 from torchwhy.trace.meaning.kernels import MEMORY_BOUND, KernelName
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import LEARNING
@@ -55,7 +56,7 @@ def hotspot(trace: Trace, *, share: float = 0.3, of_window: float = 0.1) -> Iter
     part, time_us = float(spent[i]) / kernels.total, when.total / 1000
     if part < share or time_us < of_window * trace.window.us:
         return
-    top = _callers(trace, kernels.operator[kernels.which == i], kernels.spent[kernels.which == i])
+    top = _callers(trace, rows, kernels.operator[kernels.which == i], kernels.spent[kernels.which == i])
     yield Finding(
         title=f"One kernel takes {percent(part)} of the kernels' time: {name.short}",
         severity="info",
@@ -111,12 +112,17 @@ def kernel_budget(trace: Trace, *, kernels_per_step: float = 0) -> Iterator[Find
     )
 
 
-def _callers(trace: Trace, operators: Int32, spent: Int64) -> str:
-    """By whom kernels were launched: the operator with the most of their time, and how much of it where not all."""
-    known = operators >= 0
+def _callers(trace: Trace, rows: Int32, operators: Int32, spent: Int64) -> str:
+    """By whom kernels were launched: the operator or label with the most of their time, and how much of it."""
+    labels = trace.events.kind == Kind.ANNOTATION
+    labels[trace.events.of(STEP)] = False
+    launch = trace.links.of(rows)
+    around = np.where(launch >= 0, trace.calls.nearest(labels)[np.maximum(launch, 0)], -1)
+    callers = np.where(operators >= 0, operators, around)
+    known = callers >= 0
     if not known.any():
         return ""
-    time = np.bincount(trace.events.name[operators[known]], weights=spent[known])
+    time = np.bincount(trace.events.name[callers[known]], weights=spent[known])
     most, part = int(time.argmax()), float(time.max()) / max(int(spent.sum()), 1)
     return f", launched by {trace.events.texts[most]}" + ("" if part >= 1 else f" for {percent(part)} of its time")
 
