@@ -17,7 +17,7 @@ __all__ = ["by_kind", "by_label", "computing_table", "critical_path_table", "mem
 
 _LABELS: Final = 5
 _MODULES: Final = 12
-_ALL_MODULES: Final = 60
+_ALL_MODULES: Final = 30
 _PART: Final = 0.01
 """A module with a smaller part of the longest one's time, on the host or the device, is left to `--table modules`."""
 

@@ -20,6 +20,7 @@ from torchwhy.trace.meaning.arithmetic import (
     FILLING,
     FUSED_ATTENTION,
     FUSED_EXPERTS,
+    GENERATED,
     READS_ALL,
     READS_AND_WRITES,
     TRUTH_VALUES,
@@ -118,7 +119,7 @@ def moved_by(name: str, tensors: Sequence[tuple[Shape, int]], values: Sequence[s
     if not tensors:
         return 0.0
     read = float(sum(prod(shape) * width for shape, width in tensors))
-    if name.startswith("triton_"):
+    if GENERATED.names(name):
         return _generated(tensors, values)
     if name == "aten::copy_":
         return read

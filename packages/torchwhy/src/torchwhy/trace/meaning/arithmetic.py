@@ -24,6 +24,7 @@ __all__ = [
     "FOREACH",
     "FUSED_ATTENTION",
     "FUSED_EXPERTS",
+    "GENERATED",
     "LIBRARY_CONVOLUTION",
     "MATRIX_PRODUCT",
     "MEMORY_SPEED",
@@ -110,6 +111,9 @@ READS_ALL: Final = Meaning(
     _O,
 )
 """Reductions: they read their input and write little."""
+
+GENERATED: Final = Meaning(r"triton_", _O)
+"""A kernel that torch.compile made, called as an operator."""
 
 FILLING: Final = Meaning(r"aten::(fill|zero|normal|uniform|random|bernoulli)_$", _O)
 """Operators that write a tensor and read nothing of it."""
