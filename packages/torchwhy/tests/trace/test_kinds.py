@@ -57,6 +57,13 @@ def test_a_matrix_of_one_row_is_bound_by_memory():
     assert row["roofline_share"] == pytest.approx(2 * (8192 * 8192 + 2 * 8192) / 2039e9 / 100e-6)
 
 
+def test_a_call_with_little_to_do_is_bound_by_latency():
+    """Two calls of 20 us each: nothing brings a kernel below 5 us."""
+    row = kinds(*[("aten::mm", HALF, 20, [[64, 64], [64, 64]])] * 2)["GEMM"]
+    assert row["bound"] == "latency"
+    assert row["gain_us"] == pytest.approx(2 * (20 - 5))
+
+
 @pytest.mark.parametrize(("causal", "part"), [("False", 1), ("True", 1025 / 2048)])
 def test_attention_causal_or_not(causal, part):
     values = ["", "", "", "", "", "1024", "1024", "0.", causal, "False", "0.125"]

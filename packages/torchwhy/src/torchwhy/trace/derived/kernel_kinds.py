@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -18,7 +18,11 @@ from torchwhy.trace.meaning.kinds import Kind
 if TYPE_CHECKING:
     from torchwhy.trace.model.trace import Trace
 
-__all__ = ["KindOfWork", "kinds_of_work"]
+__all__ = ["BOUNDS", "KindOfWork", "kinds_of_work"]
+
+
+BOUNDS: Final = ("compute", "memory", "latency")
+"""What limits kernels: arithmetic, memory, or how long it takes to begin and end one with little to do."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +37,8 @@ class KindOfWork:
         judged: of these kernels, the time of those whose operators' shapes tell how much there is to do.
         flops, bytes: arithmetic operations, and bytes read and written at least, in that time.
         ideal: what it would take at the roofline; 0 where the device's peaks aren't known.
-        bound: "compute" or "memory", what limits most of the judged time; "" where that isn't known.
-        gain: the time less, if all of it came to `ATTAINABLE` of the roofline.
+        bound: one of `BOUNDS`, what limits most of the judged time; "" where that isn't known.
+        gain: the time less, if all of it came to `ATTAINABLE` of the roofline, no call to less than 5 us.
     """
 
     kind: str
@@ -84,7 +88,7 @@ def _made(trace: Trace, kind: str, rows: Int32, spent: int, whole: int) -> KindO
     groups = [group for group in trace.derived(roofline_groups) if group.kind == kind and (group.ideal or not peaks)]
     judged, moved = sum(group.spent for group in groups), sum(group.moved for group in groups)
     ideal, gain = sum(group.ideal for group in groups), sum(group.gain for group in groups)
-    limits = {bound: sum(group.spent for group in groups if group.bound == bound) for bound in ("compute", "memory")}
+    limits = {bound: sum(group.spent for group in groups if group.bound == bound) for bound in BOUNDS}
     if kind in ("copy", "transfer"):
         size, taken = _copied(trace, rows)
         twice = 2 if kind == "copy" else 1  # within a memory what is read is written, too

@@ -26,6 +26,9 @@ __all__ = ["ATTAINABLE", "PRODUCTS", "Group", "kinds_and_owners", "roofline_grou
 ATTAINABLE: Final = 0.7
 """Of the roofline, what good kernels reach: cuBLAS in bfloat16 on H100 and A100, PyTorch's elementwise kernels."""
 
+LATENCY: Final = 5000
+"""Nanoseconds; a call with less to do than that at `ATTAINABLE` takes as long as its kernel needs to begin and end."""
+
 PRODUCTS: Final = ("GEMM", "attention", "convolution", "MoE")
 """Kinds of kernels whose arithmetic the shapes of their operators tell."""
 
@@ -44,7 +47,8 @@ class Group:
         moved: bytes that all calls read and write at least.
         dtype: what they compute in.
         ideal: nanoseconds the device would need at best; 0 where its peaks aren't known.
-        bound: "compute" or "memory", by what takes longer at best; "" where the peaks aren't known.
+        bound: "compute" or "memory", by what takes longer at best, or "latency" with too little to do for either; ""
+            where the peaks aren't known.
     """
 
     operators: Int32
@@ -65,8 +69,9 @@ class Group:
 
     @property
     def gain(self) -> float:
-        """Nanoseconds less, if they came to the `ATTAINABLE` part of the roofline."""
-        return max(self.spent - self.ideal / ATTAINABLE, 0.0) if self.ideal else 0.0
+        """Nanoseconds less, if they came to the `ATTAINABLE` part of the roofline, or to `LATENCY`."""
+        attainable = max(self.ideal / ATTAINABLE, LATENCY * len(self.operators))
+        return max(self.spent - attainable, 0.0) if self.ideal else 0.0
 
 
 def kinds_and_owners(trace: Trace) -> tuple[tuple[str, ...], Int32]:
@@ -158,6 +163,7 @@ def _group(trace: Trace, members: Int64, owner: Int32, kind: str, peaks: Peaks |
         return made
     computing, moving = (work / rate * 1e9 if work else 0.0), moved / peaks.bandwidth
     bound = "compute" if computing > moving else "memory"
+    bound = "latency" if max(computing, moving) < LATENCY * ATTAINABLE else bound
     return Group(
         operators, rows, name, kind, spent, made.work, made.moved, dtype, count * max(computing, moving), bound
     )

@@ -35,10 +35,10 @@ def kinds(trace: Trace) -> Table:
         memory), transfer (from one memory to another), communication, other, unknown; `calls`: kernels, copies and
         fills; `time_us`: their durations together; `share` of the durations of all work. By the shapes of the operators
         that launched them: `tflops`, 10^12 operations per second; `gb_s`, GB/s read and written at least;
-        `roofline_share`: the part of what the device could do with these shapes; `bound`: "compute" or "memory",
-        whatever limits it; `gain_us`: the time less, if everything came to 70% of the roofline; `judged_share`: the
-        part of the kind's time that these figures are of. NaN and "" where the trace or the device's data sheet
-        doesn't tell.
+        `roofline_share`: the part of what the device could do with these shapes; `bound`: "compute", "memory", or
+        "latency" (calls too small for either); `gain_us`: the time less, if every call came to 70% of the roofline, or
+        to 5 us; `judged_share`: the part of the kind's time that these figures are of. NaN and "" where the trace or
+        the device's data sheet doesn't tell.
     """
     return Table.of([_row(one) for one in trace.derived(kinds_of_work)], COLUMNS)
 
