@@ -8,11 +8,11 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from torchwhy.trace.derived.exchanging import idle_exchanging
+from torchwhy.trace.derived.cpu_communication import idle_exchanging
+from torchwhy.trace.derived.host_activity import batch_waits, compiling
 from torchwhy.trace.derived.idle import closing_wait, profiler_overhead, work_queued
-from torchwhy.trace.derived.launching import graph_captures
-from torchwhy.trace.derived.occupation import batch_waits, compiling
-from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.derived.launches import graph_captures
+from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP, ZERO_GRAD
 from torchwhy.trace.meaning.compiler import COMPILED_CODE
 from torchwhy.trace.meaning.kinds import Kind, Meaning

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from torchwhy.trace.derived.processor_time import processor_time
-from torchwhy.trace.derived.steady import settled
+from torchwhy.trace.derived.steady_state import settled
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import counted, duration

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from torchwhy.analysis.breakdown import Breakdown, calling, during, of_window, span_of
-from torchwhy.trace.derived.exchanging import idle_exchanging
-from torchwhy.trace.derived.occupation import batch_waits, compiling
-from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.derived.cpu_communication import idle_exchanging
+from torchwhy.trace.derived.host_activity import batch_waits, compiling
+from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP, ZERO_GRAD
 from torchwhy.trace.meaning.compiler import COMPILED_CODE, COMPILING
 from torchwhy.trace.meaning.kinds import Kind

@@ -10,8 +10,8 @@ from torchwhy.analysis.breakdown import HOST_STALLS, Breakdown, Stretch, of_wind
 from torchwhy.analysis.caveats import FEW_KERNELS, caveats, long_step, slowed_by_stacks
 from torchwhy.analysis.processor_verdict import processor_verdict, set_up, unrecorded
 from torchwhy.analysis.recording import Launches
-from torchwhy.trace.derived.occupation import host_during
-from torchwhy.trace.derived.steady import decides, steady_window
+from torchwhy.trace.derived.host_activity import host_during
+from torchwhy.trace.derived.steady_state import decides, steady_window
 from torchwhy.trace.meaning.frames import short_frame
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import counted, duration, enumeration, percent, shortened

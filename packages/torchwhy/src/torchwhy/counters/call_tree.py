@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from torchwhy.counters.composite_operators import is_recipe
 from torchwhy.counters.operators import COPIES, is_native
-from torchwhy.counters.recipes import is_recipe
 from torchwhy.counters.recording import is_launch, is_operator
 from torchwhy.trace.meaning.compiler import COMPILING
 from torchwhy.trace.meaning.copies import WAYS, read_copy

@@ -8,7 +8,7 @@ from typing import Any
 
 from torchwhy.difference.call_tree import Origin
 from torchwhy.difference.changes import STATES, Change, Changes
-from torchwhy.difference.difference import Difference, Recording
+from torchwhy.difference.difference import Difference, RecordedTrace
 from torchwhy.difference.findings import Fate
 from torchwhy.difference.jobs import JobDifference, Pair
 from torchwhy.difference.kernel_sets import KernelSets, KernelUse
@@ -67,7 +67,7 @@ def _pair(pair: Pair) -> dict[str, Any]:
     return {"rank": pair.rank} | {f"{name}_us_per_step": _rounded(pair.per_step_us(parts[name])) for name in parts}
 
 
-def _recording(one: Recording) -> dict[str, Any]:
+def _recording(one: RecordedTrace) -> dict[str, Any]:
     rounds = one.rounds
     steps = {"name": rounds.name, "count": len(rounds), "are_steps": rounds.are_steps, "inferred": rounds.inferred}
     steps["cold_first_step_us"] = rounds.cold_us

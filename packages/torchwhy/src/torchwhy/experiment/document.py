@@ -26,7 +26,7 @@ from torchwhy.present.document import (
     Name,
     Table,
     Text,
-    Verdict,
+    VerdictBlock,
     rows_of,
 )
 from torchwhy.wording import duration, percent, seconds, size_text
@@ -59,7 +59,7 @@ def _case(result: CaseResult, alone: bool) -> list[Block]:
     reason = why(reading, result.work_share, result.fastest_s, result.floor_s)
     reason += ", or waiting: other processes took the processors" if result.disturbed else ""
     blocks: list[Block] = [] if alone else [Heading(str(case))]
-    blocks += [Verdict(result.regime, reason, look=_LOOKS.get(result.regime, ""))]
+    blocks += [VerdictBlock(result.regime, reason, look=_LOOKS.get(result.regime, ""))]
     schedule = f"wait {case.schedule.wait}, warmup {case.schedule.warmup}, active {case.schedule.active}"
     blocks += [_steps(reading, schedule)]
     blocks += [Caveat("note", text) for text in notes(reading, case, result.fastest_s)]

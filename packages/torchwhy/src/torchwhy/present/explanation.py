@@ -20,10 +20,10 @@ from torchwhy.present.hotspots import (
     memory_lines,
     module_table,
 )
-from torchwhy.report.trace_report import Report
+from torchwhy.report.trace_report import TraceReport
 from torchwhy.wording import counted, duration, enumeration, percent
 
-__all__ = ["CALL_FOR_RULES", "digest", "explanation", "verdict_block"]
+__all__ = ["CALL_FOR_RULES", "explanation", "short_explanation", "verdict_block"]
 
 CALL_FOR_RULES: Final = Text("torchwhy rule CODE explains a rule and its thresholds.", look="dim")
 
@@ -37,7 +37,7 @@ _GROUPS: Final = {"gpu": "GPU", "idle": "GPU idle while the host", "host": "Prog
 _GOOD: Final = ("computing", "operators", "backward", "optimizer")
 
 
-def explanation(report: Report) -> Document:
+def explanation(report: TraceReport) -> Document:
     """Return everything: recording, verdict, where the time went, findings, rules."""
     trace = report.trace
     findings = Findings(
@@ -68,7 +68,7 @@ def explanation(report: Report) -> Document:
     )
 
 
-def digest(report: Report) -> Document:
+def short_explanation(report: TraceReport) -> Document:
     """Return the report in short: verdict, where the time went, and each finding with its fix."""
     items = tuple(finding_item(finding, report.window.start_us, brief=True) for finding in report.findings)
     return Document(
@@ -84,21 +84,21 @@ def digest(report: Report) -> Document:
     )
 
 
-def _computing(report: Report) -> tuple[Table, ...]:
+def _computing(report: TraceReport) -> tuple[Table, ...]:
     """What computes, where that is the limit and no finding says more."""
     told = any(finding.severity != "info" for finding in report.findings)
     wanted = report.verdict.kind == "compute-bound" and not told
     return computing_table(report.operators, on_gpu=report.breakdown.of == "gpu") if wanted else ()
 
 
-def _nothing(report: Report) -> str:
+def _nothing(report: TraceReport) -> str:
     return nothing_found(report.verdict.kind, len(report.ran), with_stacks="with_stack" in report.trace.recorded)
 
 
-def verdict_block(verdict: Verdict) -> blocks.Verdict:
+def verdict_block(verdict: Verdict) -> blocks.VerdictBlock:
     """Return the verdict as a document has it."""
     look: Look = "good" if verdict.kind == "compute-bound" else "warning" if verdict.kind == "unknown" else "bad"
-    return blocks.Verdict(KINDS.get(verdict.kind, verdict.kind), verdict.sentence, verdict.caveats, look)
+    return blocks.VerdictBlock(KINDS.get(verdict.kind, verdict.kind), verdict.sentence, verdict.caveats, look)
 
 
 def bars(parts: Breakdown, devices: tuple[DeviceTimes, ...] = ()) -> Bars:

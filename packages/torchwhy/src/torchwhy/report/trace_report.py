@@ -46,8 +46,8 @@ __all__ = [
     "FindingEvidence",
     "FindingWindow",
     "MutedRule",
-    "Report",
     "ReportedFinding",
+    "TraceReport",
     "describe",
     "failed_rules",
     "reported",
@@ -120,7 +120,7 @@ class FailedRule(msgspec.Struct, frozen=True):
     error: str
 
 
-class Report(msgspec.Struct, frozen=True):
+class TraceReport(msgspec.Struct, frozen=True):
     """Everything there is to say of a trace.
 
     Attributes:
@@ -149,7 +149,7 @@ class Report(msgspec.Struct, frozen=True):
     critical_path: tuple[PathPart, ...] | None = None
 
 
-def describe(trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bool = False) -> Report:
+def describe(trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bool = False) -> TraceReport:
     """Return everything there is to say of a trace.
 
     Args:
@@ -160,7 +160,7 @@ def describe(trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bo
     """
     launches, parts = launches_of(trace), breakdown(trace)
     slugs = frozenset(finding.slug for finding in diagnosis.findings)
-    return Report(
+    return TraceReport(
         SCHEMA,
         trace_of(trace, name),
         window_of(trace),

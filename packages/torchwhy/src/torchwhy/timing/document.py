@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from torchwhy.present.document import Block, Caveat, Cell, Column, Document, Table, Text, Verdict, rows_of
+from torchwhy.present.document import Block, Caveat, Cell, Column, Document, Table, Text, VerdictBlock, rows_of
 from torchwhy.timing.comparison import Comparison
 from torchwhy.timing.measurement import Measurement
 from torchwhy.wording import percent, seconds
@@ -28,7 +28,7 @@ def timing_document(found: Measurement | Comparison) -> Document:
     return Document(
         f"{len(found.measurements)} functions in turns",
         (
-            Verdict(kind, said, look="good" if found.winner else ""),
+            VerdictBlock(kind, said, look="good" if found.winner else ""),
             _times(found.measurements),
             _ratios(found),
             *_remarks(found.measurements),

@@ -11,8 +11,8 @@ from torchwhy.rules.evidence import evidence
 from torchwhy.rules.host.launch_gaps import LONGEST_NS, callers, fewer_launches, launching
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.gaps import Cause
-from torchwhy.trace.derived.launching import graph_captures, kernel_launches
-from torchwhy.trace.derived.steady import decides
+from torchwhy.trace.derived.launches import graph_captures, kernel_launches
+from torchwhy.trace.derived.steady_state import decides
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import duration_ns, percent
 

@@ -13,7 +13,7 @@ from torchwhy.finding import Finding
 from torchwhy.rules.host.cpu_time import by_shape, own_time
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.shapes import dtypes
-from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import COPY_OR_CONVERSION, MOVE, TO_COPY_BACKWARD

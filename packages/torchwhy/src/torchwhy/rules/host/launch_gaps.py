@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from torchwhy.trace.derived.gaps import Cause, Gaps, idle_gaps
-from torchwhy.trace.derived.launching import kernel_launches, queue_at_launch
-from torchwhy.trace.derived.occupation import otherwise_engaged, outer_operators
-from torchwhy.trace.derived.steady import steady_device_window
+from torchwhy.trace.derived.host_activity import otherwise_engaged, outer_operators
+from torchwhy.trace.derived.launches import kernel_launches, queue_at_launch
+from torchwhy.trace.derived.steady_state import steady_device_window
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP
 from torchwhy.trace.meaning.compiler import REGION

@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
+from torchwhy.trace.derived.host_activity import outer_operators
 from torchwhy.trace.derived.idle import closing_wait, idle_time
-from torchwhy.trace.derived.occupation import outer_operators
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.annotations import GARBAGE_COLLECTION, NEXT_BATCH, OPTIMIZER
 from torchwhy.trace.meaning.kinds import Kind

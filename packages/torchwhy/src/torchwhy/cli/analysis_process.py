@@ -53,7 +53,7 @@ class Reader:
 def main() -> None:
     """Be the other process: the request is the first argument, the answer goes to stdout."""
     from torchwhy.present.style import Style
-    from torchwhy.reading_back import read_back
+    from torchwhy.run_analysis import read_back
 
     folder, directory, form, *style = json.loads(sys.argv[1])
     explanation = read_back(Path(folder), Path(directory), Style(*style), form)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from torchwhy.trace.derived.compiled import compiled_of
-from torchwhy.trace.derived.launching import graph_captures
+from torchwhy.trace.derived.launches import graph_captures
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.annotations import GARBAGE_COLLECTION, LOADED_BY_WORKERS, NEXT_BATCH, STEP
 from torchwhy.trace.meaning.frames import COLLECTING

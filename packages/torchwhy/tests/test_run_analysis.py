@@ -10,8 +10,8 @@ import torch
 
 import torchwhy
 from tests.analysis.programs import computing, training
-from torchwhy import reading_back
-from torchwhy.reading_back import read_back
+from torchwhy import run_analysis
+from torchwhy.run_analysis import read_back
 
 
 @pytest.fixture
@@ -87,9 +87,9 @@ def test_wrong_settings_are_told(run, tmp_path):
 
 def test_what_is_too_large_is_left_for_later(run, monkeypatch):
     write(run / "trace-2.json.gz", computing())
-    monkeypatch.setattr(reading_back, "LARGEST", (run / "trace.json.gz").stat().st_size)
+    monkeypatch.setattr(run_analysis, "LARGEST", (run / "trace.json.gz").stat().st_size)
     assert "1 more window was not read" in read_back(run, run).text
-    monkeypatch.setattr(reading_back, "LARGEST", 10)
+    monkeypatch.setattr(run_analysis, "LARGEST", 10)
     explanation = read_back(run, run)
     assert explanation.text == f"The trace is large; torchwhy explain '{run}' reads it and says what is wrong."
     assert explanation.findings == ()
@@ -107,7 +107,7 @@ def test_nothing_is_raised(run, monkeypatch, harm):
     elif harm == "no report":
         (run / "report.txt").unlink()
     else:
-        monkeypatch.setattr(reading_back, "add_file", full)
+        monkeypatch.setattr(run_analysis, "add_file", full)
     assert read_back(run, run).text.startswith("The trace was not read (")
     assert not list(run.glob(".*"))
 
@@ -116,7 +116,7 @@ def test_a_mistake_of_ours_is_told(run, monkeypatch):
     def mistaken(*_):
         raise KeyError("Input Dims")
 
-    monkeypatch.setattr(reading_back, "describe", mistaken)
+    monkeypatch.setattr(run_analysis, "describe", mistaken)
     assert "(KeyError: 'Input Dims')" in read_back(run, run).text
 
 

@@ -24,13 +24,13 @@ from torchwhy.finding import Finding
 from torchwhy.loading.trace import LoadedTrace, load
 from torchwhy.page.report_page import trace_page
 from torchwhy.present.document import Caveat, Document
-from torchwhy.present.explanation import digest, explanation
+from torchwhy.present.explanation import explanation, short_explanation
 from torchwhy.present.formats import render
 from torchwhy.present.options import Options
 from torchwhy.present.style import IN_A_FILE, PLAIN, Style
 from torchwhy.pyproject import find_pyproject
 from torchwhy.ranks.folder import later_windows
-from torchwhy.report.trace_report import Report, describe
+from torchwhy.report.trace_report import TraceReport, describe
 from torchwhy.rules.diagnose import diagnose
 from torchwhy.rules.settings import chosen, settings_from
 from torchwhy.run_tables import write_tables
@@ -54,7 +54,7 @@ class Explanation:
 @dataclass(frozen=True)
 class _Window:
     file: str
-    report: Report
+    report: TraceReport
     findings: tuple[Finding, ...]
 
 
@@ -86,10 +86,10 @@ def read_back(folder: Path, directory: Path, style: Style = PLAIN, form: str = "
         head = f"{said}\n{table(operators, ROWS)}\n"
         add_file(folder / "report.txt", f"{head}\n{render(explanation(windows[0].report), options=Options(IN_A_FILE))}")
         if form != "text":
-            documents = [_noted(digest(window.report), folder) for window in windows]
+            documents = [_noted(short_explanation(window.report), folder) for window in windows]
             text = render(documents, form, Options(style)).rstrip("\n")
             return Explanation(text, windows[0].findings, operators)
-        short = render(digest(windows[0].report), options=Options(style)).rstrip("\n")
+        short = render(short_explanation(windows[0].report), options=Options(style)).rstrip("\n")
         parts = [short, *_others(windows, unread, style), _pointers(folder, command)]
         return Explanation("\n\n".join(parts), windows[0].findings, operators)
     except (TorchWhyError, OSError) as error:

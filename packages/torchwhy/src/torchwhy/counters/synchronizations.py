@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
-from torchwhy.counters.tally import Tally
+from torchwhy.counters.accumulator import Tally
 
 __all__ = ["watch_waits"]
 

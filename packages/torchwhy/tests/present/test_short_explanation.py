@@ -12,8 +12,8 @@ from torchwhy.report.trace_report import describe
 from torchwhy.rules.diagnose import Diagnosis, diagnose
 
 
-def digest(report, style=PLAIN):
-    return render(explanation.digest(report), options=Options(style)).rstrip("\n")
+def short_explanation(report, style=PLAIN):
+    return render(explanation.short_explanation(report), options=Options(style)).rstrip("\n")
 
 
 def report_of(story, findings=None):
@@ -28,7 +28,7 @@ def finding(number, fix="Do it.", severity="medium"):
 
 
 def test_verdict_parts_and_fixes_are_told():
-    told = digest(report_of(training(load=480))).splitlines()
+    told = short_explanation(report_of(training(load=480))).splitlines()
     assert told[0] == "INPUT-BOUND"
     assert told[1].startswith("The GPU waits for data: for 48% of the 4 steps")
     assert any(line.startswith("Where the time goes (4.00 ms)") for line in told)
@@ -38,20 +38,20 @@ def test_verdict_parts_and_fixes_are_told():
 
 
 def test_what_is_only_good_to_know_is_left_out():
-    told = digest(report_of(computing(), [finding(1, severity="info")]))
+    told = short_explanation(report_of(computing(), [finding(1, severity="info")]))
     assert "Symptom" not in told
     assert told.endswith("2 rules looked and found nothing that asks to be changed.")
 
 
 def test_more_findings_than_a_screen_holds_are_counted():
-    told = digest(report_of(computing(), [finding(number) for number in range(8)]))
+    told = short_explanation(report_of(computing(), [finding(number) for number in range(8)]))
     assert [f"Symptom {number}" in told for number in range(8)] == [True] * 5 + [False] * 3
     assert told.endswith("and 3 findings more")
 
 
 def test_a_fix_takes_two_lines_of_whole_sentences():
     sentence = "Move it out of the loop, since it takes long."
-    told = digest(report_of(computing(), [finding(1, " ".join([sentence] * 5))])).splitlines()
+    told = short_explanation(report_of(computing(), [finding(1, " ".join([sentence] * 5))])).splitlines()
     assert told[-2:] == [
         "    Fix  Move it out of the loop, since it takes long. Move it out of the loop,",
         "         since it takes long. Move it out of the loop, since it takes long.",
@@ -59,7 +59,7 @@ def test_a_fix_takes_two_lines_of_whole_sentences():
 
 
 def test_the_first_sentence_is_told_whole():
-    told = digest(report_of(computing(), [finding(1, "word " * 60 + "end. More.")]))
+    told = short_explanation(report_of(computing(), [finding(1, "word " * 60 + "end. More.")]))
     assert told.count("word") == 60
     assert "end." in told
     assert "More" not in told
@@ -67,9 +67,9 @@ def test_the_first_sentence_is_told_whole():
 
 def test_colour_and_characters_are_the_styles():
     report = report_of(computing(), [finding(1)])
-    assert digest(report, Style(80, colour=True)).startswith("\x1b[1;32mCOMPUTE-BOUND\x1b[0m")
-    assert digest(report, Style(80)).isascii()
+    assert short_explanation(report, Style(80, colour=True)).startswith("\x1b[1;32mCOMPUTE-BOUND\x1b[0m")
+    assert short_explanation(report, Style(80)).isascii()
 
 
 def test_an_empty_trace_has_a_digest():
-    assert digest(report_of(Story(gpu=None), [])).startswith("CAN'T TELL\n")
+    assert short_explanation(report_of(Story(gpu=None), [])).startswith("CAN'T TELL\n")
