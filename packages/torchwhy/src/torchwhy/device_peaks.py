@@ -20,7 +20,7 @@ from torchwhy.trace.peaks import Peaks
 
 __all__ = ["DTYPES", "peaks_as_toml", "read_device_peaks"]
 
-DTYPES = ("float64", "float32", "tf32", "bfloat16", "float16", "float8")
+DTYPES = ("float64", "float32", "tf32", "bfloat16", "float16", "float8", "int8", "float4")
 _KEYS = ("bandwidth_gb_s", "pcie_generation", "teraflops")
 
 

@@ -323,7 +323,7 @@ def test_every_table_in_every_format(capsys, slow, name):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--table", "tables"], "--table must be one of ops, kernels, modules, labels"),
+        (["--table", "tables"], "--table must be one of ops, kernels, kinds, modules, labels"),
         (["--table", "ops", "--sort", "speed"], "one of name, calls, host total, host self, device total"),
         (["--table", "ops", "--sort", "speed"], "(or name, calls, host_total_us, host_self_us, device_total_us"),
         (["--table", "kernels", "--by-shape"], "--table must be ops, got kernels"),

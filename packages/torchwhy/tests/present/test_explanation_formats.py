@@ -32,8 +32,9 @@ def test_markdown_escapes():
     drawn = shown(report_on(training(), evil), "markdown")
     assert "<script>" not in re.sub(r"`+ .*? `+", "", drawn)
     assert r"a \| \`b\` \<script\>" in drawn
-    table = [line for line in drawn.splitlines() if line.startswith("|")]
-    assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table}) == 1
+    for block in drawn.split("\n\n"):
+        table = [line for line in block.splitlines() if line.startswith("|")]
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table}) <= 1
 
 
 def test_markdown_leaves_information_out():

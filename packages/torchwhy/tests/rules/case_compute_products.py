@@ -13,9 +13,8 @@ TURN = "void cudnn::ops::nchwToNhwcKernel<float, float, float, false, true, (cud
 def steps(*kernels, gpu="NVIDIA A100-SXM4-80GB", op="aten::mm", dims=None, kind="c10::BFloat16"):
     """Four steps that launch these (name, microseconds) back to back from one operator each."""
     story = Story(gpu=gpu)
-    for i in range(4):
-        start = at = 2000 * i
-        story.step(i, start, 2000)
+    for start in story.steps(4, 2000, waits=True):
+        at = start
         shapes = {"Input Dims": dims, "Input type": [kind] * len(dims)} if dims else {}
         for j, (name, us) in enumerate(kernels):
             story.op(op, start + 5 + 10 * j, 9, **shapes)
@@ -132,10 +131,8 @@ def one_small_conversion():
 
 def convolution(bias, follower="aten::batch_norm"):
     story = Story()
-    for i in range(4):
-        at = 1000 * i
+    for at in story.steps(4, 1000, waits=True):
         dims = [[8, 3, 64, 64], [16, 3, 3, 3], [16] if bias else [], [], [], [], []]
-        story.step(i, at, 1000)
         story.op("aten::conv2d", at + 10, 60, **{"Input Dims": dims, "Input type": ["float"] * 7})
         story.op("aten::_convolution", at + 12, 55)
         story.op("aten::cudnn_convolution", at + 14, 20)
@@ -168,14 +165,15 @@ FLASH = "void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_tr
 def attention(*operators, gpu=True, outer=None, us=100):
     story = Story(gpu="NVIDIA A100-SXM4-80GB" if gpu else None)
     for at in story.steps(4, 1000, waits=True):
+        each = 10 if gpu else us
         if outer:
             dims = [[2, 8, 128, 64]] * 3
-            story.op(outer, at + 2, us * len(operators) + 8, **{"Input Dims": dims, "Input type": ["float"] * 3})
+            story.op(outer, at + 2, each * len(operators) + 8, **{"Input Dims": dims, "Input type": ["float"] * 3})
         for j, name in enumerate(operators):
-            story.op(name, at + 5 + us * j, us - 1)
+            story.op(name, at + 5 + each * j, each - 1)
             if gpu:
                 kernel = {"aten::_softmax": SOFTMAX, "aten::_flash_attention_forward": FLASH}.get(name, HALF)
-                story.kernel(kernel, at + 50 + us * j, us - 10, launch_at=at + 10 + us * j)
+                story.kernel(kernel, at + 50 + us * j, us - 10, launch_at=at + 6 + each * j)
     return story
 
 

@@ -9,9 +9,8 @@ GEMM = "ampere_sgemm_128x64_nn"
 def steps(body, count=4, us=1000, **story):
     """Steps one after another; `body(story, at)` fills each."""
     made = Story(**story)
-    for i in range(count):
-        made.step(i + 3, us * i, us)
-        body(made, us * i)
+    for at in made.steps(count, us, waits=True):
+        body(made, at)
     return made
 
 
@@ -122,8 +121,8 @@ def pair(first, second, sizes=(400_000, 400_000), before=True, after=True):
     def body(story, at):
         if before:
             story.kernel(GEMM, at + 20, 80, launch_at=at + 10)
-        story.copy(first, at + 100, 60, sizes[0], launch_at=at + 90)
-        story.copy(second, at + 600, 60, sizes[1], launch_at=at + 590)
+        story.copy(first, at + 100, 60, sizes[0], launch_at=at + 90, launch_us=71)
+        story.copy(second, at + 600, 60, sizes[1], launch_at=at + 590, launch_us=71)
         if after:
             story.kernel(GEMM, at + 700, 200, launch_at=at + 650)
 
@@ -197,11 +196,11 @@ def a_copy_on_another_stream():
 
 def cloning(outer):
     def body(story, at):
-        story.op(outer, at + 10, 100)
-        story.op("aten::clone", at + 15, 50)
-        story.op("aten::copy_", at + 20, 30)
+        story.op(outer, at + 10, 40)
+        story.op("aten::clone", at + 15, 20)
+        story.op("aten::copy_", at + 20, 10)
         story.copy("DtoD (Device -> Device)", at + 60, 100, 80_000_000, launch_at=at + 25)
-        story.kernel(GEMM, at + 200, 500, launch_at=at + 80)
+        story.kernel(GEMM, at + 200, 500, launch_at=at + 40)
 
     return steps(body)
 
@@ -235,7 +234,7 @@ def much_is_concatenated():
 
 @silent("dtod-volume")
 def little_is_concatenated():
-    return concatenating(60)
+    return concatenating(40)
 
 
 @silent("dtod-volume")

@@ -22,20 +22,24 @@ def only(slug, story, **thresholds):
     [
         ("pageable-copy", copies.batches_from_pageable_memory, 4 * 200),
         ("transfer-share", copies.an_eighth_of_the_time_in_copies, 4 * 130),
-        ("sync-copy", copies.the_waiting_call_of_rocm, 4 * 170),
+        # Nothing was to be copied into before the first one, so the device could not have begun earlier than 30 us.
+        ("sync-copy", copies.the_waiting_call_of_rocm, 3 * 180 + 30),
         ("device-ping-pong", copies.to_the_host_and_back, 4 * 2 * 60),
-        ("hidden-dtod-before-gemm", copies.a_bias_of_a_compiled_product, 4 * 33),
+        ("hidden-dtod-before-gemm", copies.a_bias_of_a_compiled_product, 0),
         ("out-of-place-clone", copies.masked_fill_copies_its_input, 4 * 100),
         ("dtod-volume", copies.much_is_concatenated, 4 * 200),
         ("create-on-cpu-then-copy", copies.zeros_and_then_to, 4 * (40 + 60)),
-        ("fp32-matmul-no-tc", products.single_precision_on_an_a100, 4 * 800),
-        ("fp64", products.products_in_double, 4 * 300),
-        ("unfused-attention", products.by_hand, 4 * 3 * 90),
+        # TF32 has 156 TFLOPS on an A100, float32 19.5.
+        ("fp32-matmul-no-tc", products.single_precision_on_an_a100, 4 * 800 * 7 / 8),
+        ("tf32-not-16bit", products.products_in_tf32, 4 * 800 / 2),
+        # 19.5 TFLOPS in float64 on an A100, 156 in TF32.
+        ("fp64", products.products_in_double, 4 * 300 * 7 / 8),
+        # Without shapes: half of both products' 180 us remains.
+        ("unfused-attention", products.by_hand, 4 * (3 * 90 - 180 / 2)),
         ("elementwise-chain", kernels.add_multiply_activate, 4 * 400),
-        ("elementwise-chain", kernels.add_multiply_tanh_on_the_cpu, 3 * 3 * 190),
+        ("elementwise-chain", kernels.add_multiply_tanh_on_the_cpu, 3 * 2 * 190),
         ("small-grid", kernels.a_quarter_of_the_multiprocessors, 4 * 900 * 0.75),
-        ("recompute-share", kernels.a_layer_computed_twice, 3 * 400),
-        ("recompute-share", kernels.as_its_frames_tell, 3 * 400),
+        ("recompute-share", kernels.a_layer_computed_twice, 0),
         ("streams-serial", kernels.one_stream_after_the_other, 4 * 400),
         # Of six times the median is 582.5; above it are 1084, 1050 and 585.
         ("same-kernel-varies", kernels.one_step_in_five_is_twice_as_slow, 1084 + 1050 + 585 - 3 * 582.5),
@@ -82,7 +86,7 @@ def test_a_device_that_waits_for_launches_lowers_the_severity():
     """The same kernels, launched one after another only when the one before has ended."""
     assert only("fp32-matmul-no-tc", products.single_precision_on_an_a100()).severity == "high"
     late = products.Story()
-    for i in range(8):
+    for i in range(20):
         late.step(i, 1000 * i, 1000)
         late.kernel(products.SGEMM, 1000 * i + 100, 700, launch_at=1000 * i + 50)
     finding = only("fp32-matmul-no-tc", late)
@@ -125,7 +129,7 @@ def test_only_kernels_with_a_share_of_their_own_count_as_small():
     story = kernels.steps((kernels.HALF, 900, kernels.grid(0.25, 10)), (kernels.GELU, 18, kernels.grid(0.1, 5)))
     finding = only("small-grid", story)
     assert [item.name for item in finding.evidence] == [kernels.HALF]
-    assert "0.25 blocks" in finding.title
+    assert "use 25% of the GPU" in finding.title
 
 
 def test_chains_beside_compiled_regions_are_told_so():
@@ -253,7 +257,7 @@ def test_chains_on_several_streams_at_once_cost_that_time_once():
         if event["cat"] == "kernel":
             event["args"]["stream"] = event["tid"] = 9
         again.events.append(event)
-    assert alone < only("elementwise-chain", again).time_us <= 4 * 600
+    assert alone <= only("elementwise-chain", again).time_us <= 4 * 600
 
 
 def test_attention_in_no_time_at_all_costs_none():
@@ -265,36 +269,45 @@ def test_attention_in_no_time_at_all_costs_none():
 
 
 def trained_attention(gpu, numbered=True):
-    """Four steps: attention in 300 us forward, its three nodes in 540 us backward, and another layer's node."""
+    """Four steps: attention in 300 us forward, its three nodes in 540 us backward, and another layer's node.
+
+    On a device the host is soon done and waits: its nodes take 9 us each.
+    """
     story = products.attention("aten::bmm", "aten::_softmax", "aten::bmm", gpu=gpu, us=100)
+    story.events = [event for event in story.events if event["name"] != "cudaStreamSynchronize"]
     operators = [event for event in story.events if event["cat"] == "cpu_op"]
     for i, event in enumerate(operators):
         event["args"] |= {"Sequence number": i} if numbered else {}
         step, place = divmod(i, 3)
-        at = 1000 * step + 700 - 180 * place
+        at, us = (1000 * step + 70 - 10 * place, 9) if gpu else (1000 * step + 700 - 180 * place, 179)
         name = event["name"].removeprefix("aten::").strip("_").capitalize()
         numbers = {"Sequence number": i, "Fwd thread id": 1} if numbered else {}
-        story.op(f"autograd::engine::evaluate_function: {name}Backward0", at, 179, tid=200, **numbers)
+        story.op(f"autograd::engine::evaluate_function: {name}Backward0", at, us, tid=200, **numbers)
         if gpu:
-            story.kernel("bmm_backward", at + 10, 150, launch_at=at + 5, tid=200)
+            story.kernel("bmm_backward", 1000 * step + 710 - 160 * place, 150, launch_at=at + 5, tid=200)
     for step in range(4):
-        story.op("aten::relu", 1000 * step + 306, 3, **({"Sequence number": 100 + step} if numbered else {}))
+        at, node = 1000 * step + (36 if gpu else 306), 1000 * step + (40 if gpu else 901)
+        story.op("aten::relu", at, 3, **({"Sequence number": 100 + step} if numbered else {}))
         numbers = {"Sequence number": 100 + step, "Fwd thread id": 1} if numbered else {}
-        at = 1000 * step + 901
-        story.op("autograd::engine::evaluate_function: ReluBackward0", at, 50, tid=200, **numbers)
+        story.op("autograd::engine::evaluate_function: ReluBackward0", node, 9, tid=200, **numbers)
         if gpu:
-            story.kernel("relu_backward", at + 10, 30, launch_at=at + 5, tid=200)
+            story.kernel("relu_backward", 1000 * step + 350, 30, launch_at=node + 5, tid=200)
+            story.call("cudaStreamSynchronize", 1000 * step + 80, 781)
     return story
 
 
 @pytest.mark.parametrize(("gpu", "forward", "backward"), [(True, 3 * 90, 3 * 150), (False, 299, 3 * 179)])
 def test_attention_costs_its_backward_pass_too(gpu, forward, backward):
-    assert only("unfused-attention", trained_attention(gpu)).time_us == pytest.approx(4 * (forward + backward))
+    """Without shapes half of the products' time remains on a device."""
+    kept = (180 + 450) / 2 if gpu else 0
+    assert only("unfused-attention", trained_attention(gpu)).time_us == pytest.approx(4 * (forward + backward - kept))
 
 
 @pytest.mark.parametrize(("gpu", "forward"), [(True, 3 * 90), (False, 299)])
 def test_a_backward_pass_that_nothing_ties_to_attention_is_not_counted(gpu, forward):
-    assert only("unfused-attention", trained_attention(gpu, numbered=False)).time_us == pytest.approx(4 * forward)
+    kept = 180 / 2 if gpu else 0
+    found = only("unfused-attention", trained_attention(gpu, numbered=False))
+    assert found.time_us == pytest.approx(4 * (forward - kept))
 
 
 @pytest.mark.parametrize(("long", "short", "advised"), [("float", "double", False), ("double", "float", True)])

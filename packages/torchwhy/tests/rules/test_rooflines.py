@@ -5,8 +5,8 @@ import pytest
 from tests.rules.case_compute_kernels import ADD, HALF, shaped
 from tests.traces import Story
 from torchwhy.rules.catalogue import find_rule
-from torchwhy.rules.compute.flops import flops_of
 from torchwhy.trace.derived.convolutions import convolution_output
+from torchwhy.trace.derived.flops import flops_of
 from torchwhy.trace.peaks import Peaks, peaks_for, peaks_of
 
 CONVOLUTION = "sm80_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128x128x32_kernel_cudnn"

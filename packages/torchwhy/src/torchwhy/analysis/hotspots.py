@@ -1,4 +1,4 @@
-"""What takes the time: operators with the program's lines, the program's own labels, its modules."""
+"""What takes the time: kinds of device work, operators with the program's lines, the program's labels, its modules."""
 
 from __future__ import annotations
 
@@ -7,14 +7,27 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from torchwhy.trace.derived.device_peaks import device_name, used_peaks
 from torchwhy.trace.derived.device_time import device_time
+from torchwhy.trace.derived.kernel_kinds import kinds_of_work
 from torchwhy.trace.derived.labels import labels
 from torchwhy.trace.derived.modules import modules
 from torchwhy.trace.derived.ownership import own_line
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.tables.kinds import kinds
 
-__all__ = ["LabelTime", "ModuleTime", "OperatorTime", "label_times", "module_times", "operator_times"]
+__all__ = [
+    "KindTime",
+    "KindTimes",
+    "LabelTime",
+    "ModuleTime",
+    "OperatorTime",
+    "kind_times",
+    "label_times",
+    "module_times",
+    "operator_times",
+]
 
 _OPERATORS: Final = 5
 
@@ -23,7 +36,8 @@ class OperatorTime(msgspec.Struct, frozen=True):
     """An operator in the window, by its own time: of a device's work it launched, or on a machine without one its own.
 
     Attributes:
-        share: of the time of all operators.
+        share: of all device work in the window, whoever launched it; on a machine without one of the time of all
+            operators.
         line: of the program's own code around the longest call; "" where it isn't known.
     """
 
@@ -32,6 +46,34 @@ class OperatorTime(msgspec.Struct, frozen=True):
     time_us: float
     share: float
     line: str
+
+
+class KindTime(msgspec.Struct, frozen=True):
+    """Device work of one kind in the window: the columns of `trace.kinds()`, None where they aren't known."""
+
+    kind: str
+    calls: int
+    time_us: float
+    share: float
+    tflops: float | None
+    gb_s: float | None
+    roofline_share: float | None
+    bound: str
+    gain_us: float | None
+    judged_share: float
+
+
+class KindTimes(msgspec.Struct, frozen=True):
+    """The kinds of device work, the most time first, and what they are held against.
+
+    Attributes:
+        peaks: whose figures, such as "the data sheet's"; "" where the device's peaks aren't known.
+        device: its name in the file; "" where that isn't known.
+    """
+
+    rows: tuple[KindTime, ...]
+    peaks: str
+    device: str
 
 
 class LabelTime(msgspec.Struct, frozen=True):
@@ -63,13 +105,20 @@ class ModuleTime(msgspec.Struct, frozen=True):
     line: str
 
 
+def kind_times(trace: Trace) -> KindTimes:
+    """Return the kinds of device work in the window."""
+    rows = [{name: None if value != value else value for name, value in row.items()} for row in kinds(trace)]
+    peaks = used_peaks(trace)
+    return KindTimes(msgspec.convert(rows, tuple[KindTime, ...]), peaks.source if peaks else "", device_name(trace))
+
+
 def operator_times(trace: Trace) -> tuple[OperatorTime, ...]:
     """Return the operators that take the most time, the most first."""
     events, window = trace.events, trace.window
     rows = events.rows(Kind.OPERATOR)
     rows = rows[events.begin_in(rows, window.start, window.end)]
     spent = (trace.derived(device_time).own if trace.has_gpu else trace.calls.self_time)[rows]
-    whole = int(spent.sum())
+    whole = sum(one.spent for one in trace.derived(kinds_of_work)) if trace.has_gpu else int(spent.sum())
     if not whole:
         return ()
     names, which = np.unique(events.name[rows], return_inverse=True)

@@ -217,7 +217,7 @@ def explain(
     table: Annotated[
         str | None,
         typer.Option(
-            "--table", metavar="NAME", help="Print a table instead: ops, kernels, modules, labels, memory, ..."
+            "--table", metavar="NAME", help="Print a table instead: kinds, ops, kernels, modules, labels, memory, ..."
         ),
     ] = None,
     sort: Annotated[str | None, typer.Option("--sort", metavar="COLUMN", help="Sort the table by this column.")] = None,

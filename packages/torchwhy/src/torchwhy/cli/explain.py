@@ -86,7 +86,7 @@ def _document(trace: str, request: Request, *, alone: bool) -> Document:
         if path is None:
             return _job(trace, request)
         if request.table is not None:
-            return _table(path, request.steps, request.table)
+            return _table(path, request, request.table)
         return explanation(_report(path, trace_name(trace, path, alone=alone), request))
 
 
@@ -118,11 +118,12 @@ def _peaks(trace: Trace, device: str | None) -> Peaks | None:
     return found
 
 
-def _table(path: str, steps: str | None, choice: TableChoice) -> Document:
+def _table(path: str, request: Request, choice: TableChoice) -> Document:
     from torchwhy.loading.trace import TABLES, load
     from torchwhy.present.trace_table import column_called, trace_table
 
-    trace = load(path, steps=steps)
+    trace = load(path, steps=request.steps)
+    trace.given_peaks = _peaks(trace, request.device)
     if choice.name not in TABLES:
         raise ArgumentError(f"--table must be one of {', '.join(TABLES)}, got {choice.name!r}")
     if choice.by_shape or choice.by_stack:

@@ -20,6 +20,7 @@ from torchwhy.trace.tables.critical_path import critical_path
 from torchwhy.trace.tables.event_table import event_table
 from torchwhy.trace.tables.idle import idle_table
 from torchwhy.trace.tables.kernels import kernels
+from torchwhy.trace.tables.kinds import kinds
 from torchwhy.trace.tables.label_times import label_times
 from torchwhy.trace.tables.launches import launches
 from torchwhy.trace.tables.memory import memory
@@ -45,6 +46,7 @@ class LoadedTrace(Trace):
 
     ops = ops
     kernels = kernels
+    kinds = kinds
     steps = step_times
     idle = idle_table
     launches = launches

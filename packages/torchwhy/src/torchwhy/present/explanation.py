@@ -14,6 +14,7 @@ from torchwhy.present import document as blocks
 from torchwhy.present.document import Bar, Bars, Caveat, Document, Findings, Look, Table, Text
 from torchwhy.present.findings import finding_item, nothing_found, rule_outcomes
 from torchwhy.present.hotspots import (
+    by_kind,
     by_label,
     computing_table,
     critical_path_table,
@@ -62,6 +63,7 @@ def explanation(report: TraceReport) -> Document:
             *(Caveat("Repaired", repair.sentence) for repair in trace.repairs),
             verdict_block(report.verdict),
             bars(report.breakdown, report.gpu),
+            *by_kind(report.kinds),
             *by_label(report.labels, report.window.duration_us),
             *memory_lines(report.memory),
             findings,

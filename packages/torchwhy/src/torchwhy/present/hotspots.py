@@ -7,16 +7,24 @@ from itertools import pairwise
 from typing import Final
 
 from torchwhy.analysis.critical_path import PathPart
-from torchwhy.analysis.hotspots import LabelTime, ModuleTime, OperatorTime
+from torchwhy.analysis.hotspots import KindTime, KindTimes, LabelTime, ModuleTime, OperatorTime
 from torchwhy.analysis.memory_peak import MemoryPeak
 from torchwhy.present.document import Cell, Column, File, Name, Table, Text, rows_of
 from torchwhy.trace.meaning.frames import line_of
-from torchwhy.wording import duration, percent, size_text
+from torchwhy.wording import counted, duration, percent, size_text
 
-__all__ = ["by_label", "computing_table", "critical_path_table", "memory_lines", "module_table"]
+__all__ = ["by_kind", "by_label", "computing_table", "critical_path_table", "memory_lines", "module_table"]
 
 _LABELS: Final = 5
 _MODULES: Final = 12
+_ALL_MODULES: Final = 30
+_PART: Final = 0.01
+"""A module with a smaller part of the longest one's time, on the host or the device, is left to `--table modules`."""
+
+_KINDS: Final = 5
+_MINOR: Final = 0.01
+"""A kind with a smaller share of the device's work belongs to the full view."""
+
 _SMALL: Final = 10**6
 """Bytes; a smaller peak belongs to the full view."""
 
@@ -47,6 +55,43 @@ def computing_table(operators: tuple[OperatorTime, ...], *, on_gpu: bool) -> tup
     return (Table(columns, rows_of(cells), "What computes", noun=("operator", "operators")),) if cells else ()
 
 
+def by_kind(kinds: KindTimes) -> tuple[Table, ...]:
+    """Return the device's work by kind, and how near each comes to what the device can do; () without any work."""
+    whole = sum(row.time_us for row in kinds.rows)
+    if not whole:
+        return ()
+    judged = sum(row.judged_share * row.time_us for row in kinds.rows if row.kind != "transfer") / whole
+    cells: list[tuple[Cell, ...]] = [
+        (row.kind, percent(row.share), duration(row.time_us), *(_figures(row) if judged else ())) for row in kinds.rows
+    ]
+    columns = (Column("kind"), *_number("share", "time"))
+    if judged:
+        columns += (*_number("TFLOP/s", "GB/s", "of peak"), Column("bound by"), *_number("to gain"))
+    few = sum(row.share >= _MINOR for row in kinds.rows[:_KINDS])
+    title = f"GPU work by kind ({duration(whole)})"
+    return (Table(columns, rows_of(cells, few), title, (_against(kinds, judged),), ("kind", "kinds")),)
+
+
+def _figures(row: KindTime) -> tuple[Cell, ...]:
+    """What a kind reaches, and what is to gain."""
+    reached = "" if row.roofline_share is None else percent(row.roofline_share)
+    gain = "" if row.gain_us is None else duration(row.gain_us)
+    return _figure(row.tflops), _figure(row.gb_s), reached, row.bound, gain
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _against(kinds: KindTimes, judged: float) -> str:
+    """What the figures are held against, and of which part of the work they are."""
+    if not judged:
+        return "Record shapes (record_shapes=True) to see how fast it could be."
+    if not kinds.peaks:
+        return f"The peaks of {kinds.device or 'this device'} are unknown: give them with --device."
+    return f"To gain: at 70% of {kinds.peaks} peaks, where sizes are known ({percent(judged)})."
+
+
 def by_label(labels: tuple[LabelTime, ...], window_us: float) -> tuple[Table, ...]:
     """Return the time by label in a window of this length; nothing where the program has none."""
     on_gpu = any(label.device_us for label in labels)
@@ -68,14 +113,25 @@ def by_label(labels: tuple[LabelTime, ...], window_us: float) -> tuple[Table, ..
 def module_table(modules: tuple[ModuleTime, ...]) -> tuple[Table, ...]:
     """Return the time by module, the backward pass charged to the module that made it."""
     on_gpu = any(module.device_us for module in modules)
-    rows = sorted(modules, key=lambda row: -max(row.host_us + row.backward_host_us, row.device_us))
+    longest = max((_longest(row) for row in modules), default=0.0)
+    rows = sorted(modules, key=lambda row: -_longest(row))[:_ALL_MODULES]
+    rows = [row for row in rows if _longest(row) >= _PART * longest]
+    left = len(modules) - len(rows)
+    told = f"{counted(left, 'shorter module')} left out: torchwhy explain --table modules has all of them."
     cells: list[tuple[Cell, ...]] = []
     for row, line in zip(rows, _lines([row.line for row in rows]), strict=True):
         times = [row.host_us, row.backward_host_us, *((row.device_us, row.backward_device_us) if on_gpu else ())]
         cells.append((File(row.path), f"{row.calls:,}", *map(duration, times), *line))
     gpu = ("GPU work", "GPU backward") if on_gpu else ()
     columns = (Column("module"), *_number("calls", "host", "its backward", *gpu), *_at(rows))
-    return (Table(columns, rows_of(cells, _MODULES), "Time by module", noun=("module", "modules")),) if cells else ()
+    sentences = (told,) if left else ()
+    block = Table(columns, rows_of(cells, _MODULES), "Time by module", sentences, ("module", "modules"))
+    return (block,) if cells else ()
+
+
+def _longest(row: ModuleTime) -> float:
+    """Its time on the host or the device with its backward pass, whichever is longer."""
+    return max(row.host_us + row.backward_host_us, row.device_us + row.backward_device_us)
 
 
 def critical_path_table(parts: tuple[PathPart, ...]) -> tuple[Table, ...]:

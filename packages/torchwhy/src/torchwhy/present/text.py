@@ -41,6 +41,9 @@ SCREEN: Final = 50
 WITH_FIX: Final = 5
 """Findings told with their fix, if not in full; of the others only the title."""
 
+FEWEST: Final = 4
+"""Findings that are told however long the answer is."""
+
 _EVIDENCE: Final = 3
 _FIX_LINES: Final = 2
 _WIDEST: Final = 110
@@ -201,14 +204,31 @@ def _findings(block: Findings, style: Style, verbose: bool, room: int) -> list[_
         return _brief(block, style)
     shown = told(block, verbose)
     if not shown:
-        return [_Part(style.wrap(style.plain(block.nothing))), *_left_out(block, 0, len(shown), style, verbose)]
+        return [_Part(style.wrap(style.plain(block.nothing))), *_left_out(block, 0, 0, 0, style, verbose)]
     in_full = [_Part(_finding(number, item, style, verbose)) for number, item in enumerate(shown, 1)]
     with_fix = [item.severity != "low" and n <= WITH_FIX for n, item in enumerate(shown, 1)]
     in_short = [_Part(_short(n, *each, style), "short") for n, each in enumerate(zip(shown, with_fix, strict=True), 1)]
-    count = len(shown) if verbose else _fitting(in_full, in_short, room)
+    titles = [_Part(_short(n, item, False, style), "short") for n, item in enumerate(shown, 1)]
+    in_short = in_short if verbose else _squeezed(in_full[0], in_short, titles, room)
+    count = len(shown) if verbose else _fitting(in_full[: len(in_short)], in_short, room)
     findings = [*in_full[:count], *in_short[count:]]
     title = _Part([style.paint(style.plain(block.title), "bold")])
-    return [title, *findings, *_left_out(block, count, len(shown), style, verbose)]
+    return [title, *findings, *_left_out(block, count, len(shown), len(in_short), style, verbose)]
+
+
+def _squeezed(first: _Part, in_short: list[_Part], titles: Sequence[_Part], room: int) -> list[_Part]:
+    """What to tell of each finding if the first is told in full.
+
+    As long as it takes more lines than there are, from the last to the third the fix is left out; then findings, but
+    for `FEWEST`.
+    """
+    kept = list(in_short)
+    for i in range(len(kept) - 1, 1, -1):
+        if _height((first, *kept[1:])) > room:
+            kept[i] = titles[i]
+    while len(kept) > FEWEST and _height((first, *kept[1:])) > room:
+        kept.pop()
+    return kept
 
 
 def _fitting(in_full: Sequence[_Part], in_short: Sequence[_Part], room: int) -> int:
@@ -224,10 +244,11 @@ def _height(parts: Iterable[_Part]) -> int:
     return sum(len(part.lines) + (not part.group) for part in parts if part.lines)
 
 
-def _left_out(block: Findings, in_full: int, shown: int, style: Style, verbose: bool) -> list[_Part]:
+def _left_out(block: Findings, in_full: int, shown: int, listed: int, style: Style, verbose: bool) -> list[_Part]:
     """Say what is behind -v, and what the findings' times are not."""
     hidden = len(block.items) - shown
-    more = ["all evidence"] if in_full < shown else []
+    more = [f"{counted(shown - listed, 'finding')} more"] if listed < shown and not verbose else []
+    more += ["all evidence"] if in_full < shown else []
     more += [f"{counted(hidden, 'thing')} good to know"] if hidden else []
     notes = [f"-v shows {enumeration(more)}."] if more and not verbose else []
     notes += ["Findings overlap: what they would save doesn't add up."] if shown > 1 else []

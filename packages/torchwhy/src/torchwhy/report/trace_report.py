@@ -10,9 +10,11 @@ import numpy as np
 from torchwhy.analysis.breakdown import LISTED, Breakdown, Stretch, breakdown, longest_of
 from torchwhy.analysis.critical_path import PathPart, critical_parts
 from torchwhy.analysis.hotspots import (
+    KindTimes,
     LabelTime,
     ModuleTime,
     OperatorTime,
+    kind_times,
     label_times,
     module_times,
     operator_times,
@@ -118,6 +120,7 @@ class TraceReport(msgspec.Struct, frozen=True):
     """Everything there is to say of a trace.
 
     Attributes:
+        kinds: of device work, with what they reach of the device's peaks.
         operators: those that take the most time; labels: the program's own; memory: the peak of each device.
         ran: the rules that looked.
         modules, critical_path: None unless they were asked for.
@@ -130,6 +133,7 @@ class TraceReport(msgspec.Struct, frozen=True):
     launches: Launches
     breakdown: Breakdown
     verdict: Verdict
+    kinds: KindTimes
     operators: tuple[OperatorTime, ...]
     labels: tuple[LabelTime, ...]
     memory: tuple[MemoryPeak, ...]
@@ -160,6 +164,7 @@ def describe(trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bo
         launches,
         parts,
         verdict(trace, parts, launches, slugs),
+        kind_times(trace),
         operator_times(trace),
         label_times(trace),
         memory_peaks(trace),

@@ -96,7 +96,8 @@ def device_limits(trace: Trace) -> Limits:
     starts, ends = _between(trace, np.concatenate((waits.ends, late)))
     if np.count_nonzero(links.launch >= 0) < KNOWN * len(links.work):
         return Limits(starts, ends, ends - starts)
-    return Limits(starts, ends, (waits | _after_the_host(trace)).overlap(starts, ends))
+    waited = (waits & trace.gpu.busy) | _after_the_host(trace)
+    return Limits(starts, ends, waited.overlap(starts, ends))
 
 
 def _between(trace: Trace, moments: Int64) -> tuple[Int64, Int64]:

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchwhy.finding import Finding
-from torchwhy.rules.compute.kernels import Kernels, about_kernels, kernels_of
+from torchwhy.rules.compute.kernels import about_kernels
 from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.kernels import Kernels, kernels_of
+from torchwhy.trace.derived.roofline import roofline_groups
 from torchwhy.trace.derived.shapes import dtypes, shapes
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.arithmetic import MATRIX_PRODUCT
@@ -33,7 +35,9 @@ def misaligned_dims(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
     Sees: matrix multiplications whose kernels are named for a poor alignment (`align1`, `align2`; 16-bit types also
     `align4`), or 16-bit ones whose inner or last dimension isn't a multiple of 8, from 5% of the kernels' time on.
 
-    Costs: elements are loaded one or two at a time instead of 16 bytes at once, often by an older and slower kernel.
+    Costs: elements are loaded one or two at a time instead of 16 bytes at once, often by an older and slower kernel. At
+    stake is what these products take beyond 70% of the roofline, where shapes and peaks tell it, else half of their
+    time.
 
     Fix: pad the dimension to a multiple of 8, better 64: a vocabulary of 30522 to 30528.
 
@@ -59,8 +63,16 @@ def misaligned_dims(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
         fix="Pad these dimensions to a multiple of 8 (64 is better still): vocabulary, classes, features, heads. "
         "Slices of larger tensors can be unaligned too, even with good sizes.",
         linked=bool(by_name.any()),
+        part=_gained(trace, rows),
         least=0.005,
     )
+
+
+def _gained(trace: Trace, rows: Int32) -> float:
+    """The part of these products' time that good sizes could save."""
+    judged = [group for group in trace.derived(roofline_groups) if group.ideal and np.isin(group.kernels, rows).any()]
+    spent = sum(group.spent for group in judged)
+    return sum(group.gain for group in judged) / spent if spent else 1 / 2
 
 
 def _poor(name: KernelName) -> bool:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from torchwhy.finding import Evidence, Finding, severity_of
-from torchwhy.rules.compute.kernels import caveat, kernels_of, matters, rank, shown
+from torchwhy.finding import Finding
+from torchwhy.rules.compute.kernels import caveat, matters, shown
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.autograd import autograd
+from torchwhy.trace.derived.device_peaks import used_peaks
+from torchwhy.trace.derived.kernels import kernels_of
+from torchwhy.trace.derived.roofline import roofline_groups
 from torchwhy.trace.derived.shapes import dtypes, shapes
-from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.file.columns import Flags, Int32
 from torchwhy.trace.meaning.arithmetic import (
     ATTENTION_IN_PARTS,
     ATTENTION_STAGE,
@@ -23,9 +27,37 @@ from torchwhy.trace.meaning.arithmetic import (
 )
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import percent
+from torchwhy.wording import often, percent
 
-__all__ = ["sdpa_math_backend", "unfused_attention"]
+__all__ = ["pieces_of_attention", "sdpa_math_backend", "unfused_attention"]
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Attention that the program computes step by step.
+
+    Attributes:
+        spans: first product, softmax, last product of each: rows of operators.
+        rows: the kernels of those and of their backward pass; of a machine without GPU the operators.
+    """
+
+    spans: tuple[tuple[int, int, int], ...]
+    rows: Int32
+
+
+def pieces_of_attention(trace: Trace) -> Pieces:
+    """A batched product, softmax and batched product in a row on a thread, no other matrix product in between."""
+    events = trace.events
+    rows = events.of(ATTENTION_STAGE)
+    rows = rows[np.argsort(events.lane[rows], kind="stable")]
+    if len(rows) < 3:
+        return Pieces((), np.empty(0, np.int32))
+    product, soft, lane = events.are(BATCHED_PRODUCT, rows), events.are(SOFTMAX, rows), events.lane[rows]
+    first = np.flatnonzero(product[:-2] & soft[1:-1] & product[2:] & (lane[:-2] == lane[2:]))
+    spans = [(int(rows[i]), int(rows[i + 1]), int(rows[i + 2])) for i in first.tolist()]
+    spans = [span for span in spans if not events.are(ATTENTION_IN_PARTS, [*trace.ancestors(span[1])]).any()]
+    spans = [span for span in spans if trace.in_steps(np.array(span[:1], np.int32))[0]]
+    return Pieces(tuple(spans), _work_of(trace, [(a, c) for a, _, c in spans]))
 
 
 @rule(
@@ -39,47 +71,37 @@ def unfused_attention(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
 
     Sees: `aten::bmm`, `aten::_softmax`, `aten::bmm` in a row on a thread, no other matrix product in between, from 5%
     of the kernels' time on (of the window on a machine without GPU); with their backward pass, where sequence numbers
-    or arrows tell it. What `F.scaled_dot_product_attention` does itself
-    belongs to sdpa-math-backend.
+    or arrows tell it. What `F.scaled_dot_product_attention` does itself belongs to sdpa-math-backend.
 
     Costs: the weights, heads times length squared, are written and read several times; memory grows with the square of
-    the length.
+    the length. At stake is what exceeds both products at the device's peak, where shapes and peaks tell it; else all
+    but half of the products' time.
 
     Fix: `F.scaled_dot_product_attention(q, k, v)`, with `is_causal=True` instead of a mask where that is meant.
 
     Known problems: a product, softmax and product that aren't attention look alike; a mask or bias between them may be
-    one that no fused kernel knows.
+    one that no fused kernel knows. On the CPU the fused implementation has no dropout: attention that drops out
+    weights there is left alone.
     """
-    events = trace.events
-    rows = events.of(ATTENTION_STAGE)
-    rows = rows[np.argsort(events.lane[rows], kind="stable")]
-    if len(rows) < 3:
+    events, pieces = trace.events, trace.derived(pieces_of_attention)
+    dropped = not trace.has_gpu and _drops_out(trace, pieces.spans)
+    if not pieces.spans or dropped:
         return
-    product, soft = events.are(BATCHED_PRODUCT, rows), events.are(SOFTMAX, rows)
-    lane = events.lane[rows]
-    first = (
-        np.flatnonzero(product[:-2] & soft[1:-1] & product[2:] & (lane[:-2] == lane[2:]))
-        if len(rows) > 2
-        else np.zeros(0, np.int64)
-    )
-    spans = [(int(rows[i]), int(rows[i + 1]), int(rows[i + 2])) for i in first.tolist()]
-    spans = [span for span in spans if not events.are(ATTENTION_IN_PARTS, [*trace.ancestors(span[1])]).any()]
-    spans = [span for span in spans if trace.in_steps(np.array(span[:1], np.int32))[0]]
-    if not spans:
+    when = _when(trace, [(a, c) for a, _, c in pieces.spans], pieces.rows)
+    part = _share(trace, pieces.rows, when)
+    if part < share or not matters(trace, when.total / 1000, 0.005):
         return
-    when, part, found = _cost(trace, [(a, c) for a, _, c in spans])
-    time_us = when.total / 1000
-    if part < share or not matters(trace, time_us, 0.005):
-        return
-    native = bool(events.are(NATIVE_ATTENTION, [*trace.ancestors(spans[0][1])]).any())
+    count, backward = len(pieces.spans), len(_backward_of(trace, [(a, c) for a, _, c in pieces.spans]))
+    native = bool(events.are(NATIVE_ATTENTION, [*trace.ancestors(pieces.spans[0][1])]).any())
     whole = "of the kernels' time" if trace.has_gpu else "of the time"
     yield Finding(
-        title=f"Attention is computed in pieces {len(spans)} times: {percent(part)} {whole}",
-        severity=rank(trace, time_us) if trace.has_gpu else severity_of(part),
+        title=f"Attention is computed in pieces {often(count)}: {percent(part)} {whole}"
+        + (", with its backward pass" if backward else ""),
         confidence="high",
+        time_us=_saved(trace, pieces.rows) * when.total / 1000,
         stretches=when,
         window=trace.window,
-        evidence=found,
+        evidence=shown(trace, pieces.rows) if trace.has_gpu else evidence(trace, pieces.rows),
         cause="Products and softmax are separate operators, so the matrix of weights goes to memory and back."
         + (" They come from the fast path of nn.MultiheadAttention." if native else "")
         + (caveat(trace) if trace.has_gpu else ""),
@@ -105,7 +127,9 @@ def sdpa_math_backend(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
 
     Sees: `aten::_scaled_dot_product_attention_math`, from 5% of the kernels' time on (of the window without a GPU).
 
-    Costs: about ten kernels instead of one, and the matrix of weights in memory.
+    Costs: about ten kernels instead of one, and the matrix of weights in memory. At stake is what exceeds both
+    products at the device's peak, where shapes and peaks tell it; else all but half of the products' time. Dropout of
+    the weights on the CPU isn't counted: it costs as much wherever it is done.
 
     Fix: the fused kernels want 16-bit inputs, a head dimension up to 256 that is a multiple of 8, and no mask (or one
     they know); on the CPU they take float32 as well, but no dropout.
@@ -117,19 +141,23 @@ def sdpa_math_backend(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     rows = rows[trace.in_steps(rows)]
     if not len(rows):
         return
-    when, part, found = _cost(trace, [(row, row) for row in rows.tolist()])
-    time_us = when.total / 1000
-    if part < share or not matters(trace, time_us, 0.005):
+    work = _work_of(trace, [(row, row) for row in rows.tolist()])
+    when = _when(trace, [(row, row) for row in rows.tolist()], work)
+    if not trace.has_gpu:
+        dropout = trace.events.of(DROPOUT)
+        when = when - trace.when(dropout[_inside(trace, dropout)])
+    part = _share(trace, work, when)
+    if part < share or not matters(trace, when.total / 1000, 0.005):
         return
     reasons = _reasons(trace, rows)
     whole = "of the kernels' time" if trace.has_gpu else "of the time"
     yield Finding(
-        title=f"Attention falls back to its plain implementation {len(rows)} times: {percent(part)} {whole}",
-        severity=rank(trace, time_us) if trace.has_gpu else severity_of(part),
+        title=f"Attention falls back to its plain implementation {often(len(rows))}: {percent(part)} {whole}",
         confidence="high",
+        time_us=_saved(trace, work) * when.total / 1000,
         stretches=when,
         window=trace.window,
-        evidence=(*evidence(trace, rows, limit=2), *found[:3]) if trace.has_gpu else found,
+        evidence=(*evidence(trace, rows, limit=2), *(shown(trace, work)[:3] if trace.has_gpu else ())),
         cause=(" ".join(reasons) or "No fused kernel accepted the inputs; the trace doesn't tell why.")
         + (caveat(trace) if trace.has_gpu else ""),
         fix=(
@@ -144,38 +172,87 @@ def sdpa_math_backend(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]
     )
 
 
-def _cost(trace: Trace, spans: list[tuple[int, int]]) -> tuple[Intervals, float, tuple[Evidence, ...]]:
-    """Time, share and evidence of what happens from the start of one operator to the end of another, and of what that
-    becomes in the backward pass."""
+def _work_of(trace: Trace, spans: Sequence[tuple[int, int]]) -> Int32:
+    """The kernels launched from the start of one operator to the end of another, and in what that becomes in the
+    backward pass; on a machine without GPU the operators."""
     events = trace.events
-    starts, ends = [int(events.ts[a]) for a, _ in spans], [int(events.end[c]) for _, c in spans]
-    within = Intervals.union(starts, ends)
-    nodes = _backward(trace, within, events.lane[[a for a, _ in spans]])
-    lanes = np.append(events.lane[[a for a, _ in spans]], events.lane[nodes])
-    within = within | events.times_of(nodes)
+    if not spans:
+        return np.empty(0, np.int32)
+    nodes = _backward_of(trace, spans)
     if not trace.has_gpu:
-        rows = np.array(sorted({row for span in spans for row in span} | {*nodes.tolist()}), np.int32)
-        inside = within.clip(trace.window.start, trace.window.end)
-        return inside, trace.window.share(inside), evidence(trace, rows)
+        return np.array(sorted({row for span in spans for row in span} | {*nodes.tolist()}), np.int32)
+    within = _within(trace, spans) | events.times_of(nodes)
+    lanes = np.append(events.lane[[a for a, _ in spans]], events.lane[nodes])
     kernels = trace.derived(kernels_of)
     launch = trace.links.of(kernels.rows)
-    chosen = launch >= 0
-    if chosen.any():
-        at = events.ts[launch]
-        chosen &= within.overlap(at, at + 1) > 0
-        chosen &= np.isin(events.lane[launch], lanes)
-    rows = kernels.rows[chosen]
-    return trace.when(rows), kernels.share(chosen), shown(trace, rows)
+    at = events.ts[np.maximum(launch, 0)]
+    chosen = (launch >= 0) & (within.overlap(at, at + 1) > 0) & np.isin(events.lane[np.maximum(launch, 0)], lanes)
+    found: Int32 = kernels.rows[chosen]
+    return found
 
 
-def _backward(trace: Trace, within: Intervals, lanes: Int32) -> Int32:
-    """The nodes of the backward pass that operators of these lanes within these stretches made: by their numbers."""
-    pairs, ts = trace.derived(autograd), trace.events.ts
-    made = (within.overlap(ts[pairs.forward], ts[pairs.forward] + 1) > 0) & np.isin(
-        trace.events.lane[pairs.forward], lanes
-    )
+def _within(trace: Trace, spans: Sequence[tuple[int, int]]) -> Intervals:
+    events = trace.events
+    return Intervals.union([int(events.ts[a]) for a, _ in spans], [int(events.end[c]) for _, c in spans])
+
+
+def _backward_of(trace: Trace, spans: Sequence[tuple[int, int]]) -> Int32:
+    """The nodes of the backward pass that the operators within these spans made: by their numbers."""
+    pairs, events, within = trace.derived(autograd), trace.events, _within(trace, spans)
+    ts, lanes = events.ts[pairs.forward], events.lane[[a for a, _ in spans]]
+    made = (within.overlap(ts, ts + 1) > 0) & np.isin(events.lane[pairs.forward], lanes)
     found: Int32 = pairs.backward[made]
     return found[trace.in_steps(found)]
+
+
+def _when(trace: Trace, spans: Sequence[tuple[int, int]], rows: Int32) -> Intervals:
+    """When some work takes place; without a GPU from the start of each span to its end, and its backward pass."""
+    if trace.has_gpu:
+        return trace.when(rows)
+    return _within(trace, spans).clip(trace.window.start, trace.window.end) | trace.when(rows)
+
+
+def _share(trace: Trace, rows: Int32, when: Intervals) -> float:
+    """The part of the kernels' time that some take; without a GPU the part of the window."""
+    if not trace.has_gpu:
+        return trace.window.share(when)
+    kernels = trace.derived(kernels_of)
+    return kernels.share(np.isin(kernels.rows, rows))
+
+
+def _saved(trace: Trace, rows: Int32) -> float:
+    """The part of the time of attention in pieces that one kernel saves: it still has both products to compute."""
+    if not trace.has_gpu:
+        return 1.0
+    kernels, peaks = trace.derived(kernels_of), used_peaks(trace)
+    own = np.isin(kernels.rows, rows)
+    spent = int(kernels.spent[own].sum())
+    groups = [group for group in trace.derived(roofline_groups) if np.isin(group.kernels, rows).all()]
+    products = own & kernels.that(lambda name: name.operation == "matmul")
+    known = [group for group in groups if group.work and peaks and peaks.flops(group.dtype)]
+    if not spent:
+        return 0.0
+    judged = sum(np.count_nonzero(np.isin(kernels.rows[products], group.kernels)) for group in known)
+    if peaks and judged == np.count_nonzero(products):
+        needed = sum(group.work / peaks.flops(group.dtype) * 1e9 for group in known)
+        return max(1 - needed / spent, 0.0)
+    return 1 - int(kernels.spent[products].sum()) / 2 / spent
+
+
+def _drops_out(trace: Trace, spans: Sequence[tuple[int, int, int]]) -> bool:
+    """Whether weights are dropped out between softmax and the last product."""
+    events = trace.events
+    between = Intervals.union([int(events.end[b]) for _, b, _ in spans], [int(events.ts[c]) for _, _, c in spans])
+    rows = events.of(DROPOUT)
+    return bool((between.overlap(events.ts[rows], events.end[rows]) > 0).any())
+
+
+def _inside(trace: Trace, rows: Int32) -> Flags:
+    """Whether operators lie within attention's plain implementation."""
+    wanted = np.zeros(len(trace.events), np.bool_)
+    wanted[trace.events.of(ATTENTION_IN_PARTS)] = True
+    found: Flags = trace.calls.nearest(wanted)[rows] >= 0
+    return found
 
 
 def _reasons(trace: Trace, rows: Int32) -> list[str]:
@@ -184,10 +261,7 @@ def _reasons(trace: Trace, rows: Int32) -> list[str]:
     kinds, sizes = dtypes(trace, row)[:3], shapes(trace, row)
     found = []
     if not trace.has_gpu:
-        events, tree = trace.events, trace.calls
-        inside, attention = events.of(DROPOUT), np.zeros(len(events), np.bool_)
-        attention[events.of(ATTENTION_IN_PARTS)] = True
-        if len(inside) and (tree.nearest(attention)[inside] >= 0).any():
+        if _inside(trace, trace.events.of(DROPOUT)).any():
             found.append("It drops out weights (dropout_p), which the fused implementation on the CPU can't.")
         if sizes and len(sizes) > 2 and sizes[0][-1] != sizes[2][-1]:
             found.append(f"Query and value have {sizes[0][-1]} and {sizes[2][-1]} features.")

@@ -8,11 +8,12 @@ from typing import Final
 import numpy as np
 
 from torchwhy.finding import Finding
-from torchwhy.rules.compute.kernels import Flags, about_kernels, kernels_of
+from torchwhy.rules.compute.kernels import about_kernels
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.kernels import Kernels, kernels_of
 from torchwhy.trace.derived.shapes import elements, shapes
-from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.file.columns import Flags, Int32, Int64
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP
 from torchwhy.trace.meaning.arithmetic import ELEMENTWISE, FOREACH
 from torchwhy.trace.meaning.kernels import MEMORY_BOUND, KernelName
@@ -20,7 +21,7 @@ from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import ACCUMULATE_GRADIENT
 from torchwhy.trace.model.device import devices_of, streams_of
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import percent
+from torchwhy.wording import counted, percent
 
 __all__ = ["elementwise_chain"]
 
@@ -41,16 +42,18 @@ def elementwise_chain(
 
     Sees: on the device, three or more of PyTorch's elementwise, reduction, softmax or normalization kernels in a row on
     a stream; on a machine without GPU, three or more elementwise operators in a row on tensors of 16384 elements or
-    more (needs `record_shapes=True`). Counted is what remains when the longest of each run is kept, from 10% of the
-    kernels' time (on the CPU, of the window) on. Optimizers and the accumulation of gradients are left out.
+    more (needs `record_shapes=True`). Each must take tensors of as many elements as the one before, where shapes are
+    recorded, and be a call that the run doesn't have yet: calls that repeat may be independent of each other. Counted
+    is what remains when the longest of each run is kept, from 10% of the kernels' time (on the CPU, of the window) on.
+    Optimizers and the accumulation of gradients are left out.
 
     Costs: such a kernel takes as long as its tensors take to be read and written; fused, intermediate tensors never
     leave the registers.
 
     Fix: `torch.compile` around them, or one operator that does the same (`F.layer_norm`, `F.gelu`, `torch.addcmul`).
 
-    Known problems: kernels that must stay apart, because something else reads what lies between, count too; a compiler
-    saves less then.
+    Known problems: that one takes what the one before made is inferred from the sizes. Kernels that must stay apart,
+    because something else reads what lies between, count too; a compiler saves less then.
     """
     if trace.has_gpu:
         yield from _on_device(trace, length, share, shortest_us * 1000)
@@ -68,7 +71,8 @@ def _on_device(trace: Trace, length: float, share: float, shortest: float) -> It
     places = np.stack((devices_of(events, kernels.rows), streams_of(events, kernels.rows), step))
     place = np.unique(places, axis=1, return_inverse=True)[1].reshape(-1)
     order = np.argsort(place, kind="stable")
-    inside, run = _runs(fusable[order], place[order], length)
+    call, size = _calls(trace, kernels, order)
+    inside, run = _runs(fusable[order], place[order], call, size, length)
     if not inside.any():
         return
     at, spent = order[inside], kernels.spent[order][inside]
@@ -81,8 +85,8 @@ def _on_device(trace: Trace, length: float, share: float, shortest: float) -> It
     yield from about_kernels(
         trace,
         kernels.rows[at],
-        title=f"{len(at)} elementwise kernels run in {count} chains; fusing them could save {percent(part)} of "
-        "kernel time",
+        title=f"{counted(len(at), 'elementwise kernel')} in {counted(count, 'chain')}: fused, they would take "
+        f"{percent(part)} of kernel time less",
         confidence="medium",
         cause="Each kernel reads its inputs from memory and writes its result back, for a few operations per element.",
         fix="These run outside the compiled regions: extend torch.compile to them."
@@ -90,7 +94,7 @@ def _on_device(trace: Trace, length: float, share: float, shortest: float) -> It
         else "torch.compile around them fuses each chain into one kernel; for single places one operator that does all "
         "of it (F.layer_norm, F.gelu, torch.addcmul).",
         linked=False,
-        at_most_us=saved / 1000,  # chains of several streams may run at once
+        part=saved / int(spent.sum()),
     )
 
 
@@ -104,9 +108,11 @@ def _on_cpu(trace: Trace, length: float, share: float, elements_at_least: float)
     rows = rows[outer & (trace.calls.sizes[rows] <= 3)]
     order = np.lexsort((events.ts[rows], trace.calls.parent[rows], events.lane[rows]))
     rows = rows[order]
-    chosen = events.are(ELEMENTWISE, rows) & _large(trace, rows, elements_at_least)
+    chosen = events.are(ELEMENTWISE, rows) & (_sizes(trace, rows) >= elements_at_least)
     beside = events.lane[rows].astype(np.int64) * 2**32 + trace.calls.parent[rows]
-    inside, run = _runs(chosen, beside, length)
+    call = np.stack((events.name[rows], events.text_ids("Input Dims", rows)))
+    which = np.unique(call, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    inside, run = _runs(chosen, beside, which, _sizes(trace, rows), length)
     if not inside.any():
         return
     spent = events.dur[rows][inside]
@@ -117,10 +123,11 @@ def _on_cpu(trace: Trace, length: float, share: float, elements_at_least: float)
     if part < share:
         return
     yield Finding(
-        title=f"{int(inside.sum())} elementwise operators run in chains; fusing them could save {percent(part)} of "
-        "time",
+        title=f"{counted(int(inside.sum()), 'elementwise operator')} in {counted(len(np.unique(run[inside])), 'chain')}"
+        f": fused, they would take {percent(part)} of the time less",
         confidence="medium",
         time_us=saved / 1000,
+        stretches=covered,
         window=trace.window,
         evidence=evidence(trace, rows[inside]),
         cause="Each operator reads its inputs from memory and writes its result back, for few operations per element.",
@@ -146,26 +153,45 @@ def _updates(trace: Trace, launch: Int32) -> Flags:
     return found
 
 
-def _large(trace: Trace, rows: Int32, at_least: float) -> Flags:
-    """Whether an input of each operator has so many elements; read once per distinct list of shapes."""
+def _sizes(trace: Trace, rows: Int32) -> Int64:
+    """The elements of each operator's largest input, -1 where shapes aren't recorded; read once per distinct list."""
     ids = trace.events.text_ids("Input Dims", rows)
     distinct, first, which = np.unique(ids, return_index=True, return_inverse=True)
-    large = [
-        i >= 0 and max(map(elements, shapes(trace, int(rows[at]))), default=0) >= at_least
+    sizes = [
+        max(map(elements, shapes(trace, int(rows[at]))), default=-1) if i >= 0 else -1
         for i, at in zip(distinct.tolist(), first.tolist(), strict=True)
     ]
-    found: Flags = np.array(large, np.bool_)[which.reshape(-1)] if len(large) else np.zeros(0, np.bool_)
-    return found
+    return np.array(sizes, np.int64)[which.reshape(-1)] if sizes else np.zeros(0, np.int64)
 
 
-def _runs(chosen: Flags, group: Int64, length: float) -> tuple[Flags, Int64]:
-    """Of a sequence, which entries stand in runs of chosen ones of one group, long enough; and the run of each."""
-    if not len(chosen):
-        return chosen, np.zeros(0, np.int64)
-    fresh = np.concatenate(([True], (chosen[1:] != chosen[:-1]) | (group[1:] != group[:-1])))
-    run = np.cumsum(fresh) - 1
-    inside: Flags = chosen & (np.bincount(run)[run] >= length)
-    return inside, run.astype(np.int64)
+def _calls(trace: Trace, kernels: Kernels, order: Int64) -> tuple[Int64, Int64]:
+    """A number for each kernel, equal for the same kernel of the same operator on the same shapes; and `_sizes`."""
+    events, rows, operator = trace.events, kernels.rows[order], kernels.operator[order]
+    known = operator >= 0
+    dims, size = np.full(len(rows), -1, np.int64), np.full(len(rows), -1, np.int64)
+    dims[known], size[known] = events.text_ids("Input Dims", operator[known]), _sizes(trace, operator[known])
+    caller = np.where(known, events.name[np.maximum(operator, 0)], -1)
+    call = np.unique(np.stack((events.name[rows], caller, dims)), axis=1, return_inverse=True)[1]
+    return call.reshape(-1).astype(np.int64), size
+
+
+def _runs(chosen: Flags, group: Int64, call: Int64, size: Int64, length: float) -> tuple[Flags, Int64]:
+    """Of a sequence, which entries stand in runs of chosen ones of one group, long enough; and the run of each.
+
+    A run ends before a call that it has already, and before one on tensors of another size.
+    """
+    run = np.zeros(len(chosen), np.int64)
+    number, seen = 0, set[int]()
+    entries = zip(chosen.tolist(), group.tolist(), call.tolist(), size.tolist(), strict=True)
+    before = (False, -1, -1)
+    for i, (own, where, what, many) in enumerate(entries):
+        same_size = many == before[2] or many < 0 or before[2] < 0
+        if (own, where) != before[:2] or not same_size or what in seen:
+            number, seen = number + 1, set()
+        seen.add(what)
+        run[i], before = number, (own, where, many)
+    inside: Flags = chosen & (np.bincount(run)[run] >= length) if len(chosen) else chosen
+    return inside, run
 
 
 def _longest(run: Int64, spent: Int64) -> int:

@@ -8,17 +8,19 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from torchwhy.finding import Finding, severity_of
-from torchwhy.rules.compute.kernels import about_kernels, kernels_of
+from torchwhy.finding import Finding
+from torchwhy.rules.compute.kernels import about_kernels
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.device_peaks import used_peaks
+from torchwhy.trace.derived.kernels import Kernels, kernels_of
 from torchwhy.trace.derived.shapes import dtypes
-from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.file.columns import Flags, Int32
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.libraries import LIBRARY_OPERATOR
 from torchwhy.trace.model.events import parse_list
 from torchwhy.trace.model.trace import Trace
+from torchwhy.trace.peaks import Peaks
 from torchwhy.wording import percent
 
 __all__ = ["fp64", "in_double"]
@@ -38,8 +40,8 @@ def fp64(trace: Trace, *, share: float = 0.05, cpu_share: float = 0.3, saved: fl
     filters the signal counts, whatever their coefficients are; calls of less than 5 us cost as much in float32.
 
     Costs: a 64th of the float32 speed on consumer and inference GPUs, half of it on A100, H100 and MI300X; on any
-    device and on CPUs twice the memory traffic, and on CPUs half the numbers per instruction: at stake is half of the
-    time.
+    device and on CPUs twice the memory traffic, and on CPUs half the numbers per instruction. At stake is half of the
+    time, or more where the device's data sheet has float32 (of products TF32) more than twice as fast.
 
     Fix: pass float32. Usual sources are NumPy arrays, which are float64 unless told otherwise, and filter coefficients.
 
@@ -61,14 +63,26 @@ def _fp64_on_device(trace: Trace, share: float) -> Iterator[Finding]:
     rows = kernels.rows[chosen]
     known = used_peaks(trace)
     single, double = (known.flops("float32"), known.flops("float64")) if known else (0.0, 0.0)
-    rate = f" This device computes float64 at 1/{single / double:.0f} of its float32 speed." if double < single else ""
+    known_slower = 0 < double < single
+    rate = f" This device computes float64 at 1/{single / double:.0f} of its float32 speed." if known_slower else ""
     yield from about_kernels(
         trace,
         rows,
         title=f"{percent(part)} of the kernels' time is spent in float64",
         cause="Inputs are double, often because they come from NumPy." + rate,
         fix="Convert to float32 before the data goes to the device (.float(), dtype=np.float32), if float32 is enough.",
+        part=_saved(kernels, chosen, known),
     )
+
+
+def _saved(kernels: Kernels, chosen: Flags, peaks: Peaks | None) -> float:
+    """The part of these kernels' time that single precision saves at most; of products where they may use TF32."""
+    products = kernels.that(lambda name: name.operation in ("matmul", "convolution")) & chosen
+    saved = 0.0
+    for group, wanted in ((products, ("float32", "tf32")), (chosen & ~products, ("float32",))):
+        double, single = (max(peaks.flops(one) for one in names) if peaks else 0.0 for names in (("float64",), wanted))
+        saved += int(kernels.spent[group].sum()) * (max(1 / 2, 1 - double / single) if double and single else 1 / 2)
+    return saved / max(int(kernels.spent[chosen].sum()), 1)
 
 
 def _fp64_on_cpu(trace: Trace, share: float, least: float, short_us: float = 5.0) -> Iterator[Finding]:
@@ -85,9 +99,10 @@ def _fp64_on_cpu(trace: Trace, share: float, least: float, short_us: float = 5.0
         return
     yield Finding(
         title=f"{percent(part)} of the operators' time is spent in float64; float32 needs half of it or less",
-        severity=severity_of(saved / trace.window.us, "medium"),
+        most="medium",
         confidence="medium",
         time_us=saved,
+        stretches=busy,
         window=trace.window,
         evidence=evidence(trace, rows[chosen], times=spent[chosen]),
         cause="The data are double, often because they come from NumPy: they take twice the memory, and a vector "

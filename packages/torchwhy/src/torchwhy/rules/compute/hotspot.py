@@ -7,10 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchwhy.finding import Finding
-from torchwhy.rules.compute.kernels import kernels_of, shown
+from torchwhy.rules.compute.kernels import shown
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
-from torchwhy.trace.meaning.kernels import KernelName
+from torchwhy.trace.derived.kernels import kernels_of
+from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.annotations import STEP
+from torchwhy.trace.meaning.kernels import MEMORY_BOUND, KernelName
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import LEARNING
 from torchwhy.trace.model.trace import Trace
@@ -53,10 +56,7 @@ def hotspot(trace: Trace, *, share: float = 0.3, of_window: float = 0.1) -> Iter
     part, time_us = float(spent[i]) / kernels.total, when.total / 1000
     if part < share or time_us < of_window * trace.window.us:
         return
-    operators = kernels.operator[(kernels.which == i) & (kernels.operator >= 0)]
-    callers = np.bincount(trace.events.name[operators]) if len(operators) else np.zeros(0, np.int64)
-    mostly = "" if np.count_nonzero(callers) < 2 else "mostly "
-    top = f", launched {mostly}by {trace.events.texts[int(callers.argmax())]}" if len(callers) else ""
+    top = _callers(trace, rows, kernels.operator[kernels.which == i], kernels.spent[kernels.which == i])
     yield Finding(
         title=f"One kernel takes {percent(part)} of the kernels' time: {name.short}",
         severity="info",
@@ -112,20 +112,34 @@ def kernel_budget(trace: Trace, *, kernels_per_step: float = 0) -> Iterator[Find
     )
 
 
+def _callers(trace: Trace, rows: Int32, operators: Int32, spent: Int64) -> str:
+    """By whom kernels were launched: the operator or label with the most of their time, and how much of it."""
+    labels = trace.events.kind == Kind.ANNOTATION
+    labels[trace.events.of(STEP)] = False
+    launch = trace.links.of(rows)
+    around = np.where(launch >= 0, trace.calls.nearest(labels)[np.maximum(launch, 0)], -1)
+    callers = np.where(operators >= 0, operators, around)
+    known = callers >= 0
+    if not known.any():
+        return ""
+    time = np.bincount(trace.events.name[callers[known]], weights=spent[known])
+    most, part = int(time.argmax()), float(time.max()) / max(int(spent.sum()), 1)
+    return f", launched by {trace.events.texts[most]}" + ("" if part >= 1 else f" for {percent(part)} of its time")
+
+
 def _advice(name: KernelName, *, learns: bool) -> str:
     if name.operation in ("matmul", "convolution") and name.tensor_core and name.dtype in SIXTEEN_BITS:
         more = "sizes (multiples of 64)" if name.operation == "matmul" else "channels (multiples of 64), channels_last"
         smaller = "" if learns else " For inference, quantised weights (torchao) or a pruned model need less of it."
         return f"It is on tensor cores in 16 bits already; check its {more}, and whether it is all needed." + smaller
+    memory = "It moves memory more than it computes: fusing it with its neighbours (torch.compile) or avoiding it pays."
     return {
         "matmul": "Check its type (16 bits on tensor cores?), its sizes (multiples of 64?), whether it is all needed.",
         "convolution": "Check its type (16 bits on tensor cores?), channels_last, and the number of channels.",
         "attention": "Check is_causal instead of a mask, 16-bit inputs, and a sequence no longer than needed.",
         "softmax": "If it belongs to attention, F.scaled_dot_product_attention computes it without writing it out.",
-    }.get(
-        name.operation,
-        "Look at its operator and shapes: it moves memory more than it computes, so fusing or avoiding it pays.",
-    )
+        **dict.fromkeys(MEMORY_BOUND - {"softmax"}, memory),
+    }.get(name.operation, "Look at what launches it, how often and with which shapes, and whether all of it is needed.")
 
 
 def _declared(trace: Trace) -> int:

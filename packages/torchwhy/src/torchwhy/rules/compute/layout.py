@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from torchwhy.finding import Finding
-from torchwhy.rules.compute.kernels import about_kernels, kernels_of
+from torchwhy.rules.compute.kernels import about_kernels
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.kernels import kernels_of
 from torchwhy.trace.derived.ownership import operators_of_work
 from torchwhy.trace.derived.shapes import shapes
 from torchwhy.trace.file.columns import Int32

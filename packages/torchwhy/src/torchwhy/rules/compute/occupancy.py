@@ -8,11 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from torchwhy.finding import Finding
-from torchwhy.rules.compute.kernels import Kernels, about_kernels, caveat, kernels_of, matters, rank, shown
+from torchwhy.rules.compute.kernels import about_kernels
 from torchwhy.rules.rule import rule
-from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.derived.kernels import Kernels, kernels_of
+from torchwhy.trace.file.columns import Flags, Int32
+from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.device import devices_of
 from torchwhy.trace.model.events import parse_list
+from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import percent
 
@@ -36,35 +39,37 @@ def small_grid(trace: Trace, *, blocks: float = 0.7, share: float = 0.05) -> Ite
     Sees: kernels longer than 10 us with less than 0.7 blocks per multiprocessor, each with 5% or more of the kernels'
     time. Between 0.7 and 1 hardly anything is lost.
 
-    Costs: multiprocessors without a block do nothing; counted is the part of the device that stands idle in that time.
+    Costs: multiprocessors without a block do nothing; counted is the part of the device that stands idle while nothing
+    else runs on it.
 
     Fix: more work per call: a larger batch, several signals or files at once; for few outputs and a long sum, a split
     along the sum (split-K); or independent work on other streams.
 
-    Known problems: persistent kernels with one block per multiprocessor are fine; a kernel that runs beside others
-    leaves nothing idle.
+    Known problems: persistent kernels with one block per multiprocessor are fine. Communication and kernels that run
+    at the same time as others for half of their time are left out.
     """
     kernels = trace.derived(kernels_of)
     per_sm = _blocks(trace, kernels.rows)
     # A kernel that waits on purpose (torch.cuda._sleep) is no work.
     real = kernels.that(lambda name: not name.spins)
     small = real & (per_sm < blocks) & (per_sm > 0) & (trace.events.dur[kernels.rows] >= LONG_ENOUGH)
+    small &= ~_accompanied(trace, kernels.rows)
     chosen = small & _often(kernels, small, share)
     if not chosen.any():
         return
     rows = kernels.rows[chosen]
-    unused = float((kernels.spent[chosen] * (1 - per_sm[chosen])).sum()) / 1000
-    worst = float(np.average(per_sm[chosen], weights=np.maximum(kernels.spent[chosen], 1)))
+    used = float(np.average(per_sm[chosen], weights=np.maximum(kernels.spent[chosen], 1)))
     yield from about_kernels(
         trace,
         rows,
-        title=f"Kernels with {worst:.2f} blocks per multiprocessor take {percent(kernels.share(chosen))} of kernel "
+        title=f"Kernels that use {percent(used)} of the GPU on average take {percent(kernels.share(chosen))} of kernel "
         "time",
         confidence="medium",
-        cause="The problem is cut into fewer blocks than the device could run at once.",
+        cause=f"On average, by time, they have {used:.2f} blocks per multiprocessor: those without one have nothing "
+        "to do meanwhile.",
         fix="Give each call more to do: a larger batch or several signals at once; where that isn't possible, run "
         "independent work on another stream.",
-        at_most_us=unused,
+        part=1 - used,
     )
 
 
@@ -83,7 +88,7 @@ def occupancy(trace: Trace, *, below_percent: float = 25, blocks: float = 2, sha
     occupancy of 0 means that the profiler has no figure. Matrix products and fused attention work well at low
     occupancy and are never meant.
 
-    Costs: such kernels wait for memory, and only other threads can fill the wait.
+    Costs: such kernels wait for memory, and only other threads can fill the wait. At stake is half of their time.
 
     Fix: larger tensors per call; for reductions over a long dimension another shape; otherwise fusion.
 
@@ -99,23 +104,37 @@ def occupancy(trace: Trace, *, below_percent: float = 25, blocks: float = 2, sha
     if not chosen.any():
         return
     rows = kernels.rows[chosen]
-    when = trace.when(rows)
-    time_us = when.total / 1000
-    if not matters(trace, time_us):
-        return
-    yield Finding(
+    yield from about_kernels(
+        trace,
+        rows,
         title=f"Simple kernels at {np.nanmean(percentage[chosen]):.0f}% occupancy take "
         f"{percent(kernels.share(chosen))} of the kernels' time",
-        severity="low" if rank(trace, time_us) != "info" else "info",
         confidence="low",
-        stretches=when,
-        window=trace.window,
-        evidence=shown(trace, rows),
+        most="low",
+        part=1 / 2,
         cause="Their grids have hardly more blocks than the device has multiprocessors, so few threads wait for memory "
-        "at the same time." + caveat(trace),
+        "at the same time.",
         fix="Work on larger tensors per call, or fuse these kernels with their neighbours (torch.compile).",
-        linked=True,
     )
+
+
+def _accompanied(trace: Trace, rows: Int32) -> Flags:
+    """Whether other kernels of the device, communication included, run during half of each one's time or more."""
+    events = trace.events
+    found = np.zeros(len(rows), np.bool_)
+    every = events.rows(Kind.KERNEL)
+    device, own = devices_of(events, every), devices_of(events, rows)
+    for number in np.unique(own).tolist():
+        # How many run at each moment: where more than one does, the first is not alone.
+        mine = every[device == number]
+        at = np.concatenate((events.ts[mine], events.end[mine]))
+        order = np.argsort(at, kind="stable")
+        running = np.cumsum(np.concatenate((np.ones(len(mine), np.int64), -np.ones(len(mine), np.int64)))[order])
+        several = np.flatnonzero(running[:-1] > 1)
+        both = Intervals.union(at[order][several], at[order][several + 1])
+        here = np.flatnonzero(own == number)
+        found[here] = 2 * both.overlap(events.ts[rows[here]], events.end[rows[here]]) >= events.dur[rows[here]]
+    return found
 
 
 def _often(kernels: Kernels, chosen: npt.NDArray[np.bool_], share: float) -> npt.NDArray[np.bool_]:

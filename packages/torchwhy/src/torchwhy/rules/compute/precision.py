@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchwhy.finding import Finding
-from torchwhy.rules.compute.kernels import about_kernels, kernels_of
+from torchwhy.rules.compute.kernels import about_kernels
 from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.device_peaks import used_peaks
+from torchwhy.trace.derived.kernels import kernels_of
 from torchwhy.trace.meaning.annotations import OPTIMIZER
 from torchwhy.trace.meaning.kernels import KernelName
 from torchwhy.trace.meaning.operators import AUTOGRAD_NODE
@@ -38,7 +40,8 @@ def fp32_matmul_no_tc(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     `scudnn`, cuDNN's float engines), on a device with tensor cores (compute capability 7.0 and later), from 20% of the
     kernels' time on.
 
-    Costs: tensor cores are about eight times as fast in TF32 or half precision.
+    Costs: tensor cores are about eight times as fast in TF32 or half precision. At stake is the part of the time by
+    which the device's data sheet has them faster, seven eighths where that isn't known.
 
     Fix: on V100 and T4 `torch.autocast("cuda", dtype=torch.float16)` with a `GradScaler`; from Ampere on
     `torch.set_float32_matmul_precision("high")` for TF32, or autocast with bfloat16.
@@ -67,12 +70,15 @@ def fp32_matmul_no_tc(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
             'torch.set_float32_matmul_precision("high") lets matrix products use TF32 (convolutions: '
             "torch.backends.cudnn.allow_tf32), with 10 bits of mantissa; torch.autocast with bfloat16 is faster still."
         )
+    peaks = used_peaks(trace)
+    slow, fast = (peaks.flops("float32"), peaks.flops("tf32") or peaks.flops("float16")) if peaks else (0.0, 0.0)
     yield from about_kernels(
         trace,
         rows,
         title=f"{percent(part)} of kernel time goes to float32 matrix products and convolutions without tensor cores",
         cause=cause,
         fix=fix,
+        part=1 - slow / fast if 0 < slow < fast else 7 / 8,
     )
 
 
@@ -88,7 +94,8 @@ def tf32_not_16bit(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
 
     Sees: matrix multiplications and convolutions whose kernels are named TF32, from 20% of the kernels' time on.
 
-    Costs: bfloat16 and float16 are twice as fast on the same tensor cores and move half the bytes.
+    Costs: bfloat16 and float16 are up to twice as fast on the same tensor cores and move half the bytes: at stake is
+    half of the time.
 
     Fix: `torch.autocast("cuda", dtype=torch.bfloat16)` if the model's accuracy allows it.
 
@@ -103,11 +110,13 @@ def tf32_not_16bit(trace: Trace, *, share: float = 0.2) -> Iterator[Finding]:
     yield from about_kernels(
         trace,
         rows,
-        title=f"{percent(part)} of the kernels' time goes to matrix products in TF32; 16-bit types are twice as fast",
+        title=f"{percent(part)} of the kernels' time goes to products in TF32; 16-bit types need half of it at best",
         confidence="medium",
-        cause="Inputs are float32 and the program allows TF32; 16-bit inputs would need half the time and traffic.",
+        cause="Inputs are float32 and the program allows TF32. In 16 bits tensor cores do twice as much at a time, and "
+        "half as many bytes move.",
         fix='Run the forward pass under torch.autocast("cuda", dtype=torch.bfloat16) if accuracy allows it, or hold '
         "the weights in bfloat16 for inference.",
+        part=1 / 2,
     )
 
 

@@ -7,19 +7,19 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchwhy.finding import Finding
-from torchwhy.rules.compute.efficiency import PRODUCTS, Group, groups
-from torchwhy.rules.compute.kernels import about_kernels, kernels_of, shown
+from torchwhy.rules.compute.attention import pieces_of_attention
+from torchwhy.rules.compute.kernels import about_kernels, shown
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.device_peaks import data_sheet, used_peaks
+from torchwhy.trace.derived.kernels import kernels_of
+from torchwhy.trace.derived.roofline import PRODUCTS, Group, kinds_and_owners, roofline_groups
 from torchwhy.trace.derived.shapes import shapes
+from torchwhy.trace.meaning.arithmetic import ATTENTION_IN_PARTS
 from torchwhy.trace.model.trace import Trace
 from torchwhy.trace.peaks import Peaks
 from torchwhy.wording import duration_ns, percent, shortened
 
 __all__ = ["low_mfu", "low_roofline"]
-
-REACHABLE = 0.7
-"""Of the roofline, what good kernels come to: cuBLAS in bfloat16 on H100 and A100, PyTorch's elementwise kernels."""
 
 ENOUGH_WORK = 5000
 """Nanoseconds per call at the roofline; with less to do a kernel's latency is what counts."""
@@ -34,58 +34,55 @@ LONG_ENOUGH = 20_000
 @rule(
     "D13",
     "low-roofline",
-    source="below 30% of the roofline as in TraceLens; 50% of the bandwidth for elementwise work",
+    source="time to 70% of the roofline, which cuBLAS and PyTorch's elementwise kernels reach; 5% of the kernels' time",
     needs={"gpu"},
     frees="device",
 )
-def low_roofline(
-    trace: Trace, *, products: float = 0.3, bandwidth: float = 0.5, share: float = 0.05
-) -> Iterator[Finding]:
-    """Operators stay far below what the device can do with their shapes.
+def low_roofline(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
+    """Operators take longer than the device needs for their shapes.
 
-    Sees: matrix products, convolutions and attention whose operations per second are below 30% of what the roofline of
-    their type allows, and elementwise operators, copies and softmax that move less than half of the memory's bandwidth;
-    each from 5% of the kernels' time on, for calls of 20 us or more that have at least 5 us of work at the roofline.
-    One finding per operator, shapes and types. Needs `record_shapes=True` and a device whose peaks are known: by its
-    data sheet, or measured (`--device`, `[tool.torchwhy.device]`).
+    Sees: matrix products, convolutions, attention, mixtures of experts, and operators that only read and write their
+    tensors, whose calls with the same shapes and types would take 5% of the kernels' time less at 70% of the roofline;
+    for calls of 20 us or more that have at least 5 us of work at the roofline. Needs `record_shapes=True` and a device
+    whose peaks are known: by its data sheet, or measured (`--device`, `[tool.torchwhy.device]`). What unfused-attention
+    and sdpa-math-backend speak about is left to them.
 
     Costs: counted is the difference to 70% of the roofline, which good kernels reach.
 
     Fix: other shapes (multiples of 64, larger, contiguous), another type; for elementwise work on strided tensors one
     layout.
 
-    Known problems: shapes say what must be computed, not what was: sparsity, masks and causal attention need less, and
-    the share comes out too high. Convolutions are judged where the shape of their output is known from what follows.
-    Data-sheet peaks assume the boost clock.
+    Known problems: shapes say what must be computed, not what was: sparsity and masks need less, and the share comes
+    out too high. Convolutions are judged where strides and paddings are recorded, or what follows tells the shape of
+    their output. Data-sheet peaks assume the boost clock.
     """
     kernels, peaks = trace.derived(kernels_of), used_peaks(trace)
-    if peaks is None or not kernels.total or not trace.events.has("Input Dims"):
+    if peaks is None or not kernels.total:
         return
+    elsewhere = trace.derived(pieces_of_attention).rows
     slow = [
         group
-        for group in groups(trace, kernels, peaks)
-        if group.spent >= share * kernels.total
+        for group in trace.derived(roofline_groups)
+        if group.gain >= share * kernels.total
         and group.spent >= LONG_ENOUGH * len(group.operators)
         and group.ideal >= ENOUGH_WORK * len(group.operators)
-        and group.reached < (bandwidth if group.bound == "streaming" else products)
+        and not ATTENTION_IN_PARTS.names(group.name)
+        and 2 * np.count_nonzero(np.isin(group.kernels, elsewhere)) < len(group.kernels)
     ]
-    if not slow:
-        return
-    slow.sort(key=lambda group: group.ideal - group.spent)
-    for group in slow[:SHOWN]:
-        what = "memory bandwidth" if group.bound != "arithmetic" else f"{group.dtype} arithmetic"
+    for group in sorted(slow, key=lambda group: -group.gain)[:SHOWN]:
+        what = f"{group.dtype} arithmetic" if group.bound == "compute" else "memory bandwidth"
         sizes = " x ".join(str(list(shape)) for shape in shapes(trace, int(group.operators[0]))[:3])
         yield from about_kernels(
             trace,
-            kernels.rows[np.isin(kernels.operator, group.operators)],
+            group.kernels,
             title=f"{shortened(group.name, 36)} reaches {percent(group.reached)} of {peaks.source} peak {what}, "
             f"taking {percent(group.spent / kernels.total)} of kernel time",
-            confidence="medium",
+            confidence="low" if peaks.assumed else "medium",
             cause=f"Shapes {sizes} need {duration_ns(group.ideal / len(group.operators))} per call at "
             f"{peaks.source} rate and take {duration_ns(group.spent / len(group.operators))}."
             + _beside(trace, peaks, group),
             fix=_faster(trace, group),
-            at_most_us=(group.spent - group.ideal / REACHABLE) / 1000,
+            part=group.gain / group.spent,
         )
 
 
@@ -111,13 +108,14 @@ def low_mfu(trace: Trace, *, utilisation: float = 0.3, covered: float = 0.9) -> 
     attention make it too high.
     """
     kernels, peaks = trace.derived(kernels_of), used_peaks(trace)
-    if peaks is None or not kernels.total or not trace.events.has("Input Dims"):
+    if peaks is None or not kernels.total:
         return
     if trace.window.share(trace.gpu.busy.clip(trace.window.start, trace.window.end)) < 0.5:
         return
-    product = kernels.that(lambda name: name.operation in PRODUCTS)
+    kinds, _ = trace.derived(kinds_and_owners)
+    product = np.isin(np.array(kinds, object), PRODUCTS)
     spent = float(kernels.spent[product].sum())
-    known = [group for group in groups(trace, kernels, peaks) if group.bound in ("arithmetic", "memory")]
+    known = [group for group in trace.derived(roofline_groups) if group.work and group.ideal]
     if spent < 0.3 * kernels.total or sum(group.spent for group in known) < covered * spent:
         return
     ideal = sum(group.work / peaks.flops(group.dtype) * 1e9 for group in known)
@@ -130,7 +128,6 @@ def low_mfu(trace: Trace, *, utilisation: float = 0.3, covered: float = 0.9) -> 
         title=f"Products use {percent(used)} of what the device could compute in the window",
         severity="info",
         confidence="medium",
-        time_us=max(when.total / 1000 - ideal / 1000 / max(len(trace.gpus), 1), 0.0),
         stretches=when,
         window=trace.window,
         evidence=shown(trace, rows),
@@ -146,14 +143,14 @@ def _beside(trace: Trace, peaks: Peaks, group: Group) -> str:
     sheet = data_sheet(trace)
     if not peaks.measured or sheet is None:
         return ""
-    streaming = group.bound != "arithmetic"
-    here, there = (one.bandwidth if streaming else one.flops(group.dtype) for one in (peaks, sheet))
+    computes = group.bound == "compute"
+    here, there = (one.flops(group.dtype) if computes else one.bandwidth for one in (peaks, sheet))
     return f" Of the data sheet's peak that is {percent(group.reached * here / there)}." if there else ""
 
 
 def _faster(trace: Trace, group: Group) -> str:
     """Advice by what limits a group and what its shapes are already."""
-    if group.bound == "streaming":
+    if group.kind not in PRODUCTS:
         return (
             "Contiguous tensors of one layout, rows of a multiple of 16 bytes, and fusion with the neighbours "
             "(torch.compile; in attention F.scaled_dot_product_attention)."

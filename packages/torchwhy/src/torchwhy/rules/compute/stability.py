@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from torchwhy.finding import Finding
-from torchwhy.rules.compute.kernels import kernels_of, rank, shown
+from torchwhy.rules.compute.kernels import shown
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.kernels import kernels_of
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.arithmetic import LIBRARY_CONVOLUTION
 from torchwhy.trace.model.trace import Trace
@@ -19,6 +20,8 @@ from torchwhy.wording import percent
 
 __all__ = ["cudnn_benchmark", "same_kernel_varies"]
 
+
+_TOOLS = {"nvidia": "nvidia-smi -q -d CLOCK,PERFORMANCE", "amd": "rocm-smi --showclocks --showpower"}
 
 SURE = 5
 """Steps from which on one outlier doesn't decide."""
@@ -59,14 +62,13 @@ def same_kernel_varies(trace: Trace, *, ratio: float = 1.3, steps: float = 3, sh
     slowest = int(spent.sum(axis=1).argmax())
     yield Finding(
         title=f"{int(varies.sum())} of a step's {rows.shape[1]} kernels take very different times in different steps",
-        severity=rank(trace, time_us),
         confidence="medium" if len(rows) >= SURE else "low",
         time_us=time_us,
         window=trace.window,
         evidence=shown(trace, rows[:, varies].reshape(-1)),
         cause=f"Name and order of the kernels are equal in {rows.shape[0]} steps, so the device was slower, most in "
         f"step {slowest + 1}: its clock, a limit of power or temperature, or other work on it.",
-        fix="Give medians instead of means, warm the device up, check nvidia-smi -q -d CLOCK,PERFORMANCE (rocm-smi) "
+        fix=f"Give medians instead of means, warm the device up, check {_TOOLS.get(trace.info.vendor, 'its clock')} "
         "for throttling, and lock the clocks for benchmarks.",
     )
 

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchwhy.finding import Finding
-from torchwhy.rules.compute.kernels import Flags, kernels_of, shown
+from torchwhy.rules.compute.kernels import shown
 from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.kernels import kernels_of
+from torchwhy.trace.file.columns import Flags
 from torchwhy.trace.meaning.frames import RECOMPUTING_FRAME
 from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, CHECKPOINT_BACKWARD
 from torchwhy.trace.meaning.runtime import STREAM_WAIT
@@ -101,9 +103,10 @@ def streams_serial(trace: Trace, *, overlap: float = 0.05, share: float = 0.1) -
         yield Finding(
             title=f"{len(used)} streams of GPU {gpu.device} compute in turns: {percent(both / max(aside.total, 1))} "
             "overlap",
-            severity="low",
+            most="low",
             confidence="low",
             time_us=min(aside.total, busy.total) / 1000,
+            stretches=aside,
             window=trace.window,
             evidence=shown(trace, others),
             cause=f"The streams wait for each other's events ({waits} waits)."

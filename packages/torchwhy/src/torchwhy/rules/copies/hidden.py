@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchwhy.finding import Finding
-from torchwhy.rules.compute.kernels import caveat, rank
+from torchwhy.rules.compute.kernels import caveat
 from torchwhy.rules.copies.transfers import transfers
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
@@ -28,7 +28,7 @@ __all__ = ["hidden_dtod_before_gemm", "out_of_place_clone"]
     "C7",
     "hidden-dtod-before-gemm",
     source="a bias seeded by a copy, as compiled matmul-add does it: 32 MB, 33 us on an A100; on CPUs 1% of the window",
-    frees="device",
+    frees="nothing",
 )
 def hidden_dtod_before_gemm(trace: Trace, *, share: float = 0.005, cpu_share: float = 0.01) -> Iterator[Finding]:
     """A copy of the bias hides in front of a matrix multiplication.
@@ -137,7 +137,6 @@ def out_of_place_clone(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
     names = sorted({short_operator(trace.name(int(row))) for row in parent[clones]})
     yield Finding(
         title=f"{', '.join(names[:3])} copy their input first: {percent(time_us / trace.window.us)} of the time",
-        severity=rank(trace, time_us),
         confidence="high",
         stretches=when,
         window=trace.window,

@@ -64,7 +64,7 @@ def peak_memory(trace: Trace, *, allocated: float = 0.9, reserved: float = 0.97)
             "exist at the same time."
             if trace.events.any_of(AUTOGRAD_NODE)
             else "Tensors of the program exist at the same time.",
-            fix=_smaller(trace),
+            fix=_smaller(trace, memory),
         )
 
 
@@ -183,7 +183,14 @@ def _allocator(trace: Trace, row: int) -> str:
     return trace.name(operator) if operator >= 0 else ""
 
 
-def _smaller(trace: Trace) -> str:
+def _smaller(trace: Trace, memory: Memory) -> str:
+    held = int(memory.at([trace.window.start])[0])
+    if 2 * held >= memory.peak_allocated:
+        return (
+            f"{size_text(held)} of it were allocated before the window: weights, optimizer state, or a cache allocated "
+            "in advance, whose size is a setting of its program. 16-bit or quantised weights, or a smaller cache, free "
+            "it; a smaller batch does not."
+        )
     if trace.events.any_of(AUTOGRAD_NODE):
         return "A smaller batch with gradient accumulation, activation checkpointing, 16-bit types (autocast)."
     return (

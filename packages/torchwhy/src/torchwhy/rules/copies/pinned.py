@@ -64,7 +64,7 @@ def pageable_copy(trace: Trace, *, share: float = 0.01, bytes_per_step: float = 
             title=f"{size_text(per_step)}{each} go {text} unpinned memory, {percent(part)} of the time with nothing "
             "else running",
             confidence="high",
-            stretches=alone,
+            stretches=trace.when(rows),
             window=trace.window,
             evidence=evidence(trace, rows, note=rate_text(copies, chosen)),
             cause="The host's side of the copy is ordinary, pageable memory: the driver copies it through a buffer of "
@@ -107,10 +107,10 @@ def low_bandwidth(
     if not len(rows):
         return
     average = int(copies.bytes[chosen].sum()) / int(copies.spent[chosen].sum())
-    alone, wasted = exposed(trace, rows), max(1 - average / (floor / 0.7), 0)
-    lost, part = alone.total / 1000 * wasted, trace.window.share(alone) * wasted
-    if part < share:
+    wasted = max(1 - average / (floor / 0.7), 0)
+    if trace.window.share(exposed(trace, rows)) * wasted < share:
         return
+    when = trace.when(rows)
     pinned = bool((copies.host[chosen] != 0).all())
     unknown = (
         ""
@@ -120,7 +120,8 @@ def low_bandwidth(
     yield Finding(
         title=f"{len(rows)} large copies reach {average:.1f} GB/s, where the bus should give {floor:.0f} or more",
         confidence="medium",
-        time_us=lost,
+        time_us=wasted * when.total / 1000,
+        stretches=when,
         window=trace.window,
         evidence=evidence(trace, rows, note=rate_text(copies, chosen)),
         cause="Something slows the bus: other copies at the same time, fewer lanes, memory of the other socket."

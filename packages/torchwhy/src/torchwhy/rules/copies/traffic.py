@@ -7,12 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchwhy.finding import Finding
-from torchwhy.rules.compute.kernels import Flags
 from torchwhy.rules.copies.pinned import SMALL, rate_text
 from torchwhy.rules.copies.transfers import PAGEABLE, exposed, step_count, transfers
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
-from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.file.columns import Flags, Int32, Int64
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import percent, size_text
 
@@ -63,10 +62,10 @@ def transfer_share(trace: Trace, *, share: float = 0.05, per_step: float = 10) -
         yield Finding(
             title=f"Copies {text} take {percent(part)} of the time with nothing else running{each}",
             confidence="high",
-            stretches=alone,
+            stretches=trace.when(rows),
             window=trace.window,
             evidence=evidence(trace, rows, note=rate_text(copies, chosen)),
-            cause="Data moves in every step and nothing is computed meanwhile.",
+            cause="Data moves, and the device computes nothing meanwhile.",
             fix=first + advice,
             linked=True,
         )
@@ -112,7 +111,7 @@ def device_ping_pong(trace: Trace, *, round_trips: float = 2, share: float = 0.0
     yield Finding(
         title=f"Tensors go to the host and back {len(pairs)} times (up to {size_text(size)} each way)",
         confidence="medium",
-        stretches=alone,
+        stretches=trace.when(rows),
         window=trace.window,
         evidence=evidence(trace, rows),
         cause="Within a step as many bytes come back to the device as left it just before.",

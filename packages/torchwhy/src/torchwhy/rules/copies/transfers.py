@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torchwhy.rules.compute.kernels import Flags, in_window
 from torchwhy.trace.derived.device_time import device_time
-from torchwhy.trace.file.columns import ABSENT, Int32, Int64
+from torchwhy.trace.derived.kernels import in_window
+from torchwhy.trace.file.columns import ABSENT, Flags, Int32, Int64
 from torchwhy.trace.meaning.copies import PAGEABLE, PINNED, WAYS, read_copy
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.device import devices_of

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from torchwhy.finding import Evidence, Finding
-from torchwhy.rules.compute.kernels import Flags, caveat, kernels_of, rank
+from torchwhy.rules.compute.kernels import caveat
 from torchwhy.rules.copies.transfers import step_count, transfers
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
-from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.derived.kernels import kernels_of
+from torchwhy.trace.file.columns import Flags, Int32
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import ACCUMULATE_GRADIENT
 from torchwhy.trace.meaning.tensors import CHANGE_OF_TYPE, CONCATENATE
@@ -24,14 +25,14 @@ __all__ = ["dtod_volume"]
 @rule(
     "C9",
     "dtod-volume",
-    source="copies within the device's memory: 10% of the window as in Holistic Trace Analysis, or 1 GB per step",
+    source="copies within the device's memory, as in Holistic Trace Analysis: 5% of the window, or 1 GB per step",
     needs={"gpu"},
     frees="device",
 )
-def dtod_volume(trace: Trace, *, share: float = 0.1, bytes_per_step: float = 1e9) -> Iterator[Finding]:
+def dtod_volume(trace: Trace, *, share: float = 0.05, bytes_per_step: float = 1e9) -> Iterator[Finding]:
     """Much time goes to copies within the device's memory.
 
-    Sees: `Memcpy DtoD` and PyTorch's copy and concatenation kernels, from 10% of the window on, or 1 GB of `Memcpy
+    Sees: `Memcpy DtoD` and PyTorch's copy and concatenation kernels, from 5% of the window on, or 1 GB of `Memcpy
     DtoD` per step if that takes 2%. Changes of type (`aten::to`) aren't counted.
 
     Costs: memory traffic that computes nothing.
@@ -52,12 +53,11 @@ def dtod_volume(trace: Trace, *, share: float = 0.1, bytes_per_step: float = 1e9
     time_us = when.total / 1000
     per_step = int(copies.bytes[within].sum()) / step_count(trace)
     part = time_us / trace.window.us if trace.window.us else 0.0
-    if part < share and not (per_step >= bytes_per_step and part >= share / 5):
+    if part < share and not (per_step >= bytes_per_step and part >= 0.4 * share):
         return
     moved = f", {size_text(per_step)} per step" if per_step >= 1e6 and trace.steps_found else ""
     yield Finding(
         title=f"Copies within the device's memory take {percent(part)} of the time{moved}",
-        severity=rank(trace, time_us),
         confidence="high",
         stretches=when,
         window=trace.window,

@@ -1,11 +1,12 @@
-"""The shapes of what convolutions make: their strides and paddings aren't recorded, the next operator's inputs are."""
+"""The shapes of what convolutions make: by their strides and paddings, else by the next operator's inputs."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from torchwhy.trace.derived.autograd import autograd
-from torchwhy.trace.derived.shapes import Shape, shapes
+from torchwhy.trace.derived.flops import output_of
+from torchwhy.trace.derived.shapes import Shape, shapes, values
 from torchwhy.trace.meaning.arithmetic import ADD_IN_PLACE, AFTER_CONVOLUTION, CONVOLUTION_BACKWARD
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.trace import Trace
@@ -16,8 +17,9 @@ __all__ = ["convolution_output"]
 def convolution_output(trace: Trace, row: int) -> Shape:
     """The shape of what a convolution made, or () where nothing in the trace tells.
 
-    By the gradient its backward pass is given; by the addition of its bias; or by a normalisation or activation that
-    follows the convolution on its thread and takes as many examples and channels.
+    By its stride, padding and dilation, where `Concrete Inputs` were recorded. Else by the gradient its backward pass
+    is given; by the addition of its bias; or by a normalisation or activation that follows the convolution on its
+    thread and takes as many examples and channels.
 
     Args:
         row: of the operator, at any depth: `aten::conv2d`, `aten::convolution`, `aten::cudnn_convolution`.
@@ -26,6 +28,8 @@ def convolution_output(trace: Trace, row: int) -> Shape:
     own = shapes(trace, row)
     if len(own) < 2:
         return ()
+    if found := output_of(trace.name(row), own, values(trace, row)):
+        return found
     wanted = (own[0][0], own[1][0])
     pairs, outer = trace.derived(autograd), row
     for above in (row, *tree.ancestors(row)):

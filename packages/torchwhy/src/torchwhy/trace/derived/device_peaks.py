@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+import numpy as np
+
+from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.trace import Trace
-from torchwhy.trace.peaks import Peaks, peaks_of
+from torchwhy.trace.peaks import Peaks, assumed_peaks, peaks_of
 
 __all__ = ["data_sheet", "device_name", "used_peaks"]
+
+_NAMELESS: Final = ("", "AMD Radeon Graphics", "NVIDIA Graphics Device")
+"""What drivers call a device whose name they don't know."""
 
 
 def data_sheet(trace: Trace) -> Peaks | None:
     """The data sheet's figures of the devices in use; None if they differ or aren't known.
 
-    ROCm counts processors too when it numbers the devices of kernels, so these may not be among the file's devices.
+    Where the file has no name for them, those of the device that usually has the chip in the kernels' names. ROCm
+    counts processors too when it numbers the devices of kernels, so these may not be among the file's devices.
     """
     name = device_name(trace)
-    return peaks_of(name) if name else None
+    if name not in _NAMELESS:
+        return peaks_of(name)
+    if len({device.name for device in trace.info.devices}) > 1:
+        return None
+    events = trace.events
+    return assumed_peaks(events.texts[i] for i in np.unique(events.name[events.rows(Kind.KERNEL)]).tolist() if i >= 0)
 
 
 def used_peaks(trace: Trace) -> Peaks | None:

@@ -18,7 +18,7 @@ from torchwhy.trace.meaning.operators import PYTORCHS
 from torchwhy.trace.meaning.programs import AUTOGRAD
 from torchwhy.trace.model.trace import Trace
 
-__all__ = ["KernelNames", "kernel_names"]
+__all__ = ["KernelNames", "Kernels", "in_window", "kernel_names", "kernels_of"]
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,56 @@ def kernel_names(trace: Trace) -> KernelNames:
     distinct = {name: i for i, name in enumerate(dict.fromkeys(names))}
     number = np.array([distinct[name] for name in names], np.int64)
     return KernelNames(rows, operator, tuple(distinct), number[which.reshape(-1)] if len(names) else which.reshape(-1))
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """Kernels that ran within the window, those that communicate left out: they also wait for other ranks.
+
+    Attributes:
+        rows: by start.
+        spent: nanoseconds of each within the window.
+        names: what each distinct name tells.
+        which: index into `names` per row.
+        operator: the innermost operator that launched each, or -1.
+    """
+
+    rows: Int32
+    spent: Int64
+    names: tuple[KernelName, ...]
+    which: Int64
+    operator: Int32
+
+    @cached_property
+    def total(self) -> int:
+        """Their durations together, nanoseconds."""
+        return int(self.spent.sum())
+
+    def that(self, accept: Callable[[KernelName], bool]) -> Flags:
+        """Which of them have a name that tells something."""
+        chosen = np.array([accept(name) for name in self.names], np.bool_)
+        found: Flags = chosen[self.which] if len(self.names) else np.zeros(0, np.bool_)
+        return found
+
+    def share(self, chosen: Flags) -> float:
+        """The part of all kernels' time that some take."""
+        return float(self.spent[chosen].sum()) / self.total if self.total else 0.0
+
+
+def kernels_of(trace: Trace) -> Kernels:
+    """Select them; `trace.derived(kernels_of)` does it once."""
+    events, every = trace.events, trace.derived(kernel_names)
+    chosen = in_window(trace, every.rows) & every.that(lambda name: name.operation != "communication")
+    rows = every.rows[chosen]
+    spent = np.minimum(events.end[rows], trace.window.end) - np.maximum(events.ts[rows], trace.window.start)
+    return Kernels(rows, np.maximum(spent, 0), every.names, every.which[chosen], every.operator[chosen])
+
+
+def in_window(trace: Trace, rows: Int32) -> Flags:
+    """Whether device work ran within the window, at least in part."""
+    events, window = trace.events, trace.window
+    found: Flags = (events.ts[rows] < window.end) & (events.end[rows] > window.start)
+    return found
 
 
 def _read(kernel: str, operator: str) -> KernelName:

@@ -8,10 +8,12 @@ import numpy as np
 
 from torchwhy.trace.derived.compiled import compiled_of
 from torchwhy.trace.derived.device_time import device_time
-from torchwhy.trace.file.columns import Int32
+from torchwhy.trace.file.columns import Flags, Int32, Int64
 from torchwhy.trace.meaning.annotations import PYTORCHS_OWN
 from torchwhy.trace.meaning.compiler import COMPILE_ID
 from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.operators import AUTOGRAD_NODE
+from torchwhy.trace.model.events import Events
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 
@@ -27,7 +29,8 @@ class Label:
         rows: its calls that begin in the window.
         when: the part of the window in which a thread was inside it.
         self_ns: time in its calls without the labels inside them.
-        device_ns: durations of the device work launched in it.
+        device_ns: durations of the device work launched in it, and meanwhile by the threads of the backward pass that
+            the main thread waits for.
     """
 
     name: str
@@ -61,11 +64,27 @@ def labels(trace: Trace) -> tuple[Label, ...]:
     np.subtract.at(own, around[inner], events.dur[rows[inner]])
     outer = np.zeros(len(events), np.bool_)
     outer[tree.outermost_of_name(rows)] = True
-    device = trace.derived(device_time).total
+    device, behind = trace.derived(device_time).total, _launched_backward(trace)
     found = []
     for name in np.unique(events.name[rows]).tolist():
         mine = rows[events.name[rows] == name]
         when = Intervals.union(events.ts[mine], np.asarray(events.end[mine])).clip(window.start, window.end)
-        spent = int(np.maximum(own[mine], 0).sum())
-        found.append(Label(trace.name(int(mine[0])), mine, when, spent, int(device[mine[outer[mine]]].sum())))
+        spent, main = int(np.maximum(own[mine], 0).sum()), mine[outer[mine] & (events.lane[mine] == trace.main_lane)]
+        work = int(device[mine[outer[mine]]].sum()) + int(behind[1][_begin_within(events, main, behind[0])].sum())
+        found.append(Label(trace.name(int(mine[0])), mine, when, spent, work))
     return tuple(sorted(found, key=lambda label: -label.when.total))
+
+
+def _launched_backward(trace: Trace) -> tuple[Int64, Int64]:
+    """When threads of the backward pass other than the main one launched device work, and how long each took."""
+    events, links = trace.events, trace.links
+    lanes = np.unique(events.lane[events.of(AUTOGRAD_NODE)])
+    lanes = lanes[lanes != trace.main_lane]
+    chosen = (links.launch >= 0) & np.isin(events.lane[np.maximum(links.launch, 0)], lanes)
+    return events.ts[links.launch[chosen]], events.dur[links.work[chosen]]
+
+
+def _begin_within(events: Events, rows: Int32, times: Int64) -> Flags:
+    """Which moments lie within some events."""
+    found: Flags = events.times_of(rows).overlap(times, times + 1) > 0
+    return found

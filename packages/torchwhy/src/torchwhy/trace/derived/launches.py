@@ -59,6 +59,11 @@ def capturing(trace: Trace) -> dict[int, Intervals]:
     begins, ends = events.of(CAPTURE_BEGIN | CAPTURE_BEGIN_CALL), events.of(CAPTURE_END | CAPTURE_END_CALL)
     functions = events.of(CAPTURE_FUNCTION)
     functions = functions[_mostly_empty(trace, functions)]
+    if len(begins):  # what the calls tell goes before what functions are named
+        start = np.sort(events.ts[begins])
+        functions = functions[
+            np.searchsorted(start, events.ts[functions]) == np.searchsorted(start, events.end[functions])
+        ]
     found: dict[int, Intervals] = {}
     for lane in np.unique(events.lane[np.concatenate((begins, functions))]).tolist():
         start = events.ts[begins[events.lane[begins] == lane]]

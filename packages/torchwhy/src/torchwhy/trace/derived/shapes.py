@@ -10,7 +10,7 @@ from torchwhy.trace.model.events import parse_list
 if TYPE_CHECKING:
     from torchwhy.trace.model.trace import Trace
 
-__all__ = ["DTYPES", "WIDTH", "Shape", "dtypes", "elements", "shapes"]
+__all__ = ["DTYPES", "WIDTH", "Shape", "dtypes", "elements", "shapes", "tensors", "values"]
 
 DTYPES: Final = {
     "float": "float32",
@@ -21,22 +21,27 @@ DTYPES: Final = {
     "BFloat16": "bfloat16",
     "c10::Float8_e4m3fn": "float8",
     "c10::Float8_e5m2": "float8",
+    "c10::Float8_e4m3fnuz": "float8",
+    "c10::Float8_e5m2fnuz": "float8",
+    "c10::Float4_e2m1fn_x2": "float4",
     "c10::complex<float>": "complex64",
     "c10::complex<double>": "complex128",
     "long": "int64",
     "long int": "int64",
     "int": "int32",
     "bool": "bool",
+    "short": "int16",
+    "short int": "int16",
     "signed char": "int8",
     "unsigned char": "uint8",
 }
 """What the trace calls types, and PyTorch's names."""
 
 WIDTH: Final = {
-    "float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "float8": 1, "complex64": 8, "complex128": 16,
-    "int64": 8, "int32": 4, "bool": 1, "int8": 1, "uint8": 1,
+    "float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "float8": 1, "float4": 1, "complex64": 8, "complex128": 16,
+    "int64": 8, "int32": 4, "int16": 2, "bool": 1, "int8": 1, "uint8": 1,
 }  # fmt: skip
-"""Bytes per element."""
+"""Bytes per element; of float4, of which a byte holds two, per pair."""
 
 Shape = tuple[int, ...]
 
@@ -57,6 +62,17 @@ def _all(trace: Trace, row: int) -> list[Shape]:
 def dtypes(trace: Trace, row: int) -> list[str]:
     """The types of an operator's inputs by PyTorch's names; "" for what is no tensor of a known type."""
     return [DTYPES.get(str(item), "") for item in parse_list(trace.events.text("Input type", row))]
+
+
+def tensors(trace: Trace, row: int) -> list[tuple[Shape, int]]:
+    """Shape and bytes per element of an operator's tensors of a known type; those without dimensions are left out."""
+    pairs = zip(_all(trace, row), dtypes(trace, row), strict=False)
+    return [(shape, WIDTH[dtype]) for shape, dtype in pairs if shape and dtype]
+
+
+def values(trace: Trace, row: int) -> list[str]:
+    """The values of an operator's inputs that are no tensors, by place; "" for tensors and what wasn't recorded."""
+    return [str(item) for item in parse_list(trace.events.text("Concrete Inputs", row))]
 
 
 def elements(shape: Shape) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from torchwhy.trace.derived.idle import closing_wait, idle_time, work_queued
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.kinds import Kind
-from torchwhy.trace.meaning.runtime import WAIT_FOR_DEVICE
+from torchwhy.trace.meaning.runtime import DEVICE_FREE, WAIT_FOR_DEVICE
 from torchwhy.trace.model.intervals import Intervals
 
 if TYPE_CHECKING:
@@ -75,11 +75,18 @@ def host_waits(trace: Trace) -> Waits:
 
 
 def device_waits(trace: Trace) -> Intervals:
-    """When the host waited for a device to finish, and when it waited for room in the queue of a stream."""
+    """The calls in which the host waited for a device to finish, to free its memory, or for room in a stream's queue.
+
+    Each from begin to end: the device may change from one kernel to the next in between. A call that found the device
+    idle waited for nothing and is left out.
+    """
     events, launches = trace.events, trace.links.launches
     blocked = launches[(events.dur[launches] >= BLOCKED_NS) & (trace.links.work_count[launches] > 0)]
-    found = events.times_of(np.concatenate((_waiting(trace), blocked)))
-    return found & trace.gpu.busy
+    freed = events.of(DEVICE_FREE)  # the driver gives memory back when the device has finished
+    rows = np.concatenate((_waiting(trace), blocked, freed[events.dur[freed] >= BLOCKED_NS]))
+    busy = trace.gpu.busy.overlap(events.ts[rows], events.end[rows]) > 0
+    found: Intervals = events.times_of(rows[busy])
+    return found
 
 
 def _waiting(trace: Trace) -> Int32:

@@ -46,6 +46,7 @@ ARGUMENTS: Final[dict[str, str]] = {
     "Input Dims": "text",
     "Input dims": "text",
     "Input type": "text",
+    "Concrete Inputs": "text",
     "kernel_backend": "text",
     "kernel_file": "text",
     # Python

@@ -20,15 +20,19 @@ __all__ = [
     "CONVOLVING",
     "DROPOUT",
     "ELEMENTWISE",
+    "FILLING",
     "FOREACH",
     "FUSED_ATTENTION",
     "FUSED_EXPERTS",
+    "GENERATED",
     "LIBRARY_CONVOLUTION",
     "MATRIX_PRODUCT",
     "MEMORY_SPEED",
     "NATIVE_ATTENTION",
+    "READS_ALL",
+    "READS_AND_WRITES",
     "SOFTMAX",
-    "STREAMING",
+    "TRUTH_VALUES",
     "operation_of",
 ]
 
@@ -90,12 +94,29 @@ ELEMENTWISE: Final = Meaning(
 FOREACH: Final = Meaning(r"aten::_foreach_", _O)
 """Elementwise work on a list of tensors."""
 
-STREAMING: Final = Meaning(
-    r"aten::(add|sub|mul|div|neg|exp|sqrt|rsqrt|sigmoid|tanh|relu|gelu|silu|clamp|copy|addcmul|lerp|_softmax"
-    r"|_log_softmax)_?$",
+READS_AND_WRITES: Final = ELEMENTWISE | Meaning(
+    r"aten::(_softmax|_log_softmax|_safe_softmax|_softmax_backward_data|_log_softmax_backward_data|copy_"
+    r"|(gelu|silu|tanh|sigmoid|threshold|hardtanh|leaky_relu|elu|softplus|hardswish)_backward"
+    r"|native_(layer|batch|group)_norm(_backward)?|(cudnn|miopen)_batch_norm(_backward)?|_fused_rms_norm(_backward)?"
+    r"|native_dropout_backward|masked_scale|clone|hardswish|mish|isnan)_?$",
     _O,
 )
-"""Operators that read their inputs once and write one result of the same size: bytes by their shapes."""
+"""Operators that read their inputs once, and write one result as large as the largest: bytes by their shapes."""
+
+TRUTH_VALUES: Final = Meaning(r"aten::(eq|ne|lt|le|gt|ge|logical_and|isnan)$", _O)
+"""Operators whose results are true or false, a byte each."""
+
+READS_ALL: Final = Meaning(
+    r"aten::(sum|mean|amax|amin|max|min|prod|norm|linalg_vector_norm|argmax|argmin|all|any|var|std|var_mean|logsumexp)$",
+    _O,
+)
+"""Reductions: they read their input and write little."""
+
+GENERATED: Final = Meaning(r"triton_", _O)
+"""A kernel that torch.compile made, called as an operator."""
+
+FILLING: Final = Meaning(r"aten::(fill|zero|normal|uniform|random|bernoulli)_$", _O)
+"""Operators that write a tensor and read nothing of it."""
 
 MEMORY_SPEED: Final = Meaning(
     r"aten::(add|sub|mul|div|neg|abs|sqrt|rsqrt|square|relu|clamp|clamp_min|clamp_max|threshold_backward|maximum"
@@ -109,7 +130,7 @@ _OPERATIONS: Final = tuple(
     for pattern, operation in (
         (r"(scaled_|grouped_|int_|weight_int\dpack_|scaled_grouped_)?mm|addmm|bmm|baddbmm|addbmm|mv|addmv|linear"
          r"|matmul|cslt_sparse_mm|addmm_activation", "matmul"),
-        (r"\w*convolution\w*|conv_depthwise\w*|slow_conv\w*|thnn_conv\w*", "convolution"),
+        (r"\w*convolution\w*|conv[123]d|conv_depthwise\w*|slow_conv\w*|thnn_conv\w*", "convolution"),
         (r"(scaled_dot_product_|)(flash|efficient|cudnn|fused)\w*attention\w*|flex_attention", "attention"),
         (r"(log_)?softmax|safe_softmax", "softmax"),
         (r"(native_|cudnn_|miopen_|fused_)?(layer|batch|group|rms|instance)_norm\w*", "normalization"),

@@ -32,7 +32,8 @@ def ops(trace: Trace, *, by_shape: bool = False, by_stack: int = 0) -> Table:
         `host_total_us`, with what they called (an operator within one of its own name counts once);
         `host_self_us`, without; `device_total_us` and `device_self_us`: durations of the kernels, copies and fills
         launched in them at any depth, and by themselves; `mean_us` per call on the host; shares of all time in
-        operators (`host_self_share`, `host_total_share`) and of all work they launched (`device_self_share`).
+        operators (`host_self_share`, `host_total_share`) and of all device work (`device_self_share`). Device work that
+        no operator launched has a row of its own, "(no operator)".
         Where memory was recorded: bytes allocated less bytes released, in the calls (`host_bytes`, `device_bytes`) and
         in them but not in operators they called (`host_self_bytes`, `device_self_bytes`).
 
@@ -81,13 +82,25 @@ def ops(trace: Trace, *, by_shape: bool = False, by_stack: int = 0) -> Table:
         "mean_us": us(groups.sum(np.where(again, 0, events.dur[rows]))) / np.maximum(calls, 1),
         "host_self_share": own / whole,
         "host_total_share": total / whole,
-        "device_self_share": device / max(int(device.sum()), 1),
+        "device_self_share": device / max(int(events.dur[trace.links.work].sum()), 1),
     }
     if len(events.rows(Kind.MEMORY)):
         for name, amounts in zip(("host", "device"), trace.derived(operator_bytes), strict=True):
             columns[f"{name}_bytes"] = within(tree.sums(amounts))
             columns[f"{name}_self_bytes"] = groups.sum(amounts[rows])
-    return Table(columns).sorted("host_self_us")
+    return _with_the_rest(trace, Table(columns).sorted("host_self_us"))
+
+
+def _with_the_rest(trace: Trace, table: Table) -> Table:
+    """The table with a row for the device work that no operator launched, where there is any."""
+    work = trace.links.work[trace.derived(device_time).operator < 0]
+    if not len(work):
+        return table
+    spent, whole = int(trace.events.dur[work].sum()), int(trace.events.dur[trace.links.work].sum())
+    row: dict[str, Any] = dict.fromkeys(table.columns, 0) | dict.fromkeys(("input_dims", "stack"), "")
+    row |= {"name": "(no operator)", "calls": len(work), "device_self_share": spent / max(whole, 1)}
+    row |= {"device_total_us": spent / 1000, "device_self_us": spent / 1000}
+    return Table({name: [*column, row[name]] for name, column in table.columns.items()})
 
 
 def _called_by_its_namesake_alone(trace: Trace, rows: Int32) -> Flags:

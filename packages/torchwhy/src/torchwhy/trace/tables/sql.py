@@ -14,6 +14,7 @@ from torchwhy.trace.tables.critical_path import critical_path
 from torchwhy.trace.tables.event_table import event_table
 from torchwhy.trace.tables.idle import idle_table
 from torchwhy.trace.tables.kernels import kernels
+from torchwhy.trace.tables.kinds import kinds
 from torchwhy.trace.tables.label_times import label_times
 from torchwhy.trace.tables.launches import launches
 from torchwhy.trace.tables.memory import memory
@@ -35,6 +36,7 @@ RELATIONS: Final[dict[str, Callable[[Trace], Table]]] = {
     "events": event_table,
     "ops": ops,
     "kernels": kernels,
+    "kinds": kinds,
     "modules": module_times,
     "labels": label_times,
     "copies": copies,
@@ -57,10 +59,10 @@ def sql(trace: Trace, query: str) -> Table:
         trace.sql("select name, calls from kernels where median_us < 10 order by calls desc")
 
     Args:
-        query: names any of the relations events, ops, kernels, steps, idle, launches, copies, memory, modules, labels,
-            compile, overlap, critical_path, collectives, stacks; their columns are those of the methods of the
-            same name, of `events` those of `trace.to_table()`. A query that names none, such as
-            "show tables", sees them all.
+        query: names any of the relations events, ops, kernels, kinds, steps, idle, launches, copies, memory, modules,
+            labels, compile, overlap, critical_path, collectives, stacks; their columns are those of the methods of the
+            same name, of `events` those of `trace.to_table()`. A query that names none, such as "show tables", sees
+            them all.
 
     Raises:
         ArgumentError: DuckDB doesn't understand the query.

@@ -50,6 +50,19 @@ convert_element_type device_put flex_attention flex_attention_backward fma_ gath
 mul_ fill_ detach_ sum_ lift_fresh_copy alias_copy view_as_complex view_as_real pixel_shuffle pixel_unshuffle
 grouped_mm bmm_dtype addcmul_ addcdiv_ div_ sub_ clamp_min_ sqrt_ lerp_ pow_ cumsum cumprod log1p log2 log10 expm1
 """.split()  # noqa: SIM905 - a list of this length reads better as text
+# Those of one word; other words that stand together are taken for one operator, of a library or the program itself.
+_SIMPLE: Final = frozenset(
+    """
+add sub mul div neg abs exp exp2 log sqrt rsqrt pow sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh
+sigmoid relu relu6 gelu silu mish elu selu celu hardtanh hardswish hardsigmoid softplus softsign erf erfc erfinv clamp
+where lerp addcmul addcdiv reciprocal square sign signbit floor ceil round trunc frac maximum minimum fmod remainder eq
+ne lt le gt ge isnan isinf isfinite sum mean amax amin max min prod any all argmax argmin var std norm logsumexp sort
+topk gather scatter index select slice cat stack split chunk unbind view reshape permute transpose t expand squeeze
+unsqueeze flatten unfold repeat roll flip clone copy to fill full zeros ones empty zero arange linspace eye tril triu
+diagonal iota embedding bernoulli rand randn randint dropout convolution mm bmm addmm baddbmm dot mv addmv einsum linear
+matmul contiguous detach alias lift fma logit xlogy hypot nonzero bucketize searchsorted sdpa softmax constant pad
+""".split()  # noqa: SIM905 - a list of this length reads better as text
+)
 _SPLIT = re.compile("|".join(sorted(map(re.escape, _COMPOUND), key=len, reverse=True)))
 
 _MATMULS: Final = frozenset({"mm", "bmm", "addmm", "baddbmm", "_scaled_mm", "_int_mm", "grouped_mm"})
@@ -88,8 +101,11 @@ def operators_in(text: str) -> tuple[str, ...]:
 
     >>> operators_in("_unsafe_view_add_native_layer_norm_silu")
     ('_unsafe_view', 'add', 'native_layer_norm', 'silu')
+    >>> operators_in("add_fmha_v3_fwd_mul")
+    ('add', 'fmha_v3_fwd', 'mul')
     """
-    found, rest = [], text
+    found: list[str] = []
+    rest, unknown = text, False
     while rest:
         match = _SPLIT.match(rest)
         if match and (match.end() == len(rest) or rest[match.end()] == "_"):
@@ -97,7 +113,10 @@ def operators_in(text: str) -> tuple[str, ...]:
         else:
             match = re.match(r"_?[^_]+|_+", rest)
             word = match[0] if match else rest
-        if word.strip("_"):
+        before, unknown = unknown, word.strip("_") not in _SIMPLE and word not in _COMPOUND
+        if unknown and before:
+            found[-1] += f"_{word}"
+        elif word.strip("_"):
             found.append(word)
         rest = rest[len(word) :].removeprefix("_")
     return tuple(found)

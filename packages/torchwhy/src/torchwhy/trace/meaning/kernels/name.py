@@ -9,12 +9,14 @@ from typing import Final
 from torchwhy.trace.meaning.libraries import VOCABULARIES
 
 __all__ = [
+    "KINDS",
     "LONGEST",
     "MEMORY_BOUND",
     "OPERATIONS",
     "KernelName",
     "arguments_cut",
     "dtype_in",
+    "kind_of_operation",
     "short_name",
     "shortened",
     "words",
@@ -56,6 +58,31 @@ OPERATIONS: Final = {
 
 MEMORY_BOUND: Final = frozenset({"elementwise", "reduction", "softmax", "normalization", "copy", "fill", "random"})
 """Operations whose time is that of reading and writing their tensors, and that a compiler can fuse."""
+
+
+KINDS: Final = {
+    "GEMM": ("matmul",),
+    "attention": ("attention",),
+    "convolution": ("convolution",),
+    "MoE": (),
+    "elementwise": ("elementwise", "fused", "foreach", "optimizer", "random"),
+    "reduction": ("reduction", "softmax", "scan", "sort", "loss"),
+    "norm": ("normalization",),
+    "embedding": ("embedding", "indexing"),
+    "copy": ("copy", "fill", "layout"),
+    "communication": ("communication",),
+    "other": (),
+    "unknown": (),
+}
+"""The kinds that device work is counted by, with their operations; "other" has a known name, "unknown" has not."""
+
+_KIND_OF: Final = {operation: kind for kind, operations in KINDS.items() for operation in operations}
+_EXPERTS: Final = re.compile(r"(?i:fused_?moe|(?<![a-z])moe(?![a-z])|experts)")
+
+
+def kind_of_operation(operation: str) -> str:
+    """Return the kind, of `KINDS`, that an operation of `OPERATIONS` belongs to."""
+    return _KIND_OF.get(operation, "other")
 
 
 @dataclass(frozen=True)
@@ -106,6 +133,13 @@ class KernelName:
         """
         vector = "gemv" in self.short or "gemmk1" in self.short
         return self.operation == "matmul" and (vector or "epilogue" in self.description)
+
+    @property
+    def kind(self) -> str:
+        """What it is counted as, one of `KINDS`."""
+        if self.operation != "communication" and _EXPERTS.search(self.short):
+            return "MoE"
+        return "unknown" if self.guessed and not self.known else kind_of_operation(self.operation)
 
     @property
     def known(self) -> bool:
