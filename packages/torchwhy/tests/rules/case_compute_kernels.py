@@ -165,6 +165,7 @@ def lengths(*microseconds, order=(HALF, ADD)):
         names = order if i % 2 == 0 else (HALF, ADD)
         story.kernel(names[0], start + 100, us, launch_at=start + 10)
         story.kernel(names[1], start + 100 + us, 100, launch_at=start + 20)
+        story.call("cudaStreamSynchronize", start + 30, us + 170)
     return story
 
 

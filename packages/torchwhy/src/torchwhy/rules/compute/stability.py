@@ -58,12 +58,13 @@ def same_kernel_varies(trace: Trace, *, ratio: float = 1.3, steps: float = 3, sh
     excess = np.maximum(spent - median, 0)[:, varies]
     if not varies.any() or excess.sum() < share * spent.sum():
         return
-    time_us = min(float(excess.sum()) / 1000, trace.window.us)
+    slow = rows[:, varies][excess > 0]
     slowest = int(spent.sum(axis=1).argmax())
     yield Finding(
         title=f"{int(varies.sum())} of a step's {rows.shape[1]} kernels take very different times in different steps",
         confidence="medium" if len(rows) >= SURE else "low",
-        time_us=time_us,
+        time_us=min(float(excess.sum()) / 1000, trace.window.us),
+        stretches=trace.when(slow),
         window=trace.window,
         evidence=shown(trace, rows[:, varies].reshape(-1)),
         cause=f"Name and order of the kernels are equal in {rows.shape[0]} steps, so the device was slower, most in "

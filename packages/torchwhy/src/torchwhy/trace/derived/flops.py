@@ -25,6 +25,8 @@ from torchwhy.trace.meaning.arithmetic import (
     READS_AND_WRITES,
     TRUTH_VALUES,
 )
+from torchwhy.trace.meaning.operators import short_operator
+from torchwhy.trace.meaning.tensors import COPY_TENSOR, EMBEDDING
 from torchwhy.trace.model.events import parse_list
 
 __all__ = ["flops_of", "moved_by", "output_of"]
@@ -81,7 +83,7 @@ def output_of(name: str, sizes: list[Shape], values: Sequence[str]) -> Shape:
     >>> output_of("aten::conv2d", [(8, 3, 32, 32), (16, 3, 3, 3)], ["", "", "", "[2, 2]", "[1, 1]", "[1, 1]", "1"])
     (8, 16, 16, 16)
     """
-    places = _GEOMETRY.get(name.removeprefix("aten::"))
+    places = _GEOMETRY.get(short_operator(name))
     if places is None or len(sizes) < 2 or len(sizes[0]) < 3 or len(sizes[0]) != len(sizes[1]):
         return ()
     into, weight = sizes[0], sizes[1]
@@ -121,11 +123,11 @@ def moved_by(name: str, tensors: Sequence[tuple[Shape, int]], values: Sequence[s
     read = float(sum(prod(shape) * width for shape, width in tensors))
     if GENERATED.names(name):
         return _generated(tensors, values)
-    if name == "aten::copy_":
+    if COPY_TENSOR.names(name):
         return read
     if FILLING.names(name):
         return float(prod(sizes[0]) * tensors[0][1])
-    if name == "aten::embedding" and len(sizes) == 2:
+    if EMBEDDING.names(name) and len(sizes) == 2:
         return 2.0 * prod(sizes[1]) * sizes[0][-1] * tensors[0][1] + prod(sizes[1]) * tensors[1][1]
     if READS_AND_WRITES.names(name):
         try:
@@ -163,7 +165,7 @@ def flops_of(
     >>> flops_of("aten::conv2d", [(8, 3, 32, 32), (16, 3, 3, 3)], (8, 16, 15, 15))[0] == 2 * 8 * 16 * 15 * 15 * 27
     True
     """
-    plain = name.removeprefix("aten::").removesuffix("_out").rstrip("_")
+    plain = short_operator(name).removesuffix("_out").rstrip("_")
     first, second = _pair(sizes, 1 if plain in _ADDS_FIRST else 0)
     if plain in _PLAIN and len(first) == len(second) == 2:
         return _product(1, first[0], first[1], second) if first[1] == second[0] else None
