@@ -15,7 +15,7 @@ import torch
 
 from torchwhy import profile
 from torchwhy.capture import ProfileWarning, session
-from torchwhy.errors import ArgumentError, ArgumentTypeError
+from torchwhy.errors import ArgumentError, ArgumentTypeError, TorchWhyError
 
 
 def loop(p, steps, work=lambda: torch.ones(8).cos()):
@@ -280,6 +280,32 @@ def test_steps_outside_the_block_do_nothing(tmp_path):
         warnings.simplefilter("error")
         profile(tmp_path / "run").step()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_spelling_of_torch_profiler_is_taken(tmp_path):
+    """A script of torch.profiler's guide, with our `profile` in the place of PyTorch's."""
+    settings = {"record_shapes": True, "profile_memory": True, "with_stack": True, "with_flops": True}
+    schedule = torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=1)
+    with profile(tmp_path / "run", schedule=schedule, **settings) as p:
+        loop(p, 6)
+    assert (p.result.steps_recorded, p.result.options.stacks, p.result.options.memory) == (2, True, True)
+    text = p.key_averages(group_by_input_shape=True).table(sort_by="self_cpu_time_total", row_limit=5)
+    assert "aten::cos" in text
+    p.export_chrome_trace(str(tmp_path / "copy.json"))
+    assert json.loads((tmp_path / "copy.json").read_text())["traceEvents"]
+    p.export_stacks(str(tmp_path / "stacks.txt"), "self_cpu_time_total")
+    stacks = (tmp_path / "stacks.txt").read_text()
+    assert "aten::cos" in stacks
+    assert "torchwhy/capture" not in stacks
+
+
+def test_what_torch_profiler_calls_otherwise_is_named(tmp_path):
+    with pytest.raises(ArgumentTypeError, match="no argument 'use_cuda'; of torch"):
+        profile(tmp_path, use_cuda=True)
+    with pytest.raises(ArgumentError, match="leave out wait, warmup, active and repeat"):
+        profile(tmp_path, wait=1, schedule=torch.profiler.schedule(wait=1, warmup=1, active=2))
+    with pytest.raises(TorchWhyError, match="the block has not ended"):
+        profile(tmp_path).key_averages()
 
 
 def test_wrong_arguments_are_refused_at_once():
