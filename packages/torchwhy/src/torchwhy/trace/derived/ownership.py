@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from torchwhy.trace.file.columns import Int32
-from torchwhy.trace.meaning.frames import code_of, own_frame
+from torchwhy.trace.meaning.frames import code_of, line_of, own_frame
 from torchwhy.trace.meaning.kinds import GPU_WORK, Kind
 from torchwhy.trace.model.trace import Trace
 
@@ -67,7 +67,7 @@ def own_line(trace: Trace, row: int) -> str:
     if host < 0 or not trace.has_stacks:
         return own_frame(stack_of(trace, row))
     frame = int(trace.derived(own_frames)[host])
-    return trace.name(frame) if frame >= 0 else ""
+    return line_of(trace.name(frame)) if frame >= 0 else ""
 
 
 def _by_external_id(trace: Trace, work: Int32) -> Int32:

@@ -110,7 +110,7 @@ CAPTURE_FUNCTION: Final = Meaning(
 )
 """A function that records CUDA graphs, as programs and inference servers name theirs: capture_model, _capture_graph."""
 
-_FRAME: Final = re.compile(r"(?P<file>[^<>]+\.py)(\((?P<line>\d+)\)|:(?P<number>\d+))")
+_FRAME: Final = re.compile(r"(?P<file>[^<>]+\.py)(\((?P<line>\d+)\)|:(?P<number>\d+)|(?=: <module>$))")
 _BUILT_IN: Final = re.compile(r"<built-in (method|function) (?P<name>\w+)(?P<torch> of type object)?")
 _LIBRARIES: Final = re.compile(
     r"(^|.*[/\\])((site|dist)-packages|lib[/\\]python\d|torch|torchwhy|triton|numpy|_dynamo|torchgen"
@@ -128,7 +128,7 @@ _FRAMEWORKS: Final = re.compile(
 
 
 def own_frame(stack: Sequence[str]) -> str:
-    """Return the innermost frame of the program's own code, else of a framework's; "" where there is neither.
+    """Return the innermost frame of the program's own code, else of a framework's, as `line_of`; "" without either.
 
     Args:
         stack: frames, innermost first, as "train.py(34): step".
@@ -140,10 +140,10 @@ def own_frame(stack: Sequence[str]) -> str:
     for frame in stack:
         whose = code_of(frame)
         if whose == "program":
-            return frame
+            return line_of(frame)
         if whose:
             second = second or frame
-    return second
+    return line_of(second)
 
 
 def code_of(frame: str) -> str:
@@ -197,14 +197,17 @@ def called_name(name: str) -> str:
     return ".".join((*parts[-3:], name[found.end() :].removeprefix(": ")))
 
 
-def file_and_line(name: str) -> tuple[str, int] | None:
+def file_and_line(name: str) -> tuple[str, int | None] | None:
     """Return where the code of a Python frame is; None for any other name.
 
-    >>> file_and_line("models/net.py(40): forward"), file_and_line("aten::mm")
-    (('models/net.py', 40), None)
+    >>> file_and_line("models/net.py(40): forward"), file_and_line("train.py(57): <module>"), file_and_line("aten::mm")
+    (('models/net.py', 40), ('train.py', None), None)
     """
-    found = _FRAME.match(name)
-    return (found["file"], int(found["line"] or found["number"])) if found else None
+    found = _FRAME.match(line_of(name))
+    if not found:
+        return None
+    line = found["line"] or found["number"]
+    return found["file"], int(line) if line else None
 
 
 def _standard(file: str) -> bool:
