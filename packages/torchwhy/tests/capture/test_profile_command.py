@@ -424,7 +424,8 @@ def test_time_counts_from_the_first_operator(profile_program, tmp_path):
     ran = profile_program("--seconds", 1, program=tmp_path / "prepares.py")
     assert "only" not in ran.report
     assert "the whole run as one window" in ran.report
-    assert [row["calls"] for row in ran.json("operators.json")["rows"] if row["name"] == "aten::mm"] == [30]
+    rows = ran.json("operators.json")["operators"]
+    assert [row["calls"] for row in rows if row["name"] == "aten::mm"] == [30]
 
 
 def test_what_was_cut_short_is_not_told_where_steps_came_later(profile_program, tmp_path):
