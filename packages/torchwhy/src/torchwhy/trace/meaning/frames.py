@@ -18,6 +18,7 @@ __all__ = [
     "COLLECTING",
     "FORMATTING",
     "INSIDE_PYTORCH",
+    "LAUNCHER",
     "LOGGING",
     "MAKING_TENSORS",
     "MODULE",
@@ -110,10 +111,13 @@ CAPTURE_FUNCTION: Final = Meaning(
 )
 """A function that records CUDA graphs, as programs and inference servers name theirs: capture_model, _capture_graph."""
 
+LAUNCHER: Final = "torchwhy/capture/launch/program.py"
+"""Runs a program under `torchwhy profile`: what called it is no part of the program."""
+
 _FRAME: Final = re.compile(r"(?P<file>[^<>]+\.py)(\((?P<line>\d+)\)|:(?P<number>\d+)|(?=: <module>$))")
 _BUILT_IN: Final = re.compile(r"<built-in (method|function) (?P<name>\w+)(?P<torch> of type object)?")
 _LIBRARIES: Final = re.compile(
-    r"(^|.*[/\\])((site|dist)-packages|lib[/\\]python\d|torch|torchwhy|triton|numpy|_dynamo|torchgen"
+    r"(^|.*[/\\])((site|dist)-packages|lib[/\\]python\d|torchinductor_\w+|torch|torchwhy|triton|numpy|_dynamo|torchgen"
     + "".join(f"|{re.escape(each.folder)}" for each in VOCABULARIES)
     + r")[/\\]"
     r"|(PIL|cv2|einops|fsspec|h5py|imageio|librosa|matplotlib|mlflow|pandas|pyarrow|safetensors|scipy|skimage"
@@ -133,11 +137,15 @@ def own_frame(stack: Sequence[str]) -> str:
     Args:
         stack: frames, innermost first, as "train.py(34): step".
 
+    >>> own_frame(["threading.py(9): wait", "torchwhy/capture/launch/program.py(9): run", "typer/main.py(15): wrapper"])
+    ''
     >>> own_frame(["<built-in method mm>", "torch/nn/modules/linear.py(114): forward", "train.py(34): step"])
     'train.py(34): step'
     """
     second = ""
     for frame in stack:
+        if LAUNCHER in frame:
+            break
         whose = code_of(frame)
         if whose == "program":
             return line_of(frame)

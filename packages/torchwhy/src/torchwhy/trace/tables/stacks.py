@@ -10,13 +10,13 @@ import numpy as np
 
 from torchwhy.errors import ArgumentError
 from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.frames import LAUNCHER
 from torchwhy.trace.model.trace import Trace
 from torchwhy.trace.tables.grouping import us
 from torchwhy.trace.tables.table import Table
 
 __all__ = ["program_path", "stacks"]
 
-_LAUNCHER: Final = "torchwhy/capture/launch/program.py"
 _RECORDER: Final = ("torchwhy/capture/", "torch/profiler/profiler.py", "torch/autograd/profiler.py")
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
 
@@ -69,7 +69,7 @@ def stacks(trace: Trace, metric: str = "host") -> Table:
 
 def program_path(path: Sequence[str]) -> list[str]:
     """Return a path from the outermost frame without the profiler, its launcher and addresses."""
-    launched = [place for place, frame in enumerate(path) if _LAUNCHER in frame]
+    launched = [place for place, frame in enumerate(path) if LAUNCHER in frame]
     inside = path[launched[-1] + 1 if launched else 0 :]
     return [_ADDRESS.sub("", frame) for frame in inside if not any(own in frame for own in _RECORDER)]
 
@@ -108,7 +108,7 @@ class _Paths:
         found: list[str] = []
         for above, name in self._numbers:
             text = self._trace.events.texts[name] if name >= 0 else ""
-            outside = "" if above < 0 or _LAUNCHER in text else found[above]
+            outside = "" if above < 0 or LAUNCHER in text else found[above]
             own = ";".join(one.replace(";", ",").replace("\n", " ") for one in program_path([text]))
             found.append(f"{outside};{own}" if outside and own else outside or own)
         return found
