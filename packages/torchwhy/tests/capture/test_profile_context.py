@@ -339,6 +339,15 @@ def test_what_the_compiler_spent_is_kept(tmp_path):
     assert "compile_inner" in (p.result.folder / "compile_times.txt").read_text()
 
 
+@pytest.mark.filterwarnings("ignore")  # of PyTorch's own, while it loads Inductor
+def test_the_code_that_was_compiled_is_kept(tmp_path):
+    compiled = torch.compile(lambda x: x.sin() + x.cos())
+    with profile(tmp_path / "run", wait=1, warmup=0, active=1) as p:
+        loop(p, 3, lambda: compiled(torch.ones(2)))
+    code = [file.read_text() for file in (p.result.folder / "code").glob("*.py")]
+    assert any("def call(" in text and "sin" in text for text in code)
+
+
 def test_notebooks_show_one_line(tmp_path):
     p = profile(tmp_path / "run", wait=0, warmup=0, active=1)
     assert repr(p) == f"<profile to {tmp_path / 'run'}: not started>"

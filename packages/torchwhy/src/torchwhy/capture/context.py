@@ -51,7 +51,13 @@ class profile:  # noqa: N801  (spelled as torch.profiler.profile is)
         **pytorchs: bool | None,
     ) -> None:
         """Check and keep the settings; nothing is claimed or recorded yet."""
-        given = {"shapes": shapes, "memory": memory, "stacks": stacks, "flops": flops, "modules": modules}
+        given: dict[str, Any] = {
+            "shapes": shapes,
+            "memory": memory,
+            "stacks": stacks,
+            "flops": flops,
+            "modules": modules,
+        }
         given |= {_ours(name): value for name, value in pytorchs.items()}
         steps = Schedule.of(wait, warmup, active, repeat)
         if schedule is not None:
