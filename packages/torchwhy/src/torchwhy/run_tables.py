@@ -19,10 +19,9 @@ from torchwhy.loading.trace import LoadedTrace
 from torchwhy.schema import SCHEMA
 from torchwhy.trace.derived.device_time import device_time
 from torchwhy.trace.meaning.annotations import STEP
-from torchwhy.trace.meaning.frames import INSIDE_PYTORCH
+from torchwhy.trace.meaning.frames import INSIDE_PYTORCH, program_path
 from torchwhy.trace.meaning.kinds import GPU_WORK, Kind
 from torchwhy.trace.tables.grouping import Groups, us
-from torchwhy.trace.tables.stacks import program_path
 
 __all__ = ["MemoryTimeline", "write_tables"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -19,6 +18,7 @@ from torchwhy.trace.meaning.kernels import decode
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import BACKWARD
 from torchwhy.trace.meaning.programs import AUTOGRAD, EVERYWHERE, PRODUCTS, kin
+from torchwhy.trace.meaning.tensors import tensor_sizes
 from torchwhy.trace.model.intervals import Intervals
 
 __all__ = ["ENOUGH", "Likeness", "likeness_of", "trains"]
@@ -38,10 +38,6 @@ SMALL: Final = 10
 
 Models have more: those of public traces 10 to 60.
 """
-
-
-TENSOR: Final = re.compile(r"\[[\d, ]*\d[\d, ]*\]")
-"""The sizes of one tensor in "Input Dims"."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +103,7 @@ def _sizes(side: Side) -> set[str]:
     """The sizes of the tensors, of one dimension and more, that operators get."""
     texts = side.trace.events.texts
     found = np.unique(side.trace.events.text_ids("Input Dims", _working(side)))
-    return {size for i in found[found >= 0].tolist() for size in TENSOR.findall(texts[i])}
+    return {size for i in found[found >= 0].tolist() for size in tensor_sizes(texts[i])}
 
 
 def _by_operators(a: Side, b: Side) -> Likeness:

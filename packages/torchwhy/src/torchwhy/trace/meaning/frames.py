@@ -35,6 +35,7 @@ __all__ = [
     "file_and_line",
     "line_of",
     "own_frame",
+    "program_path",
     "short_frame",
 ]
 
@@ -114,6 +115,8 @@ CAPTURE_FUNCTION: Final = Meaning(
 LAUNCHER: Final = "torchwhy/capture/launch/program.py"
 """Runs a program under `torchwhy profile`: what called it is no part of the program."""
 
+_RECORDER: Final = ("torchwhy/capture/", "torch/profiler/profiler.py", "torch/autograd/profiler.py")
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
 _FRAME: Final = re.compile(r"(?P<file>[^<>]+\.py)(\((?P<line>\d+)\)|:(?P<number>\d+)|(?=: <module>$))")
 _BUILT_IN: Final = re.compile(r"<built-in (method|function) (?P<name>\w+)(?P<torch> of type object)?")
 _LIBRARIES: Final = re.compile(
@@ -185,6 +188,17 @@ def line_of(frame: str) -> str:
     ('train.py(34): step', 'train.py: <module>')
     """
     return re.sub(r"(?<=\.py)(\(\d+\)|:\d+)(?=: <module>$)", "", frame)
+
+
+def program_path(path: Sequence[str]) -> list[str]:
+    """Return a path from the outermost frame without the profiler, its launcher and addresses.
+
+    >>> program_path(["runpy.py(3): run", "torchwhy/capture/launch/program.py(9): run", "train.py(2): <module>"])
+    ['train.py(2): <module>']
+    """
+    launched = [place for place, frame in enumerate(path) if LAUNCHER in frame]
+    inside = path[launched[-1] + 1 if launched else 0 :]
+    return [_ADDRESS.sub("", frame) for frame in inside if not any(own in frame for own in _RECORDER)]
 
 
 def called_name(name: str) -> str:

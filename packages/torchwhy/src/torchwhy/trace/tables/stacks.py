@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from torchwhy.errors import ArgumentError
 from torchwhy.trace.file.columns import Int32, Int64
-from torchwhy.trace.meaning.frames import LAUNCHER
+from torchwhy.trace.meaning.frames import LAUNCHER, program_path
 from torchwhy.trace.model.trace import Trace
 from torchwhy.trace.tables.grouping import us
 from torchwhy.trace.tables.table import Table
 
-__all__ = ["program_path", "stacks"]
+__all__ = ["stacks"]
 
-_RECORDER: Final = ("torchwhy/capture/", "torch/profiler/profiler.py", "torch/autograd/profiler.py")
-_ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
 
 _METRICS: Final = {
     "host": "host",
@@ -65,13 +61,6 @@ def stacks(trace: Trace, metric: str = "host") -> Table:
             found[text] = calls + int(count[i]), spent_ns + int(time[i])
     numbers = np.array(list(found.values()), np.int64).reshape(-1, 2)
     return Table({"stack": list(found), "calls": numbers[:, 0], "time_us": us(numbers[:, 1])}).sorted("time_us")
-
-
-def program_path(path: Sequence[str]) -> list[str]:
-    """Return a path from the outermost frame without the profiler, its launcher and addresses."""
-    launched = [place for place, frame in enumerate(path) if LAUNCHER in frame]
-    inside = path[launched[-1] + 1 if launched else 0 :]
-    return [_ADDRESS.sub("", frame) for frame in inside if not any(own in frame for own in _RECORDER)]
 
 
 class _Paths:
