@@ -130,7 +130,7 @@ void TraceScanner::member() {
     const char c = parser_[parser_.blank(i)];
     if (c != ',' && c != '}') throw Broken{};
     if (is_list) {
-        has_list_ = true;
+        has_list_ = value == "null";
     } else {
         const std::string_view name = Parser::decoded(key, scratch_);
         const int64_t all = static_cast<int64_t>(top_bytes.size() + name.size() + value.size());

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import gzip
 import html
+import os
+import shutil
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
 from torchwhy.capture import Capture
 from torchwhy.capture import profile as capture_only
+from torchwhy.errors import TorchWhyError
 from torchwhy.finding import Finding
+from torchwhy.loading.trace import LoadedTrace, load
 from torchwhy.present.html import escaped
 from torchwhy.run_analysis import read_back
+from torchwhy.trace.tables.table import Table
 
 __all__ = ["profile"]
 
@@ -50,6 +57,9 @@ class profile(capture_only):  # noqa: N801  (spelled as torch.profiler.profile i
         on_trace_ready: is called at the end of each window with the `torch.profiler.profile`, as PyTorch does:
             `torch.profiler.tensorboard_trace_handler("logs")`, `lambda p: print(p.key_averages().table())`.
         seconds: how long a block without steps is recorded at most, > 0.
+        schedule: what `torch.profiler.schedule(...)` returns, in place of `wait`, `warmup`, `active` and `repeat`.
+        **pytorchs: `record_shapes`, `profile_memory`, `with_stack`, `with_flops` and `with_modules`, as
+            `torch.profiler.profile` calls `shapes`, `memory`, `stacks`, `flops` and `modules`.
 
     Attributes:
         result: the `Capture` after the block; `print(p.result)` shows it, findings included.
@@ -72,6 +82,42 @@ class profile(capture_only):  # noqa: N801  (spelled as torch.profiler.profile i
     """
 
     findings: tuple[Finding, ...] = ()
+
+    @cached_property
+    def trace(self) -> LoadedTrace:
+        """The trace of the first window, once the block has ended.
+
+        Raises:
+            TorchWhyError: nothing was recorded, or the block hasn't ended.
+        """
+        return load(self._file)
+
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> Table:
+        """Operators by name in the first window: `trace.ops`, as PyTorch's profiler spells it."""
+        return self.trace.key_averages(group_by_input_shape, group_by_stack_n)
+
+    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
+        """Copy the trace of the first window to a file, compressed where its name ends in .gz.
+
+        Raises:
+            TorchWhyError: nothing was recorded, or the block hasn't ended.
+            OSError: the file cannot be written.
+        """
+        if Path(path).suffix == ".gz":
+            shutil.copyfile(self._file, path)
+        else:
+            with gzip.open(self._file) as packed, Path(path).open("wb") as plain:
+                shutil.copyfileobj(packed, plain, 1 << 20)
+
+    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
+        """Write call paths and their times, see `LoadedTrace.export_stacks`."""
+        self.trace.export_stacks(path, metric)
+
+    @property
+    def _file(self) -> Path:
+        if self.result is None or self.result.folder is None:
+            raise TorchWhyError("there is no trace: the block has not ended, or nothing was recorded")
+        return self.result.folder / "trace.json.gz"
 
     def _finish(self, capture: Capture) -> Capture:
         if capture.folder is None:

@@ -31,7 +31,7 @@ from torchwhy.present.style import IN_A_FILE, PLAIN, Style
 from torchwhy.pyproject import find_pyproject
 from torchwhy.ranks.folder import later_windows
 from torchwhy.report.trace_report import TraceReport, describe
-from torchwhy.rules.diagnose import diagnose
+from torchwhy.rules.diagnose import Diagnosis, diagnose
 from torchwhy.rules.settings import chosen, settings_from
 from torchwhy.run_tables import write_tables
 from torchwhy.wording import counted, size_text
@@ -71,7 +71,7 @@ def read_back(folder: Path, directory: Path, style: Style = PLAIN, form: str = "
     Nothing is raised, whatever goes wrong: the program has run and its folder is whole. The text tells it.
 
     Args:
-        folder: of the run.
+        folder: of the run; or a trace that another profiler wrote, beside which nothing is written.
         directory: where the program was started: settings of rules are looked for there and above.
         style: of the text.
         form: of the text, one of `present.formats.FORMATS`. In other formats than "text" it is a document for each
@@ -79,6 +79,14 @@ def read_back(folder: Path, directory: Path, style: Style = PLAIN, form: str = "
     """
     command = f"torchwhy explain {shlex.quote(str(folder))}"
     try:
+        if folder.is_file():
+            if folder.stat().st_size > LARGEST:
+                return Explanation(f"The trace is large; {command} reads it and says what is wrong.")
+            _, diagnosis, report = _diagnosed(folder, directory, "")
+            text = render(short_explanation(report), form, Options(style)).rstrip("\n")
+            return Explanation(
+                f"{text}\n\n{command} shows the evidence." if form == "text" else text, diagnosis.findings
+            )
         windows, operators, unread = _read(folder, directory)
         if not windows:
             return Explanation(f"The trace is large; {command} reads it and says what is wrong.")
@@ -105,8 +113,6 @@ def _read(folder: Path, directory: Path) -> tuple[list[_Window], tuple[OperatorR
 
     Last how many windows were too large.
     """
-    settings = settings_from(find_pyproject(directory))
-    rules = chosen(settings)
     first = folder / "trace.json.gz"
     found: list[_Window] = []
     traces: list[LoadedTrace] = []
@@ -116,12 +122,7 @@ def _read(folder: Path, directory: Path) -> tuple[list[_Window], tuple[OperatorR
         if size > LARGEST:
             unread += 1
             continue
-        # A program may have made errors of what is none by default, in Python or in NumPy.
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            trace = load(path)
-            diagnosis = diagnose(trace, rules=rules, thresholds=settings.thresholds)
-            report = describe(trace, diagnosis, folder.name)
+        trace, diagnosis, report = _diagnosed(path, directory, folder.name)
         file = path.name.replace("trace", "findings").removesuffix(".gz")
         add_file(folder / file, render(explanation(report), "json"))
         drawn = file.replace("findings", "report").replace(".json", ".html")
@@ -129,6 +130,17 @@ def _read(folder: Path, directory: Path) -> tuple[list[_Window], tuple[OperatorR
         found.append(_Window(file, report, diagnosis.findings))
         traces.append(trace)
     return found, write_tables(folder, traces), unread
+
+
+def _diagnosed(path: Path, directory: Path, name: str) -> tuple[LoadedTrace, Diagnosis, TraceReport]:
+    """A trace, what the rules find in it, and what there is to say of both."""
+    settings = settings_from(find_pyproject(directory))
+    # A program may have made errors of what is none by default, in Python or in NumPy.
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        trace = load(path)
+        diagnosis = diagnose(trace, rules=chosen(settings), thresholds=settings.thresholds)
+        return trace, diagnosis, describe(trace, diagnosis, name)
 
 
 def _noted(document: Document, folder: Path) -> Document:

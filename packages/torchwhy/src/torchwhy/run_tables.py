@@ -19,7 +19,7 @@ from torchwhy.loading.trace import LoadedTrace
 from torchwhy.schema import SCHEMA
 from torchwhy.trace.derived.device_time import device_time
 from torchwhy.trace.meaning.annotations import STEP
-from torchwhy.trace.meaning.frames import INSIDE_PYTORCH
+from torchwhy.trace.meaning.frames import INSIDE_PYTORCH, program_path
 from torchwhy.trace.meaning.kinds import GPU_WORK, Kind
 from torchwhy.trace.tables.grouping import Groups, us
 
@@ -30,10 +30,6 @@ STACK_DEPTH: Final = 5
 
 _DEEPEST: Final = 1000
 """Frames in which those of the program are looked for."""
-
-_LAUNCHER: Final = "torchwhy/capture/launch/program.py"
-_OWN: Final = ("torchwhy/capture/", "torch/profiler/profiler.py", "torch/autograd/profiler.py")
-_ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
 
 _NUMBERS: Final = [field.name for field in fields(OperatorRow) if field.name not in {"name", "kind", "shapes", "stack"}]
 
@@ -196,21 +192,12 @@ def _folded(traces: Sequence[LoadedTrace], metric: str) -> str:
     totals: Counter[str] = Counter()
     for trace in traces:
         for row in trace.stacks(metric):
-            frames = _without_own(row["stack"].split(";"))
-            if frames:
-                totals[";".join(re.sub(r"\s", "_", frame) for frame in frames)] += row["time_us"]
+            totals[re.sub(r"\s", "_", row["stack"])] += row["time_us"]
     return "".join(f"{path} {time:.0f}\n" for path, time in totals.most_common() if round(time) > 0)
 
 
 def _program_frames(stack: str) -> tuple[str, ...]:
     """The innermost frames outside PyTorch, innermost first; those inside it where there are no others."""
-    path = _without_own(stack.split(" < ")[::-1])[::-1] if stack else []
+    path = program_path(stack.split(" < ")[::-1])[::-1] if stack else []
     outside = [frame for frame in path if not frame.startswith(INSIDE_PYTORCH)]
     return tuple((outside or path)[:STACK_DEPTH])
-
-
-def _without_own(path: Sequence[str]) -> list[str]:
-    """A path from the outermost frame, without the profiler, its launcher and addresses."""
-    launched = [place for place, frame in enumerate(path) if _LAUNCHER in frame]
-    inside = path[launched[-1] + 1 if launched else 0 :]
-    return [_ADDRESS.sub("", frame) for frame in inside if not any(own in frame for own in _OWN)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 from typing import Any
 
 from torchwhy.profiling import profile
@@ -47,3 +48,5 @@ class TrainingRecording:
             self._recording, self._ended = False, True
             atexit.unregister(self.end)
             self.session.__exit__(None, None, None)
+            if self.session.result is not None and self.session.result.folder is not None:
+                print(f"torchwhy: the recording is in {self.session.result.folder}", file=sys.stderr)

@@ -171,6 +171,7 @@ def test_a_program_with_a_profiler_of_its_own_keeps_it(profile_program):
     ran = profile_program(program="profiles_itself.py")
     assert (ran.status, ran.out) == (0, "10 events of its own\n")
     assert "the program started a PyTorch profiler of its own" in ran.report
+    assert 'its export_chrome_trace("own.json") writes one, which is then' in " ".join(ran.report.split())
     assert not ran.folder.exists()
 
 
@@ -189,13 +190,7 @@ for _ in range(9):
     ("module", "start", "end", "written"),
     [
         ("torchwhy", "p = profile('own'); p.__enter__()", "p.__exit__(None, None, None)", "own"),
-        pytest.param(
-            "torch.profiler",
-            "p = profile(); p.start()",
-            "p.stop(); p.export_chrome_trace('own.json')",
-            "own.json",
-            marks=pytest.mark.many,
-        ),
+        ("torch.profiler", "p = profile(); p.start()", "p.stop(); p.export_chrome_trace('own.json')", "own.json"),
     ],
 )
 def test_a_program_that_records_itself_is_named(tmp_path, module, start, end, written):
@@ -205,6 +200,8 @@ def test_a_program_that_records_itself_is_named(tmp_path, module, start, end, wr
     assert (ran.returncode, ran.stdout) == (0, "")
     assert "Warning" not in ran.stderr
     assert f"torchwhy explain {tmp_path / written} reads that" in ran.stderr
+    assert f"The program's own recording, {tmp_path / written}:" in ran.stderr
+    assert "Where the time goes" in ran.stderr
     assert (tmp_path / written).exists()
 
 
@@ -411,6 +408,24 @@ def test_time_that_is_up_inside_a_backward_pass_ends_the_recording_after_it(prof
     assert "the profiler stopped" not in ran.report
     assert ran.json("run.json")["steps_from"] == "forward of Linear"
     assert "aten::addmm" in names(ran)
+
+
+def test_time_counts_from_the_first_operator(profile_program, tmp_path):
+    """A program that prepares for longer than is recorded: its work is recorded all the same."""
+    (tmp_path / "prepares.py").write_text(
+        "import time, torch\n"
+        "end = time.monotonic() + 1.5\n"
+        "while time.monotonic() < end:\n"
+        "    pass\n"
+        "x = torch.ones(8, 8)\n"
+        "for _ in range(30):\n"
+        "    x = x @ x\n"
+    )
+    ran = profile_program("--seconds", 1, program=tmp_path / "prepares.py")
+    assert "only" not in ran.report
+    assert "the whole run as one window" in ran.report
+    rows = ran.json("operators.json")["operators"]
+    assert [row["calls"] for row in rows if row["name"] == "aten::mm"] == [30]
 
 
 def test_what_was_cut_short_is_not_told_where_steps_came_later(profile_program, tmp_path):

@@ -15,7 +15,7 @@ import torch
 
 from torchwhy import profile
 from torchwhy.capture import ProfileWarning, session
-from torchwhy.errors import ArgumentError, ArgumentTypeError
+from torchwhy.errors import ArgumentError, ArgumentTypeError, TorchWhyError
 
 
 def loop(p, steps, work=lambda: torch.ones(8).cos()):
@@ -282,6 +282,32 @@ def test_steps_outside_the_block_do_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_spelling_of_torch_profiler_is_taken(tmp_path):
+    """A script of torch.profiler's guide, with our `profile` in the place of PyTorch's."""
+    settings = {"record_shapes": True, "profile_memory": True, "with_stack": True, "with_flops": True}
+    schedule = torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=1)
+    with profile(tmp_path / "run", schedule=schedule, **settings) as p:
+        loop(p, 6)
+    assert (p.result.steps_recorded, p.result.options.stacks, p.result.options.memory) == (2, True, True)
+    text = p.key_averages(group_by_input_shape=True).table(sort_by="self_cpu_time_total", row_limit=5)
+    assert "aten::cos" in text
+    p.export_chrome_trace(str(tmp_path / "copy.json"))
+    assert json.loads((tmp_path / "copy.json").read_text())["traceEvents"]
+    p.export_stacks(str(tmp_path / "stacks.txt"), "self_cpu_time_total")
+    stacks = (tmp_path / "stacks.txt").read_text()
+    assert "aten::cos" in stacks
+    assert "torchwhy/capture" not in stacks
+
+
+def test_what_torch_profiler_calls_otherwise_is_named(tmp_path):
+    with pytest.raises(ArgumentTypeError, match="no argument 'use_cuda'; of torch"):
+        profile(tmp_path, use_cuda=True)
+    with pytest.raises(ArgumentError, match="leave out wait, warmup, active and repeat"):
+        profile(tmp_path, wait=1, schedule=torch.profiler.schedule(wait=1, warmup=1, active=2))
+    with pytest.raises(TorchWhyError, match="the block has not ended"):
+        profile(tmp_path).key_averages()
+
+
 def test_wrong_arguments_are_refused_at_once():
     with pytest.raises(ArgumentError, match="active must be"):
         profile(active=0)
@@ -311,6 +337,15 @@ def test_what_the_compiler_spent_is_kept(tmp_path):
     with profile(tmp_path / "run", wait=1, warmup=0, active=1) as p:
         loop(p, 3, lambda: compiled(torch.ones(2)))
     assert "compile_inner" in (p.result.folder / "compile_times.txt").read_text()
+
+
+@pytest.mark.filterwarnings("ignore")  # of PyTorch's own, while it loads Inductor
+def test_the_code_that_was_compiled_is_kept(tmp_path):
+    compiled = torch.compile(lambda x: x.sin() + x.cos())
+    with profile(tmp_path / "run", wait=1, warmup=0, active=1) as p:
+        loop(p, 3, lambda: compiled(torch.ones(2)))
+    code = [file.read_text() for file in (p.result.folder / "code").glob("*.py")]
+    assert any("def call(" in text and "sin" in text for text in code)
 
 
 def test_notebooks_show_one_line(tmp_path):

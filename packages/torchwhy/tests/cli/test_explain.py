@@ -92,7 +92,8 @@ def test_an_unknown_rule_tells_how_to_list_them(tmp_path, slow):
             gzip.compress(gzip.compress(b'{"traceEvents": []}', mtime=0), mtime=0),
             "unpack it once (gunzip)",
         ),
-        ("other.json", b'{"a": 1}', "is not a trace: JSON without traceEvents"),
+        ("other.json", b'{"a": 1}', "is not a trace: JSON without a list of traceEvents"),
+        ("object.json", b'{"traceEvents": {}}', "is not a trace: JSON without a list of traceEvents"),
         ("run", "folder", "has no traces in it"),
     ],
 )

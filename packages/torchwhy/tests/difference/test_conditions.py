@@ -15,7 +15,9 @@ def between(a, b):
 
 
 def test_different_programs_are_said_to_be_so_and_none_is_faster():
-    found = between(loop(STEADY), loop([100, 101, 99, 100], operators=CONVOLUTIONAL))
+    transformer = (*OPERATORS, *(f"aten::attention_{i}" for i in range(8)))
+    network = (*CONVOLUTIONAL, *(f"aten::pooling_{i}" for i in range(8)))
+    found = between(loop(STEADY, operators=transformer), loop([100, 101, 99, 100], operators=network))
     assert found.verdict.kind == "not comparable"
     assert "these look like different programs (0% of operators in common)" in found.verdict.sentence
     assert found.calls["gone"]  # numbers are shown nevertheless
@@ -220,7 +222,7 @@ def test_compiling_for_nothing_is_a_finding():
     assert fate.state == "new"
     assert fate.us == (0, pytest.approx(120))
     assert fate.finding.title == (
-        "torch.compile makes the host work 120 us longer per step (230 us -> 350 us), and the device as long as before"
+        "torch.compile makes the host work 120 us longer per step (230 us -> 350 us), and steps take no less time"
     )
     (fate,) = [fate for fate in between(b, a).findings if fate.finding.slug == "compiled-for-nothing"]
     assert (fate.state, fate.us[1]) == ("fixed", 0)
@@ -229,6 +231,16 @@ def test_compiling_for_nothing_is_a_finding():
 def test_compiling_that_pays_is_no_finding():
     found = between(function(compiled=False, host_us=200), function(compiled=True, host_us=30))
     assert "compiled-for-nothing" not in [fate.finding.slug for fate in found.findings]
+
+
+def test_compiling_for_nothing_is_a_finding_on_a_cpu_too():
+    a, b = (function(compiled=compiled, host_us=us) for compiled, us in ((False, 30), (True, 150)))
+    for story in (a, b):
+        on_gpu = ("kernel", "gpu_memcpy", "cuda_runtime", "ac2g")
+        story.events = [event for event in story.events if event.get("cat") not in on_gpu]
+        story.top.pop("deviceProperties", None)
+    (fate,) = [fate for fate in between(a, b).findings if fate.finding.slug == "compiled-for-nothing"]
+    assert fate.us == (0, pytest.approx(120))
 
 
 def test_cache_hits_in_every_step_are_said():
@@ -284,14 +296,17 @@ def test_other_labels_are_another_program():
 def test_labels_of_pytorch_are_none_of_the_program(label):
     a = labelled(("aten::_softmax", "aten::native_dropout", "aten::gelu"), 600, labels=(label,))
     b = labelled(("mylib::fused_block",), 200, labels=(label,))
-    assert not between(a, b).likeness.same_program
+    assert between(a, b).likeness.what != "labels"
 
 
 @pytest.mark.parametrize(
-    ("module", "forward", "same"),
-    [("Block_0", "model.py(3): forward", True), ("Linear_0", "torch/nn/modules/linear.py(130): forward", False)],
+    ("module", "forward", "what"),
+    [
+        ("Block_0", "model.py(3): forward", "labels"),
+        ("Linear_0", "torch/nn/modules/linear.py(130): forward", "operators"),
+    ],
 )
-def test_modules_tell_a_program_where_they_are_its_own(module, forward, same):
+def test_modules_tell_a_program_where_they_are_its_own(module, forward, what):
     def program(*operators):
         story = labelled(operators, 600, labels=("",))
         for i in range(5):
@@ -301,4 +316,54 @@ def test_modules_tell_a_program_where_they_are_its_own(module, forward, same):
         return story
 
     a, b = program("aten::_softmax", "aten::native_dropout", "aten::gelu"), program("mylib::fused_block")
-    assert between(a, b).likeness.same_program == same
+    assert between(a, b).likeness.what == what
+
+
+def attention(*operators, size=64, us=900):
+    """One step of a function in one of its versions: nothing but its operators is recorded."""
+    story = Story()
+    for i in range(5):
+        story.step(i, 1000 * i, us)
+        for j, name in enumerate(operators):
+            at = 1000 * i + j * us / len(operators)
+            dims = {"Input Dims": [[8, size, 64]]} if size else {}
+            story.op(name, at, us / len(operators) - 1, **dims)
+            story.kernel(f"{name[6:]}_kernel", at + 5, 20, launch_at=at + 2)
+    return story
+
+
+WRITTEN_OUT = ("aten::bmm", "aten::_softmax", "aten::div")
+FUSED = ("aten::_scaled_dot_product_flash_attention",)
+
+
+@pytest.mark.parametrize("size", [64, 0])
+def test_a_function_and_its_fused_version_are_compared_by_their_steps(size):
+    found = between(attention(*WRITTEN_OUT, size=size), attention(*FUSED, size=size, us=300))
+    assert found.verdict.kind == "faster"
+    assert found.verdict.sentence.startswith("B is 3.00x faster")
+    text = "A and B have 0% of operators in common: step times compare only if both compute the same."
+    assert text in found.conditions
+
+
+def test_functions_of_other_sizes_are_different():
+    found = between(attention(*WRITTEN_OUT), attention(*FUSED, size=80))
+    assert found.verdict.kind == "not comparable"
+
+
+def test_what_cannot_be_compared_prints_no_differences():
+    found = between(attention(*WRITTEN_OUT), attention(*FUSED, size=80))
+    assert found.calls["gone"]
+    text = str(found)
+    assert "can't be compared" in " ".join(text.split())
+    assert not any(title in text for title in ("Where the difference arises", "Per step", "Operators", "Findings"))
+
+
+def test_what_another_device_does_not_show_is_not_fixed():
+    """The rules about the GPU are silent on B because it ran on the CPU."""
+    a, b = loop(STEADY), loop(STEADY, gpu=False)
+    for i in range(5):
+        a.call("cudaStreamSynchronize", 1000 * i + 810, 150)
+    found = between(a, b)
+    states = {fate.state for fate in found.findings}
+    assert found.findings
+    assert not states & {"fixed", "new"}

@@ -166,13 +166,44 @@ def test_where_steps_take_as_long_the_headline_is_the_devices_time():
     ("a", "b", "text"),
     [
         ((1000, 300), (1001, 300), "The device is busy for as long as before (300 us -> 300 us)."),
-        ((1000, 300), (1500, 300), "The device is busy for as long as before (300 us -> 300 us): what changed is the"),
+        ((1000, 300), (1500, 300), "The device is busy for as long as before (300 us -> 300 us): the change is on"),
         ((1000, 300), (1500, 700), "The device's time changed as the steps' did (300 us -> 700 us)."),
         ((1000, 300), (1500, 400), "The device is busy for 300 us -> 400 us of it."),
     ],
 )
 def test_the_headline_says_whose_time_changed(a, b, text):
     assert verdict(busy(*a), busy(*b)).device.startswith(text)
+
+
+def varying(us, *device_us):
+    """Steps of one duration, each with a kernel of another."""
+    story = Story()
+    for i, each in enumerate(device_us):
+        story.step(i, 1000 * i, us)
+        story.kernel("gemm", 1000 * i + 10, each, launch_at=1000 * i)
+    return story
+
+
+def test_what_is_not_proven_different_is_not_called_equal():
+    """The device's mean time nearly doubles, and varies as much."""
+    found = verdict(varying(900, 10, 120, 30, 100), varying(900, 10, 400, 20, 50))
+    assert found.kind == "no difference"
+    assert found.device == (
+        "The device is busy for a time that varies too much from step to step to compare (65.0 us -> 120 us)."
+    )
+
+
+def test_a_host_alike_does_not_hide_a_device_that_is_not():
+    """One step each: the host launches in the same time what the device works on 50 times as long."""
+    found = verdict(varying(900, 10), varying(900, 500))
+    assert found.kind == "noise unknown"
+    assert found.device == "But its device is busy for 50 times as long as A's (10.0 us -> 500 us)."
+
+
+def test_a_single_step_lasts_until_its_device_work_is_done():
+    found = diff(*traces(varying(900, 10), varying(900, 45_000)))
+    assert found.steps.clock == "device"
+    assert found.verdict.sentence.startswith("B takes 50 times A's time")
 
 
 def test_a_difference_beyond_the_noise_may_be_too_small_to_count():

@@ -6,7 +6,7 @@ import torch
 pytestmark = pytest.mark.filterwarnings("ignore")  # what a framework warns of is its own business
 
 
-def test_training_leaves_a_run(tmp_path):
+def test_training_leaves_a_run(tmp_path, capsys):
     transformers = pytest.importorskip("transformers")
     pytest.importorskip("accelerate")
     from torchwhy.transformers import TorchwhyCallback
@@ -26,6 +26,7 @@ def test_training_leaves_a_run(tmp_path):
     )  # fmt: skip
     data = [{"x": torch.randn(8)} for _ in range(16)]
     transformers.Trainer(Model(), arguments, train_dataset=data, callbacks=[callback]).train()
+    assert f"torchwhy: the recording is in {tmp_path / 'run'}" in capsys.readouterr().err
     result = callback.session.result
     assert (result.steps_seen, result.steps_recorded) == (7, 3)
     assert {"trace.json.gz", "findings.json", "report.html"} <= {path.name for path in (tmp_path / "run").iterdir()}

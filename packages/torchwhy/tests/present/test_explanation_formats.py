@@ -86,7 +86,9 @@ def test_sarif_has_what_the_standard_asks_for():
         assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
         assert result["message"]["text"]
         (place,) = result["locations"]
-        assert place["physicalLocation"]["artifactLocation"]["uri"] == "file:///data/my%20run/trace.json.gz"
+        assert place["physicalLocation"] == {"artifactLocation": {"uri": "train.py"}, "region": {"startLine": 34}}
+        (trace,) = result["relatedLocations"]
+        assert trace["physicalLocation"]["artifactLocation"]["uri"] == "file:///data/my%20run/trace.json.gz"
         names = [logical["fullyQualifiedName"] for logical in place["logicalLocations"]]
         assert names == ["train.py(34): main"]
     assert [result["level"] for result in run["results"]] == ["error", "note"]

@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from mock_clock import MockClock
 
 from torchwhy import compare
 from torchwhy.errors import ArgumentError, ArgumentTypeError
+from torchwhy.timing.comparison import Comparison, Ratio
 
 
 def run(durations, **options):
@@ -72,7 +74,9 @@ def test_a_steady_factor_is_found_exactly():
     (ratio,) = found.ratios
     assert (ratio.ratio, ratio.low, ratio.high, ratio.verdict) == (0.5, 0.5, 0.5, "faster")
     assert found.winner == "compiled"
-    assert str(found).endswith("compiled takes 0.500 (0.500 .. 0.500) of the time of eager: faster\nwinner: compiled")
+    assert str(found).endswith(
+        "compiled takes 0.500 (0.500 .. 0.500) of the time of eager: faster\ncompiled is faster than every other"
+    )
 
 
 def test_equal_functions_have_no_winner():
@@ -84,6 +88,15 @@ def test_equal_functions_have_no_winner():
 def test_a_difference_below_the_margin_is_none():
     assert run({"a": [1.0], "b": [1.005]})[0].winner is None
     assert run({"a": [1.0], "b": [1.005]}, margin=0.001)[0].winner == "a"
+
+
+def test_a_difference_beyond_the_noise_is_not_called_noise():
+    """The interval excludes 1, and reaches into the margin: more time would tell."""
+    ratio = Ratio("b", "a", 1.068, 1.006, 1.128, confidence=0.99, required=0.99, margin=0.01)
+    assert ratio.verdict == "undecided"
+    assert ratio.said == "beyond the noise, but less than 1.0% can't be excluded: measure for longer"
+    assert replace(ratio, low=0.997).said == "within the noise"
+    assert "no winner: beyond the noise" in str(Comparison((), (ratio,), None))
 
 
 def test_a_machine_that_slows_down_cancels_in_the_ratio():

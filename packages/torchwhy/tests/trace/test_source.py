@@ -2,9 +2,11 @@
 
 import gzip
 import io
+import json
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -149,6 +151,28 @@ def test_utf16_is_decoded(encoding):
     packed = mark + DATA.decode().encode(encoding)
     for source in (io.BytesIO(packed), Drops(packed, 3)):
         assert read(source)[0] == DATA
+
+
+@pytest.mark.parametrize("between", ["\n", "\r\n", "\n\n"])
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_lines_of_json_are_a_list_of_events(between, end, monkeypatch):
+    monkeypatch.setattr(source_module, "CHUNK", 150)
+    events = [{"ph": "X", "cat": "cpu_op", "name": f"mul {i}", "ts": i, "dur": 1, "pid": 1, "tid": 1} for i in range(9)]
+    found = scan(io.BytesIO((between.join(map(json.dumps, events)) + end).encode()))
+    assert (len(found), found.repairs.stray_commas, found.repairs.damaged_events) == (9, 0, 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_that_nobody_writes_to_does_not_wait_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr(source_module, "PATIENCE_S", 0.1)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(TraceError, match="is a pipe, and nothing was written to it"):
+        read(tmp_path / "pipe")
+    monkeypatch.setattr(source_module, "PATIENCE_S", 60.0)
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(DATA,))
+    writer.start()
+    assert read(tmp_path / "pipe")[0] == DATA
+    writer.join()
 
 
 def test_a_byte_order_mark_of_utf8_is_no_obstacle():

@@ -33,6 +33,19 @@ def test_what_is_not_known_is_printed_as_such_and_sorted_to_the_end():
     assert table.sorted("us", descending=False)["name"] == ["b", "d", "c", "a"]
 
 
+def test_columns_go_by_the_names_of_key_averages():
+    table = Table({"name": ["mul", "add"], "calls": [1, 2], "host_self_us": np.array([2.0, 5.5])})
+    assert table["self_cpu_time_total"].tolist() == [2.0, 5.5]
+    assert [line.split()[0] for line in table.table(sort_by="self_cpu_time_total").splitlines()] == [
+        "name",
+        "add",
+        "mul",
+    ]
+    assert "1 more" in table.table(row_limit=1)
+    with pytest.raises(ArgumentError, match="column must be one of name, calls, host_self_us"):
+        table["self_cuda_time_total"]
+
+
 def test_take_by_position_or_flag():
     assert TABLE.take([2, 0])["name"] == ["c", "a"]
     assert TABLE.take(TABLE["us"] > 3)["name"] == ["b", "d"]

@@ -311,6 +311,19 @@ def test_an_empty_trace_answers_everything():
     assert len(found.derived(autograd)) == len(found.derived(device_time).total) == 0
 
 
+def test_what_calls_the_launcher_and_generated_code_are_none_of_the_program():
+    story = Story()
+    story.frame("typer/main.py(1519): wrapper", 0, 200)
+    story.frame("torchwhy/capture/launch/program.py(20): run", 1, 190)
+    story.frame("/tmp/torchinductor_me/ab/cab.py(7): call", 2, 20)
+    story.op("aten::mm", 10, 5)
+    story.frame("train.py(57): <module>", 50, 100)
+    story.op("aten::add", 60, 5)
+    found = story.trace()
+    lines = {name: own_line(found, rows_named(found, name)[0]) for name in ("aten::mm", "aten::add")}
+    assert lines == {"aten::mm": "", "aten::add": "train.py: <module>"}
+
+
 def test_own_frames_are_those_of_the_stacks():
     story = Story()
     story.frame("train.py(3): main", 0, 100)

@@ -12,12 +12,12 @@ from types import TracebackType
 from typing import Any
 
 from torchwhy.capture.advice import Spelling
-from torchwhy.capture.options import Options, activities_of
+from torchwhy.capture.options import PYTORCHS_NAMES, Options, activities_of
 from torchwhy.capture.result import Capture, ProfileWarning
 from torchwhy.capture.schedule import Schedule
 from torchwhy.capture.session import Session
 from torchwhy.capture.whole_run import SECONDS, Limits, WholeRun
-from torchwhy.errors import ArgumentTypeError
+from torchwhy.errors import ArgumentError, ArgumentTypeError
 
 __all__ = ["profile"]
 
@@ -47,8 +47,25 @@ class profile:  # noqa: N801  (spelled as torch.profiler.profile is)
         activities: Iterable[Any] | None = None,
         on_trace_ready: Callable[[Any], Any] | None = None,
         seconds: float = SECONDS,
+        schedule: Callable[[int], Any] | None = None,
+        **pytorchs: bool | None,
     ) -> None:
         """Check and keep the settings; nothing is claimed or recorded yet."""
+        given: dict[str, Any] = {
+            "shapes": shapes,
+            "memory": memory,
+            "stacks": stacks,
+            "flops": flops,
+            "modules": modules,
+        }
+        given |= {_ours(name): value for name, value in pytorchs.items()}
+        steps = Schedule.of(wait, warmup, active, repeat)
+        if schedule is not None:
+            if not callable(schedule):
+                raise ArgumentTypeError(f"schedule must be callable, as torch.profiler.schedule(...), got {schedule!r}")
+            if steps != Schedule.of(3, 1, None, 1):
+                raise ArgumentError("schedule says which steps are recorded: leave out wait, warmup, active and repeat")
+            steps = Schedule.of_actions(schedule)
         if not isinstance(path, (str, os.PathLike)):
             raise ArgumentTypeError(f"path must name a folder, got {path!r}")
         if on_trace_ready is not None and not callable(on_trace_ready):
@@ -56,8 +73,10 @@ class profile:  # noqa: N801  (spelled as torch.profiler.profile is)
         recorded = activities_of(activities) if activities is not None else ()
         self.result: Capture | None = None
         self._path = Path(path)
-        self._schedule = Schedule.of(wait, warmup, active, repeat)
-        self._options = Options(shapes, memory, stacks, flops, modules, cuda, sync_events, tensorboard, recorded)
+        self._schedule = steps
+        self._options = Options(
+            **given, cuda=cuda, sync_events=sync_events, tensorboard=tensorboard, activities=recorded
+        )
         self._limits = Limits(seconds)
         self._ready = on_trace_ready
         self._session: Session | None = None
@@ -117,3 +136,12 @@ class profile:  # noqa: N801  (spelled as torch.profiler.profile is)
     def _finish(self, capture: Capture) -> Capture:
         """What is left to do when the folder is whole: nothing here."""
         return capture
+
+
+def _ours(name: str) -> str:
+    if name not in PYTORCHS_NAMES:
+        raise ArgumentTypeError(
+            f"profile has no argument {name!r}; of torch.profiler's it takes schedule, activities, "
+            f"on_trace_ready, {', '.join(PYTORCHS_NAMES)}"
+        )
+    return PYTORCHS_NAMES[name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from torchwhy.capture import advice, writer
 from torchwhy.capture.advice import Spelling
@@ -42,6 +43,7 @@ class Run:
         notes: what did not go as asked.
         gave_up: whether recording ended for a reason that is among them.
         launched: whether the program knows nothing of this.
+        own: what the program itself recorded: timelines, and folders of runs.
     """
 
     folder: RunFolder
@@ -62,6 +64,7 @@ class Run:
     notes: tuple[str, ...]
     gave_up: bool
     launched: bool
+    own: tuple[Path, ...] = ()
 
     @property
     def cuda(self) -> bool:
@@ -112,6 +115,7 @@ def _capture(run: Run, windows: Sequence[Window], notes: Sequence[str]) -> Captu
         operators=(),
         problems=(*run.notes, *notes, *_problems(run, windows, bool(notes))),
         hints=tuple(_hints(run, windows)),
+        own=run.own,
     )
 
 
@@ -138,7 +142,8 @@ def _problems(run: Run, windows: Sequence[Window], told: bool) -> Iterator[str]:
             )
     elif run.steps_from == WHOLE_RUN and not windows and not run.notes and not told:
         ranks = (
-            "; child processes are not seen, profile those of torchrun with: torchrun ... -m torchwhy profile SCRIPT"
+            "; `with torchwhy.profile() as p:` with p.step() in another thread records that one; child processes are "
+            "not seen, profile those of torchrun with: torchrun ... -m torchwhy profile SCRIPT"
         )
         yield f"nothing was recorded: no PyTorch operator ran in the main thread{ranks if run.launched else ''}"
     if run.options.device_asked and not run.cuda and run.activities:

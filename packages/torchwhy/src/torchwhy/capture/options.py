@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from torchwhy.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["ACTIVITIES", "Options", "activities_of"]
+__all__ = ["ACTIVITIES", "PYTORCHS_NAMES", "Options", "activities_of"]
 
 ACTIVITIES: Final = ("cpu", "cuda", "xpu")
 
@@ -30,6 +30,16 @@ def activities_of(values: Iterable[Any]) -> tuple[str, ...]:
     if not names or not names <= {*ACTIVITIES}:
         raise ArgumentError(f"activities must be some of {', '.join(ACTIVITIES)}, got {given!r}")
     return tuple(name for name in ACTIVITIES if name in names)
+
+
+PYTORCHS_NAMES: Final = {
+    "record_shapes": "shapes",
+    "profile_memory": "memory",
+    "with_stack": "stacks",
+    "with_flops": "flops",
+    "with_modules": "modules",
+}
+"""How `torch.profiler.profile` calls these arguments."""
 
 
 @dataclass(frozen=True)

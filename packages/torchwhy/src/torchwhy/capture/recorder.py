@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from torchwhy.capture.open_calls import detach_labels
 from torchwhy.capture.options import Options
@@ -20,6 +20,10 @@ from torchwhy.capture.schedule import Phase, Schedule
 from torchwhy.counters.compiler import Compiled, CompilerMark
 
 __all__ = ["Recorder", "Window"]
+
+
+COLLECTION: Final = "Python GC"
+"""The label of a garbage collection."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,12 @@ class Window:
     def size(self) -> int:
         """How many events PyTorch keeps."""
         return len(self.results.events())
+
+    @property
+    def first_s(self) -> float | None:
+        """When the first operator began, in seconds after the window did; None where no operator ran."""
+        times = [event.start_ns() for event in self.results.events() if event.name() != COLLECTION]
+        return (min(times) - self.results.trace_start_ns()) / 1e9 if times else None
 
     @property
     def on_device(self) -> bool:
@@ -253,7 +263,7 @@ class _Collections:
         self._thread = threading.get_ident()
         self._record_function = record_function
         self._label: Any = None
-        with record_function("Python GC"):
+        with record_function(COLLECTION):
             pass
 
     def watch(self) -> None:
@@ -267,7 +277,7 @@ class _Collections:
         if threading.get_ident() != self._thread or not info["generation"]:
             return
         if phase == "start":
-            self._label = self._record_function("Python GC")
+            self._label = self._record_function(COLLECTION)
             self._label.__enter__()
         elif self._label is not None:
             label, self._label = self._label, None

@@ -47,6 +47,7 @@ class Capture:
         problems: what did not go as asked, and what to do about it.
         hints: what to keep in mind when reading the numbers.
         explanation: what the trace says, as text: where the time went and what is wrong; "" until it has been read.
+        own: what the program itself recorded meanwhile: timelines, and folders of runs.
     """
 
     folder: Path | None
@@ -65,6 +66,7 @@ class Capture:
     problems: tuple[str, ...]
     hints: tuple[str, ...]
     explanation: str = ""
+    own: tuple[Path, ...] = ()
 
     def __str__(self) -> str:
         """Return what was recorded, what looking cost, notes, the most expensive operators, and what the trace says."""

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import groupby
+from typing import Any, Final
 
 from torchwhy.errors import ArgumentError
 
 __all__ = ["ACTIVE", "Phase", "Schedule"]
 
 ACTIVE = 3  # steps recorded, at least
+
+
+_LOOKED_AT: Final = 10_000
+"""Steps for which a function is asked what is recorded; one whose windows reach that far has no end."""
 
 
 class Phase(Enum):
@@ -56,6 +63,35 @@ class Schedule:
         """Return a schedule; without a number of steps to record, a single window grows."""
         return cls(wait, warmup, ACTIVE if active is None else active, repeat, active is None and repeat == 1)
 
+    @classmethod
+    def of_actions(cls, action: Callable[[int], Any]) -> Schedule:
+        """Return the schedule that a function from a step's number to a `ProfilerAction` describes.
+
+        Such functions are what `torch.profiler.schedule(...)` returns; its `skip_first` is part of the first wait.
+
+        Args:
+            action: is asked for the steps up to the end of the second window, and for one much later.
+
+        Raises:
+            ArgumentError: no window ends within 10,000 steps, or the second has another wait than the first.
+        """
+        names = [getattr(action(step), "name", "") for step in range(_LOOKED_AT)]
+        lengths = [(name, len(list(same))) for name, same in groupby(names)]
+        first, rest = _window(lengths)
+        if first is None:
+            raise ArgumentError(f"schedule must record a window within {_LOOKED_AT} steps, got {action!r}")
+        second, rest = _window(rest)
+        if second is None:
+            return cls(*first)
+        if second != first:
+            raise ArgumentError(
+                "schedule must have the same wait, warmup and active in each window; skip_first needs repeat=1"
+            )
+        repeat = 2
+        while (again := _window(rest))[0] is not None:
+            repeat, rest = repeat + 1, again[1]
+        return cls(*first, repeat=0 if (repeat + 1) * sum(first) > _LOOKED_AT else repeat)
+
     def __post_init__(self) -> None:
         """Check the four numbers."""
         for name, least in (("wait", 0), ("warmup", 0), ("active", 1), ("repeat", 0)):
@@ -101,3 +137,17 @@ class Schedule:
         if self.repeat == 1:
             return text
         return f"{text}, repeat {self.repeat}" if self.repeat else f"{text}, again and again"
+
+
+def _window(lengths: Sequence[tuple[str, int]]) -> tuple[tuple[int, int, int] | None, Sequence[tuple[str, int]]]:
+    """Wait, warm-up and recorded steps of the first window of a run-length encoded schedule, and what follows it."""
+    wait = warmup = active = 0
+    for i, (name, length) in enumerate(lengths):
+        if name == "RECORD_AND_SAVE":
+            # Windows of one recorded step without wait and warm-up follow each other as one run.
+            rest = [(name, length - 1), *lengths[i + 1 :]] if length > 1 else lengths[i + 1 :]
+            return (wait, warmup, active + 1), rest
+        wait += length * (name == "NONE")
+        warmup += length * (name == "WARMUP")
+        active += length * (name == "RECORD")
+    return None, ()

@@ -64,6 +64,7 @@ class Session:
         gave_up: true when that is for a reason that `notes` tells.
         exported: timelines that other profilers have written.
         cut: true when a recording of everything ended before the program.
+        made_room: true when recording ended because the program records itself.
         steps_from: what marks a step.
         before: steps that passed before the schedule began.
         inside: steps that could not end where they did.
@@ -80,7 +81,7 @@ class Session:
         self.schedule = replace(schedule, grows=schedule.grows and rank_of() is None)
         self.options, self.command, self.spelling = options, tuple(command), spelling
         self.notes: list[str] = []
-        self.stopped = self.gave_up = self.cut = False
+        self.stopped = self.gave_up = self.cut = self.made_room = False
         self.steps_from = WHOLE_RUN
         self.before = self.inside = 0
         self.activities: tuple[str, ...] = ()
@@ -177,6 +178,17 @@ class Session:
             endless = self.clock is not None and not self.schedule.repeat
             self.recorder.stop(keep=not endless or not self.recorder.windows)
 
+    @_contained
+    def leave_out_empty(self) -> None:
+        """Drop the last window if no operator ran in it."""
+        if self.recorder is not None and self.recorder.windows and self.recorder.windows[-1].first_s is None:
+            self.recorder.windows.pop().trace.unlink(missing_ok=True)
+
+    def first_operator_s(self) -> float | None:
+        """When the first operator of the last window began, in seconds after the window did; None without windows."""
+        windows = self.recorder.windows if self.recorder is not None else []
+        return windows[-1].first_s if windows else None
+
     def count_events(self) -> list[int]:
         """How many events were recorded in each window that is closed."""
         return [window.size for window in self.recorder.windows] if self.recorder is not None else []
@@ -200,13 +212,21 @@ class Session:
         if self._unwatch is not None:
             self._unwatch()
         windows, salvaged = self._windows()
-        self.notes.extend(self._exports())
+        own = tuple(self._exports())
+        self.notes.extend(
+            f"the program recorded itself: torchwhy explain {shlex.quote(str(path))} reads that" for path in own
+        )
+        if self.made_room and not own:
+            self.notes.append(
+                'the program\'s own profiler wrote no trace: its export_chrome_trace("own.json") writes one, which is '
+                "then explained here"
+            )
         if self.inside:
             self.notes.append(
                 f"{counted(self.inside, 'step')} ended inside an operator, a backward pass or compiled code, where no "
                 "recording can end; such steps count as part of the next one"
             )
-        return finish(self._run(ended, windows, salvaged))
+        return finish(self._run(ended, windows, salvaged, own))
 
     def abandon(self, ended: str, why: str) -> Capture:
         """Remove what is written so far, and return a capture of nothing.
@@ -230,16 +250,16 @@ class Session:
                 self.notes.append(f"the beginning of the run could not be written: {error}")
         return [], False
 
-    def _exports(self) -> Iterator[str]:
-        """Where to find what the program itself recorded."""
+    def _exports(self) -> Iterator[Path]:
+        """What the program itself recorded: timelines, and folders of runs."""
         runs = {
             path.parent.with_name(path.parent.name.removesuffix(PARTIAL)) for path in self.exported if _is_ours(path)
         }
         for path in (*(path for path in self.exported if not _is_ours(path)), *sorted(runs)):
             if path.exists():
-                yield f"the program recorded itself: torchwhy explain {shlex.quote(str(path))} reads that"
+                yield path
 
-    def _run(self, ended: str, windows: list[Window], salvaged: bool) -> Run:
+    def _run(self, ended: str, windows: list[Window], salvaged: bool, own: tuple[Path, ...] = ()) -> Run:
         clock = self.clock
         schedule = replace(self.schedule, active=ACTIVE) if self.schedule.grows else self.schedule
         options = self.beginning.options if salvaged and self.beginning else self.options
@@ -247,7 +267,7 @@ class Session:
             self.folder, self.command, self.spelling, ended, self.steps_from, self.before,
             clock.step if clock else None, schedule, tuple(windows), salvaged, self.cut, options,
             self.activities, clock.overhead(any(window.compiled.frames for window in windows)) if clock else None,
-            clock.unrecorded() if clock else (), tuple(self.notes), self.gave_up, self.launched,
+            clock.unrecorded() if clock else (), tuple(self.notes), self.gave_up, self.launched, own,
         )  # fmt: skip
 
     def _count_calls(self) -> None:
@@ -319,6 +339,7 @@ class Session:
             return
         if self.clock is None or self.phase is not Phase.DONE:
             self.recorder.stop(keep=self.clock is not None)
+            self.made_room = True
             self.give_up("the program started a PyTorch profiler of its own and only one can run; this one made room")
 
     def _someone_exports(self, path: Path) -> None:

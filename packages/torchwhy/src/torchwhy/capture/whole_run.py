@@ -16,6 +16,9 @@ __all__ = ["SECONDS", "Limits", "WholeRun"]
 
 SECONDS = 10.0
 
+_LEFT = 0.1
+"""A smaller part of the time is not recorded in a window by itself."""
+
 _AGAIN_S = 0.05
 """After that the clock is looked at again, where PyTorch was at work when time was up."""
 
@@ -49,6 +52,8 @@ class Limits:
 class WholeRun:
     """Records everything in windows of a session until steps are found, a limit is reached or the program ends.
 
+    Time counts from the first operator on: what a program does before that, such as reading data, is left out.
+
     Args:
         session: it records there, in the main thread, which makes this, too.
         limits: how much.
@@ -61,7 +66,8 @@ class WholeRun:
         """Begin nothing yet."""
         self._session, self._limits = session, limits
         self._why, self._more_time, self._remedy = why, more_time, remedy
-        self._began = 0.0
+        self._began = self._ended = 0.0  # of the last window
+        self._first: float | None = None  # when the first operator began
         self._cut = ""
         self._over = False
         self._cancel: list[Callable[[], None]] = []
@@ -70,7 +76,7 @@ class WholeRun:
         """Record from here on; what was recorded before is dropped."""
         self._without_limits()
         self._session.record_everything(options)
-        self._began, self._cut = time.perf_counter(), ""
+        self._began, self._first, self._cut = time.perf_counter(), None, ""
         self._cancel.append(after(self._limits.seconds, self._time_is_up))
         self._cancel.append(whenever_memory_grows(self._limits.growth, self._memory_has_grown))
 
@@ -97,9 +103,13 @@ class WholeRun:
             # have ended by then: no other could begin.
             self._cancel[0] = after(_AGAIN_S, self._time_is_up)
         else:
-            recorded_s = time.perf_counter() - self._began
-            self._session.stop()
-            self._was_cut(recorded_s, "", f"{self._more_time}, ")
+            self._stop()
+            left_s = self._limits.seconds - self._worked_s()
+            if left_s > _LEFT * self._limits.seconds:
+                self._go_on()
+                self._cancel[0] = after(left_s, self._time_is_up)
+            else:
+                self._was_cut(self._worked_s(), "", f"{self._more_time}, ")
 
     def _memory_has_grown(self) -> None:
         """Stop when it is events that fill the heap; else record on, in a window of its own.
@@ -109,13 +119,31 @@ class WholeRun:
         """
         # Not inside a call that is being recorded: it must not outlive its recording while the next one runs.
         if self._records() and not inside_pytorch():
-            recorded_s = time.perf_counter() - self._began
-            self._session.stop()
+            self._stop()
             events = self._session.count_events()
             if events[-1:] >= [self._limits.many] or sum(events) >= self._limits.most:
-                self._was_cut(recorded_s, f": {sum(events)} events, as many as can be read in reasonable time", "")
+                self._was_cut(
+                    self._worked_s(), f": {sum(events)} events, as many as can be read in reasonable time", ""
+                )
             else:
-                self._session.record_on()
+                self._go_on()
+
+    def _stop(self) -> None:
+        """End a window, and keep it if an operator ran in it."""
+        self._session.stop()
+        self._ended = time.perf_counter()
+        first_s = self._session.first_operator_s()
+        if self._first is None and first_s is not None:
+            self._first = self._began + first_s
+        self._session.leave_out_empty()
+
+    def _go_on(self) -> None:
+        self._session.record_on()
+        self._began = time.perf_counter()
+
+    def _worked_s(self) -> float:
+        """Seconds from the first operator to the end of the last window."""
+        return self._ended - self._first if self._first is not None else 0.0
 
     def _records(self) -> bool:
         recorder = self._session.recorder

@@ -52,7 +52,10 @@ def write_traces(
 
 
 def write_run(folder: Path, capture: Capture) -> None:
-    """Write the capture as data and as text, the environment, and what the compiler says of its stages' times."""
+    """Write the capture as data and as text, the environment, the compiler's stages' times and its code.
+
+    Inductor's code lies in a temporary folder, which may be gone when the run is looked at.
+    """
     elsewhere = {"operators", "explanation"}
     fields = {
         name: value for name, value in msgspec.to_builtins(capture, enc_hook=str).items() if name not in elsewhere
@@ -62,7 +65,18 @@ def write_run(folder: Path, capture: Capture) -> None:
     compiler: Any = sys.modules.get("torch._dynamo.utils")
     if compiler is not None and compiler.compilation_time_metrics:
         (folder / "compile_times.txt").write_text(f"{compiler.compile_times()}\n", encoding="utf-8")
+    for file in _generated_code():
+        (folder / "code").mkdir(exist_ok=True)
+        shutil.copyfile(file, folder / "code" / file.name)
     (folder / "report.txt").write_text(f"{capture}\n", encoding="utf-8")
+
+
+def _generated_code() -> list[Path]:
+    """Files of the modules that Inductor has generated and this process has loaded."""
+    cache: Any = getattr(sys.modules.get("torch._inductor.codecache"), "PyCodeCache", None)
+    loaded = (*getattr(cache, "modules", ()), *getattr(cache, "modules_no_attr", {}).values())
+    files = (Path(file) for module in loaded if (file := getattr(module, "__file__", None)))
+    return sorted({file for file in files if file.is_file()})
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:

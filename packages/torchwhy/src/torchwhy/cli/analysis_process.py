@@ -31,7 +31,10 @@ class Reader:
     )
 
     def explain(self, folder: Path, form: str = "text") -> str:
-        """Return what the traces in a folder say, in one of `present.formats.FORMATS`, or why they were not read."""
+        """Return what the traces in a folder say, in one of `present.formats.FORMATS`, or why they were not read.
+
+        A file that another profiler wrote may stand for the folder.
+        """
         request = json.dumps([str(folder), str(self.directory), form, *self.style])
         code = f"import sys; sys.path[:] = {list(self.path)!r}; from {__name__} import main; main()"
         try:

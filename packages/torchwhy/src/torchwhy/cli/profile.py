@@ -47,12 +47,18 @@ def run(
 def _report(capture: Capture, reader: Reader, form: str) -> None:
     """Have the traces read, and print the screen of text; of many ranks, the others than the first in a line.
 
-    In other formats it is the document of the traces alone, where there is one.
+    In other formats it is the document of the traces alone, where there is one. Where no steps were recorded, and the
+    program recorded itself, that is what is shown.
     """
-    if capture.folder is not None:
-        explanation = reader.explain(capture.folder, form)
+    explanation = reader.explain(capture.folder, form) if capture.folder is not None else ""
+    operators = read_rows(capture.folder) if capture.folder is not None else ()
+    if capture.own and not capture.steps_recorded:
+        explanation, operators = reader.explain(capture.own[0], form), ()
+        if form == "text":
+            explanation = f"The program's own recording, {capture.own[0]}:\n\n{explanation}"
+    if explanation:
         if form != "text" and not rank_of():
             tell(explanation)
             return
-        capture = replace(capture, operators=read_rows(capture.folder), explanation=explanation)
+        capture = replace(capture, operators=operators, explanation=explanation)
     tell(f"\n{capture}" if not rank_of() else f"rank {rank_of()}: {capture.folder or '; '.join(capture.problems)}")

@@ -17,9 +17,10 @@ from torchwhy.difference.findings import Fate, fates_of
 from torchwhy.difference.kernel_sets import kernel_sets
 from torchwhy.difference.labels import labels_between
 from torchwhy.difference.likeness import Likeness, likeness_of, trains
+from torchwhy.difference.step_times import StepTimes, step_times
 from torchwhy.difference.steps import rounds_of
 from torchwhy.difference.totals import totals_between
-from torchwhy.difference.verdict import DifferenceVerdict, StepTimes, step_times, verdict_on
+from torchwhy.difference.verdict import DifferenceVerdict, verdict_on
 from torchwhy.rules.diagnose import diagnose
 from torchwhy.rules.rule import Rule
 from torchwhy.trace.model.trace import Trace
@@ -77,7 +78,8 @@ def compare(
     found = tuple(diagnose(trace, rules=chosen, thresholds=thresholds) for trace in (a, b))
     noise = times.shift.noise if times.shift.judged else UNJUDGED
     fates = fates_of(first, second, found, thresholds or {}, longer, noise)
-    if likeness.same_program and (costly := costs_of_compiling(first, second, totals)):
+    alike = likeness.same_program and device_of(first) == device_of(second)
+    if alike and (costly := costs_of_compiling(first, second, totals, times)):
         new = is_compiled(second)
         fates = (
             Fate("new" if new else "fixed", costly, (0.0, costly.time_us) if new else (costly.time_us, 0.0)),

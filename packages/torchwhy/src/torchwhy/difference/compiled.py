@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from torchwhy.difference.costs import Side
+from torchwhy.difference.noise import MARGIN
+from torchwhy.difference.step_times import StepTimes
 from torchwhy.difference.totals import Total
-from torchwhy.finding import Evidence, Finding
+from torchwhy.finding import Evidence, Finding, severity_of
 from torchwhy.trace.derived.compiled import compiled_of
 from torchwhy.trace.meaning.compiler import COMPILED_CODE, LOOKUP, graph_hash
 from torchwhy.trace.meaning.kinds import Kind
@@ -39,32 +41,40 @@ def compiled_conditions(a: Side, b: Side) -> Iterator[str]:
             yield f"{name} enters the same compiled graphs in each of its {steps} and compiles none: cache hits."
 
 
-def costs_of_compiling(a: Side, b: Side, totals: Sequence[Total]) -> Finding | None:
-    """A finding where one side is compiled, its host works longer, and its device as long as the other's.
+def costs_of_compiling(a: Side, b: Side, totals: Sequence[Total], times: StepTimes) -> Finding | None:
+    """A finding where one side is compiled, its host works longer in a step, and its steps are no shorter.
+
+    At stake is by how much the steps are longer: the device's work may hide the rest. On a CPU the host's work is all.
 
     Args:
-        a, b: recordings of one program; the compiled one is either.
+        a, b: recordings of one program, on one device; the compiled one is either.
         totals: of both.
+        times: of their steps.
     """
-    if is_compiled(a) == is_compiled(b) or not (a.trace.has_gpu and b.trace.has_gpu):
+    if is_compiled(a) == is_compiled(b) or not (a.rounds.are_steps and b.rounds.are_steps):
         return None
-    compiled, eager = (b, a) if is_compiled(b) else (a, b)
-    found = {total.name: total for total in totals}
-    busy, host = found.get("device busy"), found.get("host busy")
-    if busy is None or host is None or busy.changed or not host.changed:
+    which = int(is_compiled(b))
+    compiled, eager = (a, b)[which], (a, b)[1 - which]
+    host = next((total for total in totals if total.name == "host busy"), None)
+    if host is None:
+        if a.trace.has_gpu or b.trace.has_gpu:
+            return None
+        pair, changed = times.median_us, times.shift.beyond_noise or not times.shift.judged
+    else:
+        pair, changed = (host.a or 0.0, host.b or 0.0), host.changed
+    before, after = pair[1 - which], pair[which]
+    steps = times.median_us[1 - which], times.median_us[which]
+    if not changed or after <= (1 + MARGIN) * before or steps[1] < steps[0] / (1 + MARGIN):
         return None
-    after, before = (host.b or 0.0, host.a or 0.0) if compiled is b else (host.a or 0.0, host.b or 0.0)
-    if after <= before:
-        return None
-    window = compiled.trace.window
+    lost, window = max(steps[1] - steps[0], 0.0), compiled.trace.window
     operators = _operators(eager)
     lookups = compiled.trace.events.of(LOOKUP)
     return Finding(
         title=f"torch.compile makes the host work {duration(after - before)} longer per step "
-        f"({duration(before)} -> {duration(after)}), and the device as long as before",
-        severity="medium" if after > 1.2 * before else "low",
-        confidence="medium",
-        time_us=after - before,
+        f"({duration(before)} -> {duration(after)}), and steps take no less time",
+        severity=severity_of(lost / steps[1]) if lost else "low",
+        confidence="medium" if times.shift.judged else "low",
+        time_us=lost,
         window=window,
         evidence=(
             Evidence(
@@ -77,11 +87,11 @@ def costs_of_compiling(a: Side, b: Side, totals: Sequence[Total]) -> Finding | N
         if len(lookups)
         else (),
         cause=f"Each call goes through guards and the wrappers of Dynamo, AOTAutograd and Inductor before it runs what "
-        f"eager mode calls at once; with {operators:,.0f} operators per step little is saved in return "
+        f"eager mode calls at once; its {operators:,.0f} operators per step cost less than that "
         f"({percent((after - before) / before)} more on the host).",
         fix='Compile a larger part of the program, replay it as a graph (mode="reduce-overhead"), or leave it eager.',
         slug="compiled-for-nothing",
-        source="a difference: compiled, the host's time up, the device's unchanged",
+        source="a difference: compiled, the host's time up, the steps' no shorter",
     )
 
 

@@ -16,7 +16,7 @@ from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.device import devices_of
 from torchwhy.wording import duration, enumeration, percent
 
-__all__ = ["conditions_of"]
+__all__ = ["conditions_of", "device_of"]
 
 TYPES: Final = {
     "float": "float32", "double": "float64", "c10::Half": "float16", "c10::BFloat16": "bfloat16",
@@ -98,7 +98,10 @@ def _steps(a: Side, b: Side) -> Iterator[str]:
 
 
 def _program(likeness: Likeness) -> Iterator[str]:
-    if likeness.share is None:
+    if likeness.share is None and likeness.operators is not None:
+        share = percent(likeness.operators)
+        yield f"A and B have {share} of operators in common: step times compare only if both compute the same."
+    elif likeness.share is None:
         yield "Whether A and B are one program can't be told: too few operators were recorded."
     if likeness.what == "labels":
         share = percent(likeness.operators or 0.0)

@@ -10,9 +10,10 @@ from torchwhy.difference.findings import Fate
 from torchwhy.difference.kernel_sets import KernelSets
 from torchwhy.difference.labels import LabelTimes
 from torchwhy.difference.likeness import Likeness
+from torchwhy.difference.step_times import StepTimes
 from torchwhy.difference.steps import Rounds
 from torchwhy.difference.totals import Total
-from torchwhy.difference.verdict import DifferenceVerdict, StepTimes
+from torchwhy.difference.verdict import DifferenceVerdict
 
 __all__ = ["Difference", "RecordedTrace"]
 

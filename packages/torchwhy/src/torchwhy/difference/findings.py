@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from torchwhy.difference.conditions import device_of
 from torchwhy.difference.costs import Side
 from torchwhy.finding import Finding
 from torchwhy.rules.catalogue import all_rules, thresholds_by_slug
@@ -15,7 +16,8 @@ from torchwhy.trace.meaning.programs import stable_name
 __all__ = ["FATES", "Fate", "fates_of"]
 
 FATES: Final = ("fixed", "new", "worse", "better", "unchanged", "unknown")
-"""unknown: on one side only, and on the other the rule couldn't look (no device recorded, clocks disagree, ...)."""
+"""unknown: on one side only, and on the other the rule couldn't look (no device recorded, clocks disagree, ...), or it
+ran on another device."""
 
 
 NEARLY: Final = 0.5
@@ -95,6 +97,8 @@ def _fate(
     reason = other.muted.get(one.code, "") or other.failed.get(one.code, "") or error
     if reason:
         return Fate("unknown", one, us, f"could not be looked for on {'A' if second else 'B'}: {reason}")
+    if device_of(sides[0]) != device_of(sides[1]):
+        return Fate("unknown", one, us, f"only on {'B' if second else 'A'}, which ran on another device")
     return Fate("new" if second else "fixed", one, us)
 
 

@@ -18,6 +18,7 @@ from torchwhy.trace.meaning.kernels import decode
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import BACKWARD
 from torchwhy.trace.meaning.programs import AUTOGRAD, EVERYWHERE, PRODUCTS, kin
+from torchwhy.trace.meaning.tensors import tensor_sizes
 from torchwhy.trace.model.intervals import Intervals
 
 __all__ = ["ENOUGH", "Likeness", "likeness_of", "trains"]
@@ -31,6 +32,12 @@ of a model's training, reach 0.7 to 1; recordings of different programs at most 
 
 FEW: Final = 3
 """Of fewer names nothing can be told by shares."""
+
+SMALL: Final = 10
+"""A step of fewer distinct operators may be one function in two versions, fused and not: they share no operator then.
+
+Models have more: those of public traces 10 to 60.
+"""
 
 
 @dataclass(frozen=True)
@@ -69,13 +76,34 @@ def likeness_of(a: Side, b: Side) -> Likeness:
     step), and which part of the smaller side's calls comes exactly as often on the other (which survives an optimizer
     or an attention written another way). Where one side is compiled, also whether its names are among the other's, and
     whether both do the same products. Where operators disagree, what the program calls its own parts decides: fusing
-    changes the operators, not the labels.
+    changes the operators, not the labels. Without such labels a step of few operators may be one function, written in
+    two ways: that can't be told, unless both have labels, or sizes of tensors, and none in common.
     """
     measured = _by_operators(a, b)
     shared, share = _labels_agree(a, b)
-    if measured.same_program or share < ENOUGH:
+    if measured.same_program:
         return replace(measured, labels=shared)
-    return Likeness(share, "labels", measured.operators, shared)
+    if share >= ENOUGH:
+        return Likeness(share, "labels", measured.operators, shared)
+    if measured.what == "operators" and _may_be_one_function(a, b):
+        return replace(measured, share=None, labels=shared)
+    return replace(measured, labels=shared)
+
+
+def _may_be_one_function(a: Side, b: Side) -> bool:
+    if min(len(_operators(side)) for side in (a, b)) >= SMALL or is_compiled(a) != is_compiled(b):
+        return False
+    if labels_of(a.trace) and labels_of(b.trace) and not _labels_agree(a, b)[0]:
+        return False
+    sizes = [_sizes(side) for side in (a, b)]
+    return not all(sizes) or not sizes[0].isdisjoint(sizes[1])
+
+
+def _sizes(side: Side) -> set[str]:
+    """The sizes of the tensors, of one dimension and more, that operators get."""
+    texts = side.trace.events.texts
+    found = np.unique(side.trace.events.text_ids("Input Dims", _working(side)))
+    return {size for i in found[found >= 0].tolist() for size in tensor_sizes(texts[i])}
 
 
 def _by_operators(a: Side, b: Side) -> Likeness:

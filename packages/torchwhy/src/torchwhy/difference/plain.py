@@ -14,8 +14,8 @@ from torchwhy.difference.jobs import JobDifference, Pair
 from torchwhy.difference.kernel_sets import KernelSets, KernelUse
 from torchwhy.difference.labels import LabelTimes
 from torchwhy.difference.likeness import Likeness
+from torchwhy.difference.step_times import StepTimes
 from torchwhy.difference.totals import Total
-from torchwhy.difference.verdict import StepTimes
 from torchwhy.finding import Evidence, Finding
 from torchwhy.schema import SCHEMA
 

@@ -33,7 +33,7 @@ class Rounds:
         kind: what a step is, such as "ProfilerStep"; "" where there are none.
         starts, ends: on the host, nanoseconds, one per step.
         completions: the time from the completion of the step before, device work included, to its own; none for a
-            first step, whose predecessor isn't in the recording.
+            first step, whose predecessor isn't in the recording. Of a single step the time from its start.
         rows: of the steps' annotations, the cold one's included; they aren't part of any call path.
         cold_us: how long the first step took on the host if it was cold and left out.
         inferred: whether the steps were inferred from a repetition.
@@ -103,7 +103,7 @@ def rounds_of(trace: Trace, *, whole: bool = False) -> Rounds:
     followers = steps[1:]
     done = np.maximum.accumulate(np.array([step.device_end for step in steps], np.int64))
     begun = np.array([step.start for step in followers], np.int64)
-    completions = np.maximum(done[1:] - np.maximum(done[:-1], begun), 1)
+    completions = np.maximum(done[1:] - np.maximum(done[:-1], begun), 1) if followers else done - starts
     return Rounds(
         name=first if len(kept) == 1 else f"{first} to {last}" if last != first else f"{len(kept)} times {first}",
         kind=unnumbered(first),

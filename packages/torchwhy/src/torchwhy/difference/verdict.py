@@ -5,47 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-import numpy as np
-
 from torchwhy.difference.likeness import Likeness
-from torchwhy.difference.noise import FEWEST, MARGIN, Shift, shift_of
+from torchwhy.difference.noise import FEWEST, MARGIN
+from torchwhy.difference.step_times import StepTimes
 from torchwhy.difference.steps import Rounds
 from torchwhy.difference.totals import Total
 from torchwhy.wording import counted, duration, percent
 
-__all__ = ["KINDS", "DifferenceVerdict", "StepTimes", "step_times", "verdict_on"]
+__all__ = ["KINDS", "DifferenceVerdict", "verdict_on"]
 
 KINDS: Final = ("identical", "faster", "slower", "no difference", "noise unknown", "not comparable")
 
-
-@dataclass(frozen=True)
-class StepTimes:
-    """The times of the compared steps.
-
-    Attributes:
-        a_us, b_us: microseconds each, in order.
-        clock: "host": the steps' durations there; "device": from the completion of one step's device work to that of
-            the next, because the device sets the pace on one side at least.
-        shift: how B's relate to A's.
-    """
-
-    a_us: tuple[float, ...]
-    b_us: tuple[float, ...]
-    clock: str
-    shift: Shift
-
-    @property
-    def median_us(self) -> tuple[float, float]:
-        """The median of each side; 0 for a side without times."""
-        return _median(self.a_us), _median(self.b_us)
-
-    @property
-    def mean_us(self) -> tuple[float, float]:
-        """The mean of each side; 0 for a side without times."""
-        return (
-            float(np.mean(self.a_us)) if self.a_us else 0.0,
-            float(np.mean(self.b_us)) if self.b_us else 0.0,
-        )
+APART: Final = 1.25
+"""The device's time and the step's change differently when one's factor is so many times the other's."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +33,6 @@ class DifferenceVerdict:
     kind: str
     sentence: str
     device: str = ""
-
-
-def step_times(a: Rounds, b: Rounds) -> StepTimes:
-    """Take both sides' step times by the same clock."""
-    device = (a.lags or b.lags) and len(a.completions) > 0 and len(b.completions) > 0
-    times = [(rounds.completions if device else rounds.host) / 1000 for rounds in (a, b)]
-    first, second = (tuple(float(value) for value in values) for values in times)
-    return StepTimes(first, second, "device" if device else "host", shift_of(first, second))
 
 
 def verdict_on(
@@ -119,18 +83,28 @@ def _device(kind: str, times: StepTimes, busy: Total | None) -> str:
     if busy is None or not busy.a or not busy.b:
         return ""
     numbers, step, change = f"{duration(busy.a)} -> {duration(busy.b)}", times.median_us, busy.b - busy.a
+    same = "as long as before" if _alike(busy) else "a time that varies too much from step to step to compare"
     if kind == "no difference":
         if not busy.changed:
-            return f"The device is busy for as long as before ({numbers})."
+            return f"The device is busy for {same} ({numbers})."
         word, part = "less" if change < 0 else "more", f"{busy.b / busy.a - 1:+.0%}"
         return f"But the device is busy for {word} time ({numbers} of each step, {part}), which the host hides."
     if kind == "noise unknown":
+        if max(busy.b / busy.a, step[1] / step[0]) > APART * min(busy.b / busy.a, step[1] / step[0]):
+            return f"But its device is busy for {_times(busy.b, busy.a)} times as long as A's ({numbers})."
         return f"The device is busy for {numbers} of it."
     if not busy.changed:
-        return f"The device is busy for as long as before ({numbers}): what changed is the host's."
+        return f"The device is busy for {same} ({numbers}){': the change is on the host' if _alike(busy) else ''}."
     if times.clock == "device" or change / (step[1] - step[0] or 1.0) >= 0.6:
         return f"The device's time changed as the steps' did ({numbers})."
     return f"The device is busy for {numbers} of it."
+
+
+def _alike(total: Total) -> bool:
+    """Whether both sides' values are the same to `MARGIN`: a change that isn't proven may still be large."""
+    assert total.a is not None
+    assert total.b is not None
+    return abs(total.b - total.a) <= MARGIN * max(total.a, total.b)
 
 
 def _too_few(times: StepTimes, rounds: tuple[Rounds, Rounds]) -> str:
@@ -141,8 +115,4 @@ def _too_few(times: StepTimes, rounds: tuple[Rounds, Rounds]) -> str:
 
 
 def _times(b: float, a: float) -> str:
-    return f"{b / a:.2g}" if b < 0.1 * a else f"{b / a:.2f}" if b < 100 * a else f"{b / a:,.0f}"
-
-
-def _median(values: tuple[float, ...]) -> float:
-    return float(np.median(values)) if values else 0.0
+    return f"{b / a:.2g}" if b < 0.1 * a else f"{b / a:.2f}" if b < 10 * a else f"{b / a:,.0f}"

@@ -79,7 +79,8 @@ def _name(trace: Trace, lane: int) -> str:
 
 def _frame(name: str) -> dict[str, Any]:
     place = file_and_line(name)
-    return {"name": safe(name), **({"file": safe(place[0]), "line": place[1]} if place else {})}
+    line = {"line": place[1]} if place and place[1] else {}
+    return {"name": safe(name), **({"file": safe(place[0]), **line} if place else {})}
 
 
 def _opened_and_closed(start: Int64, end: Int64, frame: Int64) -> Iterator[str]:

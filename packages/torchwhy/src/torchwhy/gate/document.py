@@ -11,7 +11,7 @@ from torchwhy.wording import counted
 
 __all__ = ["gate_document"]
 
-_LINE = re.compile(r"(?P<file>\S+\.py)(:(?P<number>\d+) in |\((?P<traced>\d+)\): )")
+_LINE = re.compile(r"(?P<file>\S+\.py)(:(?P<number>\d+) in |\((?P<traced>\d+)\): (?!<module>)|(\(\d+\))?: <module>)")
 
 
 def gate_document(report: GateReport) -> present.Document:
@@ -34,7 +34,7 @@ def gate_document(report: GateReport) -> present.Document:
 def _check(check: Check) -> present.Check:
     """Return a limit with the line that broke it; those of a baseline that were kept belong to the full view."""
     found = next(filter(None, map(_LINE.search, check.evidence)), None)
-    file, line = (found["file"], int(found["number"] or found["traced"])) if found else ("", 0)
+    file, line = (found["file"], int(found["number"] or found["traced"] or 0)) if found else ("", 0)
     return present.Check(
         f"{check.metric} {check.rule}",
         "passed" if check.passed else "failed",

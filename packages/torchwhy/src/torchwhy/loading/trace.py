@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from torchwhy.finding import Finding
@@ -30,6 +32,7 @@ from torchwhy.trace.tables.overlap import overlap
 from torchwhy.trace.tables.sql import RELATIONS, sql
 from torchwhy.trace.tables.stacks import stacks
 from torchwhy.trace.tables.step_times import step_times
+from torchwhy.trace.tables.table import Table
 from torchwhy.wording import counted
 
 if TYPE_CHECKING:
@@ -62,6 +65,20 @@ class LoadedTrace(Trace):
     arguments = arguments
     sql = sql
     to_table = event_table
+
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> Table:
+        """`ops`, as PyTorch's profiler spells it: `print(trace.key_averages().table(sort_by="cpu_time_total"))`."""
+        return self.ops(by_shape=group_by_input_shape, by_stack=group_by_stack_n)
+
+    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
+        """Write `stacks(metric)` as tools for flame graphs read it: a call path and microseconds on each line.
+
+        Raises:
+            ArgumentError: there is no such metric.
+            OSError: the file cannot be written.
+        """
+        text = "".join(f"{row['stack']} {row['time_us']:.0f}\n" for row in self.stacks(metric))
+        Path(path).write_text(text, encoding="utf-8", errors="replace")
 
     def to_pandas(self) -> pd.DataFrame:
         """The events as a DataFrame, with the columns of `to_table`. Needs pandas."""

@@ -39,8 +39,7 @@ from torchwhy.wording import counted, duration, percent, size_text
 __all__ = ["comparison"]
 
 _MOST: Final = 8
-_FEW: Final = 3
-"""Entries of each kind in the short view; fewer of different programs, where nearly everything differs."""
+"""Entries of each kind in the short view."""
 
 _RANKS: Final = 16
 
@@ -64,22 +63,22 @@ def comparison(found: Difference | JobDifference, limit: float | None = None) ->
         blocks.append(_ranks(found))
     if one.verdict.kind != "identical":
         blocks += [Caveat("Mind", sentence) for sentence in one.conditions]
+    if one.verdict.kind not in ("identical", "not comparable"):
         blocks += [block for block in _details(one) if not isinstance(block, Table) or block.rows or block.sentences]
     return Document("Difference", tuple(blocks), plain(found), command="diff", file=one.b.file)
 
 
 def _details(found: Difference) -> tuple[Block, ...]:
-    most = _MOST if found.likeness.same_program else _FEW
     makers: Literal["full", "always"] = "full" if found.two_vendors else "always"  # whose names differ in any case
     return (
-        _origins(found, most),
-        _labels(found.labels, most),
+        _origins(found),
+        _labels(found.labels),
         _totals(found),
-        _changes("Operators and annotations", found.calls, most),
-        _changes("Driver and runtime calls", found.runtime, most, makers),
-        _kernel_sets(found, most),
-        _changes("Kernels", found.kernels, most, makers),
-        _changes("Copies", found.copies, most),
+        _changes("Operators and annotations", found.calls),
+        _changes("Driver and runtime calls", found.runtime, makers),
+        _kernel_sets(found),
+        _changes("Kernels", found.kernels, makers),
+        _changes("Copies", found.copies),
         _fates(found),
         Findings(
             tuple(
@@ -140,7 +139,7 @@ def _ranks(found: JobDifference) -> Table:
     return Table(columns, rows_of(rows, _RANKS), "Ranks, per step", tuple(sentences), ("rank", "ranks"))
 
 
-def _origins(found: Difference, most: int) -> Table:
+def _origins(found: Difference) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
             _signed(origin.change_us),
@@ -158,7 +157,7 @@ def _origins(found: Difference, most: int) -> Table:
         Column("calls", number=True),
         Column("path", below=True),
     )
-    return Table(columns, rows_of(rows, most), "Where the difference arises", _origin_sentences(found) if rows else ())
+    return Table(columns, rows_of(rows, _MOST), "Where the difference arises", _origin_sentences(found) if rows else ())
 
 
 def _origin_sentences(found: Difference) -> tuple[str, ...]:
@@ -199,13 +198,13 @@ def _names(names: tuple[str, ...]) -> str:
     return short_name(names[0]) + (f" +{len(names) - 1}" if len(names) > 1 else "")
 
 
-def _labels(labels: tuple[LabelTimes, ...], most: int) -> Table:
+def _labels(labels: tuple[LabelTimes, ...]) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (Name(label.name), _calls(label.calls), _pair(label.host_us), _pair(label.device_us)) for label in labels
     ]
     columns = (Column("label"), *(Column(title, number=True, below=True) for title in ("calls", "host", "device")))
     return Table(
-        columns, rows_of(rows, most), "Labels of the program, with all that runs inside", noun=("label", "labels")
+        columns, rows_of(rows, _MOST), "Labels of the program, with all that runs inside", noun=("label", "labels")
     )
 
 
@@ -218,11 +217,11 @@ def _totals(found: Difference) -> Table:
     return Table(columns, rows_of(rows), "Per step" if found.a.rounds.are_steps else "In the whole recording")
 
 
-def _changes(title: str, changes: Changes, most: int, when: Literal["always", "full"] = "always") -> Table:
+def _changes(title: str, changes: Changes, when: Literal["always", "full"] = "always") -> Table:
     host = any(any(change.host_us) for change in changes.shown)
     device = any(any(change.device_us) for change in changes.shown)
     rows = [
-        Row(_changed(change, host=host, device=device), "always" if i < most else "full")
+        Row(_changed(change, host=host, device=device), "always" if i < _MOST else "full")
         for state in STATES
         for i, change in enumerate(changes[state])
     ]
@@ -239,7 +238,7 @@ def _changed(change: Change, *, host: bool, device: bool) -> tuple[Cell, ...]:
     return change.state, Name(short_name(change.name), sizes), _calls(change.calls), *spent, _signed(change.change_us)
 
 
-def _kernel_sets(found: Difference, most: int) -> Table:
+def _kernel_sets(found: Difference) -> Table:
     sets = found.kernel_sets
     names = (Column("operator"), Column("launches on A"), Column("launches on B instead"))
     columns = (*names, Column("time", number=True, below=True))
@@ -261,13 +260,13 @@ def _kernel_sets(found: Difference, most: int) -> Table:
             for uses in (item.before, item.after)
         )
         rows.append((Name(item.operator), *used, _pair(item.us)))
-    return Table(columns, rows_of(rows, most), "Kernel sets", (sentence,), pair=True)
+    return Table(columns, rows_of(rows, _MOST), "Kernel sets", (sentence,), pair=True)
 
 
 def _fates(found: Difference) -> Table:
     """What matters little, or is as it was, is for the full view."""
     order = sorted(found.findings, key=lambda fate: FATES.index(fate.state))
-    rows = tuple(Row(_fate(found, fate), "full" if _matters_little(fate) else "always") for fate in order)
+    rows = tuple(Row(_fate(fate), "full" if _matters_little(fate) else "always") for fate in order)
     same = dict.fromkeys(f"{f.finding.code} {f.finding.slug}".strip() for f in order if f.state == "unchanged")
     columns = (Column(), Column(), Column("rule"), Column("per step", number=True), Column("what", below=True))
     unchanged = (f"Unchanged: {', '.join(same)}.",) if same else ()
@@ -278,12 +277,11 @@ def _matters_little(fate: Fate) -> bool:
     return fate.state == "unchanged" or fate.finding.severity == "info"
 
 
-def _fate(found: Difference, fate: Fate) -> tuple[Cell, ...]:
-    alone = {} if found.likeness.same_program else {"fixed": "only on A", "new": "only on B"}  # nothing is fixed there
+def _fate(fate: Fate) -> tuple[Cell, ...]:
     finding = fate.finding
     text = f"{finding.title}; {fate.note}" if fate.note else finding.title
     times = _pair(fate.us) if any(fate.us) else ""
-    return alone.get(fate.state, fate.state), finding.code, finding.slug, times, Words(text)
+    return fate.state, finding.code, finding.slug, times, Words(text)
 
 
 def _change(total: Total) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from torchwhy.finding import SEVERITIES
 from torchwhy.present.document import Caveat, Check, Checks, Document, Findings, Rules, VerdictBlock
 from torchwhy.present.options import Options
-from torchwhy.present.phrases import failed_rules, finding_lines
+from torchwhy.present.phrases import failed_rules, finding_lines, place_of
 from torchwhy.wording import safe
 
 __all__ = ["render"]
@@ -28,7 +28,9 @@ def _lines(document: Document, serious: Sequence[str]) -> Iterator[str]:
         elif isinstance(block, Findings):
             for item in block.items:
                 if item.severity in serious:
-                    yield _command("error", finding_lines(item), title=f"{document.title} {item.rule}")
+                    file, line = place_of(item)
+                    where = {"file": file, "line": str(line) if line else ""}
+                    yield _command("error", finding_lines(item), title=f"{document.title} {item.rule}", **where)
         elif isinstance(block, Rules):
             yield from (_command("warning", [sentence]) for sentence in failed_rules(block))
         elif isinstance(block, Caveat):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from torchwhy.present.document import Check, FindingItem, Findings, Rules
+from torchwhy.trace.meaning.frames import file_and_line
 from torchwhy.wording import counted
 
-__all__ = ["failed_rules", "finding_lines", "hidden_findings", "muted_rules", "place", "told"]
+__all__ = ["failed_rules", "finding_lines", "hidden_findings", "muted_rules", "place", "place_of", "told"]
 
 
 def failed_rules(rules: Rules) -> list[str]:
@@ -50,3 +51,8 @@ def finding_lines(item: FindingItem) -> list[str]:
 def place(check: Check) -> str:
     """Return the file and line of a check; "" where they are unknown."""
     return f"{check.file}:{check.line}" if check.line else check.file
+
+
+def place_of(item: FindingItem) -> tuple[str, int | None]:
+    """Return file and line of the first of the program's own lines that a finding names; "" where there is none."""
+    return next(filter(None, (file_and_line(one.line) for one in item.evidence)), ("", None))

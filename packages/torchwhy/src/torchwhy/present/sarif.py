@@ -10,7 +10,7 @@ from urllib.parse import quote
 from torchwhy.present.document import Caveat, Check, Checks, Document, FindingItem, Findings, Rules, VerdictBlock
 from torchwhy.present.json import encoded
 from torchwhy.present.options import Options
-from torchwhy.present.phrases import failed_rules
+from torchwhy.present.phrases import failed_rules, place_of
 from torchwhy.rules.catalogue import all_rules
 from torchwhy.rules.rule import Rule
 from torchwhy.wording import safe
@@ -85,11 +85,17 @@ def _rule(rule: Rule) -> dict[str, Any]:
 def _finding(item: FindingItem, document: Document, places: dict[str, int]) -> dict[str, Any]:
     stake = f" {item.stake}." if item.stake else ""
     text = safe(f"{item.title}.{stake} {item.why} {item.fix}".strip())
+    trace: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": _uri(document.file)}}}
+    file, line = place_of(item)
+    source: dict[str, Any] = {"artifactLocation": {"uri": _uri(file)}}
+    if line:
+        source["region"] = {"startLine": line}
     found: dict[str, Any] = {
         "ruleId": item.code,
         "level": _LEVELS[item.severity],
         "message": {"text": text},
-        "locations": [{"physicalLocation": {"artifactLocation": {"uri": _uri(document.file)}}}],
+        "locations": [{"physicalLocation": source} if file else trace],
+        **({"relatedLocations": [trace]} if file else {}),
         "properties": {"severity": item.severity, "confidence": item.confidence, "time_us": item.time_us},
     }
     if item.code in places:

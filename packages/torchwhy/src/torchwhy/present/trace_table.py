@@ -12,7 +12,7 @@ from torchwhy.errors import ArgumentError
 from torchwhy.present.document import Amount, Cell, Column, Document, File, Name, Row, rows_of
 from torchwhy.present.document import Table as TableBlock
 from torchwhy.schema import SCHEMA
-from torchwhy.trace.tables.table import Table
+from torchwhy.trace.tables.table import PYTORCHS_COLUMNS, Table
 from torchwhy.wording import duration, percent, size_text
 
 __all__ = ["TableData", "column_called", "trace_table"]
@@ -44,11 +44,13 @@ class TableData(msgspec.Struct, frozen=True):
 
 
 def column_called(table: Table, given: str) -> str:
-    """Return the name of the column that has this name or title; a title's blanks may be underscores.
+    """Return the column of this name, title, or name in `key_averages()`; a title's blanks may be underscores.
 
     >>> column_called(Table({"name": ["mul"], "host_self_us": [2.0]}), "host self")
     'host_self_us'
     """
+    if PYTORCHS_COLUMNS.get(given) in table.columns:
+        return PYTORCHS_COLUMNS[given]
     titles = {_title(column): column for column in table.columns}
     if _title(given) not in titles:
         raise ArgumentError(f"column must be one of {', '.join(titles)} (or {', '.join(table.columns)}), got {given!r}")

@@ -49,8 +49,12 @@ class Ratio:
             return self.verdict
         if self.confidence < self.required:
             return "too few rounds"
-        inside = self.margin > 0 and 1 - self.margin <= self.low and self.high <= 1 + self.margin
-        return f"within the margin of {percent(self.margin)}" if inside else "within the noise"
+        if self.margin > 0 and 1 - self.margin <= self.low and self.high <= 1 + self.margin:
+            return f"within the margin of {percent(self.margin)}"
+        if self.low <= 1 <= self.high:
+            return "within the noise"
+        less = percent(self.margin)
+        return f"beyond the noise, but less than {less} can't be excluded: measure for longer"
 
     def __str__(self) -> str:
         """Return the ratio, its interval and the verdict in one line."""
@@ -92,6 +96,14 @@ class Comparison:
         """Return the measurement of that name; KeyError otherwise."""
         return {m.name: m for m in self.measurements}[name]
 
+    @property
+    def said(self) -> str:
+        """Whether there is a winner, in words."""
+        if self.winner:
+            return f"{self.winner} is faster than every other"
+        (first, *others) = self.ratios
+        return "no function is known to be faster than every other" if others else f"no winner: {first.said}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
         return {
@@ -102,7 +114,6 @@ class Comparison:
 
     def __str__(self) -> str:
         """Return one block of lines: measurements, ratios, decision."""
-        decision = f"winner: {self.winner}" if self.winner else "no winner: the difference is within the noise"
-        return "\n".join([*map(str, self.measurements), *map(str, self.ratios), decision])
+        return "\n".join([*map(str, self.measurements), *map(str, self.ratios), self.said])
 
     __repr__ = __str__

@@ -24,12 +24,11 @@ def timing_document(found: Measurement | Comparison) -> Document:
         return Document(
             found.name, (_times([found]), *_remarks([found])), _data("measurement", found), command="measure"
         )
-    said = f"{found.winner} is faster than every other" if found.winner else "the difference is within the noise"
     kind = "winner" if found.winner else "no winner"
     return Document(
         f"{len(found.measurements)} functions in turns",
         (
-            VerdictBlock(kind, said, look="good" if found.winner else ""),
+            VerdictBlock(kind, found.said, look="good" if found.winner else ""),
             _times(found.measurements),
             _ratios(found),
             *_remarks(found.measurements),

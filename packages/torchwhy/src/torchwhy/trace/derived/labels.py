@@ -28,7 +28,7 @@ class Label:
         name: as the program wrote it.
         rows: its calls that begin in the window.
         when: the part of the window in which a thread was inside it.
-        self_ns: time in its calls without the labels inside them.
+        self_ns: time in its calls without what they called: operators, other labels, calls of the driver.
         device_ns: durations of the device work launched in it, and meanwhile by the threads of the backward pass that
             the main thread waits for.
     """
@@ -56,12 +56,6 @@ def labels(trace: Trace) -> tuple[Label, ...]:
     if not len(rows):
         return ()
     rows = rows[events.begin_in(rows, window.start, window.end)]
-    wanted = np.zeros(len(events), np.bool_)
-    wanted[rows] = True
-    own = np.where(wanted, events.dur, 0)
-    around = np.append(tree.nearest(wanted), np.int32(-1))[tree.parent[rows]]
-    inner = np.flatnonzero(around >= 0)
-    np.subtract.at(own, around[inner], events.dur[rows[inner]])
     outer = np.zeros(len(events), np.bool_)
     outer[tree.outermost_of_name(rows)] = True
     device, behind = trace.derived(device_time).total, _launched_backward(trace)
@@ -69,7 +63,8 @@ def labels(trace: Trace) -> tuple[Label, ...]:
     for name in np.unique(events.name[rows]).tolist():
         mine = rows[events.name[rows] == name]
         when = Intervals.union(events.ts[mine], np.asarray(events.end[mine])).clip(window.start, window.end)
-        spent, main = int(np.maximum(own[mine], 0).sum()), mine[outer[mine] & (events.lane[mine] == trace.main_lane)]
+        spent = int(tree.self_time[mine].sum())
+        main = mine[outer[mine] & (events.lane[mine] == trace.main_lane)]
         work = int(device[mine[outer[mine]]].sum()) + int(behind[1][_begin_within(events, main, behind[0])].sum())
         found.append(Label(trace.name(int(mine[0])), mine, when, spent, work))
     return tuple(sorted(found, key=lambda label: -label.when.total))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from torchwhy.trace.file.columns import Int32
-from torchwhy.trace.meaning.frames import code_of, own_frame
+from torchwhy.trace.meaning.frames import LAUNCHER, code_of, line_of, own_frame
 from torchwhy.trace.meaning.kinds import GPU_WORK, Kind
 from torchwhy.trace.model.trace import Trace
 
@@ -52,10 +52,16 @@ def own_frames(trace: Trace) -> Int32:
     events, rows = trace.events, trace.events.rows(Kind.PYTHON)
     names, which = np.unique(events.name[rows], return_inverse=True)
     code = np.array([code_of(events.texts[name]) if name >= 0 else "" for name in names.tolist()], np.str_)
+    launcher = np.array([name >= 0 and LAUNCHER in events.texts[name] for name in names.tolist()], np.bool_)
+    outside = np.zeros(len(events) + 1, np.bool_)  # what called the launcher; the last is for no event
+    above = rows[launcher[which]] if len(names) else rows
+    while len(above := above[above >= 0]):
+        outside[above] = True
+        above = np.unique(trace.frames.parent[above])
     found = np.full(len(events), -1, np.int32)
     for whose in ("framework", "program"):
         wanted = np.zeros(len(events), np.bool_)
-        wanted[rows] = (code == whose)[which]
+        wanted[rows] = (code == whose)[which] & ~outside[rows]
         around = trace.frames.nearest(wanted)
         found = np.where(around >= 0, around, found)
     return found
@@ -67,7 +73,7 @@ def own_line(trace: Trace, row: int) -> str:
     if host < 0 or not trace.has_stacks:
         return own_frame(stack_of(trace, row))
     frame = int(trace.derived(own_frames)[host])
-    return trace.name(frame) if frame >= 0 else ""
+    return line_of(trace.name(frame)) if frame >= 0 else ""
 
 
 def _by_external_id(trace: Trace, work: Int32) -> Int32:

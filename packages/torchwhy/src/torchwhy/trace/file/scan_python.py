@@ -34,7 +34,7 @@ class Scanned(NamedTuple):
 
     Attributes:
         columns: what the file has.
-        has_list: whether it has a key `traceEvents`.
+        has_list: whether it has a key `traceEvents` with a list, or null.
     """
 
     columns: Columns
@@ -163,7 +163,7 @@ class _Scan:
         if self.data[parser.blank(i)] not in b",}":
             raise Broken
         if is_list:
-            self.has_list = True
+            self.has_list = "".join(out) == "null"
         else:
             name, value = decoded(raw), "".join(out)
             self.top_bytes += len(name.encode()) + len(value.encode())

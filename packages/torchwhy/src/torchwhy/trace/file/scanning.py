@@ -53,4 +53,4 @@ def _what_else(repairs: Repairs) -> str:
         return "a JSON list without an event in it"
     if repairs.truncated:
         return "what can be read of its JSON ends before there are any traceEvents"
-    return "JSON without traceEvents"
+    return "JSON without a list of traceEvents"

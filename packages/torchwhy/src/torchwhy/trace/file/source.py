@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
+import select
 import sys
 import zlib
 from collections.abc import Iterator
@@ -58,6 +60,15 @@ LOOKS: Final = (
     (b"<", "a page of mark-up"),
 )
 """How files begin that are given by mistake; compared without regard to case."""
+
+
+EVENT_LINE: Final = re.compile(rb'\s*\{[^\n]*"ph"[^\n]*\}[ \t\r]*\n\s*\{')
+"""How a file begins that has an event on each line."""
+
+LINE_BREAK: Final = re.compile(rb"\s*\n\s*")
+
+PATIENCE_S: Final = 10.0
+"""How long a named pipe may stay empty."""
 
 
 class Readable(Protocol):
@@ -120,8 +131,7 @@ class Chunks:
         if not head:
             raise TraceError(f"{self.name} is empty")
         check_looks_like_json(self.name, head)
-        yield head
-        yield from chunks
+        yield from _as_list(head, chunks) if EVENT_LINE.match(head) else chain((head,), chunks)
 
     def _read(self, size: int) -> bytes:
         try:
@@ -236,6 +246,8 @@ def _members(pieces: Iterator[bytes], member_of: Any) -> Iterator[bytes]:
 def _open(name: str) -> Readable:
     path = Path(name)
     try:
+        if path.is_fifo():
+            return _open_pipe(name)
         return path.open("rb")
     except IsADirectoryError as error:
         raise TraceError(f"{name} is a folder; name a trace file in it") from error
@@ -247,6 +259,30 @@ def _open(name: str) -> Readable:
         raise TraceError(f"{name} may not be read: permission denied") from error
     except (OSError, ValueError) as error:
         raise TraceError(f"{name} cannot be opened: {error}") from error
+
+
+def _open_pipe(name: str) -> Readable:
+    """Open a named pipe once something is in it: opening it otherwise waits for a writer for ever."""
+    pipe = os.open(name, os.O_RDONLY | os.O_NONBLOCK)
+    waiting = select.poll()
+    waiting.register(pipe, select.POLLIN)
+    if not waiting.poll(1000 * PATIENCE_S):
+        os.close(pipe)
+        raise TraceError(f"{name} is a pipe, and nothing was written to it for {PATIENCE_S:g} s")
+    os.set_blocking(pipe, True)
+    return os.fdopen(pipe, "rb")
+
+
+def _as_list(head: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """A list of what is on the lines: in JSON, strings have no line breaks."""
+    yield b"["
+    blank = b""
+    for chunk in chain((head,), chunks):
+        given = blank + chunk
+        lines = given.rstrip()
+        blank = given[len(lines) :]
+        yield LINE_BREAK.sub(b"\n,", lines)
+    yield b"]"
 
 
 def _joined(chunks: Iterator[bytes]) -> Iterator[bytes]:

@@ -18,6 +18,7 @@ __all__ = [
     "COLLECTING",
     "FORMATTING",
     "INSIDE_PYTORCH",
+    "LAUNCHER",
     "LOGGING",
     "MAKING_TENSORS",
     "MODULE",
@@ -35,6 +36,7 @@ __all__ = [
     "file_and_line",
     "line_of",
     "own_frame",
+    "program_path",
     "short_frame",
 ]
 
@@ -117,10 +119,15 @@ CAPTURE_FUNCTION: Final = Meaning(
 )
 """A function that records CUDA graphs, as programs and inference servers name theirs: capture_model, _capture_graph."""
 
-_FRAME: Final = re.compile(r"(?P<file>[^<>]+\.py)(\((?P<line>\d+)\)|:(?P<number>\d+))")
+LAUNCHER: Final = "torchwhy/capture/launch/program.py"
+"""Runs a program under `torchwhy profile`: what called it is no part of the program."""
+
+_RECORDER: Final = ("torchwhy/capture/", "torch/profiler/profiler.py", "torch/autograd/profiler.py")
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
+_FRAME: Final = re.compile(r"(?P<file>[^<>]+\.py)(\((?P<line>\d+)\)|:(?P<number>\d+)|(?=: <module>$))")
 _BUILT_IN: Final = re.compile(r"<built-in (method|function) (?P<name>\w+)(?P<torch> of type object)?")
 _LIBRARIES: Final = re.compile(
-    r"(^|.*[/\\])((site|dist)-packages|lib[/\\]python\d|torch|torchwhy|triton|numpy|_dynamo|torchgen"
+    r"(^|.*[/\\])((site|dist)-packages|lib[/\\]python\d|torchinductor_\w+|torch|torchwhy|triton|numpy|_dynamo|torchgen"
     + "".join(f"|{re.escape(each.folder)}" for each in VOCABULARIES)
     + r")[/\\]"
     r"|(PIL|cv2|einops|fsspec|h5py|imageio|librosa|matplotlib|mlflow|pandas|pyarrow|safetensors|scipy|skimage"
@@ -135,22 +142,26 @@ _FRAMEWORKS: Final = re.compile(
 
 
 def own_frame(stack: Sequence[str]) -> str:
-    """Return the innermost frame of the program's own code, else of a framework's; "" where there is neither.
+    """Return the innermost frame of the program's own code, else of a framework's, as `line_of`; "" without either.
 
     Args:
         stack: frames, innermost first, as "train.py(34): step".
 
+    >>> own_frame(["threading.py(9): wait", "torchwhy/capture/launch/program.py(9): run", "typer/main.py(15): wrapper"])
+    ''
     >>> own_frame(["<built-in method mm>", "torch/nn/modules/linear.py(114): forward", "train.py(34): step"])
     'train.py(34): step'
     """
     second = ""
     for frame in stack:
+        if LAUNCHER in frame:
+            break
         whose = code_of(frame)
         if whose == "program":
-            return frame
+            return line_of(frame)
         if whose:
             second = second or frame
-    return second
+    return line_of(second)
 
 
 def code_of(frame: str) -> str:
@@ -186,6 +197,17 @@ def line_of(frame: str) -> str:
     return re.sub(r"(?<=\.py)(\(\d+\)|:\d+)(?=: <module>$)", "", frame)
 
 
+def program_path(path: Sequence[str]) -> list[str]:
+    """Return a path from the outermost frame without the profiler, its launcher and addresses.
+
+    >>> program_path(["runpy.py(3): run", "torchwhy/capture/launch/program.py(9): run", "train.py(2): <module>"])
+    ['train.py(2): <module>']
+    """
+    launched = [place for place, frame in enumerate(path) if LAUNCHER in frame]
+    inside = path[launched[-1] + 1 if launched else 0 :]
+    return [_ADDRESS.sub("", frame) for frame in inside if not any(own in frame for own in _RECORDER)]
+
+
 def called_name(name: str) -> str:
     """Return how a program would write the function of a frame; any other name as it is.
 
@@ -204,14 +226,17 @@ def called_name(name: str) -> str:
     return ".".join((*parts[-3:], name[found.end() :].removeprefix(": ")))
 
 
-def file_and_line(name: str) -> tuple[str, int] | None:
+def file_and_line(name: str) -> tuple[str, int | None] | None:
     """Return where the code of a Python frame is; None for any other name.
 
-    >>> file_and_line("models/net.py(40): forward"), file_and_line("aten::mm")
-    (('models/net.py', 40), None)
+    >>> file_and_line("models/net.py(40): forward"), file_and_line("train.py(57): <module>"), file_and_line("aten::mm")
+    (('models/net.py', 40), ('train.py', None), None)
     """
-    found = _FRAME.match(name)
-    return (found["file"], int(found["line"] or found["number"])) if found else None
+    found = _FRAME.match(line_of(name))
+    if not found:
+        return None
+    line = found["line"] or found["number"]
+    return found["file"], int(line) if line else None
 
 
 def _standard(file: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from torchwhy.trace.meaning.kinds import Kind, Meaning
@@ -15,6 +16,7 @@ __all__ = [
     "MAKE_TENSOR",
     "MOVE_TENSOR",
     "OUT_OF_PLACE",
+    "tensor_sizes",
 ]
 
 _O: Final = Kind.OPERATOR
@@ -42,3 +44,14 @@ OUT_OF_PLACE: Final = Meaning(
     _O,
 )
 """Operators that change a part of a tensor, and copy all of it first because they are asked to leave it as it is."""
+
+_SIZES: Final = re.compile(r"\[[\d, ]*\d[\d, ]*\]")
+
+
+def tensor_sizes(dims: str) -> list[str]:
+    """Return the sizes of each tensor in an event's "Input Dims"; scalars have no dimension and are left out.
+
+    >>> tensor_sizes("[[64, 3, 7, 7], [64], [], []]")
+    ['[64, 3, 7, 7]', '[64]']
+    """
+    return _SIZES.findall(dims)

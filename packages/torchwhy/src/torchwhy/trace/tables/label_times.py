@@ -17,7 +17,8 @@ def label_times(trace: Trace) -> Table:
 
     Returns:
         `name`; `calls`; `host_us`: the time in which a thread was inside it; `share`: that as a fraction of the window;
-        `self_us`: in its calls without the labels inside them; `device_us`: durations of the work launched in it.
+        `self_us`: in its calls without the operators and labels they called; `device_us`: durations of
+        the work launched in it.
     """
     found = trace.derived(labels)
     return Table(

@@ -8,11 +8,13 @@ import numpy as np
 
 from torchwhy.errors import ArgumentError
 from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.meaning.frames import LAUNCHER, program_path
 from torchwhy.trace.model.trace import Trace
 from torchwhy.trace.tables.grouping import us
 from torchwhy.trace.tables.table import Table
 
 __all__ = ["stacks"]
+
 
 _METRICS: Final = {
     "host": "host",
@@ -35,7 +37,7 @@ def stacks(trace: Trace, metric: str = "host") -> Table:
 
     Returns:
         `stack`: from the outermost call to the innermost, with ";" between them, as tools for flame graphs read it (a
-        ";" in a name becomes ","); `calls`; `time_us`.
+        ";" in a name becomes ","), without frames of the recorder, which count as their caller; `calls`; `time_us`.
 
     Raises:
         ArgumentError: there is no such metric.
@@ -51,9 +53,14 @@ def stacks(trace: Trace, metric: str = "host") -> Table:
     time = np.bincount(path, weights=spent, minlength=len(paths)).astype(np.int64)
     there = np.flatnonzero(time > 0)
     texts = paths.texts()
-    return Table(
-        {"stack": [texts[i] for i in there.tolist()], "calls": count[there], "time_us": us(time[there])}
-    ).sorted("time_us")
+    found: dict[str, tuple[int, int]] = {}
+    for i in there.tolist():
+        text = texts[i]
+        if text:
+            calls, spent_ns = found.get(text, (0, 0))
+            found[text] = calls + int(count[i]), spent_ns + int(time[i])
+    numbers = np.array(list(found.values()), np.int64).reshape(-1, 2)
+    return Table({"stack": list(found), "calls": numbers[:, 0], "time_us": us(numbers[:, 1])}).sorted("time_us")
 
 
 class _Paths:
@@ -86,9 +93,11 @@ class _Paths:
         )
 
     def texts(self) -> list[str]:
-        """Each chain in words."""
+        """Each chain in words, without frames of the recorder; "" where it has no others."""
         found: list[str] = []
         for above, name in self._numbers:
-            own = (self._trace.events.texts[name] if name >= 0 else "").replace(";", ",").replace("\n", " ")
-            found.append(f"{found[above]};{own}" if above >= 0 else own)
+            text = self._trace.events.texts[name] if name >= 0 else ""
+            outside = "" if above < 0 or LAUNCHER in text else found[above]
+            own = ";".join(one.replace(";", ",").replace("\n", " ") for one in program_path([text]))
+            found.append(f"{outside};{own}" if outside and own else outside or own)
         return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -12,14 +12,34 @@ from torchwhy.errors import ArgumentError, MissingPackageError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Table"]
+__all__ = ["PYTORCHS_COLUMNS", "Table"]
+
+PYTORCHS_COLUMNS: Final = {
+    "count": "calls",
+    "cpu_time_total": "host_total_us",
+    "self_cpu_time_total": "host_self_us",
+    "cpu_time": "mean_us",
+    "cpu_memory_usage": "host_bytes",
+    "self_cpu_memory_usage": "host_self_bytes",
+    **{
+        f"{own}{device}_{theirs}": f"device_{ours}"
+        for device in ("device", "cuda", "xpu")
+        for own, theirs, ours in (
+            ("", "time_total", "total_us"),
+            ("self_", "time_total", "self_us"),
+            ("", "memory_usage", "bytes"),
+            ("self_", "memory_usage", "self_bytes"),
+        )
+    },
+}
+"""How `key_averages()` calls the columns of `ops`."""
 
 
 class Table:
     """Rows and named columns.
 
     `table["name"]` is a column, `table.rows()` gives dictionaries, `table.to_pandas()` a DataFrame; printing shows the
-    first rows.
+    first rows. Columns also go by the names that `key_averages()` has for them, such as "self_cpu_time_total".
 
     >>> table = Table({"name": ["mul", "add"], "time_us": [2.0, 5.5]})
     >>> print(table.sorted("time_us"))
@@ -47,9 +67,10 @@ class Table:
         return len(next(iter(self.columns.values()))) if self.columns else 0
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self.columns:
+        found = name if name in self.columns else PYTORCHS_COLUMNS.get(name)
+        if found not in self.columns:
             raise ArgumentError(f"column must be one of {', '.join(self.columns)}, got {name!r}")
-        return self.columns[name]
+        return self.columns[found]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         names = list(self.columns)
@@ -84,6 +105,16 @@ class Table:
         """The first rows."""
         return self.take(np.arange(min(n, len(self))))
 
+    def table(self, sort_by: str | None = None, row_limit: int = 100) -> str:
+        """The first rows as text, in order of a column: what `key_averages().table(...)` is in PyTorch.
+
+        Args:
+            sort_by: a column; None keeps the order.
+            row_limit: how many rows; -1 is all.
+        """
+        rows = self if sort_by is None else self.sorted(sort_by)
+        return rows._text(len(rows) if row_limit < 0 else row_limit)
+
     def to_pandas(self) -> pd.DataFrame:
         """Return a DataFrame. Needs pandas: `pip install pandas`."""
         try:
@@ -101,7 +132,10 @@ class Table:
         return pa.table({name: _plain(values) for name, values in self.columns.items()})
 
     def __str__(self) -> str:
-        shown = self.head(20)
+        return self._text(20)
+
+    def _text(self, limit: int) -> str:
+        shown = self.head(limit)
         cells = {name: [_shown(value) for value in _plain(values)] for name, values in shown.columns.items()}
         widths = {name: max([len(name), *map(len, column)]) for name, column in cells.items()}
         right = {name: _is_number(values) for name, values in shown.columns.items()}
