@@ -19,7 +19,6 @@ import numpy as np
 from torchwhy.trace.file.columns import ABSENT, Int32, Int64
 from torchwhy.trace.meaning.communication import (
     COLLECTIVE,
-    COMMUNICATION_KERNEL,
     DEFAULT_KERNEL,
     EXCHANGE,
     RECORD,
@@ -93,8 +92,7 @@ class Collective:
 def collectives_of(trace: Trace) -> tuple[Collective, ...]:
     """Every collective of a trace, by start; `trace.derived(collectives_of)` finds them once."""
     events = trace.events
-    kernels = trace.gpu.kernels
-    rows = kernels[events.are(COMMUNICATION_KERNEL, kernels)]
+    rows = trace.gpu.communication_rows
     launches = trace.links.of(rows)
     if not len(rows):
         rows = events.of(COLLECTIVE)

@@ -30,6 +30,7 @@ _DTYPES: Final = {
     "int64_t": "int64",
 }
 _LIBRARIES: Final = (
+    ("mscclpp", "MSCCL++"),
     ("rccl", "RCCL"),
     ("msccl", "RCCL"),
     ("nccl", "NCCL"),
@@ -39,6 +40,11 @@ _LIBRARIES: Final = (
     ("nvshmem", "NVSHMEM"),
     ("rocshmem", "rocSHMEM"),
     ("deep_ep", "DeepEP"),
+    ("hybrid_ep", "DeepEP"),
+    ("pplx", "pplx-kernels"),
+    ("mori::", "MORI"),
+    ("multimem", "symmetric memory"),
+    ("symm_mem", "symmetric memory"),
     ("userbuffers", "Transformer Engine"),
     ("vllm::", "vLLM"),
     ("sglang", "SGLang"),
