@@ -157,7 +157,7 @@ def test_of_two_ranks_the_other_one_is_the_measure(tmp_path):
 
 def test_an_even_job_has_no_finding_of_its_own(tmp_path):
     job = load_job(write_job(tmp_path / "job", 4, compute=[300, 302, 301, 299], steps=8))
-    assert not {"last-rank", "rank-imbalance", "rank-set", "single-rank-caution"} & set(slugs(job))
+    assert not {"last-rank", "rank-imbalance", "rank-set"} & set(slugs(job))
 
 
 def test_a_whole_job_is_not_told_to_record_all_ranks(tmp_path):

@@ -23,7 +23,10 @@ __all__ = [
     "PERHAPS_WITHIN_A_CALL",
     "RECORD",
     "SEARCH_UNUSED",
+    "WHOLE_FORWARD",
+    "WRAPPER",
     "collective_name",
+    "library_of",
 ]
 
 RECORD: Final = Meaning(r"record_param_comms", *CALLED)
@@ -96,12 +99,42 @@ FULLY_SHARDED: Final = Meaning(r"FullyShardedDataParallel|FSDP::", *CALLED)
 FULLY_SHARDED_HOOKS: Final = Meaning(r"FSDP::(pre|post)_(forward|backward)", *CALLED)
 """Labels that only FSDP's second generation (fully_shard) has."""
 
+WRAPPER: Final = DISTRIBUTED_DATA_PARALLEL | FULLY_SHARDED
+WHOLE_FORWARD: Final = Meaning(r"(DistributedDataParallel|FullyShardedDataParallel)\.forward", *CALLED)
+"""The forward pass of a wrapped model; the wrapper's own exchanges lie outside of it or under labels within it."""
+
 DATA_PARALLEL: Final = Meaning(r"DataParallel\.forward", *CALLED)
 SEARCH_UNUSED: Final = Meaning(
     r"(torch\.distributed\.ddp\.reducer|torch::distributed::reducer)::search_unused_parameters", *CALLED
 )
 FIND_TENSORS: Final = Meaning(r".*distributed\.py\(\d+\): _find_tensors", Kind.PYTHON)
 """DDP looks through a forward pass's outputs, for its search for unused parameters."""
+
+_LIBRARIES: Final = (
+    ("mscclpp", "MSCCL++"),
+    ("rccl", "RCCL"),
+    ("msccl", "RCCL"),
+    ("nccl", "NCCL"),
+    ("xccl", "oneCCL"),
+    ("oneccl", "oneCCL"),
+    ("hccl", "HCCL"),
+    ("nvshmem", "NVSHMEM"),
+    ("rocshmem", "rocSHMEM"),
+    ("deep_ep", "DeepEP"),
+    ("hybrid_ep", "DeepEP"),
+    ("pplx", "pplx-kernels"),
+    ("mori::", "MORI"),
+    ("multimem", "symmetric memory"),
+    ("symm_mem", "symmetric memory"),
+    ("gloo:", "Gloo"),
+    ("mpi:", "MPI"),
+    ("userbuffers", "Transformer Engine"),
+    ("vllm::", "vLLM"),
+    ("sglang", "SGLang"),
+    ("flashinfer", "FlashInfer"),
+    ("tensorrt_llm", "TensorRT-LLM"),
+    ("aiter", "AITER"),
+)
 
 # Collectives by what is found first in a name, without underscores and in lower case.
 _NAMES: Final = (
@@ -142,3 +175,13 @@ def collective_name(name: str) -> str:
     """
     plain = name.lower().replace("_", "").replace("-", "")
     return next((found for part, found in _NAMES if part in plain), "")
+
+
+def library_of(name: str) -> str:
+    """The library of a communicating kernel or of a collective's label; "" where the name doesn't tell.
+
+    >>> library_of("ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)"), library_of("gloo:all_reduce"), library_of("x")
+    ('NCCL', 'Gloo', '')
+    """
+    plain = name.lower()
+    return next((label for part, label in _LIBRARIES if part in plain), "")
