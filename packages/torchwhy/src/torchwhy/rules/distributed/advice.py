@@ -21,7 +21,7 @@ from torchwhy.trace.meaning.operators import LEARNING
 from torchwhy.trace.meaning.tensors import CLONE, TABLES
 from torchwhy.trace.model.trace import Trace
 
-__all__ = ["COME_TOGETHER", "behind_clones", "fewer", "most_of", "overlap_advice"]
+__all__ = ["COME_TOGETHER", "START_EARLIER", "behind_clones", "fewer", "most_of", "overlap_advice"]
 
 _PAIRS: Final = frozenset({"send", "recv", "send_recv"})
 _SHARDED: Final = frozenset({"all_gather", "reduce_scatter"})
@@ -61,7 +61,9 @@ _TENSOR_PARALLEL: Final = (
     "fewer ranks per model, a fused all-reduce and normalization, or a CUDA graph; or compute one half of the batch "
     "while the other is exchanged."
 )
-_ELSE: Final = "Start the exchange earlier and wait for it later: async_op=True, and wait() where the result is used."
+START_EARLIER: Final = (
+    "Start the exchange earlier and wait for it later: async_op=True, and wait() where the result is used."
+)
 
 
 def most_of(found: Sequence[Collective], times: Int64) -> str:
@@ -100,7 +102,7 @@ def overlap_advice(trace: Trace, found: Sequence[Collective], times: Int64) -> s
         return _DDP
     if most == "all_reduce" and not events.any_of(LEARNING):
         return _TENSOR_PARALLEL
-    return _ELSE
+    return START_EARLIER
 
 
 def _within_the_model(trace: Trace, found: Sequence[Collective], times: Int64) -> bool:
