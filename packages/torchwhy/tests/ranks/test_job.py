@@ -140,7 +140,7 @@ def test_two_ranks_that_are_late_together_are_not_blamed_each(tmp_path):
 def test_an_even_job_transfers(tmp_path):
     job = load_job(write_job(tmp_path / "job", 4))
     found = finding(job, "exposed-transfer")
-    assert "it waits for others for 0%" in found.title
+    assert "only transfers data; for 0% it waits for other ranks" in found.title
     assert found.evidence[0].note == "NCCL"
     assert "exposed-comm" not in slugs(job)
 

@@ -180,8 +180,8 @@ def exposed_transfer(job: Job, *, share: float = 0.05) -> Iterator[Finding]:
     kinds = [(row["exposed_us"] - row["waiting_us"], row) for row in job.collectives().rows()]
     kinds.sort(key=lambda kind: -kind[0])
     yield Finding(
-        title=f"For {percent(rest[middle] / window.us)} of the window a rank only transfers data; it waits for others "
-        f"for {percent(float(waits[middle]) / window.us)}",
+        title=f"For {percent(rest[middle] / window.us)} of its window rank {job.numbers[middle]} only transfers data; "
+        f"for {percent(float(waits[middle]) / window.us)} it waits for other ranks",
         confidence="high" if job.matched.by_number else "medium",
         time_us=min(rest[middle], alone.time_us),
         window=window,
