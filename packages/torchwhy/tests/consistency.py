@@ -21,7 +21,7 @@ SAID = {
     "exposed-comm": ("communication",),
     "overhead-bound": ("computing", "communication", "copies"),
     "compute-bound": ("computing", "communication", "copies"),
-    "processor-comm": ("communication",),
+    "cpu-exposed-comm": ("communication",),
 }
 """Findings whose title begins with the share of these parts of the breakdown together."""
 
@@ -137,10 +137,6 @@ def _said(report):
             share = sum(shares.get(name, 0.0) for name in SAID[finding["slug"]])
             if not _near(_shares(finding["title"])[0], share):
                 yield f"{' + '.join(SAID[finding['slug']])} {share:.1%}, but {title}"
-        if finding["slug"] == "comm-share" and not _near(
-            _shares(finding["title"])[1], shares.get("communication", 0.0)
-        ):
-            yield f"communication {shares.get('communication', 0.0):.1%}, but {title}"
         if report["gpu"] and finding["slug"] in IDLE:
             least = idle * report["breakdown"]["window_us"]
             if finding["time_us"] > least + 0.01:

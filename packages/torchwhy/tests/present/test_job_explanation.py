@@ -20,12 +20,12 @@ def report_on(folder, **how):
 
 
 def test_text_has_the_ranks_and_who_came_last(tmp_path):
-    drawn = shown(report_on(tmp_path, compute=[300, 300, 300, 420]), style=Style(width=80, unicode=True))
+    drawn = shown(report_on(tmp_path, compute=[300, 300, 300, 420]), style=Style(width=100, unicode=True))
     assert drawn.startswith("job\n4 ranks · 112 events\n\nCOMMUNICATION-BOUND\n")
-    assert "  3     2.40 ms  595 us       70%         17%   13%  100% of 4\n" in drawn
-    assert "  all_reduce      4         8  760 us            47%  4.00 MB     120.0\n" in drawn
+    assert "  3     2.40 ms  595 us       70%        17%     0%   13%  100% of 4\n" in drawn
+    assert "  all_reduce  NCCL         4         8  760 us      0%        53%    47%  4.00 MB     120.0\n" in drawn
     assert "F3 last-rank, high: 480 us" in drawn
-    assert max(map(len, drawn.splitlines())) <= 80
+    assert max(map(len, drawn.splitlines())) <= 100
 
 
 @pytest.mark.parametrize(("compute", "kind"), [(100, "communication-bound"), (2000, "compute-bound")])
@@ -56,7 +56,7 @@ def test_a_size_nobody_recorded_is_left_blank(tmp_path):
     report = report_on(tmp_path)
     (row,) = report.collectives
     blank = msgspec.structs.replace(report, collectives=(msgspec.structs.replace(row, median_bytes=None),))
-    assert "  all_reduce      4         8  " in shown(blank)
+    assert "  all_reduce  NCCL         4         8  " in shown(blank)
 
 
 def test_ranks_without_gpus_are_not_said_to_have_some(tmp_path):

@@ -14,7 +14,7 @@ def exchange(compute, comm, size=25_000_000, n=4, times=1, ranks=2, wrapper=None
         at = 1000 * i
         story.step(i + 3, at, 990)
         if wrapper:
-            story.note(wrapper, at + 5, 300)
+            story.note(wrapper, at + 5, 20)
         story.kernel("gemm", at + compute[0], compute[1], launch_at=at + 10)
         for k in range(times):
             launch = at + 30 + 5 * k
@@ -25,9 +25,16 @@ def exchange(compute, comm, size=25_000_000, n=4, times=1, ranks=2, wrapper=None
     return story
 
 
-@fires("comm-share", "exposed-comm", "single-rank-caution")
+@fires("exposed-comm")
 def nothing_beside_the_exchange():
     return exchange((50, 400), (500, 300))
+
+
+def training(story):
+    """With an optimizer at the end of each step."""
+    for i in range(4):
+        story.note("Optimizer.step#SGD.step", 1000 * i + 970, 5)
+    return story
 
 
 @fires("exposed-comm")
@@ -35,35 +42,37 @@ def under_ddp():
     return exchange((50, 400), (500, 300), wrapper="DistributedDataParallel.forward")
 
 
-@fires("comm-share")
 @silent("exposed-comm")
 def much_but_hidden():
     return exchange((50, 900), (500, 300))
 
 
-@silent("comm-share", "exposed-comm", "single-rank-caution")
+@silent("exposed-comm")
 def little():
     return exchange((50, 900), (955, 20))
 
 
-@silent("single-rank-caution")
-def a_world_of_one():
-    return exchange((50, 400), (500, 300), ranks=1)
-
-
 @fires("small-collectives")
+@silent("exposed-comm")
 def a_hundred_small_ones():
+    """One exchange, one finding."""
+    return training(exchange((50, 200), (300, 6), size=40_000, times=100))
+
+
+@silent("small-collectives")
+def a_hundred_small_ones_of_an_inference():
+    """Tensor parallelism needs each all-reduce before the next operator."""
     return exchange((50, 200), (300, 6), size=40_000, times=100)
 
 
 @silent("small-collectives")
 def a_hundred_large_ones():
-    return exchange((50, 200), (300, 6), size=40_000_000, times=100)
+    return training(exchange((50, 200), (300, 6), size=40_000_000, times=100))
 
 
 @silent("small-collectives")
 def small_ones_beside_the_work():
-    return exchange((50, 940), (300, 6), size=40_000, times=100)
+    return training(exchange((50, 940), (300, 6), size=40_000, times=100))
 
 
 def replicas(name, devices=2):
@@ -151,7 +160,7 @@ def gloo_beside_the_work():
     return on_processors(computing=(10, 980), exchanging=(410, 980))
 
 
-@silent("comm-share", "exposed-comm")
+@silent("exposed-comm")
 def what_runs_beside_the_exchange_was_not_recorded():
     """A replayed graph without its nodes: that nothing is computed isn't known."""
     story = exchange((50, 10), (500, 300))
@@ -177,3 +186,40 @@ def what_a_device_library_announces_is_its_launch():
     for at in story.steps(4, 990, every=1000):
         story.note("nccl:all_reduce", at + 400, 500)
     return story
+
+
+@silent("exposed-comm")
+def the_exchange_of_the_step_before():
+    """One recorded step begins while the last all-reduce of the step before it still runs."""
+    story = Story(rank=0)
+    story.step(3, 0, 990)
+    story.kernel(ALL_REDUCE, 10, 400, stream=20)
+    story.kernel("gemm", 420, 400, launch_at=20)
+    story.kernel(ALL_REDUCE, 600, 200, launch_at=30, stream=20)
+    story.call("cudaDeviceSynchronize", 40, 900)
+    return story
+
+
+def many_labels(name, each, times, gap):
+    story = Story(gpu=None, distributedInfo={"backend": name.partition(":")[0], "rank": 0, "world_size": 2})
+    for at in story.steps(4, 9900, every=10_000):
+        story.op("aten::mm", at + 10, 400)
+        for k in range(times):
+            story.note(name, at + 500 + gap * k, each, tid=200)
+    return story
+
+
+@fires("host-small-collectives")
+@silent("cpu-exposed-comm")
+def hundreds_of_reductions_through_gloo():
+    return many_labels("gloo:all_reduce", 30, 200, 40)
+
+
+@fires("host-small-collectives")
+def hundreds_of_reductions_whose_kernels_are_not_in_the_file():
+    return many_labels("nccl:all_reduce", 30, 200, 40)
+
+
+@silent("host-small-collectives")
+def a_few_reductions_through_gloo():
+    return many_labels("gloo:all_reduce", 300, 20, 400)

@@ -12,7 +12,7 @@ def finding(story, slug):
     return found
 
 
-def exchanging(collective, kernel, *, operators=(), labels=(), times=1, us=300, size=25_000_000):
+def exchanging(collective, kernel, *, operators=(), labels=(), times=1, us=300, size=25_000_000, training=False):
     """Steps of 1 ms: 400 us of a product, then an exchange by a kernel, with operators before its call."""
     story = Story(distributedInfo={"backend": "nccl", "rank": 0, "world_size": 8})
     for i in range(4):
@@ -20,6 +20,8 @@ def exchanging(collective, kernel, *, operators=(), labels=(), times=1, us=300, 
         story.step(i + 3, at, 990)
         for label in labels:
             story.note(label, at + 1, 8)
+        if training:
+            story.note("Optimizer.step#SGD.step", at + 980, 5)
         story.kernel("gemm", at + 50, 300, launch_at=at + 10)
         for k in range(times):
             before = at + 20 + 8 * k
@@ -35,9 +37,9 @@ def exchanging(collective, kernel, *, operators=(), labels=(), times=1, us=300, 
 @pytest.mark.parametrize(
     ("collective", "kernel", "operators", "labels", "says", "never"),
     [
-        ("all_to_allv", "ncclDevKernel_SendRecv", ("aten::embedding",), (), "TrainPipelineSparseDist", "bucket"),
-        ("all_to_allv", "ncclDevKernel_SendRecv", ("aten::mm",), (), "experts", "bucket"),
-        ("all_to_allv", "ncclDevKernel_SendRecv", ("aten::embedding",), ("DistributedDataParallel.forward",),
+        ("all_to_allv", "ncclDevKernel_SendRecv", ("aten::_embedding_bag",), (), "TrainPipelineSparseDist", "bucket"),
+        ("all_to_allv", "ncclDevKernel_SendRecv", ("aten::embedding",), (), "one half", "TorchRec"),
+        ("all_to_allv", "ncclDevKernel_SendRecv", ("aten::_embedding_bag",), ("DistributedDataParallel.forward",),
          "TrainPipelineSparseDist", "bucket"),
         ("allreduce", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", (), ("DistributedDataParallel.forward",),
          "bucket_cap_mb", "FSDP"),
@@ -55,18 +57,62 @@ def test_advice_fits_the_collective_and_the_framework(collective, kernel, operat
     assert never not in found.fix
 
 
+def around_the_call(label):
+    story = exchanging("_allgather_base", "ncclDevKernel_AllGather_RING_LL")
+    for at in range(0, 4000, 1000):
+        story.note("FullyShardedDataParallel.forward", at + 18, 30)
+        if label:
+            story.note(label, at + 19, 28)
+    return finding(story, "exposed-comm").fix
+
+
+def test_what_the_model_itself_gathers_is_not_fsdps():
+    """Tensor parallelism within FSDP: no prefetch hides it."""
+    assert "prefetch" not in around_the_call("")
+    assert "prefetch" in around_the_call("FullyShardedDataParallel._pre_forward")
+
+
+def waits(durations, sizes=None):
+    """All-to-alls of these durations, one per step of 1 ms."""
+    story = Story(distributedInfo={"backend": "nccl", "rank": 0, "world_size": 8})
+    for i, us in enumerate(durations):
+        at = 1000 * i
+        story.step(i + 3, at, 990)
+        story.kernel("gemm", at + 50, 100, launch_at=at + 10)
+        elements = (sizes or [1_000_000] * len(durations))[i]
+        args = {"Collective name": "all_to_allv", "In msg nelems": elements, "Out msg nelems": elements}
+        args |= {"dtype": "Float", "Group size": 8, "Process Group Name": "0", "Seq": i}
+        story.kernel("ncclDevKernel_SendRecv", at + 200, us, launch_at=at + 20, stream=20, **args)
+    return finding(story, "exposed-comm")
+
+
+def test_an_exchange_that_waits_is_not_helped_by_smaller_types():
+    found = waits([700, 10, 650, 720])
+    assert "At least 98% of that time is waiting" in found.cause
+    assert "bits" not in found.fix
+    assert "comes late" in found.fix
+
+
+def test_exchanges_that_take_longer_for_more_data_do_not_wait():
+    found = waits([100, 200, 400, 700], [100_000, 200_000, 400_000, 700_000])
+    assert "bits" in found.fix
+    assert "record all 8 ranks" in found.cause
+
+
 ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 
 
 def test_small_all_reduces_behind_clones_are_reduced_as_one_tensor():
-    story = exchanging("allreduce", ALL_REDUCE, operators=("aten::clone",), times=60, us=8, size=4000)
+    story = exchanging("allreduce", ALL_REDUCE, operators=("aten::clone",), training=True, times=60, us=8, size=4000)
     found = finding(story, "small-collectives")
     assert "240 of them exchange a copy" in found.cause
     assert "one flat tensor" in found.fix
 
 
 def test_small_all_reduces_of_ddp_need_larger_buckets():
-    story = exchanging("allreduce", ALL_REDUCE, labels=("DistributedDataParallel.forward",), times=60, us=8, size=4000)
+    story = exchanging(
+        "allreduce", ALL_REDUCE, labels=("DistributedDataParallel.forward",), training=True, times=60, us=8, size=4000
+    )
     found = finding(story, "small-collectives")
     assert "copy" not in found.cause
     assert "bucket_cap_mb" in found.fix

@@ -72,3 +72,75 @@ def test_without_work_all_is_zero():
         (),
         0,
     )
+
+
+DISPATCH = "void (anonymous namespace)::dispatchKernel<10u, true, true>(unsigned long*)"
+COMBINE = "void (anonymous namespace)::combineKernel<16u, true, true>(float*)"
+
+
+def exchanging(name, *, ranks=8, blocks=20, stream=30, times=(40,) * 8, within=None, launch="cudaLaunchKernel"):
+    """Microseconds of communication in a program of several ranks that computes on stream 7."""
+    story = Story(distributedInfo={"backend": "nccl", "rank": 0, "world_size": ranks})
+    for i, us in enumerate(times):
+        at = 1000 * i
+        story.kernel("gemm", at, 100, launch_at=at)
+        if within:
+            story.op(within, at + 5, 10)
+        story.kernel(name, at + 200, us, launch_at=at + 6, launch=launch, stream=stream, grid=[blocks, 1, 1])
+    return story.trace().gpu.communication.total / 1000
+
+
+@pytest.mark.parametrize("name", [DISPATCH, COMBINE, "void moe::notify_ranks<8>(int)", "low_latency_combine"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"stream": 7, "launch": "cudaLaunchCooperativeKernel"},
+        {"stream": 7, "times": (10, 300, 20, 200, 9, 150, 11, 90)},
+        {"stream": 7, "ranks": 1, "blocks": 5000, "within": "c10d::alltoall_base_"},
+    ],
+    ids=["a stream without computing", "a cooperative launch", "times that differ", "an operator that exchanges"],
+)
+def test_what_a_kernel_does_tells_whether_it_communicates(name, how):
+    assert exchanging(name, **how) == sum(how.get("times", (40,) * 8))
+
+
+@pytest.mark.parametrize("name", [DISPATCH, COMBINE])
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"ranks": 1},
+        {"blocks": 5000},
+        {"blocks": 0},
+        {"stream": 7},
+        {"stream": 7, "within": "aten::index_select"},
+    ],
+    ids=["one rank", "many blocks", "an unknown number of blocks", "beside what computes", "another operator"],
+)
+def test_a_name_alone_makes_no_communication(name, how):
+    assert exchanging(name, **how) == 0
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "void at::native::vectorized_gather_kernel<16, long>(char*, char*, long*, int)",
+        "void at::native::_scatter_gather_elementwise_kernel<128, 8>(int)",
+        "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float> >()",
+        "void cub::DeviceReduceByKeyKernel<cub::DispatchReduceByKey<long*, long*> >()",
+        "_ZN3cub17DeviceReduceKernelINS_14DispatchReduceIfEE",
+        "void flash::flash_fwd_splitkv_combine_kernel<Flash_fwd_kernel_traits<128> >(Params)",
+        "void (anonymous namespace)::groupnorm_kernel_dispatch_down<__hip_bfloat16, 1024u>(unsigned int)",
+        "void deep_ep::layout::get_dispatch_layout<256, 32, 8>(long const*)",
+        "void moe_permute_dispatch_kernel<float>()",
+        "void vllm::moe::moe_gather_tokens<float>()",
+        "moe_scatter_reduce",
+    ],
+)
+def test_kernels_of_one_device_compute_whatever_they_do(name):
+    assert exchanging(name, times=(10, 300, 20, 200, 9, 150, 11, 90)) == 0
+
+
+def test_a_gather_communicates_only_within_an_operator_that_exchanges_data():
+    assert exchanging("my_gather_kernel") == 0
+    assert exchanging("my_gather_kernel", within="c10d::gather_") == 8 * 40

@@ -15,11 +15,12 @@ from torchwhy.ranks.folder import find_traces
 from torchwhy.ranks.job import Job
 from torchwhy.rules.catalogue import chosen_rules, thresholds_by_slug
 from torchwhy.rules.diagnose import by_weight, look
+from torchwhy.rules.rule import setting
 
 __all__ = ["ALONE", "LoadedJob", "load_job"]
 
-ALONE: Final = ("single-rank-caution",)
-"""Rules that speak of a rank seen alone; with the others at hand they have nothing to say."""
+ALONE: Final = ("exposed-comm", "cpu-exposed-comm")
+"""Rules on one rank that take waiting and transfer together; rules on jobs tell them apart."""
 
 
 class LoadedJob(Job):
@@ -50,13 +51,14 @@ class LoadedJob(Job):
         rules = chosen_rules(select, ignore)
         codes = {rule.code for rule in rules}
         given = thresholds_by_slug(thresholds or self.thresholds)
-        alone = ALONE if len(self) > 1 else ()
+        alone = ALONE if self.compared else ()
         findings = [f for f in merged_findings(self.summaries, self.numbers, alone) if f.code in codes]
-        for rule in (rule for rule in rules if rule.on == "job"):
-            found, error = look(rule, self, given.get(rule.slug))
-            findings += found
-            if error:
-                self.failed[rule.code] = error
+        with setting(given):
+            for rule in (rule for rule in rules if rule.on == "job"):
+                found, error = look(rule, self, None)
+                findings += found
+                if error:
+                    self.failed[rule.code] = error
         return by_weight(findings)
 
     def _repr_html_(self) -> str:

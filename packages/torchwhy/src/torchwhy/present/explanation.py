@@ -16,6 +16,7 @@ from torchwhy.present.findings import finding_item, nothing_found, rule_outcomes
 from torchwhy.present.hotspots import (
     by_kind,
     by_label,
+    communication_table,
     computing_table,
     critical_path_table,
     memory_lines,
@@ -68,6 +69,7 @@ def explanation(report: TraceReport) -> Document:
             *memory_lines(report.memory),
             findings,
             *_computing(report),
+            *communication_table(report.communication, report.window.duration_us),
             *module_table(report.modules or ()),
             *critical_path_table(report.critical_path or ()),
             rule_outcomes(report.ran, report.muted, report.failed),

@@ -1,4 +1,4 @@
-"""What takes the time and the memory, as blocks of a document: operators, labels, modules, the critical path."""
+"""What takes the time and the memory, as blocks: operators, labels, modules, exchanges, the critical path."""
 
 from __future__ import annotations
 
@@ -7,13 +7,22 @@ from itertools import pairwise
 from typing import Final
 
 from torchwhy.analysis.critical_path import PathPart
+from torchwhy.analysis.exchanges import ExchangeTimes
 from torchwhy.analysis.hotspots import KindTime, KindTimes, LabelTime, ModuleTime, OperatorTime
 from torchwhy.analysis.memory_peak import MemoryPeak
 from torchwhy.present.document import Cell, Column, File, Name, Table, Text, rows_of
 from torchwhy.trace.meaning.frames import line_of
 from torchwhy.wording import counted, duration, percent, size_text
 
-__all__ = ["by_kind", "by_label", "computing_table", "critical_path_table", "memory_lines", "module_table"]
+__all__ = [
+    "by_kind",
+    "by_label",
+    "communication_table",
+    "computing_table",
+    "critical_path_table",
+    "memory_lines",
+    "module_table",
+]
 
 _LABELS: Final = 5
 _MODULES: Final = 12
@@ -132,6 +141,27 @@ def module_table(modules: tuple[ModuleTime, ...]) -> tuple[Table, ...]:
 def _longest(row: ModuleTime) -> float:
     """Its time on the host or the device with its backward pass, whichever is longer."""
     return max(row.host_us + row.backward_host_us, row.device_us + row.backward_device_us)
+
+
+def communication_table(rows: tuple[ExchangeTimes, ...], window_us: float) -> tuple[Table, ...]:
+    """Return the communication of a window of this length, for the full view; nothing where there is none."""
+    several = len({row.device for row in rows}) > 1
+    cells: list[tuple[Cell, ...]] = [
+        (
+            Name(row.name),
+            row.library,
+            *((str(row.device),) if several else ()),
+            f"{row.count:,}",
+            *map(duration, (row.time_us, row.hidden_us, row.exposed_us)),
+            size_text(row.median_bytes) if row.median_bytes is not None else "",
+        )
+        for row in rows
+    ]
+    device = (Column("device", number=True),) if several else ()
+    columns = (Column("collective"), Column("library"), *device, *_number("calls", "time", "hidden", "exposed", "size"))
+    title = f"Communication ({duration(window_us)})"
+    noun = ("kind", "kinds")
+    return (Table(columns, rows_of(cells), title, noun=noun, when="full"),) if cells else ()
 
 
 def critical_path_table(parts: tuple[PathPart, ...]) -> tuple[Table, ...]:

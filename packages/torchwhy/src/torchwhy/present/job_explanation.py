@@ -48,17 +48,19 @@ def _about(report: JobReport) -> str:
 
 def _ranks(report: JobReport) -> Table:
     last = {row.rank: f"{percent(row.last / row.of)} of {row.of:,}" for row in report.stragglers if row.of}
-    titles = ("window", "a step", "computes", "only comm.", "idle", "came last")
+    titles = ("window", "a step", "computes", "transfers", "waits", "idle", "came last")
     return Table(
         (Column("rank"), *(Column(title, number=True) for title in titles)),
         rows_of([_rank(row, last.get(row.rank, "")) for row in report.ranks], _RANKS),
         "Ranks",
+        ("Transfers and waits for other ranks count while nothing is computed.",),
         noun=("rank", "ranks"),
     )
 
 
 def _rank(row: Rank, last: str) -> tuple[Cell, ...]:
-    shares = (row.compute_us, row.exposed_us, row.window_us - row.busy_us)
+    waits = min(row.waited_us, row.exposed_us)
+    shares = (row.compute_us, row.exposed_us - waits, waits, row.window_us - row.busy_us)
     return (
         str(row.rank),
         duration(row.window_us),
@@ -69,9 +71,9 @@ def _rank(row: Rank, last: str) -> tuple[Cell, ...]:
 
 
 def _collectives(rows: tuple[Collective, ...]) -> Table:
-    titles = ("ranks", "a rank's", "time", "of it waiting", "size", "bus GB/s")
+    titles = ("ranks", "a rank's", "time", "hidden", "transfers", "waits", "size", "bus GB/s")
     return Table(
-        (Column("collective"), *(Column(title, number=True) for title in titles)),
+        (Column("collective"), Column("library"), *(Column(title, number=True) for title in titles)),
         rows_of([_collective(row) for row in rows], _COLLECTIVES),
         "Collectives",
         noun=("collective", "collectives"),
@@ -79,12 +81,14 @@ def _collectives(rows: tuple[Collective, ...]) -> Table:
 
 
 def _collective(row: Collective) -> tuple[Cell, ...]:
+    parts = (row.time_us - row.exposed_us, row.exposed_us - row.waiting_us, row.waiting_us)
     return (
         Name(row.name),
+        row.library,
         str(row.group_size or ""),
         f"{row.count:,.0f}",
         duration(row.time_us),
-        percent(row.waiting_us / row.time_us) if row.time_us else "",
+        *(percent(us / row.time_us) if row.time_us else "" for us in parts),
         size_text(row.median_bytes) if row.median_bytes is not None else "",
         f"{row.bus_gb_s:.1f}" if row.bus_gb_s is not None else "",
     )

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -17,6 +18,19 @@ from torchwhy.trace.tables.table import Table
 from torchwhy.wording import counted
 
 __all__ = ["Job"]
+
+COLLECTIVE_COLUMNS: Final = (
+    "name",
+    "library",
+    "group_size",
+    "count",
+    "median_bytes",
+    "time_us",
+    "exposed_us",
+    "waiting_us",
+    "algorithm_gb_s",
+    "bus_gb_s",
+)
 
 
 class Job:
@@ -99,17 +113,19 @@ class Job:
         )
 
     def collectives(self) -> Table:
-        """One row per kind of collective and size of its group.
+        """One row per kind of collective, library and size of its group, of those that ranks have in common.
 
-        `count` and `time_us` are a rank's, on average; `waiting_us` is the part of the time spent on waiting for the
-        last rank without computing. The bandwidths (medians, GB/s) come from the shortest duration on any rank.
+        `count` and the times are a rank's, on average: `time_us`; `exposed_us`, in which nothing was computed;
+        `waiting_us`, the part of that spent on waiting for the last rank; the rest is transfer. The bandwidths
+        (medians, GB/s) come from the shortest duration on any rank.
         """
         m = self.matched
-        keys = sorted({(m.names[n], int(s)) for n, s in zip(m.name.tolist(), m.size.tolist(), strict=True)})
+        columns = (m.name.tolist(), m.library.tolist(), m.size.tolist())
+        keys = sorted({(m.names[n], m.libraries[k], int(s)) for n, k, s in zip(*columns, strict=True)})
         shortest, waited = m.shortest, m.waited
         rows = []
-        for kind, size in keys:
-            mine = (m.name == m.names.index(kind)) & (m.size == size)
+        for kind, library, size in keys:
+            mine = (m.name == m.names.index(kind)) & (m.size == size) & (m.library == m.libraries.index(library))
             each = np.isin(np.arange(len(mine)), m.firsts) & mine
             sizes, transfer = m.bytes[each], shortest[each]
             known = (sizes > 0) & (transfer > 0)
@@ -119,18 +135,19 @@ class Job:
             rows.append(
                 {
                     "name": kind,
+                    "library": library,
                     "group_size": size,
                     "count": round(int(mine.sum()) / part, 1),
                     "median_bytes": int(np.median(sizes[sizes >= 0])) if (sizes >= 0).any() else None,
                     "time_us": float(m.duration[mine].sum()) / 1000 / part,
+                    "exposed_us": float(m.exposed[mine].sum()) / 1000 / part,
                     "waiting_us": float(waited[mine].sum()) / 1000 / part,
                     "algorithm_gb_s": speed,
                     "bus_gb_s": None if speed is None or math.isnan(factor) else speed * factor,
                 }
             )
         rows.sort(key=lambda row: -row["time_us"])
-        columns = ("name", "group_size", "count", "median_bytes", "time_us", "waiting_us", "algorithm_gb_s", "bus_gb_s")
-        return Table({name: [row[name] for row in rows] for name in columns})
+        return Table({name: [row[name] for row in rows] for name in COLLECTIVE_COLUMNS})
 
     def stragglers(self) -> Table:
         """One row per rank, the one that was waited for longest first.
@@ -142,11 +159,7 @@ class Job:
         m, n = self.matched, len(self)
         waiting = self.waited_for
         last = m.last & waiting
-        others = np.bincount(m.instance, minlength=1)[m.instance] - 1
-        lost = np.bincount(m.instance, weights=m.waited, minlength=1)[m.instance] / np.maximum(others, 1)
-        steps, step = np.unique(m.step[last], return_inverse=True)
-        by_step = np.zeros((len(steps), n))
-        np.add.at(by_step, (step, m.rank[last]), lost[last])
+        by_step = self.lost_by_step
         return Table(
             {
                 "rank": np.array(self.numbers, np.int64),
@@ -154,9 +167,38 @@ class Job:
                 "of": np.bincount(m.rank[waiting], minlength=n),
                 "waited_for_us": self.waiting[0] / 1000,
                 "most": np.bincount(by_step.argmax(axis=1), minlength=n),
-                "of_steps": np.full(n, len(steps)),
+                "of_steps": np.full(n, len(by_step)),
             }
         ).sorted("waited_for_us")
+
+    @cached_property
+    def lost_by_step(self) -> Floats:
+        """How long the other ranks waited, on average, for each rank in each step in which ranks waited; nanoseconds.
+
+        One row per step, one column per rank.
+        """
+        m, last = self.matched, self.matched.last & self.waited_for
+        others = np.bincount(m.instance, minlength=1)[m.instance] - 1
+        lost = np.bincount(m.instance, weights=m.waited, minlength=1)[m.instance] / np.maximum(others, 1)
+        steps, step = np.unique(m.step[last], return_inverse=True)
+        found = np.zeros((len(steps), len(self)))
+        np.add.at(found, (step, m.rank[last]), lost[last])
+        return found
+
+    @cached_property
+    def saved(self) -> Floats:
+        """How much earlier collectives would begin if each rank never came last by more than the next one; ns."""
+        m, last = self.matched, self.matched.last & self.waited_for
+        return np.minimum(np.bincount(m.rank[last], weights=m.saved[last], minlength=len(self)), self.waiting[0])
+
+    @cached_property
+    def compared(self) -> bool:
+        """Whether half of the exposed communication, or more, is in collectives whose ranks are all there.
+
+        The rest can't be told into waiting and transfer.
+        """
+        every = sum(int(s.exchanges.exposed.sum()) for s in self.summaries)
+        return len(self) > 1 and 2 * int(self.matched.exposed[self.matched.complete].sum()) >= every
 
     @cached_property
     def waited_for(self) -> Flags:

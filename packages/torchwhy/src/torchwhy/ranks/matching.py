@@ -28,8 +28,8 @@ class Matched:
     """The collectives of all ranks, one entry per rank and collective, those of one collective together.
 
     Attributes:
-        names: distinct kinds.
-        name: index into `names`. rank: position among the summaries. instance: which collective, from 0.
+        names, libraries: distinct kinds and libraries.
+        name, library: indices into these. rank: position among the summaries. instance: which collective, from 0.
         step: number of the step it was launched in on that rank; -1 outside of steps.
         start, duration, exposed: nanoseconds on that rank; starts of different ranks say nothing about each other.
         bytes, size: of the collective (-1 and 0 unknown).
@@ -38,7 +38,9 @@ class Matched:
     """
 
     names: tuple[str, ...]
+    libraries: tuple[str, ...]
     name: Int64
+    library: Int64
     rank: Int64
     instance: Int64
     step: Int64
@@ -65,6 +67,18 @@ class Matched:
         return found
 
     @cached_property
+    def saved(self) -> Int64:
+        """For each entry how long all other ranks of its collective waited at least.
+
+        So much earlier the collective would begin, had the last rank come with the one before it.
+        """
+        if not len(self.instance):
+            return self.waited
+        others = np.where(self.last, np.iinfo(np.int64).max, self.waited)
+        found: Int64 = np.minimum.reduceat(others, self.firsts)[self.instance]
+        return found
+
+    @cached_property
     def last(self) -> Flags:
         """Whether the entry is that of the rank that came last."""
         found = np.zeros(len(self.instance), np.bool_)
@@ -84,6 +98,10 @@ def match(summaries: Sequence[Summary]) -> Matched:
     columns = [_columns(i, summary) for i, summary in enumerate(summaries)]
     names = tuple(dict.fromkeys(name for s in summaries for name in s.exchanges.names))
     groups = tuple(dict.fromkeys(group for s in summaries for group in s.exchanges.groups))
+    libraries = tuple(dict.fromkeys(library for s in summaries for library in s.exchanges.libraries))
+    library = np.concatenate(
+        [_translated(s.exchanges.libraries, libraries)[s.exchanges.library] for s in summaries] or [_NONE]
+    )
     name = np.concatenate([_translated(s.exchanges.names, names)[s.exchanges.name] for s in summaries] or [_NONE])
     group = np.concatenate([_translated(s.exchanges.groups, groups)[s.exchanges.group] for s in summaries] or [_NONE])
     table = np.concatenate(columns, axis=1) if columns else np.zeros((8, 0), np.int64)
@@ -107,7 +125,9 @@ def match(summaries: Sequence[Summary]) -> Matched:
     _, instance = np.unique(instance, return_inverse=True)
     return Matched(
         names,
+        libraries,
         name[kept],
+        library[kept],
         rank[kept],
         instance.astype(np.int64),
         step[kept],

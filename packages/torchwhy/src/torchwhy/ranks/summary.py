@@ -13,7 +13,7 @@ from torchwhy.analysis.recording import launches_of
 from torchwhy.analysis.verdict import Verdict, verdict
 from torchwhy.finding import Finding
 from torchwhy.ranks.folder import named_rank
-from torchwhy.trace.derived.collectives import MOST_RANKS, collectives_of
+from torchwhy.trace.derived.collectives import MOST_RANKS, collectives_of, own_collectives
 from torchwhy.trace.derived.cpu_communication import operators_computing
 from torchwhy.trace.file.columns import Int64
 from torchwhy.trace.model.intervals import Intervals, Window
@@ -24,11 +24,12 @@ __all__ = ["Exchanges", "Summary", "summary_of"]
 
 @dataclass(frozen=True)
 class Exchanges:
-    """The collectives of a rank as columns, by start.
+    """The collectives of a rank's window as columns, by start.
 
     Attributes:
-        names, groups: distinct kinds, and process groups (name and members as the trace writes them).
-        name, group: indices into these.
+        names, libraries, groups: distinct kinds, libraries, and process groups (name and members as the trace writes
+            them).
+        name, library, group: indices into these.
         step: number of the step that launched each, or its position among the steps; -1 outside of them.
         seq: number within the group, -1 where the trace doesn't tell.
         start: nanoseconds on the rank's own clock.
@@ -37,8 +38,10 @@ class Exchanges:
     """
 
     names: tuple[str, ...]
+    libraries: tuple[str, ...]
     groups: tuple[str, ...]
     name: Int64
+    library: Int64
     group: Int64
     step: Int64
     seq: Int64
@@ -157,8 +160,9 @@ def _parts(trace: Trace) -> tuple[Intervals, Intervals, Intervals]:
 
 
 def _exchanges(trace: Trace, exposed: Intervals) -> Exchanges:
-    found = trace.derived(collectives_of)
+    found = trace.derived(own_collectives)
     names, name = _distinct([c.name for c in found])
+    libraries, library = _distinct([c.library for c in found])
     groups, group = _distinct([f"{c.group} {c.members}".strip() for c in found])
     start = np.array([c.start for c in found], np.int64)
     duration = np.array([c.duration for c in found], np.int64)
@@ -169,8 +173,10 @@ def _exchanges(trace: Trace, exposed: Intervals) -> Exchanges:
     step = np.where(position >= 0, numbers[position], -1) if len(numbers) else position
     return Exchanges(
         names,
+        libraries,
         groups,
         name,
+        library,
         group,
         step,
         np.array([c.seq for c in found], np.int64),

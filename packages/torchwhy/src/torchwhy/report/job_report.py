@@ -65,10 +65,12 @@ class Collective(msgspec.Struct, frozen=True):
     """A row of `Job.collectives`."""
 
     name: str
+    library: str
     group_size: int
     count: float
     median_bytes: int | None
     time_us: float
+    exposed_us: float
     waiting_us: float
     algorithm_gb_s: float | None
     bus_gb_s: float | None
@@ -180,7 +182,9 @@ def _verdict(ranks: Sequence[Rank], job: Job) -> Verdict:
         f"does neither for {percent(rest)}"
     )
     if exposed >= _LARGE and exposed >= rest:
-        return Verdict(VerdictKind.COMMUNICATION, f"The ranks wait for each other: {numbers}.", ())
+        waiting = 2 * middle.waited_us >= middle.exposed_us
+        do = "wait for each other" if waiting else "exchange data while they compute nothing"
+        return Verdict(VerdictKind.COMMUNICATION, f"The ranks {do}: {numbers}.", ())
     alone = {rank: summary.verdict for rank, summary in zip(job.numbers, job.summaries, strict=True)}
     kinds = {found.kind for found in alone.values()}
     if len(alone) > 1 and len(kinds) == 1 and VerdictKind.UNKNOWN not in kinds:

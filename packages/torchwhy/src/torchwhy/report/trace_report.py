@@ -9,6 +9,7 @@ import numpy as np
 
 from torchwhy.analysis.breakdown import LISTED, Breakdown, Stretch, breakdown, longest_of
 from torchwhy.analysis.critical_path import PathPart, critical_parts
+from torchwhy.analysis.exchanges import ExchangeTimes, exchange_times
 from torchwhy.analysis.hotspots import (
     KindTimes,
     LabelTime,
@@ -121,7 +122,8 @@ class TraceReport(msgspec.Struct, frozen=True):
 
     Attributes:
         kinds: of device work, with what they reach of the device's peaks.
-        operators: those that take the most time; labels: the program's own; memory: the peak of each device.
+        operators: those that take the most time; labels: the program's own; memory: the peak of each device;
+            communication: that of the window.
         ran: the rules that looked.
         modules, critical_path: None unless they were asked for.
     """
@@ -137,6 +139,7 @@ class TraceReport(msgspec.Struct, frozen=True):
     operators: tuple[OperatorTime, ...]
     labels: tuple[LabelTime, ...]
     memory: tuple[MemoryPeak, ...]
+    communication: tuple[ExchangeTimes, ...]
     findings: tuple[ReportedFinding, ...]
     muted: tuple[MutedRule, ...]
     failed: tuple[FailedRule, ...]
@@ -168,6 +171,7 @@ def describe(trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bo
         operator_times(trace),
         label_times(trace),
         memory_peaks(trace),
+        exchange_times(trace),
         tuple(reported(finding, trace.events) for finding in diagnosis.findings),
         tuple(MutedRule(code, _slug(code), why) for code, why in diagnosis.muted.items()),
         failed_rules(diagnosis.failed),

@@ -2,68 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from torchwhy.finding import Evidence, Finding
-from torchwhy.rules.distributed.advice import behind_clones, most_of, overlap_advice
+from torchwhy.rules.distributed.advice import COME_TOGETHER, behind_clones, fewer, overlap_advice
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
-from torchwhy.trace.derived.collectives import Collective, collectives_of
-from torchwhy.trace.meaning.communication import DISTRIBUTED_DATA_PARALLEL, FULLY_SHARDED
+from torchwhy.trace.derived.collectives import Collective, collective_times, own_collectives, waiting_at_least
+from torchwhy.trace.file.columns import Int64
 from torchwhy.trace.meaning.operators import LEARNING
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import percent, size_text
 
-__all__ = ["comm_share", "exposed_comm", "single_rank", "small_collectives"]
+__all__ = ["exposed_comm", "small_collectives"]
 
-
-@rule(
-    "F1",
-    "comm-share",
-    source="union of communication kernels; 10% as in the TensorBoard plugin",
-    needs={"gpu", "idle"},
-    frees="nothing",
-)
-def comm_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
-    """A good part of the time goes to communication between ranks.
-
-    Sees: the union of all communication kernels as a share of the window, and the part of it during which nothing is
-    computed. Worth knowing where it is hidden behind computation; what isn't is exposed-comm's.
-
-    Costs: hidden communication still takes memory bandwidth and multiprocessors from the computation beside it.
-
-    Fix: move less: fewer rounds (gradient accumulation under no_sync), smaller types (a bf16 compression hook), more
-    work per rank.
-
-    Known problems: kernels are known as communication by their names: NCCL, RCCL, oneCCL, NVSHMEM, and those of vLLM,
-    SGLang, TensorRT-LLM, FlashInfer, AITER, DeepEP. A fused kernel that computes as well counts in full.
-    """
-    window = trace.window
-    spent = window.share(trace.gpu.communication.clip(window.start, window.end))
-    alone = trace.gpu.exposed_communication.clip(window.start, window.end)
-    if not spent or spent < share:
-        return
-    found = trace.derived(collectives_of)
-    reduces = most_of(found) == "all_reduce" and trace.events.any_of(LEARNING)
-    yield Finding(
-        title=f"Communication runs for {percent(spent)} of the time; for {percent(window.share(alone))} "
-        "nothing is computed meanwhile",
-        severity="info",
-        confidence="high",
-        stretches=alone,
-        window=window,
-        evidence=_by_kind(trace),
-        cause="Every step exchanges data between the ranks; the time includes waiting for ranks that come later.",
-        fix="Exchange less: accumulate gradients over several batches before they are reduced, reduce them in bf16, "
-        "or give each rank more work between two exchanges."
-        if reduces
-        else overlap_advice(trace, found),
-        linked=True,
-    )
+_POINT_TO_POINT = frozenset({"barrier", "send", "recv", "send_recv"})
 
 
 @rule(
@@ -73,37 +30,59 @@ def comm_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
     needs={"gpu", "idle"},
     frees="exposed",
 )
-def exposed_comm(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
+def exposed_comm(trace: Trace, *, share: float = 0.05, waiting: float = 0.5) -> Iterator[Finding]:
     """The device communicates while it computes nothing.
 
     Sees: the union of communication kernels minus the union of computing ones, as a share of the window, and how much
-    of the communication is hidden.
+    of the communication is hidden. Kernels launched before the window don't count. Where exchanges of one kind that
+    carry as much take very different times, the difference is waiting. Silent where small-collectives says more.
 
-    Costs: that time is lost on every rank. Part of it may be waiting for a slower rank, which one trace can't tell.
+    Costs: that time is lost on every rank, up to the host's next wait for the device.
 
-    Fix: overlap: larger or smaller buckets, prefetching, asynchronous calls; or move less.
+    Fix: where the time is waiting, give the ranks equal work. Else overlap: larger or smaller buckets, prefetching,
+    asynchronous calls; or move less.
 
-    Known problems: waiting for a slower rank counts as communication here; the traces of all ranks tell them apart.
+    Known problems: one rank's trace shows waiting only where equal exchanges differ; the traces of all ranks show all
+    of it. A fused kernel that computes as well as communicates counts in full.
     """
     window = trace.window
-    spent = trace.gpu.communication.clip(window.start, window.end)
-    alone = trace.gpu.exposed_communication.clip(window.start, window.end)
+    found = trace.derived(own_collectives)
+    spent = collective_times(trace, found)
+    alone = spent - trace.gpu.compute
     part = window.share(alone)
     if not alone or part < share:
         return
-    hidden = 1 - alone.total / spent.total
-    found = trace.derived(collectives_of)
-    rows = np.array([c.row for c in found], np.int32)
+    _, lost = _small(trace, **small_collectives.in_force)
+    if 2 * lost.total > alone.total:
+        return
+    times = trace.events.covered([c.row for c in found], alone)
+    waits = int(np.minimum(waiting_at_least(found), times).sum()) / max(int(times.sum()), 1)
+    ranks = trace.info.world_size or 0
+    if ranks == 1:
+        cause = "The program has one rank: its collectives have no other rank to exchange data with."
+        fix = "Leave the collectives out where torch.distributed.get_world_size() is 1."
+    elif waits >= waiting:
+        cause = (
+            f"At least {percent(waits)} of that time is waiting for another rank: exchanges of the same kind that "
+            "carry as much, or more, finish so much sooner."
+        )
+        fix = COME_TOGETHER
+    else:
+        cause = "Nothing else is ready to run during these exchanges. " + (
+            f"One rank's trace doesn't show how much of it is waiting for another one: record all {ranks} ranks."
+            if ranks
+            else "A part may be waiting for another rank: the traces of all ranks in one folder show it."
+        )
+        fix = overlap_advice(trace, found, times)
     yield Finding(
-        title=f"For {percent(part)} of the time the device only communicates; {percent(hidden)} of the "
-        "communication is hidden",
+        title=f"For {percent(part)} of the window the device only communicates; "
+        f"{percent(1 - alone.total / spent.total)} of its communication is hidden",
         confidence="high",
         stretches=alone,
         window=window,
-        evidence=_by_kind(trace, times=trace.events.covered(rows, alone)),
-        cause="Nothing else is ready to run while these exchanges take place; a part may be waiting for a rank that "
-        "comes late: with the traces of all ranks the rule last-rank tells which.",
-        fix=overlap_advice(trace, found),
+        evidence=_by_kind(trace, found, times),
+        cause=cause,
+        fix=fix,
         linked=True,
     )
 
@@ -120,8 +99,7 @@ def small_collectives(
 ) -> Iterator[Finding]:
     """Many small collectives instead of few large ones.
 
-    Sees: more than fifty collectives per step with a median size below a megabyte, and the time in which nothing is
-    computed beside the small ones.
+    Sees: more than fifty collectives per step below a megabyte, and their time in which nothing is computed.
 
     Costs: below about a megabyte a collective's time is latency, 10 to 50 microseconds, whatever it carries.
 
@@ -129,107 +107,58 @@ def small_collectives(
     tensor where the program reduces tensor by tensor, one message for all tables where embeddings are exchanged.
 
     Known problems: sizes are known where `record_param_comms` or the kernel tells them; inference servers' own kernels
-    mostly don't.
+    mostly don't. All-reduces of a program without a backward pass are left out: each is needed before the next begins.
     """
-    steps = trace.steps_found
-    found = [c for c in trace.derived(collectives_of) if c.bytes > 0 and c.name not in {"barrier", "send", "recv"}]
-    found = [c for c in found if trace.window.start <= c.start < trace.window.end]
-    if not steps or len(found) <= per_step * len(steps):
+    small, lost = _small(trace, size_mb, per_step, share)
+    if not small:
         return
-    median = float(np.median([c.bytes for c in found]))
-    small = [c for c in found if c.bytes < size_mb * 1e6]
-    alone = trace.gpu.exposed_communication.clip(trace.window.start, trace.window.end)
-    lost = alone & _union(small)
-    part = trace.window.share(lost)
-    if median >= size_mb * 1e6 or not len(lost) or part < share:
-        return
-    most, cloned = most_of(small), behind_clones(trace, small)
+    times = trace.events.covered([c.row for c in small], lost)
+    cloned = behind_clones(trace, small)
     behind = f" {cloned} of them exchange a copy that was made just before." if 2 * cloned > len(small) else ""
+    median = float(np.median([c.bytes for c in small]))
     yield Finding(
-        title=f"{len(found) / len(steps):.0f} collectives per step, half of them below {size_text(median)}",
+        title=f"{len(small) / len(trace.steps_found):,.0f} collectives per step carry less than "
+        f"{size_text(size_mb * 1e6)}: {size_text(median)} at the median",
         confidence="high",
         stretches=lost,
         window=trace.window,
-        evidence=_by_kind(trace, small),
-        cause="Messages this small take a collective's latency and little else." + behind,
-        fix=_fewer(trace, most, cloned=bool(behind)),
+        evidence=_by_kind(trace, small, times),
+        cause="A message this small takes the time of a round between the ranks, whatever its size." + behind,
+        fix=fewer(trace, small, times, cloned=bool(behind)),
         linked=True,
     )
 
 
-@rule(
-    "F8",
-    "single-rank-caution",
-    source="world_size of distributedInfo; a collective ends on all ranks together",
-    needs={"gpu"},
-    frees="exposed",
-)
-def single_rank(trace: Trace, *, share: float = 0.05) -> Iterator[Finding]:
-    """One rank's trace cannot tell waiting from communicating.
-
-    Sees: a trace of one of several ranks in which communication takes five percent of the window or more.
-
-    Costs: nothing; but a collective's time on one rank includes waiting for the one that comes last, so bandwidths
-    computed from it are lower bounds.
-
-    Fix: give the folder with the traces of all ranks: it shows who is waited for.
-
-    Known problems: a file without distributedInfo says nothing of other ranks, and this rule stays silent.
-    """
-    ranks = trace.info.world_size or 0
-    spent = trace.gpu.communication.clip(trace.window.start, trace.window.end)
-    part = trace.window.share(spent)
-    if ranks < 2 or not part or part < share:
-        return
-    yield Finding(
-        title=f"Communication takes {percent(part)} of the time, and one rank of {ranks} can't show "
-        "how much is waiting",
-        severity="info",
-        confidence="high",
-        stretches=spent,
-        window=trace.window,
-        evidence=_by_kind(trace),
-        cause="A collective ends on all ranks together and begins on each when that one arrives.",
-        fix="Record every rank into one folder, and run torchwhy explain on the folder.",
-        linked=True,
-    )
+def _small(trace: Trace, size_mb: float, per_step: int, share: float) -> tuple[list[Collective], Intervals]:
+    """The small collectives of the window and when they are exposed; nothing where they are few or cost little."""
+    steps, trains = trace.steps_found, trace.events.any_of(LEARNING)
+    small = [
+        one
+        for one in trace.derived(own_collectives)
+        if 0 < one.bytes < size_mb * 1e6 and one.name not in _POINT_TO_POINT and (trains or one.name != "all_reduce")
+    ]
+    lost = collective_times(trace, small) - trace.gpu.compute
+    if not steps or len(small) <= per_step * len(steps) or trace.window.share(lost) < share or not lost:
+        return [], Intervals.union([], [])
+    return small, lost
 
 
-def _by_kind(
-    trace: Trace, found: list[Collective] | None = None, times: np.ndarray[tuple[int], np.dtype[np.int64]] | None = None
-) -> tuple[Evidence, ...]:
-    """The collectives by kind, with sizes where they are known."""
-    every: list[Collective] = list(trace.derived(collectives_of)) if found is None else found
-    if not every:
+def _by_kind(trace: Trace, found: Sequence[Collective], times: Int64) -> tuple[Evidence, ...]:
+    """The collectives by kind and library, with sizes where they are known."""
+    if not found:
         return evidence(trace, trace.gpu.rows[:0])
-    rows = np.array([c.row for c in every], np.int32)
-    spent = trace.events.dur[rows] if times is None else times
+    rows = np.array([c.row for c in found], np.int32)
+    kinds = [(c.name, c.library) for c in found]
     items = []
-    for name in dict.fromkeys(c.name for c in every):
-        same = np.array([c.name == name for c in every])
-        sizes = [c.bytes for c in every if c.name == name and c.bytes > 0]
-        note = f"median size {size_text(float(np.median(sizes)))}" if sizes else ""
-        first = evidence(trace, rows[same], times=spent[same], limit=1)[0]
-        us, n = int(spent[same].sum()) / 1000, int(same.sum())
-        items.append(replace(first, name=name, count=n, time_us=us, note=note, rows=rows[same]))
+    for kind in dict.fromkeys(kinds):
+        same = np.array([one == kind for one in kinds])
+        sizes = [c.bytes for c, chosen in zip(found, same.tolist(), strict=True) if chosen and c.bytes > 0]
+        note = ", ".join(text for text in (kind[1], _sizes(sizes)) if text)
+        first = evidence(trace, rows[same], times=times[same], limit=1)[0]
+        us, n = int(times[same].sum()) / 1000, int(same.sum())
+        items.append(replace(first, name=kind[0], count=n, time_us=us, note=note, rows=rows[same]))
     return tuple(sorted(items, key=lambda item: -(item.time_us or 0)))[:5]
 
 
-def _fewer(trace: Trace, most: str, *, cloned: bool) -> str:
-    """How to make fewer and larger collectives of many small ones."""
-    events = trace.events
-    if most == "all_to_all":
-        return "Exchange all tables, or all experts' tokens, in one message with their sizes (all_to_all_single)."
-    if most == "sharding" and events.any_of(FULLY_SHARDED):
-        return "Shard larger blocks with FSDP: each wrapped module is gathered and reduced by itself."
-    if cloned or not events.any_of(DISTRIBUTED_DATA_PARALLEL):
-        return (
-            "Reduce one flat tensor instead of each by itself (torch.cat of the flattened ones, or "
-            "torch.distributed's _coalesced variants), in place instead of on a clone; for gradients "
-            "DistributedDataParallel does that."
-        )
-    return "A larger bucket_cap_mb, so that DDP puts more gradients into each."
-
-
-def _union(found: list[Collective]) -> Intervals:
-    return Intervals.union([c.start for c in found], [c.start + c.duration for c in found])
+def _sizes(sizes: Sequence[int]) -> str:
+    return f"{size_text(float(np.median(sizes)))} at the median" if sizes else ""

@@ -4,20 +4,50 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from torchwhy.finding import Evidence, Finding, severity_of
+from torchwhy.finding import Evidence, Finding
+from torchwhy.rules.distributed.advice import COME_TOGETHER, START_EARLIER
 from torchwhy.rules.rule import rule
 from torchwhy.trace.model.intervals import Window
-from torchwhy.wording import percent
+from torchwhy.wording import duration, enumeration, percent
 
 if TYPE_CHECKING:
     from torchwhy.ranks.job import Job
     from torchwhy.ranks.summary import Summary
 
-__all__ = ["last_rank", "rank_imbalance"]
+__all__ = ["exposed_transfer", "last_rank", "mutual_waiting", "rank_imbalance"]
+
+_ALONE: Final = ("exposed-comm", "cpu-exposed-comm")
+"""Rules on one rank whose advice about the transfer holds for the job."""
+
+
+_EXPLAINS: Final = 0.3
+"""So large a part of the time lost a cause has to account for."""
+
+
+@dataclass(frozen=True)
+class _Straggler:
+    """The rank that the others wait for.
+
+    Attributes:
+        position: among the job's ranks.
+        lost: how long each other one waits for it, on average. saved: what is saved if it comes with the next one; us.
+        part: of all waiting.
+        count, every: in how many steps it was waited for most, of those with waiting; else collectives.
+        stepped: whether `every` counts steps.
+    """
+
+    position: int
+    lost: float
+    saved: float
+    part: float
+    count: int
+    every: int
+    stepped: bool
 
 
 @rule(
@@ -31,62 +61,57 @@ def last_rank(job: Job, *, often: float = 0.6, share: float = 0.01, sure: float 
 
     Sees: collectives matched over all ranks of their group (by number, else by order within the step) for which ranks
     waited; the one on which such a collective is shortest came last. Fires where one rank causes 60 percent of the
-    waiting, is the one most waited for in 60 percent of the steps, and that isn't chance. Clocks of different ranks
-    are never compared.
+    waiting, is the one most waited for in 60 percent of the steps, and the waiting for it, less that for the others,
+    exceeds its own standard error over the steps twice (more with few steps). Clocks of different ranks are never
+    compared.
 
-    Costs: every other rank waits that long, in each step.
+    Costs: every other rank waits that long, in each step. At stake is the time by which the collectives would begin
+    earlier if it came with the next-to-last rank.
 
     Fix: look at that rank's own trace: more work than the others have, a slower loader or host, a device that is
     throttled or shared.
 
-    Known problems: a rank that comes last because another one made it wait earlier is named nevertheless.
+    Known problems: a rank that comes last because another one made it wait earlier is named nevertheless. Of two ranks
+    that are late together neither is named.
     """
+    found = _straggler(job, often, share, sure)
+    if found is None:
+        return
     table = job.stragglers()
-    waited = table["waited_for_us"]
-    total = float(waited.sum())
-    if not total or len(job) < 2:
-        return
-    rank, lost = int(table["rank"][0]), float(waited[0])
-    # Where there are no steps, collectives are counted instead.
-    stepped = any(s.steps for s in job.summaries)
-    count, every = (int(table[name][0]) for name in (("most", "of_steps") if stepped else ("last", "of")))
-    position = job.numbers.index(rank)
-    window = _window(job, max(range(len(job)), key=lambda i: job.summaries[i].duration))
-    chance = 1 / max(2.0, _group_size(job, position))
-    excess = (count - every * chance) / math.sqrt(max(every * chance * (1 - chance), 1e-9))
-    if count < often * every or lost < often * total or excess < sure or lost < share * window.us:
-        return
-    lost = min(lost, window.us)
+    rank, window = job.numbers[found.position], _longest_window(job)
+    rounds = "steps" if found.stepped else "collectives"
     yield Finding(
-        title=f"Rank {rank} keeps the others waiting for {percent(lost / window.us)} of the time: longest of all in "
-        f"{count} of {every} {'steps' if stepped else 'collectives'}",
+        title=f"Rank {rank} keeps the others waiting for {percent(min(found.lost / window.us, 1.0))} of the window: "
+        f"longest of all ranks in {found.count} of {found.every} {rounds}",
         confidence="high" if job.matched.by_number else "medium",
-        time_us=lost,
+        time_us=min(found.saved, window.us),
         window=window,
         evidence=tuple(
             Evidence(
                 f"rank {table['rank'][i]}",
                 int(table["last"][i]),
-                float(waited[i]),
+                float(table["waited_for_us"][i]),
                 note=f"last to {table['last'][i]} of {table['of'][i]} collectives that made ranks wait",
             )
             for i in range(min(3, len(table)))
             if table["last"][i]
         ),
-        cause=f"It is behind {percent(lost / total)} of all waiting. {_why_late(job, position, lost)}",
-        fix=f"Open rank {rank}'s trace beside another one: compare its computation, its input and its host. If it "
-        "computes the same in more time, its device is slower: clocks, temperature, another program.",
+        cause=f"{percent(found.part)} of all waiting is for this rank. {_why_late(job, found.position, found.lost)}",
+        fix=f"Compare rank {rank}'s trace with another one: its computation, its input and its host. If it "
+        "computes the same in more time, its device is slower: check clocks, temperature and other programs.",
     )
 
 
-@rule("F4", "rank-imbalance", source="spread of the time spent computing; 10%, severe from 30%", on="job")
+@rule("F4", "rank-imbalance", source="spread of the time spent computing; 10%", on="job")
 def rank_imbalance(job: Job, *, spread: float = 0.1, share: float = 0.02) -> Iterator[Finding]:
     """Ranks compute for different lengths of time.
 
     Sees: the time each rank computes (union over streams, communication left out) in the steps all of them recorded;
-    fires where the longest exceeds that of the median rank by ten percent (of two ranks, the other one's).
+    fires where the longest exceeds that of the median rank by ten percent (of two ranks, the other one's). Silent where
+    last-rank names the same rank, and where the others don't wait for that rank.
 
-    Costs: in synchronous training every rank waits for the longest one.
+    Costs: in synchronous training every rank waits for the longest one. At stake is the time above that of the rank
+    that computes longest but one, no more than the others wait.
 
     Fix: give ranks equal work: sort or bucket samples by length, split by tokens rather than by samples, balance the
     stages of a pipeline. Where the work is equal, look for a slower device.
@@ -97,19 +122,26 @@ def rank_imbalance(job: Job, *, spread: float = 0.1, share: float = 0.02) -> Ite
     if len(job) < 2 or compute is None:
         return
     order = np.argsort(compute, kind="stable").tolist()
-    shortest, middle, longest = order[0], order[(len(order) - 1) // 2], order[-1]
+    shortest, middle, second, longest = order[0], order[(len(order) - 1) // 2], order[-2], order[-1]
     median = float(compute[middle])
     window = _window(job, longest)
-    lost = (float(compute[longest]) - median) / 1000
-    if not median or lost * 1000 < spread * median or lost < share * window.us:
+    more = (float(compute[longest]) - median) / 1000
+    if not median or more * 1000 < spread * median or more < share * window.us:
+        return
+    late = _straggler(job, **last_rank.in_force)
+    if late is not None and late.position == longest:
         return
     over = float(compute[longest]) / median - 1
+    ahead = (float(compute[longest]) - float(compute[second])) / 1000
+    if job.compared and len(job.matched.instance):
+        ahead = min(ahead, float(job.waiting[0][longest]) / 1000)
+    if ahead < share * window.us:
+        return
     yield Finding(
         title=f"Rank {job.numbers[longest]} computes {percent(over)} longer than "
         + ("the median rank" if len(job) > 2 else "the other one"),
-        severity="high" if over >= 0.3 and lost >= 0.1 * window.us else severity_of(lost / window.us),
         confidence="medium",
-        time_us=min(lost, window.us),
+        time_us=min(ahead, window.us),
         window=window,
         evidence=tuple(
             Evidence(f"rank {job.numbers[i]}", 1, float(compute[i]) / 1000, note="computing")
@@ -117,9 +149,136 @@ def rank_imbalance(job: Job, *, spread: float = 0.1, share: float = 0.02) -> Ite
         ),
         cause="Its work is larger, or its device is slower."
         + (" The devices differ." if len({s.device for s in job.summaries}) > 1 else ""),
-        fix="Compare sizes of inputs over ranks; balance by tokens or pixels instead of by samples. If they are equal, "
-        "check that device's clocks and temperature.",
+        fix="Compare the sizes of the inputs over the ranks; balance by tokens or pixels instead of by samples. If "
+        "they are equal, check that device's clocks and temperature.",
     )
+
+
+@rule("F11", "exposed-transfer", source="exposed communication less waiting, on the middle rank; 5%", on="job")
+def exposed_transfer(job: Job, *, share: float = 0.05) -> Iterator[Finding]:
+    """Ranks transfer data while they compute nothing.
+
+    Sees: the time a rank only communicates, less the part in which it waits for the last rank to come, on the rank for
+    which the rest is a middle share of the window.
+
+    Costs: that time, on every rank.
+
+    Fix: overlap the exchange with computation, or move less.
+
+    Known problems: the quickest rank's time of a collective counts as its transfer; that rank may have waited, too, for
+    the link.
+    """
+    if len(job) < 2 or not job.compared:
+        return
+    waits = job.waiting[1] / 1000
+    rest = [max(s.exposed / 1000 - float(waited), 0.0) for s, waited in zip(job.summaries, waits, strict=True)]
+    middle = _middle([time / s.window.us if s.window.us else 0.0 for time, s in zip(rest, job.summaries, strict=True)])
+    summary, window = job.summaries[middle], _window(job, middle)
+    alone = next((f for f in summary.findings if f.slug in _ALONE), None)
+    if alone is None or rest[middle] < share * window.us:
+        return
+    kinds = [(row["exposed_us"] - row["waiting_us"], row) for row in job.collectives().rows()]
+    kinds.sort(key=lambda kind: -kind[0])
+    yield Finding(
+        title=f"For {percent(rest[middle] / window.us)} of its window rank {job.numbers[middle]} only transfers data; "
+        f"for {percent(float(waits[middle]) / window.us)} it waits for other ranks",
+        confidence="high" if job.matched.by_number else "medium",
+        time_us=min(rest[middle], alone.time_us),
+        window=window,
+        evidence=tuple(
+            Evidence(row["name"], max(1, round(row["count"])), transfer, note=row["library"])
+            for transfer, row in kinds[:3]
+        ),
+        cause="Nothing else is ready to run during these exchanges; all ranks have come to them.",
+        fix=START_EARLIER if alone.fix == COME_TOGETHER else alone.fix,
+    )
+
+
+@rule("F13", "mutual-waiting", source="waiting for the last rank, on the middle rank; 5%", on="job")
+def mutual_waiting(job: Job, *, share: float = 0.05) -> Iterator[Finding]:
+    """Ranks wait for each other, and no single rank causes it.
+
+    Sees: the time ranks wait for the last one to come to a collective, on the rank that waits a middle time, where
+    last-rank names no rank: several come late, one after another or together.
+
+    Costs: that time on every rank, whatever is exchanged.
+
+    Fix: equal work in every step: samples of like length, a fixed number of tokens per rank, loaders that keep up.
+
+    Known problems: work that differs by design, such as that of experts, makes ranks wait as well.
+    """
+    if len(job) < 2 or _straggler(job, **last_rank.in_force) is not None:
+        return
+    waits = job.waiting[1] / 1000
+    middle = _middle(waits.tolist())
+    window = _window(job, middle)
+    if float(waits[middle]) < share * window.us:
+        return
+    rows = [row for row in job.stragglers().rows() if row["last"]]
+    total = sum(row["waited_for_us"] for row in rows)
+    some = enumeration([f"{percent(row['waited_for_us'] / total)} is for rank {row['rank']}" for row in rows[:3]])
+    together = 2 * float(job.saved.sum()) < float(job.waiting[0].sum())
+    yield Finding(
+        title=f"Ranks wait for each other for {percent(float(waits[middle]) / window.us)} of the window",
+        confidence="high" if job.matched.by_number else "medium",
+        time_us=min(float(waits[middle]), window.us),
+        window=window,
+        evidence=tuple(
+            Evidence(
+                f"rank {row['rank']}",
+                row["last"],
+                row["waited_for_us"],
+                note=f"last to {row['last']} of {row['of']} collectives that made ranks wait",
+            )
+            for row in rows[:3]
+        ),
+        cause=f"Of all waiting, {some}." + (" Other ranks come little earlier than the last." if together else ""),
+        fix="Give every rank equal work in each step: batches of samples of like length, or of equally many tokens; "
+        "enough loader workers on every rank. Smaller messages don't help.",
+    )
+
+
+def _straggler(job: Job, often: float, share: float, sure: float) -> _Straggler | None:
+    """The rank that keeps the others waiting; None where it isn't always the same, or chance may have made it so."""
+    table = job.stragglers()
+    waited = table["waited_for_us"]
+    total = float(waited.sum())
+    if not total or len(job) < 2:
+        return None
+    lost, position = float(waited[0]), job.numbers.index(int(table["rank"][0]))
+    # Where there are no steps, collectives are counted instead.
+    stepped = any(s.steps for s in job.summaries)
+    count, every = (int(table[name][0]) for name in (("most", "of_steps") if stepped else ("last", "of")))
+    if count < often * every or lost < often * total or lost < share * _longest_window(job).us:
+        return None
+    if not _beyond_chance(job, position, count, every, sure, stepped=stepped):
+        return None
+    saved = float(job.saved[position]) / 1000
+    if saved < share * _longest_window(job).us:  # others are as late
+        return None
+    return _Straggler(position, lost, saved, lost / total, count, every, stepped)
+
+
+def _beyond_chance(job: Job, position: int, count: int, every: int, sure: float, *, stepped: bool) -> bool:
+    """Whether a rank comes last by more than chance: by how long it was waited for, or without steps by how often."""
+    if not stepped:
+        chance = 1 / max(2.0, _group_size(job, position))
+        return count - every * chance >= sure * math.sqrt(every * chance * (1 - chance))
+    each = job.lost_by_step
+    net = 2 * each[:, position] - each.sum(axis=1)
+    if len(net) < 2:
+        return False
+    few = 1 + 2.3 / (len(net) - 1)  # about Student's quantiles, relative to the normal one
+    return bool(net.mean() > sure * few * net.std(ddof=1) / math.sqrt(len(net)))
+
+
+def _middle(values: list[float]) -> int:
+    """The position of the median, of an even number the larger one."""
+    return int(np.argsort(np.array(values), kind="stable")[len(values) // 2])
+
+
+def _longest_window(job: Job) -> Window:
+    return _window(job, max(range(len(job)), key=lambda i: job.summaries[i].duration))
 
 
 def _computing(job: Job) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:
@@ -147,24 +306,22 @@ def _why_late(job: Job, position: int, lost_us: float) -> str:
 
     def above(value: Callable[[Summary], int]) -> float:
         values = [value(s) for s in job.summaries]
-        middle = float(np.median([v for i, v in enumerate(values) if i != position]))
-        return values[position] / middle - 1 if middle > 0 else 0.0
+        return (values[position] - float(np.median([v for i, v in enumerate(values) if i != position]))) / 1000
 
     computes, idle = above(lambda s: s.compute), above(lambda s: s.duration - s.busy)
-    if computes >= 0.05:
-        return f"It computes {percent(computes)} longer than the others."
-    own = _own_finding(job, position, lost_us)
+    least = _EXPLAINS * lost_us
+    if computes >= least:
+        return f"It computes {duration(computes)} longer than the median of the others."
+    own = _own_finding(job, position, least)
     if own:
         return f"Its trace shows, more than the others': {own}"
-    if job.summaries[position].device and idle >= 0.1:
-        return (
-            f"It computes no longer than the others, but its device is idle {percent(idle)} longer: its host is late."
-        )
-    return "It computes no longer than the others; what delays it must be looked for in its trace."
+    if job.summaries[position].device and idle >= least:
+        return f"Its device is idle {duration(idle)} longer than the median of the others: its host is late."
+    return "Neither its computation nor its findings explain that: compare its trace with another one."
 
 
-def _own_finding(job: Job, position: int, lost_us: float) -> str:
-    """The finding with which this rank exceeds the others most, if by a good part of what is lost."""
+def _own_finding(job: Job, position: int, least_us: float) -> str:
+    """The finding with which this rank exceeds the others most, if by so much at least."""
     times = [{f.slug: f.time_us for f in reversed(s.findings) if f.severity != "info"} for s in job.summaries]
     others = [found for i, found in enumerate(times) if i != position]
     excess = {
@@ -172,7 +329,7 @@ def _own_finding(job: Job, position: int, lost_us: float) -> str:
         for slug, time in times[position].items()
     }
     slug = max(excess, key=lambda name: excess[name], default="")
-    if not slug or excess[slug] < 0.3 * lost_us:
+    if not slug or excess[slug] < least_us:
         return ""
     finding = next(f for f in job.summaries[position].findings if f.slug == slug)
     return f"{finding.title} ({finding.code})."

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchwhy.finding import Finding, severity_of
+from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.idle import at_stake, idle_time
@@ -27,7 +27,7 @@ __all__ = ["backend", "data_parallel", "find_unused"]
     "dataparallel",
     source="torch.nn.DataParallel's own annotation, with work on more than one device",
     needs={"gpu"},
-    frees="exposed",
+    frees="all",
 )
 def data_parallel(trace: Trace) -> Iterator[Finding]:
     """The model runs under nn.DataParallel.
@@ -35,8 +35,8 @@ def data_parallel(trace: Trace) -> Iterator[Finding]:
     Sees: `DataParallel.forward` on the host and work on two or more devices of one process.
 
     Costs: every forward pass copies the model to all devices, gathers the outputs on the first, and all of it is
-    launched by threads of one Python process that take turns. The time given is that of the forward passes in which
-    not all devices compute.
+    launched by threads of one Python process that take turns. The time at stake is that of the forward passes beyond
+    an equal share of their computation on each device.
 
     Fix: DistributedDataParallel, one process per device; torchrun starts them.
 
@@ -47,19 +47,16 @@ def data_parallel(trace: Trace) -> Iterator[Finding]:
     rows = rows[trace.in_steps(rows)]
     if not len(rows) or len(trace.gpus) < 2:
         return
-    window = trace.window
-    together = trace.gpus[0].compute
-    for device in trace.gpus[1:]:
-        together = together & device.compute
-    lost = (trace.events.times_of(rows) - together).clip(window.start, window.end)
+    forward = trace.when(rows)
+    computes = sum((device.compute & forward).total for device in trace.gpus)
     yield Finding(
         title=f"nn.DataParallel spreads the model over {len(trace.gpus)} devices from one process",
-        severity=severity_of(max(window.share(lost), 0.05)),
         confidence="high",
-        stretches=lost,
-        window=window,
-        evidence=evidence(trace, rows, times=trace.events.covered(rows, lost)),
-        cause="It copies the parameters to every device for each forward pass and drives them all from one process.",
+        stretches=forward,
+        time_us=(forward.total - computes / len(trace.gpus)) / 1000,
+        window=trace.window,
+        evidence=evidence(trace, rows),
+        cause="For each forward pass it copies the parameters to every device, and one process launches all work.",
         fix="Use DistributedDataParallel with one process per device (torchrun --nproc-per-node).",
         linked=True,
     )
@@ -69,8 +66,8 @@ def data_parallel(trace: Trace) -> Iterator[Finding]:
     "F6",
     "backend",
     source="distributedInfo.backend; NCCL needs compute capability 3.5, RCCL an AMD GPU",
-    needs={"gpu"},
-    frees="exposed",
+    needs={"gpu", "idle"},
+    frees="host",
 )
 def backend(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """Ranks with GPUs exchange data through the host.
@@ -89,18 +86,19 @@ def backend(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     served = trace.info.vendor == "amd" or any(device.capability >= (3, 5) for device in trace.info.devices)
     if used not in {"gloo", "mpi"} or not served or not len(rows):
         return
-    lost = trace.events.times_of(rows) & trace.derived(idle_time)
+    library = "RCCL" if trace.info.vendor == "amd" else "NCCL"
+    lost = trace.when(rows) & trace.derived(idle_time)
     if not lost or trace.window.share(lost) < share:
         return
     yield Finding(
-        title=f"Ranks with GPUs communicate through {used}; the device waits "
-        f"{percent(trace.window.share(lost))} of the time for it",
+        title=f"Ranks with GPUs communicate through {used}: for {percent(trace.window.share(lost))} of the window the "
+        "device is idle meanwhile",
         confidence="high",
         stretches=lost,
         window=trace.window,
         evidence=evidence(trace, rows, times=trace.events.covered(rows, lost)),
-        cause=f"{used} works on the processor; NCCL and RCCL exchange data between the devices themselves.",
-        fix='init_process_group("nccl") for tensors on the device ("cpu:gloo,cuda:nccl" where both are exchanged).',
+        cause=f"{used} exchanges data in the host's memory; {library} exchanges data between the devices themselves.",
+        fix='init_process_group("nccl"), or "cpu:gloo,cuda:nccl" where tensors on the CPU are exchanged, too.',
         linked=True,
     )
 
@@ -114,7 +112,7 @@ def backend(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
 def find_unused(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """DDP searches for unused parameters in every forward pass.
 
-    Sees: `reducer::search_unused_parameters`, and its time, with a GPU while that has no work.
+    Sees: `reducer::search_unused_parameters`, from 1% of the window on; with a GPU, while that has no work.
 
     Costs: a walk over the whole autograd graph per forward pass, and a further all-reduce to agree on the result.
 
@@ -129,16 +127,18 @@ def find_unused(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
         rows = np.concatenate((rows, frames)).astype(np.int32) if len(rows) else rows
     if not len(rows):
         return
-    lost = at_stake(trace, trace.events.times_of(rows))
-    part = trace.window.share(lost)
+    spent = trace.when(rows)
+    lost = at_stake(trace, spent)
+    if trace.window.share(lost) < share:
+        return
     yield Finding(
-        title="DDP looks for unused parameters in every forward pass",
-        severity=severity_of(part) if part >= share else "info",
+        title="DDP searches for unused parameters in every forward pass",
         confidence="high",
-        stretches=lost,
+        stretches=spent,
         window=trace.window,
         evidence=evidence(trace, rows, times=trace.events.covered(rows, lost)),
-        cause="find_unused_parameters=True: the autograd graph is walked for parameters that get no gradient.",
-        fix="Leave it off if all of them get one; if always the same ones don't, static_graph=True finds them once.",
+        cause="find_unused_parameters=True: DDP walks the autograd graph for parameters that get no gradient.",
+        fix="Set find_unused_parameters=False if all parameters get a gradient. If always the same parameters get "
+        "no gradient, static_graph=True finds them once.",
         linked=True,
     )

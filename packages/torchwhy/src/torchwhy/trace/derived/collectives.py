@@ -11,6 +11,7 @@ bandwidth (size by time) by 2(n-1)/n for all-reduce, by (n-1)/n where each rank 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,25 +20,32 @@ import numpy as np
 from torchwhy.trace.file.columns import ABSENT, Int32, Int64
 from torchwhy.trace.meaning.communication import (
     COLLECTIVE,
-    COMMUNICATION_KERNEL,
     DEFAULT_KERNEL,
     EXCHANGE,
     RECORD,
     collective_name,
+    library_of,
 )
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.events import Events, parse_list
+from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 
 __all__ = [
     "MOST_RANKS",
     "Collective",
     "bus_factor",
+    "collective_times",
     "collectives_of",
+    "own_collectives",
+    "waiting_at_least",
 ]
 
 MOST_RANKS: Final = 1_000_000
 """More are a mistake of whoever wrote the file."""
+
+_ENOUGH: Final = 3
+"""Of fewer collectives of a kind the quickest may have waited, too."""
 
 _BYTES: Final = {
     **dict.fromkeys(("byte", "char", "bool", "unsigned char", "signed char", "uint8", "int8"), 1),
@@ -64,6 +72,7 @@ class Collective:
         group_size: how many ranks take part; the world where the trace doesn't tell; 0 where that isn't known either.
         seq: its number within the group, the same on all ranks; -1 where the trace doesn't tell.
         calls: rows on the host around its launch that ask for the exchange, from the innermost.
+        library: "NCCL", "DeepEP", "gloo", ..., or "" where the name doesn't tell.
     """
 
     name: str
@@ -78,6 +87,7 @@ class Collective:
     group_size: int
     seq: int
     calls: tuple[int, ...] = ()
+    library: str = ""
 
     @property
     def algorithm_bandwidth(self) -> float:
@@ -93,14 +103,64 @@ class Collective:
 def collectives_of(trace: Trace) -> tuple[Collective, ...]:
     """Every collective of a trace, by start; `trace.derived(collectives_of)` finds them once."""
     events = trace.events
-    kernels = trace.gpu.kernels
-    rows = kernels[events.are(COMMUNICATION_KERNEL, kernels)]
+    rows = trace.gpu.communication_rows
     launches = trace.links.of(rows)
     if not len(rows):
         rows = events.of(COLLECTIVE)
         launches = np.full(len(rows), -1, np.int32)
     calls = _calls(trace, rows, launches)
     return tuple(_collective(trace, *item) for item in zip(rows.tolist(), launches.tolist(), calls, strict=True))
+
+
+def own_collectives(trace: Trace) -> tuple[Collective, ...]:
+    """The collectives of the window, by start, without those that the program launched before it.
+
+    `trace.derived(own_collectives)` finds them once. Where the launch wasn't recorded, a collective counts from the
+    first work on its stream that was launched within the window.
+    """
+    events, window, links = trace.events, trace.window, trace.links
+    known = np.flatnonzero(links.launch >= 0)
+    own = known[events.ts[links.launch[known]] >= window.start]
+    first = np.full(len(events.lanes), window.start, np.int64)
+    lanes, place = np.unique(events.lane[links.work[own]], return_index=True)
+    first[lanes] = events.ts[links.work[own[place]]]  # `work` is in order of time
+    if 2 * len(known) < len(links.work):
+        first[:] = window.start
+
+    def belongs(one: Collective) -> bool:
+        if one.start >= window.end or one.start + one.duration <= window.start:
+            return False
+        if one.launch >= 0:
+            return bool(events.ts[one.launch] >= window.start)
+        return one.start >= int(first[events.lane[one.row]])
+
+    return tuple(one for one in trace.derived(collectives_of) if belongs(one))
+
+
+def collective_times(trace: Trace, found: Sequence[Collective]) -> Intervals:
+    """When at least one of some collectives took place, within the window."""
+    return trace.when([one.row for one in found])
+
+
+def waiting_at_least(found: Sequence[Collective]) -> Int64:
+    """How long each collective waited for other ranks at least, nanoseconds, as far as one rank's trace tells.
+
+    It needs no longer for its data than the quickest of its kind and group that carried as much or more. Three of a
+    kind are needed, with known sizes; 0 for the others.
+    """
+    waiting = np.zeros(len(found), np.int64)
+    kinds: dict[tuple[str, str, str], list[int]] = {}
+    for i, one in enumerate(found):
+        if one.bytes >= 0:
+            kinds.setdefault((one.name, one.group, one.members), []).append(i)
+    for mine in kinds.values():
+        if len(mine) < _ENOUGH:
+            continue
+        size = np.array([found[i].bytes for i in mine], np.int64)
+        spent = np.array([found[i].duration for i in mine], np.int64)
+        order = np.lexsort((spent, -size))  # of equal sizes the quickest first
+        waiting[np.array(mine)[order]] = spent[order] - np.minimum.accumulate(spent[order])
+    return waiting
 
 
 def bus_factor(name: str, ranks: int) -> float:
@@ -157,6 +217,7 @@ def _collective(trace: Trace, row: int, launch: int, calls: tuple[int, ...]) -> 
         size,
         _first_integer(events, "Seq", sources),
         calls,
+        library_of(own),
     )
 
 

@@ -26,7 +26,7 @@ from torchwhy.trace.meaning.arithmetic import (
     TRUTH_VALUES,
 )
 from torchwhy.trace.meaning.operators import short_operator
-from torchwhy.trace.meaning.tensors import COPY_TENSOR, EMBEDDING
+from torchwhy.trace.meaning.tensors import COPY_TENSOR
 from torchwhy.trace.model.events import parse_list
 
 __all__ = ["flops_of", "moved_by", "output_of"]
@@ -127,7 +127,7 @@ def moved_by(name: str, tensors: Sequence[tuple[Shape, int]], values: Sequence[s
         return read
     if FILLING.names(name):
         return float(prod(sizes[0]) * tensors[0][1])
-    if EMBEDDING.names(name) and len(sizes) == 2:
+    if short_operator(name) == "embedding" and len(sizes) == 2:
         return 2.0 * prod(sizes[1]) * sizes[0][-1] * tensors[0][1] + prod(sizes[1]) * tensors[1][1]
     if READS_AND_WRITES.names(name):
         try:

@@ -64,14 +64,18 @@ def kernel_names(trace: Trace) -> KernelNames:
     """Read the names of all kernels; `trace.derived(kernel_names)` does it once.
 
     Where only words in a kernel's name suggest what it computes, an operator of PyTorch that launched it decides; where
-    nothing does, any operator.
+    nothing does, any operator. Whether it exchanges data between ranks, `Trace.exchanging` knows.
     """
     events, work = trace.events, trace.links.work
     at = np.flatnonzero(events.kind[work] == Kind.KERNEL)
     rows, operator = work[at], trace.derived(operators_of_work)[at]
     caller = np.where(operator >= 0, events.name[operator] if len(events) else operator, -1)
-    pairs, which = np.unique(np.stack((events.name[rows], caller)), axis=1, return_inverse=True)
-    names = [_read(*(events.texts[i] if i >= 0 else "" for i in pair)) for pair in pairs.T.tolist()]
+    exchanges = np.isin(rows, trace.exchanging)
+    kinds, which = np.unique(np.stack((events.name[rows], caller, exchanges)), axis=1, return_inverse=True)
+    names = [
+        _read(*(events.texts[i] if i >= 0 else "" for i in pair), exchanges=bool(exchange))
+        for *pair, exchange in kinds.T.tolist()
+    ]
     distinct = {name: i for i, name in enumerate(dict.fromkeys(names))}
     number = np.array([distinct[name] for name in names], np.int64)
     return KernelNames(rows, operator, tuple(distinct), number[which.reshape(-1)] if len(names) else which.reshape(-1))
@@ -127,8 +131,10 @@ def in_window(trace: Trace, rows: Int32) -> Flags:
     return found
 
 
-def _read(kernel: str, operator: str) -> KernelName:
+def _read(kernel: str, operator: str, *, exchanges: bool) -> KernelName:
     name = decode(kernel)
+    if exchanges and name.operation != "communication":
+        return replace(name, operation="communication", description=OPERATIONS["communication"])
     if not name.guessed or not operator:
         return name
     operation = operation_of(operator)

@@ -14,6 +14,7 @@ __all__ = [
     "BLOCKING_FILL",
     "CAPTURE_BEGIN",
     "CAPTURE_END",
+    "COOPERATIVE_LAUNCH",
     "COPY_CALL",
     "DEVICE_FREE",
     "DEVICE_SYNCHRONIZE",
@@ -42,6 +43,9 @@ GRAPH_LAUNCH: Final = Meaning(r"(?i:.*graphlaunch)", _R)
 LAUNCH: Final = Meaning(r"(?i:.*(launch.*kernel|kernel.*launch|graphlaunch)|.*LaunchKernel|hipLaunchByPtr|launch$)", _R)
 """Calls that put kernels on a device: cudaLaunchKernel(ExC), cuLaunchKernelEx, hipModuleLaunchKernel,
 hipExtModuleLaunchKernel, urEnqueueKernelLaunch, cudaGraphLaunch, launch (of other makers), ..."""
+
+COOPERATIVE_LAUNCH: Final = Meaning(r"(?i:(cuda|hip|cu)\w*LaunchCooperative)", _R)
+"""All blocks of the kernel run at the same time, so that they can wait for something."""
 
 LAUNCH_OR_ENQUEUE: Final = Meaning(r"(?i:.*(launch|enqueue))", _R)
 """Whatever starts work of any kind on a device."""

@@ -12,10 +12,10 @@ __all__ = [
     "CLONE",
     "CONCATENATE",
     "COPY_TENSOR",
-    "EMBEDDING",
     "MAKE_TENSOR",
     "MOVE_TENSOR",
     "OUT_OF_PLACE",
+    "TABLES",
     "tensor_sizes",
 ]
 
@@ -35,8 +35,8 @@ COPY_TENSOR: Final = Meaning(r"aten::copy_$", _O)
 CLONE: Final = Meaning(r"aten::clone$", _O)
 CONCATENATE: Final = Meaning(r"aten::(cat|stack)$", _O)
 
-EMBEDDING: Final = Meaning(r"(aten::(embedding|_embedding_bag\w*|embedding_bag)|fbgemm::\w*(embedding|jagged)\w*)$", _O)
-"""Rows of a table are looked up."""
+TABLES: Final = Meaning(r"(aten::(_embedding_bag\w*|embedding_bag)|fbgemm::\w*(embedding|jagged)\w*)$", _O)
+"""Bags of rows of tables are looked up, as recommenders do; `aten::embedding` is part of every language model."""
 
 OUT_OF_PLACE: Final = Meaning(
     r"aten::(masked_fill|masked_scatter|index_put|index_add|index_copy|index_fill|scatter|scatter_add|scatter_reduce"

@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 
 from torchwhy.trace.file.columns import ABSENT, Flags, Int32, Int64
-from torchwhy.trace.meaning.communication import COMMUNICATION_KERNEL
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.events import Events
 from torchwhy.trace.model.intervals import Intervals
@@ -23,10 +22,12 @@ class DeviceWork:
     Attributes:
         device: its id; -1 for all.
         rows: kernels, copies and fills, by start.
+        exchanging: rows of all devices' kernels that exchange data between ranks.
     """
 
     device: int
     rows: Int32
+    exchanging: Int32
     _events: Events
 
     @cached_property
@@ -88,10 +89,15 @@ class DeviceWork:
         """The streams that had work."""
         return tuple(np.unique(streams_of(self._events, self.rows)).tolist())
 
+    @property
+    def communication_rows(self) -> Int32:
+        """Rows of communicating kernels, by start."""
+        found: Int32 = self.rows[self._communicates]
+        return found
+
     @cached_property
     def _communicates(self) -> Flags:
-        events = self._events
-        return events.are(COMMUNICATION_KERNEL, self.rows)
+        return np.isin(self.rows, self.exchanging)
 
     def _union(self, rows: Int32) -> Intervals:
         return self._events.times_of(rows)

@@ -14,6 +14,7 @@ from torchwhy.trace.meaning.annotations import STEP
 from torchwhy.trace.meaning.kinds import HOST, Kind
 from torchwhy.trace.model.device import DeviceWork, devices_of
 from torchwhy.trace.model.events import Events
+from torchwhy.trace.model.exchange import exchanging_kernels
 from torchwhy.trace.model.info import Info, read_info
 from torchwhy.trace.model.intervals import Intervals, Window
 from torchwhy.trace.model.lanes import Lane
@@ -153,16 +154,21 @@ class Trace:
         return len(self.links.work) > 0
 
     @cached_property
+    def exchanging(self) -> Int32:
+        """Kernels that exchange data between ranks."""
+        return exchanging_kernels(self)
+
+    @cached_property
     def gpu(self) -> DeviceWork:
         """The work of all devices together."""
-        return DeviceWork(-1, self.links.work, self.events)
+        return DeviceWork(-1, self.links.work, self.exchanging, self.events)
 
     @cached_property
     def gpus(self) -> tuple[DeviceWork, ...]:
         """The work of each device that had any, by its id."""
         work = self.links.work
         device = devices_of(self.events, work)
-        return tuple(DeviceWork(int(i), work[device == i], self.events) for i in np.unique(device))
+        return tuple(DeviceWork(int(i), work[device == i], self.exchanging, self.events) for i in np.unique(device))
 
     # Time
 

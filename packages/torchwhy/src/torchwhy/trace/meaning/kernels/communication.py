@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from torchwhy.trace.meaning.communication import COMMUNICATION_KERNEL, collective_name
+from torchwhy.trace.meaning.communication import COMMUNICATION_KERNEL, collective_name, library_of
 from torchwhy.trace.meaning.kernels.name import KernelName, shortened
 
 __all__ = ["communication", "transfer"]
@@ -29,24 +29,6 @@ _DTYPES: Final = {
     "i64": "int64",
     "int64_t": "int64",
 }
-_LIBRARIES: Final = (
-    ("rccl", "RCCL"),
-    ("msccl", "RCCL"),
-    ("nccl", "NCCL"),
-    ("xccl", "oneCCL"),
-    ("oneccl", "oneCCL"),
-    ("hccl", "HCCL"),
-    ("nvshmem", "NVSHMEM"),
-    ("rocshmem", "rocSHMEM"),
-    ("deep_ep", "DeepEP"),
-    ("userbuffers", "Transformer Engine"),
-    ("vllm::", "vLLM"),
-    ("sglang", "SGLang"),
-    ("flashinfer", "FlashInfer"),
-    ("tensorrt_llm", "TensorRT-LLM"),
-    ("aiter", "AITER"),
-)
-
 _COPY = re.compile(r"(?:CUDA |HIP )?[Mm]emcpy\b\s*(\w+)?(?:\s*\((.*)\))?|Copy(Host|Device)To(Host|Device)")
 _FILL = re.compile(r"[Mm]emset\b|__amd_rocclr_fillBuffer")
 _TRAFFIC: Final = {
@@ -63,7 +45,7 @@ def communication(name: str) -> KernelName | None:
     if not COMMUNICATION_KERNEL.names(name):
         return None
     kind = collective_name(name)
-    library = next((label for start, label in _LIBRARIES if start in name.lower()), "")
+    library = library_of(name)
     way = re.search(r"RING|TREE|COLLNET\w*|NVLS\w*|PAT", name)
     protocol = re.search(r"(?<=[_])(LL128|LL|SIMPLE|Simple)(?![A-Za-z0-9])", name)
     operation = re.search(r"_(Sum|Prod|Max|Min|Avg|PreMulSum|SumPostDiv)", name)
