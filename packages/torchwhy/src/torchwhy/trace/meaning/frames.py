@@ -22,6 +22,8 @@ __all__ = [
     "MAKING_TENSORS",
     "MODULE",
     "MODULE_PREFIX",
+    "OPTIMIZER_MADE",
+    "PARAMETRIZATION",
     "PRINTING",
     "PROFILER",
     "PYTORCHS_FORWARD",
@@ -43,6 +45,12 @@ INSIDE_PYTORCH: Final = ("torch/", MODULE_PREFIX, "<built-in", "<frozen", "<stri
 
 MODULE: Final = Meaning(r"nn\.Module: ", Kind.PYTHON)
 """A call of a module: "nn.Module: Linear_3" is the third instance of its class."""
+
+PARAMETRIZATION: Final = Meaning(r"nn\.Module: ParametrizationList_\d+$", Kind.PYTHON)
+"""A weight is computed by `torch.nn.utils.parametrize`."""
+
+OPTIMIZER_MADE: Final = Meaning(r"(.*[/\\])?torch[/\\]optim[/\\]\w+\.py\(\d+\): __init__$", Kind.PYTHON)
+"""An optimizer of PyTorch is made."""
 
 PYTORCHS_FORWARD: Final = Meaning(r"(.*[/\\])?torch[/\\]nn[/\\].*: forward$", Kind.PYTHON)
 """The forward pass of a module that PyTorch itself brings."""

@@ -47,6 +47,7 @@ __all__ = [
     "SEEN_AS",
     "SIZED",
     "SIZE_BY_VALUES",
+    "SLICE",
     "TO_COPY_BACKWARD",
     "TRANSFER",
     "UNBIND",
@@ -80,7 +81,7 @@ LEARNING: Final = Meaning(
 """Signs that a program trains: a backward pass, an optimizer, dropout at work."""
 
 ON_DEVICE_ONLY: Final = Meaning(
-    r"aten::(_?cudnn_|miopen_|_flash_attention_|_efficient_attention_|_scaled_dot_product_(flash|efficient|cudnn)"
+    r"aten::(_?cudnn_(?!is_acceptable)|miopen_|_flash_attention_|_efficient_attention_|_scaled_dot_product_(flash|efficient|cudnn)"
     r"_attention(_backward)?$|_cslt_|record_stream$|_pin_memory$)",
     _O,
 )
@@ -179,6 +180,9 @@ TRANSFER: Final = Meaning(r"aten::(_to_copy|to|copy_|cpu|_copy_from.*|cuda|pin_m
 
 PICK: Final = Meaning(r"aten::(select|slice|index|narrow|unbind)$", _O)
 """One element, row or slice of a tensor is taken."""
+
+SLICE: Final = Meaning(r"aten::(select|slice|narrow)$", _O)
+"""A part of a tensor along one dimension, whose size doesn't depend on values."""
 
 UNBIND: Final = Meaning(r"aten::unbind$", _O)
 """All rows of a tensor at once; a Python loop over a tensor begins with one."""
