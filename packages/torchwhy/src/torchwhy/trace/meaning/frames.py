@@ -49,7 +49,7 @@ MODULE: Final = Meaning(r"nn\.Module: ", Kind.PYTHON)
 PARAMETRIZATION: Final = Meaning(r"nn\.Module: ParametrizationList_\d+$", Kind.PYTHON)
 """A weight is computed by `torch.nn.utils.parametrize`."""
 
-OPTIMIZER_MADE: Final = Meaning(r"(.*[/\\])?torch[/\\]optim[/\\]\w+\.py\(\d+\): __init__$", Kind.PYTHON)
+OPTIMIZER_MADE: Final = Meaning(r"(.*[/\\])?torch[/\\]optim[/\\](?!lr_scheduler|swa_utils)\w+\.py\(\d+\): __init__$", Kind.PYTHON)
 """An optimizer of PyTorch is made."""
 
 PYTORCHS_FORWARD: Final = Meaning(r"(.*[/\\])?torch[/\\]nn[/\\].*: forward$", Kind.PYTHON)

@@ -32,6 +32,7 @@ __all__ = [
     "LIFT",
     "LOCAL_SCALAR",
     "MAGNITUDE",
+    "MOMENT",
     "MOVE",
     "NAN_CHECK",
     "NEEDS_VALUES",
@@ -226,6 +227,9 @@ ZERO_FILL: Final = Meaning(r"aten::(zero_|_foreach_zero_)$", _O)
 
 UPDATE: Final = Meaning(r"aten::(addcdiv_|addcmul_|lerp_|mul_|add_|sqrt|div_|sub_)$", _O)
 """What optimizers call on one parameter."""
+
+MOMENT: Final = Meaning(r"aten::(_foreach_)?(lerp|addcmul|addcdiv)_$", _O)
+"""A moment of the gradients is updated, or a parameter by them."""
 
 FOREACH_OR_FUSED: Final = Meaning(
     r"(?i:.*(multi_tensor_apply|_foreach|fused_?(adam|sgd|adagrad|lamb|optim)|_fused_|CompiledFxGraph|triton))",
