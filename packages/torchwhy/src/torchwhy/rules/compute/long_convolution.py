@@ -51,7 +51,9 @@ def long_convolution(trace: Trace, *, taps: int = 128, gain: float = 2.0, share:
     part = window.share(when)
     if not len(rows) or part < share:
         return
-    longest = max((program.shapes[i][1] for i in places if gains[int(program.rows[i])] >= gain), key=lambda k: prod(k[2:]))
+    longest = max(
+        (program.shapes[i][1] for i in places if gains[int(program.rows[i])] >= gain), key=lambda k: prod(k[2:])
+    )
     saved = 1 - float(np.average([1 / gains[row] for row in rows.tolist()], weights=trace.events.dur[rows]))
     yield Finding(
         title=f"A convolution with a kernel of {' x '.join(f'{size:,}' for size in longest[2:])} takes {percent(part)} "

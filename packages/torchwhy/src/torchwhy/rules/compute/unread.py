@@ -60,7 +60,9 @@ def unread_result(trace: Trace, *, read: float = 0.25, share: float = 0.05) -> I
         when = work_of(trace, mine)
         if not len(rows) or window.share(when) < share:
             continue
-        part = float(np.average([one.part for one in chosen], weights=trace.events.dur[[one.rows[0] for one in chosen]]))
+        part = float(
+            np.average([one.part for one in chosen], weights=trace.events.dur[[one.rows[0] for one in chosen]])
+        )
         first = chosen[0].rows[0]
         name = trace.name(first)
         yield Finding(

@@ -27,7 +27,9 @@ OFTEN: Final = 0.75
 """In so many of the steps, or more, it happens in each."""
 
 
-@rule("B35", "validation-each-step", source="forward passes without a graph between steps of the optimizer", frees="all")
+@rule(
+    "B35", "validation-each-step", source="forward passes without a graph between steps of the optimizer", frees="all"
+)
 def validation_each_step(trace: Trace, *, larger: float = 2.0, share: float = 0.1) -> Iterator[Finding]:
     """The model that is trained runs without gradients, on more data, in every step.
 

@@ -31,12 +31,14 @@ __all__ = [
     "RECOMPUTING_FRAME",
     "SAVING",
     "SINGLE_TENSOR_UPDATE",
+    "TORCHWHYS",
     "called_name",
     "code_of",
     "file_and_line",
     "line_of",
     "own_frame",
     "short_frame",
+    "without_line",
 ]
 
 MODULE_PREFIX: Final = "nn.Module: "
@@ -49,7 +51,9 @@ MODULE: Final = Meaning(r"nn\.Module: ", Kind.PYTHON)
 PARAMETRIZATION: Final = Meaning(r"nn\.Module: ParametrizationList_\d+$", Kind.PYTHON)
 """A weight is computed by `torch.nn.utils.parametrize`."""
 
-OPTIMIZER_MADE: Final = Meaning(r"(.*[/\\])?torch[/\\]optim[/\\](?!lr_scheduler|swa_utils)\w+\.py\(\d+\): __init__$", Kind.PYTHON)
+OPTIMIZER_MADE: Final = Meaning(
+    r"(.*[/\\])?torch[/\\]optim[/\\](?!lr_scheduler|swa_utils)\w+\.py\(\d+\): __init__$", Kind.PYTHON
+)
 """An optimizer of PyTorch is made."""
 
 PYTORCHS_FORWARD: Final = Meaning(r"(.*[/\\])?torch[/\\]nn[/\\].*: forward$", Kind.PYTHON)
@@ -57,6 +61,9 @@ PYTORCHS_FORWARD: Final = Meaning(r"(.*[/\\])?torch[/\\]nn[/\\].*: forward$", Ki
 
 PROFILER: Final = Meaning(r"(.*[/\\])?torch[/\\](autograd|profiler)[/\\].*profiler\.py", Kind.PYTHON)
 """The profiler itself."""
+
+TORCHWHYS: Final = Meaning(r"(.*[/\\])?torchwhy[/\\]", Kind.PYTHON)
+"""What finds the program's steps and records them, which is no part of the program."""
 
 RECOMPUTING_FRAME: Final = Meaning(r".*checkpoint\.py\(\d+\): (recompute_fn|_run_fn_with_dynamo_disabled)", Kind.PYTHON)
 """Activation checkpointing computes a part of the forward pass again."""
@@ -118,14 +125,14 @@ CAPTURE_FUNCTION: Final = Meaning(
 )
 """A function that records CUDA graphs, as programs and inference servers name theirs: capture_model, _capture_graph."""
 
-_FRAME: Final = re.compile(r"(?P<file>[^<>]+\.py)(\((?P<line>\d+)\)|:(?P<number>\d+))")
+_FRAME: Final = re.compile(r"(?P<file>[^<>]+\.py)(\((?P<line>\d+|\?)\)|:(?P<number>\d+))")
 _BUILT_IN: Final = re.compile(r"<built-in (method|function) (?P<name>\w+)(?P<torch> of type object)?")
 _LIBRARIES: Final = re.compile(
     r"(^|.*[/\\])((site|dist)-packages|lib[/\\]python\d|torch|torchwhy|triton|numpy|_dynamo|torchgen"
     + "".join(f"|{re.escape(each.folder)}" for each in VOCABULARIES)
     + r")[/\\]"
     r"|(PIL|cv2|einops|fsspec|h5py|imageio|librosa|matplotlib|mlflow|pandas|pyarrow|safetensors|scipy|skimage"
-    r"|sklearn|tensorboard|tensorboardX|wandb)[/\\]"  # the profiler leaves out the folder of packages
+    r"|sklearn|tensorboard|tensorboardX|typer|wandb)[/\\]"  # the profiler leaves out the folder of packages
 )
 
 _FRAMEWORKS: Final = re.compile(
@@ -177,14 +184,24 @@ def short_frame(name: str) -> str:
 
 
 def line_of(frame: str) -> str:
-    """Return a frame as a line of the program is shown, a script's own code without a number.
+    """Return a frame as a line of the program is shown: without a number where the line is unknown, or a script's.
 
-    The profiler notes a function by the line where it begins; a script by the line that ran when recording began.
+    The profiler notes a function by the line where it begins; one that ran when recording began by the line it was at.
 
     >>> line_of("train.py(34): step"), line_of("train.py(57): <module>")
     ('train.py(34): step', 'train.py: <module>')
     """
-    return re.sub(r"(?<=\.py)(\(\d+\)|:\d+)(?=: <module>$)", "", frame)
+    return re.sub(r"(?<=\.py)(\(\d+\)|:\d+)(?=: <module>$)|(?<=\.py)\(\?\)", "", frame)
+
+
+def without_line(frame: str) -> str:
+    """Return a frame of the program with its line unknown; any other name as it is.
+
+    >>> without_line("train.py(34): step"), without_line("torch/hub.py(1): f")
+    ('train.py(?): step', 'torch/hub.py(1): f')
+    """
+    found = _FRAME.match(frame)
+    return f"{found['file']}(?){frame[found.end() :]}" if found and code_of(frame) else frame
 
 
 def called_name(name: str) -> str:
@@ -212,7 +229,8 @@ def file_and_line(name: str) -> tuple[str, int] | None:
     (('models/net.py', 40), None)
     """
     found = _FRAME.match(name)
-    return (found["file"], int(found["line"] or found["number"])) if found else None
+    line = (found["line"] or found["number"]) if found else "?"
+    return (found["file"], int(line)) if found and line != "?" else None
 
 
 def _standard(file: str) -> bool:
