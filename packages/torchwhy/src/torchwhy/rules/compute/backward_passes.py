@@ -179,5 +179,7 @@ def _read_shapes(trace: Trace) -> dict[Shape, list[int]]:
 
 def _any_between(times: list[int] | None, start: int, end: int) -> bool:
     """Whether one of these moments, in order, lies between two others."""
-    i = int(np.searchsorted(times, start)) if times else 0
-    return bool(times) and i < len(times) and times[i] <= end
+    if not times:
+        return False
+    i = int(np.searchsorted(times, start))
+    return i < len(times) and times[i] <= end

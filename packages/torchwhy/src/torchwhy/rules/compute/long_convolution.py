@@ -63,7 +63,7 @@ def long_convolution(trace: Trace, *, taps: int = 128, gain: float = 2.0, share:
         stretches=when,
         window=window,
         evidence=evidence(trace, rows),
-        cause="Each output is a sum over the whole kernel. By their shapes, an FFT takes a small part of these operations.",
+        cause="Each output is a sum over the whole kernel. An FFT takes a small part of these operations.",
         fix="Convolve by FFT: irfft(rfft(x, n) * rfft(h, n), n) with n of at least both lengths together, and the "
         "kernel reversed, as conv1d correlates.",
     )

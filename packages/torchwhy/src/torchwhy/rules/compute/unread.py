@@ -60,13 +60,13 @@ def unread_result(trace: Trace, *, read: float = 0.25, share: float = 0.05) -> I
         when = work_of(trace, mine)
         if not len(rows) or window.share(when) < share:
             continue
-        part = float(
-            np.average([one.part for one in chosen], weights=trace.events.dur[[one.rows[0] for one in chosen]])
-        )
+        spent = trace.events.dur[[one.rows[0] for one in chosen]]
+        part = float(np.average([one.part for one in chosen], weights=spent))
         first = chosen[0].rows[0]
         name = trace.name(first)
         yield Finding(
-            title=f"Of the results of {name}, {percent(part)} is read, and they take {percent(window.share(when))} of the time",
+            title=f"Of the results of {name}, {percent(part)} is read, and they take {percent(window.share(when))} of "
+            "the time",
             confidence="medium",
             time_us=when.total / 1000 * (1 - part),
             stretches=when,
@@ -93,9 +93,9 @@ def _results(trace: Trace, program: ForwardPass, read: float) -> list[_Result]:
         if made:
             makers[step, made].append(i)
     found = []
-    for (step, shape), made in makers.items():
+    for (step, shape), places in makers.items():
         reads = np.array(readers[step, shape], np.int64)
-        for i, until in zip(made, [*made[1:], len(rows)], strict=True):
+        for i, until in zip(places, [*places[1:], len(rows)], strict=True):
             mine = reads[(reads > i) & (reads <= until)].tolist()
             chain = [i]
             while mine and rowwise[mine[0]]:

@@ -33,7 +33,8 @@ def anomaly_mode(trace: Trace, *, nodes: int = 3) -> Iterator[Finding]:
 
     Fix: `torch.autograd.set_detect_anomaly(True)` and `detect_anomaly` are for finding an error; take them out after.
 
-    Known problems: without views in the forward pass its tracebacks aren't counted. With `check_nan=False` only the tracebacks are made, and nothing shows them.
+    Known problems: without views in the forward pass its tracebacks aren't counted. With `check_nan=False` only the
+    tracebacks are made, and nothing shows them.
     """
     events, parent = trace.events, trace.calls.parent
     checks = events.of(NAN_CHECK)
@@ -62,7 +63,7 @@ def anomaly_mode(trace: Trace, *, nodes: int = 3) -> Iterator[Finding]:
 
 
 def _tracebacks(trace: Trace) -> Intervals:
-    """When the forward pass notes tracebacks: in each operator that makes a node, as long as in one that computes nothing."""
+    """When the forward pass notes tracebacks: in each operator that makes a node, as long as views that do take."""
     events, rows = trace.events, trace.derived(autograd).forward
     views = rows[events.are(VIEW, rows)]
     each = int(np.median(trace.calls.self_time[views])) if len(views) else 0

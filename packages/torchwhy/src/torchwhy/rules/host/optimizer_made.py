@@ -67,8 +67,8 @@ def optimizer_each_step(trace: Trace, *, steps: int = 3) -> Iterator[Finding]:
     when = when.clip(window.start, window.end)
     part = window.share(at_stake(trace, when))
     yield Finding(
-        title=f"The optimizer is made again in each of {len(updates)} steps: {percent(part)} of the time, and its state "
-        "is lost",
+        title=f"The optimizer is made again in each of {len(updates)} steps: {percent(part)} of the time, and its "
+        "state is lost",
         severity=severity_of(max(part, 0.05)),
         confidence="high" if len(made) else "medium",
         stretches=when,

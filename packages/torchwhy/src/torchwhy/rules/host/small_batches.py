@@ -76,7 +76,7 @@ def small_batches(
         window=window,
         evidence=evidence(trace, chosen),
         cause="The batch is so small that a step is the overhead of its calls, which a larger batch pays once.",
-        fix="Use a larger batch size, such as DataLoader(..., batch_size=32); the default is 1. Adapt the learning rate.",
+        fix="Use a larger batch size, such as DataLoader(..., batch_size=32), and adapt the learning rate.",
     )
 
 

@@ -48,11 +48,11 @@ def shapes(trace: Trace, row: int) -> list[Shape]:
 
 def tensor_lists(trace: Trace, row: int) -> list[list[Shape]]:
     """The shapes in each list of tensors that an operator takes."""
-    found = []
-    for item in parse_list(trace.events.text("Input Dims", row)):
-        if isinstance(item, list) and item and all(isinstance(inner, list) for inner in item):
-            found.append([tuple(inner) for inner in item])
-    return found
+    return [
+        [tuple(inner) for inner in item]
+        for item in parse_list(trace.events.text("Input Dims", row))
+        if isinstance(item, list) and item and all(isinstance(inner, list) for inner in item)
+    ]
 
 
 def _all(trace: Trace, row: int) -> list[Shape]:
