@@ -105,6 +105,8 @@ def names_the_line(finding: dict[str, Any], program: Path) -> bool:
     evidence = " ".join(str(one["own_code"]) for one in finding["evidence"])
     named = set(map(int, re.findall(rf"\b{program.name}[(:](\d+)", f"{evidence} {finding['cause']} {finding['fix']}")))
     functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    called = set(re.findall(rf"\b{program.name}(?:\(\?\))?: (\w+)", f"{evidence} {finding['cause']} {finding['fix']}"))
+    named |= {one.lineno for one in functions if one.name in called}  # open when recording began: without a line
 
     def holder(line: int) -> int:
         """Return the line of the innermost function around a line; outside of functions, the line itself."""

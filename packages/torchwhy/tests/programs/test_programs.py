@@ -30,20 +30,9 @@ MISSED = {
     "bfloat16_without_support": "96 % is aten::_slow_conv2d_forward, PyTorch's fallback, with bfloat16 inputs",
     "deepcopy_each_step": "frames of copy.deepcopy take most of the Python between operators in each step",
     "generates_without_cache": "each pass is one position longer than the last, and computes all others again",
-    "head_on_all_positions": "the input of the largest addmm has 16 times the rows of all that is read of its result",
-    "heads_in_a_loop": "16 calls of one module class with equal shapes under one parent, joined by a cat",
-    "long_convolution": "92 % is a convolution with a kernel of 4000 samples; an FFT takes less",
-    "new_optimizer_each_step": "no steps are found: each optimizer steps once; Adam.__init__ is called each time",
     "one_hot_matmul": "aten::one_hot feeds a product: fill_, copy_ and mm take 88 %",
-    "pairwise_differences": "sub of [512, 1, 32] and [1, 512, 32], then pow, sum and sqrt at one line",
-    "parametrization_uncached": "frames of torch/nn/utils/parametrize.py 20 times per step, with the same input",
-    "sorts_for_topk": "85 % is aten::sort, of whose result a slice is read",
-    "tiny_batches": "inputs of one row; 2 % of the time is arithmetic",
     "too_many_threads": "environment.json of the recording: 32 threads, of which the machine runs few at once",
     "train_mode_at_inference": "53 % of the operators' time is bernoulli_ in Dropout, without any backward pass",
-    "two_backwards": "four backward passes per step whose nodes have the same sequence numbers",
-    "unfrozen_backbone": "gradients are accumulated for parameters that the optimizer's step never reads",
-    "validates_each_step": "passes without a graph between two steps of the optimizer, four for one of training",
 }
 """Programs whose fault is not found yet, or in which too much is found, and the facts in their traces that a rule could
 go by. Whoever mends a rule takes its programs out."""

@@ -299,8 +299,9 @@ def test_modules():
 
 def test_the_backward_pass_counts_for_the_module_and_line_of_its_forward_pass():
     story = Story()
-    story.frame("train.py(12): step", 0, 400, **{"Python id": 1})
-    story.frame("nn.Module: Net_0", 1, 100, **{"Python id": 2, "Python parent id": 1})
+    story.frame("torch/profiler/profiler.py(9): start", 0, 1, **{"Python id": 1})
+    story.frame("train.py(12): step", 2, 400, **{"Python id": 2})
+    story.frame("nn.Module: Net_0", 3, 100, **{"Python id": 3, "Python parent id": 2})
     story.op("aten::mm", 10, 50, **{"Sequence number": 5})
     story.kernel("k", 30, 20, launch_at=20)
     node = {"Sequence number": 5, "Fwd thread id": 1}

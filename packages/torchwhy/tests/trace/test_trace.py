@@ -5,11 +5,13 @@ import pytest
 
 from tests.trace.model import trace
 from tests.traces import Story
+from torchwhy.rules.host.python_lines import main_calls
 from torchwhy.trace.derived.autograd import autograd
 from torchwhy.trace.derived.device_time import device_time
 from torchwhy.trace.derived.idle import closing_wait, idle_time, profiler_overhead
 from torchwhy.trace.derived.modules import modules
 from torchwhy.trace.derived.ownership import own_frames, own_line
+from torchwhy.trace.meaning.frames import line_of
 from torchwhy.trace.meaning.kinds import Kind
 
 
@@ -339,3 +341,29 @@ def test_own_frames_are_those_of_the_stacks():
         assert (found.name(frames[row]) if frames[row] >= 0 else "") == own_line(found, row)
     assert found.name(frames[rows_named(found, "aten::mm")[0]]) == "train.py(3): main"
     assert found.name(frames[rows_named(found, "aten::add")[0]]) == "transformers/trainer.py(9): train"
+
+
+def test_a_frame_that_was_open_when_recording_began_has_no_line():
+    story = Story(gpu=None)
+    for k, name in enumerate(("torch/a.py(1): run", "train.py(31): main", "torch/profiler/profiler.py(9): start")):
+        story.frame(name, k, 50 if k == 2 else 900 - k, **{"Python id": k})
+    story.frame("train.py(7): step", 100, 100, **{"Python id": 3})
+    story.op("aten::mm", 110, 20)
+    story.op("aten::add", 300, 20)
+    trace = story.trace()
+    first, second = trace.events.rows(Kind.OPERATOR).tolist()
+    assert trace.stack(first) == ["train.py(7): step", "train.py(?): main", "torch/a.py(1): run"]
+    assert line_of(own_line(trace, second)) == "train.py: main"
+
+
+def test_our_own_frames_are_not_the_programs():
+    story = Story(gpu=None)
+    story.frame("train.py(7): step", 0, 500)
+    story.frame("torchwhy/capture/launch/hooks.py(139): give", 10, 400)
+    story.frame("torch/utils/data/dataloader.py(700): __next__", 20, 300)
+    story.op("aten::stack", 30, 20)
+    trace = story.trace()
+    row = int(trace.events.rows(Kind.OPERATOR)[0])
+    assert trace.stack(row) == ["torch/utils/data/dataloader.py(700): __next__", "train.py(7): step"]
+    call = int(main_calls(trace, trace.when(trace.events.rows(Kind.PYTHON)[2:]))[0])
+    assert trace.name(call).startswith("torch/utils")

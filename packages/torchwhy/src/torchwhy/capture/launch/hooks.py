@@ -15,6 +15,7 @@ from typing import Any
 from torchwhy.capture.launch.calls import Calls
 from torchwhy.capture.launch.discovery import Source, StepFinder
 from torchwhy.capture.launch.labels import Labels
+from torchwhy.capture.launch.optimizers import Optimizers
 from torchwhy.capture.open_calls import inside_pytorch
 
 __all__ = ["StepWatch"]
@@ -55,16 +56,17 @@ class StepWatch:
             in_operator=inside_pytorch,
         )
 
-        def stepped(optimizer: Any) -> None:
+        def stepped(key: int, name: str) -> None:
             if not torch.compiler.is_compiling() and not ignored():
-                finder.optimizer(id(optimizer), type(optimizer).__name__)
+                finder.optimizer(key, name)
 
         def loads(key: int) -> None:
             if not ignored():
                 finder.data(key)
 
         loading, self._forget_data = _watch_data(loads)
-        self._forget_optimizers = _watch_optimizers(stepped)
+        self._optimizers = Optimizers(stepped)
+        self._forget_optimizers: Callable[[], None] = self._optimizers.remove
         self._calls: Calls | None = None
         if wanted in {None, Source.FORWARD}:
             self._calls = Calls(
@@ -86,12 +88,13 @@ class StepWatch:
         if self._calls is not None and source is Source.FORWARD:
             self._calls.announce_only(key, lambda: called(key))
             forget, self._calls = self._calls.remove, None
+        elif source is Source.OPTIMIZER:
+            self._optimizers.announce(lambda this, name: called(this))
+            forget, self._forget_optimizers = self._forget_optimizers, _nothing
         else:
-            forget = lambda: None  # noqa: E731
+            forget = _nothing
         self.remove()
-        if source is Source.OPTIMIZER:
-            forget = _watch_optimizers(lambda optimizer: called(id(optimizer)))
-        elif source is Source.DATA:
+        if source is Source.DATA:
             _, forget = _watch_data(called)
         self._forget_data = forget
 
@@ -115,13 +118,6 @@ def _has_optimizer() -> bool:
 
     # type() and not isinstance(): proxies would be made to load what they stand for.
     return any(issubclass(type(thing), Optimizer) for thing in gc.get_objects())
-
-
-def _watch_optimizers(stepped: Callable[[Any], None]) -> Callable[[], None]:
-    """Announce steps of optimizers; return what undoes it."""
-    from torch.optim.optimizer import register_optimizer_step_post_hook
-
-    return register_optimizer_step_post_hook(lambda optimizer, args, kwargs: stepped(optimizer)).remove
 
 
 def _watch_data(loads: Callable[[int], None]) -> tuple[list[int], Callable[[], None]]:

@@ -9,8 +9,9 @@ import numpy as np
 from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.autograd import autograd
 from torchwhy.trace.derived.steady_state import steady_window
-from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, NAN_CHECK
+from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, NAN_CHECK, VIEW
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import counted
@@ -23,14 +24,16 @@ def anomaly_mode(trace: Trace, *, nodes: int = 3) -> Iterator[Finding]:
     """Autograd's anomaly detection is on.
 
     Sees: `aten::isnan` called by the engine itself after nodes of the backward pass, three or more. The time at stake
-    is that from each check to the node's end.
+    is that from each check to the node's end, and for each operator of the forward pass that made a node the own time
+    (median) of views that did: they compute nothing.
 
     Costs: each gradient is looked through for NaN, and on a GPU the host waits for each answer; the forward pass notes
-    a Python traceback for every operator, which isn't counted.
+    a Python traceback for every operator.
 
     Fix: `torch.autograd.set_detect_anomaly(True)` and `detect_anomaly` are for finding an error; take them out after.
 
-    Known problems: with `check_nan=False` only the tracebacks are made, and nothing shows them.
+    Known problems: without views in the forward pass its tracebacks aren't counted. With `check_nan=False` only the
+    tracebacks are made, and nothing shows them.
     """
     events, parent = trace.events, trace.calls.parent
     checks = events.of(NAN_CHECK)
@@ -40,7 +43,8 @@ def anomaly_mode(trace: Trace, *, nodes: int = 3) -> Iterator[Finding]:
     if len(checked) < nodes:
         return
     window = trace.derived(steady_window)
-    taken = Intervals.union(events.ts[checks], events.end[parent[checks]]).clip(window.start, window.end)
+    taken = Intervals.union(events.ts[checks], events.end[parent[checks]]) | _tracebacks(trace)
+    taken = taken.clip(window.start, window.end)
     steps = len(trace.steps_found)
     often = f"{len(checked) / steps:,.0f} nodes per step" if steps else counted(len(checked), "node")
     yield Finding(
@@ -54,3 +58,11 @@ def anomaly_mode(trace: Trace, *, nodes: int = 3) -> Iterator[Finding]:
         fix="Take it out: it is for finding an error.",
         linked=True,
     )
+
+
+def _tracebacks(trace: Trace) -> Intervals:
+    """When the forward pass notes tracebacks: in each operator that makes a node, as long as views that do take."""
+    events, rows = trace.events, trace.derived(autograd).forward
+    views = rows[events.are(VIEW, rows)]
+    each = int(np.median(trace.calls.self_time[views])) if len(views) else 0
+    return Intervals.union(events.ts[rows], events.ts[rows] + np.minimum(trace.calls.self_time[rows], each))

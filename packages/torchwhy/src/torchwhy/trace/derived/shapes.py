@@ -10,7 +10,7 @@ from torchwhy.trace.model.events import parse_list
 if TYPE_CHECKING:
     from torchwhy.trace.model.trace import Trace
 
-__all__ = ["DTYPES", "WIDTH", "Shape", "dtypes", "elements", "shapes", "tensors", "values"]
+__all__ = ["DTYPES", "WIDTH", "Shape", "dtypes", "elements", "shapes", "tensor_lists", "tensors", "values"]
 
 DTYPES: Final = {
     "float": "float32",
@@ -49,6 +49,15 @@ Shape = tuple[int, ...]
 def shapes(trace: Trace, row: int) -> list[Shape]:
     """The shapes of an operator's tensors; what isn't a tensor is left out only where it has no dimensions recorded."""
     return [shape for shape in _all(trace, row) if shape]
+
+
+def tensor_lists(trace: Trace, row: int) -> list[list[Shape]]:
+    """The shapes in each list of tensors that an operator takes."""
+    return [
+        [tuple(inner) for inner in item]
+        for item in parse_list(trace.events.text("Input Dims", row))
+        if isinstance(item, list) and item and all(isinstance(inner, list) for inner in item)
+    ]
 
 
 def _all(trace: Trace, row: int) -> list[Shape]:

@@ -26,12 +26,19 @@ __all__ = [
     "FUSED_EXPERTS",
     "GENERATED",
     "LIBRARY_CONVOLUTION",
+    "LINEAR",
     "MATRIX_PRODUCT",
     "MEMORY_SPEED",
+    "MULTIPLY",
     "NATIVE_ATTENTION",
+    "PRODUCT",
     "READS_ALL",
     "READS_AND_WRITES",
+    "REDUCING",
+    "ROWWISE",
     "SOFTMAX",
+    "SORT",
+    "SUBTRACT",
     "TRUTH_VALUES",
     "operation_of",
 ]
@@ -42,6 +49,10 @@ MATRIX_PRODUCT: Final = Meaning(r"aten::(mm|addmm|bmm|baddbmm)(_out)?$", _O)
 BATCHED_PRODUCT: Final = Meaning(r"aten::(bmm|baddbmm)$", _O)
 BIASED_PRODUCT: Final = Meaning(r"aten::(addmm|baddbmm|addbmm)(_out|_)?$", _O)
 """Products that add a tensor: C + A B."""
+
+LINEAR: Final = Meaning(r"aten::linear$", _O)
+PRODUCT: Final = LINEAR | MATRIX_PRODUCT | Meaning(r"aten::(matmul|mv|addmv)$", _O)
+"""A product of matrices, as a program calls it."""
 
 SOFTMAX: Final = Meaning(r"aten::_(safe_)?softmax$", _O)
 DROPOUT: Final = Meaning(r"aten::(native_)?dropout$", _O)
@@ -90,6 +101,17 @@ ELEMENTWISE: Final = Meaning(
     _O,
 )
 """One result per element, from the elements at the same place: what a compiler fuses."""
+
+MULTIPLY: Final = Meaning(r"aten::mul$", _O)
+SUBTRACT: Final = Meaning(r"aten::(sub|rsub)$", _O)
+SORT: Final = Meaning(r"aten::(sort|argsort|msort)$", _O)
+REDUCING: Final = Meaning(r"aten::(sum|mean|norm|linalg_vector_norm|linalg_norm|amax)$", _O)
+"""A sum, a mean or a norm over some dimensions."""
+
+ROWWISE: Final = (
+    ELEMENTWISE | DROPOUT | Meaning(r"aten::((log_)?softmax|_(log_)?softmax|(native_)?layer_norm|rms_norm)$", _O)
+)
+"""A result of the input's shape, each row of it (or each element) from the same row of the input."""
 
 FOREACH: Final = Meaning(r"aten::_foreach_", _O)
 """Elementwise work on a list of tensors."""

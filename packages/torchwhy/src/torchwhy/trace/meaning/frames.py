@@ -23,6 +23,8 @@ __all__ = [
     "MAKING_TENSORS",
     "MODULE",
     "MODULE_PREFIX",
+    "OPTIMIZER_MADE",
+    "PARAMETRIZATION",
     "PRINTING",
     "PROFILER",
     "PYTORCHS_FORWARD",
@@ -30,6 +32,7 @@ __all__ = [
     "RECOMPUTING_FRAME",
     "SAVING",
     "SINGLE_TENSOR_UPDATE",
+    "TORCHWHYS",
     "WRAPPER_FRAME",
     "called_name",
     "code_of",
@@ -38,6 +41,7 @@ __all__ = [
     "own_frame",
     "program_path",
     "short_frame",
+    "without_line",
 ]
 
 MODULE_PREFIX: Final = "nn.Module: "
@@ -47,11 +51,22 @@ INSIDE_PYTORCH: Final = ("torch/", MODULE_PREFIX, "<built-in", "<frozen", "<stri
 MODULE: Final = Meaning(r"nn\.Module: ", Kind.PYTHON)
 """A call of a module: "nn.Module: Linear_3" is the third instance of its class."""
 
+PARAMETRIZATION: Final = Meaning(r"nn\.Module: ParametrizationList_\d+$", Kind.PYTHON)
+"""A weight is computed by `torch.nn.utils.parametrize`."""
+
+OPTIMIZER_MADE: Final = Meaning(
+    r"(.*[/\\])?torch[/\\]optim[/\\](?!lr_scheduler|swa_utils)\w+\.py\(\d+\): __init__$", Kind.PYTHON
+)
+"""An optimizer of PyTorch is made."""
+
 PYTORCHS_FORWARD: Final = Meaning(r"(.*[/\\])?torch[/\\]nn[/\\].*: forward$", Kind.PYTHON)
 """The forward pass of a module that PyTorch itself brings."""
 
 PROFILER: Final = Meaning(r"(.*[/\\])?torch[/\\](autograd|profiler)[/\\].*profiler\.py", Kind.PYTHON)
 """The profiler itself."""
+
+TORCHWHYS: Final = Meaning(r"(.*[/\\])?torchwhy[/\\]", Kind.PYTHON)
+"""What finds the program's steps and records them, which is no part of the program."""
 
 RECOMPUTING_FRAME: Final = Meaning(r".*checkpoint\.py\(\d+\): (recompute_fn|_run_fn_with_dynamo_disabled)", Kind.PYTHON)
 """Activation checkpointing computes a part of the forward pass again."""
@@ -124,14 +139,14 @@ LAUNCHER: Final = "torchwhy/capture/launch/program.py"
 
 _RECORDER: Final = ("torchwhy/capture/", "torch/profiler/profiler.py", "torch/autograd/profiler.py")
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
-_FRAME: Final = re.compile(r"(?P<file>[^<>]+\.py)(\((?P<line>\d+)\)|:(?P<number>\d+)|(?=: <module>$))")
+_FRAME: Final = re.compile(r"(?P<file>[^<>]+\.py)(\((?P<line>\d+|\?)\)|:(?P<number>\d+)|(?=: <module>$))")
 _BUILT_IN: Final = re.compile(r"<built-in (method|function) (?P<name>\w+)(?P<torch> of type object)?")
 _LIBRARIES: Final = re.compile(
     r"(^|.*[/\\])((site|dist)-packages|lib[/\\]python\d|torchinductor_\w+|torch|torchwhy|triton|numpy|_dynamo|torchgen"
     + "".join(f"|{re.escape(each.folder)}" for each in VOCABULARIES)
     + r")[/\\]"
     r"|(PIL|cv2|einops|fsspec|h5py|imageio|librosa|matplotlib|mlflow|pandas|pyarrow|safetensors|scipy|skimage"
-    r"|sklearn|tensorboard|tensorboardX|wandb)[/\\]"  # the profiler leaves out the folder of packages
+    r"|sklearn|tensorboard|tensorboardX|typer|wandb)[/\\]"  # the profiler leaves out the folder of packages
 )
 
 _FRAMEWORKS: Final = re.compile(
@@ -187,14 +202,24 @@ def short_frame(name: str) -> str:
 
 
 def line_of(frame: str) -> str:
-    """Return a frame as a line of the program is shown, a script's own code without a number.
+    """Return a frame as a line of the program is shown: without a number where the line is unknown, or a script's.
 
-    The profiler notes a function by the line where it begins; a script by the line that ran when recording began.
+    The profiler notes a function by the line where it begins; one that ran when recording began by the line it was at.
 
     >>> line_of("train.py(34): step"), line_of("train.py(57): <module>")
     ('train.py(34): step', 'train.py: <module>')
     """
-    return re.sub(r"(?<=\.py)(\(\d+\)|:\d+)(?=: <module>$)", "", frame)
+    return re.sub(r"(?<=\.py)(\(\d+\)|:\d+)(?=: <module>$)|(?<=\.py)\(\?\)", "", frame)
+
+
+def without_line(frame: str) -> str:
+    """Return a frame of the program with its line unknown; any other name as it is.
+
+    >>> without_line("train.py(34): step"), without_line("torch/hub.py(1): f")
+    ('train.py(?): step', 'torch/hub.py(1): f')
+    """
+    found = _FRAME.match(frame)
+    return f"{found['file']}(?){frame[found.end() :]}" if found and code_of(frame) else frame
 
 
 def program_path(path: Sequence[str]) -> list[str]:
@@ -236,7 +261,7 @@ def file_and_line(name: str) -> tuple[str, int | None] | None:
     if not found:
         return None
     line = found["line"] or found["number"]
-    return found["file"], int(line) if line else None
+    return found["file"], int(line) if line and line != "?" else None
 
 
 def _standard(file: str) -> bool:

@@ -32,6 +32,7 @@ __all__ = [
     "LIFT",
     "LOCAL_SCALAR",
     "MAGNITUDE",
+    "MOMENT",
     "MOVE",
     "NAN_CHECK",
     "NEEDS_VALUES",
@@ -47,6 +48,7 @@ __all__ = [
     "SEEN_AS",
     "SIZED",
     "SIZE_BY_VALUES",
+    "SLICE",
     "TO_COPY_BACKWARD",
     "TRANSFER",
     "UNBIND",
@@ -80,7 +82,7 @@ LEARNING: Final = Meaning(
 """Signs that a program trains: a backward pass, an optimizer, dropout at work."""
 
 ON_DEVICE_ONLY: Final = Meaning(
-    r"aten::(_?cudnn_|miopen_|_flash_attention_|_efficient_attention_|_scaled_dot_product_(flash|efficient|cudnn)"
+    r"aten::(_?cudnn_(?!is_acceptable)|miopen_|_flash_attention_|_efficient_attention_|_scaled_dot_product_(flash|efficient|cudnn)"
     r"_attention(_backward)?$|_cslt_|record_stream$|_pin_memory$)",
     _O,
 )
@@ -180,6 +182,9 @@ TRANSFER: Final = Meaning(r"aten::(_to_copy|to|copy_|cpu|_copy_from.*|cuda|pin_m
 PICK: Final = Meaning(r"aten::(select|slice|index|narrow|unbind)$", _O)
 """One element, row or slice of a tensor is taken."""
 
+SLICE: Final = Meaning(r"aten::(select|slice|narrow)$", _O)
+"""A part of a tensor along one dimension, whose size doesn't depend on values."""
+
 UNBIND: Final = Meaning(r"aten::unbind$", _O)
 """All rows of a tensor at once; a Python loop over a tensor begins with one."""
 
@@ -222,6 +227,9 @@ ZERO_FILL: Final = Meaning(r"aten::(zero_|_foreach_zero_)$", _O)
 
 UPDATE: Final = Meaning(r"aten::(addcdiv_|addcmul_|lerp_|mul_|add_|sqrt|div_|sub_)$", _O)
 """What optimizers call on one parameter."""
+
+MOMENT: Final = Meaning(r"aten::(_foreach_)?(lerp|addcmul|addcdiv)_$", _O)
+"""A moment of the gradients is updated, or a parameter by them."""
 
 FOREACH_OR_FUSED: Final = Meaning(
     r"(?i:.*(multi_tensor_apply|_foreach|fused_?(adam|sgd|adagrad|lamb|optim)|_fused_|CompiledFxGraph|triton))",

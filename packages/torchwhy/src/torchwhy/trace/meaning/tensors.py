@@ -13,6 +13,7 @@ __all__ = [
     "CONCATENATE",
     "COPY_TENSOR",
     "MAKE_TENSOR",
+    "MAKE_ZEROS",
     "MOVE_TENSOR",
     "OUT_OF_PLACE",
     "TABLES",
@@ -28,6 +29,8 @@ MAKE_TENSOR: Final = Meaning(
     _O,
 )
 """A tensor is made, or filled with what needs no other tensor."""
+
+MAKE_ZEROS: Final = Meaning(r"aten::zeros_like$", _O)
 
 MOVE_TENSOR: Final = Meaning(r"aten::(to|_to_copy|cuda)$", _O)
 CHANGE_OF_TYPE: Final = Meaning(r"aten::(to|_to_copy|type_as|_autocast_to\w*)$", _O)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from torchwhy.trace.file.columns import ABSENT, Argument, Columns, Int32, Int64, distinct
+from torchwhy.trace.meaning.frames import without_line
 from torchwhy.trace.meaning.kinds import LONGEST_NAME, Kind, Meaning, kinds_of
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.lanes import Lane, lanes_of
@@ -20,6 +21,9 @@ __all__ = ["DAY", "Damage", "Events", "Lane", "parse_list"]
 
 DAY: Final = 24 * 3600 * 10**9
 """Longer than any event of a trace, nanoseconds: such a duration is an exporter's mistake."""
+
+BEGINNING_NS: Final = 1_000_000
+"""The profiler notes the frames that are open when it begins one right after another."""
 
 # Who is around whom where times are equal: lower is further out.
 _RANK: Final = np.full(max(Kind) + 1, 4, np.uint8)
@@ -69,6 +73,7 @@ class Events:
         self.damage = self._drop_damaged()
         self.end: Int64 = self.ts + self.dur
         self.lane, self.lanes = lanes_of(columns)
+        self._forget_lines()
 
     def __len__(self) -> int:
         return len(self.ts)
@@ -184,6 +189,31 @@ class Events:
             group = rows[among]
             rows[among] = group[np.lexsort((_RANK[self.kind[group]], -self.dur[group], times[among]))]
         return rows
+
+    def _forget_lines(self) -> None:
+        """Take the line off the program's frames that were open when recording began: it is that of this moment.
+
+        They are the first of their thread, each inside the one before, and all begin with the recording.
+        """
+        rows = self.rows(Kind.PYTHON)
+        rows = rows[self.integers("Python id", rows) != ABSENT]  # other exporters note no frames but those that begin
+        if not len(rows):
+            return
+        began = self.ts[rows] - self.ts[rows[0]] < BEGINNING_NS
+        early = rows[: int(np.argmin(began)) if not began.all() else len(rows)]
+        self.texts, self.name = list(self.texts), self.name.copy()
+        known: dict[str, int] = {}
+        for lane in np.unique(self.lane[early]).tolist():
+            mine = early[self.lane[early] == lane]
+            for before, row in zip([mine[0], *mine[:-1]], mine, strict=True):
+                if self.end[row] > self.end[before]:
+                    break
+                name = without_line(self.named(int(row)))
+                if name != self.named(int(row)):
+                    if name not in known:
+                        known[name] = len(self.texts)
+                        self.texts.append(name)
+                    self.name[row] = known[name]
 
     def _drop_damaged(self) -> Damage:
         real = self.kind != Kind.OTHER

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from torchwhy.trace.file.columns import Columns, Int32, Int64, Repairs
 from torchwhy.trace.file.origin import NOWHERE, Origin
 from torchwhy.trace.meaning.annotations import STEP
+from torchwhy.trace.meaning.frames import TORCHWHYS
 from torchwhy.trace.meaning.kinds import HOST, Kind
 from torchwhy.trace.model.device import DeviceWork, devices_of
 from torchwhy.trace.model.events import Events
@@ -94,9 +95,10 @@ class Trace:
     def frames(self) -> Tree:
         """The same with Python frames, where they were recorded.
 
-        Steps are left out: a step may begin within a function, such as the `forward` of a model, and end after it.
+        Steps are left out: a step may begin within a function, such as the `forward` of a model, and end after it. So
+        are our own frames: what they call is the program's.
         """
-        return Tree(self.events, *HOST, without=STEP) if self.has_stacks else self.calls
+        return Tree(self.events, *HOST, without=STEP | TORCHWHYS) if self.has_stacks else self.calls
 
     @cached_property
     def has_stacks(self) -> bool:

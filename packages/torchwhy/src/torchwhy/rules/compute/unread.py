@@ -1,0 +1,121 @@
+"""Results of which a program reads a small part."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from torchwhy.finding import Finding
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.forward_pass import ForwardPass, backward_of, forward_pass, product_shape, work_of
+from torchwhy.trace.derived.shapes import Shape, elements
+from torchwhy.trace.derived.steady_state import steady_window
+from torchwhy.trace.meaning.arithmetic import ROWWISE, SORT
+from torchwhy.trace.meaning.operators import SLICE
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import percent
+
+__all__ = ["unread_result"]
+
+AHEAD: Final = 6
+"""The operator that reads a slice is among so many after the one that takes it."""
+
+
+@dataclass(frozen=True)
+class _Result:
+    """A result of which a part is read: the operators that compute it, as rows, and the part (0 to 1)."""
+
+    rows: list[int]
+    part: float
+    sorts: bool
+
+
+@rule("D22", "unread-result", source="arithmetic by shapes: what is computed, and what is read of it", frees="device")
+def unread_result(trace: Trace, *, read: float = 0.25, share: float = 0.05) -> Iterator[Finding]:
+    """Most of a result is thrown away.
+
+    Sees: a matrix product or a sort (with elementwise operators and norms of its result's shape after it) whose result
+    is read by `aten::select`, `slice` or `narrow` alone, 25% of it or less together, by the shapes of what is read. Its
+    time, with that of its backward pass, is 5% of the window or more.
+
+    Costs: the part that nobody reads is computed, written, and in training differentiated.
+
+    Fix: take the part of the input first: the last position before the head, the rows of interest before the product.
+    In place of a sort `topk`, or `kthvalue`, `min`, `max`.
+
+    Known problems: tensors are known by their shapes. Another tensor of the same shape that is read later hides the
+    finding, and one of the slice's shape may be taken for it.
+    """
+    window = trace.derived(steady_window)
+    found = _results(trace, trace.derived(forward_pass), read)
+    for sorts in (False, True):
+        chosen = [one for one in found if one.sorts is sorts]
+        rows = np.array([row for one in chosen for row in one.rows], np.int32)
+        mine = np.concatenate((rows, backward_of(trace, rows)))
+        when = work_of(trace, mine)
+        if not len(rows) or window.share(when) < share:
+            continue
+        spent = trace.events.dur[[one.rows[0] for one in chosen]]
+        part = float(np.average([one.part for one in chosen], weights=spent))
+        first = chosen[0].rows[0]
+        name = trace.name(first)
+        yield Finding(
+            title=f"Of the results of {name}, {percent(part)} is read, and they take {percent(window.share(when))} of "
+            "the time",
+            confidence="medium",
+            time_us=when.total / 1000 * (1 - part),
+            stretches=when,
+            window=window,
+            evidence=evidence(trace, rows),
+            cause="Only slices of the result are read, and the rest is not used.",
+            fix="Use topk, which doesn't sort the rest; kthvalue, min or max for one value."
+            if sorts
+            else "Select before computing: take the positions or rows that are read (such as the last position) from "
+            "the input, and compute with these alone.",
+        )
+
+
+def _results(trace: Trace, program: ForwardPass, read: float) -> list[_Result]:
+    events, rows = trace.events, program.rows
+    sorts, slices, rowwise = (events.are(meaning, rows) for meaning in (SORT, SLICE, ROWWISE))
+    readers: defaultdict[tuple[int, Shape], list[int]] = defaultdict(list)
+    makers: defaultdict[tuple[int, Shape], list[int]] = defaultdict(list)
+    for i, taken in enumerate(program.shapes):
+        step = int(program.step[i])
+        for shape in {*taken, *(shape for each in program.lists[i] for shape in each)}:
+            readers[step, shape].append(i)
+        made = taken[0] if sorts[i] and taken else product_shape(trace, int(rows[i]), taken)
+        if made:
+            makers[step, made].append(i)
+    found = []
+    for (step, shape), places in makers.items():
+        reads = np.array(readers[step, shape], np.int64)
+        for i, until in zip(places, [*places[1:], len(rows)], strict=True):
+            mine = reads[(reads > i) & (reads <= until)].tolist()
+            chain = [i]
+            while mine and rowwise[mine[0]]:
+                chain.append(mine.pop(0))
+            if not mine or not slices[mine].all():
+                continue
+            part = sum(_part(program, at, shape) for at in mine)
+            if 0 < part <= read:
+                found.append(_Result([int(rows[k]) for k in chain], part, bool(sorts[i])))
+    return found
+
+
+def _part(program: ForwardPass, at: int, shape: Shape) -> float:
+    """What part of a tensor a slice is, by the shape of what is read next: 1 where none fits."""
+    for taken in program.shapes[at + 1 : at + 1 + AHEAD]:
+        for other in taken:
+            smaller = sum(x != y for x, y in zip(shape, other, strict=False)) == 1 and len(shape) == len(other)
+            without = len(other) == len(shape) - 1 and any(
+                shape[:k] + shape[k + 1 :] == other for k in range(len(shape))
+            )
+            if (smaller or without) and elements(other) < elements(shape):
+                return elements(other) / elements(shape)
+    return 1.0

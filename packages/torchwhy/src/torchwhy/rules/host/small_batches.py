@@ -1,0 +1,85 @@
+"""Training with so few samples per step that the overhead of the calls is all there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Final
+
+import numpy as np
+
+from torchwhy.finding import Finding
+from torchwhy.rules.evidence import evidence
+from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.autograd import autograd
+from torchwhy.trace.derived.forward_pass import forward_pass
+from torchwhy.trace.derived.idle import at_stake
+from torchwhy.trace.derived.steady_state import steady_window
+from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP
+from torchwhy.trace.meaning.arithmetic import CONVOLUTION, PRODUCT
+from torchwhy.trace.model.intervals import Intervals
+from torchwhy.trace.model.trace import Trace
+from torchwhy.wording import counted, percent
+
+__all__ = ["small_batches"]
+
+SAVED: Final = 7 / 8
+"""Of eight steps' overhead one step's remains where a batch is eight times as large."""
+
+
+@rule("B36", "small-batches", source="rows of matrix products, by shapes", frees="all")
+def small_batches(
+    trace: Trace, *, rows: int = 4, short_us: float = 100.0, products: int = 3, arithmetic: float = 0.25
+) -> Iterator[Finding]:
+    """A training step computes with one or a few samples.
+
+    Sees: an optimizer's steps, and in the forward pass three matrix products or convolutions or more per step, all of
+    which have four rows or fewer (a row is a sample, or a position of one). They take less than 100 us each (median),
+    together less than a quarter of the window, and the device, where there is one, is idle for half of it.
+
+    Costs: a call takes as long for one row as for dozens. A batch of 32 takes little longer than one sample, so an
+    epoch takes up to 32 times longer than it could.
+
+    Fix: a larger batch size (`DataLoader(..., batch_size=32)`, whose default is 1), or several samples stacked; with a
+    learning rate to match.
+
+    Known problems: training that must learn from one sample at a time, as online learning, has no batch. The time at
+    stake is for a batch eight times as large.
+    """
+    events, window, program = trace.events, trace.derived(steady_window), trace.derived(forward_pass)
+    updates = events.of(OPTIMIZER_STEP)
+    updates = updates[events.begin_in(updates, window.start, window.end)]
+    pairs = trace.derived(autograd)
+    made = np.zeros(len(events), np.bool_)
+    made[pairs.forward] = True
+    places = np.flatnonzero(
+        events.are(PRODUCT | CONVOLUTION, program.rows) & (trace.calls.sums(made.astype(np.int64))[program.rows] > 0)
+    )
+    if not len(updates) or len(places) < products * len(updates):
+        return
+    convolves = events.are(CONVOLUTION, program.rows)
+    sizes = [_rows(program.shapes[i][0], convolves=bool(convolves[i])) for i in places.tolist() if program.shapes[i]]
+    chosen = program.rows[places]
+    short = float(np.median(events.dur[chosen])) <= short_us * 1000
+    if not sizes or max(sizes) > rows or not short or window.share(events.times_of(chosen)) > arithmetic:
+        return
+    whole = Intervals.union([window.start], [window.end])
+    if 2 * at_stake(trace, whole).total < whole.total:
+        return
+    most = max(sizes)
+    yield Finding(
+        title=f"Each step trains on {counted(most, 'row')}: its {len(places) / len(updates):,.0f} products take "
+        f"{percent(window.share(events.times_of(chosen)))} of the time",
+        confidence="medium",
+        time_us=whole.total / 1000 * SAVED,
+        stretches=whole,
+        window=window,
+        evidence=evidence(trace, chosen),
+        cause="The batch is so small that a step is the overhead of its calls, which a larger batch pays once.",
+        fix="Use a larger batch size, such as DataLoader(..., batch_size=32), and adapt the learning rate.",
+    )
+
+
+def _rows(taken: tuple[int, ...], *, convolves: bool) -> int:
+    """How many rows a product computes: samples, or positions of samples."""
+    return taken[0] * prod(taken[2:]) if convolves else prod(taken[:-1])

@@ -1,0 +1,330 @@
+"""Work that a program needn't do: results left unread, repeated passes, loops over modules, small batches."""
+
+from tests.rules.cases import fires, silent
+from tests.traces import Story
+
+NODE = "autograd::engine::evaluate_function: "
+ACCUMULATE = NODE + "torch::autograd::AccumulateGrad"
+
+
+def head(read, then="aten::argmax", part=(16, 100)):
+    """A product of which a slice is read, and what `read` adds."""
+    story = Story(gpu=None)
+    for at in story.steps(3, 1000):
+        story.op("aten::linear", at + 10, 600, Input_Dims=[[32, 16, 8], [100, 8], [100]])
+        story.op("aten::select", at + 620, 5, Input_Dims=[[32, 16, 100], [], []])
+        story.op(then, at + 630, 20, Input_Dims=[list(part), [], []])
+        if read:
+            story.op("aten::mean", at + 660, 20, Input_Dims=[[32, 16, 100], []])
+    return story
+
+
+@fires("unread-result")
+def the_last_position_is_read():
+    return head(read=False)
+
+
+@silent("unread-result")
+def a_mean_of_all_positions_as_well():
+    return head(read=True)
+
+
+@silent("unread-result")
+def every_position_is_taken_in_turn():
+    story = Story(gpu=None)
+    for at in story.steps(3, 1000):
+        story.op("aten::linear", at + 10, 600, Input_Dims=[[8, 16, 8], [100, 8], [100]])
+        for k in range(8):
+            story.op("aten::select", at + 620 + 20 * k, 5, Input_Dims=[[8, 16, 100], [], []])
+            story.op("aten::argmax", at + 630 + 20 * k, 5, Input_Dims=[[16, 100], [], []])
+    return story
+
+
+def ranked(kept):
+    story = Story(gpu=None)
+    for at in story.steps(3, 1000):
+        story.op("aten::argsort", at + 10, 800, Input_Dims=[[16, 1000], [], []])
+        story.op("aten::slice", at + 820, 5, Input_Dims=[[16, 1000], [], [], [], []])
+        story.op("aten::gather", at + 830, 10, Input_Dims=[[16, kept], [], [16, 1], []])
+    return story
+
+
+@fires("unread-result")
+def ten_of_a_thousand_are_read():
+    return ranked(10)
+
+
+@silent("unread-result")
+def most_of_the_order_is_read():
+    return ranked(900)
+
+
+def heads(count, size=8, joins=None):
+    """Products of one input, one after another, and attention of each, joined at the end."""
+    story = Story(gpu=None)
+    for at in story.steps(3, 4000):
+        for k in range(count):
+            for j in range(3):
+                story.op("aten::linear", at + 100 * k + 20 * j, 15, Input_Dims=[[4, 32, 128], [size, 128], []])
+            story.op("aten::scaled_dot_product_attention", at + 100 * k + 60, 30, Input_Dims=[[4, 32, size]] * 3)
+        story.op("aten::cat", at + 100 * count, 20, Input_Dims=[[[4, 32, size]] * (joins or count), []])
+    return story
+
+
+@fires("one-by-one")
+def one_head_after_the_other():
+    return heads(16)
+
+
+@silent("one-by-one")
+def two_branches():
+    return heads(2)
+
+
+@silent("one-by-one")
+def more_is_joined_than_was_computed():
+    return heads(16, joins=17)
+
+
+@silent("one-by-one")
+def a_round_needs_the_state_of_the_one_before():
+    story = Story(gpu=None)
+    for at in story.steps(3, 1000):
+        for k in range(16):
+            story.op("aten::linear", at + 40 * k, 15, Input_Dims=[[4, 32], [32, 32], [32]])
+            story.op("aten::tanh", at + 40 * k + 20, 10, Input_Dims=[[4, 32]])
+        story.op("aten::stack", at + 700, 20, Input_Dims=[[[4, 32]] * 16, []])
+    return story
+
+
+def convolution(taps, channels=1):
+    story = Story(gpu=None)
+    for at in story.steps(3, 1000):
+        story.op("aten::conv1d", at + 10, 800, Input_Dims=[[2, channels, 12000], [channels, channels, taps], []])
+        story.op("aten::relu", at + 820, 20, Input_Dims=[[2, channels, 12000 - taps + 1]])
+    return story
+
+
+@fires("long-convolution")
+def a_reverb_of_4000_samples():
+    return convolution(4000)
+
+
+@silent("long-convolution")
+def a_kernel_of_five():
+    return convolution(5, channels=64)
+
+
+@silent("long-convolution")
+def many_outputs_of_a_strided_filter_bank():
+    story = Story(gpu=None)
+    for at in story.steps(3, 1000):
+        story.op("aten::conv1d", at + 10, 800, Input_Dims=[[2, 1, 12000], [402, 1, 400], []])
+        story.op("aten::abs", at + 820, 20, Input_Dims=[[2, 402, 73]])
+    return story
+
+
+def pairs(first, a, b, whole, between=(), result=(512, 512)):
+    story = Story(gpu=None)
+    for at in story.steps(3, 1000):
+        story.op(first, at + 10, 400, Input_Dims=[list(a), list(b), []])
+        for k, name in enumerate(between):
+            story.op(name, at + 420 + 100 * k, 90, Input_Dims=[list(whole), []])
+        story.op("aten::sum", at + 800, 50, Input_Dims=[list(whole), [], []])
+        story.op("aten::argmin", at + 860, 10, Input_Dims=[list(result)])
+    return story
+
+
+ONE, OTHER, ALL = (512, 1, 32), (1, 512, 32), (512, 512, 32)
+
+
+@fires("pairs-written-out")
+def distances_by_broadcasting():
+    return pairs("aten::sub", ONE, OTHER, ALL, ["aten::pow"])
+
+
+@fires("pairs-written-out")
+def a_product_written_out():
+    return pairs("aten::mul", ONE, OTHER, ALL)
+
+
+@silent("pairs-written-out")
+def a_function_of_the_products():
+    return pairs("aten::mul", ONE, OTHER, ALL, ["aten::sigmoid"])
+
+
+@silent("pairs-written-out")
+def differences_of_numbers():
+    return pairs("aten::sub", (512, 1), (1, 512), (512, 512), ["aten::abs"], result=(512,))
+
+
+def backward(passes, penalty=False, accumulates=True):
+    """Shared layers, and so many backward passes through them."""
+    story = Story(gpu=None)
+    for at in story.steps(3, 1000):
+        first = 10 + at // 100
+        for k in range(4):
+            story.op("aten::linear", at + 10 + 20 * k, 15, Sequence_number=first + k)
+        for i in range(passes):
+            for k in range(4):
+                begin = at + 100 + 200 * i + 40 * k
+                story.op(NODE + "AddmmBackward0", begin, 20, Sequence_number=first + 3 - k, Fwd_thread_id=1)
+                story.op("aten::mm", begin + 5, 10, **({"Sequence_number": 900} if penalty else {}))
+                if accumulates:
+                    story.op(ACCUMULATE, begin + 22, 10)
+    return story
+
+
+@fires("repeated-backward")
+def a_pass_for_each_of_four_losses():
+    return backward(4)
+
+
+@silent("repeated-backward")
+def one_pass():
+    return backward(1)
+
+
+@silent("repeated-backward")
+def a_penalty_on_gradients():
+    return backward(2, penalty=True)
+
+
+@silent("repeated-backward")
+def the_rows_of_a_jacobian():
+    return backward(4, accumulates=False)
+
+
+def frozen(trained):
+    """Gradients of a head and of three layers before it; the optimizer reads those of the head, and of `trained`."""
+    story = Story(gpu=None)
+    for at in story.steps(4, 1000):
+        for k, shape in enumerate(([5, 48], [48, 24], [24, 12], [12, 3])):
+            story.op(NODE + "AddmmBackward0", at + 100 + 150 * k, 120)
+            story.op(ACCUMULATE, at + 225 + 150 * k, 10, Input_Dims=[shape])
+        story.note("Optimizer.step#SGD.step", at + 800, 100)
+        for k, shape in enumerate(([5, 48], *trained)):
+            story.op("aten::add_", at + 810 + 10 * k, 5, Input_Dims=[shape, shape, []])
+    return story
+
+
+@fires("unread-gradients")
+def a_backbone_that_is_not_trained():
+    return frozen(())
+
+
+@silent("unread-gradients")
+def all_is_trained():
+    return frozen(([48, 24], [24, 12], [12, 3]))
+
+
+@silent("unread-gradients")
+def the_first_layer_is_trained():
+    return frozen(([12, 3],))
+
+
+def parametrized(accesses):
+    story = Story(gpu=None)
+    for at in story.steps(3, 1000):
+        story.frame("train.py(3): forward", at + 5, 900)
+        for k in range(accesses):
+            story.frame("nn.Module: ParametrizationList_0", at + 10 + 80 * k, 50)
+            story.op("aten::matrix_exp", at + 15 + 80 * k, 40)
+    return story
+
+
+@fires("parametrization-uncached")
+def a_rotation_in_each_time_step():
+    return parametrized(10)
+
+
+@silent("parametrization-uncached")
+def once_per_step():
+    return parametrized(1)
+
+
+def evaluated(rows, weight=(64, 32), often=1):
+    """Training with 16 rows, and between two steps passes without a graph."""
+    story = Story(gpu=None)
+    for at in story.steps(5, 1000):
+        story.op("aten::linear", at + 10, 50, Input_Dims=[[16, 32], [64, 32], [64]], Sequence_number=5 + at)
+        story.op(NODE + "AddmmBackward0", at + 100, 80, Sequence_number=5 + at, Fwd_thread_id=1)
+        story.note("Optimizer.step#SGD.step", at + 200, 50)
+        if at // 1000 % often == 0:
+            for k in range(4):
+                story.op("aten::linear", at + 300 + 100 * k, 90, Input_Dims=[[rows, 32], list(weight), [64]])
+    return story
+
+
+@fires("validation-each-step")
+def validation_after_every_step():
+    return evaluated(16)
+
+
+@silent("validation-each-step")
+def a_teacher_of_another_size():
+    return evaluated(64, weight=(128, 32))
+
+
+@silent("validation-each-step")
+def single_samples_as_an_agent_acts():
+    return evaluated(1)
+
+
+@silent("validation-each-step")
+def validation_in_every_fourth_step():
+    return evaluated(64, often=4)
+
+
+def trained_on(rows, us=20):
+    story = Story(gpu=None)
+    for at in story.steps(4, 1000):
+        for k in range(3):
+            number = 10 + at + k
+            story.op(
+                "aten::linear", at + 10 + 30 * k, us, Input_Dims=[[rows, 64], [64, 64], [64]], Sequence_number=number
+            )
+            story.op(NODE + "AddmmBackward0", at + 400 - 40 * k, 30, Sequence_number=number, Fwd_thread_id=1)
+        story.note("Optimizer.step#SGD.step", at + 600, 200)
+    return story
+
+
+@fires("small-batches")
+def one_sample_per_step():
+    return trained_on(1)
+
+
+@silent("small-batches")
+def thirty_two_samples():
+    return trained_on(32)
+
+
+def optimizers(first_only, frames=False):
+    """Adam's steps, with state that each of them makes, or the first one only."""
+    story = Story(gpu=None)
+    for at in story.steps(5, 1000):
+        if frames:
+            story.frame("torch/optim/adam.py(33): __init__", at + 2, 40)
+        for k in range(3):
+            story.op(ACCUMULATE, at + 100 + 20 * k, 10)
+        story.note("Optimizer.step#Adam.step", at + 300, 400)
+        if not at or not first_only:
+            for k in range(6):
+                story.op("aten::zeros_like", at + 310 + 20 * k, 15)
+        story.op("aten::_foreach_lerp_", at + 500, 100)
+    return story
+
+
+@fires("optimizer-each-step")
+def state_is_made_in_every_step():
+    return optimizers(first_only=False)
+
+
+@fires("optimizer-each-step")
+def as_frames_of_init_show():
+    return optimizers(first_only=True, frames=True)
+
+
+@silent("optimizer-each-step")
+def state_is_made_once():
+    return optimizers(first_only=True)
