@@ -57,6 +57,7 @@ class Request:
     output: Path | None = None
     table: TableChoice | None = None
     device: str | None = None
+    capture: str | None = None
 
 
 def run(traces: Sequence[str], request: Request) -> int:
@@ -86,7 +87,7 @@ def _document(trace: str, request: Request, *, alone: bool) -> Document:
         if path is None:
             return _job(trace, request)
         if request.table is not None:
-            return _table(path, request.steps, request.table)
+            return _table(path, request, request.table)
         return explanation(_report(path, trace_name(trace, path, alone=alone), request))
 
 
@@ -99,7 +100,7 @@ def trace_name(given: str, path: str, *, alone: bool) -> str:
 
 def _report(path: str, name: str, request: Request) -> TraceReport:
     settings = _settings(request)
-    loaded = read_trace(path, Trace, steps=request.steps)
+    loaded = read_trace(path, Trace, steps=request.steps, capture=request.capture)
     loaded.given_peaks = _peaks(loaded, request.device)
     diagnosis = diagnose(loaded, rules=chosen(settings), thresholds=settings.thresholds)
     return describe(loaded, diagnosis, name, thorough=request.verbose)
@@ -118,11 +119,11 @@ def _peaks(trace: Trace, device: str | None) -> Peaks | None:
     return found
 
 
-def _table(path: str, steps: str | None, choice: TableChoice) -> Document:
+def _table(path: str, request: Request, choice: TableChoice) -> Document:
     from torchwhy.loading.trace import TABLES, load
     from torchwhy.present.trace_table import column_called, trace_table
 
-    trace = load(path, steps=steps)
+    trace = load(path, steps=request.steps, capture=request.capture)
     if choice.name not in TABLES:
         raise ArgumentError(f"--table must be one of {', '.join(TABLES)}, got {choice.name!r}")
     if choice.by_shape or choice.by_stack:
@@ -143,6 +144,8 @@ def _job(folder: str, request: Request) -> Document:
 
     if request.table is not None:
         raise ArgumentError(f"--table is about one trace, and {folder} has those of several ranks")
+    if request.capture is not None:
+        raise ArgumentError(f"--capture is about one trace, and {folder} has those of several ranks")
     if request.steps is not None:
         raise ArgumentError(f"--steps chooses steps of one trace, and {folder} has those of several ranks")
     settings = _settings(request)

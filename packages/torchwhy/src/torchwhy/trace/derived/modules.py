@@ -14,6 +14,7 @@ from torchwhy.trace.derived.labels import own_labels
 from torchwhy.trace.derived.ownership import own_line
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.frames import MODULE, MODULE_PREFIX
+from torchwhy.trace.meaning.kinds import Kind
 
 if TYPE_CHECKING:
     from torchwhy.trace.model.trace import Trace
@@ -31,7 +32,8 @@ class Module:
         path: the modules around it and itself, joined by ".".
         depth: how many modules are around it.
         line: the program's own line that calls it first, such as "model.py(34): forward"; "" where unknown.
-        rows: its calls.
+        rows: its calls; those of a captured graph once, however often it was replayed.
+        calls: how many, each replay of a graph that has one counted.
         host_ns: time in its calls.
         host_self_ns: the same without the modules it calls.
         device_ns: of the device work launched in its calls.
@@ -45,6 +47,7 @@ class Module:
     depth: int
     line: str
     rows: Int32
+    calls: int
     host_ns: int
     host_self_ns: int
     device_ns: int
@@ -58,9 +61,11 @@ def modules(trace: Trace) -> tuple[Module, ...]:
     events, tree = trace.events, trace.frames
     wanted = np.zeros(len(events), np.bool_)
     wanted[events.of(MODULE)] = True
+    borrowed = events.borrowed(Kind.PYTHON)
+    wanted[borrowed[events.are(MODULE, borrowed)]] = True
     if not wanted.any():
         wanted[trace.derived(own_labels)] = True
-    rows = tree.rows[wanted[tree.rows]]
+    rows = tree.nested[wanted[tree.nested]]
     if not len(rows):
         return ()
     around = _around(tree, wanted, rows)
@@ -89,6 +94,7 @@ def modules(trace: Trace) -> tuple[Module, ...]:
             depth[i],
             own_line(trace, int(rows[group[0]])),
             rows[group],
+            int(events.times(rows[group]).sum()),
             int(host[group].sum()),
             int(np.maximum(self_host[group], 0).sum()),
             int(total[group].sum()),

@@ -12,6 +12,7 @@ from torchwhy.trace.file.columns import Columns, Int32, Int64, Repairs
 from torchwhy.trace.file.origin import NOWHERE, Origin
 from torchwhy.trace.meaning.annotations import STEP
 from torchwhy.trace.meaning.kinds import HOST, Kind
+from torchwhy.trace.model.captured import Captured, Coverage
 from torchwhy.trace.model.device import DeviceWork, devices_of
 from torchwhy.trace.model.events import Events
 from torchwhy.trace.model.info import Info, read_info
@@ -53,6 +54,7 @@ class Trace:
         *,
         beginning: int | None = None,
         part: tuple[int, int] | None = None,
+        captured: Captured | None = None,
     ) -> None:
         self.file = file
         self.origin = origin
@@ -62,11 +64,11 @@ class Trace:
         self.info: Info = read_info(columns.top)
         self.repairs: Repairs = columns.repairs
         self.size = columns.size
-        self.events = Events(columns)
+        self.events = Events(columns, captured)
         self._derived: dict[Callable[[Trace], object], object] = {}
 
     def __len__(self) -> int:
-        return len(self.events)
+        return self.events.recorded
 
     def name(self, row: int) -> str:
         """The name of an event."""
@@ -82,12 +84,19 @@ class Trace:
             self._derived[function] = function(self)
         return cast("T", self._derived[function])
 
+    @property
+    def captured(self) -> Coverage | None:
+        """How much of the work of replayed graphs is named, where recordings of their capture were given."""
+        return self.events.captured and self.events.captured.coverage
+
     # Host
 
     @cached_property
     def calls(self) -> Tree:
         """Operators, annotations and runtime calls, nested; Python frames are left out."""
-        return Tree(self.events, Kind.OPERATOR, Kind.ANNOTATION, Kind.RUNTIME)
+        captured = self.events.captured
+        kinds = (Kind.OPERATOR, Kind.ANNOTATION, Kind.RUNTIME)
+        return Tree(self.events, *kinds, borrowed=captured and captured.calls)
 
     @cached_property
     def frames(self) -> Tree:
@@ -95,7 +104,10 @@ class Trace:
 
         Steps are left out: a step may begin within a function, such as the `forward` of a model, and end after it.
         """
-        return Tree(self.events, *HOST, without=STEP) if self.has_stacks else self.calls
+        if not self.has_stacks:
+            return self.calls
+        captured = self.events.captured
+        return Tree(self.events, *HOST, without=STEP, borrowed=captured and captured.frames)
 
     @cached_property
     def has_stacks(self) -> bool:
