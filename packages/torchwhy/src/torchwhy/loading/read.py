@@ -42,13 +42,13 @@ def read_trace(
         kind: `LoadedTrace`, or `Trace` for those who need no tables: importing them takes longer than a small trace.
     """
     if isinstance(source, str | os.PathLike) and os.fspath(source) != "-" and Path(source).is_dir():
-        trace = single_trace(Path(source))
-        if trace is None:
+        single = single_trace(Path(source))
+        if single is None:
             one = find_traces(Path(source)).traces[0]
             raise TraceError(
                 f"{source} holds the traces of several ranks: load_job reads them all, load one such as {one}"
             )
-        source = trace
+        source = single
     origin = Origin.of(source)
     everything = scan(source, {**_extra(columns), **ARGUMENTS})
     part = select_events(everything, window=window, steps=steps, categories=categories)
@@ -75,7 +75,7 @@ def _recordings(path: Path, rank: int | None) -> list[Trace]:
             refused.append(str(error))
     if not found:
         of_rank = f" of rank {rank}" if rank is not None else ""
-        raise TraceError(f"{path} has no trace of a capture{of_rank} in it{': ' if refused else ''}{'; '.join(refused)}")
+        raise TraceError("; ".join([f"{path} has no trace of a capture{of_rank} in it", *refused]))
     return found
 
 

@@ -136,4 +136,6 @@ def load(
             graphs.
         ArgumentError, ArgumentTypeError: a value makes no sense, or the trace has no such step or category.
     """
-    return read_trace(source, LoadedTrace, window=window, steps=steps, categories=categories, columns=columns, capture=capture)
+    return read_trace(
+        source, LoadedTrace, window=window, steps=steps, categories=categories, columns=columns, capture=capture
+    )

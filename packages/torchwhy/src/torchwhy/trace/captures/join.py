@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -73,8 +73,8 @@ def _nothing_matches(trace: Trace, replays: Replays, recorded: Recorded) -> str:
     mine = f"the {counted(len(replays), 'graph launch', 'graph launches')} of {trace.file} ({_range(lengths)} each)"
     if not len(recorded):
         why = (
-            f"the launches of the {counted(recorded.unnamed, 'captured graph')} there do not name their kernels (CUDA's "
-            "don't), and nothing ran outside of a capture: record some iterations without graphs"
+            f"the launches of the {counted(recorded.unnamed, 'captured graph')} there do not name their kernels "
+            "(CUDA's don't), and nothing ran outside of a capture: record some iterations without graphs"
             if recorded.unnamed
             else "no captured graph, and no work with its launch, is recorded there"
         )
@@ -124,9 +124,7 @@ class _Template:
 class _Added:
     """The rows to add: frames once for each recording, then operators and launches for each replay."""
 
-    def __init__(
-        self, trace: Trace, columns: Columns, replays: Replays, recorded: Recorded, matches: Matches
-    ) -> None:
+    def __init__(self, trace: Trace, columns: Columns, replays: Replays, recorded: Recorded, matches: Matches) -> None:
         self._trace, self._columns = trace, columns
         self._replays, self._recorded, self._matches = replays, recorded, matches
         self._first = len(columns)
@@ -171,7 +169,8 @@ class _Added:
             source.append(np.full(size * repeats, one.source))
             origin.append(np.tile(one.rows, repeats))
             launch.append(np.repeat(one.launches, size))
-            calls.append(np.where(one.parent >= 0, base[:, None] + one.parent, -1).reshape(-1))
+            graph = self._replays.launch[one.launches][:, None]
+            calls.append(np.where(one.parent >= 0, base[:, None] + one.parent, graph).reshape(-1))
             around = place_of[one.source][_above(traces[one.source])[one.rows]]
             frames.append(np.tile(around, repeats))
             times.append(np.ones(size * repeats, np.int64))
@@ -195,7 +194,11 @@ class _Added:
         nested = np.lexsort((shared, inside, self._source))  # an operator is a leaf here: before what is around it
         return Captured(
             self._first,
-            Nested((self._first + copies).astype(np.int32), self._calls[copies].astype(np.int32)),
+            Nested(
+                (self._first + copies).astype(np.int32),
+                self._calls[copies].astype(np.int32),
+                self._replays.launch[self._launch[copies]],
+            ),
             Nested((self._first + nested).astype(np.int32), self._frames[nested].astype(np.int32)),
             self._work[order].astype(np.int32),
             self._made_by[order].astype(np.int32),
@@ -276,9 +279,9 @@ class _Added:
         )
 
 
-def _translated(ids: Int32, texts: Sequence[str], number: object) -> Int32:
+def _translated(ids: Int32, texts: Sequence[str], number: Callable[[str], int]) -> Int32:
     distinct, which = np.unique(ids, return_inverse=True)
-    found = [number(texts[i]) if i >= 0 else -1 for i in distinct.tolist()]  # type: ignore[operator]
+    found = [number(texts[i]) if i >= 0 else -1 for i in distinct.tolist()]
     return np.array(found, np.int32)[which.reshape(-1)]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -98,7 +99,7 @@ def _graphs(replays: Replays, recorded: Recorded, symbols: Symbols) -> tuple[Int
     number = np.zeros(len(replays), np.int64)
     columns = np.stack((replays.symbol, replays.grid, replays.block, replays.stream), axis=1)
     bounds = replays.bounds.tolist()
-    for i, (start, end) in enumerate(zip(bounds, bounds[1:], strict=False)):
+    for i, (start, end) in enumerate(pairwise(bounds)):
         number[i] = numbers.setdefault(columns[start:end].tobytes(), len(spans))
         if number[i] == len(spans):
             spans.append(slice(start, end))
@@ -114,9 +115,8 @@ def _graphs(replays: Replays, recorded: Recorded, symbols: Symbols) -> tuple[Int
                 pairs.append((start, paired))
         found.append(pairs)
     order = {start: i for i, start in enumerate(_order({start for pairs in found for start, _ in pairs}, recorded))}
-    return number, [
-        _Graph(span, {order[start]: places for start, places in pairs}) for span, pairs in zip(spans, found, strict=True)
-    ]
+    exact = [{order[start]: places for start, places in pairs} for pairs in found]
+    return number, [_Graph(span, one) for span, one in zip(spans, exact, strict=True)]
 
 
 def _order(starts: set[int], recorded: Recorded) -> list[int]:
@@ -147,7 +147,7 @@ class _Search:
         weights = symbols.weights().astype(np.uint64)
         self._weights = weights
         count = max((end - start for start, end in recorded.free), default=0)
-        self._powers = np.cumprod(np.full(count + 1, np.uint64(6364136223846793005)))
+        self._powers = np.cumprod(np.append(np.uint64(1), np.full(count, np.uint64(6364136223846793005))))
         self._free = []
         for start, end in recorded.free:
             value = weights[recorded.symbol[start:end]]
@@ -161,7 +161,7 @@ class _Search:
         alike = np.ascontiguousarray(wanted if ordered else np.sort(wanted))
         found = list((self._whole if ordered else self._mixed).get(alike.tobytes(), ()))
         value = self._weights[wanted]
-        sums, total = value.sum(), (value * self._powers[:n]).sum() if n < len(self._powers) else None
+        sums, total = value.sum(), (value * self._powers[:n]).sum() if n < len(self._powers) else np.uint64(0)
         for start, plain, by_place in self._free:
             if n >= len(plain):
                 continue
@@ -227,9 +227,9 @@ def _between(
     known: dict[tuple[int, ...], list[Int64] | None] = {}
     lane = replays.lane
     edges = [0, *(np.flatnonzero(lane[1:] != lane[:-1]) + 1).tolist(), len(lane)]
-    for first, last in zip(edges, edges[1:], strict=False):
+    for first, last in pairwise(edges):
         anchors = [i for i in range(first, last) if settled[number[i]]]
-        for a, z in zip(anchors, anchors[1:], strict=False):
+        for a, z in pairwise(anchors):
             if z - a < 2:
                 continue
             chain = tuple(number[a : z + 1].tolist())

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from torchwhy.trace.derived.launches import captured_graphs, capturing
 from torchwhy.trace.derived.ownership import own_frames
@@ -57,9 +59,9 @@ class Symbols:
         return self._names.setdefault(f"kernel {text}", len(self._names))
 
 
-def _numbered(texts: Sequence[str], ids: Int32, number: object) -> Int64:
+def _numbered(texts: Sequence[str], ids: Int32, number: Callable[[str], int]) -> Int64:
     distinct, which = np.unique(ids, return_inverse=True)
-    numbers = [number(texts[i]) if i >= 0 else -1 for i in distinct.tolist()]  # type: ignore[operator]
+    numbers = [number(texts[i]) if i >= 0 else -1 for i in distinct.tolist()]
     return np.array(numbers, np.int64)[which.reshape(-1)]
 
 
@@ -197,13 +199,15 @@ class Recorded:
             fresh = np.unique(fresh)
             rows = self.row[fresh]
             what, where = trace.derived(_operators_around)[rows], _where(trace, rows)
-            self._what[fresh] = _by_value(what, lambda row, t=trace: _what_of(t, row), self._whats)  # type: ignore[misc]
-            self._where[fresh] = _by_value(where, lambda row, t=trace: _where_of(t, row), self._wheres)  # type: ignore[misc]
+            self._what[fresh] = _by_value(trace, what, _what_of, self._whats)
+            self._where[fresh] = _by_value(trace, where, _where_of, self._wheres)
 
 
-def _by_value(rows: Int64, value: object, numbers: dict[object, int]) -> Int64:
+def _by_value(
+    trace: Trace, rows: npt.NDArray[np.integer[Any]], value: Callable[[Trace, int], object], numbers: dict[object, int]
+) -> Int64:
     distinct, which = np.unique(rows, return_inverse=True)
-    found = [numbers.setdefault(value(row), len(numbers)) for row in distinct.tolist()]  # type: ignore[operator]
+    found = [numbers.setdefault(value(trace, row), len(numbers)) for row in distinct.tolist()]
     return np.array(found, np.int64)[which.reshape(-1)]
 
 
@@ -295,6 +299,4 @@ def _eager(trace: Trace, symbols: Symbols) -> list[tuple[Int32, Int64, Int64, In
     grid = symbols.texts(trace, events.text_ids("grid", work))
     block = symbols.texts(trace, events.text_ids("block", work))
     edges = [0, *(np.flatnonzero(lane[1:] != lane[:-1]) + 1).tolist(), len(lane)]
-    return [
-        (launch[a:b], symbol[a:b], grid[a:b], block[a:b], False) for a, b in zip(edges, edges[1:], strict=False) if b > a
-    ]
+    return [(launch[a:b], symbol[a:b], grid[a:b], block[a:b], False) for a, b in pairwise(edges) if b > a]

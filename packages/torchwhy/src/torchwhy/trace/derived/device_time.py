@@ -38,12 +38,11 @@ class DeviceTime:
 def device_time(trace: Trace) -> DeviceTime:
     """Add up device work per host event; `trace.derived(device_time)` computes it once."""
     events, tree, links = trace.events, trace.calls, trace.links
-    count, launch, maker = len(events), links.launch, links.maker
+    count, maker = len(events), links.maker
     operator = trace.derived(operators_of_work)
     place = np.where(trace.derived(launching_operators) >= 0, maker, np.where(operator >= 0, operator, maker))
     spent = events.dur[links.work]
     placed = _sum_at(place, spent, count)
-    placed += _sum_at(np.where(maker != launch, launch, np.int32(-1)), spent, count)  # in no event around the maker
     return DeviceTime(placed, tree.sums(placed), _sum_at(operator, spent, count), operator)
 
 

@@ -12,7 +12,7 @@ from torchwhy.trace.derived.autograd import autograd
 from torchwhy.trace.derived.device_time import device_time
 from torchwhy.trace.derived.labels import own_labels
 from torchwhy.trace.derived.ownership import own_line
-from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.file.columns import Flags, Int32, Int64
 from torchwhy.trace.meaning.frames import MODULE, MODULE_PREFIX
 from torchwhy.trace.meaning.kinds import Kind
 
@@ -70,7 +70,7 @@ def modules(trace: Trace) -> tuple[Module, ...]:
         return ()
     around = _around(tree, wanted, rows)
     path, names, parents = _paths(events.name[rows], around)
-    placed = trace.derived(device_time).placed
+    placed = _made_in(trace, wanted)
     backward_host = tree.sums(_backward(trace, events.dur))[rows]
     backward_device = tree.sums(_backward(trace, trace.derived(device_time).total))[rows]
     total = tree.sums(placed)[rows]
@@ -124,6 +124,19 @@ def _paths(name: Int32, around: Int32) -> tuple[Int32, list[int], list[int]]:
         parent = int(path[above]) if above >= 0 else -1
         path[i] = numbers.setdefault((parent, own), len(numbers))
     return path, [own for _, own in numbers], [parent for parent, _ in numbers]
+
+
+def _made_in(trace: Trace, modules: Flags) -> Int64:
+    """Device time at the call that made it; of a graph captured outside of all modules at the launch of the graph."""
+    links, inside = trace.links, trace.frames.nearest(modules) >= 0
+    placed = trace.derived(device_time).placed
+    if trace.captured is None:
+        return placed
+    at = np.flatnonzero((links.maker != links.launch) & ~inside[links.maker])
+    moved = trace.events.dur[links.work[at]]
+    for rows, sign in ((links.maker[at], -1), (links.launch[at], 1)):
+        placed = placed + sign * np.bincount(rows, weights=moved, minlength=len(placed)).astype(np.int64)
+    return placed
 
 
 def _backward(trace: Trace, spent: Int64) -> Int64:

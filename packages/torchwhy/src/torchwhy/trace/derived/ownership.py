@@ -15,8 +15,9 @@ __all__ = ["launching_operators", "operators_of_work", "own_frames", "own_line",
 def operators_of_work(trace: Trace) -> Int32:
     """The innermost operator that launched each of `trace.links.work`, or -1; `trace.derived` computes it once.
 
-    The launch is found by correlation; for the work of a replayed graph, in a recording of its capture. Where it isn't in the trace, or no operator is around it, the operator with the
-    work's `External id` takes its place.
+    The launch is found by correlation; that of the work of a replayed graph in a recording of its capture, where one
+    was given. Where it isn't in the trace, or no operator is around it, the operator with the work's `External id`
+    takes its place.
     """
     found = trace.derived(launching_operators).copy()
     alone = np.flatnonzero(found < 0)

@@ -11,10 +11,17 @@ __all__ = ["Captured", "Coverage", "Nested"]
 
 @dataclass(frozen=True)
 class Nested:
-    """Rows, parents before children, each directly before all that is inside it; and the parent of each, or -1."""
+    """Rows, parents before children, each directly before all that is inside it.
+
+    Attributes:
+        rows: of them.
+        parent: of each, or -1.
+        within: for each the row of the trace that all of its outermost ones are in; None: in none.
+    """
 
     rows: Int32
     parent: Int32
+    within: Int32 | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,7 @@ class Captured:
 
     Attributes:
         first: the first of them.
-        calls: operators and launches, one for each replay: how they are nested.
+        calls: operators and launches, one for each replay: how they are nested within the launch of the graph.
         frames: the same within Python frames, of which all replays share one.
         work, launch: rows of device work, ascending, and for each the added launch that made it.
         times: for each added row how often it was replayed.

@@ -33,7 +33,7 @@ class Tree:
 
     Attributes:
         rows: the events of the trace in it, by thread, then by start, parents before children.
-        nested: these, and after them the borrowed ones.
+        nested: these and the borrowed ones, in the same order.
         parent: one entry per row of the trace; -1 for outermost events and for rows that aren't in the tree.
     """
 
@@ -48,13 +48,21 @@ class Tree:
             small = np.uint16 if len(events.lanes) <= 1 << 16 else np.int32  # numpy sorts 16 bits in linear time
             rows = rows[np.argsort(events.lane[rows].astype(small), kind="stable")]
         self.rows: Int32 = rows
-        self.nested: Int32 = rows if borrowed is None else np.concatenate((rows, borrowed.rows))
+        self.nested: Int32 = rows if borrowed is None else self._with(borrowed)
         self.parent: Int32 = np.full(len(events), -1, np.int32)
         if len(rows):
             above = _above(events.lane[rows], events.ts[rows], events.end[rows])
             self.parent[rows] = np.where(above >= 0, rows[np.maximum(above, 0)], -1)
         if borrowed is not None:
             self.parent[borrowed.rows] = borrowed.parent
+
+    def _with(self, borrowed: Nested) -> Int32:
+        if borrowed.within is None:
+            return np.concatenate((self.rows, borrowed.rows))
+        place = np.zeros(len(self._events), np.int64)
+        place[self.rows] = np.arange(1, len(self.rows) + 1)
+        found: Int32 = np.insert(self.rows, place[borrowed.within], borrowed.rows)
+        return found
 
     def ancestors(self, row: int) -> Iterator[int]:
         """The events around one, from the innermost."""
@@ -72,18 +80,18 @@ class Tree:
         return found
 
     def children(self, row: int) -> Int32:
-        """The events directly inside one, by start."""
+        """The events of the trace directly inside one, by start."""
         low, high = np.searchsorted(self._parents_sorted, np.array([row, row + 1], np.int32))  # of one type: no copy
         found: Int32 = self._by_parent[low:high]
         return found
 
     def inside(self, row: int) -> Int32:
-        """All events inside one, at any depth: in tree order."""
+        """All events of the trace inside one, at any depth: in tree order."""
         place = int(self._place[row])
         if place < 0:
             return np.empty(0, np.int32)
         found: Int32 = self.nested[place + 1 : place + 1 + int(self.sizes[row])]
-        return found
+        return found[found < self._events.recorded]
 
     @cached_property
     def depth(self) -> Int32:
@@ -166,7 +174,7 @@ class Tree:
 
     @cached_property
     def _by_parent(self) -> Int32:
-        found: Int32 = self.nested[np.argsort(self.parent[self.nested], kind="stable")]
+        found: Int32 = self.rows[np.argsort(self.parent[self.rows], kind="stable")]
         return found
 
     @cached_property

@@ -1,0 +1,389 @@
+"""Traces of replayed CUDA graphs joined with recordings of their capture, or of the same program without graphs."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+from tests.traces import Story
+
+import torchwhy
+from torchwhy.errors import TraceError
+from torchwhy.trace.captures.alignment import certain_pairs
+from torchwhy.trace.derived.ownership import operators_of_work, own_line, stack_of
+
+LAYER = [  # operator, kernel, and the size of the grid per example
+    ("aten::mm", "gemm_64x64", 1),
+    ("aten::add", "elementwise_add", 4),
+    ("aten::mm", "gemm_64x64", 2),
+    ("aten::gelu", "elementwise_gelu", 2),
+]
+MODEL = [("aten::embedding", "gather", 1), *LAYER * 3, ("aten::mm", "gemm_128x64", 8)]
+
+
+def dims(operator, batch, place):
+    return f"[[{batch}, {64 + place % 4}]]" if operator != "aten::embedding" else f"[[{batch}]]"
+
+
+class Program(Story):
+    """A program whose work is described by lists of (operator, kernel, grid)."""
+
+    def __init__(self, **top):
+        super().__init__(gpu="NVIDIA H100 80GB HBM3", **top)
+        self.at = 0
+
+    def _around(self, operator, batch, place, module, us):
+        self.frame("server.py(7): run", self.at, us)
+        self.frame(f"nn.Module: {module}", self.at, us)
+        self.op(
+            operator,
+            self.at,
+            us,
+            **{"Input Dims": json.loads(dims(operator, batch, place)), "Input type": ["c10::BFloat16"]},
+        )
+
+    def launches(self, work, batch, *, module="Model_0", run, named=True, first=0):
+        """Make calls that launch this work: it runs after them, or is captured and runs nothing."""
+        for place, (operator, kernel, size) in enumerate(work, first):
+            self._around(operator, batch, place, module, 8)
+            grid, block = [size * batch, 1, 1], [128, 1, 1]
+            if run:
+                self.kernel(kernel, self.at + 20, 4, launch_at=self.at + 2, grid=grid, block=block)
+            else:
+                told = {"kernel": kernel, "grid": grid, "block": block} if named else {}
+                self.call("hipLaunchKernel" if named else "cudaLaunchKernel", self.at + 2, **told)
+            self.at += 10
+        self.at += 20
+
+    def capture(self, work, batch, **how):
+        self.call("hipStreamBeginCapture", self.at)
+        self.at += 5
+        self.launches(work, batch, run=False, **how)
+        self.call("hipStreamEndCapture", self.at)
+        self.at += 5
+
+    def replay(self, work, batch, *, grids=True, streams=(7,), nodes=False, graph=1):
+        """Launch a graph."""
+        self.correlation += 1
+        self.add("cuda_runtime", "cudaGraphLaunch", self.at, 5, correlation=self.correlation)
+        for i, (_, kernel, size) in enumerate(work):
+            sizes = {"grid": [size * batch, 1, 1], "block": [128, 1, 1]} if grids else {}
+            args = {"device": 0, "stream": streams[i % len(streams)], "correlation": self.correlation, **sizes}
+            args |= {"graph node id": graph << 32 | i, "graph id": graph} if nodes else {}
+            at = self.at + 10 + 4 * i
+            self.events.append(
+                {
+                    "ph": "X",
+                    "cat": "kernel",
+                    "name": kernel,
+                    "pid": 0,
+                    "tid": args["stream"],
+                    "ts": at,
+                    "dur": 3,
+                    "args": args,
+                }
+            )
+        self.at += 20 + 4 * len(work)
+
+
+def joined(folder, replayed, *captures):
+    """The replay joined with captures in a folder."""
+    there = folder / "captures"
+    there.mkdir(exist_ok=True)
+    for i, capture in enumerate(captures):
+        capture.write(there / f"capture_{i}.json")
+    return torchwhy.load(replayed.write(folder / "serving.json"), capture=there)
+
+
+def names(trace):
+    """The operator and the shapes of each piece of work, None where it has none."""
+    events = trace.events
+    return [
+        (trace.name(row), events.text("Input Dims", row)) if row >= 0 else None
+        for row in trace.derived(operators_of_work).tolist()
+    ]
+
+
+def truth(work, batch, first=0):
+    return [
+        (operator, dims(operator, batch, place).replace(" ", "")) for place, (operator, *_) in enumerate(work, first)
+    ]
+
+
+def plain(found):
+    return [one and (one[0], one[1].replace(" ", "")) for one in found]
+
+
+@pytest.mark.parametrize("grids", [True, False])
+def test_a_replayed_kernel_has_operator_shapes_module_and_line_of_the_captured_one(tmp_path, grids):
+    capture, serving = Program(), Program()
+    capture.capture(MODEL, 8)
+    serving.replay(MODEL, 8, grids=grids)
+    trace = joined(tmp_path, serving, capture)
+    assert plain(names(trace)) == truth(MODEL, 8)
+    assert (trace.captured.named, trace.captured.work) == (len(MODEL), len(MODEL))
+    last = int(trace.links.work[-1])
+    assert stack_of(trace, last) == ["nn.Module: Model_0", "server.py(7): run"]
+    assert own_line(trace, last) == "server.py(7): run"
+
+
+def test_tables_count_replays_and_take_no_time_of_the_host(tmp_path):
+    capture, serving = Program(), Program()
+    capture.capture(MODEL, 8)
+    for _ in range(5):
+        serving.replay(MODEL, 8)
+    trace = joined(tmp_path, serving, capture)
+    ops = {row["name"]: row for row in trace.ops()}
+    assert ops["aten::mm"]["calls"] == 5 * 7
+    assert ops["aten::mm"]["device_self_us"] == pytest.approx(5 * 7 * 3)
+    assert ops["aten::mm"]["host_total_us"] == 0
+    [module] = trace.modules()
+    assert (module["path"], module["calls"], module["host_total_us"]) == ("Model_0", 5 * len(MODEL), 0)
+    assert module["device_total_us"] == pytest.approx(5 * len(MODEL) * 3)
+    assert sum(row["calls"] for row in trace.launches()) == 5  # nothing of the capture was launched here
+    assert len(trace.to_table()) == len(trace)
+
+
+def test_what_is_around_the_launch_of_a_graph_keeps_its_device_time(tmp_path):
+    capture, serving = Program(), Program()
+    capture.capture(MODEL, 8)
+    serving.note("decode", 0, 100)
+    serving.replay(MODEL, 8)
+    [label] = joined(tmp_path, serving, capture).labels()
+    assert label["device_us"] == pytest.approx(3 * len(MODEL))
+
+
+def test_modules_count_work_once_if_the_graph_is_launched_in_the_captured_module(tmp_path):
+    capture, serving = Program(), Program()
+    capture.capture(MODEL, 8)
+    serving.frame("nn.Module: Model_0", 0, 100)
+    serving.replay(MODEL, 8)
+    [module] = joined(tmp_path, serving, capture).modules()
+    assert module["device_total_us"] == pytest.approx(3 * len(MODEL))
+
+
+def test_grids_tell_batch_sizes_apart(tmp_path):
+    capture, serving = Program(), Program()
+    for batch in (32, 16, 8):
+        capture.capture(MODEL, batch)
+    for batch in (8, 32, 16, 8):
+        serving.replay(MODEL, batch)
+    trace = joined(tmp_path, serving, capture)
+    assert plain(names(trace)) == [one for batch in (8, 32, 16, 8) for one in truth(MODEL, batch)]
+
+
+def test_without_grids_graphs_of_two_batch_sizes_stay_unnamed_and_are_counted(tmp_path):
+    capture, serving = Program(), Program()
+    capture.capture(MODEL, 32)
+    capture.capture(MODEL, 16)
+    serving.replay(MODEL, 16, grids=False)
+    trace = joined(tmp_path, serving, capture)
+    assert names(trace) == [None] * len(MODEL)
+    assert (trace.captured.named, trace.captured.ambiguous) == (0, len(MODEL))
+    assert "0 of 14 pieces of work" in trace.captured.sentence
+
+
+def test_a_batch_size_that_was_not_captured_is_not_taken_for_another(tmp_path):
+    capture, serving = Program(), Program()
+    capture.capture(MODEL, 32)
+    serving.replay(MODEL, 16)
+    serving.replay(MODEL, 32)
+    trace = joined(tmp_path, serving, capture)
+    assert plain(names(trace)) == [None] * len(MODEL) + truth(MODEL, 32)
+
+
+def test_a_graph_captured_again_is_named(tmp_path):
+    first, second, serving = Program(), Program(), Program()
+    first.capture(MODEL, 8)
+    second.capture(MODEL, 8)
+    serving.replay(MODEL, 8)
+    assert plain(names(joined(tmp_path, serving, first, second))) == truth(MODEL, 8)
+
+
+def pieces(program, batch, how):
+    """The graphs of a model in pieces, as between attention that runs without: first, layers all alike, last."""
+    yield MODEL[:1], "Embedding_0", 0
+    for i in range(4):
+        yield LAYER, f"Layer_{i}", 0
+    yield MODEL[-1:], "Head_0", 1
+
+
+def test_the_layers_of_a_model_in_pieces_are_told_apart_by_their_order(tmp_path):
+    capture, serving = Program(), Program()
+    for work, module, first in pieces(capture, 8, None):
+        capture.capture(work, 8, module=module, first=first)
+    for _ in range(2):
+        for work, _, _ in pieces(serving, 8, None):
+            serving.replay(work, 8)
+    trace = joined(tmp_path, serving, capture)
+    assert trace.captured.named == trace.captured.work
+    modules = [stack_of(trace, row)[0] for row in trace.links.work.tolist()]
+    layers = [f"nn.Module: Layer_{i}" for i in range(4) for _ in LAYER]
+    assert modules == ["nn.Module: Embedding_0", *layers, "nn.Module: Head_0"] * 2
+
+
+def test_layers_without_the_beginning_or_the_end_of_the_model_stay_unnamed(tmp_path):
+    capture, serving = Program(), Program()
+    for work, module, first in pieces(capture, 8, None):
+        capture.capture(work, 8, module=module, first=first)
+    serving.replay(LAYER, 8)
+    serving.replay(LAYER, 8)
+    serving.replay(MODEL[-1:], 8)
+    trace = joined(tmp_path, serving, capture)
+    assert [one is None for one in names(trace)] == [True] * 8 + [False]
+
+
+def test_graphs_of_batch_sizes_are_not_told_apart_by_order(tmp_path):
+    capture, serving = Program(), Program()
+    capture.capture(MODEL[:1], 32)
+    for batch in (24, 16):
+        capture.capture(LAYER, batch)
+    capture.capture(MODEL[-1:], 8)
+    serving.replay(MODEL[:1], 32, grids=False)
+    serving.replay(LAYER, 16, grids=False)  # the order of serving is not that of the capture
+    serving.replay(LAYER, 24, grids=False)
+    serving.replay(MODEL[-1:], 8, grids=False)
+    trace = joined(tmp_path, serving, capture)
+    assert [one is None for one in names(trace)] == [False, *[True] * 8, False]
+
+
+def test_kernels_missing_in_the_replay_leave_the_others_named(tmp_path):
+    capture, serving = Program(), Program()
+    capture.capture(MODEL, 8)
+    lost = 5
+    serving.replay([one for i, one in enumerate(MODEL) if i != lost], 8)
+    trace = joined(tmp_path, serving, capture)
+    found = plain(names(trace))
+    right = [one for i, one in enumerate(truth(MODEL, 8)) if i != lost]
+    assert all(one in (None, correct) for one, correct in zip(found, right, strict=True))
+    assert sum(one is not None for one in found) >= len(found) - 2
+
+
+def test_a_run_without_graphs_names_the_work_where_the_capture_names_no_kernels(tmp_path):
+    capture, serving = Program(), Program()
+    for _ in range(3):
+        capture.launches(MODEL, 8, run=True)
+    capture.capture(MODEL, 8, named=False)
+    serving.replay(MODEL, 8)
+    assert plain(names(joined(tmp_path, serving, capture))) == truth(MODEL, 8)
+
+
+def test_branches_on_several_streams(tmp_path):
+    capture, serving = Program(), Program()
+    branches = [("aten::mm", "gemm", 1), ("aten::mm", "gemm", 1), ("aten::add", "add", 2), ("aten::mul", "mul", 3)]
+    capture.capture(branches, 8)
+    mixed = [branches[1], branches[0], branches[3], branches[2]]
+    serving.replay(mixed, 8, streams=(7, 9))
+    found = plain(names(joined(tmp_path, serving, capture)))
+    right = truth(branches, 8)
+    assert found == [None, None, right[3], right[2]]  # which of the equal kernels came first isn't known
+
+
+def test_nodes_tell_the_order_of_branches(tmp_path):
+    capture, serving = Program(), Program()
+    capture.capture(MODEL, 8)
+    serving.replay(MODEL, 8, streams=(7, 9), nodes=True)
+    late = [event for event in serving.events if event["cat"] == "kernel"][3]
+    late["ts"] += 30
+    trace = joined(tmp_path, serving, capture)
+    right = dict(zip(range(len(MODEL)), truth(MODEL, 8), strict=True))
+    node = trace.events.integers("graph node id", trace.links.work) & 0xFFFFFFFF
+    assert plain(names(trace)) == [right[i] for i in node.tolist()]
+
+
+def test_a_run_without_graphs_as_its_own_replay_has_no_wrong_name(tmp_path):
+    """The operators of the eager run are known: what is named in its replay must be named so."""
+    for seed in range(30):
+        rng = random.Random(seed)
+        eager, serving = Program(), Program()
+        graphs = []
+        for _ in range(rng.randint(2, 5)):
+            size, batch = rng.randint(1, 12), rng.choice([4, 8, 16])
+            graphs.append(([rng.choice(MODEL) for _ in range(size)], batch))
+        for work, batch in graphs * 2:
+            eager.launches(work, batch, run=True)
+        expected = []
+        for work, batch in rng.choices(graphs, k=8):
+            serving.replay(work, batch, grids=rng.random() < 0.7)
+            expected += truth(work, batch)
+        found = plain(
+            names(
+                joined(tmp_path / str(seed) if (tmp_path / str(seed)).mkdir() else tmp_path / str(seed), serving, eager)
+            )
+        )
+        for one, right in zip(found, expected, strict=True):
+            assert one is None or one == right, seed
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_perturbed_sequences_have_no_wrong_name(tmp_path, seed):
+    """Work is lost, foreign work comes in, or neighbours change places; what is named is named right."""
+    rng = random.Random(seed)
+    capture, serving = Program(), Program()
+    layers = [rng.choice(LAYER) for _ in range(rng.randint(2, 4))]
+    work = [MODEL[0], *layers * rng.randint(2, 6), MODEL[-1]]
+    for batch in (8, 16):
+        capture.capture(work, batch)
+    replayed = list(enumerate(work))
+    for _ in range(rng.randint(1, 3)):
+        at = rng.randrange(len(replayed) - 1)
+        change = rng.choice(["lose", "insert", "swap"])
+        if change == "lose":
+            del replayed[at]
+        elif change == "insert":
+            replayed.insert(at, (-1, ("", "foreign", 1)))
+        elif replayed[at][1][1:] != replayed[at + 1][1][1:]:
+            replayed[at], replayed[at + 1] = replayed[at + 1], replayed[at]
+    serving.replay([one for _, one in replayed], 8)
+    serving.replay(work, 8)
+    found = plain(names(joined(tmp_path, serving, capture)))
+    right = truth(work, 8)
+    for one, (place, _) in zip(found, replayed, strict=False):
+        assert one is None or (place >= 0 and one == right[place])
+    assert found[len(replayed) :] == right
+
+
+def test_pairs_of_every_longest_common_subsequence():
+    equal = np.array([[a == b for b in "xabay"] for a in "xaby"])
+    assert certain_pairs(equal, np.arange(5))[1].tolist() == [0, 1, 2, 4]
+    equal = np.array([[a == b for b in "xaay"] for a in "xay"])
+    assert certain_pairs(equal, np.arange(4))[1].tolist() == [0, -1, 3]
+    assert certain_pairs(equal, np.array([0, 1, 1, 2]))[1].tolist() == [0, 1, 3]
+
+
+def test_nothing_that_matches_is_an_error_that_says_what_was_compared(tmp_path):
+    capture, serving = Program(), Program()
+    capture.capture(LAYER, 8)
+    serving.replay(MODEL, 8)
+    with pytest.raises(TraceError, match=r"1 graph launch .*serving.json.* compared with 1 captured graph.* 14 pieces"):
+        joined(tmp_path, serving, capture)
+
+
+def test_a_capture_that_names_no_kernels_is_an_error_that_says_so(tmp_path):
+    capture, serving = Program(), Program()
+    capture.capture(MODEL, 8, named=False)
+    serving.replay(MODEL, 8)
+    with pytest.raises(TraceError, match="do not name their kernels"):
+        joined(tmp_path, serving, capture)
+
+
+def test_a_trace_without_graphs_has_nothing_to_name(tmp_path):
+    capture, serving = Program(), Program()
+    capture.capture(MODEL, 8)
+    serving.launches(MODEL, 8, run=True)
+    with pytest.raises(TraceError, match="serving.json has no work of replayed graphs.*launches no CUDA or HIP graph"):
+        joined(tmp_path, serving, capture)
+
+
+def test_a_wrong_file_is_named(tmp_path):
+    serving = Program()
+    serving.replay(MODEL, 8)
+    serving.write(tmp_path / "serving.json")
+    wrong = tmp_path / "notes.json"
+    wrong.write_text("not a trace")
+    with pytest.raises(TraceError, match="notes.json"):
+        torchwhy.load(tmp_path / "serving.json", capture=wrong)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(TraceError, match="empty has no trace of a capture"):
+        torchwhy.load(tmp_path / "serving.json", capture=empty)
