@@ -160,6 +160,39 @@ def test_modules_count_work_once_if_the_graph_is_launched_in_the_captured_module
     serving.replay(MODEL, 8)
     [module] = joined(tmp_path, serving, capture).modules()
     assert module["device_total_us"] == pytest.approx(3 * len(MODEL))
+    assert module["calls"] == 1
+
+
+def test_findings_count_recorded_events_only(tmp_path):
+    capture, serving = Program(), Program()
+    capture.capture(MODEL, 8)
+    serving.frame("server.py(7): run", 0, 1000)
+    for _ in range(20):
+        serving.replay(MODEL, 8)
+    trace = joined(tmp_path, serving, capture)
+    alone = torchwhy.load(tmp_path / "serving.json")
+    assert len(trace) == len(alone)
+    told = {finding.code: [one.count for one in finding.evidence] for finding in alone.diagnose("A")}
+    assert {finding.code: [one.count for one in finding.evidence] for finding in trace.diagnose("A")} == told
+
+
+def test_rules_see_the_shapes_of_replayed_work(tmp_path):
+    """A product far from the roofline: only its shapes tell, and only the capture has them."""
+    work = [("aten::mm", "sm90_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize64x64", 1)]
+    capture, serving = Program(), Program()
+    capture.call("hipStreamBeginCapture", 0)
+    shape = {"Input Dims": [[1024, 1024], [1024, 1024]], "Input type": ["float", "float"]}
+    capture.op("aten::mm", 5, 8, **shape)
+    capture.call("hipLaunchKernel", 7, kernel=work[0][1], grid=[8, 1, 1], block=[128, 1, 1])
+    capture.call("hipStreamEndCapture", 20)
+    for _ in range(20):
+        serving.replay(work, 8)
+        serving.events[-1]["dur"] = 4000
+        serving.at += 4000
+    trace = joined(tmp_path, serving, capture)
+    alone = torchwhy.load(tmp_path / "serving.json")
+    new = {finding.slug for finding in trace.diagnose("D")} - {finding.slug for finding in alone.diagnose("D")}
+    assert any("roofline" in slug for slug in new), new
 
 
 def test_grids_tell_batch_sizes_apart(tmp_path):

@@ -9,8 +9,6 @@ from typing import Final, TypeVar
 
 from torchwhy.errors import ArgumentError, ArgumentTypeError, TraceError
 from torchwhy.ranks.folder import find_traces, named_rank, single_trace, trace_files
-from torchwhy.trace.captures.join import ARGUMENTS as OF_LAUNCHES
-from torchwhy.trace.captures.join import join
 from torchwhy.trace.file.columns import ARGUMENTS
 from torchwhy.trace.file.origin import Origin
 from torchwhy.trace.file.scanning import scan
@@ -23,6 +21,9 @@ __all__ = ["read_trace"]
 T = TypeVar("T", bound=Trace)
 
 KINDS: Final = ("int", "float", "text")
+
+OF_LAUNCHES: Final = {"kernel": "text"}
+"""What launches in a capture tell, beside the usual arguments: HIP's have the name of their kernel."""
 
 
 def read_trace(
@@ -56,6 +57,8 @@ def read_trace(
     trace = kind(origin.name, part.columns, origin, beginning=part.beginning, part=part.window)
     if capture is None:
         return trace
+    from torchwhy.trace.captures.join import join  # few traces need it, and every command would import it
+
     joined, captured = join(trace, part.columns, _recordings(Path(capture), trace.info.rank))
     return kind(origin.name, joined, origin, beginning=part.beginning, part=part.window, captured=captured)
 

@@ -20,10 +20,7 @@ if TYPE_CHECKING:
     from torchwhy.trace.model.trace import Trace
     from torchwhy.trace.model.tree import Tree
 
-__all__ = ["ARGUMENTS", "join"]
-
-ARGUMENTS: Final = {"kernel": "text"}
-"""What launches in a capture tell, beside the usual arguments: HIP's have the name of their kernel."""
+__all__ = ["join"]
 
 _OF_THE_RECORDING: Final = frozenset(
     {"correlation", "External id", "Sequence number", "Fwd thread id", "graph id", "graph node id", "Python id"}
@@ -40,7 +37,8 @@ def join(trace: Trace, columns: Columns, recordings: Sequence[Trace]) -> tuple[C
     Args:
         trace: that replays graphs.
         columns: its events.
-        recordings: of the capture of these graphs, or of the same program without graphs, read with `ARGUMENTS`.
+        recordings: of the capture of these graphs, or of the same program without graphs; launches of a capture
+            tell their kernel by the argument "kernel".
 
     Raises:
         TraceError: the trace replays no graph, or none of its graphs is in the recordings.
@@ -144,12 +142,14 @@ class _Added:
         count = 0
         for i, trace in enumerate(traces):
             mine = [one for one in self._templates if one.source == i]
-            used = np.zeros(len(trace.events), np.int64)
+            used, seen = np.zeros(len(trace.events), np.int64), np.zeros(len(trace.events), np.bool_)
             first = np.full(len(trace.events), np.iinfo(np.int64).max)
             for one in mine:
-                used[one.frames] += len(one.launches)
+                seen[one.frames] = True
+                here = self._recorded_around(trace, one)
+                used[one.frames] = np.maximum(used[one.frames], np.where(here, 0, len(one.launches)))
                 first[one.frames] = np.minimum(first[one.frames], one.launches.min())
-            rows = np.flatnonzero(used)
+            rows = np.flatnonzero(seen)
             place = np.full(len(trace.events) + 1, -1, np.int64)
             place[rows] = self._first + count + np.arange(len(rows))
             place_of.append(place)
@@ -182,6 +182,13 @@ class _Added:
         self._calls, self._frames = np.concatenate(calls), np.concatenate(frames)
         self._times = np.concatenate(times)
         self._work, self._made_by = np.concatenate(work), np.concatenate(made_by)
+
+    def _recorded_around(self, recording: Trace, template: _Template) -> Flags:
+        """Which of the captured frames are around the launch of the graph too: those calls are recorded there."""
+        trace, events = self._trace, recording.events
+        launch = int(self._replays.launch[template.launches[0]])
+        around = {trace.name(row) for row in trace.frames.ancestors(launch)}
+        return np.array([events.texts[i] in around for i in events.name[template.frames].tolist()], np.bool_)
 
     def captured(self) -> Captured:
         order = np.argsort(self._work, kind="stable")

@@ -227,8 +227,8 @@ def _where(trace: Trace, rows: Int64) -> Int64:
     """For each launch the innermost of the frames that tell its place: its module, or its line."""
     if not trace.has_stacks:
         return np.full(len(rows), -1, np.int64)
-    around = trace.derived(_frames_that_tell)[rows]
-    return around.astype(np.int64)
+    found: Int64 = trace.derived(_frames_that_tell)[rows].astype(np.int64)
+    return found
 
 
 def _frames_that_tell(trace: Trace) -> Int32:

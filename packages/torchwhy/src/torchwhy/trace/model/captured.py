@@ -68,7 +68,7 @@ class Captured:
         calls: operators and launches, one for each replay: how they are nested within the launch of the graph.
         frames: the same within Python frames, of which all replays share one.
         work, launch: rows of device work, ascending, and for each the added launch that made it.
-        times: for each added row how often it was replayed.
+        times: for each added row how often it was replayed; 0 for frames that are around the launch of the graph too.
         coverage: how much was named.
     """
 

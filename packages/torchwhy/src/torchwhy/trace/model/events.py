@@ -99,7 +99,7 @@ class Events:
         return found.astype(np.int32)
 
     def times(self, rows: Int32) -> Int64:
-        """How often each row took place: once, but for those of `captured` as often as their graph was replayed."""
+        """How often each row took place: once; those of `captured` as often as their graph was replayed without them."""
         found = np.ones(len(rows), np.int64)
         if self.captured is not None:
             beyond = rows >= self.recorded

@@ -87,7 +87,7 @@ class Trace:
     @property
     def captured(self) -> Coverage | None:
         """How much of the work of replayed graphs is named, where recordings of their capture were given."""
-        return self.events.captured and self.events.captured.coverage
+        return self.events.captured.coverage if self.events.captured is not None else None
 
     # Host
 
@@ -96,7 +96,7 @@ class Trace:
         """Operators, annotations and runtime calls, nested; Python frames are left out."""
         captured = self.events.captured
         kinds = (Kind.OPERATOR, Kind.ANNOTATION, Kind.RUNTIME)
-        return Tree(self.events, *kinds, borrowed=captured and captured.calls)
+        return Tree(self.events, *kinds, borrowed=captured.calls if captured is not None else None)
 
     @cached_property
     def frames(self) -> Tree:
@@ -107,7 +107,7 @@ class Trace:
         if not self.has_stacks:
             return self.calls
         captured = self.events.captured
-        return Tree(self.events, *HOST, without=STEP, borrowed=captured and captured.frames)
+        return Tree(self.events, *HOST, without=STEP, borrowed=captured.frames if captured is not None else None)
 
     @cached_property
     def has_stacks(self) -> bool:
