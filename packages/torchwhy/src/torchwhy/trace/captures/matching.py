@@ -11,13 +11,16 @@ from typing import Final
 import numpy as np
 
 from torchwhy.trace.captures.alignment import certain_pairs
-from torchwhy.trace.captures.sequences import Recorded, Replays, Symbols
+from torchwhy.trace.captures.sequences import NOWHERE, Recorded, Replays, Symbols
 from torchwhy.trace.file.columns import Flags, Int64
 
 __all__ = ["ALIKE", "Matches", "match"]
 
 ALIKE: Final = 0.9
 """How much of the longer of two sequences the shorter must be, for a graph to be aligned with a capture."""
+
+FEWEST: Final = 4
+"""A graph with fewer pieces of work is not looked for in a run without graphs: others look like it by chance."""
 
 CELLS: Final = 25_000_000
 """The most pairs of elements that one alignment compares: two sequences of 5,000."""
@@ -163,7 +166,7 @@ class _Search:
         value = self._weights[wanted]
         sums, total = value.sum(), (value * self._powers[:n]).sum() if n < len(self._powers) else np.uint64(0)
         for start, plain, by_place in self._free:
-            if n >= len(plain):
+            if n >= len(plain) or n < FEWEST:
                 continue
             if ordered:
                 here = by_place[n:] - by_place[:-n] == total * self._powers[: len(plain) - n]
@@ -203,14 +206,15 @@ def _same_size(replays: Replays, recorded: Recorded, span: slice, places: Int64)
 
 
 def _agreed(recorded: Recorded, candidates: list[Int64]) -> Int64 | None:
-    """The places on which all candidates agree in meaning, as the first has them; -1 elsewhere. None of none."""
+    """The places on which all candidates agree in meaning, as one of them has them; -1 elsewhere. None of none."""
     if not candidates:
         return None
-    found = candidates[0].copy()
+    candidates = sorted(candidates, key=lambda places: -np.count_nonzero(recorded.where(places[places >= 0])))
+    found = candidates[0].copy()  # that of a recording with Python frames, if there is one
     for other in candidates[1:]:
         both = (found >= 0) & (other >= 0)
-        differ = recorded.what(found[both]) != recorded.what(other[both])
-        differ |= recorded.where(found[both]) != recorded.where(other[both])
+        here, there = recorded.where(found[both]), recorded.where(other[both])
+        differ = (recorded.what(found[both]) != recorded.what(other[both])) | ((here != there) & (there != NOWHERE))
         found[np.flatnonzero(both)[differ]] = -1
         found[other < 0] = -1
     return found

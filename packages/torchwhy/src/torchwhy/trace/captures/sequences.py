@@ -21,12 +21,14 @@ from torchwhy.trace.model.device import streams_of
 if TYPE_CHECKING:
     from torchwhy.trace.model.trace import Trace
 
-__all__ = ["Recorded", "Replays", "Symbols", "recorded_launches", "replays_of"]
+__all__ = ["NOWHERE", "Recorded", "Replays", "Symbols", "recorded_launches", "replays_of"]
 
 COPY: Final = 0
 FILL: Final = 1
 UNNAMED: Final = -1
 """The symbol of a launch whose kernel's name wasn't recorded."""
+
+NOWHERE: Final = 0
 
 _SEED: Final = 20
 _NAMED_COPIES: Final = {"__amd_rocclr_copyBuffer": COPY, "__amd_rocclr_fillBuffer": FILL}
@@ -176,7 +178,7 @@ class Recorded:
         self._what: Int64 = np.full(self._count, -1, np.int64)
         self._where: Int64 = np.full(self._count, -1, np.int64)
         self._whats: dict[object, int] = {}
-        self._wheres: dict[object, int] = {}
+        self._wheres: dict[object, int] = {(): NOWHERE}
 
     def __len__(self) -> int:
         return self._count
@@ -187,7 +189,7 @@ class Recorded:
         return self._what[places]
 
     def where(self, places: Int64) -> Int64:
-        """A number for the module and the line of the program around each launch."""
+        """A number for the module and the line of the program around each launch; `NOWHERE` where none is recorded."""
         self._describe(places)
         return self._where[places]
 
@@ -208,7 +210,8 @@ def _by_value(
 ) -> Int64:
     distinct, which = np.unique(rows, return_inverse=True)
     found = [numbers.setdefault(value(trace, row), len(numbers)) for row in distinct.tolist()]
-    return np.array(found, np.int64)[which.reshape(-1)]
+    result: Int64 = np.array(found, np.int64)[which.reshape(-1)]
+    return result
 
 
 def _operators_around(trace: Trace) -> Int32:

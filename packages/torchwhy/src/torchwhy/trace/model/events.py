@@ -93,13 +93,18 @@ class Events:
             self._by_kind[kinds] = self._sorted(kinds)
         return self._by_kind[kinds]
 
+    @cached_property
+    def count_by_kind(self) -> npt.NDArray[np.intp]:
+        """How many rows of each `Kind` the trace has, without those of `captured`."""
+        return np.bincount(self.kind[: self.recorded], minlength=max(Kind) + 1)
+
     def borrowed(self, *kinds: Kind) -> Int32:
         """Rows of `captured` of these kinds: they take no time, and were made for the work of replayed graphs."""
         found = np.flatnonzero(np.isin(self.kind[self.recorded :], kinds)) + self.recorded
         return found.astype(np.int32)
 
     def times(self, rows: Int32) -> Int64:
-        """How often each row took place: once; those of `captured` as often as their graph was replayed without them."""
+        """How often each row took place: once; those of `captured` as often as graphs were replayed in their stead."""
         found = np.ones(len(rows), np.int64)
         if self.captured is not None:
             beyond = rows >= self.recorded
