@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from torchwhy.errors import TraceError
-from torchwhy.trace.captures.matching import ALIKE, Matches, match
+from torchwhy.trace.captures.matching import ALIKE, FEWEST, Matches, match
 from torchwhy.trace.captures.sequences import Recorded, Replays, Symbols, replays_of
 from torchwhy.trace.file.columns import ABSENT, Argument, Columns, Flags, Int32, Int64
 from torchwhy.trace.meaning.kinds import Kind
@@ -66,31 +66,29 @@ def _without_replays(trace: Trace) -> str:
 
 
 def _nothing_matches(trace: Trace, replays: Replays, recorded: Recorded) -> str:
-    names = enumeration([one.file for one in recorded.traces])
+    files = [one.file for one in recorded.traces]
+    names = files[0] if len(files) == 1 else f"{files[0]} and {counted(len(files) - 1, 'other recording')}"
     lengths = np.diff(replays.bounds)
     mine = f"the {counted(len(replays), 'graph launch', 'graph launches')} of {trace.file} ({_range(lengths)} each)"
+    unnamed = f"the launches of {counted(recorded.unnamed, 'captured graph')} there do not name their kernels"
     if not len(recorded):
         why = (
-            f"the launches of the {counted(recorded.unnamed, 'captured graph')} there do not name their kernels "
-            "(CUDA's don't), and nothing ran outside of a capture: record some iterations without graphs"
+            f"{unnamed} (CUDA's don't), and nothing ran outside of a capture: record some iterations without graphs"
             if recorded.unnamed
             else "no captured graph, and no work with its launch, is recorded there"
         )
         return f"nothing in {names} can be compared with {mine}: {why}"
-    theirs = [f"{counted(len(recorded.whole), 'captured graph')}"] if recorded.whole else []
+    theirs = [counted(len(recorded.whole), "captured graph")] if recorded.whole else []
     ran = sum(end - start for start, end in recorded.free)
     theirs += [f"{counted(ran, 'piece')} of work launched without graphs"] if ran else []
     alike = int(np.isin(replays.symbol, recorded.symbol).sum())
-    found = f"{alike:,} of {len(replays.symbol):,} pieces of work have a name that occurs there"
-    unnamed = (
-        f"; {counted(recorded.unnamed, 'captured graph')} could not be compared: its launches do not name their kernels"
-        if recorded.unnamed
-        else ""
-    )
-    return (
-        f"{names} does not hold the graphs of {trace.file}: {mine} were compared with {enumeration(theirs)}, and none "
-        f"has the same kernels in the same order with the same grids, or at least {ALIKE:.0%} of them; {found}{unnamed}"
-    )
+    why = [
+        f"no graph has the same kernels in the same order with the same grids, or {ALIKE:.0%} of a captured one",
+        f"pieces of work with a name that occurs there: {alike:,} of {len(replays.symbol):,}",
+        *([unnamed] if recorded.unnamed else []),
+        *([f"graphs of fewer than {FEWEST} pieces need their capture"] if ran and lengths.min() < FEWEST else []),
+    ]
+    return f"{names} does not hold what {mine} replay. Compared with {enumeration(theirs)}: {'; '.join(why)}"
 
 
 def _range(lengths: Int64) -> str:

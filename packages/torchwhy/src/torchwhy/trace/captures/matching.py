@@ -14,7 +14,7 @@ from torchwhy.trace.captures.alignment import certain_pairs
 from torchwhy.trace.captures.sequences import NOWHERE, Recorded, Replays, Symbols
 from torchwhy.trace.file.columns import Flags, Int64
 
-__all__ = ["ALIKE", "Matches", "match"]
+__all__ = ["ALIKE", "FEWEST", "Matches", "match"]
 
 ALIKE: Final = 0.9
 """How much of the longer of two sequences the shorter must be, for a graph to be aligned with a capture."""
