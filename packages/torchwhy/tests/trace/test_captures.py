@@ -198,7 +198,7 @@ def test_the_layers_of_a_model_in_pieces_are_told_apart_by_their_order(tmp_path)
     assert modules == ["nn.Module: Embedding_0", *layers, "nn.Module: Head_0"] * 2
 
 
-def test_layers_without_the_beginning_or_the_end_of_the_model_stay_unnamed(tmp_path):
+def test_layers_without_the_beginning_or_the_end_of_the_model_have_no_module(tmp_path):
     capture, serving = Program(), Program()
     for work, module, first in pieces(capture, 8, None):
         capture.capture(work, 8, module=module, first=first)
@@ -206,7 +206,9 @@ def test_layers_without_the_beginning_or_the_end_of_the_model_stay_unnamed(tmp_p
     serving.replay(LAYER, 8)
     serving.replay(MODEL[-1:], 8)
     trace = joined(tmp_path, serving, capture)
-    assert [one is None for one in names(trace)] == [True] * 8 + [False]
+    assert plain(names(trace)) == truth(LAYER, 8) * 2 + truth(MODEL[-1:], 8, 1)
+    assert [stack_of(trace, row)[:1] for row in trace.links.work.tolist()] == [[]] * 8 + [["nn.Module: Head_0"]]
+    assert trace.captured.somewhere == 8
 
 
 def test_graphs_of_batch_sizes_are_not_told_apart_by_order(tmp_path):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from torchwhy.errors import TraceError
-from torchwhy.trace.captures.matching import ALIKE, FEWEST, Matches, match
+from torchwhy.trace.captures.matching import ALIKE, FEWEST, SOMEWHERE, Matches, match
 from torchwhy.trace.captures.sequences import Recorded, Replays, Symbols, replays_of
 from torchwhy.trace.file.columns import ABSENT, Argument, Columns, Flags, Int32, Int64
 from torchwhy.trace.meaning.kinds import Kind
@@ -105,7 +105,8 @@ class _Template:
         rows: operators and launches there, nested.
         parent: for each its parent's place among them, or -1.
         at: for each piece of a graph's work the place of its launch among them, or -1.
-        frames: rows of the Python frames around them.
+        placed: for each of the rows whether the frames around it are certain.
+        frames: rows of the Python frames around those.
         launches: which launches of graphs replay it.
     """
 
@@ -113,6 +114,7 @@ class _Template:
     rows: Int32
     parent: Int64
     at: Int64
+    placed: Flags
     frames: Int32
     launches: Int64
 
@@ -169,7 +171,7 @@ class _Added:
             launch.append(np.repeat(one.launches, size))
             graph = self._replays.launch[one.launches][:, None]
             calls.append(np.where(one.parent >= 0, base[:, None] + one.parent, graph).reshape(-1))
-            around = place_of[one.source][_above(traces[one.source])[one.rows]]
+            around = np.where(one.placed, place_of[one.source][_above(traces[one.source])[one.rows]], -1)
             frames.append(np.tile(around, repeats))
             times.append(np.ones(size * repeats, np.int64))
             named = np.flatnonzero(one.at >= 0)
@@ -215,15 +217,18 @@ class _Added:
         replays, matches = self._replays, self._matches
         lengths = np.diff(replays.bounds)
         unfound = int(lengths[~matches.found].sum())
-        without = 0
+        without = operators = 0
         for i, places in enumerate(matches.kinds):
-            without += int((places < 0).sum()) * int(((matches.of == i) & matches.found).sum())
+            launches = int(((matches.of == i) & matches.found).sum())
+            without += int((places < 0).sum()) * launches
+            operators += int((places >= SOMEWHERE).sum()) * launches
         return Coverage(
             tuple(one.file for one in self._recorded.traces),
             len(replays),
             int(matches.found.sum()),
             len(replays.work),
             len(replays.work) - unfound - without,
+            operators,
             without,
         )
 
@@ -295,9 +300,9 @@ def _template(recorded: Recorded, places: Int64, launches: Int64) -> _Template |
     known = places >= 0
     if not known.any() or not len(launches):
         return None
-    source = int(recorded.source[places[known][0]])
+    source = int(recorded.source[places[known][0] % SOMEWHERE])
     trace = recorded.traces[source]
-    launch = recorded.row[np.maximum(places, 0)]
+    launch = recorded.row[np.where(known, places % SOMEWHERE, 0)]
     operators = np.append(trace.calls.nearest(trace.events.kind == Kind.OPERATOR), np.int32(-1))
     above = operators[np.append(trace.calls.parent, np.int32(-1))]
     keep = _closed(launch[known], above)
@@ -306,12 +311,15 @@ def _template(recorded: Recorded, places: Int64, launches: Int64) -> _Template |
     place = np.full(len(trace.events) + 1, -1, np.int64)
     place[rows] = np.arange(len(rows))
     over = _above(trace)
-    frames = np.flatnonzero(_closed(np.unique(over[rows][over[rows] >= 0]), over))
+    placed = ~_closed(launch[places >= SOMEWHERE], above)[rows]
+    inner = over[rows[placed]]
+    frames = np.flatnonzero(_closed(np.unique(inner[inner >= 0]), over))
     return _Template(
         source,
         rows.astype(np.int32),
         place[above[rows]],
         np.where(known, place[launch], -1),
+        placed,
         frames.astype(np.int32),
         launches,
     )

@@ -14,13 +14,16 @@ from torchwhy.trace.captures.alignment import certain_pairs
 from torchwhy.trace.captures.sequences import NOWHERE, Recorded, Replays, Symbols
 from torchwhy.trace.file.columns import Flags, Int64
 
-__all__ = ["ALIKE", "FEWEST", "Matches", "match"]
+__all__ = ["ALIKE", "FEWEST", "SOMEWHERE", "Matches", "match"]
 
 ALIKE: Final = 0.9
 """How much of the longer of two sequences the shorter must be, for a graph to be aligned with a capture."""
 
 FEWEST: Final = 4
 """A graph with fewer pieces of work is not looked for in a run without graphs: others look like it by chance."""
+
+SOMEWHERE: Final = 1 << 40
+"""Added to a place whose module and line are not certain: its operator, shapes and types are."""
 
 CELLS: Final = 25_000_000
 """The most pairs of elements that one alignment compares: two sequences of 5,000."""
@@ -31,7 +34,8 @@ class Matches:
     """What belongs to what.
 
     Attributes:
-        kinds: arrays with one entry per piece of a graph's work: its place in `Recorded`, or -1.
+        kinds: arrays with one entry per piece of a graph's work: its place in `Recorded`, `SOMEWHERE` added where only
+            the operator is certain; or -1.
         of: for each launch of a graph which of `kinds`.
         found: for each launch whether some recorded sequence is its own, or nearly; without: its work has no name.
     """
@@ -58,10 +62,10 @@ def match(replays: Replays, recorded: Recorded, symbols: Symbols) -> Matches:
     """Match every launch of a graph with what was recorded of its capture, or of the same program without graphs.
 
     A launch matches a stretch whose kernels have the same names in the same order, and the same grids and blocks where
-    both are recorded. If several match and differ in operator, shapes, module or line, its place between graphs that
-    match one stretch only decides (the pieces of one program are captured and launched in the same order); otherwise
-    the work on which they differ has no name. Without such a stretch it is aligned with captures that have a little
-    more, or a little less, in the same order.
+    both are recorded. If several match and differ in operator, shapes or types, the work on which they differ has no
+    name. If they differ in module or line only, its place between graphs that match one stretch decides (the pieces of
+    one program are captured and launched in the same order); otherwise it has its operator alone. Without a stretch
+    that is the same a launch is aligned with captures that have a little more, or a little less, in the same order.
     """
     number, graphs = _graphs(replays, recorded, symbols)
     kinds: list[Int64] = []
@@ -75,7 +79,7 @@ def match(replays: Replays, recorded: Recorded, symbols: Symbols) -> Matches:
         return numbers[key]
 
     agreed = [_agreed(recorded, list(graph.exact.values())) for graph in graphs]
-    settled = [places is not None and bool((places >= 0).all()) for places in agreed]
+    settled = [places is not None and bool(((places >= 0) & (places < SOMEWHERE)).all()) for places in agreed]
     of = np.full(len(replays), -1, np.int64)
     found = np.zeros(len(replays), np.bool_)
     aligned = _Alignments(replays, recorded)
@@ -206,18 +210,23 @@ def _same_size(replays: Replays, recorded: Recorded, span: slice, places: Int64)
 
 
 def _agreed(recorded: Recorded, candidates: list[Int64]) -> Int64 | None:
-    """The places on which all candidates agree in meaning, as one of them has them; -1 elsewhere. None of none."""
+    """The places on which all candidates agree, as one of them has them; None of no candidate.
+
+    Where they agree in the operator alone `SOMEWHERE` is added; where not even in that, -1.
+    """
     if not candidates:
         return None
     candidates = sorted(candidates, key=lambda places: -np.count_nonzero(recorded.where(places[places >= 0])))
     found = candidates[0].copy()  # that of a recording with Python frames, if there is one
+    elsewhere = np.zeros(len(found), np.bool_)
     for other in candidates[1:]:
-        both = (found >= 0) & (other >= 0)
+        both = np.flatnonzero((found >= 0) & (other >= 0))
         here, there = recorded.where(found[both]), recorded.where(other[both])
-        differ = (recorded.what(found[both]) != recorded.what(other[both])) | ((here != there) & (there != NOWHERE))
-        found[np.flatnonzero(both)[differ]] = -1
+        elsewhere[both] |= (here != there) & (there != NOWHERE)
+        differ = recorded.what(found[both]) != recorded.what(other[both])
+        found[both[differ]] = -1
         found[other < 0] = -1
-    return found
+    return np.where((found >= 0) & elsewhere, found + SOMEWHERE, found)
 
 
 def _between(

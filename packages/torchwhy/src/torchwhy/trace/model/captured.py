@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from torchwhy.trace.file.columns import Int32
+from torchwhy.wording import enumeration
 
 __all__ = ["Captured", "Coverage", "Nested"]
 
@@ -33,7 +34,8 @@ class Coverage:
         launches: launches of graphs that left work.
         matched: those for which a recorded sequence was found.
         work: pieces of their work: kernels, copies and fills.
-        named: those whose launch was found in a recording.
+        named: those whose operator was found in a recording.
+        somewhere: of these those that fit several modules or lines: they have an operator, and neither of those.
         ambiguous: those without a name since several recorded launches fit.
     """
 
@@ -42,6 +44,7 @@ class Coverage:
     matched: int
     work: int
     named: int
+    somewhere: int
     ambiguous: int
 
     @property
@@ -50,13 +53,14 @@ class Coverage:
         rest = [
             f"{count:,} {why}"
             for count, why in (
-                (self.ambiguous, "fit several recorded launches that differ"),
+                (self.somewhere, "of these fit several modules or lines, and have neither"),
+                (self.ambiguous, "fit several operators or shapes"),
                 (self.work - self.named - self.ambiguous, "fit none"),
             )
             if count
         ]
         found = f"{self.named:,} of {self.work:,} pieces of work of replayed graphs are named by their capture"
-        return f"{found}; {' and '.join(rest)}." if rest else f"{found}."
+        return f"{found}; {enumeration(rest)}." if rest else f"{found}."
 
 
 @dataclass(frozen=True)
