@@ -13,6 +13,7 @@ from tests.analysis.programs import computing, training
 from tests.command_line import run_apart, run_here
 from tests.present.test_renderers import STEERING
 from tests.ranks.jobs import write_job
+from tests.replays import MODEL, Program
 from tests.traces import Story
 from torchwhy.cli.explain import Request, TableChoice, run
 from torchwhy.loading.trace import TABLES
@@ -28,6 +29,22 @@ def explain(*arguments, folder, run=run_here, environment=None, **options):
 def slow(tmp_path):
     """A trace that waits for data half of the time."""
     return training(load=480).write(tmp_path / "slow.json")
+
+
+def test_a_capture_names_the_kernels_of_replayed_graphs(tmp_path):
+    capture, serving = Program(), Program()
+    capture.capture(MODEL, 8)
+    serving.replay(MODEL, 8)
+    (tmp_path / "captures").mkdir()
+    capture.write(tmp_path / "captures" / "bs_8_rank0.json")
+    (tmp_path / "captures" / "execution_details.json").write_text('[{"file": "bs_8_rank0.json"}]')
+    arguments = (serving.write(tmp_path / "serving.json"), "--capture", tmp_path / "captures")
+    ran = explain(*arguments, folder=tmp_path)
+    assert "14 of 14 pieces of work of replayed graphs are named" in " ".join(ran.stdout.split())
+    table = explain(*arguments, "--table", "ops", folder=tmp_path)
+    assert "aten::gelu" in table.stdout
+    wrong = explain(arguments[0], "--capture", tmp_path / "none.json", folder=tmp_path)
+    assert (wrong.returncode, "none.json" in wrong.stderr) == (3, True)
 
 
 def test_the_answer_is_on_stdout(tmp_path, slow):

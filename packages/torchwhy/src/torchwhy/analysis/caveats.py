@@ -48,6 +48,8 @@ def caveats(trace: Trace, kind: VerdictKind, slugs: frozenset[str]) -> tuple[str
         found.append("Steps were inferred from what repeats; profiler.step() marks them.")
     if len(steps) == 1:
         found.append("One step was recorded: others may differ.")
+    if trace.captured is not None:
+        found.append(trace.captured.sentence)
     found += long_step(trace)
     found += _busy_machine(trace)
     kernels = len(trace.gpu.kernels)

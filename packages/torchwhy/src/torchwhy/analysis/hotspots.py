@@ -115,7 +115,7 @@ def kind_times(trace: Trace) -> KindTimes:
 def operator_times(trace: Trace) -> tuple[OperatorTime, ...]:
     """Return the operators that take the most time, the most first."""
     events, window = trace.events, trace.window
-    rows = events.rows(Kind.OPERATOR)
+    rows = np.concatenate((events.rows(Kind.OPERATOR), events.borrowed(Kind.OPERATOR)))
     rows = rows[events.begin_in(rows, window.start, window.end)]
     spent = (trace.derived(device_time).own if trace.has_gpu else trace.calls.self_time)[rows]
     whole = sum(one.spent for one in trace.derived(kinds_of_work)) if trace.has_gpu else int(spent.sum())
@@ -153,7 +153,7 @@ def module_times(trace: Trace) -> tuple[ModuleTime, ...]:
     return tuple(
         ModuleTime(
             module.path,
-            len(module.rows),
+            module.calls,
             module.host_ns / 1000,
             module.backward_host_ns / 1000,
             module.device_ns / 1000,

@@ -234,6 +234,12 @@ def explain(
             "--device", metavar="NAME", help="Compare with this device's peaks, not with those of the trace's own."
         ),
     ] = None,
+    capture: Annotated[
+        str | None,
+        typer.Option(
+            "--capture", metavar="PATH", help="Name the kernels of replayed CUDA graphs by traces of their capture."
+        ),
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file.")] = None,
 ) -> None:
     """Read a trace of torch.profiler and say what is slow, why, and what to do about it.
@@ -249,7 +255,7 @@ def explain(
 
     chosen = command.TableChoice(table, sort, limit, by_shape, by_stack) if table else None
     request = command.Request(
-        tuple(select or ()), tuple(ignore or ()), form, fail_on, verbose, steps, output, chosen, device
+        tuple(select or ()), tuple(ignore or ()), form, fail_on, verbose, steps, output, chosen, device, capture
     )
     raise typer.Exit(command.run(traces, request))
 

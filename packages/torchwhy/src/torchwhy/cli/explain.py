@@ -57,6 +57,7 @@ class Request:
     output: Path | None = None
     table: TableChoice | None = None
     device: str | None = None
+    capture: str | None = None
 
 
 def run(traces: Sequence[str], request: Request) -> int:
@@ -99,7 +100,7 @@ def trace_name(given: str, path: str, *, alone: bool) -> str:
 
 def _report(path: str, name: str, request: Request) -> TraceReport:
     settings = _settings(request)
-    loaded = read_trace(path, Trace, steps=request.steps)
+    loaded = read_trace(path, Trace, steps=request.steps, capture=request.capture)
     loaded.given_peaks = _peaks(loaded, request.device)
     diagnosis = diagnose(loaded, rules=chosen(settings), thresholds=settings.thresholds)
     return describe(loaded, diagnosis, name, thorough=request.verbose)
@@ -122,7 +123,7 @@ def _table(path: str, request: Request, choice: TableChoice) -> Document:
     from torchwhy.loading.trace import TABLES, load
     from torchwhy.present.trace_table import column_called, trace_table
 
-    trace = load(path, steps=request.steps)
+    trace = load(path, steps=request.steps, capture=request.capture)
     trace.given_peaks = _peaks(trace, request.device)
     if choice.name not in TABLES:
         raise ArgumentError(f"--table must be one of {', '.join(TABLES)}, got {choice.name!r}")
@@ -144,6 +145,8 @@ def _job(folder: str, request: Request) -> Document:
 
     if request.table is not None:
         raise ArgumentError(f"--table is about one trace, and {folder} has those of several ranks")
+    if request.capture is not None:
+        raise ArgumentError(f"--capture is about one trace, and {folder} has those of several ranks")
     if request.steps is not None:
         raise ArgumentError(f"--steps chooses steps of one trace, and {folder} has those of several ranks")
     settings = _settings(request)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from torchwhy.errors import ArgumentError, ArgumentTypeError, TraceError
-from torchwhy.ranks.folder import find_traces, single_trace
+from torchwhy.ranks.folder import find_traces, named_rank, single_trace, trace_files
 from torchwhy.trace.file.columns import ARGUMENTS
 from torchwhy.trace.file.origin import Origin
 from torchwhy.trace.file.scanning import scan
@@ -22,6 +22,9 @@ T = TypeVar("T", bound=Trace)
 
 KINDS: Final = ("int", "float", "text")
 
+OF_LAUNCHES: Final = {"kernel": "text"}
+"""What launches in a capture tell, beside the usual arguments: HIP's have the name of their kernel."""
+
 
 def read_trace(
     source: Source,
@@ -31,26 +34,52 @@ def read_trace(
     steps: str | int | Iterable[int] | None = None,
     categories: Iterable[str] | None = None,
     columns: Mapping[str, str] | Iterable[str] | None = None,
+    capture: str | os.PathLike[str] | None = None,
 ) -> T:
     """Read a trace as `torchwhy.load` does, which explains the arguments.
 
     Args:
-        source, window, steps, categories, columns: as there.
+        source, window, steps, categories, columns, capture: as there.
         kind: `LoadedTrace`, or `Trace` for those who need no tables: importing them takes longer than a small trace.
     """
     if isinstance(source, str | os.PathLike) and os.fspath(source) != "-" and Path(source).is_dir():
-        trace = single_trace(Path(source))
-        if trace is None:
+        single = single_trace(Path(source))
+        if single is None:
             one = find_traces(Path(source)).traces[0]
             raise TraceError(
                 f"{source} holds the traces of several ranks: load_job reads them all, load one such as {one}"
             )
-        source = trace
+        source = single
     origin = Origin.of(source)
     everything = scan(source, {**_extra(columns), **ARGUMENTS})
     part = select_events(everything, window=window, steps=steps, categories=categories)
     del everything
-    return kind(origin.name, part.columns, origin, beginning=part.beginning, part=part.window)
+    trace = kind(origin.name, part.columns, origin, beginning=part.beginning, part=part.window)
+    if capture is None:
+        return trace
+    from torchwhy.trace.captures.join import join  # few traces need it, and every command would import it
+
+    joined, captured = join(trace, part.columns, _recordings(Path(capture), trace.info.rank))
+    return kind(origin.name, joined, origin, beginning=part.beginning, part=part.window, captured=captured)
+
+
+def _recordings(path: Path, rank: int | None) -> list[Trace]:
+    """The recordings of captures in a file, or in a folder those of this rank and those whose names tell none."""
+    keep = {**OF_LAUNCHES, **ARGUMENTS}
+    if not path.is_dir():
+        return [Trace(str(path), scan(path, keep))]
+    found, refused = [], []
+    for file in trace_files(path):
+        if rank is not None and named_rank(file) not in (None, rank):
+            continue
+        try:
+            found.append(Trace(str(file), scan(file, keep)))
+        except TraceError as error:  # beside their traces, servers write other JSON
+            refused.append(str(error))
+    if not found:
+        of_rank = f" of rank {rank}" if rank is not None else ""
+        raise TraceError("; ".join([f"{path} has no trace of a capture{of_rank} in it", *refused]))
+    return found
 
 
 def _extra(columns: Mapping[str, str] | Iterable[str] | None) -> dict[str, str]:

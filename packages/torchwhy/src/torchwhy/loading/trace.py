@@ -129,6 +129,7 @@ def load(
     steps: str | int | Iterable[int] | None = None,
     categories: Iterable[str] | None = None,
     columns: Mapping[str, str] | Iterable[str] | None = None,
+    capture: str | os.PathLike[str] | None = None,
 ) -> LoadedTrace:
     """Read a trace that `torch.profiler` wrote, or a part of it.
 
@@ -143,9 +144,16 @@ def load(
         categories: only events of these, by the file's names ("cpu_op", "kernel") or those common to all years
             ("operator", "annotation", "runtime", "python", "kernel", "memcpy", "memset", ...).
         columns: further arguments of events to keep, by name: as "int", "float" or "text" (the default).
+        capture: a trace of the capture of the CUDA or HIP graphs that this one replays, or of the same program without
+            graphs; or a folder with several. The work of each graph is compared with what was recorded there, by the
+            names of kernels in their order, and by grids and blocks where both are recorded. Work whose launch is found
+            gets its operator, shapes, types, modules and Python frames; `captured` tells how much that is.
 
     Raises:
-        TraceError: it cannot be read, is no trace, or is a folder with several.
+        TraceError: it cannot be read, is no trace, or is a folder with several; or nothing in `capture` is one of its
+            graphs.
         ArgumentError, ArgumentTypeError: a value makes no sense, or the trace has no such step or category.
     """
-    return read_trace(source, LoadedTrace, window=window, steps=steps, categories=categories, columns=columns)
+    return read_trace(
+        source, LoadedTrace, window=window, steps=steps, categories=categories, columns=columns, capture=capture
+    )

@@ -257,8 +257,7 @@ def _lanes_from_the_top(trace: Trace) -> list[int]:
     events, links = trace.events, trace.links
     count = len(events.lanes)
     size, host, device = (
-        np.bincount(events.lane[np.isin(events.kind, kinds)], minlength=count)
-        for kinds in (_DRAWN, _ON_HOST, _ON_DEVICE)
+        np.bincount(events.lane[events.rows(*kinds)], minlength=count) for kinds in (_DRAWN, _ON_HOST, _ON_DEVICE)
     )
     known = links.launch >= 0
     pairs = events.lane[links.work[known]].astype(np.int64) * count + events.lane[links.launch[known]]
@@ -318,7 +317,7 @@ def by_frequency(name: npt.NDArray[np.integer[Any]], known: Sequence[str]) -> tu
 
 
 def _notes(trace: Trace, drawn: int) -> tuple[str, ...]:
-    kinds = np.bincount(trace.events.kind, minlength=max(Kind) + 1)
+    kinds = trace.events.count_by_kind
     notes = [f"Not drawn: {counted(int(kinds[kind]), *noun)}." for kind, noun in _LEFT_OUT.items() if kinds[kind]]
     whole = int(kinds[list(_DRAWN)].sum())
     if whole > drawn:

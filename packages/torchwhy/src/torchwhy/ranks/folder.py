@@ -12,7 +12,7 @@ from torchwhy.errors import TraceError
 from torchwhy.trace.file.source import Chunks
 from torchwhy.trace.model.info import read_info
 
-__all__ = ["TraceFolder", "find_traces", "later_windows", "named_rank", "single_trace"]
+__all__ = ["TraceFolder", "find_traces", "later_windows", "named_rank", "single_trace", "trace_files"]
 
 SUFFIXES: Final = (".json", ".json.gz", ".pt.trace", ".pt.trace.gz")
 
@@ -78,6 +78,11 @@ def find_traces(folder: Path) -> TraceFolder:
     return TraceFolder(folder, tuple(traces), tuple(others))
 
 
+def trace_files(folder: Path) -> list[Path]:
+    """Return every file in a folder that has the name of a trace, by name."""
+    return [path for path in _files(folder) if _looks_so(path)]
+
+
 def single_trace(folder: Path) -> Path | None:
     """Return the one trace of a folder; None where it has those of several ranks of one program.
 
@@ -127,6 +132,10 @@ def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
 
 
+def _looks_so(path: Path) -> bool:
+    return path.name.lower().endswith(SUFFIXES)
+
+
 def _split(files: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     """Files with the name of a trace, or, where none has one, those that end like one; and the others."""
     for pattern in (_RUN, _HANDLER):
@@ -134,7 +143,7 @@ def _split(files: Sequence[Path]) -> tuple[list[Path], list[Path]]:
         if traces:
             break
     else:
-        traces = [path for path in files if path.name.lower().endswith(SUFFIXES)]
+        traces = [path for path in files if _looks_so(path)]
     return traces, [path for path in files if path not in traces]
 
 

@@ -65,7 +65,7 @@ def _on_device(trace: Trace, length: float, share: float, shortest: float) -> It
     events, kernels = trace.events, trace.derived(kernels_of)
     if not len(kernels.rows):
         return
-    launch = trace.links.of(kernels.rows)
+    launch = trace.links.maker_of(kernels.rows)
     fusable = kernels.that(_fusable) & ~_updates(trace, launch) & (kernels.spent >= shortest)
     step = np.where(launch >= 0, trace.step_of(np.maximum(launch, 0)), -1)
     places = np.stack((devices_of(events, kernels.rows), streams_of(events, kernels.rows), step))

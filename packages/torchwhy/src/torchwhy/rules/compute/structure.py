@@ -42,7 +42,7 @@ def recompute_share(trace: Trace, *, share: float = 0.1) -> Iterator[Finding]:
     Known problems: without stacks, non-reentrant checkpointing has no name of its own in a trace.
     """
     kernels = trace.derived(kernels_of)
-    launch = trace.links.of(kernels.rows)
+    launch = trace.links.maker_of(kernels.rows)
     chosen = _inside_frames(trace, launch)
     if not chosen.any():
         chosen = _inside_nodes(trace, launch)

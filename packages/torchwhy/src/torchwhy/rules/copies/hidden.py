@@ -152,7 +152,7 @@ def out_of_place_clone(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
 
 def _launched_in(trace: Trace, operators: Int32) -> Int32:
     """Device work launched inside some operators, at any depth."""
-    chosen = np.zeros(len(trace) + 1, np.bool_)
+    chosen = np.zeros(len(trace.events) + 1, np.bool_)
     for row in operators.tolist():
         chosen[trace.calls.inside(row)] = True
     found: Int32 = trace.links.work[chosen[trace.links.launch]]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.rule import rule
 from torchwhy.trace.meaning.kinds import Kind
@@ -80,7 +78,7 @@ def huge_trace(trace: Trace, *, megabytes: float = 500, events: float = 2_000_00
     """
     if trace.size <= megabytes * 1e6 and len(trace) <= events:
         return
-    counts = np.bincount(trace.events.kind, minlength=max(Kind) + 1)
+    counts = trace.events.count_by_kind
     kinds = sorted(Kind, key=lambda kind: -int(counts[kind]))[:5]
     rows = tuple(Evidence(f"events: {kind.name.lower()}", int(counts[kind])) for kind in kinds if counts[kind])
     frames = int(counts[Kind.PYTHON])

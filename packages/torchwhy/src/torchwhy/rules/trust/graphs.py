@@ -37,7 +37,8 @@ def graph_replay_unrecorded(trace: Trace, *, share: float = 0.05) -> Iterator[Fi
     Costs: what looks idle may have been busy, so rules that speak of idle time are muted.
 
     Fix: a newer driver and PyTorch, which trace each node of a graph; before that, call
-    `torch.profiler._utils._init_for_cuda_graphs()` before the graph is captured; or profile without graphs.
+    `torch.profiler._utils._init_for_cuda_graphs()` before the graph is captured; or profile without graphs. Where the
+    nodes are recorded, `torchwhy explain TRACE --capture PATH` names their operators by a trace of the capture.
 
     Known problems: a graph that waits for another stream looks like one whose nodes are missing.
     """
@@ -102,7 +103,8 @@ def graph_capture(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     waits and launches leave that time out.
 
     Fix: to judge the program, record after the capture (`schedule(wait=..., warmup=...)`). To shorten the start,
-    capture fewer batch sizes.
+    capture fewer batch sizes. A recording of the capture is of use: with `--capture` it names the operators, shapes and
+    modules of the replayed kernels in a trace of serving.
 
     Known problems: where neither the runtime's calls nor Python stacks were recorded, a capture isn't recognised; its
     launches then count as lost (dropped-kernels).

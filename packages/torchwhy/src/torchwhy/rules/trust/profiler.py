@@ -36,7 +36,7 @@ def profiler_overhead(trace: Trace, *, share: float = 0.5, frames: int = 200) ->
 
     Known problems: how much slower isn't in the trace; the number of events only hints at it.
     """
-    counts = np.bincount(trace.events.kind, minlength=max(Kind) + 1)
+    counts = trace.events.count_by_kind
     python, host = int(counts[Kind.PYTHON]), int(counts[list(HOST)].sum())
     everything = {"with_stack", "record_shapes", "profile_memory"} <= trace.info.flags
     if not (python >= frames and python > share * host) and not (everything and host >= frames):

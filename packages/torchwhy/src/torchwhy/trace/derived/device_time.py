@@ -38,9 +38,9 @@ class DeviceTime:
 def device_time(trace: Trace) -> DeviceTime:
     """Add up device work per host event; `trace.derived(device_time)` computes it once."""
     events, tree, links = trace.events, trace.calls, trace.links
-    count, launch = len(events), links.launch
+    count, maker = len(events), links.maker
     operator = trace.derived(operators_of_work)
-    place = np.where(trace.derived(launching_operators) >= 0, launch, np.where(operator >= 0, operator, launch))
+    place = np.where(trace.derived(launching_operators) >= 0, maker, np.where(operator >= 0, operator, maker))
     spent = events.dur[links.work]
     placed = _sum_at(place, spent, count)
     return DeviceTime(placed, tree.sums(placed), _sum_at(operator, spent, count), operator)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Queue",
     "adapted_kernels",
+    "captured_graphs",
     "capturing",
     "device_known",
     "graph_captures",
@@ -55,25 +56,31 @@ def capturing(trace: Trace) -> dict[int, Intervals]:
     From the call that begins a capture to the one that ends it, of the runtime or of Python. Where neither is recorded,
     functions such as `capture_model` in which most launches left no work.
     """
-    events = trace.events
-    begins, ends = events.of(CAPTURE_BEGIN | CAPTURE_BEGIN_CALL), events.of(CAPTURE_END | CAPTURE_END_CALL)
+    events, begun = trace.events, trace.derived(captured_graphs)
     functions = events.of(CAPTURE_FUNCTION)
     functions = functions[_mostly_empty(trace, functions)]
-    if len(begins):  # what the calls tell goes before what functions are named
-        start = np.sort(events.ts[begins])
-        functions = functions[
-            np.searchsorted(start, events.ts[functions]) == np.searchsorted(start, events.end[functions])
-        ]
-    found: dict[int, Intervals] = {}
-    for lane in np.unique(events.lane[np.concatenate((begins, functions))]).tolist():
-        start = events.ts[begins[events.lane[begins] == lane]]
+    # What the calls tell goes before what functions are named.
+    start = np.sort(np.concatenate([np.empty(0, np.int64), *(starts for starts, _ in begun.values())]))
+    functions = functions[np.searchsorted(start, events.ts[functions]) == np.searchsorted(start, events.end[functions])]
+    found = {lane: Intervals.union(starts, ends) for lane, (starts, ends) in begun.items()}
+    for lane in np.unique(events.lane[functions]).tolist():
+        named = events.times_of(functions[events.lane[functions] == lane])
+        found[lane] = found[lane] | named if lane in found else named
+    return found
+
+
+def captured_graphs(trace: Trace) -> dict[int, tuple[Int64, Int64]]:
+    """When each capture of a graph began and ended, by lane, where the calls of the runtime or of Python tell."""
+    events = trace.events
+    begins, ends = events.of(CAPTURE_BEGIN | CAPTURE_BEGIN_CALL), events.of(CAPTURE_END | CAPTURE_END_CALL)
+    found: dict[int, tuple[Int64, Int64]] = {}
+    for lane in np.unique(events.lane[begins]).tolist():
+        start = np.sort(events.ts[begins[events.lane[begins] == lane]])
         end = np.sort(events.end[ends[events.lane[ends] == lane]])
         i = np.searchsorted(end, start)
-        closed = i < len(end)
-        named = functions[events.lane[functions] == lane]
-        found[lane] = Intervals.union(
-            np.concatenate((start[closed], events.ts[named])), np.concatenate((end[i[closed]], events.end[named]))
-        )
+        # Python's call has that of the runtime in it: of those that end together the innermost counts.
+        last = (i < len(end)) & (np.append(i[1:], -1) != i)
+        found[lane] = start[last], end[i[last]]
     return found
 
 

@@ -12,8 +12,9 @@ from torchwhy.trace.derived.autograd import autograd
 from torchwhy.trace.derived.device_time import device_time
 from torchwhy.trace.derived.labels import own_labels
 from torchwhy.trace.derived.ownership import own_line
-from torchwhy.trace.file.columns import Int32, Int64
+from torchwhy.trace.file.columns import Flags, Int32, Int64
 from torchwhy.trace.meaning.frames import MODULE, MODULE_PREFIX
+from torchwhy.trace.meaning.kinds import Kind
 
 if TYPE_CHECKING:
     from torchwhy.trace.model.trace import Trace
@@ -31,7 +32,8 @@ class Module:
         path: the modules around it and itself, joined by ".".
         depth: how many modules are around it.
         line: the program's own line that calls it first, such as "model.py(34): forward"; "" where unknown.
-        rows: its calls.
+        rows: its calls; those of a captured graph once, however often it was replayed.
+        calls: how many, each replay of a graph that has one counted.
         host_ns: time in its calls.
         host_self_ns: the same without the modules it calls.
         device_ns: of the device work launched in its calls.
@@ -45,6 +47,7 @@ class Module:
     depth: int
     line: str
     rows: Int32
+    calls: int
     host_ns: int
     host_self_ns: int
     device_ns: int
@@ -58,14 +61,16 @@ def modules(trace: Trace) -> tuple[Module, ...]:
     events, tree = trace.events, trace.frames
     wanted = np.zeros(len(events), np.bool_)
     wanted[events.of(MODULE)] = True
+    borrowed = events.borrowed(Kind.PYTHON)
+    wanted[borrowed[events.are(MODULE, borrowed)]] = True
     if not wanted.any():
         wanted[trace.derived(own_labels)] = True
-    rows = tree.rows[wanted[tree.rows]]
+    rows = tree.nested[wanted[tree.nested]]
     if not len(rows):
         return ()
     around = _around(tree, wanted, rows)
     path, names, parents = _paths(events.name[rows], around)
-    placed = trace.derived(device_time).placed
+    placed = _made_in(trace, wanted)
     backward_host = tree.sums(_backward(trace, events.dur))[rows]
     backward_device = tree.sums(_backward(trace, trace.derived(device_time).total))[rows]
     total = tree.sums(placed)[rows]
@@ -89,6 +94,7 @@ def modules(trace: Trace) -> tuple[Module, ...]:
             depth[i],
             own_line(trace, int(rows[group[0]])),
             rows[group],
+            int(events.times(rows[group]).sum()),
             int(host[group].sum()),
             int(np.maximum(self_host[group], 0).sum()),
             int(total[group].sum()),
@@ -118,6 +124,19 @@ def _paths(name: Int32, around: Int32) -> tuple[Int32, list[int], list[int]]:
         parent = int(path[above]) if above >= 0 else -1
         path[i] = numbers.setdefault((parent, own), len(numbers))
     return path, [own for _, own in numbers], [parent for parent, _ in numbers]
+
+
+def _made_in(trace: Trace, modules: Flags) -> Int64:
+    """Device time at the call that made it; of a graph captured outside of all modules at the launch of the graph."""
+    links, inside = trace.links, trace.frames.nearest(modules) >= 0
+    placed = trace.derived(device_time).placed
+    if trace.captured is None:
+        return placed
+    at = np.flatnonzero((links.maker != links.launch) & ~inside[links.maker])
+    moved = trace.events.dur[links.work[at]]
+    for rows, sign in ((links.maker[at], -1), (links.launch[at], 1)):
+        placed = placed + sign * np.bincount(rows, weights=moved, minlength=len(placed)).astype(np.int64)
+    return placed
 
 
 def _backward(trace: Trace, spent: Int64) -> Int64:

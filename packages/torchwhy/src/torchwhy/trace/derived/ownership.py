@@ -15,8 +15,9 @@ __all__ = ["launching_operators", "operators_of_work", "own_frames", "own_line",
 def operators_of_work(trace: Trace) -> Int32:
     """The innermost operator that launched each of `trace.links.work`, or -1; `trace.derived` computes it once.
 
-    The launch is found by correlation. Where it isn't in the trace, or no operator is around it, the operator with the
-    work's `External id` takes its place.
+    The launch is found by correlation; that of the work of a replayed graph in a recording of its capture, where one
+    was given. Where it isn't in the trace, or no operator is around it, the operator with the work's `External id`
+    takes its place.
     """
     found = trace.derived(launching_operators).copy()
     alone = np.flatnonzero(found < 0)
@@ -26,11 +27,11 @@ def operators_of_work(trace: Trace) -> Int32:
 
 def launching_operators(trace: Trace) -> Int32:
     """The same by the launching call alone."""
-    launch = trace.links.launch
+    maker = trace.links.maker
     if not len(trace):
-        return launch.copy()
+        return maker.copy()
     innermost = trace.calls.nearest(trace.events.kind == Kind.OPERATOR)
-    return np.where(launch >= 0, innermost[launch], np.int32(-1)).astype(np.int32)
+    return np.where(maker >= 0, innermost[maker], np.int32(-1)).astype(np.int32)
 
 
 def stack_of(trace: Trace, row: int) -> list[str]:
@@ -41,7 +42,7 @@ def stack_of(trace: Trace, row: int) -> list[str]:
 
 def _on_host(trace: Trace, row: int) -> int:
     """The event itself, or the launch of device work; -1 where that is unknown."""
-    return int(trace.links.of(np.array([row], np.int32))[0]) if trace.events.kind[row] in GPU_WORK else row
+    return int(trace.links.maker_of(np.array([row], np.int32))[0]) if trace.events.kind[row] in GPU_WORK else row
 
 
 def own_frames(trace: Trace) -> Int32:
@@ -49,7 +50,8 @@ def own_frames(trace: Trace) -> Int32:
 
     `own_frame` of all stacks at once.
     """
-    events, rows = trace.events, trace.events.rows(Kind.PYTHON)
+    events = trace.events
+    rows = np.concatenate((events.rows(Kind.PYTHON), events.borrowed(Kind.PYTHON)))
     names, which = np.unique(events.name[rows], return_inverse=True)
     code = np.array([code_of(events.texts[name]) if name >= 0 else "" for name in names.tolist()], np.str_)
     launcher = np.array([name >= 0 and LAUNCHER in events.texts[name] for name in names.tolist()], np.bool_)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from torchwhy.trace.file.columns import ABSENT, Argument, Columns, Int32, Int64, distinct
 from torchwhy.trace.meaning.frames import without_line
 from torchwhy.trace.meaning.kinds import LONGEST_NAME, Kind, Meaning, kinds_of
+from torchwhy.trace.model.captured import Captured
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.lanes import Lane, lanes_of
 
@@ -61,9 +62,13 @@ class Events:
         texts: every distinct text of the file.
         lanes: threads and streams.
         damage: events left out because of their times.
+        captured: where rows were added that tell who made the work of replayed graphs: which; else None.
+        recorded: how many rows the trace itself has; those from there on are of `captured`.
     """
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: Columns, captured: Captured | None = None) -> None:
+        self.captured = captured
+        self.recorded = len(columns) if captured is None else captured.first
         self.texts = columns.texts
         self.ts, self.name, self.offset = columns.ts, columns.name, columns.offset
         self.flow, self.phase = columns.flow, columns.phase
@@ -84,7 +89,7 @@ class Events:
         return self.texts[i] if i >= 0 else ""
 
     def rows(self, *kinds: Kind) -> Int32:
-        """Rows of these kinds by start, parents before children.
+        """Rows of these kinds by start, parents before children; without those of `captured`.
 
         Of equal starts the longer comes first; of equal times frames, annotations, operators, runtime calls, in this
         order, since that is who calls whom.
@@ -92,6 +97,24 @@ class Events:
         if kinds not in self._by_kind:
             self._by_kind[kinds] = self._sorted(kinds)
         return self._by_kind[kinds]
+
+    @cached_property
+    def count_by_kind(self) -> npt.NDArray[np.intp]:
+        """How many rows of each `Kind` the trace has, without those of `captured`."""
+        return np.bincount(self.kind[: self.recorded], minlength=max(Kind) + 1)
+
+    def borrowed(self, *kinds: Kind) -> Int32:
+        """Rows of `captured` of these kinds: they take no time, and were made for the work of replayed graphs."""
+        found = np.flatnonzero(np.isin(self.kind[self.recorded :], kinds)) + self.recorded
+        return found.astype(np.int32)
+
+    def times(self, rows: Int32) -> Int64:
+        """How often each row took place: once; those of `captured` as often as graphs were replayed in their stead."""
+        found = np.ones(len(rows), np.int64)
+        if self.captured is not None:
+            beyond = rows >= self.recorded
+            found[beyond] = self.captured.times[rows[beyond] - self.recorded]
+        return found
 
     def of(self, meaning: Meaning) -> Int32:
         """Rows of the events that mean this, by start."""
@@ -179,7 +202,7 @@ class Events:
     def _sorted(self, kinds: tuple[Kind, ...]) -> Int32:
         chosen = np.zeros(max(Kind) + 1, np.bool_)
         chosen[list(kinds)] = True
-        rows = np.flatnonzero(chosen[self.kind]).astype(np.int32)
+        rows = np.flatnonzero(chosen[self.kind[: self.recorded]]).astype(np.int32)
         rows = rows[np.argsort(self.ts[rows], kind="stable")]
         times = self.ts[rows]
         tied = np.zeros(len(rows) + 1, np.bool_)

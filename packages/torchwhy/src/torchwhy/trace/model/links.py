@@ -38,6 +38,8 @@ class Links:
         work: rows of kernels, copies and fills, by start.
         launch: for each of `work` the row of the call that put it there, or -1.
         inferred: for each of `work` whether its launch was found by `External id`.
+        maker: for each of `work` the call that tells which operator it belongs to: its launch, or the recorded launch
+            of the same work where a graph was replayed (`Captured`); or -1.
     """
 
     def __init__(self, events: Events) -> None:
@@ -52,6 +54,7 @@ class Links:
         self.launch: Int32 = self.of(self.work)
         self.inferred: Flags = self.launch >= 0
         self.inferred &= ~_usable(events.integers("correlation", self.work))
+        self.maker: Int32 = self.maker_of(self.work)
 
     def of(self, rows: Int32) -> Int32:
         """The launching call of each row of device work, or -1."""
@@ -59,6 +62,14 @@ class Links:
         if self._by_operator is not None:
             found = np.where(found < 0, self._by_operator[rows], found)
         return found
+
+    def maker_of(self, rows: Int32) -> Int32:
+        """The call that tells which operator each row of device work belongs to, or -1; see `maker`."""
+        found, captured = self.of(rows), self._events.captured
+        if captured is None or not len(captured.work):
+            return found
+        i = np.minimum(np.searchsorted(captured.work, rows), len(captured.work) - 1)
+        return np.where(captured.work[i] == rows, captured.launch[i], found)
 
     def put_by(self, rows: Int32) -> Int32:
         """All device work put there by these calls, by start."""

@@ -13,6 +13,7 @@ from torchwhy.trace.file.origin import NOWHERE, Origin
 from torchwhy.trace.meaning.annotations import STEP
 from torchwhy.trace.meaning.frames import TORCHWHYS
 from torchwhy.trace.meaning.kinds import HOST, Kind
+from torchwhy.trace.model.captured import Captured, Coverage
 from torchwhy.trace.model.device import DeviceWork, devices_of
 from torchwhy.trace.model.events import Events
 from torchwhy.trace.model.exchange import exchanging_kernels
@@ -55,6 +56,7 @@ class Trace:
         *,
         beginning: int | None = None,
         part: tuple[int, int] | None = None,
+        captured: Captured | None = None,
     ) -> None:
         self.file = file
         self.origin = origin
@@ -64,11 +66,11 @@ class Trace:
         self.info: Info = read_info(columns.top)
         self.repairs: Repairs = columns.repairs
         self.size = columns.size
-        self.events = Events(columns)
+        self.events = Events(columns, captured)
         self._derived: dict[Callable[[Trace], object], object] = {}
 
     def __len__(self) -> int:
-        return len(self.events)
+        return self.events.recorded
 
     def name(self, row: int) -> str:
         """The name of an event."""
@@ -84,12 +86,19 @@ class Trace:
             self._derived[function] = function(self)
         return cast("T", self._derived[function])
 
+    @property
+    def captured(self) -> Coverage | None:
+        """How much of the work of replayed graphs is named, where recordings of their capture were given."""
+        return self.events.captured.coverage if self.events.captured is not None else None
+
     # Host
 
     @cached_property
     def calls(self) -> Tree:
         """Operators, annotations and runtime calls, nested; Python frames are left out."""
-        return Tree(self.events, Kind.OPERATOR, Kind.ANNOTATION, Kind.RUNTIME)
+        captured = self.events.captured
+        kinds = (Kind.OPERATOR, Kind.ANNOTATION, Kind.RUNTIME)
+        return Tree(self.events, *kinds, borrowed=captured.calls if captured is not None else None)
 
     @cached_property
     def frames(self) -> Tree:
@@ -98,7 +107,10 @@ class Trace:
         Steps are left out: a step may begin within a function, such as the `forward` of a model, and end after it. So
         are our own frames: what they call is the program's.
         """
-        return Tree(self.events, *HOST, without=STEP | TORCHWHYS) if self.has_stacks else self.calls
+        if not self.has_stacks:
+            return self.calls
+        borrowed = self.events.captured.frames if self.events.captured is not None else None
+        return Tree(self.events, *HOST, without=STEP | TORCHWHYS, borrowed=borrowed)
 
     @cached_property
     def has_stacks(self) -> bool:

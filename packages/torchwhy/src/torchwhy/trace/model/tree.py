@@ -10,6 +10,7 @@ import numpy as np
 
 from torchwhy.trace.file.columns import Flags, Int32, Int64
 from torchwhy.trace.meaning.kinds import Kind, Meaning
+from torchwhy.trace.model.captured import Nested
 from torchwhy.trace.model.events import Events
 
 __all__ = ["BLEED", "Tree"]
@@ -28,13 +29,17 @@ class Tree:
         events: of one trace.
         kinds: of the events in the tree.
         without: events that stay outside of it.
+        borrowed: nested rows of another recording.
 
     Attributes:
-        rows: the events in it, by thread, then by start, parents before children.
+        rows: the events of the trace in it, by thread, then by start, parents before children.
+        nested: these and the borrowed ones, in the same order.
         parent: one entry per row of the trace; -1 for outermost events and for rows that aren't in the tree.
     """
 
-    def __init__(self, events: Events, *kinds: Kind, without: Meaning | None = None) -> None:
+    def __init__(
+        self, events: Events, *kinds: Kind, without: Meaning | None = None, borrowed: Nested | None = None
+    ) -> None:
         self._events = events
         rows = events.rows(*kinds)
         if without is not None:
@@ -43,10 +48,21 @@ class Tree:
             small = np.uint16 if len(events.lanes) <= 1 << 16 else np.int32  # numpy sorts 16 bits in linear time
             rows = rows[np.argsort(events.lane[rows].astype(small), kind="stable")]
         self.rows: Int32 = rows
+        self.nested: Int32 = rows if borrowed is None else self._with(borrowed)
         self.parent: Int32 = np.full(len(events), -1, np.int32)
         if len(rows):
             above = _above(events.lane[rows], events.ts[rows], events.end[rows])
             self.parent[rows] = np.where(above >= 0, rows[np.maximum(above, 0)], -1)
+        if borrowed is not None:
+            self.parent[borrowed.rows] = borrowed.parent
+
+    def _with(self, borrowed: Nested) -> Int32:
+        if borrowed.within is None:
+            return np.concatenate((self.rows, borrowed.rows))
+        place = np.zeros(len(self._events), np.int64)
+        place[self.rows] = np.arange(1, len(self.rows) + 1)
+        found: Int32 = np.insert(self.rows, place[borrowed.within], borrowed.rows)
+        return found
 
     def ancestors(self, row: int) -> Iterator[int]:
         """The events around one, from the innermost."""
@@ -64,24 +80,24 @@ class Tree:
         return found
 
     def children(self, row: int) -> Int32:
-        """The events directly inside one, by start."""
+        """The events of the trace directly inside one, by start."""
         low, high = np.searchsorted(self._parents_sorted, np.array([row, row + 1], np.int32))  # of one type: no copy
         found: Int32 = self._by_parent[low:high]
         return found
 
     def inside(self, row: int) -> Int32:
-        """All events inside one, at any depth: in tree order."""
+        """All events of the trace inside one, at any depth: in tree order."""
         place = int(self._place[row])
         if place < 0:
             return np.empty(0, np.int32)
-        found: Int32 = self.rows[place + 1 : place + 1 + int(self.sizes[row])]
-        return found
+        found: Int32 = self.nested[place + 1 : place + 1 + int(self.sizes[row])]
+        return found[found < self._events.recorded]
 
     @cached_property
     def depth(self) -> Int32:
         """How many events are around each row; 0 for outermost ones."""
         depth = (self.parent >= 0).astype(np.int32)
-        rows, above = self.rows, self.parent.copy()
+        rows, above = self.nested, self.parent.copy()
         while len(rows := rows[above[rows] >= 0]):  # twice as far in each round
             target = above[rows]
             depth[rows], above[rows] = depth[rows] + depth[target], above[target]
@@ -91,21 +107,21 @@ class Tree:
     def sizes(self) -> Int32:
         """How many events are inside each row, at any depth."""
         sizes = np.zeros(len(self.parent), np.int32)
-        rows, above = self.rows, self.parent.copy()
+        rows, above = self.nested, self.parent.copy()
         count = np.zeros(len(sizes), np.int64)
         count[rows] = 1
         while len(rows := rows[above[rows] >= 0]):  # counted over twice as many generations in each round
             count += np.bincount(above[rows], weights=count[rows], minlength=len(count)).astype(np.int64)
             above[rows] = above[above[rows]]
-        sizes[self.rows] = count[self.rows] - 1
+        sizes[self.nested] = count[self.nested] - 1
         return sizes
 
     @cached_property
     def self_time(self) -> Int64:
         """Duration without the children's, nanoseconds; 0 for rows that aren't in the tree."""
         events, own = self._events, np.zeros(len(self.parent), np.int64)
-        own[self.rows] = events.dur[self.rows]
-        inner = self.rows[self.parent[self.rows] >= 0]
+        own[self.nested] = events.dur[self.nested]
+        inner = self.nested[self.parent[self.nested] >= 0]
         above = self.parent[inner]
         inside = np.minimum(events.end[inner], events.end[above]) - events.ts[inner]
         np.subtract.at(own, above, inside)
@@ -119,11 +135,11 @@ class Tree:
             wanted: one flag per row of the trace; rows outside the tree never count.
         """
         found = np.full(len(self.parent), -1, np.int32)
-        found[self.rows] = np.where(wanted[self.rows], self.rows, self.parent[self.rows])
+        found[self.nested] = np.where(wanted[self.nested], self.nested, self.parent[self.nested])
         settled = np.zeros(len(found) + 1, np.bool_)  # the last entry answers for -1
-        settled[self.rows] = wanted[self.rows]
+        settled[self.nested] = wanted[self.nested]
         settled[-1] = True
-        open_ = self.rows[~settled[found[self.rows]]]
+        open_ = self.nested[~settled[found[self.nested]]]
         while len(open_):  # all jump at once, over twice the distance each time
             found[open_] = found[found[open_]]
             open_ = open_[~settled[found[open_]]]
@@ -135,10 +151,10 @@ class Tree:
         Args:
             amounts: one number per row of the trace.
         """
-        before = np.concatenate(([0], np.cumsum(amounts[self.rows])))
+        before = np.concatenate(([0], np.cumsum(amounts[self.nested])))
         found = np.zeros(len(self.parent), np.int64)
-        first = np.arange(len(self.rows))
-        found[self.rows] = before[first + self.sizes[self.rows] + 1] - before[first]
+        first = np.arange(len(self.nested))
+        found[self.nested] = before[first + self.sizes[self.nested] + 1] - before[first]
         return found
 
     def outermost_of_name(self, rows: Int32) -> Int32:
@@ -150,7 +166,7 @@ class Tree:
         if not len(rows):
             return rows
         # The furthest that any earlier one of the name reaches; names come one after another, so none mixes in.
-        base = (name - name.min()) * (len(self.rows) + 1)
+        base = (name - name.min()) * (len(self.nested) + 1)
         reach = np.maximum.accumulate(base + place + self.sizes[rows])
         fresh = np.concatenate(([True], base[1:] + place[1:] > reach[:-1]))
         found: Int32 = np.sort(rows[fresh])
@@ -169,7 +185,7 @@ class Tree:
     @cached_property
     def _place(self) -> Int32:
         place = np.full(len(self.parent), -1, np.int32)
-        place[self.rows] = np.arange(len(self.rows), dtype=np.int32)
+        place[self.nested] = np.arange(len(self.nested), dtype=np.int32)
         return place
 
 

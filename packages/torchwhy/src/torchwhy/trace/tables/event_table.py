@@ -26,7 +26,7 @@ def event_table(trace: Trace) -> Table:
         `correlation`: -1 where there is none; `step`: index of the step a host event begins in, or -1.
     """
     events = trace.events
-    rows = np.flatnonzero(events.kind != Kind.OTHER).astype(np.int32)
+    rows = np.flatnonzero(events.kind[: len(trace)] != Kind.OTHER).astype(np.int32)
     launch = np.full(len(events), -1, np.int32)
     launch[trace.links.work] = trace.links.launch
     correlation = events.integers("correlation", rows)

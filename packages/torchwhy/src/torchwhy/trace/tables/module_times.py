@@ -32,7 +32,7 @@ def module_times(trace: Trace) -> Table:
             "name": [module.name for module in found],
             "depth": np.array([module.depth for module in found], np.int64),
             "line": [module.line for module in found],
-            "calls": np.array([len(module.rows) for module in found], np.int64),
+            "calls": np.array([module.calls for module in found], np.int64),
             "host_total_us": us([module.host_ns for module in found]),
             "host_self_us": us([module.host_self_ns for module in found]),
             "device_total_us": us([module.device_ns for module in found]),

@@ -43,7 +43,7 @@ def ops(trace: Trace, *, by_shape: bool = False, by_stack: int = 0) -> Table:
     if by_stack < 0:
         raise ArgumentError(f"by_stack must be a number of frames, 0 or more, got {by_stack}")
     events, tree = trace.events, trace.calls
-    rows = events.rows(Kind.OPERATOR)
+    rows = np.concatenate((events.rows(Kind.OPERATOR), events.borrowed(Kind.OPERATOR)))
     time = trace.derived(device_time)
     outer = np.zeros(len(events), np.bool_)
     outer[tree.outermost_of_name(rows)] = True
@@ -109,7 +109,7 @@ def _called_by_its_namesake_alone(trace: Trace, rows: Int32) -> Flags:
     `key_averages()` makes such pairs one.
     """
     above = trace.calls.parent[rows]
-    called = np.bincount(trace.calls.parent[trace.calls.rows] + 1, minlength=len(trace.events) + 1)
+    called = np.bincount(trace.calls.parent[trace.calls.nested] + 1, minlength=len(trace.events) + 1)
     name = trace.events.name
     found: Flags = (above >= 0) & (name[rows] == name[above]) & (called[above + 1] == 1)
     return found

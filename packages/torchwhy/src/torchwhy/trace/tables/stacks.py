@@ -74,9 +74,9 @@ class _Paths:
         self._trace = trace
         self._numbers: dict[tuple[int, int], int] = {}
         tree, names = trace.frames, trace.events.name
-        self.of: Int64 = np.full(len(trace) + 1, -1, np.int64)
+        self.of: Int64 = np.full(len(trace.events) + 1, -1, np.int64)
         of = self.of.tolist()
-        rows = tree.rows  # parents come first
+        rows = tree.nested  # parents come first
         for row, parent, name in zip(rows.tolist(), tree.parent[rows].tolist(), names[rows].tolist(), strict=True):
             of[row] = self._numbers.setdefault((of[parent], name), len(self._numbers))
         self.of = np.array(of, np.int64)
@@ -86,7 +86,7 @@ class _Paths:
 
     def with_work(self, work: Int32) -> Int64:
         """The chains that end with pieces of device work, below the calls that launched them."""
-        above = self.of[self._trace.links.of(work)].tolist()
+        above = self.of[self._trace.links.maker_of(work)].tolist()
         names = self._trace.events.name[work].tolist()
         return np.array(
             [self._numbers.setdefault(pair, len(self._numbers)) for pair in zip(above, names, strict=True)], np.int64
