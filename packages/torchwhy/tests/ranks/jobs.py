@@ -19,11 +19,12 @@ def rank_story(
     clock = 1_000_000 * (rank * 7919 % 13)  # clocks of machines disagree
     arrivals = [50 + c + (late[r] if isinstance(late, list) else 0) for r, c in enumerate(compute)]
     together = max(arrivals)
+    mine = late[rank] if isinstance(late, list) else 0
     length = together + (transfer + 5) * collectives + 20
     for i in range(steps):
         at = clock + length * i
         story.step(first + i, at, length - 5)
-        story.kernel("gemm", at + arrivals[rank] - compute[rank], compute[rank], launch_at=at + 10)
+        story.kernel("gemm", at + arrivals[rank] - compute[rank], compute[rank], launch_at=at + 10 + mine)
         for k in range(collectives):
             start = at + (arrivals[rank] if k == 0 else together + (transfer + 5) * k)
             end = at + together + (transfer + 5) * k + transfer
@@ -31,7 +32,7 @@ def rank_story(
             args |= {"dtype": "Float", "Group size": ranks, "Process Group Name": "0"}
             if numbered:
                 args["Seq"] = i * collectives + k
-            story.kernel(ALL_REDUCE, start, end - start, launch_at=at + 20 + k, stream=20, **args)
+            story.kernel(ALL_REDUCE, start, end - start, launch_at=at + 20 + k + mine, stream=20, **args)
     return story
 
 

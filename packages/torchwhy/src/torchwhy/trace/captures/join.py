@@ -82,13 +82,14 @@ def _nothing_matches(trace: Trace, replays: Replays, recorded: Recorded) -> str:
     ran = sum(end - start for start, end in recorded.free)
     theirs += [f"{counted(ran, 'piece')} of work launched without graphs"] if ran else []
     alike = int(np.isin(replays.symbol, recorded.symbol).sum())
-    why = [
+    reasons = [
         f"no graph has the same kernels in the same order with the same grids, or {ALIKE:.0%} of a captured one",
         f"pieces of work with a name that occurs there: {alike:,} of {len(replays.symbol):,}",
         *([unnamed] if recorded.unnamed else []),
         *([f"graphs of fewer than {FEWEST} pieces need their capture"] if ran and lengths.min() < FEWEST else []),
     ]
-    return f"{names} does not hold what {mine} replay. Compared with {enumeration(theirs)}: {'; '.join(why)}"
+    reason = "; ".join(reasons)
+    return f"{names} does not hold what {mine} replay. Compared with {enumeration(theirs)}: {reason}"
 
 
 def _range(lengths: Int64) -> str:

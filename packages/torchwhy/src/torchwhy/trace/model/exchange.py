@@ -20,7 +20,9 @@ from torchwhy.trace.model.device import devices_of, streams_of
 from torchwhy.trace.model.events import Events, parse_list
 
 if TYPE_CHECKING:
-    from torchwhy.trace.model.trace import Trace
+    from torchwhy.trace.model.info import Info
+    from torchwhy.trace.model.links import Links
+    from torchwhy.trace.model.tree import Tree
 
 __all__ = ["exchanging_kernels"]
 
@@ -34,14 +36,13 @@ _ENOUGH: Final = 5
 """Fewer launches of a kernel tell nothing of how its times differ."""
 
 
-def exchanging_kernels(trace: Trace) -> Int32:
+def exchanging_kernels(events: Events, links: Links, calls: Tree, info: Info) -> Int32:
     """Return the rows of the kernels that exchange data between ranks.
 
     A name that leaves it open counts where an operator that exchanges data launches the kernel. It counts in a program
     of several ranks, too, if the kernel occupies few multiprocessors, as one must that waits for others, and does so on
     a stream without any kernel that computes, or in a cooperative launch, or for very different times.
     """
-    events = trace.events
     kernels = events.rows(Kind.KERNEL)
     named = events.are(COMMUNICATION_KERNEL, kernels)
     perhaps = events.are(PERHAPS_COMMUNICATION, kernels) & ~named
@@ -49,37 +50,34 @@ def exchanging_kernels(trace: Trace) -> Int32:
     if not within.any():
         return kernels[named]
     exchanging = named.copy()
-    exchanging[within] = _called(trace, kernels[within])
-    if _several_ranks(trace, exchanging):
-        exchanging |= _behaving(trace, kernels, perhaps & ~exchanging, exchanging)
+    exchanging[within] = _called(events, links, calls, kernels[within])
+    if _several_ranks(events, info, exchanging):
+        exchanging |= _behaving(events, links, info, kernels, perhaps & ~exchanging, exchanging)
     found: Int32 = kernels[exchanging]
     return found
 
 
-def _called(trace: Trace, kernels: Int32) -> Flags:
+def _called(events: Events, links: Links, calls: Tree, kernels: Int32) -> Flags:
     """Which kernels an operator or a label of an exchange launches."""
-    events = trace.events
-    calls = events.of(EXCHANGE)
-    launches = trace.links.of(kernels)
+    launches = links.of(kernels)
     found = np.zeros(len(kernels), np.bool_)
-    if not len(calls):
+    exchanges = set(events.of(EXCHANGE).tolist())
+    if not exchanges:
         return found
-    asked = set(calls.tolist())
     for i in np.flatnonzero(launches >= 0).tolist():
-        found[i] = any(above in asked for above in trace.ancestors(int(launches[i])))
+        found[i] = any(above in exchanges for above in calls.ancestors(int(launches[i])))
     return found
 
 
-def _several_ranks(trace: Trace, exchanging: Flags) -> bool:
-    ranks = trace.info.world_size
+def _several_ranks(events: Events, info: Info, exchanging: Flags) -> bool:
+    ranks = info.world_size
     if ranks is not None:
         return ranks > 1
-    return bool(exchanging.any()) or trace.events.any_of(EXCHANGE)
+    return bool(exchanging.any()) or events.any_of(EXCHANGE)
 
 
-def _behaving(trace: Trace, kernels: Int32, perhaps: Flags, exchanging: Flags) -> Flags:
+def _behaving(events: Events, links: Links, info: Info, kernels: Int32, perhaps: Flags, exchanging: Flags) -> Flags:
     """Which kernels behave as those that wait for other ranks; all launches of one name are judged together."""
-    events = trace.events
     lanes = np.stack((devices_of(events, kernels), streams_of(events, kernels)), axis=1)
     _, lane = np.unique(lanes, axis=0, return_inverse=True)
     lane = lane.reshape(-1)
@@ -89,16 +87,16 @@ def _behaving(trace: Trace, kernels: Int32, perhaps: Flags, exchanging: Flags) -
         mine = perhaps & (events.name[kernels] == name)
         rows = kernels[mine]
         blocks = np.array([_blocks(events, row) for row in rows.tolist()])
-        if not 0 < blocks.max() <= _multiprocessors(trace):
+        if not 0 < blocks.max() <= _multiprocessors(info):
             continue
         apart = not np.isin(lane[mine], computing).any()
-        found[mine] = apart or _cooperative(trace, rows) or _spread(events, rows, blocks)
+        found[mine] = apart or _cooperative(events, links, rows) or _spread(events, rows, blocks)
     return found
 
 
-def _cooperative(trace: Trace, rows: Int32) -> bool:
-    launches = trace.links.of(rows)
-    return bool((launches >= 0).all() and trace.events.are(COOPERATIVE_LAUNCH, launches).all())
+def _cooperative(events: Events, links: Links, rows: Int32) -> bool:
+    launches = links.of(rows)
+    return bool((launches >= 0).all() and events.are(COOPERATIVE_LAUNCH, launches).all())
 
 
 def _spread(events: Events, rows: Int32, blocks: np.ndarray[tuple[int], np.dtype[np.int64]]) -> bool:
@@ -115,5 +113,5 @@ def _blocks(events: Events, row: int) -> int:
     return prod(sizes) if sizes else 0
 
 
-def _multiprocessors(trace: Trace) -> int:
-    return max((device.multiprocessors for device in trace.info.devices), default=0) or _MULTIPROCESSORS
+def _multiprocessors(info: Info) -> int:
+    return max((device.multiprocessors for device in info.devices), default=0) or _MULTIPROCESSORS

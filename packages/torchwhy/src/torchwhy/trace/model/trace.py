@@ -170,7 +170,7 @@ class Trace:
     @cached_property
     def exchanging(self) -> Int32:
         """Kernels that exchange data between ranks."""
-        return exchanging_kernels(self)
+        return exchanging_kernels(self.events, self.links, self.calls, self.info)
 
     @cached_property
     def gpu(self) -> DeviceWork:
