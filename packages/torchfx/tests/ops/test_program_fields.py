@@ -22,9 +22,10 @@ def valid(kind):
     numbers = {field.name: values.get(field.type) for field in kind.fields}
     if not numbers:
         return {}
-    sizes = dict(zip(numbers, kind.sizes(CHANNELS, **numbers), strict=True))
+    sizes = dict(zip(kind.sized, kind.sizes(CHANNELS, **numbers), strict=True))
+    dtypes = DTYPES | {"samples": torch.float32}
     return {
-        field.name: torch.zeros(sizes[field.name] or 0, dtype=DTYPES[field.type] or torch.float32)
+        field.name: torch.zeros(sizes.get(field.name, 0), dtype=dtypes[field.type])
         if field.is_address
         else numbers[field.name]
         for field in kind.fields
@@ -48,7 +49,7 @@ def test_a_kind_is_declared_in_full_and_its_values_are_encoded_in_order(kind):
     assert all(field.type in SCALARS | DTYPES.keys() and field.role in ROLES for field in kind.fields)
     assert len(kind.names) == len(kind.fields)
     values = valid(kind)
-    found = encoded(kind, dict(reversed(values.items())))
+    found = dict(zip(kind.names, encoded(kind, dict(reversed(values.items()))), strict=True))
     assert list(found) == [field.name for field in kind.fields]
     assert all(found[name] == value.data_ptr() for name, value in values.items() if isinstance(value, torch.Tensor))
 

@@ -54,26 +54,28 @@ class Kind:
     Attributes:
         name, number: its name, and its number in programs.
         fields: its fields, in the order of the native record.
+        buffers, sized: the names of those that are buffers, and of the addresses whose size is known.
     """
 
     def __init__(self, number: int, declaration: str) -> None:
         self.name, *fields = declaration.split(";")
         self.number = number
         self.fields = tuple(Field(*field.split(",")) for field in fields)
-        self.names = dict.fromkeys(field.name for field in self.fields)
+        self.names = {field.name: place for place, field in enumerate(self.fields)}
         self.buffers = tuple(field.name for field in self.fields if field.type == "buffer")
+        self.sized = tuple(field.name for field in self.fields if field.is_address and field.size != "unchecked")
 
     @cached_property
-    def sizes(self) -> Callable[..., tuple[int | None, ...]]:
-        """The number of elements that each field has to hold, None for any, from `channels` and all fields."""
-        sizes = ("None" if field.size == "unchecked" else field.size.replace("/", "//") for field in self.fields)
-        function: Callable[..., tuple[int | None, ...]] = eval(  # the library's own text
-            f"lambda channels, {', '.join(self.names)}: ({', '.join(sizes)},)"
+    def sizes(self) -> Callable[..., tuple[int, ...]]:
+        """The number of elements of each field in `sized`, from `channels` and all fields."""
+        sizes = "".join(f"{field.size.replace('/', '//')}, " for field in self.fields if field.name in self.sized)
+        function: Callable[..., tuple[int, ...]] = eval(  # the library's own text
+            f"lambda channels, {', '.join(self.names)}: ({sizes})"
         )
         return function
 
-    def encoded(self, values: Mapping[str, Any], channels: int, samples: torch.dtype) -> dict[str, int]:
-        """Return the native record's integers by name, in its order.
+    def encoded(self, values: Mapping[str, Any], channels: int, samples: torch.dtype) -> list[int]:
+        """Return the fields' integers, in the order of the native record.
 
         Args:
             values: a tensor, an int or a float for each field.
@@ -88,40 +90,46 @@ class Kind:
         if values.keys() != self.names.keys():
             missing, unknown = sorted(self.names.keys() - values), sorted(values.keys() - self.names)
             raise ArgumentError(f"step {self.name}: missing fields {missing}, unknown fields {unknown}")
-        if not values:
-            return {}
-        found = {}
+        found: list[int] = []
         for name, type_, role, _ in self.fields:
-            value = values[name]
-            if type_ in DTYPES:
-                found[name] = self._address(name, value, DTYPES[type_] or samples, role)
-            elif type_ == "real" and isinstance(value, (int, float)):
-                found[name] = _bits(value)
-            elif type_ != "real" and type(value) is int:
-                found[name] = value
+            value, dtype = values[name], DTYPES.get(type_)
+            if dtype is None:
+                if type(value) is not int:
+                    value = self._number(name, value, type_)
+                elif type_ == "real":
+                    value = _bits(value)
+                found.append(value)
+            elif value is None and role in OPTIONAL:
+                found.append(0)
             else:
-                wanted = "a number" if type_ == "real" else "an int"
-                raise ArgumentTypeError(f"step {self.name}: {name} must be {wanted}, got {type(value).__name__}")
-        for (name, *_), size in zip(self.fields, self.sizes(channels, **values), strict=True):
-            value = values[name]
-            if size is not None and isinstance(value, Tensor) and value.numel() != size:
-                raise ArgumentError(f"step {self.name}: {name} must hold {size} elements, got {value.numel()}")
+                self._check(name, value, samples if dtype is SAMPLES else dtype)
+                found.append(value.data_ptr())
+        if self.sized:
+            for name, size in zip(self.sized, self.sizes(channels, **values), strict=True):
+                value = values[name]
+                if value is not None and value.numel() != size:
+                    raise ArgumentError(f"step {self.name}: {name} must hold {size} elements, got {value.numel()}")
         return found
 
-    def _address(self, name: str, value: Any, dtype: torch.dtype, role: str) -> int:
-        if value is None and role.startswith("optional"):
-            return 0
+    def _number(self, name: str, value: Any, type_: str) -> int:
+        if type_ == "real" and isinstance(value, float):
+            return _bits(value)
+        wanted = "a number" if type_ == "real" else "an int"
+        raise ArgumentTypeError(f"step {self.name}: {name} must be {wanted}, got {type(value).__name__}")
+
+    def _check(self, name: str, value: Any, dtype: torch.dtype) -> None:
         if not isinstance(value, Tensor) or value.dtype is not dtype:
             got = value.dtype if isinstance(value, Tensor) else type(value).__name__
             raise ArgumentTypeError(f"step {self.name}: {name} must be a tensor of {dtype}, got {got}")
         if not (value.is_cpu and value.is_contiguous()) or value.is_neg():
             where = f"strides {value.stride()} on {value.device}"
             raise ArgumentError(f"step {self.name}: {name} must be contiguous on the CPU, got {where}")
-        return value.data_ptr()
 
 
-DTYPES = {"float64": torch.float64, "int64": torch.int64, "samples": None}
-"""The dtypes of fields that are addresses; None: that of the samples."""
+SAMPLES = object()
+DTYPES: dict[str, Any] = {"float64": torch.float64, "int64": torch.int64, "samples": SAMPLES}
+"""The dtypes of fields that are addresses; `SAMPLES`: that of the signal's samples."""
+OPTIONAL = {"optional_constant", "optional_state"}
 
 KINDS = {
     kind.name: kind
@@ -137,7 +145,7 @@ class Record(NamedTuple):
     sources: tuple[int, ...]
     target: int
     double: bool
-    values: dict[str, int]
+    values: list[int]
 
 
 class Oversampling(NamedTuple):
@@ -182,7 +190,7 @@ class Program:
         self._records: list[Record] = []
         self._buffers = RESULT
         self._doubles = {SIGNAL: self.double}
-        self._kept: list[Tensor] = []
+        self._kept: list[Any] = []
         self._words = array("q")
 
     # --- steps ----------------------------------------------------------------------------------------------
@@ -447,8 +455,9 @@ class Program:
                     count += 1
                 places[record.target] = free.pop()
             kind, source = KINDS[record.kind], places[record.sources[0]]
-            values = record.values | {name: places[record.values[name]] for name in kind.buffers}
-            words += [kind.number, 5 + len(values), source, places[record.target], record.double, *values.values()]
+            words += [kind.number, 5 + len(record.values), source, places[record.target], record.double, *record.values]
+            for name, buffer in zip(kind.buffers, record.sources[1:], strict=True):
+                words[len(words) - len(record.values) + kind.names[name]] = places[buffer]
             free += [
                 places[source] for source in set(record.sources) if last_use[source] == i and places[source] > RESULT
             ]
@@ -459,6 +468,11 @@ class Program:
     def words(self) -> array[int]:
         """The program that `finish` made, as the C interface takes it."""
         return self._words
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of the steps, each once, in the order of their first use."""
+        return tuple(dict.fromkeys(record.kind for record in self._records))
 
     def run(self, x: Tensor, y: Tensor | None = None, threshold: int | None = None) -> Tensor:
         """Process a block (..., time); states go on. `y` is written if given, contiguous.
@@ -479,8 +493,7 @@ class Program:
             self.channels, time, threshold_of(threshold), torch.get_num_threads(),
         )  # fmt: skip
         if profiler_enabled():
-            kinds = dict.fromkeys(record.kind for record in self._records)
-            with torch._C._profiler._RecordFunctionFast("torchfx_ext::" + "+".join(kinds), [x]):
+            with torch._C._profiler._RecordFunctionFast("torchfx_ext::" + "+".join(self.kinds), [x]):
                 status = run(arguments)
         else:
             status = run(arguments)
@@ -493,7 +506,7 @@ class Program:
         pack, run = native.call["fir_settle"]
         for record in self._records:
             if record.kind == "partitioned":
-                of = record.values
+                of = dict(zip(KINDS[record.kind].names, record.values, strict=True))
                 status = run(pack(
                     self.channels, of["width"], of["taps"], of["n_taps"], of["rows"], of["repeat"], of["state"],
                     of["work"], torch.get_num_threads(),
@@ -508,7 +521,7 @@ class Program:
             if buffer not in self._doubles:
                 raise ArgumentError(f"step {kind}: no step has written buffer {buffer}")
         encoded = declared.encoded(values, self.channels, torch.float64 if double else torch.float32)
-        self._kept += [value for value in values.values() if isinstance(value, Tensor)]
+        self._kept.append(values)
         self._buffers += 1
         self._records.append(Record(kind, sources, self._buffers, double, encoded))
         self._doubles[self._buffers] = kind == "widen" or (double and kind != "narrow")

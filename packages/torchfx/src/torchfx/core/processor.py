@@ -24,7 +24,6 @@ from torch import Tensor, nn
 from typing_extensions import Self, TypeIs, dataclass_transform
 
 from torchfx import parameters
-from torchfx._ops import rows
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.core.responses import Responses
 from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError, TorchFXError
@@ -42,6 +41,7 @@ from torchfx.plan import (
     kept,
     plan_of,
 )
+from torchfx.plan.backends import backend_lines
 from torchfx.plan.steps import named_error
 from torchfx.rate import ambient_rate, followed_rate, resolve_rate
 from torchfx.tensors import broadcast_shapes, check_signal, is_readable, no_device
@@ -654,7 +654,7 @@ class FilterChain(Processor, nn.Sequential):  # type: ignore[misc]  # `+` adds o
              HiButterworth(cutoff=80, order=4)
              LoButterworth(cutoff=12000, order=2)
              Gain(-3 dB)
-        CPU tensors: ...; other devices: ...
+        1. sos_forward: cpu native, instruction set ...; cuda ...; other reference in plain PyTorch
     """
 
     kind = derived_kind = "chain"
@@ -674,9 +674,10 @@ class FilterChain(Processor, nn.Sequential):  # type: ignore[misc]  # `+` adds o
         return _plan(self, fs)
 
     def explain(self, fs: float | None = None) -> None:
-        """Print the plan at a sample rate (Hz), like a database's EXPLAIN, and who runs its operators.
+        """Print the plan at a sample rate (Hz), like a database's EXPLAIN, and the backend of each step's operators.
 
-        Without `fs` the rate is the one the filters were built for.
+        The operators are those of a short mono signal, as PyTorch's dispatcher receives them; on the CPU the native
+        library may run several of them as one program. Without `fs` the rate is the one the filters were built for.
         """
         _explain(self, fs)
 
@@ -729,9 +730,10 @@ def _plan(module: Processor, fs: float | None) -> Plan:
 
 
 def _explain(module: Processor, fs: float | None) -> None:
-    print(_plan(module, fs))
-    row = next(row for row in rows if row.operator == "sos_forward")
-    print(f"CPU tensors: {row.text('cpu')}; other devices: {row.text('cuda')}")
+    plan = _plan(module, fs)
+    print(plan)
+    for line in backend_lines(plan):
+        print(line)
 
 
 def _module(module: object) -> nn.Module:
