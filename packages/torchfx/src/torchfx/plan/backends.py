@@ -8,12 +8,10 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from torchfx._ops import native, rows
-from torchfx._ops.program import Program
-from torchfx.errors import TorchFXError
-from torchfx.plan.steps import CausalStep, ModuleStep, Plan, Step
+from torchfx._ops import rows
+from torchfx.plan.steps import ModuleStep, Plan, Step
 
-__all__ = ["backend_lines", "native_steps", "operators_of"]
+__all__ = ["backend_lines", "operators_of"]
 
 SAMPLES = 512
 
@@ -40,25 +38,10 @@ def operators_of(step: Step, device: torch.device) -> list[str] | None:
         with torch.no_grad(), _Recorded() as recorded:
             try:
                 step.run(torch.zeros(channels, SAMPLES, device=device))
-            except TorchFXError:
+            except (ValueError, TypeError, RuntimeError):  # some modules take stereo alone
                 continue
         return list(recorded.names)
     return None
-
-
-def native_steps(step: Step) -> tuple[str, ...]:
-    """Return the kinds of native steps that run a processor with memory on the CPU; empty where operators do."""
-    if native.library is None or not isinstance(step, CausalStep):
-        return ()
-    for channels in (1, 2):
-        program = Program((channels,), torch.float32)
-        try:
-            state = [value.contiguous() for value in step.init_state((channels,), torch.float32, torch.device("cpu"))]
-            if program.attempt(step.emit, 0, state) is not None:
-                return program.kinds
-        except TorchFXError:
-            continue
-    return ()
 
 
 def backend_lines(plan: Plan) -> list[str]:
@@ -68,11 +51,7 @@ def backend_lines(plan: Plan) -> list[str]:
         if isinstance(step, ModuleStep):
             lines.append(f"{i}. a module: called as it is")
             continue
-        kinds, operators = native_steps(step), operators_of(step, plan.device or torch.device("cpu"))
-        if kinds:
-            lines.append(
-                f"{i}. cpu: native program of {', '.join(kinds)}; the operators below where gradients are recorded"
-            )
+        operators = operators_of(step, plan.device or torch.device("cpu"))
         if operators is None:
             lines.append(f"{i}. operators depend on the signal: it takes neither one channel nor two")
         elif not operators:
