@@ -1,7 +1,5 @@
 """The fields of native steps: the library declares them, Python encodes them by name and refuses what does not fit."""
 
-import re
-
 import pytest
 import torch
 
@@ -16,24 +14,28 @@ SCALARS = {"integer", "real", "buffer"}
 ROLES = {"setting", "constant", "state", "optional_constant", "optional_state"}
 
 
+def is_address(field):
+    return field.type not in SCALARS
+
+
+def size_of(field, numbers):
+    return 0 if field.size == "unchecked" else eval(field.size.replace("/", "//"), {"channels": CHANNELS, **numbers})
+
+
 def valid(kind):
     """Return values that fit: 1 for numbers, which every size depends on, and tensors of these sizes."""
-    values = {"integer": 1, "real": 0.5, "buffer": 0}
-    numbers = {field.name: values.get(field.type) for field in kind.fields}
-    if not numbers:
-        return {}
-    sizes = dict(zip(kind.sized, kind.sizes(CHANNELS, **numbers), strict=True))
+    numbers = {field.name: {"integer": 1, "real": 0.5, "buffer": 0}.get(field.type) for field in kind.fields}
     dtypes = DTYPES | {"samples": torch.float32}
     return {
-        field.name: torch.zeros(sizes.get(field.name, 0), dtype=dtypes[field.type])
-        if field.is_address
+        field.name: torch.zeros(size_of(field, numbers), dtype=dtypes[field.type])
+        if is_address(field)
         else numbers[field.name]
         for field in kind.fields
     }
 
 
 def encoded(kind, values):
-    return kind.encoded(values, CHANNELS, torch.float32)
+    return kind.encode(CHANNELS, torch.float32, **values)
 
 
 FIELDS = [(kind, field) for kind in KINDS.values() for field in kind.fields]
@@ -46,11 +48,10 @@ each_field = pytest.mark.parametrize(
 @each_kind
 def test_a_kind_is_declared_in_full_and_its_values_are_encoded_in_order(kind):
     assert KINDS[kind.name].number == list(KINDS).index(kind.name)
-    assert all(field.type in SCALARS | DTYPES.keys() and field.role in ROLES for field in kind.fields)
-    assert len(kind.names) == len(kind.fields)
+    assert all(field.type in SCALARS | DTYPES.keys() | {"samples"} and field.role in ROLES for field in kind.fields)
     values = valid(kind)
-    found = dict(zip(kind.names, encoded(kind, dict(reversed(values.items()))), strict=True))
-    assert list(found) == [field.name for field in kind.fields]
+    assert len(values) == len(kind.fields)
+    found = dict(zip(values, encoded(kind, dict(reversed(values.items()))), strict=True))
     assert all(found[name] == value.data_ptr() for name, value in values.items() if isinstance(value, torch.Tensor))
 
 
@@ -63,16 +64,16 @@ def test_a_program_has_a_method_for_every_kind(kind):
 def test_a_missing_or_misspelt_field_raises(kind, field):
     values = valid(kind)
     value = values.pop(field.name)
-    with pytest.raises(ArgumentError, match=re.escape(f"missing fields ['{field.name}'], unknown fields []")):
+    with pytest.raises(TypeError, match=rf"{kind.name}\(\) missing 1 required keyword-only argument: '{field.name}'"):
         encoded(kind, values)
-    with pytest.raises(ArgumentError, match=re.escape(f"unknown fields ['{field.name}_']")):
+    with pytest.raises(TypeError, match=f"{kind.name}.* got an unexpected keyword argument '{field.name}_'"):
         encoded(kind, values | {f"{field.name}_": value})
 
 
 @each_field
 def test_a_wrong_type_raises(kind, field):
     values = valid(kind)
-    if field.is_address:
+    if is_address(field):
         wrong = [values[field.name].to(torch.int32), 0, values[field.name].numpy()]
         wrong += [] if field.role.startswith("optional") else [None]
     else:
@@ -82,7 +83,7 @@ def test_a_wrong_type_raises(kind, field):
             encoded(kind, values | {field.name: value})
 
 
-@pytest.mark.parametrize(("kind", "field"), [(kind, field) for kind, field in FIELDS if field.is_address])
+@pytest.mark.parametrize(("kind", "field"), [(kind, field) for kind, field in FIELDS if is_address(field)])
 def test_memory_of_a_wrong_device_layout_or_size_raises(kind, field):
     values = valid(kind)
     given = values[field.name]
@@ -94,11 +95,6 @@ def test_memory_of_a_wrong_device_layout_or_size_raises(kind, field):
         longer = torch.zeros(given.numel() + 1, dtype=given.dtype)
         with pytest.raises(ArgumentError, match=f"{field.name} must hold {given.numel()} elements"):
             encoded(kind, values | {field.name: longer})
-
-
-def test_a_buffer_that_no_step_has_written_raises():
-    with pytest.raises(ArgumentError, match="no step has written buffer 7"):
-        Program((2,), torch.float32).add(0, 7)
 
 
 def test_a_dtype_that_another_dtype_of_samples_needs_raises():

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from array import array
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -43,9 +42,18 @@ class Field(NamedTuple):
     size: str
 
     @property
-    def is_address(self) -> bool:
-        """Whether a tensor is passed, of which the step gets the address."""
-        return self.type not in {"integer", "real", "buffer"}
+    def encoded(self) -> str:
+        """The expression of its integer, in terms of the fields, `channels` and `samples`."""
+        if self.type in {"integer", "buffer"}:
+            return self.name
+        if self.type == "real":
+            return f"bits({self.name!r}, {self.name})"
+        name, fits = self.name, [f"isinstance({self.name}, Tensor)", f"{self.name}.dtype is {self.type}"]
+        fits += [f"{name}.is_cpu", f"{name}.is_contiguous()"]
+        size = "-1" if self.size == "unchecked" else self.size.replace("/", "//")
+        fits += [] if size == "-1" else [f"{name}.numel() == {size}"]
+        address = f"{name}.data_ptr() if {' and '.join(fits)} else refused({name!r}, {name}, {self.type}, {size})"
+        return f"0 if {name} is None else {address}" if self.role.startswith("optional") else address
 
 
 class Kind:
@@ -54,83 +62,54 @@ class Kind:
     Attributes:
         name, number: its name, and its number in programs.
         fields: its fields, in the order of the native record.
-        buffers, sized: the names of those that are buffers, and of the addresses whose size is known.
+        buffers: the places of those that are buffers, by name.
+        encode: (channels, samples, *, a value for each field) -> the fields' integers: of the signal's channels and the
+            dtype of the samples that the step reads. Values are tensors, ints and floats. It raises `ArgumentTypeError`
+            for a wrong type, `ArgumentError` for memory of another size or layout, TypeError where a field is missing
+            or unknown.
     """
+
+    encode: Callable[..., tuple[int, ...]]
 
     def __init__(self, number: int, declaration: str) -> None:
         self.name, *fields = declaration.split(";")
         self.number = number
         self.fields = tuple(Field(*field.split(",")) for field in fields)
-        self.names = {field.name: place for place, field in enumerate(self.fields)}
-        self.buffers = tuple(field.name for field in self.fields if field.type == "buffer")
-        self.sized = tuple(field.name for field in self.fields if field.is_address and field.size != "unchecked")
-
-    @cached_property
-    def sizes(self) -> Callable[..., tuple[int, ...]]:
-        """The number of elements of each field in `sized`, from `channels` and all fields."""
-        sizes = "".join(f"{field.size.replace('/', '//')}, " for field in self.fields if field.name in self.sized)
-        function: Callable[..., tuple[int, ...]] = eval(  # the library's own text
-            f"lambda channels, {', '.join(self.names)}: ({sizes})"
+        self.buffers = {field.name: place for place, field in enumerate(self.fields) if field.type == "buffer"}
+        names = [field.name for field in self.fields]
+        integers = [field.name for field in self.fields if field.type in {"integer", "buffer"}]
+        checked = "".join(f"type({name}) is " for name in integers)
+        found: dict[str, Any] = {"Tensor": Tensor, "bits": self._bits, "refused": self._refused, **DTYPES}
+        found["refused_number"] = self._refused_number
+        exec(  # the native library's own text, made a function once instead of read at every step
+            f"def {self.name}(channels, samples{', *, ' if names else ''}{', '.join(names)}):\n"
+            f"    if not ({checked}int): refused_number({', '.join(f'{name}={name}' for name in integers)})\n"
+            f"    return ({''.join(f'{field.encoded}, ' for field in self.fields)})",
+            found,
         )
-        return function
+        self.encode = found[self.name]
 
-    def encoded(self, values: Mapping[str, Any], channels: int, samples: torch.dtype) -> list[int]:
-        """Return the fields' integers, in the order of the native record.
-
-        Args:
-            values: a tensor, an int or a float for each field.
-            channels: those of the signal.
-            samples: the dtype of the samples that the step reads.
-
-        Raises:
-            ArgumentError: a field is missing or unknown; a tensor has the wrong number of elements, is not contiguous
-                or not on the CPU.
-            ArgumentTypeError: a tensor or a number has the wrong type.
-        """
-        if values.keys() != self.names.keys():
-            missing, unknown = sorted(self.names.keys() - values), sorted(values.keys() - self.names)
-            raise ArgumentError(f"step {self.name}: missing fields {missing}, unknown fields {unknown}")
-        found: list[int] = []
-        for name, type_, role, _ in self.fields:
-            value, dtype = values[name], DTYPES.get(type_)
-            if dtype is None:
-                if type(value) is not int:
-                    value = self._number(name, value, type_)
-                elif type_ == "real":
-                    value = _bits(value)
-                found.append(value)
-            elif value is None and role in OPTIONAL:
-                found.append(0)
-            else:
-                self._check(name, value, samples if dtype is SAMPLES else dtype)
-                found.append(value.data_ptr())
-        if self.sized:
-            for name, size in zip(self.sized, self.sizes(channels, **values), strict=True):
-                value = values[name]
-                if value is not None and value.numel() != size:
-                    raise ArgumentError(f"step {self.name}: {name} must hold {size} elements, got {value.numel()}")
+    def _bits(self, name: str, value: Any) -> int:
+        if type(value) is not float:
+            raise ArgumentTypeError(f"step {self.name}: {name} must be a float, got {type(value).__name__}")
+        found: int = struct.unpack("q", struct.pack("d", value))[0]
         return found
 
-    def _number(self, name: str, value: Any, type_: str) -> int:
-        if type_ == "real" and isinstance(value, float):
-            return _bits(value)
-        wanted = "a number" if type_ == "real" else "an int"
-        raise ArgumentTypeError(f"step {self.name}: {name} must be {wanted}, got {type(value).__name__}")
+    def _refused_number(self, **integers: Any) -> None:
+        name, value = next((name, value) for name, value in integers.items() if type(value) is not int)
+        raise ArgumentTypeError(f"step {self.name}: {name} must be an int, got {type(value).__name__}")
 
-    def _check(self, name: str, value: Any, dtype: torch.dtype) -> None:
+    def _refused(self, name: str, value: Any, dtype: torch.dtype, size: int) -> None:
         if not isinstance(value, Tensor) or value.dtype is not dtype:
             got = value.dtype if isinstance(value, Tensor) else type(value).__name__
             raise ArgumentTypeError(f"step {self.name}: {name} must be a tensor of {dtype}, got {got}")
-        if not (value.is_cpu and value.is_contiguous()) or value.is_neg():
+        if not (value.is_cpu and value.is_contiguous()):
             where = f"strides {value.stride()} on {value.device}"
             raise ArgumentError(f"step {self.name}: {name} must be contiguous on the CPU, got {where}")
+        raise ArgumentError(f"step {self.name}: {name} must hold {size} elements, got {value.numel()}")
 
 
-SAMPLES = object()
-DTYPES: dict[str, Any] = {"float64": torch.float64, "int64": torch.int64, "samples": SAMPLES}
-"""The dtypes of fields that are addresses; `SAMPLES`: that of the signal's samples."""
-OPTIONAL = {"optional_constant", "optional_state"}
-
+DTYPES = {"float64": torch.float64, "int64": torch.int64}
 KINDS = {
     kind.name: kind
     for kind in (Kind(number, line) for number, line in enumerate(native.text("step_fields").splitlines()))
@@ -139,13 +118,13 @@ KINDS = {
 
 
 class Record(NamedTuple):
-    """One step: a kind, the buffers it reads, the one it writes, whether its samples are doubles, its fields."""
+    """One step: the buffers it reads, the one it writes, whether its samples are doubles, its fields."""
 
-    kind: str
+    kind: Kind
     sources: tuple[int, ...]
     target: int
     double: bool
-    values: list[int]
+    values: tuple[int, ...]
 
 
 class Oversampling(NamedTuple):
@@ -163,6 +142,12 @@ class Oversampling(NamedTuple):
     middle: int
     past: Tensor
     shaped: Tensor
+
+
+NO_OVERSAMPLING = {
+    "taps": None, "up": 1, "n_taps": 0, "taps_back": None, "n_taps_back": 0, "middle": 0, "wait": 0,
+    "past": None, "shaped": None,
+}  # fmt: skip
 
 
 class Program:
@@ -188,8 +173,7 @@ class Program:
         self.works: dict[int, Tensor] = {} if works is None else works
         self.sums: list[Tensor] = []
         self._records: list[Record] = []
-        self._buffers = RESULT
-        self._doubles = {SIGNAL: self.double}
+        self._doubles = [self.double, self.double]  # of each buffer
         self._kept: list[Any] = []
         self._words = array("q")
 
@@ -247,10 +231,10 @@ class Program:
         check_finite("system", system)
         leading = tuple(lines.shape[:-1])
         if sos is None or state is None:
-            filters = {"sos": None, "sos_rows": 1, "sos_repeat": 1, "sections": 0, "state": None}
+            filters: dict[str, Any] = {"sos": None, "sos_rows": 1, "sos_repeat": 1, "sections": 0, "state": None}
         else:
             check_stable(sos.flatten(-3, -2))
-            sections = self._rows("sos", sos, 3, leading, "sos_")
+            sections = self._rows("sos", sos, 3, leading, ("sos_rows", "sos_repeat"))
             filters = {**sections, "sections": sos.shape[-2], "state": state}
         return self._append(
             "delay_network", source,
@@ -275,8 +259,12 @@ class Program:
 
     def lfilter(self, source: int, b: Tensor, a: Tensor, state: Tensor) -> int:
         """Append a transfer function, (..., order + 1) each with a0 = 1, with SciPy's zi (..., order)."""
-        check_finite("b", b), check_finite("a", a)
-        rows = {**self._rows("b", b, 1, prefix="b_"), **self._rows("a", a, 1, prefix="a_")}
+        check_finite("b", b)
+        check_finite("a", a)
+        rows = {
+            **self._rows("b", b, 1, names=("b_rows", "b_repeat")),
+            **self._rows("a", a, 1, names=("a_rows", "a_repeat")),
+        }
         return self._append("lfilter", source, order=b.shape[-1] - 1, **rows, state=state)
 
     def limiter(
@@ -339,7 +327,7 @@ class Program:
         values = {"feedback": feedback, "drive": drive}
         own = {name: packed(each.detach().expand(self.shape)) for name, each in values.items()}
         loops = packed((feedback * system[..., 0, -1, -1]).detach())
-        tables = self._rows("tables", saturation_tables(loops), 1, prefix="table_")
+        tables = self._rows("tables", saturation_tables(loops), 1, names=("table_rows", "table_repeat"))
         return self._append(
             "saturated", source, **self._rows("systems", system, 3), states=system.shape[-1] - 1, **own, **tables,
             state=state,
@@ -355,8 +343,7 @@ class Program:
             oversampling: the higher rate at which it does; None: the signal's own.
         """
         check_finite("parameters", parameters)
-        higher: dict[str, Any] = dict.fromkeys(("taps", "taps_back", "past", "shaped"))
-        higher |= {"up": 1, **dict.fromkeys(("n_taps", "n_taps_back", "middle", "wait"), 0)}
+        higher: dict[str, Any] = NO_OVERSAMPLING
         if oversampling is not None:
             there, back, middle, past, shaped = oversampling
             higher = {
@@ -410,7 +397,7 @@ class Program:
 
     def clamp(self, source: int, low: float, high: float) -> int:
         """Append limits."""
-        return self._append("clamp", source, low=low, high=high)
+        return self._append("clamp", source, low=float(low), high=float(high))
 
     def add(self, first: int, second: int) -> int:
         """Append the sum of two buffers."""
@@ -433,11 +420,12 @@ class Program:
 
     def attempt(self, emit: Callable[..., int | None], source: int, state: Sequence[Tensor]) -> int | None:
         """Let a step append itself; where it cannot, return None and forget what it appended."""
-        records, buffers, kept, sums = len(self._records), self._buffers, len(self._kept), len(self.sums)
+        lists: tuple[list[Any], ...] = (self._records, self._doubles, self._kept, self.sums)
+        lengths = [len(each) for each in lists]
         target = emit(self, source, state)
         if target is None:
-            del self._records[records:], self._kept[kept:], self.sums[sums:]
-            self._buffers = buffers
+            for each, length in zip(lists, lengths, strict=True):
+                del each[length:]
         return target
 
     # --- the program ----------------------------------------------------------------------------------------
@@ -448,19 +436,16 @@ class Program:
         places, count = {SIGNAL: SIGNAL, result: RESULT}, RESULT + 1
         free: list[int] = []
         words: list[int] = []
-        for i, record in enumerate(self._records):
-            if record.target not in places:
+        for i, (kind, sources, target, double, values) in enumerate(self._records):
+            if target not in places:
                 if not free:
                     free.append(count)
                     count += 1
-                places[record.target] = free.pop()
-            kind, source = KINDS[record.kind], places[record.sources[0]]
-            words += [kind.number, 5 + len(record.values), source, places[record.target], record.double, *record.values]
-            for name, buffer in zip(kind.buffers, record.sources[1:], strict=True):
-                words[len(words) - len(record.values) + kind.names[name]] = places[buffer]
-            free += [
-                places[source] for source in set(record.sources) if last_use[source] == i and places[source] > RESULT
-            ]
+                places[target] = free.pop()
+            words += (kind.number, 5 + len(values), places[sources[0]], places[target], double, *values)
+            for field, buffer in zip(kind.buffers.values(), sources[1:], strict=True) if kind.buffers else ():
+                words[field - len(values)] = places[buffer]
+            free += [places[source] for source in set(sources) if last_use[source] == i and places[source] > RESULT]
         self._words = array("q", [self.double, len(self._records), count, *words])
         self._address_of_words, self._length = self._words.buffer_info()
 
@@ -472,7 +457,7 @@ class Program:
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of the steps, each once, in the order of their first use."""
-        return tuple(dict.fromkeys(record.kind for record in self._records))
+        return tuple(dict.fromkeys(record.kind.name for record in self._records))
 
     def run(self, x: Tensor, y: Tensor | None = None, threshold: int | None = None) -> Tensor:
         """Process a block (..., time); states go on. `y` is written if given, contiguous.
@@ -505,27 +490,20 @@ class Program:
         """Make all states what they are after the blocks so far."""
         pack, run = native.call["fir_settle"]
         for record in self._records:
-            if record.kind == "partitioned":
-                of = dict(zip(KINDS[record.kind].names, record.values, strict=True))
-                status = run(pack(
-                    self.channels, of["width"], of["taps"], of["n_taps"], of["rows"], of["repeat"], of["state"],
-                    of["work"], torch.get_num_threads(),
-                ))  # fmt: skip
+            if record.kind.name == "partitioned":
+                status = run(pack(self.channels, *record.values, torch.get_num_threads()))
                 if status:
                     raise_for(status, "fir_settle")
 
-    def _append(self, kind: str, source: int, **values: Any) -> int:
-        declared, double = KINDS[kind], self._doubles[source]
-        sources = (source, *(values[name] for name in declared.buffers if name in values))
-        for buffer in sources:
-            if buffer not in self._doubles:
-                raise ArgumentError(f"step {kind}: no step has written buffer {buffer}")
-        encoded = declared.encoded(values, self.channels, torch.float64 if double else torch.float32)
+    def _append(self, name: str, source: int, **values: Any) -> int:
+        kind, double = KINDS[name], self._doubles[source]
+        encoded = kind.encode(self.channels, torch.float64 if double else torch.float32, **values)
+        sources = (source, *[values[buffer] for buffer in kind.buffers]) if kind.buffers else (source,)
+        target = len(self._doubles)
         self._kept.append(values)
-        self._buffers += 1
-        self._records.append(Record(kind, sources, self._buffers, double, encoded))
-        self._doubles[self._buffers] = kind == "widen" or (double and kind != "narrow")
-        return self._buffers
+        self._records.append(Record(kind, sources, target, double, encoded))
+        self._doubles.append(name == "widen" or (double and name != "narrow"))
+        return target
 
     def _sharing(self, shape: tuple[int, ...]) -> int:
         """Return how many channels share each of the values of a shape."""
@@ -536,13 +514,14 @@ class Program:
         return self._rows("settings", settings, 1)
 
     def _rows(
-        self, name: str, values: Tensor, core: int, leading: Sequence[int] | None = None, prefix: str = ""
+        self,
+        name: str,
+        values: Tensor,
+        core: int,
+        leading: Sequence[int] | None = None,
+        names: tuple[str, str] = ("rows", "repeat"),
     ) -> dict[str, Any]:
         """Return coefficients (..., *core) as three fields: the rows, their number, and how often each repeats."""
-        rows = coefficient_rows(values.detach(), core, self.shape if leading is None else leading)
-        return {name: rows.tensor, f"{prefix}rows": rows.rows, f"{prefix}repeat": rows.repeat}
-
-
-def _bits(value: float) -> int:
-    found: int = struct.unpack("q", struct.pack("d", value))[0]
-    return found
+        values = values.detach() if values.requires_grad else values
+        tensor, rows, repeat = coefficient_rows(values, core, self.shape if leading is None else leading)
+        return {name: tensor, names[0]: rows, names[1]: repeat}

@@ -41,7 +41,6 @@ from torchfx.plan import (
     kept,
     plan_of,
 )
-from torchfx.plan.backends import backend_lines
 from torchfx.plan.steps import named_error
 from torchfx.rate import ambient_rate, followed_rate, resolve_rate
 from torchfx.tensors import broadcast_shapes, check_signal, is_readable, no_device
@@ -132,6 +131,9 @@ class Processor(Responses):
     _device: torch.device | None = None
     _half: torch.dtype | None = None
     _stamp: object = None
+    has_whole: ClassVar[bool] = False
+    """Whether a class defines `whole`."""
+
     missing: ClassVar[tuple[str, ...]] = ()
     """What a class lacks to be built."""
 
@@ -153,6 +155,7 @@ class Processor(Responses):
             # "measure" says more than the "step" beside it; "lti" may decline, and then "step" is called.
             cls.kind = cls.derived_kind = KINDS["measure" if "measure" in written else written[0]]
             cls.forward = Processor.forward  # type: ignore[method-assign]
+        cls.has_whole = cls.whole is not Processor.whole
         if "step" in own and "native" not in own:
             cls.native = Processor.native  # type: ignore[method-assign]  # a parent's does what the parent's step does
         declared = {name: value for name, value in own.items() if isinstance(value, Declaration)}
@@ -654,7 +657,9 @@ class FilterChain(Processor, nn.Sequential):  # type: ignore[misc]  # `+` adds o
              HiButterworth(cutoff=80, order=4)
              LoButterworth(cutoff=12000, order=2)
              Gain(-3 dB)
-        1. sos_forward: cpu native, instruction set ...; cuda ...; other reference in plain PyTorch
+        two channels:
+          1. whole signals: sos_forward: cpu native, instruction set ...; cuda ...; other reference in plain PyTorch
+          1. streams: native program of sos on the CPU, otherwise sos_forward
     """
 
     kind = derived_kind = "chain"
@@ -674,10 +679,10 @@ class FilterChain(Processor, nn.Sequential):  # type: ignore[misc]  # `+` adds o
         return _plan(self, fs)
 
     def explain(self, fs: float | None = None) -> None:
-        """Print the plan at a sample rate (Hz), like a database's EXPLAIN, and the backend of each step's operators.
+        """Print the plan at a sample rate (Hz), like a database's EXPLAIN, and what runs each step of two channels.
 
-        The operators are those of a short mono signal, as PyTorch's dispatcher receives them; on the CPU the native
-        library may run several of them as one program. Without `fs` the rate is the one the filters were built for.
+        That is an operator with its backends, a native program with its kinds of steps, or a processor's method.
+        Without `fs` the rate is the one the filters were built for.
         """
         _explain(self, fs)
 
@@ -731,9 +736,7 @@ def _plan(module: Processor, fs: float | None) -> Plan:
 
 def _explain(module: Processor, fs: float | None) -> None:
     plan = _plan(module, fs)
-    print(plan)
-    for line in backend_lines(plan):
-        print(line)
+    print(plan, "two channels:", *(f"  {line}" for line in plan.runs((2,))), sep="\n")
 
 
 def _module(module: object) -> nn.Module:

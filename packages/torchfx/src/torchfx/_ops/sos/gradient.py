@@ -29,7 +29,7 @@ from torchfx._ops.differentiation import Gradient
 
 __all__ = ["GRADIENTS", "backward"]
 
-Forward = Callable[[Tensor, Tensor, "Tensor | None", int], tuple[Tensor, Tensor]]
+Forward = Callable[[Tensor, Tensor, "Tensor | None", "int | None"], tuple[Tensor, Tensor]]
 Arguments = Sequence[Any]  # x, sos, state, threshold
 
 
