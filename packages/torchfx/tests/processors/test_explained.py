@@ -50,7 +50,7 @@ def test_what_runs_is_what_a_profiler_sees(name):
         if isinstance(inner, ParallelStep):
             steps += [each for plan in inner.plans for each in plan.steps]
         else:
-            (line,) = step.whole_by(shape)
+            (line,) = inner.whole_by(shape)
             assert agrees(line, found)
             _, with_gradients = seen(step.run, x.clone().requires_grad_())
             otherwise = line.rpartition(" otherwise ")[2]
@@ -58,7 +58,7 @@ def test_what_runs_is_what_a_profiler_sees(name):
             assert agrees(otherwise, with_gradients)
         if not (step.refusal or step.measures):
             runner = Runner([step], shape, x.dtype, x.device)
-            assert agrees(step.blocks_by(shape), seen(runner.process, x)[1])
+            assert agrees(inner.blocks_by(shape), seen(runner.process, x)[1])
         x = y
 
 

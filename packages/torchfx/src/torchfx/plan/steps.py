@@ -94,11 +94,11 @@ class Step(ABC):
         measures: whether a first pass over the whole signal gives the state a stream starts with.
         settling: how many samples after a start from rest the output lacks what came before.
         added_dimensions: how many leading dimensions the output has more than the input.
-        operator: the operator that runs it, without its namespace; "" where PyTorch's or several do.
+        operator: what runs it where no native program does: an operator, or the method that calls some.
     """
 
     name = ""
-    operator = ""
+    operator = "PyTorch's operators"
     latency = 0
     refusal = ""
     measures = False
@@ -159,19 +159,13 @@ class Step(ABC):
     def blocks_by(self, shape: tuple[int, ...]) -> str:
         """Return in words what runs the blocks of a stream."""
         kinds = self.kinds(shape)
-        return f"native program of {kinds} on the CPU, otherwise {self.python()}" if kinds else self.python()
+        return f"native program of {kinds} on the CPU, otherwise {self.operator}" if kinds else self.operator
 
     def whole_by(self, shape: tuple[int, ...]) -> list[str]:
         """Return in words what runs whole signals with these leading dimensions."""
-        if not self.operator:
-            return [self.python()]
-        row = next(row for row in _ops.rows if row.operator == self.operator)
-        served = "; ".join(f"{device} {row.text(device)}" for device in ("cpu", "cuda", "other"))
-        return [f"{self.operator}: {served}"]
-
-    def python(self) -> str:
-        """Return the operator, or else whose code calls operators, where no native program runs."""
-        return self.operator or "PyTorch's operators"
+        row = next((row for row in _ops.rows if row.operator == self.operator), None)
+        served = "" if row is None else "; ".join(f"{device} {row.text(device)}" for device in row.backends)
+        return [f"{self.operator}: {served}" if served else self.operator]
 
     def state_size(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> int:
         """Return how many tensors a state holds."""
@@ -209,8 +203,8 @@ class LTIStep(Step):
         self.added_dimensions = system.added_dimensions
         if system.sos is not None:
             self.operator = "sos_forward" if system.taps is None else "lti_forward"
-        elif system.taps is not None:
-            self.operator = "fir_forward"
+        else:
+            self.operator = "aten::mul" if system.taps is None else "fir_forward"
         self._placed: dict[torch.device, LTI] = {}
 
     def on(self, device: torch.device) -> LTI:
@@ -341,7 +335,7 @@ class LTIStep(Step):
         sos, taps = self.system.sos, self.system.taps
         sizes = [] if taps is None else [plural(taps.shape[-1], "tap")]
         sizes += [] if sos is None else [plural(sos.shape[-2], "section")]
-        if self.operator:
+        if sizes:
             head = f"torchfx_ext::{self.operator}  {', '.join(sizes)}"
         elif isinstance(self.system.gain, Tensor):
             head = f"aten::mul  by a tensor {tuple(self.system.gain.shape)}"
@@ -358,6 +352,7 @@ class CausalStep(Step):
         self.module: Causal = module
         self.rate = rate
         self.name = name
+        self.operator = type(module).step.__qualname__
         self.latency = module.latency_samples(rate)
         self._size: int | None = None
         self.measures = module.kind == "measured"
@@ -453,10 +448,6 @@ class CausalStep(Step):
         """Return the processor."""
         return [shown(self.module)]
 
-    def python(self) -> str:
-        """Return the processor's method."""
-        return type(self.module).step.__qualname__
-
     def whole_by(self, shape: tuple[int, ...]) -> list[str]:
         """Return the processor's method for whole signals, or what runs blocks."""
         if self.module.has_whole:
@@ -471,6 +462,7 @@ class ModuleStep(Step):
         self.module = module
         self.rate = rate
         self.name = name
+        self.operator = type(module).forward.__qualname__
         self.refusal = reason
         if not reason and not isinstance(module, POINTWISE):
             self.refusal = (
@@ -503,13 +495,11 @@ class ModuleStep(Step):
         """Return the module's class and parameters."""
         return [f"{shown(self.module)}  called as it is"]
 
-    def python(self) -> str:
-        """Return the module's method."""
-        return type(self.module).forward.__qualname__
-
 
 class ParallelStep(Step):
     """Plans side by side, added; those that lag less than others are delayed in a stream."""
+
+    operator = "the branches' operators"
 
     def __init__(self, plans: Sequence[Plan]) -> None:
         self.plans = tuple(plans)
@@ -593,10 +583,6 @@ class ParallelStep(Step):
     def whole_by(self, shape: tuple[int, ...]) -> list[str]:
         """Return what runs the branches' steps."""
         return [f"branch {i}, {line}" for i, plan in enumerate(self.plans, 1) for line in plan.runs(shape, False)]
-
-    def python(self) -> str:
-        """Return where the steps are named."""
-        return "the branches' operators"
 
     def calls(self) -> int:
         """Return the calls of all branches and the additions."""
@@ -682,14 +668,6 @@ class LateStep(Step):
     def lines(self) -> list[str]:
         """Return the inner step's lines."""
         return self.inner.lines()
-
-    def blocks_by(self, shape: tuple[int, ...]) -> str:
-        """Return what runs the inner step's blocks."""
-        return self.inner.blocks_by(shape)
-
-    def whole_by(self, shape: tuple[int, ...]) -> list[str]:
-        """Return what runs the inner step."""
-        return self.inner.whole_by(shape)
 
     def calls(self) -> int:
         """Return the inner step's calls."""
@@ -819,7 +797,8 @@ class Plan:
         """Return in numbered lines what runs each step, for signals with these leading dimensions, or why it can't."""
         text, whole, i = [], "whole signals: " if streams else "", 0
         try:
-            for i, step in enumerate(self.steps, 1):
+            for i, each in enumerate(self.steps, 1):
+                step = each.inner if isinstance(each, LateStep) else each
                 text += [f"{i}. {whole}{line}" for line in step.whole_by(shape)]
                 text += [f"{i}. streams: {step.blocks_by(shape)}"] if streams and not step.refusal else []
                 shape = step.leading(shape)
