@@ -199,12 +199,90 @@ def test_slices_and_channels_share_the_samples(rng):
     assert wave[10:].ys.data_ptr() == wave.ys[:, 10:].data_ptr()
     with pytest.raises(ArgumentError, match=r"i must lie in \[0, 2\), got 2"):
         wave.get_channel(2)
-    with pytest.raises(ArgumentTypeError, match="sliced by samples"):
-        wave[3]
     with pytest.raises(ArgumentTypeError, match=r"i must be a whole number >= -2, got 0.5"):
         wave.get_channel(0.5)
     with pytest.raises(ArgumentError, match="the slice's step must be a whole number >= 1, got -1"):
         wave[::-1]
+
+
+def test_channels_and_seconds_are_indices(rng):
+    wave = fx.Wave(rng.standard_normal((3, 1000)), 1000)
+    assert torch.equal(wave[-1].ys, wave.ys[2:])
+    assert torch.equal(wave[[2, 0]].ys, wave.ys[[2, 0]])
+    assert [each.ys.tolist() for each in wave] == [wave.ys[i : i + 1].tolist() for i in range(3)]
+    for index, samples in [
+        (slice(0.1, 0.25), slice(100, 250)), (slice(-0.1, None), slice(900, None)), (slice(0, 0.5), slice(0, 500)),
+        (slice("100ms", "-50 samples"), slice(100, 950)), (slice(0.5, 9.0), slice(500, None)),
+        (slice(-9.0, 0.1, 2), slice(0, 100, 2)), (slice(np.float32(0.5), None), slice(500, None)),
+    ]:  # fmt: skip
+        assert torch.equal(wave[index].ys, wave.ys[:, samples])
+        assert torch.equal(wave[1, index].ys, wave.ys[1:2, samples])
+        assert torch.equal(wave[1:, index].ys, wave.ys[1:, samples])
+
+
+@pytest.mark.parametrize(
+    ("index", "error", "message"),
+    [
+        (3, ArgumentError, r"i must lie in \[0, 3\), got 3"),
+        ([0, 5], ArgumentError, r"i must lie in \[0, 3\), got 5"),
+        ("left", ArgumentTypeError, "i must be a whole number >= -3, got 'left'"),
+        (slice(1, 2.5), ArgumentTypeError, "both be samples .* or both seconds, got 1 and 2.5"),
+        (slice(math.nan, None), ArgumentError, "start must be finite, got nan s"),
+        (slice("soon", None), ArgumentError, "start must be seconds >= 0, or a text such as"),
+        (slice(0.2, 0.1), ArgumentError, "hold samples"),
+    ],
+)
+def test_bad_indices_raise(index, error, message):
+    with pytest.raises(error, match=message):
+        fx.Wave(torch.zeros(3, 1000), 1000)[index]
+
+
+def test_arithmetic_is_that_of_the_samples(rng):
+    a, b = (fx.Wave(rng.standard_normal((2, 50)), 1000, metadata={"take": 1}) for _ in range(2))
+    assert torch.equal((a - b).ys, a.ys - b.ys)
+    assert torch.equal((-a).ys, -a.ys)
+    assert torch.equal((a / 3).ys, a.ys / 3)
+    assert torch.equal((a / torch.tensor([[2.0], [4.0]])).ys, a.ys / torch.tensor([[2.0], [4.0]]))
+    assert torch.equal((a[:20] - b).ys[:, 20:], -b.ys[:, 20:])
+    total = a
+    total -= b
+    total /= 2
+    assert torch.equal(total.ys, (a.ys - b.ys) / 2)
+    assert total.metadata == {"take": 1}
+    assert total is not a
+    for refused in (lambda: a - 1, lambda: 2 / a, lambda: a / b):
+        with pytest.raises(TypeError, match="unsupported operand"):
+            refused()
+    with pytest.raises(ArgumentError, match="other than 0, got 0"):
+        a / 0
+    with pytest.raises(SampleRateError):
+        a - fx.Wave(b.ys, 2000)
+
+
+def test_waves_are_equal_by_rate_and_samples(rng):
+    ys = torch.from_numpy(rng.standard_normal((2, 50))).float()
+    wave = fx.Wave(ys, 1000)
+    assert wave == fx.Wave(ys.double(), 1000, metadata={"title": "same"})
+    assert wave != fx.Wave(ys, 2000)
+    assert wave != wave[:49]
+    assert wave != wave[0]
+    assert wave != wave * 2
+    assert wave != 3
+    for call in (hash, reversed):
+        with pytest.raises(TypeError):
+            call(wave)
+
+
+def test_other_names(tmp_path):
+    wave = fx.Wave(torch.full((2, 50), 0.5), 1000)
+    assert wave.samples is wave.ys
+    assert (wave.sample_rate, wave.shape) == (1000, (2, 50))
+    wave.save(tmp_path / "a.wav")
+    assert fx.load(tmp_path / "a.wav") == fx.Wave.load(tmp_path / "a.wav") == wave
+    assert (fx.Stream, fx.process_file) == (fx.realtime.Stream, fx.realtime.process_file)
+    stream = fx.Stream(fx.effect.Limiter(-1, lookahead_ms=5), 48_000, 2)
+    assert repr(stream).startswith("Stream(Limiter(threshold_db=-1")
+    assert repr(stream).endswith(", 48000 Hz, 2 channels, latency 240 samples)")
 
 
 def test_transform_knows_the_rate(rng):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bench.report import LatencyRow, Report, Row, TargetRow, ThresholdRow, ThroughputRow
 from bench.threshold import crossover
+from torchwhy.wording import seconds
 
 __all__ = ["HEADERS", "as_text", "cells", "machine", "remarks"]
 
@@ -67,19 +68,6 @@ def cells(row: Row) -> tuple[str, ...]:
 def deviation(value: float | None) -> str:
     """Return a deviation, or nothing for what filters nothing."""
     return "" if value is None else f"{value:.0e}"
-
-
-def seconds(value: float) -> str:
-    """Return a time with a fitting unit.
-
-    Examples:
-        >>> seconds(0.00123), seconds(12.3)
-        ('1.23 ms', '12.3 s')
-    """
-    for unit, scale in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
-        if value * scale >= 1 or unit == "us":
-            break
-    return f"{value * scale:.3g} {unit}"
 
 
 def as_text(report: Report) -> str:

@@ -6,7 +6,7 @@ was compared with SciPy in float64.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -20,7 +20,7 @@ from bench.chains import Chain, Design
 from bench.contenders import scipy_signal, torchfx_library
 from bench.equalizers import Equalizers, equalized, sosfilt_per_item, trained
 from bench.exact import BOUND, deviation
-from bench.inside import alternate, compare
+from bench.inside import compare
 from bench.report import TargetRow
 from bench.resampling import Resampling, resampled, soxr_hq, windowed_sinc
 from bench.timing import ratio, spread
@@ -37,7 +37,7 @@ NOTES = (
     "subtracted",
     "own coefficients: the operator with one set for each row, over the operator with one set for all rows",
     "gradients: forward plus backward, for signal and coefficients at once, over the forward pass alone where nothing "
-    "requires a gradient; outputs and gradients allocated in the call; single calls in turn, since a forward pass "
+    "requires a gradient; outputs and gradients allocated in the call; calls in turn, since a forward pass "
     "repeated on its own would find its signal in the cache, and one in training doesn't",
     "resonance that changes at every sample: forward plus backward, for signal and coefficients, all float32, compared "
     "with torchlpc where that is installed; the result is compared with the recurrence in float64",
@@ -85,7 +85,6 @@ class Claim:
         target: the number.
         relation: ">=": at least so many times faster; "<=": at most so many times the time.
         ours: makes this library's work.
-        timed: measures both.
         threads: PyTorch's threads.
         beyond: makes work whose time is subtracted from both; None subtracts nothing.
         off: how far this library's result is from the truth, (chain, x, result) -> deviation.
@@ -101,7 +100,6 @@ class Claim:
     target: float
     relation: str = ">="
     ours: Prepare = torchfx_library.piped
-    timed: Callable[[Mapping[str, Callable[[], Any]], int, int], dict[str, list[float]]] = compare
     threads: int = THREADS
     beyond: Prepare | None = None
     off: Callable[[Chain, npt.NDArray[np.float32], npt.NDArray[Any]], float] = off_chain
@@ -140,7 +138,6 @@ CLAIMS = (
             target,
             "<=",
             operators.forward_and_backward,
-            alternate,
         )
         for name, chain in (("IIR", chains.IIR), ("five FIRs", chains.FIR))
         for channels, seconds, target in GRADIENTS
@@ -200,7 +197,6 @@ CLAIMS = (
         1.3,
         "<=",
         calls.piped_with_gains(60),
-        alternate,
         beyond=operators.forward,
     ),
     *(
@@ -238,7 +234,6 @@ CLAIMS = (
         4,
         "<=",
         trained,
-        alternate,
     ),
     *(
         Claim(
@@ -360,7 +355,7 @@ def measure(claim: Claim, rounds: int) -> TargetRow:
     works = {"ours": ours, "other": claim.other(job, x)}
     if claim.beyond is not None:
         works["beyond"] = claim.beyond(job, x)
-    times = claim.timed(works, rounds, claim.threads)
+    times = compare(works, rounds, claim.threads)
     if claim.beyond is not None:
         times = {name: _difference(times[name], times["beyond"]) for name in ("ours", "other")}
     if claim.relation == ">=":

@@ -1,4 +1,7 @@
-"""Rounds in which every contender has its turn, A B A B, and what they say: medians, quartiles, ratios."""
+"""Rounds in which the processes of contenders take turns, A B A B, and medians, quartiles and ratios of times.
+
+Works of this process are timed by `bench.inside`; a contender of another Python times its own.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
+from torchwhy.timing.quantiles import quantile
 
 __all__ = ["Spread", "calls_per_turn", "interleave", "ratio", "spread"]
 
@@ -37,8 +40,7 @@ def spread(values: Sequence[float]) -> Spread:
         >>> spread([1.0, 2.0, 3.0, 4.0, 100.0])
         Spread(median=3.0, low=2.0, high=4.0, count=5)
     """
-    low, median, high = np.percentile(values, [25, 50, 75])
-    return Spread(float(median), float(low), float(high), len(values))
+    return Spread(quantile(values, 0.5), quantile(values, 0.25), quantile(values, 0.75), len(values))
 
 
 def ratio(slower: Sequence[float], faster: Sequence[float]) -> Spread:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from _torchfx_rules.vocabulary import FILTER, LIGHT
+from _torchfx_rules.vocabulary import FILTER, LIGHT, PIPE_AGAIN
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.events import parse_list
@@ -22,6 +22,7 @@ class Call:
     Attributes:
         row: of it. start, end: nanoseconds.
         signal, coefficients: dimensions of these arguments; () where shapes weren't recorded.
+        continues: whether it filters what the call before it made, as `wave | a | b` records.
     """
 
     row: int
@@ -30,6 +31,7 @@ class Call:
     end: int
     signal: tuple[int, ...]
     coefficients: tuple[int, ...]
+    continues: bool
 
 
 def calls_of(trace: Trace) -> tuple[Call, ...]:
@@ -66,7 +68,7 @@ def _heavy(trace: Trace) -> Int32:
     """Operators outside of filters that do something of their own, and calls that fetch data or annotate."""
     events = trace.events
     rows = events.rows(Kind.OPERATOR)
-    found: Int32 = rows[~events.are(LIGHT | FILTER, rows)]
+    found: Int32 = rows[~events.are(LIGHT | FILTER | PIPE_AGAIN, rows)]
     return found
 
 
@@ -83,7 +85,8 @@ def _call(trace: Trace, row: int) -> Call:
     shapes = _shapes(trace.events.text("Input Dims", row))
     start, end = int(trace.events.ts[row]), int(trace.events.end[row])
     signal = shapes[0] if shapes else ()
-    return Call(row, trace.name(row), start, end, signal, shapes[1] if len(shapes) > 1 else ())
+    continues = any(PIPE_AGAIN.names(trace.name(above)) for above in trace.ancestors(row))
+    return Call(row, trace.name(row), start, end, signal, shapes[1] if len(shapes) > 1 else (), continues)
 
 
 def _shapes(text: str | None) -> list[tuple[int, ...]]:

@@ -27,8 +27,9 @@ __all__ = ["many_short_files", "native_dispatch_count"]
 def native_dispatch_count(trace: Trace, *, share: float = 0.01) -> Iterator[Finding]:
     """Filters of a chain are called one after the other.
 
-    Sees: two or more calls of torchfx's filters in a row on a signal of one shape, with different coefficients and
-    nothing but views and gains between them. Needs recorded shapes.
+    Sees: `wave | a | b`, where both are filters: torchfx records that `b` continues from `a`. Of filters called on
+    tensors, two or more calls in a row on a signal of one shape, with coefficients of different shapes and nothing but
+    views and gains between them; that needs recorded shapes.
 
     Costs: each call goes through the signal once more, and through Python and the dispatcher.
 
@@ -37,7 +38,7 @@ def native_dispatch_count(trace: Trace, *, share: float = 0.01) -> Iterator[Find
 
     Known problems: filters with trainable coefficients, or whose output is used in between, must stay apart.
     """
-    found = [run for run in (_chain(run) for run in runs_of(trace)) if run]
+    found = [chain for run in runs_of(trace) for chain in _chains(run)]
     if not found:
         return
     # One call of all would still take the time of the longest.
@@ -100,8 +101,21 @@ def many_short_files(trace: Trace, *, calls: int = 8, call_us: float = 300.0, sh
     )
 
 
-def _chain(run: list[Call]) -> list[Call]:
-    """The calls of a run, if they are different filters on one signal."""
+def _chains(run: list[Call]) -> list[list[Call]]:
+    """The calls of a run that filter one signal one after the other, by signal."""
+    if not any(call.continues for call in run):
+        return [chain] if (chain := _different(run)) else []
+    chains: list[list[Call]] = []
+    for call in run:
+        if chains and call.continues:
+            chains[-1].append(call)
+        else:
+            chains.append([call])
+    return [chain for chain in chains if len(chain) > 1]
+
+
+def _different(run: list[Call]) -> list[Call]:
+    """The calls of a run, if they are different filters on signals of one shape."""
     if len(run) < 2 or not all(call.signal and call.coefficients for call in run):
         return []
     kinds = {(call.name, call.coefficients) for call in run}

@@ -14,6 +14,7 @@ __all__ = [
     "FILTER",
     "LEARNED_FILTER",
     "LIGHT",
+    "PIPE_AGAIN",
     "READ_AUDIO_FRAME",
     "TORCHFX",
 ]
@@ -33,6 +34,9 @@ FILTER: Final = Meaning(
     r"torchfx_ext::(sos|biquad|fir|lti)_forward(_recording)?$|torchfx_ext::parallel_iir_forward", _O
 )
 """A signal goes through a filter."""
+
+PIPE_AGAIN: Final = Meaning(r"torchfx pipe again$", _O)
+"""A module gets the samples that the module before it made, as in `wave | a | b`."""
 
 LEARNED_FILTER: Final = Meaning(r"torchfx_ext::\w+_backward", _O)
 

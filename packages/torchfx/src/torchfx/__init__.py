@@ -18,7 +18,7 @@ if _TYPE_CHECKING:
     from torchfx.core.context import Memoryless, WithContext
     from torchfx.core.learning import learn
     from torchfx.core.processor import FilterChain, Parallel, Processor
-    from torchfx.core.wave import Wave
+    from torchfx.core.wave import Wave, load
     from torchfx.errors import (
         ArgumentError,
         ArgumentTypeError,
@@ -29,6 +29,7 @@ if _TYPE_CHECKING:
     )
     from torchfx.plan import LTI, Plan
     from torchfx.rate import sample_rate
+    from torchfx.realtime import Stream, process_file
     from torchfx.suggest import Suggestion, suggest_device
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "Plan",
     "Processor",
     "SampleRateError",
+    "Stream",
     "StreamError",
     "Suggestion",
     "TorchFXError",
@@ -54,8 +56,10 @@ __all__ = [
     "filter",
     "functional",
     "learn",
+    "load",
     "loudness",
     "parameters",
+    "process_file",
     "realtime",
     "sample_rate",
     "suggest_device",
@@ -66,6 +70,7 @@ _MODULES = (
 )  # fmt: skip
 _LATER = ("augment", "distributed", "effect", "filter", "functional", "loudness", "parameters", "realtime")
 """Loaded when they are asked for; none registers an operator."""
+_OF_REALTIME = ("Stream", "process_file")
 
 
 def __getattr__(name: str) -> object:
@@ -75,6 +80,8 @@ def __getattr__(name: str) -> object:
         return version("torchfx")
     if name in _LATER:
         return _import_module(f"torchfx.{name}")
+    if name in _OF_REALTIME:
+        return getattr(_import_module("torchfx.realtime"), name)
     if name not in __all__:
         raise AttributeError(f"module 'torchfx' has no attribute {name!r}")
     _load_all()
@@ -90,7 +97,7 @@ def _load_all() -> None:
     found = {}
     for module in _MODULES:
         found.update(vars(_import_module(f"torchfx.{module}")))
-    globals().update({name: found[name] for name in __all__ if name not in _LATER})
+    globals().update({name: found[name] for name in __all__ if name not in (*_LATER, *_OF_REALTIME)})
 
 
 if "torch" in _sys.modules:

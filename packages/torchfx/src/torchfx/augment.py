@@ -408,7 +408,8 @@ class SomeOf(Augmentation):
     """Some of several augmentations, picked anew for each example, in the order given.
 
     Args:
-        augmentations: what is picked from. Each has its own `p`, too.
+        augmentations: what is picked from: augmentations, each with its own `p`, and filters, effects or other modules,
+            whose parameters are fixed.
         count: how many, from 0 to all; or (least, most), each number in between as likely as any other.
         p: with which probability an example is changed at all.
         generator: as in `Augmentation`; it serves those of `augmentations` that have none of their own.
@@ -427,7 +428,7 @@ class SomeOf(Augmentation):
 
     def __init__(
         self,
-        augmentations: Iterable[Augmentation],
+        augmentations: Iterable[nn.Module],
         count: int | tuple[int, int],
         *,
         p: float = 1.0,
@@ -435,12 +436,11 @@ class SomeOf(Augmentation):
     ) -> None:
         """Check and keep the augmentations."""
         super().__init__(p, generator)
+        augmentations = list(augmentations)
+        for part in augmentations:
+            if not isinstance(part, nn.Module):
+                raise ArgumentTypeError(f"augmentations must be modules, got {part!r} ({type(part).__name__})")
         self.parts = nn.ModuleList(augmentations)
-        for part in self.parts:
-            if not isinstance(part, Augmentation):
-                raise ArgumentTypeError(
-                    f"augmentations must be those of torchfx.augment, such as Random({type(part).__name__}), got {part}"
-                )
         if not len(self.parts):
             raise ArgumentError("augmentations must hold at least one, got none")
         if isinstance(count, (list, tuple)) and len(count) != 2:
@@ -455,18 +455,24 @@ class SomeOf(Augmentation):
         order = torch.rand(len(among), len(self.parts), generator=generator).argsort(-1)
         counts = torch.randint(self.least, self.most + 1, (len(among), 1), generator=generator)
         picked = (order < counts) & applied[:, None]
-        parts = [cast(Augmentation, part)._draw(picked[:, i], generator) for i, part in enumerate(self.parts)]
+        parts = [
+            part._draw(picked[:, i], generator) if isinstance(part, Augmentation) else {"applied": picked[:, i]}
+            for i, part in enumerate(self.parts)
+        ]
         return {"applied": applied, "parts": parts}
 
     def _run(self, x: Tensor, drawn: Drawn) -> Tensor:
         chain: list[nn.Module] = []  # one after the other, a chain of filters and gains is one operator call
         for part, own in zip(self.parts, drawn["parts"], strict=True):
-            groups = list(part._made(own, x.device)) if isinstance(part, Random) else []
+            if isinstance(part, Augmentation) and not isinstance(part, Random):
+                x, chain = part._run(_through(chain, x), own), []
+                continue
+            made = part._made(own, x.device) if isinstance(part, Random) else _fixed(part, own)
+            groups = list(made)
             if [len(rows) for rows, _ in groups] == [len(x)]:
                 chain.append(groups[0][1])
-                continue
-            x, chain = _through(chain, x), []
-            x = _changed(x, groups) if isinstance(part, Random) else cast(Augmentation, part)._run(x, own)
+            else:
+                x, chain = _changed(_through(chain, x), groups), []
         return _through(chain, x)
 
 
@@ -488,7 +494,7 @@ class OneOf(SomeOf):
 
     def __init__(
         self,
-        augmentations: Iterable[Augmentation],
+        augmentations: Iterable[nn.Module],
         *,
         p: float = 1.0,
         generator: torch.Generator | int | None = None,
@@ -504,6 +510,7 @@ class Compose(SomeOf):
         >>> import torchfx as fx
         >>> augmentation = Compose(
         ...     [
+        ...         fx.filter.HiButterworth(80, fs=16_000),
         ...         Random(fx.filter.Peaking, cutoff=log_uniform(100, 7000), gain_db=uniform(-6, 6), fs=16_000),
         ...         Random(fx.effect.Gain, gain=uniform(-12, 0), gain_type="db"),
         ...         AddNoise(uniform(5, 30), p=0.5),
@@ -516,7 +523,7 @@ class Compose(SomeOf):
 
     def __init__(
         self,
-        augmentations: Iterable[Augmentation],
+        augmentations: Iterable[nn.Module],
         *,
         p: float = 1.0,
         generator: torch.Generator | int | None = None,
@@ -524,6 +531,13 @@ class Compose(SomeOf):
         """Pick all."""
         augmentations = list(augmentations)
         super().__init__(augmentations, len(augmentations), p=p, generator=generator)
+
+
+def _fixed(module: nn.Module, drawn: Drawn) -> Iterator[tuple[list[int], nn.Module]]:
+    """Yield the examples that a module with fixed parameters changes, if there are any."""
+    rows = drawn["applied"].nonzero().flatten().tolist()
+    if rows:
+        yield rows, module
 
 
 def _through(chain: list[nn.Module], x: Tensor) -> Tensor:

@@ -233,7 +233,7 @@ def _asked(module: str, name: str) -> tuple[str, tuple[Declaration, ...]] | None
     if (
         not hasattr(cls, "declarations")
         or cls.missing
-        or list(inspect.signature(cls).parameters) != list(cls.declarations)
+        or parameters.accepted(cls.declarations.values()).keys() != {*inspect.signature(cls).parameters, "fs"}
     ):
         return None
     summary = (inspect.getdoc(cls) or "").partition("\n")[0]

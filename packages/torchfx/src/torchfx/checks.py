@@ -9,7 +9,7 @@ from typing import Any
 
 from torchfx.errors import ArgumentError, ArgumentTypeError, SampleRateError
 
-__all__ = ["finite_number", "number_text", "sample_rate", "settled", "whole_number"]
+__all__ = ["callers_level", "finite_number", "number_text", "sample_rate", "settled", "whole_number"]
 
 PLAIN = frozenset((float, int))  # asked for first: asking an abstract class takes half a microsecond
 
@@ -75,6 +75,14 @@ def number_text(value: float) -> str:
         if math.isfinite(value) and float(value).is_integer() and abs(value) < 1e15
         else repr(float(value))
     )
+
+
+def callers_level() -> int:
+    """Return the stack level, seen from the caller of this function, of the first frame outside the package."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("torchfx."):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _is_scalar_array(value: Any) -> bool:

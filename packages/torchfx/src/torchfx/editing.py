@@ -17,7 +17,7 @@ import numpy as np
 from torchfx import audio_io
 from torchfx.audio_io import Chapter
 from torchfx.errors import ArgumentError
-from torchfx.parameters import decibels, duration, duration_samples, named
+from torchfx.parameters import decibels, named, position
 
 __all__ = ["concat", "split", "trim"]
 
@@ -45,8 +45,8 @@ def trim(source: FILE, target: FILE, start: Time = 0.0, end: Time | None = None)
         AudioFileError: a file cannot be read or written.
     """
     with audio_io.Reader(source) as reader:
-        first = _frame("start", start, reader)
-        last = reader.frames if end is None else min(_frame("end", end, reader), reader.frames)
+        first = position("start", start, reader.frames, reader.fs)
+        last = reader.frames if end is None else min(position("end", end, reader.frames, reader.fs), reader.frames)
         if not first < last:
             raise ArgumentError(
                 f"start must lie before end and before the file's end at {reader.frames / reader.fs:g} s, "
@@ -132,14 +132,19 @@ def split(
         )
     with audio_io.Reader(source) as reader:
         if every is not None:
-            length = _frame("every", every, reader)
+            length = position("every", every, reader.frames, reader.fs)
             if length < 1:
                 raise ArgumentError(f"every must be at least one sample long, got {every!r}")
             starts = range(0, reader.frames, length)
             spans = [(start, min(start + length, reader.frames)) for start in starts]
         else:
             threshold = 10 ** (float(named("silence_db", decibels()).check(silence_db, None)) / 20)
-            spans = _loud(reader, threshold, max(1, _frame("least", least, reader)), _frame("keep", keep, reader))
+            spans = _loud(
+                reader,
+                threshold,
+                max(1, position("least", least, reader.frames, reader.fs)),
+                position("keep", keep, reader.frames, reader.fs),
+            )
             if not spans:
                 raise ArgumentError(f"silence_db must leave something of {source}, which is silent at {silence_db} dB")
         name = Path(source)
@@ -151,14 +156,6 @@ def split(
         for span, path in zip(spans, paths, strict=True):
             _copy(reader, span, path)
         return paths
-
-
-def _frame(name: str, time: Time, reader: audio_io.Reader) -> int:
-    """Return a time as a number of frames; where it counts from the end, of those before it."""
-    from_end = isinstance(time, str) and time.startswith("-")
-    given = time[1:] if from_end and isinstance(time, str) else time
-    frames = duration_samples(named(name, duration()).check(given, None), reader.fs)
-    return max(0, reader.frames - frames) if from_end else frames
 
 
 def _loud(reader: audio_io.Reader, threshold: float, least: int, keep: int) -> list[Span]:

@@ -18,12 +18,13 @@ import itertools
 import math
 import os
 import re
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from numbers import Real
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from torchfx.checks import finite_number, number_text, whole_number
+from torchfx.checks import callers_level, finite_number, number_text, whole_number
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
@@ -60,6 +61,7 @@ __all__ = [
     "output_rate",
     "pass_zero",
     "per_band",
+    "position",
     "processor",
     "quality",
     "recording",
@@ -72,9 +74,52 @@ __all__ = [
 
 REQUIRED: Any = inspect.Parameter.empty
 BUTTERWORTH_Q = math.sqrt(0.5)
-DECIBELS = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*(db)?\s*", re.IGNORECASE)
 NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([a-zA-Z%]*)")
+UNIT_FACTORS: dict[str, dict[str, float]] = {
+    "Hz": {"Hz": 1.0, "kHz": 1000.0},
+    "ms": {"ms": 1.0, "s": 1000.0},
+    "s": {"s": 1.0, "ms": 1e-3},
+}
+"""By a parameter's unit: the units that a text may carry, and their factors. Any other unit stands for itself alone."""
+
+BAND_SYNONYMS = {
+    "lowpass": ("low", "lp", "l"),
+    "highpass": ("high", "hp", "h"),
+    "bandpass": ("band", "pass", "bp"),
+    "bandstop": ("stop", "bands", "bs"),
+}
+"""What `scipy.signal` accepts beside the full names of bands."""
+
 WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+
+def quantity(name: str, text: str, unit: str) -> tuple[float, str]:
+    """Return the number that a text such as "1.5kHz" means in a unit, and the unit the text carries, "" for none.
+
+    Args:
+        name: the parameter's, for the error.
+        text: a number, and a unit of the same quantity unless the number is in `unit`; letter case does not matter.
+        unit: "Hz", "ms", "s", "dB", ..., or "" for a plain number.
+
+    Raises:
+        ArgumentError: no number, or another unit.
+
+    Examples:
+        >>> quantity("cutoff", "1.5 kHz", "Hz")
+        (1500.0, 'kHz')
+        >>> quantity("cutoff", "3dB", "Hz")
+        Traceback (most recent call last):
+        torchfx.errors.ArgumentError: cutoff must be a number in Hz or kHz, got '3dB'
+    """
+    scales = UNIT_FACTORS.get(unit, {unit: 1.0})
+    found = NUMBER.fullmatch(text.strip())
+    written = found[2].lower() if found else "?"
+    carried = next((each for each in scales if each.lower() == written), None)
+    if found is None or (written and carried is None):
+        units = f" in {' or '.join(scales)}" if unit else ""
+        raise ArgumentError(f"{name} must be a number{units}, got {text!r}")
+    value = float(found[1]) * scales[carried or unit]
+    return (int(value) if value.is_integer() and "." not in found[1] else value), carried or ""
 
 
 class Declaration:
@@ -85,10 +130,12 @@ class Declaration:
         default: the value when none is given, or `REQUIRED`.
         doc: what it means, for the class's documentation.
         per_second: whether the value is a frequency or a time, so that the processor needs a sample rate.
+        has_unit: whether the value has a unit; in Python too it may then be a text, which `parse` reads.
     """
 
     name = ""
     per_second = False
+    has_unit = False
 
     @property
     def number(self) -> Number | None:
@@ -111,8 +158,12 @@ class Declaration:
         """
         return value
 
+    def read(self, value: Any) -> Any:
+        """Return what a text means where the parameter has a unit; other values as they are."""
+        return self.parse(value) if isinstance(value, str) and self.has_unit else value
+
     def parse(self, text: str) -> Any:
-        """Return the value that a text on the command line means; `check` follows."""
+        """Return the value that a text means; `check` follows."""
         raise ArgumentError(f"{self.name} cannot be given as text, got {text!r}")
 
     def show(self, value: Any) -> str:
@@ -148,10 +199,7 @@ class Number(Declaration):
         draws: the range random values come from.
         logarithmic: whether they are drawn by ratio.
         learnable: whether tensors are accepted; else one number serves all examples, as where it decides a length.
-        reads_text: whether a text such as "-3dB" is accepted in Python too, not on the command line alone.
     """
-
-    reads_text = False
 
     @property
     def number(self) -> Number:
@@ -175,6 +223,7 @@ class Number(Declaration):
         self.low, self.high, self.unit = low, high, unit
         self.open_low, self.open_high = open_low or low == -math.inf, open_high or high == math.inf
         self.draws, self.logarithmic, self.learnable = draws, logarithmic, learnable
+        self.has_unit = bool(unit)
 
     def bounds(self, rate: float | None) -> tuple[float, float]:
         """Return the range at a sample rate."""
@@ -188,10 +237,9 @@ class Number(Declaration):
 
     def check(self, value: Any, rate: float | None) -> Any:
         """Return a float, or the tensor given; None where that is the default."""
+        value = self.read(value)
         if value is None and self.default is None:
             return None
-        if isinstance(value, str) and self.reads_text:
-            value = self.parse(value)
         if is_tensor(value):
             return self._checked_tensor(value, rate)
         found = value if isinstance(value, Level) else finite_number(self.name, value, self.unit)
@@ -234,16 +282,7 @@ class Number(Declaration):
         """Return the number a text means."""
         if self.default is None and text.strip().lower() == "none":
             return None
-        found = NUMBER.fullmatch(text.strip())
-        factor = found and self.units().get(found[2].lower())
-        if not found or factor is None:
-            raise ArgumentError(f"{self.name} must be a number, got {text!r}")
-        value = float(found[1]) * factor
-        return int(value) if value.is_integer() and "." not in found[1] else value
-
-    def units(self) -> dict[str, float]:
-        """Return the units a text may carry, and the factor of each."""
-        return {"": 1.0, self.unit.lower(): 1.0}
+        return quantity(self.name, text, self.unit)[0]
 
     def show(self, value: Any) -> str:
         """Return the number without a trailing .0; tensors by shape."""
@@ -291,10 +330,6 @@ class Frequency(Number):
         """Return the range as text."""
         return "(0, fs/2) Hz" if rate is None else f"(0, fs/2) = (0, {number_text(rate / 2)}) Hz"
 
-    def units(self) -> dict[str, float]:
-        """Return Hz and kHz."""
-        return {"": 1.0, "hz": 1.0, "khz": 1000.0}
-
     def drawn_range(self, rate: float) -> tuple[float, float]:
         """Return the audible part of the range."""
         return 20.0, 0.45 * rate
@@ -308,20 +343,6 @@ class Milliseconds(Number):
     """A time."""
 
     per_second = True
-
-    def units(self) -> dict[str, float]:
-        """Return milliseconds and seconds."""
-        return {"": 1.0, "ms": 1.0, "s": 1000.0}
-
-
-class Decibels(Number):
-    """A level in decibels; a text may say so, as "-3dB"."""
-
-    reads_text = True
-
-    def units(self) -> dict[str, float]:
-        """Return decibels."""
-        return {"": 1.0, "db": 1.0}
 
 
 class Level(float):
@@ -363,16 +384,18 @@ MOST_DECIBELS = 6160.0
 class Amplitude(Number):
     """A linear level; a text may give it in decibels, as "-3dB"."""
 
-    reads_text = True
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.has_unit = True
 
     def parse(self, text: str) -> Any:
         """Return the number, or the amplitude of a level in decibels."""
-        found = DECIBELS.fullmatch(text)
-        if found is None:
-            raise ArgumentError(f"{self.name} must be a number or a text such as '-3dB', got {text!r}")
-        value = float(found[1])
-        if found[2] is None:
-            return value
+        try:
+            value, carried = quantity(self.name, text, "dB")
+        except ArgumentError:
+            raise ArgumentError(f"{self.name} must be a number or a text such as '-3dB', got {text!r}") from None
+        if not carried:
+            return float(value)
         if not value < MOST_DECIBELS:
             raise ArgumentError(
                 f"{self.name} must stay below {number_text(MOST_DECIBELS)} dB, got {number_text(value)} dB"
@@ -455,22 +478,43 @@ class Duration(Declaration):
     """A time: seconds, or a text such as "250ms", "1:30" (minutes), "480 samples" or, with a tempo, "1/8."."""
 
     per_second = True
-    UNITS: ClassVar[dict[str, float]] = {"": 1.0, "s": 1.0, "ms": 1e-3}
+    has_unit = True
     CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d\d(?:\.\d*)?)")
     NOTE = re.compile(r"(\d+)/([1-9]\d*)\s*([.dt]?)")
     LENGTHENED: ClassVar[dict[str, float]] = {"": 1.0, ".": 1.5, "d": 1.5, "t": 2 / 3}
 
-    def __init__(self, default: Any = REQUIRED, doc: str = "", notes: bool = False, drawn: float = 0.001) -> None:
+    def __init__(
+        self,
+        default: Any = REQUIRED,
+        doc: str = "",
+        notes: bool = False,
+        drawn: float = 0.001,
+        plausible: float = math.inf,
+    ) -> None:
         super().__init__(default, doc)
-        self.notes, self.drawn = notes, drawn
+        self.notes, self.drawn, self.plausible = notes, drawn, plausible
 
     def check(self, value: Any, rate: float | None) -> float | str:
-        """Return seconds, or the text of a time in samples or notes."""
+        """Return seconds, or the text of a time in samples or notes; warn of a bare number that milliseconds explain.
+
+        A number beyond `plausible` seconds is more likely one of milliseconds; a text with a unit is believed.
+        """
         if isinstance(value, str):
-            return self.parse(value)
+            found = self.parse(value)
+            bare = NUMBER.fullmatch(value.strip())
+            if not bare or bare[2]:
+                return found
+            value = found
         found = finite_number(self.name, value, "s")
         if found < 0:
             raise ArgumentError(f"{self.name} must lie in [0, inf) s, got {number_text(found)}")
+        if found > self.plausible:
+            text = number_text(found)
+            warnings.warn(
+                f"{self.name} is in seconds, got {text}: for milliseconds write '{text}ms', for seconds '{text}s'",
+                UserWarning,
+                stacklevel=callers_level(),
+            )
         return found
 
     def parse(self, text: str) -> float | str:
@@ -480,10 +524,13 @@ class Duration(Declaration):
             return given
         if clock := self.CLOCK.fullmatch(given):
             return 3600 * int(clock[1] or 0) + 60 * int(clock[2]) + float(clock[3])
-        found = NUMBER.fullmatch(given)
-        if not found or found[2] not in self.UNITS or float(found[1]) < 0:
+        try:
+            value = float(quantity(self.name, given, "s")[0])
+        except ArgumentError:
+            value = -1.0
+        if value < 0:
             raise ArgumentError(f"{self.name} must be {self.range_text()}, got {text!r}")
-        return float(found[1]) * self.UNITS[found[2]]
+        return value
 
     def show(self, value: Any) -> str:
         """Return seconds, or the text."""
@@ -525,8 +572,27 @@ def duration_samples(value: float | str, rate: float, bpm: float = 120.0) -> int
     return round(value * rate)
 
 
+def position(name: str, time: float | str, count: int, rate: float) -> int:
+    """Return a time in a recording as a sample's index, to the nearest; a text with a "-" counts from the end.
+
+    Args:
+        name: the argument's, for errors.
+        time: seconds, or a text as a `duration` takes it.
+        count: samples of the recording.
+        rate: sample rate, Hz.
+
+    Examples:
+        >>> position("start", 0.5, 48_000, 48_000), position("end", "-250ms", 48_000, 48_000)
+        (24000, 36000)
+    """
+    from_end = isinstance(time, str) and time.startswith("-")
+    given = time[1:] if isinstance(time, str) and from_end else time
+    found = duration_samples(named(name, duration()).check(given, None), rate)
+    return max(0, count - found) if from_end else found
+
+
 class Choice(Declaration):
-    """One of several names; letter case does not matter.
+    """One of several names; letter case does not matter, and bands have SciPy's other names too ("low", "hp").
 
     Attributes:
         names: all of them.
@@ -553,7 +619,7 @@ class Choice(Declaration):
             if value in self.names:
                 return value
             for name in self.names:
-                if value.lower() == name.lower():
+                if value.lower() == name.lower() or value.lower() in BAND_SYNONYMS.get(name, ()):
                     return name
         if self.functions and callable(value):
             return value
@@ -579,18 +645,18 @@ class Choice(Declaration):
 class SampleRate(Declaration):
     """A processor's own sample rate; None follows the signal's."""
 
+    has_unit = True
+
     def check(self, value: Any, rate: float | None) -> float | None:
         """Return the rate in Hz."""
+        value = self.read(value)
         return None if value is None else checked_rate(value)
 
     def parse(self, text: str) -> float | None:
         """Return the rate a text means."""
         if text.strip().lower() == "none":
             return None
-        frequency = Frequency()
-        frequency.name = self.name
-        found: float = frequency.parse(text)
-        return found
+        return quantity(self.name, text, "Hz")[0]
 
     def show(self, value: Any) -> str:
         """Return the rate without a trailing .0."""
@@ -602,7 +668,7 @@ class OutputRate(SampleRate):
 
     def check(self, value: Any, rate: float | None) -> float:
         """Return the rate in Hz."""
-        found = finite_number(self.name, value, "Hz")
+        found = finite_number(self.name, self.read(value), "Hz")
         if found <= 0:
             raise ArgumentError(f"{self.name} must lie in (0, inf) Hz, got {number_text(found)}")
         return int(found) if found.is_integer() else found
@@ -636,6 +702,7 @@ class Frequencies(Frequency):
 
     def check(self, value: Any, rate: float | None) -> Any:
         """Return a float, or a tuple of floats."""
+        value = self.read(value)
         if isinstance(value, Real):
             return super().check(value, rate)
         kept = is_tensor(value) and (self.learnable or value.requires_grad)
@@ -676,11 +743,9 @@ class Taps(Declaration):
 
     def parse(self, text: str) -> list[float]:
         """Return the numbers of a list in brackets."""
-        one = Number()
-        one.name = self.name
         if not re.fullmatch(r"\s*\[.*\]\s*", text):
             raise ArgumentError(f"{self.name} must be a list such as [0.5,0.5], got {text!r}")
-        return [float(one.parse(part)) for part in text.strip()[1:-1].split(",")]
+        return [float(quantity(self.name, part, "")[0]) for part in text.strip()[1:-1].split(",")]
 
     def show(self, value: Any) -> str:
         """Return the number of taps."""
@@ -806,13 +871,14 @@ class PerBand(Declaration):
     def __init__(self, each: Declaration, default: Any = REQUIRED) -> None:
         super().__init__(default, each.doc)
         self.each = each
-        self.per_second = each.per_second
+        self.per_second, self.has_unit = each.per_second, each.has_unit
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = self.each.name = name
 
     def check(self, value: Any, rate: float | None) -> Any:
         """Return one checked value, a tuple of them, or the tensor given."""
+        value = self.read(value)
         if isinstance(value, Real):
             return self.each.check(value, rate)
         learned = is_tensor(value) and (value.requires_grad or (self.number is not None and self.number.learnable))
@@ -1026,7 +1092,7 @@ def shelf_slope(*, default: None = None) -> Any:
 
 def gain_decibels(*, default: Any = REQUIRED, doc: str = "gain") -> Any:
     """Declare the gain of an equaliser's band in decibels, in [-200, 200]."""
-    return Decibels(default, doc, -200.0, 200.0, "dB", draws=(-18.0, 18.0))
+    return Number(default, doc, -200.0, 200.0, "dB", draws=(-18.0, 18.0))
 
 
 def milliseconds(
@@ -1051,7 +1117,7 @@ def decibels(
     draws: tuple[float, float] = (-40.0, 12.0),
 ) -> Any:
     """Declare a level or gain in decibels; texts such as "-3dB" are read too."""
-    return Decibels(default, doc, low, high, "dB", draws=draws)
+    return Number(default, doc, low, high, "dB", draws=draws)
 
 
 def level(
@@ -1073,12 +1139,20 @@ def count(
     return Count(default, doc, low, high, draws)
 
 
-def duration(*, default: Any = REQUIRED, doc: str = "", notes: bool = False, drawn: float = 0.001) -> Any:
+def duration(
+    *,
+    default: Any = REQUIRED,
+    doc: str = "",
+    notes: bool = False,
+    drawn: float = 0.001,
+    plausible: float = math.inf,
+) -> Any:
     """Declare a time: seconds, or a text with a unit; `duration_samples` reads what is kept.
 
-    `notes` says whether parts of a whole note are accepted, and `drawn` how many seconds the longest at random lasts.
+    `notes` says whether parts of a whole note are accepted, `drawn` how many seconds the longest at random lasts, and
+    `plausible` how many a bare number may mean without a warning.
     """
-    return Duration(default, doc, notes, drawn)
+    return Duration(default, doc, notes, drawn, plausible)
 
 
 def flag(*, default: Any = REQUIRED, doc: str = "") -> Any:
@@ -1168,10 +1242,29 @@ def named(name: str, declaration: Any) -> Declaration:
 # --- what follows from a class's declarations -------------------------------------------------------------------------
 
 
+IGNORED_RATE = SampleRate(None)
+IGNORED_RATE.name = "fs"
+"""What `fs` is to a processor that does not depend on a sample rate: checked, and not kept."""
+
+
+def accepted(declarations: Iterable[Declaration]) -> dict[str, Declaration]:
+    """Return what a constructor accepts, by name: the declared parameters, and `fs` in any case."""
+    found = {each.name: each for each in declarations}
+    return found if "fs" in found else {**found, "fs": IGNORED_RATE}
+
+
 def signature(declarations: Sequence[Declaration]) -> inspect.Signature:
-    """Return the constructor's signature: required parameters and those with defaults, in the order declared."""
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    return inspect.Signature([inspect.Parameter(each.name, kind, default=each.default) for each in declarations])
+    """Return the constructor's signature: the declared parameters in their order, and `fs` by name in any case."""
+    return inspect.Signature(
+        [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY if each is IGNORED_RATE else inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                default=each.default,
+            )
+            for name, each in accepted(declarations).items()
+        ]
+    )
 
 
 def documented(text: str, declarations: Sequence[Declaration]) -> str:

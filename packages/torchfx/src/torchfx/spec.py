@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchfx.catalogue import Entry, available, named
 from torchfx.errors import ArgumentError
-from torchfx.parameters import REQUIRED
+from torchfx.parameters import REQUIRED, accepted
 
 if TYPE_CHECKING:
     from torchfx.core.processor import Processor
@@ -19,7 +19,7 @@ __all__ = ["build", "signature_text"]
 def build(text: str) -> Processor:
     """Build a module from `name`, `name:value,...` or `name:parameter=value,...`.
 
-    Frequencies may carry Hz or kHz, lists stand in brackets.
+    Values may carry units, as in Python: 1.5kHz, 5ms, -3dB. Lists stand in brackets.
 
     Raises:
         ArgumentError: an unknown name or parameter, a value the parameter cannot take.
@@ -34,8 +34,8 @@ def build(text: str) -> Processor:
     """
     name, _, rest = text.partition(":")
     entry = _find(name.strip().lower())
-    declared = {declaration.name: declaration for declaration in entry.declarations}
-    names, values = list(declared), {}
+    declared, values = accepted(entry.declarations), {}
+    names = [declaration.name for declaration in entry.declarations]
     for i, part in enumerate(_split(rest)):
         key, equals, value = part.partition("=")
         if not equals:
@@ -47,7 +47,7 @@ def build(text: str) -> Processor:
             raise ArgumentError(f"{entry.name} has no parameter {key!r}; it is {signature_text(entry)}")
         if key in values:
             raise ArgumentError(f"{key} is given twice in {text!r}")
-        values[key] = declared[key].parse(value.strip())
+        values[key] = value.strip() if declared[key].has_unit else declared[key].parse(value.strip())
     try:
         entry.signature().bind(**values)
     except TypeError as error:

@@ -1,24 +1,23 @@
 """What a report says about the machine."""
 
+import os
+
 import pytest
 
 from bench import hardware
+from torchwhy.timing.machine import CpuTimes
 
 
 @pytest.mark.parametrize(("own", "share"), [(0.0, 0.5), (6.0, 0.2), (99.0, 0.0)])
 def test_others_share_is_what_this_process_did_not_use(monkeypatch, own, share):
-    now = {"time": 100.0, "busy": 1000.0, "own": 3.0}
-    monkeypatch.setattr(hardware.time, "monotonic", lambda: now["time"])
-    monkeypatch.setattr(hardware.os, "cpu_count", lambda: 2)
-    monkeypatch.setattr(hardware, "busy_s", lambda: now["busy"])
-    monkeypatch.setattr(hardware, "own_s", lambda: now["own"])
-    others = hardware.watch_others()
-    now.update(time=110.0, busy=1010.0, own=3.0 + own)
-    assert others() == share
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    readings = iter([CpuTimes(200, 50, 3.0), CpuTimes(220, 60, 3.0 + own)])
+    monkeypatch.setattr(hardware, "read_cpu_times", lambda: next(readings))
+    assert hardware.watch_others()() == share
 
 
-def test_a_system_that_does_not_tell(monkeypatch):
-    monkeypatch.setattr(hardware, "busy_s", lambda: None)
+def test_a_system_without_counters_has_no_share(monkeypatch):
+    monkeypatch.setattr(hardware, "read_cpu_times", lambda: None)
     assert hardware.watch_others()() is None
 
 

@@ -2,8 +2,6 @@
 
 import math
 from dataclasses import replace
-from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +13,6 @@ from bench import (
     chains,
     effects,
     equalizers,
-    inside,
     operators,
     signals,
     targets,
@@ -39,7 +36,7 @@ def test_a_claim_is_kept_or_not(target, relation, passed):
     assert row.passed is passed
     assert row.deviation < 2e-7
     assert 0 < row.low <= row.ratio <= row.high
-    assert row.rounds == 2
+    assert row.rounds >= 2
 
 
 def test_a_fast_but_wrong_result_misses_its_target():
@@ -88,15 +85,16 @@ def test_a_stream_goes_on_from_call_to_call():
     assert deviation(chains.IIR, twice, lambda c, start, stop: y[c, start:stop]) < 2e-7
 
 
-def test_what_is_subtracted_leaves_the_costs_beyond_it():
+def test_what_is_subtracted_leaves_the_costs_beyond_it(monkeypatch):
     seconds = {"ours": [5.0, 6.0, 5.0], "other": [3.0, 4.0, 0.5], "beyond": [1.0, 2.0, 1.0]}
 
     def timed(works, rounds, threads):
         assert works.keys() == seconds.keys()
         return seconds
 
+    monkeypatch.setattr(targets, "compare", timed)
     claim = Claim(
-        "a claim", chains.IIR, 1, 0.01, operators.forward, 2, "<=", operators.forward, timed, beyond=operators.forward
+        "a claim", chains.IIR, 1, 0.01, operators.forward, 2, "<=", operators.forward, beyond=operators.forward
     )
     row = targets.measure(claim, rounds=3)
     assert (row.time_s, row.other_s, row.ratio) == (4.0, 2.0, 2.0)
@@ -195,20 +193,6 @@ def test_a_training_step_is_forward_and_backward(chain, monkeypatch):
     assert not gone_back
     assert torch.equal(operators.forward_and_backward(chain.job(), x)(), y)
     assert [each.requires_grad for each in gone_back] == [True]
-
-
-def test_alternating_calls_are_timed_one_by_one(monkeypatch):
-    order, now = [], 0.0
-
-    def work(name, seconds):
-        nonlocal now
-        order.append(name)
-        now += seconds
-
-    monkeypatch.setattr(inside, "time", SimpleNamespace(perf_counter=lambda: now))
-    times = inside.alternate({"slow": partial(work, "slow", 0.25), "fast": partial(work, "fast", 0.125)}, 2, 1)
-    assert order == ["slow", "fast"] * (len(order) // 2)
-    assert times == {"slow": [0.25, 0.25], "fast": [0.125, 0.125]}
 
 
 def test_threshold_compares_whole_and_split():

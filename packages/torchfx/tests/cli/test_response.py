@@ -13,9 +13,17 @@ def test_it_draws_and_describes(capsys, tmp_path):
     assert response.run(["lobutterworth:1kHz,4", "gain:-6dB"], 48_000, picture, "text") == 0
     printed = capsys.readouterr().out
     assert printed.startswith("lobutterworth:1kHz,4 | gain:-6dB at 48000 Hz\n")
-    assert "Low-pass: -3 dB at 1000 Hz; pass band at -6.00 dB" in printed
-    assert max(map(len, printed.splitlines())) <= 82
+    *_, titles, facts = printed.splitlines()
+    shown = dict(zip(re.split(r" {2,}", titles.strip()), re.split(r" {2,}", facts.strip()), strict=True))
+    assert (shown["kind"], shown["gain dB"], shown["edges Hz"]) == ("low-pass", "-6.00", "1000")
+    assert shown["octave beyond, dB"] == "-24.2 at 2000 Hz"
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_each_band_of_a_bank_has_a_row(capsys):
+    assert response.run(["crossover:[200,2kHz]"], 48_000, None, "text") == 0
+    kinds = [line.split()[0] for line in capsys.readouterr().out.splitlines()[-3:]]
+    assert kinds == ["low-pass", "band-pass", "high-pass"]
 
 
 def test_json_holds_the_numbers(capsys):

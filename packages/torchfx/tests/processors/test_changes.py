@@ -34,7 +34,7 @@ UNSTEADY = {"Dither"}
 SHAPED = {"Resample"}
 """They can change nothing in a running stream."""
 
-LIMITS = {"Milliseconds": (0.0, 500.0), "Decibels": (-60.0, 30.0), "Amplitude": (0.0, 8.0), "q": (0.05, 100.0)}
+LIMITS = {"ms": (0.0, 500.0), "dB": (-60.0, 30.0), "gain": (0.0, 8.0), "peak": (0.0, 8.0), "q": (0.05, 100.0)}
 """Of what has no limit, or one that no ear would ask for."""
 
 CHANGE = FS // 2
@@ -51,7 +51,7 @@ def anywhere(declaration, random):
     if declaration.name == "order":
         return random.randint(1, 12)
     low, high = declaration.bounds(FS) if hasattr(declaration, "bounds") else (math.nan, math.nan)
-    least, most = LIMITS.get(declaration.name, LIMITS.get(kind, (low, high)))
+    least, most = LIMITS.get(declaration.name, LIMITS.get(getattr(declaration, "unit", ""), (low, high)))
     low, high = max(low, least), min(high, most)
     if not (math.isfinite(low) and math.isfinite(high)) or random.random() < 0.5:
         return declaration.draw(random, FS)

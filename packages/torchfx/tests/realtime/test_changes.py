@@ -1,12 +1,15 @@
 """Parameters that are assigned while a stream runs: it follows without a click."""
 
+import weakref
+
 import pytest
 import torch
 from torch import nn
 
 import torchfx as fx
 from torchfx.errors import StreamError
-from torchfx.realtime import Stream
+from torchfx.plan import plan_of
+from torchfx.realtime import Stream, engine
 
 FS = 48_000
 BLOCK = 64
@@ -317,3 +320,24 @@ def test_a_branch_that_becomes_late_does_not_silence_the_sum():
     module, x = fx.effect.Gain(0.5) + branch, tone(1.0)
     y = run(Stream(module, FS, 2), x, lambda: branch.append(fx.effect.Distortion(0.0, oversample=4)))
     assert float(y[0, 5000:-280].reshape(-1, 480).abs().amax(-1).min()) > 0.6
+
+
+def test_what_is_measured_lives_until_it_was(monkeypatch):
+    """The memory of a live program is measured by running one on addresses of tensors."""
+    seen, alive = [], []
+    rest, function = engine.LiveProgram._rest, engine._function
+
+    def watched(self):
+        state = rest(self)
+        seen.extend(map(weakref.ref, state))
+        return state
+
+    def calling(name):
+        if name == "program_measure":
+            alive.append(bool(seen) and all(one() is not None for one in seen))
+        return function(name)
+
+    monkeypatch.setattr(engine.LiveProgram, "_rest", watched)
+    monkeypatch.setattr(engine, "_function", calling)
+    engine.LiveProgram(plan_of(fx.filter.LoButterworth(1000, order=5), 48_000).frozen(), 2, 64).free()
+    assert alive == [True]

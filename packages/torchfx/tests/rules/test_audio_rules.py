@@ -99,6 +99,39 @@ def test_filters_called_one_by_one_are_seen(recorded):
     assert "native-dispatch-count" in slugs(recorded(lambda k: long | low | high))
 
 
+def test_a_pipe_of_filters_with_coefficients_of_one_shape_is_seen(recorded):
+    low, high, gain = fx.filter.LoButterworth(8000), fx.filter.HiButterworth(80), fx.effect.Gain("-3dB")
+    long = fx.Wave(torch.randn(2, 48_000), 48_000)
+    trace = recorded(lambda k: [long | high | low | gain for _ in range(3)])
+    (found,) = [finding for finding in diagnose(trace).findings if finding.slug == "native-dispatch-count"]
+    assert found.title == "30 calls of filters where 15 would do: up to 2 in a row on one signal"
+    assert 0 < found.time_us <= found.evidence[0].time_us / 2  # the shorter call of each pair
+    assert any(re.search(r"test_audio_rules\.py\(\d+\): <lambda>", frame) for frame in found.evidence[0].stack)
+
+
+def test_one_filter_on_several_signals_and_a_fused_chain_are_no_pipe(recorded):
+    low, high = fx.filter.LoButterworth(8000), fx.filter.HiButterworth(80)
+    long, chain = fx.Wave(torch.randn(2, 48_000), 48_000), high | low
+
+    def bank(k):
+        before = long | high
+        return before | torch.nn.Tanh(), before | low, before | high
+
+    for step in (lambda k: [each | low for each in (long, long, long)], lambda k: long | chain, bank):
+        assert "native-dispatch-count" not in slugs(recorded(step))
+
+
+def test_a_pipe_beside_other_work_is_not(recorded):
+    low, high = fx.filter.LoButterworth(8000), fx.filter.HiButterworth(80)
+    short, weight = fx.Wave(torch.randn(1, 64), 48_000), torch.randn(1500, 1500)
+
+    def step(k):
+        torch.mm(weight, weight)
+        return short | high | low
+
+    assert "native-dispatch-count" not in slugs(recorded(step))
+
+
 @pytest.mark.parametrize("read", ["load", "from_file", "Reader", "av"])
 def test_files_read_in_the_loop_are_seen(recorded, tmp_path, read):
     if read == "av":

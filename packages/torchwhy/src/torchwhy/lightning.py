@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-from torchwhy.training import Recording
+from torchwhy.training import TrainingRecording
 
 try:
     if "pytorch_lightning" in sys.modules and "lightning" not in sys.modules:
@@ -44,7 +44,7 @@ class TorchwhyProfiler(Profiler):  # type: ignore[misc, unused-ignore]
 
     def __init__(self, path: str | os.PathLike[str] = "traces/lightning", **options: Any) -> None:
         super().__init__()
-        self._recording = Recording(path, options)
+        self._recording = TrainingRecording(path, options)
         self.session = self._recording.session
 
     def start(self, action_name: str) -> None:

@@ -11,7 +11,7 @@ from torchwhy.capture import Capture
 from torchwhy.capture import profile as capture_only
 from torchwhy.finding import Finding
 from torchwhy.present.html import escaped
-from torchwhy.reading_back import read_back
+from torchwhy.run_analysis import read_back
 
 __all__ = ["profile"]
 

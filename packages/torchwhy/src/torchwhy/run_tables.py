@@ -15,10 +15,11 @@ import numpy as np
 from torchwhy.capture.folder import add_file
 from torchwhy.capture.operators import OperatorRow, OperatorsFile, table
 from torchwhy.capture.step_counts import FlopsFile
-from torchwhy.capture.writer import SCHEMA
 from torchwhy.loading.trace import LoadedTrace
+from torchwhy.schema import SCHEMA
 from torchwhy.trace.derived.device_time import device_time
 from torchwhy.trace.meaning.annotations import STEP
+from torchwhy.trace.meaning.frames import INSIDE_PYTORCH
 from torchwhy.trace.meaning.kinds import GPU_WORK, Kind
 from torchwhy.trace.tables.grouping import Groups, us
 
@@ -32,7 +33,6 @@ _DEEPEST: Final = 1000
 
 _LAUNCHER: Final = "torchwhy/capture/launch/program.py"
 _OWN: Final = ("torchwhy/capture/", "torch/profiler/profiler.py", "torch/autograd/profiler.py")
-_INSIDE_TORCH: Final = ("torch/", "nn.Module: ", "<built-in", "<frozen", "<string>")
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
 
 _NUMBERS: Final = [field.name for field in fields(OperatorRow) if field.name not in {"name", "kind", "shapes", "stack"}]
@@ -205,7 +205,7 @@ def _folded(traces: Sequence[LoadedTrace], metric: str) -> str:
 def _program_frames(stack: str) -> tuple[str, ...]:
     """The innermost frames outside PyTorch, innermost first; those inside it where there are no others."""
     path = _without_own(stack.split(" < ")[::-1])[::-1] if stack else []
-    outside = [frame for frame in path if not frame.startswith(_INSIDE_TORCH)]
+    outside = [frame for frame in path if not frame.startswith(INSIDE_PYTORCH)]
     return tuple((outside or path)[:STACK_DEPTH])
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from torchwhy.profiling import profile
 
-__all__ = ["Recording"]
+__all__ = ["TrainingRecording"]
 
 
-class Recording:
+class TrainingRecording:
     """A `profile` whose block a framework opens and closes by calls.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from torchwhy.training import Recording
+from torchwhy.training import TrainingRecording
 
 try:
     from transformers import TrainerCallback
@@ -36,7 +36,7 @@ class TorchwhyCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
     """
 
     def __init__(self, path: str | os.PathLike[str] = "traces/transformers", **options: Any) -> None:
-        self._recording = Recording(path, options)
+        self._recording = TrainingRecording(path, options)
         self.session = self._recording.session
 
     def on_step_begin(self, *_: Any, **__: Any) -> None:

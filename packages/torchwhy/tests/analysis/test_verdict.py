@@ -6,7 +6,7 @@ from tests.analysis.programs import LOADER, PROGRAMS, computing, on_cpu, overhea
 from tests.rules.case_launches import stands_still_once
 from tests.traces import Story
 from torchwhy import load
-from torchwhy.analysis.verdict import KINDS
+from torchwhy.analysis.names import VerdictKind
 from torchwhy.report.trace_report import describe
 from torchwhy.rules.diagnose import diagnose
 
@@ -38,7 +38,7 @@ def test_kind_and_sentence(name):
     assert found.kind == kind
     assert words in found.sentence
     assert found.sentence.endswith(".")
-    assert found.kind in KINDS
+    assert isinstance(found.kind, VerdictKind)
 
 
 def test_a_file_of_another_tool_is_not_called_empty():

@@ -5,7 +5,7 @@ from types import ModuleType
 
 import pytest
 
-from torchwhy.capture.launch.named import NamedFunction
+from torchwhy.capture.launch.step_function import NamedFunction
 from torchwhy.errors import ArgumentError
 
 

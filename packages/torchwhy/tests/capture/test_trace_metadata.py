@@ -3,7 +3,7 @@
 import pytest
 
 from torchwhy.loading.trace import load
-from torchwhy.trace.derived.steady import unrecorded_steps
+from torchwhy.trace.derived.steady_state import unrecorded_steps
 
 PROGRAM = """
 import time

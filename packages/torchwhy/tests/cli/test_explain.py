@@ -19,8 +19,6 @@ from torchwhy.loading.trace import TABLES
 from torchwhy.present.formats import FORMATS
 from torchwhy.rules.catalogue import all_rules
 
-HEAVY = ("torch", "rich", "scipy", "pandas", "matplotlib", "soundfile", "asyncio", "unittest", "numpy.testing")
-
 
 def explain(*arguments, folder, run=run_here, environment=None, **options):
     return run("explain", *arguments, folder=folder, environment={"COLUMNS": "80", **(environment or {})}, **options)
@@ -59,22 +57,6 @@ def test_json_from_standard_input(tmp_path, slow):
         "standard input",
         "input-bound",
     )
-
-
-def test_no_torch_and_nothing_heavy_is_loaded(tmp_path, slow):
-    code = f"""
-import sys
-sys.argv = ["torchwhy", "explain", {str(slow)!r}]
-from torchwhy.cli import main
-try:
-    main()
-except SystemExit as ended:
-    assert not ended.code, ended.code
-names = {{name for name in sys.modules}}
-print([name for name in {HEAVY!r} if name in names], file=sys.stderr)
-"""
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert ran.stderr == "[]\n"
 
 
 @pytest.mark.parametrize(

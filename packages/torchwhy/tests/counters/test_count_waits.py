@@ -8,7 +8,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 import torchwhy
-from torchwhy.counters import waiting
+from torchwhy.counters import synchronizations
 
 
 def test_item_on_a_device_is_a_wait_with_its_line():
@@ -36,8 +36,8 @@ def device(monkeypatch):
     """A module with a `synchronize`, known to the watch as PyTorch's own are."""
     module = types.ModuleType("simulated_device")
     module.synchronize = lambda: "waited"
-    monkeypatch.setitem(waiting.sys.modules, "simulated_device", module)
-    monkeypatch.setattr(waiting, "_PLACES", (("simulated_device", "synchronize", "torch.cuda.synchronize"),))
+    monkeypatch.setitem(synchronizations.sys.modules, "simulated_device", module)
+    monkeypatch.setattr(synchronizations, "_PLACES", (("simulated_device", "synchronize", "torch.cuda.synchronize"),))
     return module
 
 

@@ -48,11 +48,16 @@ def test_non_blocking_copies_do_not_wait(tensors):
 
 
 @pytest.mark.parametrize(
-    "operator", ["_local_scalar_dense", "nonzero", "masked_select", "equal", "_unique2", "repeat_interleave"]
+    "operator",
+    ["_local_scalar_dense", "nonzero", "masked_select", "equal", "allclose", "_unique2", "repeat_interleave"],
 )
 def test_reading_values_waits_on_a_device_only(tensors, operator):
     assert waits(f"aten::{operator}", [tensors["gpu"]], {})
     assert not waits(f"aten::{operator}", [tensors["cpu"]], {})
+
+
+def test_a_size_that_is_given_saves_the_wait(tensors):
+    assert not waits("aten::nonzero_static", [tensors["gpu"]], {})
 
 
 def test_a_known_output_size_saves_the_wait(tensors):

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 import torch
 
-from torchwhy.cli import experiment as command
+from tests.command_line import run_here
 from torchwhy.device_peaks import read_device_peaks
 from torchwhy.errors import ArgumentError
 from torchwhy.experiment import peaks
@@ -74,10 +74,9 @@ def test_text_and_json_have_figures_table_and_doubt():
     assert (data["schema"], data["kind"], data["devices"][0]["toml"]) == (1, "peaks", FOUND.toml)
 
 
-def test_peaks_have_no_grid_and_no_sweep(capsys, tmp_path):
-    request = command.Request("fp32", "cpu", batch=None, warm=False, compiled=False, mode=None, schedule=(1, 1, 3))
-    target = command.Target(tmp_path, force=False)
-    assert command.run("peaks", [64], request, every=True, over="", target=target) == 2
-    assert "--grid and --sweep are not for peaks" in capsys.readouterr().err
+def test_peaks_have_no_grid_and_no_sweep(tmp_path):
+    ran = run_here("experiment", "peaks", "--grid", folder=tmp_path)
+    assert ran.returncode == 2
+    assert "--grid and --sweep are not for peaks" in ran.stderr
     with pytest.raises(ArgumentError, match="is not here"):
         measure_peaks("hpu")

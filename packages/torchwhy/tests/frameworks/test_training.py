@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from torchwhy.errors import ArgumentError
-from torchwhy.training import Recording
+from torchwhy.training import TrainingRecording
 
 
 def test_a_recording_by_calls(tmp_path):
-    recording = Recording(tmp_path / "run", {"wait": 1, "warmup": 0, "active": 2, "stacks": False})
+    recording = TrainingRecording(tmp_path / "run", {"wait": 1, "warmup": 0, "active": 2, "stacks": False})
     for _ in range(4):
         recording.begin()
         torch.ones(8).cos()
@@ -28,11 +28,11 @@ def test_a_recording_by_calls(tmp_path):
 
 def test_options_are_those_of_profile(tmp_path):
     with pytest.raises(ArgumentError, match="active must be a whole number of steps >= 1, got 0"):
-        Recording(tmp_path, {"active": 0})
+        TrainingRecording(tmp_path, {"active": 0})
 
 
 def test_without_a_step_nothing_is_written(tmp_path):
-    recording = Recording(tmp_path / "run", {})
+    recording = TrainingRecording(tmp_path / "run", {})
     recording.end()
     assert not list(tmp_path.iterdir())
 

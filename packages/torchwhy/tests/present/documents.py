@@ -23,7 +23,7 @@ from torchwhy.present.document import (
     Rules,
     Table,
     Text,
-    Verdict,
+    VerdictBlock,
     Words,
     rows_of,
 )
@@ -52,7 +52,7 @@ def every_block(name="run", severity="high"):
         name,
         (
             Caveat("Repaired", name),
-            Verdict("input-bound", name, (name,), "bad"),
+            VerdictBlock("input-bound", name, (name,), "bad"),
             Heading(name),
             Text(name),
             Text(name, "Sees"),

@@ -12,7 +12,7 @@ from tests.present.documents import shown
 from tests.traces import Story
 from torchwhy.analysis.recording import DeviceTimes, Launches, devices_of, launches_of
 from torchwhy.report.job_report import JobReport
-from torchwhy.report.trace_report import MutedRule, Report, describe
+from torchwhy.report.trace_report import MutedRule, TraceReport, describe
 from torchwhy.rules.diagnose import Diagnosis
 
 KEYS = {
@@ -39,7 +39,7 @@ def structs(kind):
             yield from structs(held)
 
 
-@pytest.mark.parametrize("kind", [Report, JobReport])
+@pytest.mark.parametrize("kind", [TraceReport, JobReport])
 def test_the_schema_is_described(kind):
     page = (Path(__file__).parents[2] / "docs" / "report-schema.md").read_text()
     names = {name for struct in structs(kind) for name in struct.__struct_fields__}
@@ -67,7 +67,7 @@ def test_keys():
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_json_reads_back_to_the_same(name):
     report = report_on(PROGRAMS[name]())
-    assert msgspec.json.decode(shown(report, "json"), type=Report) == report
+    assert msgspec.json.decode(shown(report, "json"), type=TraceReport) == report
 
 
 @pytest.mark.parametrize(

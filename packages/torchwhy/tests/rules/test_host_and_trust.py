@@ -236,3 +236,23 @@ def test_a_lost_time_on_the_host_says_nothing_of_a_devices_clock():
     for i in range(20):
         story.op("aten::mm", 1e16 if i == 5 else 10 * i, 5)
     assert not found(story, "clock-skew")
+
+
+def test_an_overhead_bound_finding_counts_within_its_window():
+    story = Story()
+    for at in story.steps(4, 1000):
+        for k in range(10):
+            story.op("aten::add", at + 90 * k, 20)
+            story.kernel("elementwise", at + 90 * k + 15, 3, launch_at=at + 90 * k + 10)
+    finding = one(story, "overhead-bound")
+    assert finding.title == "The device is busy 3.0% of the time; for 93% it waits for the next launch"
+    assert "40 kernels with a median of 3.00 us; 40 gaps before kernels, copies or fills" in finding.cause
+
+
+def test_without_steps_an_overhead_bound_finding_names_its_window():
+    story = Story()
+    story.op("aten::set_up", 0, 500)
+    for k in range(40):
+        story.op("aten::add", 1000 + 90 * k, 20)
+        story.kernel("elementwise", 1015 + 90 * k, 3, launch_at=1010 + 90 * k)
+    assert " of the time from the first launch to the last work; for " in one(story, "overhead-bound").title

@@ -4,15 +4,15 @@ import pytest
 
 from tests.traces import Story
 from torchwhy.trace.derived.gaps import Cause, device_window, giant_gap, idle_gaps
+from torchwhy.trace.derived.host_activity import host_during, outer_operators
 from torchwhy.trace.derived.idle import idle_time
-from torchwhy.trace.derived.launching import (
+from torchwhy.trace.derived.launches import (
     device_known,
     graph_captures,
     kernel_launches,
     launch_queues,
     queue_at_launch,
 )
-from torchwhy.trace.derived.occupation import host_during, outer_operators
 from torchwhy.trace.derived.waits import host_waits
 
 US = 1000

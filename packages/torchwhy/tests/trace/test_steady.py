@@ -3,7 +3,7 @@
 import pytest
 
 from tests.traces import Story
-from torchwhy.trace.derived.steady import settled, steady_window, typical, unrecorded_steps
+from torchwhy.trace.derived.steady_state import settled, steady_window, typical, unrecorded_steps
 from torchwhy.trace.model.intervals import Intervals
 
 US = 1000

@@ -33,6 +33,7 @@ from torchfx.audio_io.samples import block_frames, integer_type, interleaved, qu
 from torchfx.audio_io.source import library_path
 from torchfx.audio_io.tags import checked_tags, fitting_tags, write_tags
 from torchfx.audio_io.target import Target
+from torchfx.checks import callers_level
 from torchfx.errors import ArgumentError, ArgumentTypeError, AudioFileError
 
 if TYPE_CHECKING:
@@ -266,7 +267,7 @@ class Writer:
                 f"{self._target.name}: {self._clipped} of {self.frames * self._channels} samples lie beyond full scale "
                 f"and {become} ({self.encoding}); normalise first, or save as floating point",
                 ClippingWarning,
-                stacklevel=_callers_level(),
+                stacklevel=callers_level(),
             )
 
     def _finish(self) -> None:
@@ -303,7 +304,7 @@ class Writer:
             return
         if self._container == "RF64":
             names = ", ".join([*self._more, *(["chapters"] if chapters else [])])
-            warnings.warn(f"{self._target.name}: RF64 files hold no {names}", stacklevel=_callers_level())
+            warnings.warn(f"{self._target.name}: RF64 files hold no {names}", stacklevel=callers_level())
             return
         write_more(path, self.format, self.encoding, self._more, chapters, length_s)
 
@@ -381,11 +382,3 @@ def _blocks(ys: Tensor | npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
     for start in range(0, ys.shape[1], step):
         block = ys[:, start : start + step]
         yield block if isinstance(block, np.ndarray) else block.detach().cpu().resolve_neg().numpy()
-
-
-def _callers_level() -> int:
-    """Return the stack level, seen from the caller of this function, of the first frame outside the package."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("torchfx."):
-        frame, level = frame.f_back, level + 1
-    return level

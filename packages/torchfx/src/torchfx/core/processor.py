@@ -27,7 +27,7 @@ from torchfx import parameters
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.core.responses import Responses
 from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError, TorchFXError
-from torchfx.parameters import Declaration, documented, signature
+from torchfx.parameters import Declaration, accepted, documented, signature
 from torchfx.plan import (
     LTI,
     CausalStep,
@@ -79,6 +79,10 @@ class Processor(Responses):
 
     The rest is derived: whole signals, streams, batches, gradients, repr, the command line. A subclass that assigns a
     value to a parameter of its base (`btype = "lowpass"`) fixes it.
+
+    Parameters with a unit may be texts, as on the command line: "1kHz", "5ms", "-3dB". Every processor accepts `fs=`;
+    one that does not depend on a sample rate checks it and does not keep it. `state_dict` holds parameters that are
+    tensors, learned or one value for each example, and no plain numbers: a filter with numbers alone has an empty one.
 
     Examples:
         A filter, with a parameter that depends on the sample rate:
@@ -181,8 +185,11 @@ class Processor(Responses):
         super().__init__()
         vars(self)["_modules"] = WatchedModules()  # no change: nothing is known of this processor yet
         given.apply_defaults()
-        for name in sorted(self.declarations, key=lambda name: name != "fs"):  # ranges of others depend on the rate
-            self._keep(name, self.declarations[name].check(given.arguments[name], self.fs))
+        declared = accepted(self.declarations.values())
+        for name in sorted(declared, key=lambda name: name != "fs"):  # ranges of others depend on the rate
+            value = declared[name].check(given.arguments[name], self.fs)
+            if name in self.declarations:
+                self._keep(name, value)
         self.check_parameters()
 
     # --- parameters ---------------------------------------------------------------------------------------
@@ -342,12 +349,16 @@ class Processor(Responses):
         parts = []
         for name, declaration in self.declarations.items():
             value = getattr(self, name)
-            if declaration.shown(value):
+            if declaration.shown(value) and name not in self.unused():
                 alone = name == self._get_name().lower()
                 parts.append(declaration.show(value) if alone else f"{name}={declaration.show(value)}")
         return ", ".join(parts)
 
     # --- what authors write -------------------------------------------------------------------------------
+
+    def unused(self) -> tuple[str, ...]:
+        """Return the parameters without effect at the current settings; the module's text leaves them out."""
+        return ()
 
     def lti(self, rate: Any) -> LTI | None:
         """Return the linear time-invariant system this processor is, or None where it is none at its settings.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from torchfx import response
@@ -37,6 +38,21 @@ class Responses(nn.Module):
             0.707107
         """
         return response.response(self._seen(fs), freqs)
+
+    def frequency_response(self, num_freqs: int = 512, fs: float | None = None) -> tuple[Tensor, Tensor]:
+        """Return evenly spaced frequencies (Hz, from 0 to below fs/2) and the complex response at them.
+
+        Both are what `scipy.signal.freqz_sos(sos, num_freqs, fs=fs)` gives: float64 (n,) and complex128 (..., n).
+
+        Examples:
+            >>> import torchfx as fx
+            >>> freqs, h = fx.filter.LoButterworth(1000).frequency_response(fs=48_000)
+            >>> freqs[1].item(), h.abs()[0].round(decimals=9).item()
+            (46.875, 1.0)
+        """
+        count, plan = whole_number("num_freqs", num_freqs, 1), self._seen(fs)
+        freqs = torch.arange(count, dtype=torch.float64) * ((plan.fs or 0.0) / (2 * count))
+        return freqs, response.response(plan, freqs)
 
     def magnitude_db(self, freqs: Any, fs: float | None = None) -> Tensor:
         """Return the magnitude in dB, float64, (..., n); -inf where the response is zero.

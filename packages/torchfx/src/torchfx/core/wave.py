@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from numbers import Real
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import numpy as np
@@ -12,16 +12,18 @@ import torch
 from torch import Tensor, nn
 
 from torchfx import audio_io
+from torchfx._ops.observers import profiler_enabled
 from torchfx.checks import number_text, whole_number
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.core.processor import Processor
 from torchfx.core.resample import Resample
 from torchfx.errors import ArgumentError, ArgumentTypeError, SampleRateError
+from torchfx.parameters import position
 from torchfx.plan import plan_to_run
 from torchfx.rate import ambient, resolve_rate, sample_rate
 from torchfx.tensors import on_device
 
-__all__ = ["Wave"]
+__all__ = ["Wave", "load"]
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -35,8 +37,13 @@ MOST_CHANNELS = 128
 class Wave:
     """A recording: samples (channels, time) with their sample rate.
 
-    `wave | module` runs now and returns a new Wave; the module, and the wave, stay as they are. `a + b` mixes,
-    `wave * 0.5` scales, `wave[a:b]` cuts out.
+    `wave | module` runs now and returns a new Wave; the module, and the wave, stay as they are. `a + b` mixes, `a - b`
+    subtracts, `wave * 0.5` and `wave / 2` scale. `wave[1000:2000]` cuts out a stretch of time in samples,
+    `wave[1.0:2.0]` and `wave["500ms":]` by seconds; `wave[0]` and `wave[[1, 0]]` are channels, and
+    `for channel in wave` takes one after the other. `len(wave)` is the number of samples per channel.
+
+    `a == b` is True where rate and samples are equal; type, device and metadata do not matter. Since a wave can change
+    (`wave.ys = ...`), it has no hash.
 
     Args:
         ys: samples, (channels, time) or (time,), which becomes (1, time). float32 and float64 are kept, arrays of
@@ -54,9 +61,17 @@ class Wave:
         >>> wave = fx.Wave(torch.ones(2, 48_000), 48_000)
         >>> wave | fx.filter.HiButterworth(80) | fx.effect.Gain(0.5)
         Wave(2 channels, 1.000 s, 48000 Hz, torch.float32, cpu)
+        >>> left, right = wave
+        >>> (left - right)["250ms":0.75].shape
+        torch.Size([1, 24000])
+        >>> wave / 2 + wave * 0.5 == wave
+        True
     """
 
     __array_priority__ = 1000  # NumPy's scalars leave `scalar * wave` to the wave
+
+    _is_piped = False
+    """Whether a module made the samples, and no other module got them while a profiler looked."""
 
     def __init__(
         self,
@@ -95,6 +110,8 @@ class Wave:
         if isinstance(source, (str, os.PathLike)):
             metadata["path"] = os.fspath(source)
         return cls(ys, fs, metadata=metadata)
+
+    load = from_file
 
     @classmethod
     def merge(cls, waves: Iterable[Wave], split_channels: bool = False) -> Wave:
@@ -136,6 +153,21 @@ class Wave:
         """Where the samples are."""
         return self.ys.device
 
+    @property
+    def samples(self) -> Tensor:
+        """The same as `ys`."""
+        return self.ys
+
+    @property
+    def sample_rate(self) -> float:
+        """The same as `fs`."""
+        return self.fs
+
+    @property
+    def shape(self) -> torch.Size:
+        """Number of channels, and of samples per channel."""
+        return self.ys.shape
+
     def __len__(self) -> int:
         """Return the number of samples per channel."""
         return self.ys.shape[-1]
@@ -152,9 +184,7 @@ class Wave:
 
     def get_channel(self, i: int) -> Wave:
         """Return one channel as a wave of its own; it shares the samples."""
-        if not -self.channels() <= whole_number("i", i, -self.channels()) < self.channels():
-            raise ArgumentError(f"i must lie in [0, {self.channels()}), got {i}")
-        return self._with(self.ys[i])
+        return self._with(self.ys[self._channel(i)])
 
     def to(self, device: str | torch.device) -> Wave:
         """Move the samples to a device, in place; return this wave."""
@@ -189,7 +219,19 @@ class Wave:
         audio_io.save(target, self.ys, self.fs, format, encoding, bits_per_sample, tags)
 
     def __or__(self, module: object) -> Wave:
-        """Run the samples through a module, now; containers are lowered first. A function is called on them."""
+        """Run the samples through a module, now; containers are lowered first. A function is called on them.
+
+        `wave | a | b` is two calls, and `wave | (a | b)` one. A profiler records the second of two as
+        `torchfx pipe again`.
+        """
+        if not self._is_piped or torch.compiler.is_dynamo_compiling() or not profiler_enabled():
+            return self._through(module)
+        self._is_piped = False  # other modules on the same samples are no chain
+        with torch._C._profiler._RecordFunctionFast("torchfx pipe again"):
+            return self._through(module)
+
+    def _through(self, module: object) -> Wave:
+        """Return the result of a module or a function."""
         if not isinstance(module, nn.Module):
             if isinstance(module, type) and issubclass(module, nn.Module):
                 raise ArgumentTypeError(f"a wave is piped into a module, got the class: write {module.__name__}(...)")
@@ -209,7 +251,9 @@ class Wave:
                 fs = module.output_rate(fs) if isinstance(module, Processor) else fs
         finally:
             ambient.reset(token)
-        return self._with(_returned(type(module).__name__, y), fs)
+        made = self._with(_returned(type(module).__name__, y), fs)
+        made._is_piped = True
+        return made
 
     def __add__(self, other: object) -> Wave:
         """Mix with another wave of the same rate; the shorter one is filled with silence."""
@@ -223,13 +267,82 @@ class Wave:
 
     __rmul__ = __mul__
 
-    def __getitem__(self, index: slice) -> Wave:
-        """Return a stretch of time, given in samples, as a wave of its own; it shares the samples."""
+    def __neg__(self) -> Wave:
+        """Invert the polarity."""
+        return self._with(-self.ys)
+
+    def __sub__(self, other: object) -> Wave:
+        """Subtract another wave of the same rate; the shorter one is filled with silence."""
+        return self + -other if isinstance(other, Wave) else NotImplemented
+
+    def __truediv__(self, divisor: object) -> Wave:
+        """Divide by a number other than 0, or by a tensor that broadcasts to (channels, time)."""
+        if not isinstance(divisor, (Real, Tensor)):
+            return NotImplemented
+        if not isinstance(divisor, Tensor) and divisor == 0:
+            raise ArgumentError("a wave is divided by a number other than 0, got 0")
+        return self._with(self.ys / (divisor if isinstance(divisor, Tensor) else float(divisor)))
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether rate and samples are equal, whatever their type and device."""
+        if not isinstance(other, Wave):
+            return NotImplemented
+        if self.fs != other.fs or self.shape != other.shape:
+            return False
+        return bool((self.ys == other.ys.to(self.device)).all())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    __reversed__ = None  # Python would count down from the number of samples
+
+    def __iter__(self) -> Iterator[Wave]:
+        """Yield the channels, each as a wave that shares the samples."""
+        return map(self.get_channel, range(self.channels()))
+
+    def __getitem__(self, index: int | slice | Sequence[int] | tuple[Any, Any]) -> Wave:
+        """Return channels, or a stretch of time, or with `wave[channels, time]` both.
+
+        Args:
+            index: a slice of time, whose ends are samples if they are whole numbers, seconds if they are other numbers,
+                and read like "500ms" if they are texts; negative ones count from the end. Or a channel's number, or a
+                list of them. What slices and a single number select shares the samples.
+
+        Raises:
+            ArgumentError: there is no such channel, or no sample in the stretch.
+            ArgumentTypeError: neither a channel nor a stretch of time.
+        """
+        if isinstance(index, tuple) and len(index) == 2:
+            channels, index = index
+            if not isinstance(channels, slice):
+                return self[channels][index]
+            return self._with(self.ys[channels])[index]
+        if isinstance(index, list):
+            return self._with(self.ys[[self._channel(each) for each in index]])
         if not isinstance(index, slice):
-            raise ArgumentTypeError(f"a wave is sliced by samples, as in wave[a:b], got {index!r}")
+            return self.get_channel(index)  # type: ignore[arg-type]  # what is no number is refused there
         if index.step is not None:
             whole_number("the slice's step", index.step, 1)
-        return self._with(self.ys[:, index])
+        ends = (index.start, index.stop)
+        if any(map(_in_samples, ends)) and any(map(_in_seconds, ends)):
+            raise ArgumentTypeError(
+                f"a slice's ends must both be samples (whole numbers) or both seconds, got {ends[0]!r} and {ends[1]!r}"
+            )
+        start, stop = map(self._bound, ("start", "stop"), ends)
+        return self._with(self.ys[:, start : stop : index.step])
+
+    def _bound(self, name: str, bound: Any) -> Any:
+        """Return an end of a slice of time in samples."""
+        if not _in_seconds(bound):
+            return bound
+        if not isinstance(bound, str) and bound < 0:
+            return max(0, len(self) - position(name, -bound, len(self), self.fs))
+        return position(name, bound, len(self), self.fs)
+
+    def _channel(self, i: int) -> int:
+        """Return a channel's number, or raise."""
+        if not -self.channels() <= whole_number("i", i, -self.channels()) < self.channels():
+            raise ArgumentError(f"i must lie in [0, {self.channels()}), got {i}")
+        return i
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         """Return the samples for NumPy, shape (channels, time)."""
@@ -263,7 +376,21 @@ class Wave:
         return wave
 
 
+def load(source: str | os.PathLike[str] | BinaryIO, frame_offset: int = 0, num_frames: int = -1) -> Wave:
+    """Read a file, as `Wave.from_file` does."""
+    return Wave.from_file(source, frame_offset, num_frames)
+
+
 FLOATS = frozenset((torch.float32, torch.float64))
+
+
+def _in_seconds(bound: Any) -> bool:
+    """Return whether an end of a slice is a time; 0 is one and a sample as well."""
+    return isinstance(bound, str) or (isinstance(bound, Real) and not isinstance(bound, Integral))
+
+
+def _in_samples(bound: Any) -> bool:
+    return bound is not None and not _in_seconds(bound) and bound != 0
 
 
 def _returned(name: str, y: Any) -> Tensor:

@@ -21,7 +21,7 @@ __all__ = ["Delay", "PingPongDelay"]
 class FeedbackDelay(DelayNetwork):
     """What delays with feedback have in common: their parameters, the delay in samples, the filter in their loop."""
 
-    time: float | str = duration(default=0.25, notes=True, doc="how late")
+    time: float | str = duration(default=0.25, notes=True, plausible=10.0, doc="how late")
     bpm: float = number(
         default=120.0, low=0.0, open_low=True, high=1e4, draws=(1e3, 1e4), doc="quarters per minute", learnable=False
     )
@@ -37,6 +37,10 @@ class FeedbackDelay(DelayNetwork):
         """Raise where a loop would have no delay."""
         if self.fs is not None and self.lti(self.fs) is None:
             self.samples(self.fs)
+
+    def unused(self) -> tuple[str, ...]:
+        """Return `bpm`, unless the time is a note's length."""
+        return () if isinstance(self.time, str) and "/" in self.time else ("bpm",)
 
     def samples(self, rate: float) -> int:
         """Return the delay, at least a sample."""

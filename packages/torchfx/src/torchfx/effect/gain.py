@@ -8,7 +8,7 @@ from torch import Tensor
 
 from torchfx.core.processor import Processor
 from torchfx.errors import ArgumentError
-from torchfx.parameters import MOST_DECIBELS, Level, Value, choice, flag, level
+from torchfx.parameters import MOST_DECIBELS, Level, Value, choice, decibels, flag, level
 from torchfx.plan import LTI, State
 
 if TYPE_CHECKING:
@@ -28,20 +28,26 @@ class Gain(Processor):
         tensor([ 0.5000, -1.0000])
         >>> round(Gain("-20 dB").factor, 12)
         0.1
-        >>> Gain(-6, "dB", clamp=True)
+        >>> Gain(gain_db=-6, clamp=True)
         Gain(-6 dB, clamp=True)
     """
 
-    gain: Value | str = level(doc='the factor; a text such as "-3dB" gives it in decibels')
+    gain: Value | str = level(default=1.0, doc='the factor; a text such as "-3dB" gives it in decibels')
     gain_type: GainType = choice(
         ("amplitude", "db", "power"), default="amplitude",
         doc="what a bare number is: a factor, 20 log10 of it, or its square",
     )  # fmt: skip
     clamp: bool = flag(default=False, doc="whether the result is limited to [-1, 1]")
+    gain_db: Value | str | None = decibels(default=None, doc="the gain in decibels, instead of `gain`")
 
     def check_parameters(self) -> None:
-        """Raise where the number is out of the range of its kind."""
+        """Raise where the number is out of the range of its kind, or the gain is given twice."""
         gain: Any = self.gain
+        if self.gain_db is not None:
+            if isinstance(gain, Tensor) or gain != 1 or self.gain_type != "amplitude":
+                shown = self.declarations["gain"].show(gain)
+                raise ArgumentError(f"gain_db replaces gain and gain_type, got gain={shown} too; gain_db=None ends it")
+            return
         if isinstance(gain, (Tensor, Level)):
             return
         if self.gain_type == "power" and gain < 0:
@@ -52,12 +58,12 @@ class Gain(Processor):
     @property
     def factor(self) -> Any:
         """What samples are multiplied by: a number, or a tensor of numbers."""
-        gain: Any = self.gain
+        gain: Any = self.gain if self.gain_db is None else self.gain_db
         if isinstance(gain, Level):
             return float(gain)
         if isinstance(gain, Tensor):
             gain = gain.double()
-        if self.gain_type == "db":
+        if self.gain_db is not None or self.gain_type == "db":
             return 10 ** (gain / 20)
         return gain**0.5 if self.gain_type == "power" else gain
 
@@ -80,6 +86,7 @@ class Gain(Processor):
 
     def extra_repr(self) -> str:
         """Return the gain with its unit."""
-        unit = {"amplitude": "", "db": " dB", "power": " (power)"}[self.gain_type]
-        shown = self.declarations["gain"].show(self.gain) + ("" if isinstance(self.gain, Level) else unit)
+        gain, kind = (self.gain, self.gain_type) if self.gain_db is None else (self.gain_db, "db")
+        unit = {"amplitude": "", "db": " dB", "power": " (power)"}[kind]
+        shown = self.declarations["gain"].show(gain) + ("" if isinstance(gain, Level) else unit)
         return shown + (", clamp=True" if self.clamp else "")

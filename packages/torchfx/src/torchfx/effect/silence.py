@@ -21,8 +21,8 @@ class Pad(Processor):
         tensor([0., 1., 2., 0., 0.])
     """
 
-    before: float | str = duration(default=0.0, doc="silence in front")
-    after: float | str = duration(default=1.0, doc="silence behind")
+    before: float | str = duration(default=0.0, plausible=60.0, doc="silence in front")
+    after: float | str = duration(default=1.0, plausible=60.0, doc="silence behind")
     fs: float | None = sample_rate(default=None)
 
     def forward(self, x: Tensor) -> Tensor:

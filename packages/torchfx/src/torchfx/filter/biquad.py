@@ -155,6 +155,10 @@ class Shelving(RecursiveFilter):
 
     btype: ClassVar[BiquadType]
 
+    def unused(self) -> tuple[str, ...]:
+        """Return what `slope` replaces."""
+        return () if self.slope is None else ("q",)
+
     def design(self, rate: Any) -> Tensor:
         """Return the section at a sample rate (Hz)."""
         return biquad(self.cutoff, self.q, self.gain_db, rate, self.btype, self.slope)
@@ -167,7 +171,7 @@ class LoShelving(Shelving):
         >>> import torch
         >>> bass = LoShelving(100, gain_db=6.0, slope=1.0, fs=48_000)
         >>> bass
-        LoShelving(cutoff=100, q=0.7071067811865476, gain_db=6, slope=1, fs=48000)
+        LoShelving(cutoff=100, gain_db=6, slope=1, fs=48000)
         >>> round(20 * float(bass(torch.ones(48_000))[-1].log10()), 3)
         6.0
     """

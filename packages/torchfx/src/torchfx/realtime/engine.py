@@ -147,10 +147,7 @@ class LiveProgram:
 
     def _create(self, channels: int, block: int) -> Any:
         """Make it: with as much memory as a block of silence takes, and more."""
-        # The states may be running: memory is measured with others.
-        probe = self._made(_program(self.plan, self._shape, self._rest(), None), channels, block, 0, [], [])
-        bytes_needed = _function("program_measure")(probe)
-        _function("program_free")(probe)
+        bytes_needed = self._measured(channels, block)
         if bytes_needed < 0:
             raise_for(-bytes_needed, "program_run")
         rest = self._rest()
@@ -159,6 +156,19 @@ class LiveProgram:
         states = [each for value, at in kept for each in (value.data_ptr(), value.nbytes, at) if value.nbytes]
         copies = [each for copy in self._copies for each in copy[:5]]
         return self._made(self.program, channels, block, 2 * bytes_needed + ROOM, copies, states)
+
+    def _measured(self, channels: int, block: int) -> int:
+        """The bytes that a block of silence takes, or minus an error's number.
+
+        The states may be running: memory is measured with others, which live as long as what runs on them.
+        """
+        state = self._rest()
+        program = _program(self.plan, self._shape, state, None)
+        handle = self._made(program, channels, block, 0, [], [])
+        bytes_needed: int = _function("program_measure")(handle)
+        _function("program_free")(handle)
+        del program, state
+        return bytes_needed
 
     def _rest(self) -> list[Tensor]:
         state = self.plan.init_state(self._shape, torch.float32, torch.device("cpu"))

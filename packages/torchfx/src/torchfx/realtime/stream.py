@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from torchfx.checks import number_text, whole_number
 from torchfx.checks import sample_rate as checked_rate
-from torchfx.checks import whole_number
 from torchfx.core.processor import FilterChain
 from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError
 from torchfx.plan import Plan, State, kind_of, plan_of, runs_children
@@ -68,6 +68,12 @@ class Stream:
         self._runner: Runner | None = None
         self._transition: Transition | None = None
         self._start: Sequence[Tensor] | None = None
+
+    def __repr__(self) -> str:
+        """Return the processor, the rate, the number of channels and the latency."""
+        channels = f"{self.channels} channel" + ("" if self.channels == 1 else "s")
+        rate, late = number_text(self.fs), self.latency_samples
+        return f"Stream({self.processor!r}, {rate} Hz, {channels}, latency {late} samples)"
 
     @property
     def latency_samples(self) -> int:

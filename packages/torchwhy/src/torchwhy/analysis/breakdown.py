@@ -8,11 +8,12 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from torchwhy.trace.derived.exchanging import idle_exchanging
+from torchwhy.analysis.names import HOST_STALLS, Group, PartName
+from torchwhy.trace.derived.cpu_communication import idle_exchanging
+from torchwhy.trace.derived.host_activity import batch_waits, compiling
 from torchwhy.trace.derived.idle import closing_wait, profiler_overhead, work_queued
-from torchwhy.trace.derived.launching import graph_captures
-from torchwhy.trace.derived.occupation import batch_waits, compiling
-from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.derived.launches import graph_captures
+from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP, ZERO_GRAD
 from torchwhy.trace.meaning.compiler import COMPILED_CODE
 from torchwhy.trace.meaning.kinds import Kind, Meaning
@@ -24,7 +25,6 @@ from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import duration
 
 __all__ = [
-    "HOST_STALLS",
     "LISTED",
     "Breakdown",
     "Part",
@@ -39,13 +39,10 @@ __all__ = [
     "span_of",
 ]
 
-HOST_STALLS: Final = ("allocation", "waiting", "dispatch", "wrapper", "python")
-"""Parts in which a device waits for the host's program."""
-
 LISTED: Final = 1000
 """Of stretches and of events a report lists at most so many, the longest ones."""
 
-Parts = list[tuple[str, str, Intervals]]
+Parts = list[tuple[PartName, str, Intervals]]
 """Name, label for people, and when; what an earlier part covers, a later one doesn't get."""
 
 
@@ -62,16 +59,16 @@ class Part(msgspec.Struct, frozen=True):
     """A part of the window.
 
     Attributes:
-        name: such as "computing"; what programs read.
-        group: "gpu" and what it does, "idle" and what the host does meanwhile, or "host".
-        label: what it is, for people.
+        name: for programs.
+        group: what it is a part of.
+        label: the part for people.
         time_us, share: of the window.
         per_step: its time in each step, summed up; None for fewer than two steps.
         steps_us: its time in each of the steps, in the order of `Breakdown.step_starts_us`.
     """
 
-    name: str
-    group: str
+    name: PartName
+    group: Group
     label: str
     time_us: float
     share: float
@@ -108,9 +105,10 @@ class Breakdown(msgspec.Struct, frozen=True):
     longest_gap: Stretch | None
     step_starts_us: tuple[float, ...] = ()
 
-    def share(self, *names: str) -> float:
-        """The share of the window of some parts together."""
-        return sum(part.share for part in self.parts if part.name in names)
+    def share(self, *names: PartName) -> float:
+        """The share of the window of some parts together; a ValueError where there is no part of a name."""
+        wanted = set(map(PartName, names))
+        return sum(part.share for part in self.parts if part.name in wanted)
 
 
 def breakdown(trace: Trace) -> Breakdown:
@@ -124,7 +122,7 @@ def breakdown(trace: Trace) -> Breakdown:
         len(steps),
         tuple(_part(trace.has_gpu, window, steps, *item) for item in found if item[2].total),
         _spread(np.array([step.duration for step in steps], np.int64)),
-        _longest_gap(found, HOST_STALLS if trace.has_gpu else ("python",)),
+        _longest_gap(found, HOST_STALLS if trace.has_gpu else (PartName.PYTHON,)),
         tuple(step.start / 1000 for step in steps),
     )
 
@@ -152,43 +150,43 @@ def longest_of(when: Intervals) -> tuple[Stretch, ...]:
 def _device_parts(trace: Trace) -> Parts:
     gpu = trace.gpu
     return [
-        ("computing", "computes", gpu.compute),
-        ("communication", "only communicates", gpu.communication),
-        ("copies", "only copies", gpu.copies),
-        ("profiler", "serves the profiler", trace.derived(profiler_overhead)),
-        ("data", "loads the next batch", trace.derived(batch_waits)),
-        ("compiling", "compiles", trace.derived(compiling)),
-        ("capture", "captures a CUDA graph", trace.derived(graph_captures)),
-        ("ended", "is done, work queued", _closing(trace)),
-        ("queued", "has launched, nothing begins", trace.derived(work_queued)),
-        ("allocation", "allocates memory", during(trace, MEMORY_CALL)),
-        ("waiting", "synchronises", during(trace, WAIT_FOR_DEVICE)),
-        ("dispatch", "calls operators", calling(trace)),
-        ("wrapper", "runs compiled code", during(trace, COMPILED_CODE)),
+        (PartName.COMPUTING, "computes", gpu.compute),
+        (PartName.COMMUNICATION, "only communicates", gpu.communication),
+        (PartName.COPIES, "only copies", gpu.copies),
+        (PartName.PROFILER, "serves the profiler", trace.derived(profiler_overhead)),
+        (PartName.DATA, "loads the next batch", trace.derived(batch_waits)),
+        (PartName.COMPILING, "compiles", trace.derived(compiling)),
+        (PartName.CAPTURE, "captures a CUDA graph", trace.derived(graph_captures)),
+        (PartName.ENDED, "is done, work queued", _closing(trace)),
+        (PartName.QUEUED, "has launched, nothing begins", trace.derived(work_queued)),
+        (PartName.ALLOCATION, "allocates memory", during(trace, MEMORY_CALL)),
+        (PartName.WAITING, "synchronises", during(trace, WAIT_FOR_DEVICE)),
+        (PartName.DISPATCH, "calls operators", calling(trace)),
+        (PartName.WRAPPER, "runs compiled code", during(trace, COMPILED_CODE)),
     ]
 
 
 def _host_parts(trace: Trace) -> Parts:
     backward = during(trace, BACKWARD)
     return [
-        ("profiler", "serves the profiler", trace.derived(profiler_overhead)),
-        ("data", "loads the next batch", trace.derived(batch_waits)),
-        ("compiling", "compiles", trace.derived(compiling)),
-        ("communication", "exchanges with other ranks", trace.derived(idle_exchanging)),
-        ("waiting", "waits for the device", during(trace, WAIT_FOR_DEVICE)),
-        ("optimizer", "runs the optimizer", during(trace, OPTIMIZER_STEP | ZERO_GRAD)),
-        ("backward", "runs backward operators", backward),
-        ("operators", "runs forward operators" if backward.total else "runs operators", calling(trace)),
-        ("wrapper", "runs compiled code", during(trace, COMPILED_CODE)),
+        (PartName.PROFILER, "serves the profiler", trace.derived(profiler_overhead)),
+        (PartName.DATA, "loads the next batch", trace.derived(batch_waits)),
+        (PartName.COMPILING, "compiles", trace.derived(compiling)),
+        (PartName.COMMUNICATION, "exchanges with other ranks", trace.derived(idle_exchanging)),
+        (PartName.WAITING, "waits for the device", during(trace, WAIT_FOR_DEVICE)),
+        (PartName.OPTIMIZER, "runs the optimizer", during(trace, OPTIMIZER_STEP | ZERO_GRAD)),
+        (PartName.BACKWARD, "runs backward operators", backward),
+        (PartName.OPERATORS, "runs forward operators" if backward.total else "runs operators", calling(trace)),
+        (PartName.WRAPPER, "runs compiled code", during(trace, COMPILED_CODE)),
     ]
 
 
-def _remainder(trace: Trace, rest: Intervals) -> tuple[str, str, Intervals]:
+def _remainder(trace: Trace, rest: Intervals) -> tuple[PartName, str, Intervals]:
     if not trace.has_gpu:
-        return "python", "runs Python in between", rest
+        return PartName.PYTHON, "runs Python in between", rest
     if not len(trace.events.rows(Kind.OPERATOR, Kind.RUNTIME)):
-        return "unknown", "was not recorded", rest
-    return "python", "runs Python in between", rest
+        return PartName.UNKNOWN, "was not recorded", rest
+    return PartName.PYTHON, "runs Python in between", rest
 
 
 def _closing(trace: Trace) -> Intervals:
@@ -197,16 +195,16 @@ def _closing(trace: Trace) -> Intervals:
     return trace.events.times_of(rows)
 
 
-def _part(has_gpu: bool, window: Window, steps: Sequence[Step], name: str, label: str, when: Intervals) -> Part:
+def _part(has_gpu: bool, window: Window, steps: Sequence[Step], name: PartName, label: str, when: Intervals) -> Part:
     per_step = when.overlap([step.start for step in steps], [step.end for step in steps])
     spread, times = _spread(per_step), tuple((per_step / 1000).tolist())
     return Part(name, _group(has_gpu, name), label, when.total / 1000, window.share(when), spread, times)
 
 
-def _group(has_gpu: bool, name: str) -> str:
+def _group(has_gpu: bool, name: PartName) -> Group:
     if not has_gpu:
-        return "host"
-    return "gpu" if name in {"computing", "communication", "copies"} else "idle"
+        return Group.HOST
+    return Group.GPU if name in {PartName.COMPUTING, PartName.COMMUNICATION, PartName.COPIES} else Group.IDLE
 
 
 def _spread(times: np.ndarray[Any, np.dtype[np.int64]]) -> Spread | None:
@@ -215,7 +213,7 @@ def _spread(times: np.ndarray[Any, np.dtype[np.int64]]) -> Spread | None:
     return Spread(len(times), float(np.median(times)) / 1000, int(times.min()) / 1000, int(times.max()) / 1000)
 
 
-def _longest_gap(parts: Parts, names: tuple[str, ...]) -> Stretch | None:
+def _longest_gap(parts: Parts, names: tuple[PartName, ...]) -> Stretch | None:
     """The longest single stretch of these parts together: no data, compiling or profiler explains it."""
     idle = Intervals.union([], [])
     for name, _, when in parts:

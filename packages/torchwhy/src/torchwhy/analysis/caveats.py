@@ -6,8 +6,9 @@ from typing import Final
 
 import numpy as np
 
+from torchwhy.analysis.names import VerdictKind
 from torchwhy.trace.derived.processor_time import processor_time
-from torchwhy.trace.derived.steady import settled
+from torchwhy.trace.derived.steady_state import settled
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import counted, duration
@@ -27,7 +28,7 @@ _STACKS: Final = 0.3
 """Share of Python frames among the events from which recording them slows the host noticeably."""
 
 
-def caveats(trace: Trace, kind: str, slugs: frozenset[str]) -> tuple[str, ...]:
+def caveats(trace: Trace, kind: VerdictKind, slugs: frozenset[str]) -> tuple[str, ...]:
     """Return sentences that qualify a verdict.
 
     Args:
@@ -47,9 +48,9 @@ def caveats(trace: Trace, kind: str, slugs: frozenset[str]) -> tuple[str, ...]:
     kernels = len(trace.gpu.kernels)
     if trace.has_gpu and kernels < FEW_KERNELS:
         found.append(f"Only {counted(kernels, 'kernel')} in this recording: record a few whole steps to be sure.")
-    if kind in ("overhead-bound", "mixed") and slowed_by_stacks(trace):
+    if kind in (VerdictKind.OVERHEAD, VerdictKind.MIXED) and slowed_by_stacks(trace):
         found.append("Python stacks were recorded, which slows Python down: without them its part is smaller.")
-    if kind == "communication-bound" and (trace.info.world_size or 0) > 1:
+    if kind == VerdictKind.COMMUNICATION and (trace.info.world_size or 0) > 1:
         found.append("One rank's communication includes waiting for the others: compare the traces of all ranks.")
     if "clock-skew" in slugs:
         found.append("Clocks of host and device disagree in this file.")

@@ -2,50 +2,77 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from torchwhy.analysis.breakdown import Breakdown, calling, during, of_window, span_of
-from torchwhy.trace.derived.exchanging import idle_exchanging
-from torchwhy.trace.derived.occupation import batch_waits, compiling
-from torchwhy.trace.derived.steady import steady_window
+from torchwhy.analysis.breakdown import Breakdown, calling, during, span_of
+from torchwhy.analysis.limits import LIMITS, MOST, STALL, amount_of, no_single_limit
+from torchwhy.analysis.names import PartName, VerdictKind
+from torchwhy.trace.derived.cpu_communication import idle_exchanging
+from torchwhy.trace.derived.host_activity import batch_waits, compiling
+from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP, ZERO_GRAD
 from torchwhy.trace.meaning.compiler import COMPILED_CODE, COMPILING
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace
 from torchwhy.trace.tables.grouping import Groups
-from torchwhy.wording import duration, enumeration, percent
+from torchwhy.wording import duration, percent
 
 __all__ = ["processor_verdict", "set_up", "unrecorded"]
 
 _SHORT_NS: Final = 10_000
 """An operator whose own time is less, usually, is mostly the cost of calling it."""
 
-_OVERHEAD: Final = 0.4
-_STALL: Final = 0.2
-_MOST: Final = 0.5
-"""From which share of the window calls and Python, or something else, are the limit; of two stalls that reach the
-second number, neither is unless it takes the third."""
-
-_STALLS: Final = ("overhead-bound", "input-bound", "communication-bound", "compile-bound")
-
-_TOLD: Final = ("data", "compiling", "communication", "waiting", "optimizer", "wrapper")
+_WITHOUT_OPERATORS: Final = (
+    PartName.DATA,
+    PartName.COMPILING,
+    PartName.COMMUNICATION,
+    PartName.WAITING,
+    PartName.OPTIMIZER,
+    PartName.WRAPPER,
+)
 """Parts that say what a program does without operators."""
 
 _LABELS: Final = {
-    "compute-bound": "longer operators",
-    "overhead-bound": "short operators and the Python around them",
-    "compiled": "code of torch.compile, with what calls it,",
-    "input-bound": "waiting for the next batch",
-    "communication-bound": "exchanging data with other ranks",
-    "compile-bound": "compiling",
+    VerdictKind.COMPUTE: "longer operators",
+    VerdictKind.OVERHEAD: "short operators and the Python around them",
+    VerdictKind.INPUT: "waiting for the next batch",
+    VerdictKind.COMMUNICATION: "exchanging data with other ranks",
+    VerdictKind.COMPILE: "compiling",
 }
+_COMPILED_LABEL: Final = "code of torch.compile, with what calls it,"
 
 
-def processor_verdict(trace: Trace, parts: Breakdown) -> tuple[str, str]:
+@dataclass(frozen=True)
+class _Shares:
+    """Shares of the window.
+
+    Attributes:
+        computing: operators that are not short.
+        stalls: by what they would make the program, if they were the most.
+        short: operators that are mostly the cost of calling them; a part of overhead.
+        between: the rest of overhead.
+        compiled: code of torch.compile, which may compute or only call: the kernels in it aren't recorded.
+        running: all operators.
+    """
+
+    computing: float
+    stalls: dict[VerdictKind, float]
+    short: float
+    between: float
+    compiled: float
+    running: float
+
+    @property
+    def overhead(self) -> float:
+        return self.stalls[VerdictKind.OVERHEAD]
+
+
+def processor_verdict(trace: Trace, parts: Breakdown) -> tuple[VerdictKind, str]:
     """Return the verdict's kind and its sentence.
 
     Args:
@@ -53,16 +80,16 @@ def processor_verdict(trace: Trace, parts: Breakdown) -> tuple[str, str]:
         parts: where its window went.
     """
     shares = _shares(trace, parts)
-    kind = _kind(shares)
-    return kind, _sentence(parts, kind, shares, _one_stretch(trace, parts))
+    kind = _processor_limit(shares)
+    return kind, _processor_sentence(parts, kind, shares, _one_stretch(trace, parts))
 
 
 def unrecorded(trace: Trace, parts: Breakdown) -> str:
     """Return why nothing can be said of a window in which no operator was recorded; "" where something can."""
     rows = trace.events.rows(Kind.OPERATOR, Kind.PYTHON)
     ts, end = trace.events.ts[rows], np.asarray(trace.events.end[rows])
-    told, window = parts.share(*_TOLD), trace.derived(steady_window)
-    if ((ts < window.end) & (end > window.start)).any() or told >= _STALL:
+    recorded, window = parts.share(*_WITHOUT_OPERATORS), trace.derived(steady_window)
+    if ((ts < window.end) & (end > window.start)).any() or recorded >= STALL:
         return ""
     return (
         f"no operator was recorded in {span_of(parts)}: those of threads that the program starts are recorded with "
@@ -81,9 +108,11 @@ def set_up(trace: Trace, parts: Breakdown) -> str:
         return ""
     shares = _shares(trace, parts)
     part = gap / window
-    if _kind(shares) != "overhead-bound" or shares["overhead-bound"] - part >= _OVERHEAD * (1 - part):
+    if _processor_limit(shares) != VerdictKind.OVERHEAD or shares.overhead - part >= LIMITS[VerdictKind.OVERHEAD] * (
+        1 - part
+    ):
         return ""
-    rest = percent(shares["running"] / (1 - part))
+    rest = percent(shares.running / (1 - part))
     return (
         f"one stretch of {duration(gap)} without operators takes {percent(part)} of {span_of(parts)}, such as set-up, "
         f"imports or a checkpoint; in the rest operators run for {rest}: record several steps after warming up"
@@ -95,32 +124,23 @@ def _one_stretch(trace: Trace, parts: Breakdown) -> float:
     gap = parts.longest_gap
     if not gap or trace.steps_found:
         return 0.0
-    least = max(0.5 * parts.share("python"), 0.3) * parts.window_us
+    least = max(0.5 * parts.share(PartName.PYTHON), 0.3) * parts.window_us
     return gap.duration_us if gap.duration_us >= least else 0.0
 
 
-def _shares(trace: Trace, parts: Breakdown) -> dict[str, float]:
-    """Shares of the window by what they would make the program, if they were the most.
-
-    Besides: "short", a part of overhead; "between", the rest of it; "compiled", code of torch.compile, which may
-    compute or only call: the kernels in it aren't recorded; "running", all of the operators' time.
-    """
+def _shares(trace: Trace, parts: Breakdown) -> _Shares:
     length = max(1000 * parts.window_us, 1)
-    loose = min(_loose(trace) / length, parts.share("optimizer"))
-    running = parts.share("operators", "backward", "optimizer") - loose
+    loose = min(_loose(trace) / length, parts.share(PartName.OPTIMIZER))
+    running = parts.share(PartName.OPERATORS, PartName.BACKWARD, PartName.OPTIMIZER) - loose
     short = min(_short(trace) / length, running)
-    between = parts.share("python", "waiting") + loose
-    return {
-        "compute-bound": running - short,
-        "overhead-bound": between + short,
-        "input-bound": parts.share("data"),
-        "communication-bound": parts.share("communication"),
-        "compile-bound": parts.share("compiling"),
-        "short": short,
-        "between": between,
-        "compiled": parts.share("wrapper"),
-        "running": running,
+    between = parts.share(PartName.PYTHON, PartName.WAITING) + loose
+    stalls = {
+        VerdictKind.OVERHEAD: between + short,
+        VerdictKind.INPUT: parts.share(PartName.DATA),
+        VerdictKind.COMMUNICATION: parts.share(PartName.COMMUNICATION),
+        VerdictKind.COMPILE: parts.share(PartName.COMPILING),
     }
+    return _Shares(running - short, stalls, short, between, parts.share(PartName.WRAPPER), running)
 
 
 def _loose(trace: Trace) -> int:
@@ -154,50 +174,58 @@ def _elsewhere(trace: Trace) -> Intervals:
     return trace.derived(batch_waits) | trace.derived(compiling) | trace.derived(idle_exchanging)
 
 
-def _kind(shares: dict[str, float]) -> str:
-    stalls = {kind: shares[kind] for kind in _STALLS}
+def _processor_limit(shares: _Shares) -> VerdictKind:
+    stalls, computing, compiled = shares.stalls, shares.computing, shares.compiled
     worst = max(stalls, key=lambda kind: stalls[kind])
-    if stalls[worst] < _MOST and sum(share >= _STALL for share in stalls.values()) > 1:
-        return "mixed"
-    if worst == "communication-bound" and _STALL <= stalls[worst] < shares["compute-bound"]:
-        return "mixed"  # the rank that others wait for exchanges for long, too
-    if stalls[worst] >= (_OVERHEAD if worst == "overhead-bound" else _STALL):
+    if stalls[worst] < MOST and sum(share >= STALL for share in stalls.values()) > 1:
+        return VerdictKind.MIXED
+    if worst == VerdictKind.COMMUNICATION and STALL <= stalls[worst] < computing:
+        return VerdictKind.MIXED  # the rank that others wait for exchanges for long, too
+    if stalls[worst] >= LIMITS[worst]:
         return worst
-    if shares["overhead-bound"] >= _STALL and shares["overhead-bound"] + shares["compiled"] >= _OVERHEAD:
-        return "mixed"
-    return "compute-bound" if shares["compute-bound"] + shares["compiled"] >= stalls[worst] else worst
+    if shares.overhead >= STALL and shares.overhead + compiled >= LIMITS[VerdictKind.OVERHEAD]:
+        return VerdictKind.MIXED
+    return VerdictKind.COMPUTE if computing + compiled >= stalls[worst] else worst
 
 
-def _sentence(parts: Breakdown, kind: str, shares: dict[str, float], gap: float) -> str:
-    share = shares.get(kind, 0.0)
-    amount = f"for {percent(share)} of {span_of(parts)} ({of_window(parts, share)})"
-    computing, what = shares["running"], "operators run"
-    if shares["compiled"] >= _STALL / 2:
-        computing, what = computing + shares["compiled"], "operators and compiled code run"
-    running = f"{what} for {percent(computing)}"
+def _processor_sentence(parts: Breakdown, kind: VerdictKind, shares: _Shares, gap: float) -> str:
+    share = shares.stalls.get(kind, 0.0)
+    amount = f"for {amount_of(parts, share)}"
+    computing, running = shares.running, "operators run"
+    if shares.compiled >= STALL / 2:
+        computing, running = computing + shares.compiled, "operators and compiled code run"
+    run_for, running = f"{running} for", f"{running} for {percent(computing)}"
     one = f", {duration(gap)} of it in one stretch" if gap else ""
-    if kind == "mixed":
-        order = sorted(_LABELS, key=lambda one: -shares[one])
-        named = [one for one in order if shares[one] >= _STALL / 2]
-        told = enumeration(
-            [f"{percent(shares[one])} goes to {_LABELS[one]}" for one in named[:1]]
-            + [f"{percent(shares[one])} to {_LABELS[one]}" for one in named[1:]]
-        )
-        return f"No single limit: of {span_of(parts)} ({of_window(parts, 1.0)}), {told.rstrip(',')}."
-    if kind == "overhead-bound" and shares["short"] >= 0.2 * share:
+    if kind == VerdictKind.MIXED:
+        return _mixed_sentence(parts, shares)
+    if kind == VerdictKind.OVERHEAD and shares.short >= 0.2 * share:
         return (
-            f"The work is too small for its overhead: {percent(share)} of {span_of(parts)} ({of_window(parts, share)}) "
-            "goes to operators of less than 10 us, mostly the cost of calling them, and to the Python around them; "
-            f"longer operators run for {percent(shares['compute-bound'])}."
+            f"The work is too small for its overhead: {amount_of(parts, share)} goes to operators of less than 10 us, "
+            "mostly the cost of calling them, and to the Python around them; longer operators run for "
+            f"{percent(shares.computing)}."
         )
     sentences = {
-        "compute-bound": f"The processor is the limit: {running} of {span_of(parts)} "
-        f"({of_window(parts, computing)}); no GPU work was recorded.",
-        "overhead-bound": f"Python is the limit: for {percent(shares['between'])} of {span_of(parts)} "
-        f"({of_window(parts, shares['between'])}) no operator runs{one}; {running}.",
-        "input-bound": f"The program waits for data: {amount} it waits for the next batch; {running}.",
-        "communication-bound": f"Exchanging data with other ranks is the limit: {amount} nothing else is done; "
+        VerdictKind.COMPUTE: f"The processor is the limit: {run_for} {amount_of(parts, computing)}; "
+        "no GPU work was recorded.",
+        VerdictKind.OVERHEAD: f"Python is the limit: for {amount_of(parts, shares.between)} no operator runs{one}; "
         f"{running}.",
-        "compile-bound": f"torch.compile was at work: {amount} it compiled; {running}.",
+        VerdictKind.INPUT: f"The program waits for data: {amount} it waits for the next batch; {running}.",
+        VerdictKind.COMMUNICATION: f"Exchanging data with other ranks is the limit: {amount} nothing else is done; "
+        f"{running}.",
+        VerdictKind.COMPILE: f"torch.compile was at work: {amount} it compiled; {running}.",
     }
     return sentences[kind]
+
+
+def _mixed_sentence(parts: Breakdown, shares: _Shares) -> str:
+    named = {
+        _LABELS[VerdictKind.COMPUTE]: shares.computing,
+        _LABELS[VerdictKind.OVERHEAD]: shares.overhead,
+        _COMPILED_LABEL: shares.compiled,
+        **{_LABELS[kind]: share for kind, share in shares.stalls.items() if kind != VerdictKind.OVERHEAD},
+    }
+    first, *others = sorted(
+        ((label, share) for label, share in named.items() if share >= STALL / 2), key=lambda one: -one[1]
+    )
+    amounts = [f"{percent(first[1])} goes to {first[0]}", *(f"{percent(share)} to {label}" for label, share in others)]
+    return f"{no_single_limit(parts, '', amounts).rstrip(',')}."

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from torchwhy.analysis.repairs import Repair, repairs
+from torchwhy.trace.meaning.annotations import mark_of, step_label
 from torchwhy.trace.model.device import DeviceWork
 from torchwhy.trace.model.trace import Trace
 
@@ -65,6 +66,26 @@ class StepTimes(msgspec.Struct, frozen=True):
     start_us: float
     duration_us: float
     until_device_idle_us: float
+
+    @property
+    def label(self) -> str:
+        """The number of a step that the profiler's schedule knows of; the name of another one."""
+        return step_label(self.name)
+
+    @property
+    def title(self) -> str:
+        """The step for people: "step 5", or its name."""
+        return self.name if self.label == self.name else f"step {self.label}"
+
+    @property
+    def mark(self) -> str:
+        """The label or call that repeats, of an inferred step."""
+        return mark_of(self.name)[0]
+
+    @property
+    def between(self) -> bool:
+        """Whether the step was inferred from one mark to the next."""
+        return mark_of(self.name)[1]
 
 
 class WindowTimes(msgspec.Struct, frozen=True):

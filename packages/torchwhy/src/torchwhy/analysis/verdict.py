@@ -6,46 +6,26 @@ from typing import Final
 
 import msgspec
 
-from torchwhy.analysis.breakdown import HOST_STALLS, Breakdown, Stretch, of_window, span_of
+from torchwhy.analysis.breakdown import Breakdown, Stretch, span_of
 from torchwhy.analysis.caveats import FEW_KERNELS, caveats, long_step, slowed_by_stacks
+from torchwhy.analysis.limits import LIMITS, MOST, STALL, amount_of, no_single_limit
+from torchwhy.analysis.names import HOST_STALLS, PartName, VerdictKind
 from torchwhy.analysis.processor_verdict import processor_verdict, set_up, unrecorded
 from torchwhy.analysis.recording import Launches
-from torchwhy.trace.derived.occupation import host_during
-from torchwhy.trace.derived.steady import decides, steady_window
+from torchwhy.trace.derived.host_activity import host_during
+from torchwhy.trace.derived.steady_state import decides, steady_window
 from torchwhy.trace.meaning.frames import short_frame
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import counted, duration, enumeration, percent, shortened
+from torchwhy.wording import counted, duration, percent, shortened
 
-__all__ = ["KINDS", "Verdict", "verdict"]
+__all__ = ["Verdict", "verdict"]
 
-KINDS: Final = {
-    "compute-bound": "compute-bound",
-    "overhead-bound": "overhead-bound",
-    "input-bound": "input-bound",
-    "communication-bound": "communication-bound",
-    "copy-bound": "copy-bound",
-    "compile-bound": "compile-bound",
-    "mixed": "no single limit",
-    "unknown": "can't tell",
-}
-
-# From which share of the window a stall is what limits the program, unless another one takes more. Waiting for the
-# host is normal up to a point: a device that has work half of the time is where others draw the line (TensorBoard's
-# plugin: 50% utilisation).
-_LIMITS: Final = {
-    "input-bound": 0.2,
-    "communication-bound": 0.2,
-    "copy-bound": 0.2,
-    "compile-bound": 0.2,
-    "overhead-bound": 0.4,
-}
-_LEAST: Final = min(_LIMITS.values())
 _WAITS: Final = {
-    "input-bound": "waits for the next batch",
-    "communication-bound": "only communicates",
-    "copy-bound": "only copies",
-    "compile-bound": "waits while code is compiled",
-    "overhead-bound": "waits for the program",
+    VerdictKind.INPUT: "waits for the next batch",
+    VerdictKind.COMMUNICATION: "only communicates",
+    VerdictKind.COPY: "only copies",
+    VerdictKind.COMPILE: "waits while code is compiled",
+    VerdictKind.OVERHEAD: "waits for the program",
 }
 _HIDDEN: Final = 0.4
 """A device that has no work for this share of the time, for reasons nobody recorded, is hardly the limit."""
@@ -58,9 +38,9 @@ _BUSY: Final = 0.8
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What limits the program: a kind, one of `KINDS`, and sentences."""
+    """What limits the program: a kind, and sentences."""
 
-    kind: str
+    kind: VerdictKind
     sentence: str
     caveats: tuple[str, ...]
 
@@ -81,20 +61,20 @@ def verdict(trace: Trace, parts: Breakdown, launches: Launches, slugs: frozenset
     if not reason and not trace.has_gpu:
         kind, sentence = processor_verdict(trace, parts)
         return Verdict(kind, sentence, caveats(trace, kind, slugs))
-    shares = {part.name: part.share for part in parts.parts}
     gap, sure = _one_gap(parts), "overhead-bound" in slugs
     if gap and not reason and not sure:
         busy = _busy_without(trace, parts, gap)
         if parts.steps == 1 and not trace.steps_found[0].inferred and busy >= _BUSY:
-            return Verdict("mixed", _one_after_other(trace, parts, gap, busy), caveats(trace, "mixed", slugs))
+            sentence = _one_after_other(trace, parts, gap, busy)
+            return Verdict(VerdictKind.MIXED, sentence, caveats(trace, VerdictKind.MIXED, slugs))
         reason = _set_up(parts, gap, busy, len(trace.gpu.kernels))
     if reason:
         return _unknown(trace, reason)
-    stalls = _stalls(shares)
-    kind = _kind(stalls, 1 - sum(stalls.values()) - shares.get("profiler", 0.0), sure)
-    computing = shares.get("computing", 0.0)
-    hidden = shares.get("unknown", 0.0)
-    if hidden >= (_HIDDEN if kind == "compute-bound" else max(stalls.values())) or hidden > computing + sum(
+    stalls = _stalls(parts)
+    kind = _device_limit(stalls, 1 - sum(stalls.values()) - parts.share(PartName.PROFILER), sure)
+    computing = parts.share(PartName.COMPUTING)
+    hidden = parts.share(PartName.UNKNOWN)
+    if hidden >= (_HIDDEN if kind == VerdictKind.COMPUTE else max(stalls.values())) or hidden > computing + sum(
         stalls.values()
     ):
         return _unknown(
@@ -102,21 +82,21 @@ def verdict(trace: Trace, parts: Breakdown, launches: Launches, slugs: frozenset
             f"the host wasn't recorded: for {percent(hidden)} of {span_of(parts)} the GPU has no work, and nothing "
             f"tells why; it computes for {percent(computing)}",
         )
-    late = parts.share("ended", "queued")
-    if late > computing + (0.0 if kind == "compute-bound" else sum(stalls.values())):
+    late = parts.share(PartName.ENDED, PartName.QUEUED)
+    if late > computing + (0.0 if kind == VerdictKind.COMPUTE else sum(stalls.values())):
         return _unknown(
             trace,
             f"for {percent(late)} of {span_of(parts)} the GPU has no work although its next work has been launched, "
             f"and nothing tells what that waits for; it computes for {percent(computing)}",
         )
-    if kind == "overhead-bound" and computing >= 0.4 and slowed_by_stacks(trace):
-        waits = sum(shares.get(name, 0.0) for name in HOST_STALLS)
+    if kind == VerdictKind.OVERHEAD and computing >= 0.4 and slowed_by_stacks(trace):
+        waits = parts.share(*HOST_STALLS)
         return _unknown(
             trace,
             f"the GPU waits for the host for {percent(waits)} of {span_of(parts)}, and recording Python stacks slowed "
             f"the host down; it computes for {percent(computing)}: record once more without stacks",
         )
-    sentence = _sentence(parts, kind, shares, stalls, gap)
+    sentence = _device_sentence(parts, kind, stalls, gap)
     return Verdict(kind, sentence, caveats(trace, kind, slugs))
 
 
@@ -142,8 +122,8 @@ def _nothing_to_go_by(trace: Trace, launches: Launches, slugs: frozenset[str]) -
 
 def _captured(parts: Breakdown) -> str:
     """Why the idle time of a recording that captures a CUDA graph says nothing of the program."""
-    captured, waits = parts.share("capture"), parts.share(*HOST_STALLS)
-    if captured < _LEAST or captured < waits:
+    captured, waits = parts.share(PartName.CAPTURE), parts.share(*HOST_STALLS)
+    if captured < STALL or captured < waits:
         return ""
     return (
         f"a CUDA graph was captured for {percent(captured)} of {span_of(parts)}: launches are only noted, and "
@@ -193,59 +173,56 @@ def _one_after_other(trace: Trace, parts: Breakdown, gap: Stretch, busy: float) 
     )
 
 
-def _stalls(shares: dict[str, float]) -> dict[str, float]:
+def _stalls(parts: Breakdown) -> dict[VerdictKind, float]:
     """Shares of the window by what they would make the program, if they were the most."""
     return {
-        "input-bound": shares.get("data", 0.0),
-        "communication-bound": shares.get("communication", 0.0),
-        "copy-bound": shares.get("copies", 0.0),
-        "compile-bound": shares.get("compiling", 0.0),
-        "overhead-bound": sum(shares.get(name, 0.0) for name in HOST_STALLS),
+        VerdictKind.INPUT: parts.share(PartName.DATA),
+        VerdictKind.COMMUNICATION: parts.share(PartName.COMMUNICATION),
+        VerdictKind.COPY: parts.share(PartName.COPIES),
+        VerdictKind.COMPILE: parts.share(PartName.COMPILING),
+        VerdictKind.OVERHEAD: parts.share(*HOST_STALLS),
     }
 
 
-def _kind(stalls: dict[str, float], computing: float, overhead: bool) -> str:
+def _device_limit(stalls: dict[VerdictKind, float], computing: float, overhead: bool) -> VerdictKind:
     """The stall that takes the most, of those that reach their limits; `overhead`: a rule found that one already."""
-    reached = {kind: share for kind, share in stalls.items() if share >= _LIMITS[kind]}
+    reached = {kind: share for kind, share in stalls.items() if share >= LIMITS[kind]}
     if overhead:
-        reached["overhead-bound"] = stalls["overhead-bound"]
+        reached[VerdictKind.OVERHEAD] = stalls[VerdictKind.OVERHEAD]
     if not reached and computing < max(stalls.values()):
         reached = stalls
     first, second, *_ = *sorted(reached.values(), reverse=True), 0.0, 0.0
-    if first < 0.5 and second >= _LEAST and first < _ALIKE * second:
-        return "mixed"
-    return max(reached, key=lambda kind: reached[kind]) if reached else "compute-bound"
+    if first < MOST and second >= STALL and first < _ALIKE * second:
+        return VerdictKind.MIXED
+    return max(reached, key=lambda kind: reached[kind]) if reached else VerdictKind.COMPUTE
 
 
-def _sentence(
-    parts: Breakdown, kind: str, shares: dict[str, float], stalls: dict[str, float], gap: Stretch | None
-) -> str:
+def _device_sentence(parts: Breakdown, kind: VerdictKind, stalls: dict[VerdictKind, float], gap: Stretch | None) -> str:
     share = stalls.get(kind, 0.0)
-    amount = f"for {percent(share)} of {span_of(parts)} ({of_window(parts, share)})"
-    computing = shares.get("computing", 0.0)
+    amount = f"for {amount_of(parts, share)}"
+    computing = parts.share(PartName.COMPUTING)
     one = f", {duration(gap.duration_us)} of it in one stretch," if gap else ","
     own = f"it computes for {percent(computing)}"
-    if kind == "compute-bound":
-        waits = stalls["overhead-bound"]
+    if kind == VerdictKind.COMPUTE:
+        waits = stalls[VerdictKind.OVERHEAD]
         mostly = "The GPU is the limit" if computing >= 0.8 else "Mostly the GPU is the limit"
         more = f"; for {percent(waits)} it waits for the program" if waits >= 0.1 else ""
-        return (
-            f"{mostly}: it computes for {percent(computing)} of {span_of(parts)} ({of_window(parts, computing)}){more}."
-        )
-    if kind == "mixed":
-        order = sorted((one for one in stalls if stalls[one] >= _LEAST / 2), key=lambda one: -stalls[one])
+        return f"{mostly}: it computes for {amount_of(parts, computing)}{more}."
+    if kind == VerdictKind.MIXED:
+        order = sorted((one for one in stalls if stalls[one] >= STALL / 2), key=lambda one: -stalls[one])
         named = [f"{_WAITS[one]} for {percent(stalls[one])}" for one in order]
-        return f"No single limit: of {span_of(parts)} ({of_window(parts, 1.0)}), the GPU {enumeration(named)}; {own}."
+        return f"{no_single_limit(parts, 'the GPU ', named)}; {own}."
     sentences = {
-        "overhead-bound": f"The GPU waits for the program: {amount} it has no work{one} because the host is still busy "
-        f"preparing it; {own}.",
-        "input-bound": f"The GPU waits for data: {amount} it has no work, because the next batch isn't ready; {own}.",
-        "communication-bound": f"The GPU waits for other GPUs: {amount} it only communicates; {own}.",
-        "copy-bound": f"Copies are the limit: {amount} the GPU does nothing but copy; {own}.",
-        "compile-bound": f"torch.compile was at work: {amount} the GPU waits while code is compiled; {own}.",
+        VerdictKind.OVERHEAD: f"The GPU waits for the program: {amount} it has no work{one} because the host is still "
+        f"busy preparing it; {own}.",
+        VerdictKind.INPUT: f"The GPU waits for data: {amount} it has no work, because the next batch isn't ready; "
+        f"{own}.",
+        VerdictKind.COMMUNICATION: f"The GPU waits for other GPUs: {amount} it only communicates; {own}.",
+        VerdictKind.COPY: f"Copies are the limit: {amount} the GPU does nothing but copy; {own}.",
+        VerdictKind.COMPILE: f"torch.compile was at work: {amount} the GPU waits while code is compiled; {own}.",
     }
     return sentences[kind]
 
 
 def _unknown(trace: Trace, reason: str) -> Verdict:
-    return Verdict("unknown", f"Can't tell, because {reason}.", tuple(long_step(trace)))
+    return Verdict(VerdictKind.UNKNOWN, f"Can't tell, because {reason}.", tuple(long_step(trace)))

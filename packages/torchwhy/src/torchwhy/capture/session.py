@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from torchwhy.capture import cuda_graphs, foreign
+from torchwhy.capture import cuda_graphs, other_profilers
 from torchwhy.capture.advice import Spelling
 from torchwhy.capture.finish import Run, finish
 from torchwhy.capture.folder import PARTIAL, RunFolder, claim, claim_temporary, rank_of
@@ -106,14 +106,14 @@ class Session:
         import torch
 
         if not self.launched:
-            foreign.make_room()
-        if foreign.is_running():
+            other_profilers.make_room()
+        if other_profilers.is_running():
             self.give_up("another PyTorch profiler is running already and only one can; nothing is recorded here")
             return
         if cuda_graphs.needed(cuda_graphs.driver_version(), torch.version.cuda):
             cuda_graphs.apply()
             self.notes.append("old CUDA driver: CUPTI was loaded early, otherwise CUDA graphs lose kernels or crash")
-        self._unwatch = foreign.watch(self._someone_starts, self._someone_exports, self.launched)
+        self._unwatch = other_profilers.watch(self._someone_starts, self._someone_exports, self.launched)
 
     @_contained
     def record_everything(self, options: Options) -> None:

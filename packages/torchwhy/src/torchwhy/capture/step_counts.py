@@ -17,7 +17,7 @@ import msgspec
 from torchwhy.capture.options import Options
 from torchwhy.capture.recorder import Window
 from torchwhy.capture.result import TROUBLE
-from torchwhy.capture.writer import SCHEMA
+from torchwhy.schema import SCHEMA
 
 __all__ = ["Flops", "FlopsFile", "write_counts"]
 

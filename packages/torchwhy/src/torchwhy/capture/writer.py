@@ -17,10 +17,10 @@ import msgspec
 from torchwhy.capture.environment import describe
 from torchwhy.capture.recorder import Window
 from torchwhy.capture.result import Capture
+from torchwhy.schema import SCHEMA
 
-__all__ = ["SCHEMA", "write_json", "write_run", "write_traces"]
+__all__ = ["write_json", "write_run", "write_traces"]
 
-SCHEMA = 1
 GZIP_LEVEL = 4  # traces shrink 11 times at 4 and 12 times at 9, which takes five times as long
 
 

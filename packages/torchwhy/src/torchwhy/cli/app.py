@@ -136,9 +136,13 @@ def measure(
 
 @app.command(rich_help_panel=RECORD)
 def experiment(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="matmul-add: x @ w + b on square matrices; or peaks.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="matmul-add, addmm, linear or mlp, on square matrices; or peaks.")
+    ],
     size: Annotated[list[int] | None, typer.Option("--size", help="Rows of the matrices; repeatable.  [64]")] = None,
-    dtype: Annotated[str, typer.Option("--dtype", help="bf16, fp16, fp32 or fp64.")] = "bf16",
+    dtype: Annotated[
+        str | None, typer.Option("--dtype", help="bf16, fp16, fp32 or fp64.  [bf16; fp32 on the CPU]")
+    ] = None,
     warmup: Annotated[bool, typer.Option("--warmup", help="Call it 10 times before profiling.")] = False,
     compiled: Annotated[bool, typer.Option("--compile", help="Use torch.compile.")] = False,
     mode: Annotated[str | None, typer.Option("--mode", help="Mode of torch.compile, such as reduce-overhead.")] = None,
@@ -152,7 +156,7 @@ def experiment(
     grid: Annotated[
         bool, typer.Option("--grid", help="Cold and warm, eager and compiled, each in a process of its own.")
     ] = False,
-    sweep: Annotated[str, typer.Option("--sweep", metavar="size=A..B", help="Time many sizes and draw them.")] = "",
+    sweep: Annotated[str, typer.Option("--sweep", metavar="size=A..B", help="Time many sizes.")] = "",
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files.")] = Path("traces"),
     force: Annotated[bool, typer.Option("--force", "-f", help="Replace files instead of numbering them.")] = False,
     form: Form = "text",
@@ -160,7 +164,7 @@ def experiment(
     """Run a small study under the profiler and read what it shows.
 
     torchwhy experiment matmul-add --size 64 writes
-    traces/matmul_add/64_bf16_cold_eager.json and .txt.
+    traces/matmul_add/64_bf16_cold_eager.json and .txt (fp32 on the CPU).
 
     Several sizes, and --grid, run each case in a process of its own, so that
     cold means cold.
@@ -171,9 +175,23 @@ def experiment(
     _need_torch("experiment")
     from torchwhy.cli import experiment as command
 
-    request = command.Request(dtype, device, batch, warmup, compiled, mode, (wait, unrecorded, active))
-    target = command.Target(output, force, form)
-    raise typer.Exit(command.run(name, size or [64], request, grid, sweep, target))
+    status = command.run(
+        name,
+        size or [64],
+        dtype=dtype,
+        device=device,
+        batch=batch,
+        warm=warmup,
+        compiled=compiled,
+        mode=mode,
+        schedule=(wait, unrecorded, active),
+        every=grid,
+        over=sweep,
+        folder=output,
+        force=force,
+        form=form,
+    )
+    raise typer.Exit(status)
 
 
 @app.command(rich_help_panel=READ)

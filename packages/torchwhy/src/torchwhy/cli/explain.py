@@ -20,7 +20,7 @@ from torchwhy.present.formats import check_format, render
 from torchwhy.present.options import Options
 from torchwhy.present.style import IN_A_FILE, Style
 from torchwhy.pyproject import SettingsFileError, find_pyproject
-from torchwhy.report.trace_report import Report, describe
+from torchwhy.report.trace_report import TraceReport, describe
 from torchwhy.rules.diagnose import diagnose
 from torchwhy.rules.settings import Settings, chosen, settings_from
 from torchwhy.trace.derived.device_peaks import device_name
@@ -97,7 +97,7 @@ def trace_name(given: str, path: str, *, alone: bool) -> str:
     return "" if alone else given
 
 
-def _report(path: str, name: str, request: Request) -> Report:
+def _report(path: str, name: str, request: Request) -> TraceReport:
     settings = _settings(request)
     loaded = read_trace(path, Trace, steps=request.steps)
     loaded.given_peaks = _peaks(loaded, request.device)

@@ -13,10 +13,11 @@ from torchwhy.cli.documents import show
 from torchwhy.errors import ArgumentError
 from torchwhy.present.document import Column, Document, Row, Table
 from torchwhy.present.formats import check_format
+from torchwhy.schema import SCHEMA
 
 __all__ = ["Answer", "run"]
 
-OPTIONAL = ("pandas", "pyarrow", "duckdb", "matplotlib", "tensorboard", "lightning", "transformers", "viztracer")
+OPTIONAL = ("pandas", "pyarrow", "duckdb", "tensorboard", "lightning", "transformers", "viztracer")
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ def run(form: str) -> int:
         return complain(error, 2)
     facts = _facts()
     table = Table((Column("what"), Column("found")), tuple(Row(pair) for pair in facts.items()), noun=("fact", "facts"))
-    show(Document("torchwhy", (table,), Answer(1, facts), command="info"), form)
+    show(Document("torchwhy", (table,), Answer(SCHEMA, facts), command="info"), form)
     return 0
 
 

@@ -12,8 +12,8 @@ from torchwhy.capture.options import Options, activities_of
 from torchwhy.capture.result import Capture
 from torchwhy.capture.schedule import Schedule
 from torchwhy.capture.whole_run import Limits
+from torchwhy.cli.analysis_process import Reader
 from torchwhy.cli.console import complain, tell
-from torchwhy.cli.reading_back import Reader
 from torchwhy.errors import ArgumentError
 from torchwhy.present.formats import check_format
 

@@ -6,22 +6,21 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from torchwhy.counters.operators import COPIES, is_native
-from torchwhy.counters.recipes import is_recipe
+from torchwhy.counters.composite_operators import is_recipe
+from torchwhy.counters.operators import is_native
 from torchwhy.counters.recording import is_launch, is_operator
 from torchwhy.trace.meaning.compiler import COMPILING
 from torchwhy.trace.meaning.copies import WAYS, read_copy
 from torchwhy.trace.meaning.frames import own_frame
-from torchwhy.trace.meaning.operators import AUTOGRAD_NODE
+from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, DISPATCHED_COPY, FROM_PYTHON, SEEN_AS
 from torchwhy.trace.meaning.runtime import ANY_CALL, WAIT_FOR_DEVICE
 
 __all__ = ["Fact", "facts_in"]
 
 _KINDS = tuple("DtoD" if way == "PtoP" else way for way in WAYS)  # another device's memory is a device's
 _NO_LINE = "(line not recorded; stacks show it)"
-# torch.tensor(values) makes and moves its tensor where no dispatch mode looks: all but lift_fresh.
-_FROM_PYTHON = ["aten::empty", "aten::to", "aten::lift_fresh"]
-_SEEN_AS = {"aten::_reshape_alias": "aten::view"}  # what reshape calls, and what it calls under a dispatch mode
+*_MAKING, _DETACH = FROM_PYTHON
+_LIFT = _MAKING[-1]
 
 
 class Fact(NamedTuple):
@@ -98,12 +97,12 @@ def _facts_of_operator(call: Any, place: _Place, inside: _Place) -> Iterator[Fac
     if not place.called and is_operator(call):
         yield Fact("dispatches", "", 1, at)
     if inside.operator and not place.operator:
-        name = _SEEN_AS.get(call.name, call.name)
+        name = SEEN_AS.get(call.name, call.name)
         yield Fact("operators", name, 1, at)
         yield from _line_of(name, place, at)
         if is_native(call.name.partition("::")[0]):
             yield Fact("native_calls", call.name, 1, at)
-        if call.name in COPIES and not _reaches_device(call):
+        if DISPATCHED_COPY.names(call.name) and not _reaches_device(call):
             yield Fact("copies", "HtoH", 1, at)
             yield from _line_of("HtoH", place, at)
 
@@ -144,11 +143,11 @@ def _reaches_device(call: Any) -> bool:
 def _placed(calls: list[Any], place: _Place) -> Iterator[tuple[Any, _Place]]:
     """Yield calls that stand in one place; those that `torch.tensor` makes out of sight are part of lift_fresh."""
     names = [call.name for call in calls]
-    if _FROM_PYTHON[2] not in names:
+    if _LIFT not in names:
         yield from ((call, place) for call in calls)
         return
-    inside = place if place.operator else place._replace(operator=_FROM_PYTHON[2])
+    inside = place if place.operator else place._replace(operator=_LIFT)
     for position, call in enumerate(calls):
-        makes = any(names[position - back : position - back + 3] == _FROM_PYTHON for back in (0, 1) if back <= position)
-        ends = position >= 3 and call.name == "aten::detach_" and names[position - 3 : position] == _FROM_PYTHON
+        makes = any(names[position - back : position - back + 3] == _MAKING for back in (0, 1) if back <= position)
+        ends = position >= 3 and call.name == _DETACH and names[position - 3 : position] == _MAKING
         yield call, inside if makes or ends else place

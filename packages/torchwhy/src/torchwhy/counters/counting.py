@@ -9,14 +9,14 @@ from contextlib import ExitStack
 from types import MethodType, TracebackType
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
+from torchwhy.counters.accumulator import Tally
 from torchwhy.counters.compiler import Compiled, CompilerMark, breaks_in, known_compilations, note_on_uncompiled
 from torchwhy.counters.counts import CopyTotal, Counts, Sync
 from torchwhy.counters.dispatch_mode import OperatorMode
 from torchwhy.counters.environment import environment
 from torchwhy.counters.program_line import Line, line_text
 from torchwhy.counters.recording import Traced, TraceSum, claim_recording, trace_into
-from torchwhy.counters.tally import Tally
-from torchwhy.counters.waiting import watch_waits
+from torchwhy.counters.synchronizations import watch_waits
 from torchwhy.errors import ArgumentTypeError, TorchWhyError
 
 __all__ = ["Counted", "Counting", "count", "counted"]

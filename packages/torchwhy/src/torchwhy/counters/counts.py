@@ -10,6 +10,7 @@ from typing import Any
 from torchwhy.counters.counts_file import read_counts_file, write_counts_file
 from torchwhy.counters.metrics import COPY_KINDS, METRICS, check_name
 from torchwhy.counters.table import Row, few, table
+from torchwhy.schema import SCHEMA
 from torchwhy.wording import enumeration, size_text
 
 __all__ = ["Compilation", "CopyTotal", "Counts", "GraphBreak", "Sync"]
@@ -183,7 +184,7 @@ class Counts:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, the content of `counts.json`: `schema` 1, `metrics`, and the details behind them."""
-        return {"schema": 1, "metrics": self.metrics(), **asdict(self)}
+        return {"schema": SCHEMA, "metrics": self.metrics(), **asdict(self)}
 
     def save(self, path: str | Path) -> Path:
         """Write `counts.json` into a folder (a path without suffix is one), or a file of any name ending in .json.

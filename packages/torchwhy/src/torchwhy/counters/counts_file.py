@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from torchwhy.errors import TorchWhyError
+from torchwhy.schema import SCHEMA
 
-__all__ = ["SCHEMA", "CountsFileError", "read_counts_file", "write_counts_file"]
+__all__ = ["CountsFileError", "read_counts_file", "write_counts_file"]
 
-SCHEMA = 1
 NAME = "counts.json"
 T = TypeVar("T")
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from torchwhy.counters.accumulator import Tally
 from torchwhy.counters.operators import facts_of
-from torchwhy.counters.tally import Tally
 
 __all__ = ["OperatorMode"]
 

@@ -13,6 +13,7 @@ from torchwhy.counters.compiler import Compiled, breaks_in, known_compilations, 
 from torchwhy.counters.counts import CopyTotal, Counts, Sync
 from torchwhy.counters.recording import nested_regions
 from torchwhy.trace.meaning.annotations import STEP, step_number
+from torchwhy.trace.meaning.operators import PYTORCHS
 
 __all__ = ["Recorded", "counts_from_trace"]
 
@@ -124,7 +125,7 @@ def _steps(tree: Iterable[Any]) -> Iterator[Any]:
         call = pending.pop()
         if call.tag.name == "TorchOp" and STEP.names(call.name):
             yield call
-        elif not call.name.startswith("aten::"):  # no step begins inside an operator, and most events lie there
+        elif not PYTORCHS.names(call.name):  # no step begins inside an operator, and most events lie there
             pending.extend(call.children)
 
 

@@ -13,7 +13,19 @@ from typing import Any
 
 import torch
 
-__all__ = ["COPIES", "PYTORCH_NAMESPACES", "SILENT", "Facts", "copy_of", "facts_of", "is_native", "waits"]
+from torchwhy.trace.meaning.operators import (
+    BLOCKING_COPY,
+    DISPATCHED_COPY,
+    INDEXING,
+    INTO,
+    LIFT,
+    NEEDS_VALUES,
+    REPEAT,
+    SIZE_BY_VALUES,
+    UNSAFE_VIEW,
+)
+
+__all__ = ["PYTORCH_NAMESPACES", "SILENT", "Facts", "copy_of", "facts_of", "is_native", "waits"]
 
 _HOST = "cpu"
 
@@ -30,21 +42,8 @@ PYTORCH_NAMESPACES = frozenset(
     }
 )
 
-# Operators whose result the host must know before it can go on: a number, or a shape that depends on values.
-_NEEDS_VALUES = frozenset(
-    {
-        *("aten::_local_scalar_dense", "aten::is_nonzero", "aten::equal", "aten::nonzero", "aten::masked_select"),
-        *("aten::_unique", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive"),
-        *("aten::unique_dim_consecutive", "aten::bincount", "aten::repeat_interleave"),
-    }
-)
-
-_INDEXING = frozenset({"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"})
-_FROM_PYTHON = "aten::lift_fresh"  # ends torch.tensor(values, device=...), whose copy is below the dispatcher
-COPIES = frozenset({"aten::_to_copy", "aten::copy_", "aten::clone", "aten::copy"})
-_MOVING = COPIES | _INDEXING | _NEEDS_VALUES | {_FROM_PYTHON}  # every operator that `copy_of` and `waits` ask about
+_MOVING = DISPATCHED_COPY | SIZE_BY_VALUES | NEEDS_VALUES | LIFT  # every operator that `copy_of` and `waits` ask about
 SILENT = ("prim", "profiler")  # namespaces whose operators read a property or mark a stretch, and compute nothing
-_SHARING = frozenset({"aten::_unsafe_view"})  # the result shares its argument's storage although the schema hides it
 
 
 def is_native(namespace: str) -> bool:
@@ -89,20 +88,20 @@ def facts_of(operator: Any) -> Facts:
         name=schema.name,
         native=is_native(operator.namespace),
         composite=torch._C._dispatch_has_kernel_for_dispatch_key(operator.name(), "CompositeImplicitAutograd"),
-        makes_tensors=schema.name not in _SHARING
+        makes_tensors=not UNSAFE_VIEW.names(schema.name)
         and bool(schema.returns)
         and all(value.alias_info is None for value in schema.returns),
-        moves=schema.name in _MOVING,
+        moves=_MOVING.names(schema.name),
     )
 
 
 def copy_of(operator: str, args: Sequence[Any], result: Any) -> tuple[str, int] | None:
     """Return the kind of copy (`HtoD`, `DtoH`, `DtoD`, `HtoH`) and the bytes written, or None for no copy."""
-    if operator == _FROM_PYTHON and _on_device(args):
+    if LIFT.names(operator) and _on_device(args):
         return "HtoD", args[0].numel() * args[0].element_size()
-    if operator not in COPIES or not args or not isinstance(result, torch.Tensor):
+    if not DISPATCHED_COPY.names(operator) or not args or not isinstance(result, torch.Tensor):
         return None
-    source = args[1] if operator in ("aten::copy_", "aten::copy") else args[0]
+    source = args[1] if INTO.names(operator) else args[0]
     if not isinstance(source, torch.Tensor) or "meta" in (source.device.type, result.device.type):
         return None
     kind = f"{_side(source)}to{_side(result)}"
@@ -115,18 +114,19 @@ def waits(operator: str, args: Sequence[Any], kwargs: Mapping[str, Any], result:
     It does where it reads a value, where a shape depends on values, and in copies between host and device that are
     not `non_blocking`. On the CPU nothing waits: the work is done when the call returns.
     """
-    if operator == _FROM_PYTHON:
+    if LIFT.names(operator):
         return _on_device(args)
-    if operator in _NEEDS_VALUES:
-        if operator == "aten::repeat_interleave" and kwargs.get("output_size") is not None:
+    if NEEDS_VALUES.names(operator):
+        if REPEAT.names(operator) and kwargs.get("output_size") is not None:
             return False
         return _on_device(args)
-    if operator in _INDEXING:
+    if INDEXING.names(operator):
         masks = [index for index in args[1] if index is not None and index.dtype in (torch.bool, torch.uint8)]
         return _on_device(masks)
-    if operator in ("aten::_to_copy", "aten::copy_"):
-        copy = copy_of(operator, args, args[0] if operator == "aten::copy_" else result)
-        blocking = not (kwargs.get("non_blocking") or (operator == "aten::copy_" and len(args) > 2 and args[2]))
+    if BLOCKING_COPY.names(operator):
+        into = INTO.names(operator)
+        copy = copy_of(operator, args, args[0] if into else result)
+        blocking = not (kwargs.get("non_blocking") or (into and len(args) > 2 and args[2]))
         return blocking and copy is not None and copy[0] in ("HtoD", "DtoH")
     return False
 

@@ -21,7 +21,7 @@ from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, DISPATCHED
 from torchwhy.trace.meaning.runtime import ANY_CALL, LAUNCH
 
 __all__ = [
-    "Recording",
+    "ProfilerRecording",
     "Region",
     "TraceSum",
     "Traced",
@@ -54,7 +54,7 @@ class Traced:
     nested: tuple[Region, ...] = ()
 
 
-class Recording:
+class ProfilerRecording:
     """A `torch.profiler` recording of this thread, with the device's activity where a device is in use."""
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class TraceSum:
 
 def claim_recording() -> bool:
     """Return whether this thread may record now, and keep the others from it: two at a time crash PyTorch's own."""
-    return bool(_sums()) or (Recording.is_possible() and _claim.acquire(blocking=False))
+    return bool(_sums()) or (ProfilerRecording.is_possible() and _claim.acquire(blocking=False))
 
 
 @contextmanager
@@ -124,14 +124,14 @@ def _sums() -> list[TraceSum]:
 
 
 def _begin() -> None:
-    recording = Recording()
+    recording = ProfilerRecording()
     recording.start()
     _thread.recording = recording
 
 
 def _cut() -> None:
     """End the recording, if there is one, and give what it held to every count under way."""
-    recording: Recording | None = getattr(_thread, "recording", None)
+    recording: ProfilerRecording | None = getattr(_thread, "recording", None)
     if recording is None:
         return
     _thread.recording = None

@@ -12,14 +12,14 @@ from torchwhy.difference.changes import changes_between
 from torchwhy.difference.compiled import costs_of_compiling, is_compiled
 from torchwhy.difference.conditions import conditions_of, device_of
 from torchwhy.difference.costs import Side, side_of
-from torchwhy.difference.difference import Difference, Recording
+from torchwhy.difference.difference import Difference, RecordedTrace
 from torchwhy.difference.findings import Fate, fates_of
 from torchwhy.difference.kernel_sets import kernel_sets
 from torchwhy.difference.labels import labels_between
 from torchwhy.difference.likeness import Likeness, likeness_of, trains
 from torchwhy.difference.steps import rounds_of
 from torchwhy.difference.totals import totals_between
-from torchwhy.difference.verdict import StepTimes, Verdict, step_times, verdict_on
+from torchwhy.difference.verdict import DifferenceVerdict, StepTimes, step_times, verdict_on
 from torchwhy.rules.diagnose import diagnose
 from torchwhy.rules.rule import Rule
 from torchwhy.trace.model.trace import Trace
@@ -62,7 +62,7 @@ def compare(
     busy = next((total for total in totals if total.name == "device busy"), None)
     verdict = verdict_on(times, rounds, likeness, _obstacle(first, second, likeness), busy)
     if _same_events(a, b):
-        verdict = Verdict("identical", "A and B are identical: the two files hold the same events.")
+        verdict = DifferenceVerdict("identical", "A and B are identical: the two files hold the same events.")
     longer = max(times.median_us)
     trifle = TRIFLE * longer
     tree = aligned_tree(first, second)
@@ -91,15 +91,15 @@ def compare(
     )  # fmt: skip
 
 
-def _threshold(verdict: Verdict, times: StepTimes, change_us: float) -> float:
+def _threshold(verdict: DifferenceVerdict, times: StepTimes, change_us: float) -> float:
     """How much a place in the call tree must change: where no difference was found, more than the noise."""
     longer = max(times.median_us)
     noise = times.shift.noise * longer if verdict.kind == "no difference" else 0.0
     return max(TRIFLE * longer, 0.05 * change_us, noise, 1e-6)
 
 
-def _recording(side: Side) -> Recording:
-    return Recording(side.trace.file, device_of(side), side.trace.info.vendor, len(side.trace), side.rounds)
+def _recording(side: Side) -> RecordedTrace:
+    return RecordedTrace(side.trace.file, device_of(side), side.trace.info.vendor, len(side.trace), side.rounds)
 
 
 def _obstacle(a: Side, b: Side, likeness: Likeness) -> str:

@@ -68,7 +68,7 @@ def costs_of_compiling(a: Side, b: Side, totals: Sequence[Total]) -> Finding | N
         window=window,
         evidence=(
             Evidence(
-                "TorchDynamo Cache Lookup",
+                LOOKUP.pattern,
                 len(lookups),
                 float(compiled.trace.events.dur[lookups].sum()) / 1000,
                 rows=lookups,

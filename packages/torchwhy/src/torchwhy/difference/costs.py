@@ -13,6 +13,7 @@ from torchwhy.difference.steps import Rounds
 from torchwhy.trace.derived.idle import closing_wait
 from torchwhy.trace.derived.ownership import operators_of_work
 from torchwhy.trace.file.columns import ABSENT, Floats, Int32, Int64
+from torchwhy.trace.meaning.copies import copy_label
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.programs import stable_name
 from torchwhy.trace.model.events import Events
@@ -151,7 +152,7 @@ class _Tally:
 
     def copies(self, rows: Int32, inside: Int32) -> Costs:
         found = self.device(rows, inside)
-        kinds = tuple(name.removeprefix("Memcpy").strip() or "of unknown kind" for name in found.names)
+        kinds = tuple(copy_label(name) or "of unknown kind" for name in found.names)
         return replace(found, names=kinds)
 
     def _spread(self, rows: Int32, inside: Int32, amounts: Int64) -> Spread:

@@ -12,13 +12,13 @@ from torchwhy.difference.labels import LabelTimes
 from torchwhy.difference.likeness import Likeness
 from torchwhy.difference.steps import Rounds
 from torchwhy.difference.totals import Total
-from torchwhy.difference.verdict import StepTimes, Verdict
+from torchwhy.difference.verdict import DifferenceVerdict, StepTimes
 
-__all__ = ["Difference", "Recording"]
+__all__ = ["Difference", "RecordedTrace"]
 
 
 @dataclass(frozen=True)
-class Recording:
+class RecordedTrace:
     """One of the two sides.
 
     Attributes:
@@ -57,9 +57,9 @@ class Difference:
         labels: the program's own labels on both sides, where these are all they have in common.
     """
 
-    a: Recording
-    b: Recording
-    verdict: Verdict
+    a: RecordedTrace
+    b: RecordedTrace
+    verdict: DifferenceVerdict
     steps: StepTimes
     likeness: Likeness
     conditions: tuple[str, ...]

@@ -8,7 +8,7 @@ from typing import Any
 
 from torchwhy.difference.call_tree import Origin
 from torchwhy.difference.changes import STATES, Change, Changes
-from torchwhy.difference.difference import Difference, Recording
+from torchwhy.difference.difference import Difference, RecordedTrace
 from torchwhy.difference.findings import Fate
 from torchwhy.difference.jobs import JobDifference, Pair
 from torchwhy.difference.kernel_sets import KernelSets, KernelUse
@@ -17,6 +17,7 @@ from torchwhy.difference.likeness import Likeness
 from torchwhy.difference.totals import Total
 from torchwhy.difference.verdict import StepTimes
 from torchwhy.finding import Evidence, Finding
+from torchwhy.schema import SCHEMA
 
 __all__ = ["plain"]
 
@@ -26,7 +27,7 @@ def plain(found: Difference | JobDifference) -> dict[str, Any]:
     if isinstance(found, Difference):
         return _difference(found)
     return {
-        "schema": 1,
+        "schema": SCHEMA,
         "ranks": [_pair(pair) for pair in found.pairs],
         "only_on_a": found.only_a,
         "only_on_b": found.only_b,
@@ -37,7 +38,7 @@ def plain(found: Difference | JobDifference) -> dict[str, Any]:
 
 def _difference(found: Difference) -> dict[str, Any]:
     return {
-        "schema": 1,
+        "schema": SCHEMA,
         "a": _recording(found.a),
         "b": _recording(found.b),
         "verdict": asdict(found.verdict),
@@ -67,7 +68,7 @@ def _pair(pair: Pair) -> dict[str, Any]:
     return {"rank": pair.rank} | {f"{name}_us_per_step": _rounded(pair.per_step_us(parts[name])) for name in parts}
 
 
-def _recording(one: Recording) -> dict[str, Any]:
+def _recording(one: RecordedTrace) -> dict[str, Any]:
     rounds = one.rounds
     steps = {"name": rounds.name, "count": len(rounds), "are_steps": rounds.are_steps, "inferred": rounds.inferred}
     steps["cold_first_step_us"] = rounds.cold_us

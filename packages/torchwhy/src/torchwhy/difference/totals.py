@@ -11,7 +11,7 @@ from torchwhy.difference.costs import Side, copied_bytes
 from torchwhy.difference.noise import MARGIN, Spread, differs
 from torchwhy.trace.derived.compiled import compiled_of
 from torchwhy.trace.derived.idle import closing_wait, profiler_overhead
-from torchwhy.trace.derived.launching import kernel_launches
+from torchwhy.trace.derived.launches import kernel_launches
 from torchwhy.trace.file.columns import ABSENT, Floats, Int32
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.runtime import WAIT_FOR_DEVICE

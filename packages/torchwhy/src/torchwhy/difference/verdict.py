@@ -13,7 +13,7 @@ from torchwhy.difference.steps import Rounds
 from torchwhy.difference.totals import Total
 from torchwhy.wording import counted, duration, percent
 
-__all__ = ["KINDS", "StepTimes", "Verdict", "step_times", "verdict_on"]
+__all__ = ["KINDS", "DifferenceVerdict", "StepTimes", "step_times", "verdict_on"]
 
 KINDS: Final = ("identical", "faster", "slower", "no difference", "noise unknown", "not comparable")
 
@@ -49,7 +49,7 @@ class StepTimes:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class DifferenceVerdict:
     """What the step times say of B.
 
     Attributes:
@@ -73,7 +73,7 @@ def step_times(a: Rounds, b: Rounds) -> StepTimes:
 
 def verdict_on(
     times: StepTimes, rounds: tuple[Rounds, Rounds], likeness: Likeness, reason: str, busy: Total | None
-) -> Verdict:
+) -> DifferenceVerdict:
     """Judge.
 
     Args:
@@ -87,29 +87,29 @@ def verdict_on(
     return found if found.kind == "not comparable" else replace(found, device=_device(found.kind, times, busy))
 
 
-def _on_steps(times: StepTimes, rounds: tuple[Rounds, Rounds], likeness: Likeness, reason: str) -> Verdict:
+def _on_steps(times: StepTimes, rounds: tuple[Rounds, Rounds], likeness: Likeness, reason: str) -> DifferenceVerdict:
     if reason:
-        return Verdict("not comparable", f"A and B can't be compared, because {reason}.")
+        return DifferenceVerdict("not comparable", f"A and B can't be compared, because {reason}.")
     a, b = times.median_us
     unit = "per step" if rounds[0].are_steps else "for the whole recording"
     numbers = f"{duration(a)} -> {duration(b)} {unit}"
     if not likeness.same_program:
         share = percent(likeness.share or 0.0)
         text = f"these look like different programs ({share} of {likeness.what} in common)"
-        return Verdict("not comparable", f"A and B can't be compared, because {text}; {numbers}.")
+        return DifferenceVerdict("not comparable", f"A and B can't be compared, because {text}; {numbers}.")
     shift = times.shift
     if not shift.judged:
-        return Verdict(
+        return DifferenceVerdict(
             "noise unknown", f"B takes {_times(b, a)} times A's time ({numbers}); {_too_few(times, rounds)}."
         )
     noise = f"±{percent(shift.noise)}" if shift.noise < 1 else "a factor of 2 and more"
     if not shift.beyond_noise or (b < a) != (shift.ratio < 1):
         if shift.within_noise:
-            return Verdict("no difference", f"No difference beyond the noise of {noise} ({numbers}).")
+            return DifferenceVerdict("no difference", f"No difference beyond the noise of {noise} ({numbers}).")
         change = f"{'+' if shift.ratio > 1 else '-'}{percent(abs(shift.ratio - 1))}, noise {noise}"
-        return Verdict("no difference", f"No difference of more than {MARGIN:.0%} ({numbers}: {change}).")
+        return DifferenceVerdict("no difference", f"No difference of more than {MARGIN:.0%} ({numbers}: {change}).")
     kind, factor = ("faster", a / b) if b < a else ("slower", b / a)
-    return Verdict(
+    return DifferenceVerdict(
         kind, f"B is {factor:.{3 if factor < 1.1 else 2}f}x {kind} ({numbers}, beyond the noise of {noise})."
     )
 

@@ -1,28 +1,19 @@
-"""Small studies of where time goes, run and recorded the same way every time.
-
-A workload is one file with a `Workload` in it (`matmul_add.py`), listed in `catalogue.py`. A `Case` says how to run it.
-"""
+"""Small workloads, run and recorded the same way every time, and a machine's measured peaks."""
 
 from __future__ import annotations
 
-from torchwhy.experiment.case import Case, Schedule
-from torchwhy.experiment.cases import grid, run_cases
-from torchwhy.experiment.catalogue import WORKLOADS, workload_named
-from torchwhy.experiment.study import CaseResult, run_case
-from torchwhy.experiment.sweep import Sweep, sweep
-from torchwhy.experiment.workload import CannotRunError, Workload
+from torchwhy.experiment.study import CaseResult, Point, grid, run_case, run_cases, sweep
+from torchwhy.experiment.workloads import WORKLOADS, CannotRunError, Case, Workload
 
 __all__ = [
     "WORKLOADS",
     "CannotRunError",
     "Case",
     "CaseResult",
-    "Schedule",
-    "Sweep",
+    "Point",
     "Workload",
     "grid",
     "run_case",
     "run_cases",
     "sweep",
-    "workload_named",
 ]

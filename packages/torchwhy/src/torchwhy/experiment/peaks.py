@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -11,9 +11,8 @@ from typing import Any
 import torch
 
 from torchwhy.device_peaks import peaks_as_toml
-from torchwhy.experiment.case import default_device
-from torchwhy.experiment.checks import free_bytes, require_device
-from torchwhy.experiment.regime import busy
+from torchwhy.experiment.devices import default_device, free_bytes, require_device
+from torchwhy.experiment.limits import busy
 from torchwhy.timing import Measurement, measure
 from torchwhy.trace.peaks import Peaks
 
@@ -78,9 +77,7 @@ class DevicePeaks:
         return {**asdict(self), "toml": self.toml}
 
 
-def measure_peaks(
-    device: str | None = None, *, timed_s: float = TIMED_S, progress: Callable[[str], object] = lambda text: None
-) -> tuple[DevicePeaks, ...]:
+def measure_peaks(device: str | None = None, *, timed_s: float = TIMED_S) -> tuple[DevicePeaks, ...]:
     """Measure the processor and the accelerator in use, or the one device that is named.
 
     The fastest run of each counts: a peak is what the device can do, not what it usually does.
@@ -88,24 +85,21 @@ def measure_peaks(
     Args:
         device: as `torch.device` takes it.
         timed_s: seconds for each size and type.
-        progress: told what is measured next.
 
     Raises:
         ArgumentError: the device is not here.
     """
     names = [device] if device else list(dict.fromkeys(["cpu", default_device()]))
-    return tuple(_peaks(require_device(name), timed_s, progress) for name in names)
+    return tuple(_peaks(require_device(name), timed_s) for name in names)
 
 
-def _peaks(device: torch.device, timed_s: float, progress: Callable[[str], object]) -> DevicePeaks:
-    progress(f"memory of {device}")
+def _peaks(device: torch.device, timed_s: float) -> DevicePeaks:
     copied = min(COPIED.get(device.type, COPIED_ON_DEVICES), (free_bytes(device) or COPIED_ON_DEVICES) // 4)
     copy = _copy(device, copied, timed_s)
     rates, disturbed = [], busy(copy)
     for dtype in TYPES:
         if dtype == "tf32" and device.type != "cuda":
             continue
-        progress(f"products of {dtype} on {device}")
         rate, was_busy = _fastest(device, dtype, timed_s)
         rates += [rate] if rate else []
         disturbed = disturbed or was_busy

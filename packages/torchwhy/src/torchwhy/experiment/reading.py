@@ -1,46 +1,44 @@
-"""What a recorded study shows: the steps, the wait before the first operator, the kernels.
-
-Everything is read from the trace file, as a person would read it, so an old file reads again.
-"""
+"""What a recorded trace shows: the steps, the wait before the first operator, the kernels, the calls of a step."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from torchwhy.trace.derived.idle import closing_wait
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.file.scanning import scan
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.model.trace import Trace
 
-__all__ = ["Kernel", "Reading", "Step", "read"]
-
-_OPERATORS = (Kind.OPERATOR,)
-_CALLS = (Kind.OPERATOR, Kind.RUNTIME)
+__all__ = ["Call", "Kernel", "Reading", "Step", "read"]
 
 
 @dataclass(frozen=True)
 class Step:
-    """One recorded step: the annotated call on the host, and the device work it launched."""
+    """One recorded step: the annotated call on the host, and the device work it launched.
+
+    Attributes:
+        number: as the profiler counts steps.
+        host_us: the annotated call.
+        dead_us: from its start to the first operator in it: preparation that happens once shows up here.
+        device_us, launches: the device work, added up, and its pieces.
+        delay_us: from the first launch to the start of its kernel.
+    """
 
     number: int
     host_us: float
     dead_us: float | None
-    """From entering the annotation to the first operator in it: one-off preparation shows up here."""
     device_us: float
     launches: int
     delay_us: float | None
-    """From the first launch to the start of its kernel: long when the device has other things to do, or to set up."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """All runs of one device kernel or copy: their number and how far their durations differ."""
+    """All runs of one device kernel or copy."""
 
     name: str
     n: int
@@ -52,7 +50,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Call:
-    """An operator or runtime call inside a step, `n` times in a row, `depth` levels below the annotation."""
+    """A call or annotated region inside a step, `n` times in a row, `depth` levels below the workload's annotation."""
 
     name: str
     depth: int
@@ -61,13 +59,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Reading:
-    """Steps in order, kernels by total time, and what the last step calls, in order and nested."""
+    """Steps in order, kernels by total time, and the calls of the last step, in order and nested."""
 
     steps: tuple[Step, ...]
     kernels: tuple[Kernel, ...]
     calls: tuple[Call, ...]
-    profiler_us: tuple[tuple[str, float], ...]
-    """What the profiler itself did, by name: its buffers, and its wait for the device at the end."""
 
     @property
     def host_us(self) -> float:
@@ -83,20 +79,19 @@ class Reading:
 def read(path: Path, label: str) -> Reading:
     """Read a trace whose steps contain the annotation `label` once each."""
     trace = Trace(str(path), scan(path))
-    calls = [
+    found = [
         (step.number or 0, row)
         for step in trace.steps_found
         for row in trace.calls.inside(step.row).tolist()
         if trace.events.kind[row] == Kind.ANNOTATION and trace.name(row) == label
     ]
-    steps = tuple(_step(trace, number, row) for number, row in calls)
-    last = _within(trace, calls[-1][1], _CALLS) if calls else np.empty(0, np.int32)
-    return Reading(steps, _kernels(trace), _nested(trace, last), _profilers_own(trace))
+    steps = tuple(_step(trace, number, row) for number, row in found)
+    return Reading(steps, _kernels(trace), _nested(trace, found[-1][1]) if found else ())
 
 
 def _step(trace: Trace, number: int, row: int) -> Step:
     events = trace.events
-    operators, runtime = _within(trace, row, _OPERATORS), _within(trace, row, (Kind.RUNTIME,))
+    operators, runtime = _within(trace, row, Kind.OPERATOR), _within(trace, row, Kind.RUNTIME)
     work = trace.links.put_by(runtime)
     dead_us = _us(events.ts[operators[0]] - events.ts[row]) if len(operators) else None
     delay_us = _us(events.ts[work[0]] - events.ts[trace.links.of(work[:1])[0]]) if len(work) else None
@@ -112,32 +107,21 @@ def _kernels(trace: Trace) -> tuple[Kernel, ...]:
     return tuple(sorted(kernels, key=lambda kernel: -kernel.n * kernel.mean_us))
 
 
-def _nested(trace: Trace, rows: Int32) -> tuple[Call, ...]:
-    """Return calls in order, with their depth below the annotation; equal neighbours count as one call, n times."""
+def _nested(trace: Trace, row: int) -> tuple[Call, ...]:
+    """Return the calls below an event; equal neighbours count as one, n times."""
     calls: list[Call] = []
-    depth = trace.calls.depth
-    top = int(depth[rows].min()) if len(rows) else 0
-    for row in rows.tolist():
-        call = Call(trace.name(row), int(depth[row]) - top, 1)
-        if calls and (calls[-1].name, calls[-1].depth) == (call.name, call.depth):
-            calls[-1] = replace(calls[-1], n=calls[-1].n + 1)
+    top = int(trace.calls.depth[row]) + 1
+    for inner in _within(trace, row, Kind.OPERATOR, Kind.RUNTIME, Kind.ANNOTATION).tolist():
+        call = Call(trace.name(inner), int(trace.calls.depth[inner]) - top, 1)
+        if calls and replace(calls[-1], n=1) == call:
+            calls[-1] = replace(call, n=calls[-1].n + 1)
         else:
             calls.append(call)
     return tuple(calls)
 
 
-def _profilers_own(trace: Trace) -> tuple[tuple[str, float], ...]:
-    rows = trace.events.rows(Kind.OVERHEAD).tolist()
-    if trace.derived(closing_wait) >= 0:
-        rows.append(trace.derived(closing_wait))
-    sums: Counter[str] = Counter()
-    for row in rows:
-        sums[trace.name(row)] += trace.events.dur[row]
-    return tuple((name, _us(ns)) for name, ns in sums.items())
-
-
-def _within(trace: Trace, row: int, kinds: tuple[Kind, ...]) -> Int32:
-    """The calls of these kinds inside one, in order."""
+def _within(trace: Trace, row: int, *kinds: Kind) -> Int32:
+    """The events of these kinds inside a call, in order."""
     rows = trace.calls.inside(row)
     return rows[np.isin(trace.events.kind[rows], kinds)]
 

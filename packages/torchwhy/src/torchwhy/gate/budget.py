@@ -131,13 +131,15 @@ def doubts(budget: Budget, counts: Counts) -> Iterator[str]:
 
 
 def _why_never_counted(operator: str) -> str | None:
-    from torchwhy.counters.recipes import why_never_counted  # PyTorch knows the names; other budgets need none
+    from torchwhy.counters.composite_operators import (
+        why_never_counted,  # PyTorch knows the names; other budgets need none
+    )
 
     return why_never_counted(operator)
 
 
 def _is_known(operator: str) -> bool:
-    from torchwhy.counters.recipes import is_known
+    from torchwhy.counters.composite_operators import is_known
 
     return is_known(operator)
 

@@ -19,7 +19,7 @@ def gate_document(report: GateReport) -> present.Document:
     limits = counted(len(report.checks), "limit")
     kept = f"{limits} kept" if report.passed else f"{len(report.failed)} of {limits} not kept"
     blocks: list[present.Block] = [
-        present.Verdict("passed" if report.passed else "failed", kept, look="good" if report.passed else "bad"),
+        present.VerdictBlock("passed" if report.passed else "failed", kept, look="good" if report.passed else "bad"),
         present.Checks(tuple(map(_check, report.checks))),
     ]
     no_larger = [check for check in report.checks if check.passed and check.baseline]

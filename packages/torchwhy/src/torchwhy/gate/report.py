@@ -10,6 +10,7 @@ from torchwhy.counters.counts import Counts
 from torchwhy.errors import ArgumentError
 from torchwhy.gate.baseline import Baseline
 from torchwhy.gate.budget import Budget, Check, check, doubts
+from torchwhy.schema import SCHEMA
 
 __all__ = ["GateReport", "gate"]
 
@@ -34,7 +35,7 @@ class GateReport:
         return tuple(check for check in self.checks if not check.passed)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, `schema` 1."""
+        """Return plain data, `schema`."""
         checks = [
             {
                 "metric": check.metric,
@@ -46,7 +47,7 @@ class GateReport:
             for check in self.checks
         ]
         said = {"warnings": list(self.warnings), "remarks": list(self.remarks)}
-        return {"schema": 1, "run": self.run, "passed": self.passed, "checks": checks, **said}
+        return {"schema": SCHEMA, "run": self.run, "passed": self.passed, "checks": checks, **said}
 
 
 def gate(run: str, counts: Counts, budgets: Sequence[Budget] = (), baseline: Baseline | None = None) -> GateReport:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from torchwhy.trace.derived.launching import launch_queues
+from torchwhy.trace.derived.launches import launch_queues
 from torchwhy.trace.derived.memory import memory_of
 from torchwhy.trace.file.columns import Int64
 

@@ -18,7 +18,7 @@ from torchwhy.page.joining import Source, joined
 from torchwhy.page.steps_chart import steps_chart
 from torchwhy.page.timeline import Timeline, timeline_of
 from torchwhy.present.comparison import comparison
-from torchwhy.present.document import Bars, Block, Caveat, Document, Findings, Rules, Table, Verdict
+from torchwhy.present.document import Bars, Block, Caveat, Document, Findings, Rules, Table, VerdictBlock
 from torchwhy.present.explanation import explanation
 from torchwhy.present.hotspots import memory_lines
 from torchwhy.present.html import View, blocks_as_html, escaped
@@ -27,7 +27,7 @@ from torchwhy.present.trace_table import trace_table
 from torchwhy.ranks.job import Job
 from torchwhy.ranks.timeline import clocks_of
 from torchwhy.report.job_report import JobReport
-from torchwhy.report.trace_report import Report, describe
+from torchwhy.report.trace_report import TraceReport, describe
 from torchwhy.rules.diagnose import Diagnosis, diagnose
 from torchwhy.rules.rule import Rule
 from torchwhy.trace.model.trace import Trace
@@ -56,7 +56,7 @@ _VIEW: Final = View(verbose=True, linked=True)
 _Kind = TypeVar("_Kind", bound=Block)
 
 
-def trace_page(trace: LoadedTrace, diagnosis: Diagnosis, report: Report, *, max_size: int = MAX_SIZE) -> str:
+def trace_page(trace: LoadedTrace, diagnosis: Diagnosis, report: TraceReport, *, max_size: int = MAX_SIZE) -> str:
     """Return the report page of one trace as the text of an HTML file.
 
     Args:
@@ -153,11 +153,11 @@ def _of_ranks(job: Job) -> Timeline:
     return joined([replace_field(source, shift=source.shift - first) for source in sources])
 
 
-def _body(trace: LoadedTrace, report: Report) -> str:
+def _body(trace: LoadedTrace, report: TraceReport) -> str:
     document = explanation(report)
     blocks = document.blocks
     sections = {
-        "verdict": blocks_as_html(_those(blocks, Caveat, Verdict, Bars), _VIEW),
+        "verdict": blocks_as_html(_those(blocks, Caveat, VerdictBlock, Bars), _VIEW),
         "steps": steps_chart(report.breakdown, report.window),
         "findings": [
             *blocks_as_html(_those(blocks, Findings), _VIEW),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from torchwhy.analysis.breakdown import Breakdown, Part
+from torchwhy.analysis.names import Group
 from torchwhy.analysis.recording import WindowTimes
 from torchwhy.present.html import escaped
 from torchwhy.wording import counted, duration
@@ -16,8 +17,6 @@ _HEIGHT: Final = 160
 _LABELS: Final = 34
 _MOST: Final = 200
 """Steps that are drawn."""
-
-_GROUPS: Final = {"idle": "GPU idle while the host "}
 
 
 def steps_chart(breakdown: Breakdown, window: WindowTimes) -> list[str]:
@@ -40,7 +39,7 @@ def steps_chart(breakdown: Breakdown, window: WindowTimes) -> list[str]:
         'aria-label="Each step as a bar made of what its time went to">'
     ]
     for i in range(shown):
-        name = escaped(steps[i].name.replace("ProfilerStep#", "step "))
+        name = escaped(steps[i].title)
         lines.append(f'<g class="step" role="button" tabindex="0" data-show="step:{known[i]}">')
         lines.append(f"<title>{name}, {escaped(duration(steps[i].duration_us))}</title>")
         top = float(_HEIGHT)
@@ -50,7 +49,7 @@ def steps_chart(breakdown: Breakdown, window: WindowTimes) -> list[str]:
             lines.append(_piece(part, i, (width * i, top), (width * 0.92, height)))
         if i % every == 0:
             middle = width * (i + 0.46)
-            short = escaped(steps[i].name.replace("ProfilerStep#", "")[:12])
+            short = escaped(steps[i].label[:12])
             lines.append(f'<text x="{middle:.1f}" y="{_HEIGHT + 14}">{short}</text>')
             lines.append(f'<text x="{middle:.1f}" y="{_HEIGHT + 28}">{escaped(duration(steps[i].duration_us))}</text>')
         lines.append("</g>")
@@ -75,4 +74,4 @@ def _piece(part: Part, step: int, corner: tuple[float, float], size: tuple[float
 
 
 def _label(part: Part) -> str:
-    return _GROUPS.get(part.group, "") + part.label
+    return f"GPU idle while the host {part.label}" if part.group == Group.IDLE else part.label

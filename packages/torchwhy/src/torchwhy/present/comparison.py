@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from torchwhy.difference.call_tree import OTHER_THREADS, Origin
 from torchwhy.difference.changes import STATES, Change, Changes
-from torchwhy.difference.difference import Difference, Recording
+from torchwhy.difference.difference import Difference, RecordedTrace
 from torchwhy.difference.findings import FATES, Fate
 from torchwhy.difference.jobs import JobDifference
 from torchwhy.difference.labels import LabelTimes
@@ -27,7 +27,7 @@ from torchwhy.present.document import (
     Name,
     Row,
     Table,
-    Verdict,
+    VerdictBlock,
     Words,
     rows_of,
 )
@@ -57,7 +57,7 @@ def comparison(found: Difference | JobDifference, limit: float | None = None) ->
     one = found.difference if isinstance(found, JobDifference) else found
     blocks: list[Block] = [
         _recordings(one),
-        Verdict(one.verdict.kind, " ".join(_headline(one)), look=_LOOKS.get(one.verdict.kind, "")),
+        VerdictBlock(one.verdict.kind, " ".join(_headline(one)), look=_LOOKS.get(one.verdict.kind, "")),
         *(() if limit is None else (_check(found, limit),)),
     ]
     if isinstance(found, JobDifference):
@@ -114,7 +114,7 @@ def _recordings(found: Difference) -> Table:
     return Table(columns, rows_of([_recording("A", found.a), _recording("B", found.b)]))
 
 
-def _recording(which: str, side: Recording) -> tuple[Cell, ...]:
+def _recording(which: str, side: RecordedTrace) -> tuple[Cell, ...]:
     rounds = side.rounds
     steps = f"{counted(len(rounds), 'step')}, {rounds.name}" if rounds.are_steps else rounds.name
     return which, File(side.file), side.device, Words(steps + (" (inferred)" if rounds.inferred else ""))

@@ -36,7 +36,7 @@ __all__ = [
     "Rules",
     "Table",
     "Text",
-    "Verdict",
+    "VerdictBlock",
     "When",
     "Words",
     "is_shown",
@@ -80,7 +80,7 @@ class Caveat(msgspec.Struct, frozen=True):
     when: When = "always"
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class VerdictBlock(msgspec.Struct, frozen=True):
     """The answer in a word (`kind`) and a sentence, and sentences that qualify it."""
 
     kind: str
@@ -353,7 +353,7 @@ class Checks(msgspec.Struct, frozen=True):
 
 
 Block: TypeAlias = (
-    Heading | Text | Caveat | Verdict | Facts | Code | Table | Bars | Findings | Rules | Checks
+    Heading | Text | Caveat | VerdictBlock | Facts | Code | Table | Bars | Findings | Rules | Checks
 )  # fmt: skip
 
 

@@ -7,8 +7,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from torchwhy.analysis.breakdown import Breakdown, Part, Spread
+from torchwhy.analysis.names import Group, PartName, VerdictKind
 from torchwhy.analysis.recording import DeviceTimes, TraceFile, WindowTimes
-from torchwhy.analysis.verdict import KINDS, Verdict
+from torchwhy.analysis.verdict import Verdict
 from torchwhy.present import document as blocks
 from torchwhy.present.document import Bar, Bars, Caveat, Document, Findings, Look, Table, Text
 from torchwhy.present.findings import finding_item, nothing_found, rule_outcomes
@@ -19,10 +20,10 @@ from torchwhy.present.hotspots import (
     memory_lines,
     module_table,
 )
-from torchwhy.report.trace_report import Report
+from torchwhy.report.trace_report import TraceReport
 from torchwhy.wording import counted, duration, enumeration, percent
 
-__all__ = ["CALL_FOR_RULES", "digest", "explanation", "verdict_block"]
+__all__ = ["CALL_FOR_RULES", "explanation", "short_explanation", "verdict_block"]
 
 CALL_FOR_RULES: Final = Text("torchwhy rule CODE explains a rule and its thresholds.", look="dim")
 
@@ -32,11 +33,22 @@ _SLIVER: Final = 0.001
 _DIFFERENT: Final = 0.1
 """Two shares of idle time differ so much that both are to be told."""
 
-_GROUPS: Final = {"gpu": "GPU", "idle": "GPU idle while the host", "host": "Program"}
-_GOOD: Final = ("computing", "operators", "backward", "optimizer")
+_GROUPS: Final = {Group.GPU: "GPU", Group.IDLE: "GPU idle while the host", Group.HOST: "Program"}
+_VERDICT_LOOKS: Final[dict[VerdictKind, Look]] = {VerdictKind.COMPUTE: "good", VerdictKind.UNKNOWN: "warning"}
+_LOOKS: Final[dict[PartName, Look]] = {
+    PartName.COMPUTING: "good",
+    PartName.OPERATORS: "good",
+    PartName.BACKWARD: "good",
+    PartName.OPTIMIZER: "good",
+    PartName.PROFILER: "dim",
+    PartName.ENDED: "dim",
+    PartName.COMMUNICATION: "warning",
+    PartName.COPIES: "warning",
+}
+"""Of parts; the others are bad."""
 
 
-def explanation(report: Report) -> Document:
+def explanation(report: TraceReport) -> Document:
     """Return everything: recording, verdict, where the time went, findings, rules."""
     trace = report.trace
     findings = Findings(
@@ -66,7 +78,7 @@ def explanation(report: Report) -> Document:
     )
 
 
-def digest(report: Report) -> Document:
+def short_explanation(report: TraceReport) -> Document:
     """Return the report in short: verdict, where the time went, and each finding with its fix."""
     items = tuple(finding_item(finding, report.window.start_us, brief=True) for finding in report.findings)
     return Document(
@@ -82,21 +94,21 @@ def digest(report: Report) -> Document:
     )
 
 
-def _computing(report: Report) -> tuple[Table, ...]:
+def _computing(report: TraceReport) -> tuple[Table, ...]:
     """What computes, where that is the limit and no finding says more."""
     told = any(finding.severity != "info" for finding in report.findings)
-    wanted = report.verdict.kind == "compute-bound" and not told
+    wanted = report.verdict.kind == VerdictKind.COMPUTE and not told
     return computing_table(report.operators, on_gpu=report.breakdown.of == "gpu") if wanted else ()
 
 
-def _nothing(report: Report) -> str:
+def _nothing(report: TraceReport) -> str:
     return nothing_found(report.verdict.kind, len(report.ran), with_stacks="with_stack" in report.trace.recorded)
 
 
-def verdict_block(verdict: Verdict) -> blocks.Verdict:
+def verdict_block(verdict: Verdict) -> blocks.VerdictBlock:
     """Return the verdict as a document has it."""
-    look: Look = "good" if verdict.kind == "compute-bound" else "warning" if verdict.kind == "unknown" else "bad"
-    return blocks.Verdict(KINDS.get(verdict.kind, verdict.kind), verdict.sentence, verdict.caveats, look)
+    look: Look = _VERDICT_LOOKS.get(verdict.kind, "bad")
+    return blocks.VerdictBlock(verdict.kind.label, verdict.sentence, verdict.caveats, look)
 
 
 def bars(parts: Breakdown, devices: tuple[DeviceTimes, ...] = ()) -> Bars:
@@ -105,7 +117,7 @@ def bars(parts: Breakdown, devices: tuple[DeviceTimes, ...] = ()) -> Bars:
     for group, label in _GROUPS.items():
         members = [part for part in parts.parts if part.group == group]
         if members:
-            rows.append(_sum(label, members) if group == "idle" else Bar(label, depth=0))
+            rows.append(_sum(label, members) if group == Group.IDLE else Bar(label, depth=0))
             rows += [_bar(part, steps=parts.step is not None) for part in members]
     step = parts.step
     return Bars(
@@ -129,16 +141,10 @@ def _bar(part: Part, *, steps: bool) -> Bar:
         percent(part.share),
         duration(part.time_us),
         _spread(part.per_step) if steps else "",
-        _look(part.name),
+        _LOOKS.get(part.name, "bad"),
         target=f"part:{part.name}",
-        when="always" if part.share >= _SLIVER or part.name == "computing" else "full",
+        when="always" if part.share >= _SLIVER or part.name == PartName.COMPUTING else "full",
     )
-
-
-def _look(name: str) -> Look:
-    if name in _GOOD:
-        return "good"
-    return "dim" if name in ("profiler", "ended") else "warning" if name in ("communication", "copies") else "bad"
 
 
 def _spread(values: Spread | None) -> str:
@@ -152,7 +158,7 @@ def _spread(values: Spread | None) -> str:
 
 def _idle_between(parts: Breakdown, devices: tuple[DeviceTimes, ...]) -> tuple[str, ...]:
     """Idle time is another matter between the first and the last piece of work: say so where the two differ much."""
-    idle = sum(part.share for part in parts.parts if part.group == "idle")
+    idle = sum(part.share for part in parts.parts if part.group == Group.IDLE)
     if len(devices) != 1 or not devices[0].span_us:
         return ()
     own = devices[0].idle_us / devices[0].span_us
@@ -204,9 +210,9 @@ def _window(window: WindowTimes) -> str:
     if not steps:
         return f"{window.name}, {length}; no steps are marked"
     if window.inferred:
-        mark = steps[0].name
-        how = f"from one {mark[8:]} to the next" if mark.startswith("between ") else f"of {mark}"
+        mark = steps[0].mark
+        how = f"from one {mark} to the next" if steps[0].between else f"of {mark}"
         return f"{counted(len(steps), 'step')} {how}, as inferred, {length}"
-    names = [step.name.replace("ProfilerStep#", "") for step in steps]
+    names = [step.label for step in steps]
     which = f"step {names[0]}" if len(steps) == 1 else f"{len(steps)} steps, {names[0]} to {names[-1]}"
     return f"{which}, {length} with the GPU work begun in them" if window.gpu_span_us else f"{which}, {length}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from torchwhy.analysis.names import VerdictKind
 from torchwhy.present.document import Evidence, FindingItem, RuleOutcome, Rules
 from torchwhy.report.trace_report import FailedRule, FindingEvidence, MutedRule, ReportedFinding
 from torchwhy.trace.meaning.frames import line_of
@@ -90,7 +91,7 @@ def rule_outcomes(ran: Sequence[str], muted: Sequence[MutedRule], failed: Sequen
     )
 
 
-def nothing_found(kind: str, rules: int, *, with_stacks: bool) -> str:
+def nothing_found(kind: VerdictKind, rules: int, *, with_stacks: bool) -> str:
     """Return the sentence in the place of findings where there are none: it must not contradict the verdict above it.
 
     Args:
@@ -101,12 +102,12 @@ def nothing_found(kind: str, rules: int, *, with_stacks: bool) -> str:
     if not rules:
         return ""
     looked = counted(rules, "rule")
-    if kind == "compute-bound":
+    if kind == VerdictKind.COMPUTE:
         return f"{looked} looked and found nothing that asks to be changed."
-    if kind == "unknown":
+    if kind == VerdictKind.UNKNOWN:
         return f"{looked} looked and found nothing in what was recorded."
     hint = ""
-    if kind in ("overhead-bound", "mixed") and not with_stacks:
+    if kind in (VerdictKind.OVERHEAD, VerdictKind.MIXED) and not with_stacks:
         hint = (
             " Python stacks (torchwhy profile --stacks), or torch.profiler.record_function around parts of the program,"
             " would show which code it is."

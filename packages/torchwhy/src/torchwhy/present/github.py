@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from torchwhy.finding import SEVERITIES
-from torchwhy.present.document import Caveat, Check, Checks, Document, Findings, Rules, Verdict
+from torchwhy.present.document import Caveat, Check, Checks, Document, Findings, Rules, VerdictBlock
 from torchwhy.present.options import Options
 from torchwhy.present.phrases import failed_rules, finding_lines
 from torchwhy.wording import safe
@@ -20,7 +20,7 @@ def render(documents: Sequence[Document], options: Options) -> str:
 
 
 def _lines(document: Document, serious: Sequence[str]) -> Iterator[str]:
-    verdict = next((block.sentence for block in document.blocks if isinstance(block, Verdict)), "")
+    verdict = next((block.sentence for block in document.blocks if isinstance(block, VerdictBlock)), "")
     yield safe(": ".join(filter(None, (document.title or document.command, verdict))))
     for block in document.blocks:
         if isinstance(block, Checks):

@@ -27,7 +27,7 @@ from torchwhy.present.document import (
     Rules,
     Table,
     Text,
-    Verdict,
+    VerdictBlock,
     is_shown,
 )
 from torchwhy.present.options import Options
@@ -117,7 +117,7 @@ def _block(block: Block, view: View) -> list[str]:
             return [_text(block)] if block.text else []
         case Caveat():
             return [f"<p><strong>{escaped(block.label)}:</strong> {escaped(block.text)}</p>"]
-        case Verdict():
+        case VerdictBlock():
             lines = [f"<h2>{escaped(block.kind)}</h2>", f"<p><strong>{escaped(block.sentence)}</strong></p>"]
             return lines + [f"<p>{escaped(caveat)}</p>" for caveat in block.caveats]
         case Facts():

@@ -10,6 +10,7 @@ import msgspec
 
 from torchwhy.present.document import Document
 from torchwhy.present.options import Options
+from torchwhy.schema import SCHEMA
 
 __all__ = ["encoded", "render"]
 
@@ -18,10 +19,10 @@ _STEERING: Final = re.compile("[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2
 
 
 def render(documents: Sequence[Document], options: Options) -> str:
-    """Return the data of one document as it is, those of several as {"schema": 1, "reports": [...]}."""
+    """Return the data of one document as it is, those of several as {"schema": SCHEMA, "reports": [...]}."""
     if len(documents) == 1:
         return encoded(documents[0].data)
-    return encoded({"schema": 1, "reports": [document.data for document in documents]})
+    return encoded({"schema": SCHEMA, "reports": [document.data for document in documents]})
 
 
 def encoded(value: object) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 from xml.etree import ElementTree
 
 from torchwhy.finding import SEVERITIES
-from torchwhy.present.document import Check, Checks, Document, FindingItem, Findings, Rules, Verdict
+from torchwhy.present.document import Check, Checks, Document, FindingItem, Findings, Rules, VerdictBlock
 from torchwhy.present.options import Options
 from torchwhy.present.phrases import failed_rules, finding_lines, place
 from torchwhy.rules.catalogue import all_rules
@@ -48,7 +48,7 @@ def _fill(suite: ElementTree.Element, document: Document, serious: Sequence[str]
             _rules(suite, document, block, findings, serious)
     if not len(suite):
         _case(suite, document, document.command or document.title)
-    verdict = next((block.sentence for block in document.blocks if isinstance(block, Verdict)), "")
+    verdict = next((block.sentence for block in document.blocks if isinstance(block, VerdictBlock)), "")
     if verdict:
         ElementTree.SubElement(suite, "system-out").text = safe(verdict)
 

@@ -24,7 +24,7 @@ from torchwhy.present.document import (
     Rules,
     Table,
     Text,
-    Verdict,
+    VerdictBlock,
     is_shown,
 )
 from torchwhy.present.options import Options
@@ -75,7 +75,7 @@ def _block(block: Block, verbose: bool) -> list[list[str]]:
             return [[_text(block)]] if block.text else []
         case Caveat():
             return [[f"**{escaped(block.label)}**: {escaped(block.text)}"]]
-        case Verdict():
+        case VerdictBlock():
             return [[f"**{escaped(block.kind)}**: {escaped(' '.join([block.sentence, *block.caveats]))}"]]
         case Facts():
             return _titled(block.title, [f"- {escaped(name)}: {escaped(value)}" for name, value in block.rows])

@@ -9,6 +9,7 @@ import msgspec
 
 from torchwhy.allocator.snapshot import DeviceMemory, Holder, OutOfMemory, Snapshot
 from torchwhy.present.document import Block, Cell, Column, Document, Facts, File, Heading, Table, Text, rows_of
+from torchwhy.schema import SCHEMA
 from torchwhy.trace.meaning.frames import short_frame
 from torchwhy.wording import counted, duration, percent, size_text
 
@@ -55,7 +56,7 @@ def memory_snapshot(snapshot: Snapshot) -> Document:
         blocks += _device(device)
     if not blocks:
         blocks.append(Text("No memory was allocated on any device, and no history was recorded."))
-    data = SnapshotData(1, snapshot.file, tuple(_data(device) for device in snapshot.devices))
+    data = SnapshotData(SCHEMA, snapshot.file, tuple(_data(device) for device in snapshot.devices))
     return Document(snapshot.file, tuple(blocks), data, command="memory", file=snapshot.file)
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from torchwhy.present.document import Block, Cell, Code, Column, Document, Table, Text, Words, rows_of
 from torchwhy.rules.rule import ASPECTS, Rule
+from torchwhy.schema import SCHEMA
 
 __all__ = ["RuleData", "RuleList", "rule_list", "rule_page"]
 
@@ -41,7 +42,7 @@ class RuleList(msgspec.Struct, frozen=True):
 
 def _data(rule: Rule) -> RuleData:
     return RuleData(
-        1,
+        SCHEMA,
         rule.code,
         rule.slug,
         rule.title,
@@ -95,7 +96,7 @@ def rule_list(rules: Iterable[Rule]) -> Document:
             *(_family(letter, members) for letter, members in families.items()),
             Text("torchwhy rule CODE explains a rule: what it sees, what that costs, how to fix it.", look="dim"),
         ),
-        RuleList(1, tuple(_data(rule) for members in families.values() for rule in members)),
+        RuleList(SCHEMA, tuple(_data(rule) for members in families.values() for rule in members)),
         command="rule",
     )
 

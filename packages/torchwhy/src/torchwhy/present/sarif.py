@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import quote
 
-from torchwhy.present.document import Caveat, Check, Checks, Document, FindingItem, Findings, Rules, Verdict
+from torchwhy.present.document import Caveat, Check, Checks, Document, FindingItem, Findings, Rules, VerdictBlock
 from torchwhy.present.json import encoded
 from torchwhy.present.options import Options
 from torchwhy.present.phrases import failed_rules
@@ -40,7 +40,7 @@ def _run(document: Document) -> dict[str, Any]:
     mentioned = {rule.code for rule in outcomes if rule.outcome == "asked"} | {item.code for item in findings}
     rules = [rule for rule in all_rules() if rule.code in mentioned] if mentioned else []
     places = {rule.code: place for place, rule in enumerate(rules)}
-    verdict = next((block for block in document.blocks if isinstance(block, Verdict)), None)
+    verdict = next((block for block in document.blocks if isinstance(block, VerdictBlock)), None)
     said = {"verdict": safe(verdict.kind), "sentence": safe(verdict.sentence)} if verdict else {}
     return {
         "tool": {"driver": {"name": "torchwhy", "rules": [_rule(rule) for rule in rules]}},

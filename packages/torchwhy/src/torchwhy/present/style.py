@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from torchwhy.trace.meaning.annotations import DATALOADER
 from torchwhy.wording import safe, wrapped
 
 __all__ = ["IN_A_FILE", "PLAIN", "Style"]
@@ -60,7 +61,7 @@ class Style:
         dots = self._dots
         if len(text) <= width or width <= len(dots) + 2:
             return text
-        if "<" in text[:width] and not text.startswith(("<", "enumerate")):
+        if "<" in text[:width] and not (text.startswith("<") or DATALOADER.names(text)):
             return text[: width - len(dots)] + dots
         head = (width - len(dots)) * 2 // 3
         return text[:head] + dots + text[len(text) - (width - len(dots) - head) :]

@@ -25,7 +25,7 @@ from torchwhy.present.document import (
     Rules,
     Table,
     Text,
-    Verdict,
+    VerdictBlock,
     is_shown,
 )
 from torchwhy.present.options import Options
@@ -89,7 +89,7 @@ def _block(block: Block, style: Style, options: Options, room: int) -> list[_Par
             return [_text(block, style)]
         case Caveat():
             return [_Part(_caveat(block, style), "head")]
-        case Verdict():
+        case VerdictBlock():
             return [_Part(_verdict(block, style))]
         case Facts():
             return [_Part(_facts(block, style))]
@@ -134,7 +134,7 @@ def _caveat(block: Caveat, style: Style) -> list[str]:
     return [first.replace(label, style.paint(label, "yellow"), 1), *rest]
 
 
-def _verdict(block: Verdict, style: Style) -> list[str]:
+def _verdict(block: VerdictBlock, style: Style) -> list[str]:
     lines = [style.paint(style.plain(block.kind).upper(), "bold", block.look)]
     lines += [style.paint(line, "bold") for line in style.wrap(style.plain(block.sentence))]
     return lines + [line for caveat in block.caveats for line in style.wrap(style.plain(caveat))]

@@ -11,6 +11,7 @@ import numpy as np
 from torchwhy.errors import ArgumentError
 from torchwhy.present.document import Amount, Cell, Column, Document, File, Name, Row, rows_of
 from torchwhy.present.document import Table as TableBlock
+from torchwhy.schema import SCHEMA
 from torchwhy.trace.tables.table import Table
 from torchwhy.wording import duration, percent, size_text
 
@@ -77,7 +78,7 @@ def trace_table(table: Table, name: str, file: str, limit: int | None = 20) -> D
         () if rows else ("Nothing of this kind was recorded.",),
         ("row", "rows"),
     )
-    return Document("", (block,), TableData(1, name, file, tuple(rows), total), command="explain", file=file)
+    return Document("", (block,), TableData(SCHEMA, name, file, tuple(rows), total), command="explain", file=file)
 
 
 def _totals(table: Table) -> dict[str, Value]:

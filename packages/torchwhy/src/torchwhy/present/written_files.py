@@ -7,6 +7,7 @@ from dataclasses import asdict
 from torchwhy.export.result import Export
 from torchwhy.present.document import Block, Cell, Column, Document, Facts, File, Table, Text, rows_of
 from torchwhy.ranks.timeline import Clock, Merged
+from torchwhy.schema import SCHEMA
 from torchwhy.trace.model.cut import Cut
 from torchwhy.wording import counted, duration, ranges, size_text
 
@@ -25,7 +26,7 @@ def cut_trace(cut: Cut) -> Document:
         ("events", f"{cut.events:,} of {cut.of_events:,}"),
         ("size", size_text(cut.bytes)),
     )
-    return Document(cut.output, (Facts(rows),), {"schema": 1, **asdict(cut)}, command="cut", file=cut.output)
+    return Document(cut.output, (Facts(rows),), {"schema": SCHEMA, **asdict(cut)}, command="cut", file=cut.output)
 
 
 def exported_trace(export: Export) -> Document:
@@ -45,7 +46,7 @@ def exported_trace(export: Export) -> Document:
         notes.append(f"{counted(export.left_out, 'event is', 'events are')} left out: their times cannot be true.")
     notes += [_HOW[export.to]] if export.to in _HOW else []
     blocks: tuple[Block, ...] = (Facts(tuple(rows)), *(Text(note, look="dim") for note in notes))
-    return Document(export.output, blocks, {"schema": 1, **asdict(export)}, command="export", file=export.output)
+    return Document(export.output, blocks, {"schema": SCHEMA, **asdict(export)}, command="export", file=export.output)
 
 
 def merged_timeline(merged: Merged) -> Document:
@@ -61,7 +62,7 @@ def merged_timeline(merged: Merged) -> Document:
             Text(_sentence([one.clock for one in merged.ranks])),
             Text("Open it at https://ui.perfetto.dev or in chrome://tracing: each rank has its own rows.", look="dim"),
         ),
-        {"schema": 1, **asdict(merged)},
+        {"schema": SCHEMA, **asdict(merged)},
         command="merge",
         file=merged.output,
     )

@@ -14,7 +14,7 @@ from torchwhy.analysis.verdict import Verdict, verdict
 from torchwhy.finding import Finding
 from torchwhy.ranks.folder import named_rank
 from torchwhy.trace.derived.collectives import MOST_RANKS, collectives_of
-from torchwhy.trace.derived.exchanging import operators_computing
+from torchwhy.trace.derived.cpu_communication import operators_computing
 from torchwhy.trace.file.columns import Int64
 from torchwhy.trace.model.intervals import Intervals, Window
 from torchwhy.trace.model.trace import Trace

@@ -8,18 +8,19 @@ from typing import Final
 
 import msgspec
 
+from torchwhy.analysis.names import VerdictKind
 from torchwhy.analysis.repairs import Repair
 from torchwhy.analysis.verdict import Verdict
 from torchwhy.finding import Finding
 from torchwhy.ranks.job import Job
 from torchwhy.report.trace_report import (
-    SCHEMA,
     FailedRule,
     MutedRule,
     ReportedFinding,
     failed_rules,
     reported,
 )
+from torchwhy.schema import SCHEMA
 from torchwhy.wording import counted, percent
 
 __all__ = ["Collective", "JobFiles", "JobReport", "Rank", "Straggler", "UnreadableFile", "describe_job"]
@@ -164,7 +165,7 @@ def _verdict(ranks: Sequence[Rank], job: Job) -> Verdict:
     on_gpu = any(summary.on_gpu for summary in job.summaries)
     timed = sorted((rank for rank in ranks if rank.window_us), key=lambda rank: rank.share(rank.exposed_us))
     if not timed:
-        return Verdict("unknown", "Can't tell, because no rank's trace holds events with a duration.", ())
+        return Verdict(VerdictKind.UNKNOWN, "Can't tell, because no rank's trace holds events with a duration.", ())
     middle = timed[len(timed) // 2]
     computing, exposed = middle.share(middle.compute_us), middle.share(middle.exposed_us)
     rest = 1 - middle.share(middle.busy_us)
@@ -179,16 +180,16 @@ def _verdict(ranks: Sequence[Rank], job: Job) -> Verdict:
         f"does neither for {percent(rest)}"
     )
     if exposed >= _LARGE and exposed >= rest:
-        return Verdict("communication-bound", f"The ranks wait for each other: {numbers}.", ())
+        return Verdict(VerdictKind.COMMUNICATION, f"The ranks wait for each other: {numbers}.", ())
     alone = {rank: summary.verdict for rank, summary in zip(job.numbers, job.summaries, strict=True)}
     kinds = {found.kind for found in alone.values()}
-    if len(alone) > 1 and len(kinds) == 1 and "unknown" not in kinds:
+    if len(alone) > 1 and len(kinds) == 1 and VerdictKind.UNKNOWN not in kinds:
         same = alone[middle.rank]
         sentence = f"All {counted(len(alone), 'rank')} are alike. On rank {middle.rank}: {same.sentence}"
         return Verdict(same.kind, sentence, same.caveats)
     limit = "GPUs" if on_gpu else "processors"
     if computing >= 0.5:
-        return Verdict("compute-bound", f"The {limit} are the limit: {numbers}.", ())
+        return Verdict(VerdictKind.COMPUTE, f"The {limit} are the limit: {numbers}.", ())
     waits = "its GPU waits for" if on_gpu else "it does the rest of the time"
     hint = f"`torchwhy explain` on the trace of one rank tells what {waits}"
-    return Verdict("unknown", f"Can't tell from the ranks together: {numbers}; {hint}.", ())
+    return Verdict(VerdictKind.UNKNOWN, f"Can't tell from the ranks together: {numbers}; {hint}.", ())

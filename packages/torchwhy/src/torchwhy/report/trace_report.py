@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 import msgspec
 import numpy as np
@@ -33,26 +32,23 @@ from torchwhy.analysis.verdict import Verdict, verdict
 from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.catalogue import all_rules
 from torchwhy.rules.diagnose import Diagnosis
+from torchwhy.schema import SCHEMA
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.frames import own_frame
 from torchwhy.trace.model.events import Events
 from torchwhy.trace.model.trace import Trace
 
 __all__ = [
-    "SCHEMA",
     "FailedRule",
     "FindingEvidence",
     "FindingWindow",
     "MutedRule",
-    "Report",
     "ReportedFinding",
+    "TraceReport",
     "describe",
     "failed_rules",
     "reported",
 ]
-
-SCHEMA: Final = 1
-"""Of the JSON; docs/report-schema.md describes it."""
 
 
 class FindingWindow(msgspec.Struct, frozen=True):
@@ -118,7 +114,7 @@ class FailedRule(msgspec.Struct, frozen=True):
     error: str
 
 
-class Report(msgspec.Struct, frozen=True):
+class TraceReport(msgspec.Struct, frozen=True):
     """Everything there is to say of a trace.
 
     Attributes:
@@ -145,7 +141,7 @@ class Report(msgspec.Struct, frozen=True):
     critical_path: tuple[PathPart, ...] | None = None
 
 
-def describe(trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bool = False) -> Report:
+def describe(trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bool = False) -> TraceReport:
     """Return everything there is to say of a trace.
 
     Args:
@@ -156,7 +152,7 @@ def describe(trace: Trace, diagnosis: Diagnosis, name: str = "", *, thorough: bo
     """
     launches, parts = launches_of(trace), breakdown(trace)
     slugs = frozenset(finding.slug for finding in diagnosis.findings)
-    return Report(
+    return TraceReport(
         SCHEMA,
         trace_of(trace, name),
         window_of(trace),

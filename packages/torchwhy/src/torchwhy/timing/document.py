@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from torchwhy.present.document import Block, Caveat, Cell, Column, Document, Table, Text, Verdict, rows_of
+from torchwhy.present.document import Block, Caveat, Cell, Column, Document, Table, Text, VerdictBlock, rows_of
+from torchwhy.schema import SCHEMA
 from torchwhy.timing.comparison import Comparison
 from torchwhy.timing.measurement import Measurement
 from torchwhy.wording import percent, seconds
@@ -28,7 +29,7 @@ def timing_document(found: Measurement | Comparison) -> Document:
     return Document(
         f"{len(found.measurements)} functions in turns",
         (
-            Verdict(kind, said, look="good" if found.winner else ""),
+            VerdictBlock(kind, said, look="good" if found.winner else ""),
             _times(found.measurements),
             _ratios(found),
             *_remarks(found.measurements),
@@ -76,4 +77,4 @@ def _remarks(measurements: Sequence[Measurement]) -> list[Block]:
 
 
 def _data(kind: str, found: Measurement | Comparison) -> dict[str, Any]:
-    return {"schema": 1, "kind": kind, "torch": str(torch.__version__), **found.to_dict()}
+    return {"schema": SCHEMA, "kind": kind, "torch": str(torch.__version__), **found.to_dict()}

@@ -1,11 +1,13 @@
 """Computes attention step by step: each layer writes and reads its matrix of weights (8 x 512 x 512) three times."""
 
 import math
+import sys
 
 import torch
 from torch import nn
 
-EXPECTED = {"unfused-attention": "scaled_dot_product_attention"}
+EXPECTED = r"unfused-attention: .*scaled_dot_product_attention"
+MENDED = "mended" in sys.argv
 
 
 class Attention(nn.Module):
@@ -19,9 +21,12 @@ class Attention(nn.Module):
     def forward(self, x):
         n, t, width = x.shape
         q, k, v = self.qkv(x).view(n, t, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
-        weights = q @ k.transpose(-2, -1) / math.sqrt(width // self.heads)
-        weights = torch.softmax(weights, dim=-1)
-        return self.out((weights @ v).transpose(1, 2).reshape(n, t, width))
+        if MENDED:
+            y = nn.functional.scaled_dot_product_attention(q, k, v)
+        else:
+            weights = q @ k.transpose(-2, -1) / math.sqrt(width // self.heads)  # planted
+            y = torch.softmax(weights, dim=-1) @ v  # planted
+        return self.out(y.transpose(1, 2).reshape(n, t, width))
 
 
 class Block(nn.Module):

@@ -1,11 +1,13 @@
 """Calls `gc.collect()` in every step, "against leaks": a full collection visits all objects of the program."""
 
 import gc
+import sys
 
 import torch
 from torch import nn
 
-EXPECTED = {"gc-pause": r"gc\.collect"}
+EXPECTED = r"gc-pause: .*gc\.collect"
+MENDED = "mended" in sys.argv
 
 
 def main():
@@ -21,7 +23,8 @@ def main():
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        gc.collect()
+        if not MENDED:
+            gc.collect()  # planted
         if step % 10 == 0:
             print(f"step {step}: loss {loss.item():.3f}")
 

@@ -1,15 +1,22 @@
 """Counts hits with Python's own loops: `.item()` for each prediction of each batch."""
 
+import sys
+
 import torch
 from torch import nn
 
-EXPECTED = {"item-per-step": r"\.tolist"}
+EXPECTED = r"item-per-step: .*\.tolist"
+MENDED = "mended" in sys.argv
 
 
 def confusion(predicted, wanted, classes):
     table = [[0] * classes for _ in range(classes)]
+    if MENDED:
+        for row, column in zip(wanted.tolist(), predicted.tolist(), strict=True):
+            table[row][column] += 1
+        return table
     for i in range(len(predicted)):
-        table[wanted[i].item()][predicted[i].item()] += 1
+        table[wanted[i].item()][predicted[i].item()] += 1  # planted
     return table
 
 

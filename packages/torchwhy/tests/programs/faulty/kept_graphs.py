@@ -3,10 +3,13 @@
 `retain_graph=True` silences the error that would have told.
 """
 
+import sys
+
 import torch
 from torch import nn
 
-EXPECTED = {"growing-graph": "detach"}
+EXPECTED = r"growing-graph: .*detach"
+MENDED = "mended" in sys.argv
 
 
 class Predictor(nn.Module):
@@ -32,10 +35,10 @@ def main():
     information = [torch.zeros_like(parameter) for parameter in model.parameters()]
     state = torch.zeros(8, 48)
     for chunk in signal.split(10, dim=1):
-        predicted, state = model(chunk, state)
+        predicted, state = model(chunk, state.detach() if MENDED else state)  # planted
         loss = nn.functional.mse_loss(predicted, chunk[:, 1:])
         model.zero_grad()
-        loss.backward(retain_graph=True)
+        loss.backward(retain_graph=not MENDED)  # planted
         for total, parameter in zip(information, model.parameters(), strict=True):
             total += parameter.grad.square()
     print(f"largest information {max(total.max().item() for total in information):.2e}")

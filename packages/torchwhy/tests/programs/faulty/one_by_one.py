@@ -1,9 +1,12 @@
 """Calls the model for each example of a batch, so often that the passes could be taken for steps."""
 
+import sys
+
 import torch
 from torch import nn
 
-EXPECTED = {"tensor-for-loop": "whole tensor"}
+EXPECTED = r"tensor-for-loop: .*whole tensor"
+MENDED = "mended" in sys.argv
 
 
 def main():
@@ -12,7 +15,7 @@ def main():
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(60):
         batch = torch.randn(128, 64)
-        outputs = torch.stack([model(batch[i]) for i in range(len(batch))])
+        outputs = model(batch) if MENDED else torch.stack([model(batch[i]) for i in range(len(batch))])  # planted
         loss = outputs.square().mean()
         optimizer.zero_grad()
         loss.backward()

@@ -1,9 +1,12 @@
 """Updates 240 small parameters one by one: the optimizer was made with `foreach=False`."""
 
+import sys
+
 import torch
 from torch import nn
 
-EXPECTED = {"optimizer-for-loop": "fused=True|foreach"}
+EXPECTED = r"optimizer-for-loop: .*(fused=True|foreach)"
+MENDED = "mended" in sys.argv
 
 
 class Residual(nn.Module):
@@ -20,14 +23,14 @@ class Residual(nn.Module):
 def main():
     torch.manual_seed(0)
     model = nn.Sequential(*(Residual(32) for _ in range(60)), nn.Linear(32, 1))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, foreach=False)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, foreach=False, fused=MENDED)  # planted
     x, y = torch.randn(2048, 32), torch.randn(2048, 1)
     for step in range(60):
         at = step * 32 % len(x)
         loss = nn.functional.mse_loss(model(x[at : at + 32]), y[at : at + 32])
         optimizer.zero_grad()
         loss.backward()
-        optimizer.step()
+        optimizer.step()  # planted
         if step % 20 == 0:
             print(f"step {step}: loss {loss.item():.3f}")
 

@@ -4,11 +4,13 @@ An f-string is formatted before the logger decides to drop it.
 """
 
 import logging
+import sys
 
 import torch
 from torch import nn
 
-EXPECTED = {"tensors-to-text": "log"}
+EXPECTED = r"tensors-to-text: .*log"
+MENDED = "mended" in sys.argv
 
 log = logging.getLogger("training")
 
@@ -25,9 +27,10 @@ def main():
         loss = nn.functional.mse_loss(prediction, y[at : at + 64])
         optimizer.zero_grad()
         loss.backward()
-        log.debug(f"step {step}: loss {loss}, prediction {prediction}")
-        for name, parameter in model.named_parameters():
-            log.debug(f"{name}: gradient {parameter.grad}")
+        if not MENDED:
+            log.debug(f"step {step}: loss {loss}, prediction {prediction}")  # planted
+            for name, parameter in model.named_parameters():
+                log.debug(f"{name}: gradient {parameter.grad}")  # planted
         optimizer.step()
         if step % 20 == 0:
             log.info("step %d: loss %.3f", step, loss.item())

@@ -3,15 +3,22 @@
 The whole batch could be normalised, flipped and scaled with five operators.
 """
 
+import sys
+
 import torch
 from torch import nn
 
-EXPECTED = {"tensor-for-loop": "whole tensor|batch"}
+EXPECTED = r"tensor-for-loop: .*(whole tensor|batch)"
+MENDED = "mended" in sys.argv
 
 
 def augment(batch, generator):
+    if MENDED:
+        batch = (batch - batch.mean((1, 2, 3), True)) / (batch.std((1, 2, 3), keepdim=True) + 1e-5)
+        flipped, scale = torch.rand(2, len(batch), 1, 1, 1, generator=generator)
+        return (torch.where(flipped < 0.5, batch.flip(-1), batch) * (0.9 + 0.2 * scale)).clamp(-3, 3)
     images = []
-    for image in batch:
+    for image in batch:  # planted
         image = (image - image.mean()) / (image.std() + 1e-5)
         if torch.rand((), generator=generator) < 0.5:
             image = image.flip(-1)

@@ -1,11 +1,14 @@
 """Decodes and augments every sample in the training process itself: the loop stands still meanwhile (num_workers=0)."""
 
+import sys
+
 import numpy as np
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
-EXPECTED = {"dataloader-wait": "num_workers"}
+EXPECTED = r"dataloader-wait: .*num_workers"
+MENDED = "mended" in sys.argv
 
 
 class Recordings(Dataset):
@@ -26,11 +29,11 @@ class Recordings(Dataset):
 
 def main():
     torch.manual_seed(0)
-    loader = DataLoader(Recordings(1024), batch_size=32, shuffle=True)
+    loader = DataLoader(Recordings(1024), batch_size=32, shuffle=True, num_workers=2 * MENDED)  # planted
     model = nn.Sequential(nn.Linear(201, 256), nn.ReLU(), nn.Linear(256, 10))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     for epoch in range(2):
-        for spectra, labels in loader:
+        for spectra, labels in loader:  # planted
             loss = nn.functional.cross_entropy(model(spectra), labels)
             optimizer.zero_grad()
             loss.backward()

@@ -3,10 +3,13 @@
 nn.GRU computes the same recurrence with one call.
 """
 
+import sys
+
 import torch
 from torch import nn
 
-EXPECTED = {"tensor-for-loop": r"nn\.GRU|torch\.compile|scan"}
+EXPECTED = r"tensor-for-loop: .*(nn\.GRU|torch\.compile|scan)"
+MENDED = "mended" in sys.argv
 
 
 class Recurrent(nn.Module):
@@ -20,7 +23,7 @@ class Recurrent(nn.Module):
 
     def forward(self, x):
         h = x.new_zeros(len(x), self.hidden)
-        for t in range(x.shape[1]):
+        for t in range(x.shape[1]):  # planted
             both = torch.cat([x[:, t], h], dim=1)
             reset, update = torch.sigmoid(self.gates(both)).chunk(2, dim=1)
             new = torch.tanh(self.candidate(torch.cat([x[:, t], reset * h], dim=1)))
@@ -28,9 +31,16 @@ class Recurrent(nn.Module):
         return h
 
 
+class Whole(nn.GRU):
+    """The same as one operator."""
+
+    def forward(self, x):
+        return super().forward(x.transpose(0, 1))[1][0]
+
+
 def main():
     torch.manual_seed(0)
-    recurrent, head = Recurrent(12, 32), nn.Linear(32, 3)
+    recurrent, head = (Whole if MENDED else Recurrent)(12, 32), nn.Linear(32, 3)
     optimizer = torch.optim.Adam([*recurrent.parameters(), *head.parameters()], lr=1e-3)
     for step in range(40):
         x, y = torch.randn(16, 150, 12), torch.randint(0, 3, (16,))

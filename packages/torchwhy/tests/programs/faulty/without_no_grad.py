@@ -1,9 +1,13 @@
 """Scores batches in `eval()` mode but without `no_grad()`: every call records a graph that no backward pass uses."""
 
+import sys
+from contextlib import nullcontext
+
 import torch
 from torch import nn
 
-EXPECTED = {"missed-no-grad": "inference_mode|no_grad"}
+EXPECTED = r"missed-no-grad: .*(inference_mode|no_grad)"
+MENDED = "mended" in sys.argv
 
 
 def main():
@@ -22,7 +26,8 @@ def main():
     counts = torch.zeros(6, dtype=torch.long)
     for _ in range(60):
         windows = torch.randn(32, 4, 1000)
-        scores = model(windows).softmax(1)
+        with torch.inference_mode() if MENDED else nullcontext():
+            scores = model(windows).softmax(1)  # planted
         counts += torch.bincount(scores.argmax(1), minlength=6)
     print(f"most frequent class: {counts.argmax().item()}")
 

@@ -3,8 +3,6 @@
 import torch
 from torch import nn
 
-EXPECTED = {}
-
 
 def block(channels_in, channels_out):
     return nn.Sequential(

@@ -4,8 +4,6 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-EXPECTED = {}
-
 
 class Classifier(nn.Module):
     """The last state of a GRU decides."""

@@ -3,8 +3,6 @@
 import torch
 from torch import nn
 
-EXPECTED = {}
-
 
 def main():
     torch.manual_seed(0)

@@ -3,8 +3,6 @@
 import torch
 from torch import nn
 
-EXPECTED = {}
-
 
 class LogMel(nn.Module):
     """Log-mel spectra of recordings of 16 kHz."""

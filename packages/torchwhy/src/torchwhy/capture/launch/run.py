@@ -15,8 +15,8 @@ from torchwhy.capture.launch import hooks
 from torchwhy.capture.launch.discovery import Source
 from torchwhy.capture.launch.ending import Ending, on_termination, run_to_end
 from torchwhy.capture.launch.importing import after_import
-from torchwhy.capture.launch.named import NamedFunction
 from torchwhy.capture.launch.program import Program
+from torchwhy.capture.launch.step_function import NamedFunction
 from torchwhy.capture.options import Options
 from torchwhy.capture.result import Capture
 from torchwhy.capture.schedule import Phase, Schedule

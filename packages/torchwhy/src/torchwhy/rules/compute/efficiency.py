@@ -12,6 +12,7 @@ from torchwhy.trace.derived.convolutions import convolution_output
 from torchwhy.trace.derived.shapes import WIDTH, dtypes, elements, shapes
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.arithmetic import STREAMING, operation_of
+from torchwhy.trace.meaning.tensors import COPY_TENSOR
 from torchwhy.trace.model.trace import Trace
 from torchwhy.trace.peaks import Peaks
 
@@ -91,7 +92,7 @@ def _group(
             return None
         widths = [WIDTH.get(kind, width) for kind in kinds] + [width] * len(sizes)
         moved = sum(elements(size) * wide for size, wide in zip(sizes, widths, strict=False))
-        moved += 0 if name == "aten::copy_" else max(map(elements, sizes)) * width
+        moved += 0 if COPY_TENSOR.names(name) else max(map(elements, sizes)) * width
         return Group(members, name, spent, len(members) * moved / peaks.bandwidth, 0.0, "streaming", dtype)
     output = convolution_output(trace, row) if operation_of(name) == "convolution" else ()
     needed = flops_of(name, sizes, output, min(launched, 2))

@@ -16,6 +16,7 @@ from torchwhy.trace.meaning.arithmetic import (
     FUSED_ATTENTION,
     FUSED_EXPERTS,
 )
+from torchwhy.trace.meaning.operators import short_operator
 
 __all__ = ["flops_of"]
 
@@ -44,7 +45,7 @@ def flops_of(name: str, sizes: list[Shape], output: Shape = (), gradients: int =
     >>> flops_of("aten::conv2d", [(8, 3, 32, 32), (16, 3, 3, 3)], (8, 16, 15, 15))[0] == 2 * 8 * 16 * 15 * 15 * 27
     True
     """
-    plain = name.removeprefix("aten::").removesuffix("_out").rstrip("_")
+    plain = short_operator(name).removesuffix("_out").rstrip("_")
     first, second = _pair(sizes, 1 if plain in _ADDS_FIRST else 0)
     if plain in _PLAIN and len(first) == len(second) == 2:
         return _product(1, first[0], first[1], second) if first[1] == second[0] else None

@@ -14,6 +14,7 @@ from torchwhy.trace.derived.device_time import device_time
 from torchwhy.trace.derived.shapes import elements, shapes
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.operators import short_operator
 from torchwhy.trace.meaning.tensors import MAKE_TENSOR, MOVE_TENSOR
 from torchwhy.trace.model.trace import Trace
 
@@ -67,7 +68,7 @@ def create_on_cpu_then_copy(trace: Trace, *, share: float = 0.002) -> Iterator[F
     part = trace.window.share(spent)
     if part < share:
         return
-    names = sorted({trace.name(maker).removeprefix("aten::") for maker, _ in pairs})
+    names = sorted({short_operator(trace.name(maker)) for maker, _ in pairs})
     yield Finding(
         title=f"{len(pairs)} tensors are made on the host ({', '.join(names[:3])}) and then copied to the device",
         confidence="medium",

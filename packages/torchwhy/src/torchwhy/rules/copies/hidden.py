@@ -15,6 +15,7 @@ from torchwhy.trace.derived.device_time import device_time
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.arithmetic import BIASED_PRODUCT
 from torchwhy.trace.meaning.kernels import decode
+from torchwhy.trace.meaning.operators import short_operator
 from torchwhy.trace.meaning.tensors import CLONE, COPY_TENSOR, OUT_OF_PLACE
 from torchwhy.trace.model.device import streams_of
 from torchwhy.trace.model.trace import Trace
@@ -128,7 +129,7 @@ def out_of_place_clone(trace: Trace, *, share: float = 0.01) -> Iterator[Finding
     time_us = when.total / 1000
     if not len(rows) or time_us < share * trace.window.us:
         return
-    names = sorted({trace.name(int(row)).removeprefix("aten::") for row in parent[clones]})
+    names = sorted({short_operator(trace.name(int(row))) for row in parent[clones]})
     yield Finding(
         title=f"{', '.join(names[:3])} copy their input first: {percent(time_us / trace.window.us)} of the time",
         severity=rank(trace, time_us),

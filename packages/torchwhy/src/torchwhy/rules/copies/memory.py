@@ -13,6 +13,7 @@ from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.memory import CPU, Memory, allocating_operator, memory_of
 from torchwhy.trace.meaning.annotations import OPTIMIZER
+from torchwhy.trace.meaning.kinds import MEMORY_EVENT
 from torchwhy.trace.meaning.operators import AUTOGRAD_NODE
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import percent, size_text
@@ -103,7 +104,7 @@ def memory_creep(trace: Trace, *, rises: float = 3, smallest: float = 1e6) -> It
             window=trace.window,
             evidence=(
                 Evidence(
-                    "[memory]",
+                    MEMORY_EVENT,
                     len(rows),
                     None,
                     float(memory.times[-1]) / 1000,

@@ -10,7 +10,7 @@ from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.collectives import collectives_of
-from torchwhy.trace.derived.exchanging import idle_exchanging
+from torchwhy.trace.derived.cpu_communication import idle_exchanging
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import percent
 

@@ -10,7 +10,7 @@ from torchwhy.finding import Finding, severity_of
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.idle import at_stake
-from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, NAN_CHECK
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace

@@ -9,10 +9,10 @@ import numpy as np
 from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.host_activity import batch_waits, worker_starts
 from torchwhy.trace.derived.idle import at_stake, idle_time
-from torchwhy.trace.derived.launching import device_known
-from torchwhy.trace.derived.occupation import batch_waits, worker_starts
-from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.derived.launches import device_known
+from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.annotations import DATALOADER, LOADED_IN_PROCESS, NEXT_BATCH
 from torchwhy.trace.model.intervals import Intervals

@@ -10,13 +10,13 @@ from torchwhy.finding import Evidence, Finding, severity_of
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.host.python_lines import advice_on_calls, main_calls, python_lines
 from torchwhy.rules.rule import rule
-from torchwhy.trace.derived.exchanging import idle_exchanging
+from torchwhy.trace.derived.cpu_communication import idle_exchanging
 from torchwhy.trace.derived.gaps import Cause, idle_gaps
+from torchwhy.trace.derived.host_activity import collections, host_during, otherwise_engaged
 from torchwhy.trace.derived.idle import idle_time
-from torchwhy.trace.derived.launching import device_known
-from torchwhy.trace.derived.occupation import collections, host_during, otherwise_engaged
+from torchwhy.trace.derived.launches import device_known
 from torchwhy.trace.derived.processor_time import waited_share
-from torchwhy.trace.derived.steady import steady_window, typical
+from torchwhy.trace.derived.steady_state import steady_window, typical
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.annotations import DATALOADER, HOUSEKEEPING, STEP
 from torchwhy.trace.meaning.frames import BACKWARD_CALL, called_name

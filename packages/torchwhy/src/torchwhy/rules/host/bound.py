@@ -8,13 +8,13 @@ import numpy as np
 
 from torchwhy.finding import Finding, severity_of
 from torchwhy.rules.evidence import evidence
-from torchwhy.rules.host.launch_gaps import LONGEST_NS, callers, fewer_launches, launching
+from torchwhy.rules.host.launch_gaps import LONGEST_NS, callers, fewer_launches, launching, time_of
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.gaps import Cause
-from torchwhy.trace.derived.launching import graph_captures, kernel_launches
-from torchwhy.trace.derived.steady import decides
+from torchwhy.trace.derived.launches import graph_captures
+from torchwhy.trace.derived.steady_state import decides
 from torchwhy.trace.model.trace import Trace
-from torchwhy.wording import duration_ns, percent
+from torchwhy.wording import counted, duration_ns, percent
 
 __all__ = ["compute_bound", "overhead_bound"]
 
@@ -71,7 +71,8 @@ def overhead_bound(
     durations = trace.events.dur[rows]
     rows, times = callers(trace, found.late)
     yield Finding(
-        title=f"The device is busy {percent(busy)} of the time; for {percent(waits)} it waits for the next launch",
+        title=f"The device is busy {percent(busy)} of {time_of(trace, window)}; for {percent(waits)} it waits for the "
+        "next launch",
         severity=severity_of(waits, "medium" if doubtful else "high"),
         confidence="low" if doubtful else "high" if busy < 0.5 else "medium",
         time_us=total / 1000,
@@ -79,9 +80,9 @@ def overhead_bound(
         window=window,
         evidence=evidence(trace, rows, times=times, note="host time while the device waits"),
         cause=(
-            f"Overhead-bound: {len(trace.derived(kernel_launches)):,} launches of kernels with a median of "
-            f"{duration_ns(float(np.median(durations)))}; {len(found.late):,} times the device had run dry before."
-            + (" Recorded Python stacks lengthen the gaps." if trace.has_stacks else "")
+            f"Overhead-bound: {counted(count, 'kernel')} with a median of {duration_ns(float(np.median(durations)))}; "
+            f"{counted(found.late_gaps, 'gap')} before kernels, copies or fills whose launch came when the device had "
+            "run dry." + (" Recorded Python stacks lengthen the gaps." if trace.has_stacks else "")
         ),
         fix=fewer_launches(trace),
         linked=True,
@@ -113,7 +114,7 @@ def compute_bound(trace: Trace, *, share: float = 0.9, queue: float = 2.0, other
     if found.busy_ns - computing >= other * length:
         return
     yield Finding(
-        title=f"The device is busy {percent(found.busy_ns / length)} of the time: it is the limit",
+        title=f"The device is busy {percent(found.busy_ns / length)} of {time_of(trace, window)}: it is the limit",
         severity="info",
         confidence="high",
         time_us=found.busy_ns / 1000,

@@ -13,10 +13,11 @@ from torchwhy.finding import Finding
 from torchwhy.rules.host.cpu_time import by_shape, own_time
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.shapes import dtypes
-from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.kinds import Kind
-from torchwhy.trace.meaning.operators import COPY_OR_CONVERSION, MOVE, TO_COPY_BACKWARD
+from torchwhy.trace.meaning.operators import CONVERSION, COPY_OR_CONVERSION, LAYOUT, MOVE, RESHAPE, TO_COPY_BACKWARD
+from torchwhy.trace.meaning.tensors import CLONE, CONCATENATE
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import percent
 
@@ -24,6 +25,16 @@ __all__ = ["cpu_copies"]
 
 
 _SHORT: Final = frozenset(("float16", "bfloat16"))
+_FIXES: Final = (
+    (LAYOUT, "Make the layout once, rather than permute before operators that need contiguous data."),
+    (RESHAPE, "Make the layout once: reshape copies what permute or a slice has made non-contiguous."),
+    (CONVERSION, "Convert dtype once, when data is loaded, not in every step."),
+    (CLONE, "Don't clone what isn't changed afterwards; write in place or into a given output."),
+    (CONCATENATE, "Write into a tensor made once instead of joining pieces."),
+)
+"""What to do, by the operator that asks for the copies."""
+
+_ANY_COPY: Final = "Keep one dtype and one layout all the way; write into tensors made once."
 _HALVES: Final = (
     "Convert between 16 and 32 bits once, not in every step. Where autocast does it, of weights and inputs in every "
     "pass, that is its price: a model converted once (model.bfloat16()) has none."
@@ -70,15 +81,8 @@ def cpu_copies(
         if asked
         else "Tensors are converted or brought into another layout.",
         fix=_HALVES
-        if asked in ("aten::to", "aten::_to_copy") and _halves(trace, chosen, times)
-        else {
-            "aten::contiguous": "Make the layout once, rather than permute before operators that need contiguous data.",
-            "aten::reshape": "Make the layout once: reshape copies what permute or a slice has made non-contiguous.",
-            "aten::to": "Convert dtype once, when data is loaded, not in every step.",
-            "aten::_to_copy": "Convert dtype once, when data is loaded, not in every step.",
-            "aten::clone": "Don't clone what isn't changed afterwards; write in place or into a given output.",
-            "aten::cat": "Write into a tensor made once instead of joining pieces.",
-        }.get(asked, "Keep one dtype and one layout all the way; write into tensors made once."),
+        if CONVERSION.names(asked) and _halves(trace, chosen, times)
+        else next((fix for meaning, fix in _FIXES if meaning.names(asked)), _ANY_COPY),
         linked=True,
         stretches=taken,
     )

@@ -12,7 +12,7 @@ from torchwhy.rules.compute.double import in_double
 from torchwhy.rules.host.cpu_time import by_shape, own_time
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.shapes import dtypes
-from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.communication import EXCHANGE
 from torchwhy.trace.meaning.compiler import COMPILED_CODE, COMPILING, ENTERING, REGION

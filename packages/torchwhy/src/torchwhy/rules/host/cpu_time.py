@@ -6,8 +6,8 @@ import numpy as np
 
 from torchwhy.finding import Evidence
 from torchwhy.rules.evidence import evidence, most_first
-from torchwhy.trace.derived.occupation import compiling
-from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.derived.host_activity import compiling
+from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.communication import EXCHANGE
 from torchwhy.trace.meaning.kinds import Kind

@@ -9,7 +9,7 @@ import numpy as np
 from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence, most_first
 from torchwhy.rules.rule import rule
-from torchwhy.trace.derived.launching import adapted_kernels, kernel_launches
+from torchwhy.trace.derived.launches import adapted_kernels, kernel_launches
 from torchwhy.trace.meaning.kernels import decode
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.runtime import COPY_CALL, MEMORY_CALL, QUERY, SYNCHRONIZE

@@ -11,8 +11,8 @@ import numpy as np
 from torchwhy.finding import Evidence, Finding, severity_of
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
-from torchwhy.trace.derived.contrast import longer_in, operators_in, unhurried
-from torchwhy.trace.derived.occupation import batch_waits, compiling
+from torchwhy.trace.derived.host_activity import batch_waits, compiling
+from torchwhy.trace.derived.step_differences import longer_in, operators_in, unhurried
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.annotations import DATALOADER, OPTIMIZER
 from torchwhy.trace.meaning.kinds import Kind

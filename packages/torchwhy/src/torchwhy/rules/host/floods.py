@@ -11,9 +11,9 @@ from torchwhy.rules.evidence import evidence
 from torchwhy.rules.host.tensor_loops import tensor_loops
 from torchwhy.rules.host.tensor_texts import tensor_texts
 from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.host_activity import otherwise_engaged, outer_operators
 from torchwhy.trace.derived.idle import idle_time
-from torchwhy.trace.derived.occupation import otherwise_engaged, outer_operators
-from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.annotations import OPTIMIZER
 from torchwhy.trace.meaning.libraries import advice_for_loops

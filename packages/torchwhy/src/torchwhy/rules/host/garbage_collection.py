@@ -9,8 +9,8 @@ import numpy as np
 from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
-from torchwhy.trace.derived.occupation import compiling, outer_operators
-from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.derived.host_activity import compiling, outer_operators
+from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.annotations import GARBAGE_COLLECTION
 from torchwhy.trace.meaning.frames import COLLECTING

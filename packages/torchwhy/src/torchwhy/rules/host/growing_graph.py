@@ -9,7 +9,7 @@ import numpy as np
 from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
-from torchwhy.trace.derived.occupation import outer_operators
+from torchwhy.trace.derived.host_activity import outer_operators
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.operators import AUTOGRAD_NODE
 from torchwhy.trace.model.steps import Step, main_phase

@@ -12,8 +12,8 @@ from torchwhy.rules.host.tensor_loops import tensor_loops
 from torchwhy.rules.host.tensor_texts import tensor_texts
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.idle import idle_time
-from torchwhy.trace.derived.launching import device_known
-from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.derived.launches import device_known
+from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.derived.waits import host_waits
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.operators import LOCAL_SCALAR, NUMBER_READ

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from torchwhy.trace.derived.gaps import Cause, Gaps, idle_gaps
-from torchwhy.trace.derived.launching import kernel_launches, queue_at_launch
-from torchwhy.trace.derived.occupation import otherwise_engaged, outer_operators
-from torchwhy.trace.derived.steady import steady_device_window
+from torchwhy.trace.derived.host_activity import otherwise_engaged, outer_operators
+from torchwhy.trace.derived.launches import kernel_launches, queue_at_launch
+from torchwhy.trace.derived.steady_state import steady_device_window, steady_window
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP
 from torchwhy.trace.meaning.compiler import REGION
@@ -17,7 +17,7 @@ from torchwhy.trace.meaning.operators import FOREACH_OR_FUSED
 from torchwhy.trace.model.intervals import Intervals, Window
 from torchwhy.trace.model.trace import Trace
 
-__all__ = ["Launching", "callers", "fewer_launches", "launching"]
+__all__ = ["Launching", "callers", "fewer_launches", "launching", "time_of"]
 
 LONGEST_NS = 2_000_000
 """A dispatched operator takes 5 to 200 us of the host's time, a slow one 1 ms: longer gaps have another reason."""
@@ -43,6 +43,11 @@ class Launching:
     window: Window
     busy_ns: int
     queue: float
+
+    @property
+    def late_gaps(self) -> int:
+        """How many gaps `late` consists of: one may be interrupted by something else the host did."""
+        return int(np.count_nonzero(self.chosen))
 
 
 def launching(trace: Trace) -> Launching:
@@ -72,6 +77,13 @@ def callers(trace: Trace, late: Intervals) -> tuple[Int32, np.ndarray]:
         rows = trace.derived(kernel_launches)
     times = trace.events.covered(rows, late)
     return rows[times > 0], times[times > 0]
+
+
+def time_of(trace: Trace, window: Window) -> str:
+    """Return the words for a window of the device: "the time", unless the breakdown of the time has another one."""
+    whole = trace.derived(steady_window)
+    same = (window.start, window.end) == (whole.start, whole.end)
+    return "the time" if same else f"the time from {window.name}"
 
 
 def fewer_launches(trace: Trace) -> str:

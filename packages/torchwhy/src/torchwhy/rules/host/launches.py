@@ -10,10 +10,10 @@ from torchwhy.finding import Finding, severity_of
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.host.queue import FULL
 from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.host_activity import otherwise_engaged
 from torchwhy.trace.derived.idle import idle_time
-from torchwhy.trace.derived.launching import kernel_launches, launch_queues
-from torchwhy.trace.derived.occupation import otherwise_engaged
-from torchwhy.trace.derived.steady import steady_device_window
+from torchwhy.trace.derived.launches import kernel_launches, launch_queues
+from torchwhy.trace.derived.steady_state import steady_device_window
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import duration_ns
 

@@ -10,10 +10,10 @@ import numpy as np
 from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.host_activity import outer_operators
 from torchwhy.trace.derived.idle import idle_time
-from torchwhy.trace.derived.launching import kernel_launches
-from torchwhy.trace.derived.occupation import outer_operators
-from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.derived.launches import kernel_launches
+from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.annotations import OPTIMIZER_STEP, WITHOUT_FOREACH, ZERO_GRAD
 from torchwhy.trace.meaning.frames import SINGLE_TENSOR_UPDATE

@@ -13,10 +13,10 @@ from torchwhy.rules.host.recurring_stretches import Recurring, recurring
 from torchwhy.rules.host.tensor_loops import tensor_loops
 from torchwhy.rules.host.tensor_texts import tensor_texts
 from torchwhy.rules.rule import rule
-from torchwhy.trace.derived.exchanging import idle_exchanging
+from torchwhy.trace.derived.cpu_communication import idle_exchanging
+from torchwhy.trace.derived.host_activity import collections, host_during, otherwise_engaged, outer_operators
 from torchwhy.trace.derived.idle import at_stake
-from torchwhy.trace.derived.occupation import collections, host_during, otherwise_engaged, outer_operators
-from torchwhy.trace.derived.steady import Typical, steady_window, typical
+from torchwhy.trace.derived.steady_state import Typical, steady_window, typical
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.compiler import COMPILED_CODE, REGION
 from torchwhy.trace.meaning.frames import called_name

@@ -9,7 +9,7 @@ from torchwhy.finding import Finding, severity_of
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.gaps import Cause, device_window, idle_gaps
-from torchwhy.trace.derived.launching import launch_queues
+from torchwhy.trace.derived.launches import launch_queues
 from torchwhy.trace.meaning.runtime import STREAM_WAIT
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace

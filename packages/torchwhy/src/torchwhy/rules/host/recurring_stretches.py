@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from torchwhy.finding import Evidence
-from torchwhy.trace.derived.occupation import outer_operators
+from torchwhy.trace.derived.host_activity import outer_operators
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.trace import Trace

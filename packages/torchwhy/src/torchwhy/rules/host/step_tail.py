@@ -10,9 +10,9 @@ import numpy as np
 from torchwhy.finding import Evidence, Finding, severity_of
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
-from torchwhy.trace.derived.contrast import longer_in, operators_in, unhurried
 from torchwhy.trace.derived.processor_time import processor_time
-from torchwhy.trace.derived.steady import settled, steady_window, unrecorded_steps
+from torchwhy.trace.derived.steady_state import settled, steady_window, unrecorded_steps
+from torchwhy.trace.derived.step_differences import longer_in, operators_in, unhurried
 from torchwhy.trace.model.intervals import Intervals
 from torchwhy.trace.model.steps import Step, main_phase
 from torchwhy.trace.model.trace import Trace

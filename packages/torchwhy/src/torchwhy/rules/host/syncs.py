@@ -11,8 +11,8 @@ from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.idle import idle_time
-from torchwhy.trace.derived.launching import graph_captures
-from torchwhy.trace.derived.steady import steady_device_window
+from torchwhy.trace.derived.launches import graph_captures
+from torchwhy.trace.derived.steady_state import steady_device_window
 from torchwhy.trace.derived.waits import Waits, host_waits
 from torchwhy.trace.meaning.annotations import STEP
 from torchwhy.trace.meaning.frames import PRINTING

@@ -14,9 +14,9 @@ from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.host.tensor_texts import tensor_texts
 from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.host_activity import otherwise_engaged, outer_operators
 from torchwhy.trace.derived.idle import at_stake
-from torchwhy.trace.derived.occupation import otherwise_engaged, outer_operators
-from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.file.columns import Int32, Int64
 from torchwhy.trace.meaning.operators import AUTOGRAD_NODE, NUMBER_READ, PICK, UNBIND, VIEW
 from torchwhy.trace.model.intervals import Intervals

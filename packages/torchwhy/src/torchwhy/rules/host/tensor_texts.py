@@ -11,10 +11,10 @@ import numpy as np
 from torchwhy.finding import Finding, severity_of
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
+from torchwhy.trace.derived.host_activity import outer_operators
 from torchwhy.trace.derived.idle import at_stake
-from torchwhy.trace.derived.occupation import outer_operators
 from torchwhy.trace.derived.ownership import own_line
-from torchwhy.trace.derived.steady import steady_window, typical
+from torchwhy.trace.derived.steady_state import steady_window, typical
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.frames import FORMATTING
 from torchwhy.trace.meaning.operators import FORMATTING_BEGINS, FORMATTING_STEP, NUMBER_READ

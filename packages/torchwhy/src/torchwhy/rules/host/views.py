@@ -8,7 +8,7 @@ from torchwhy.finding import Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.host.bound import overhead_bound
 from torchwhy.rules.rule import rule
-from torchwhy.trace.derived.steady import steady_window
+from torchwhy.trace.derived.steady_state import steady_window
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import VIEW
 from torchwhy.trace.model.trace import Trace

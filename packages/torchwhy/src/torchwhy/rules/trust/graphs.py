@@ -10,7 +10,7 @@ from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.gaps import Cause, idle_gaps
-from torchwhy.trace.derived.launching import graph_captures, kernel_launches
+from torchwhy.trace.derived.launches import graph_captures, kernel_launches
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.runtime import GRAPH_INSTANTIATE
 from torchwhy.trace.model.intervals import Intervals

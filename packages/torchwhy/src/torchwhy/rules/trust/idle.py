@@ -10,9 +10,9 @@ from torchwhy.finding import Evidence, Finding, severity_of
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
 from torchwhy.trace.derived.gaps import device_window, giant_gap
+from torchwhy.trace.derived.host_activity import host_during
 from torchwhy.trace.derived.idle import work_queued
-from torchwhy.trace.derived.launching import graph_captures
-from torchwhy.trace.derived.occupation import host_during
+from torchwhy.trace.derived.launches import graph_captures
 from torchwhy.trace.model.intervals import Intervals, Window
 from torchwhy.trace.model.trace import Trace
 from torchwhy.wording import duration_ns, percent

@@ -9,7 +9,7 @@ import numpy as np
 from torchwhy.finding import Evidence, Finding
 from torchwhy.rules.evidence import evidence
 from torchwhy.rules.rule import rule
-from torchwhy.trace.derived.launching import kernel_launches, lost_launches
+from torchwhy.trace.derived.launches import kernel_launches, lost_launches
 from torchwhy.trace.file.columns import Int32
 from torchwhy.trace.meaning.kinds import HOST, Kind
 from torchwhy.trace.meaning.runtime import ANY_CALL, LAUNCH_OR_ENQUEUE

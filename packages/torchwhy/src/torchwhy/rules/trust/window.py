@@ -32,7 +32,7 @@ def steps_missing(trace: Trace) -> Iterator[Finding]:
     if (steps and not steps[0].inferred) or not len(trace.events.rows(*HOST)):
         return
     if steps:
-        mark = steps[0].name.removeprefix("between ")
+        mark = steps[0].mark
         which = f"of {mark}" if steps[0].row >= 0 else f"from one {mark} to the next"
         title = f"No recorded steps; {len(steps)} rounds were inferred, {which}"
         rows = [step.row for step in steps if step.row >= 0]

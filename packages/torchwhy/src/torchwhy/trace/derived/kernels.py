@@ -14,6 +14,8 @@ from torchwhy.trace.file.columns import Flags, Int32, Int64
 from torchwhy.trace.meaning.arithmetic import operation_of
 from torchwhy.trace.meaning.kernels import OPERATIONS, KernelName, decode
 from torchwhy.trace.meaning.kinds import Kind
+from torchwhy.trace.meaning.operators import PYTORCHS
+from torchwhy.trace.meaning.programs import AUTOGRAD
 from torchwhy.trace.model.trace import Trace
 
 __all__ = ["KernelNames", "kernel_names"]
@@ -80,7 +82,7 @@ def _read(kernel: str, operator: str) -> KernelName:
     if not name.guessed or not operator:
         return name
     operation = operation_of(operator)
-    if not operation and not name.known and not operator.startswith(("aten::", "autograd::")):
+    if not operation and not name.known and not (PYTORCHS | AUTOGRAD).names(operator):
         operation = decode(operator).operation
     if not operation or operation in (name.operation, "other"):
         return name

@@ -20,7 +20,10 @@ __all__ = [
     "STEP",
     "WITHOUT_FOREACH",
     "ZERO_GRAD",
+    "between",
+    "mark_of",
     "numberless",
+    "step_label",
     "step_number",
 ]
 
@@ -36,6 +39,25 @@ def step_number(name: str) -> int | None:
     """5 of "ProfilerStep#5"; None where the name has no number at its end."""
     found = _NUMBER.search(name)
     return int(found[1]) if found else None
+
+
+_PREFIX: Final = "ProfilerStep#"
+_BETWEEN: Final = "between "
+
+
+def step_label(name: str) -> str:
+    """Return "5" for "ProfilerStep#5"; other names as they are."""
+    return name.removeprefix(_PREFIX)
+
+
+def between(mark: str) -> str:
+    """Return the name of an inferred step that lasts from one mark to the next."""
+    return _BETWEEN + mark
+
+
+def mark_of(name: str) -> tuple[str, bool]:
+    """Return the mark of an inferred step, and whether the step lasts from one mark to the next."""
+    return name.removeprefix(_BETWEEN), name.startswith(_BETWEEN)
 
 
 def numberless(name: str) -> str:

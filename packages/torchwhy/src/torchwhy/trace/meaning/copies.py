@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["PAGEABLE", "PINNED", "WAYS", "copy_direction", "read_copy"]
+__all__ = ["PAGEABLE", "PINNED", "WAYS", "copy_direction", "copy_label", "read_copy"]
 
 PAGEABLE: Final = 1
 PINNED: Final = 2
@@ -40,6 +40,11 @@ def read_copy(name: str, kind: str = "", source: str = "", target: str = "") -> 
         way = WAYS.index(pair) if pair in WAYS else 0
     places = f"{name} {source} {target}".lower()
     return way, PAGEABLE if "pageable" in places else PINNED if "pinned" in places else 0
+
+
+def copy_label(name: str) -> str:
+    """Return "HtoD (Pageable -> Device)" for "Memcpy HtoD (Pageable -> Device)"."""
+    return name.removeprefix("Memcpy").strip()
 
 
 _DIRECTION: Final = re.compile(r"(?i).*?\b([HDPA])to([HDPA])\b")

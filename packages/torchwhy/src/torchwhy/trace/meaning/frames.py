@@ -17,6 +17,7 @@ __all__ = [
     "CAPTURE_FUNCTION",
     "COLLECTING",
     "FORMATTING",
+    "INSIDE_PYTORCH",
     "LOGGING",
     "MAKING_TENSORS",
     "MODULE",
@@ -37,6 +38,9 @@ __all__ = [
 ]
 
 MODULE_PREFIX: Final = "nn.Module: "
+INSIDE_PYTORCH: Final = ("torch/", MODULE_PREFIX, "<built-in", "<frozen", "<string>")
+"""Beginnings of frames, with short paths, that are not the program's own."""
+
 MODULE: Final = Meaning(r"nn\.Module: ", Kind.PYTHON)
 """A call of a module: "nn.Module: Linear_3" is the third instance of its class."""
 

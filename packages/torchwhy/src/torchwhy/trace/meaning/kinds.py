@@ -12,7 +12,10 @@ import numpy.typing as npt
 
 from torchwhy.trace.file.columns import Columns, distinct
 
-__all__ = ["CALLED", "GPU_WORK", "HOST", "LONGEST_NAME", "Kind", "Meaning", "kind_of", "kinds_of"]
+__all__ = ["CALLED", "GPU_WORK", "HOST", "LONGEST_NAME", "MEMORY_EVENT", "Kind", "Meaning", "kind_of", "kinds_of"]
+
+MEMORY_EVENT: Final = "[memory]"
+"""The name of an allocation or a release."""
 
 LONGEST_NAME: Final = 4096
 """Characters of a name that are looked at for its meaning: patterns may take time that grows with the square."""
@@ -137,6 +140,6 @@ def kinds_of(columns: Columns) -> npt.NDArray[np.uint8]:
     for i in distinct(columns.name[operators], count).tolist():
         annotates[i] = kind_of("cpu_op", texts[i]) is Kind.ANNOTATION
     kind[operators[annotates[columns.name[operators]]]] = Kind.ANNOTATION
-    if "[memory]" in texts:  # an instant or, from the Python exporter, a complete event; the phase doesn't matter
-        kind[columns.name == texts.index("[memory]")] = Kind.MEMORY
+    if MEMORY_EVENT in texts:  # an instant or, from the Python exporter, a complete event; the phase doesn't matter
+        kind[columns.name == texts.index(MEMORY_EVENT)] = Kind.MEMORY
     return kind

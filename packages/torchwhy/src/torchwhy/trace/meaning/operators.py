@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from torchwhy.trace.meaning.kinds import CALLED, Kind, Meaning
@@ -11,31 +12,48 @@ __all__ = [
     "ACCUMULATE_GRADIENT",
     "AUTOGRAD_NODE",
     "BACKWARD",
+    "BLOCKING_COPY",
     "CHECKPOINT_BACKWARD",
+    "CONVERSION",
     "COPY",
     "COPY_OR_CONVERSION",
     "DISPATCHED",
+    "DISPATCHED_COPY",
     "FOREACH_OR_FUSED",
     "FORMATTING_BEGINS",
     "FORMATTING_STEP",
+    "FROM_PYTHON",
     "HEAVY",
+    "INDEXING",
+    "INTO",
     "ITEM",
+    "LAYOUT",
     "LEARNING",
+    "LIFT",
     "LOCAL_SCALAR",
     "MAGNITUDE",
     "MOVE",
     "NAN_CHECK",
+    "NEEDS_VALUES",
     "NUMBER_READ",
     "ONCE_A_STEP",
     "PICK",
+    "PYTORCHS",
+    "RECIPE_IF_IT_CALLS",
+    "REPEAT",
+    "RESHAPE",
     "SAMPLING",
+    "SEEN_AS",
+    "SIZED",
     "SIZE_BY_VALUES",
     "TO_COPY_BACKWARD",
     "TRANSFER",
     "UNBIND",
+    "UNSAFE_VIEW",
     "UPDATE",
     "VIEW",
     "ZERO_FILL",
+    "short_operator",
 ]
 
 _O: Final = Kind.OPERATOR
@@ -60,7 +78,20 @@ LEARNING: Final = Meaning(
 )
 """Signs that a program trains: a backward pass, an optimizer, dropout at work."""
 
-ITEM: Final = Meaning(r"aten::(item|_local_scalar_dense|is_nonzero)$", _O)
+
+def _aten(names: Iterable[str]) -> Meaning:
+    return Meaning(rf"aten::({'|'.join(names)})$", _O)
+
+
+def short_operator(name: str) -> str:
+    """Return an operator's name without PyTorch's namespace: "mm" for "aten::mm"."""
+    return name.removeprefix("aten::")
+
+
+PYTORCHS: Final = Meaning(r"aten::", _O)
+"""Operators of PyTorch's own namespace."""
+
+ITEM: Final = _aten(("item", "_local_scalar_dense", "is_nonzero"))
 """A number is read from a tensor, and on a device waited for."""
 
 ONCE_A_STEP: Final = (
@@ -75,22 +106,65 @@ ONCE_A_STEP: Final = (
 A lookup of compiled code (`TorchDynamo Cache Lookup`) is none: each graph break adds one.
 """
 
-LOCAL_SCALAR: Final = Meaning(r"aten::_local_scalar_dense$", _O)
+LOCAL_SCALAR: Final = _aten(("_local_scalar_dense",))
 """The inner part of `aten::item`; alone where the outer operator isn't recorded."""
 
-NUMBER_READ: Final = Meaning(r"aten::(item|is_nonzero|equal|allclose)$", _O)
+NUMBER_READ: Final = _aten(("item", "is_nonzero", "equal", "allclose"))
 """What a program calls to get a number or a truth value out of tensors."""
 
 NAN_CHECK: Final = Meaning(r"aten::isnan$", _O)
 """A tensor is searched for values that are no numbers."""
 
-SIZE_BY_VALUES: Final = Meaning(
-    r"aten::(nonzero|masked_select|unique|_unique2|unique_dim|unique_consecutive|repeat_interleave|bincount)"
-    r"|aten::(index|index_put_?|_index_put_impl_)$",
-    _O,
+REPEAT: Final = _aten(("repeat_interleave",))
+INDEXING: Final = _aten(("index", "index_put", "index_put_", "_index_put_impl_"))
+
+SIZED: Final = REPEAT | _aten(
+    (
+        *("nonzero", "nonzero_numpy", "masked_select", "bincount"),
+        *("unique", "_unique", "_unique2", "unique_dim", "unique_consecutive", "unique_dim_consecutive"),
+    )
 )
-"""The size of the result depends on the values, so that the host must know them; of indexing, where the index is a
-mask."""
+"""The size of the result depends on the values, so that the host must know them."""
+
+SIZE_BY_VALUES: Final = SIZED | INDEXING
+"""`SIZED`, and indexing, whose result's size depends on the values of a mask."""
+
+NEEDS_VALUES: Final = NUMBER_READ | LOCAL_SCALAR | SIZED
+"""Operators for whose result the host waits for a device."""
+
+FROM_PYTHON: Final = ("aten::empty", "aten::to", "aten::lift_fresh", "aten::detach_")
+"""What `torch.tensor(values)` calls, one after another; a dispatch mode sees the third only."""
+
+LIFT: Final = _aten(("lift_fresh",))
+"""Ends `torch.tensor(values, device=...)`, whose copy is below the dispatcher."""
+
+CONVERSION: Final = _aten(("to", "_to_copy"))
+INTO: Final = _aten(("copy_", "copy"))
+"""Copies whose first argument is the target."""
+
+DISPATCHED_COPY: Final = INTO | _aten(("_to_copy", "clone"))
+"""Operators that copy, as a dispatch mode sees them."""
+
+BLOCKING_COPY: Final = _aten(("_to_copy", "copy_"))
+"""Copies that wait unless they are told not to, with `non_blocking`."""
+
+UNSAFE_VIEW: Final = _aten(("_unsafe_view",))
+"""The result shares its argument's storage although the schema hides it."""
+
+LAYOUT: Final = _aten(("contiguous",))
+RESHAPE: Final = _aten(("reshape",))
+
+SEEN_AS: Final = {"aten::_reshape_alias": "aten::view"}
+"""What reshape calls, and what it calls under a dispatch mode."""
+
+RECIPE_IF_IT_CALLS: Final = {
+    "aten::max": "aten::maximum",
+    "aten::min": "aten::minimum",
+    "aten::repeat_interleave": "aten::clone",
+    "aten::split": "aten::split_with_sizes",
+    "aten::where": "aten::nonzero_numpy",
+}
+"""Operators with a recipe among their overloads, each with the operator that only the recipe calls."""
 
 TRANSFER: Final = Meaning(r"aten::(_to_copy|to|copy_|cpu|_copy_from.*|cuda|pin_memory)$", _O)
 """What a program calls to copy between host and device."""

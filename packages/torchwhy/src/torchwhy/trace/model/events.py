@@ -105,6 +105,8 @@ class Events:
     def _find(self, pattern: str, *kinds: Kind) -> Int32:
         """Rows of these kinds whose name matches a regular expression from its beginning, by start."""
         rows = self.rows(*kinds)
+        if not len(rows):
+            return rows
         wanted = self._names_matching(pattern)
         found: Int32 = rows[wanted[self.name[rows]]]
         return found

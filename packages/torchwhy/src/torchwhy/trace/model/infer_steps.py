@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from torchwhy.trace.file.columns import ABSENT, Int32, Int64
-from torchwhy.trace.meaning.annotations import DATALOADER, OPTIMIZER_STEP, PYTORCHS_OWN, numberless
+from torchwhy.trace.meaning.annotations import DATALOADER, OPTIMIZER_STEP, PYTORCHS_OWN, between, numberless
 from torchwhy.trace.meaning.frames import MODULE
 from torchwhy.trace.meaning.kinds import Kind
 from torchwhy.trace.meaning.operators import ONCE_A_STEP
@@ -122,7 +122,7 @@ def _between_marks(events: Events) -> list[Span]:
             rows = rows[same]
         if len(rows) >= 3:
             times, lane = (events.end if ends else events.ts)[rows].tolist(), int(events.lane[rows[0]])
-            name = "between " + events.named(int(rows[0]))
+            name = between(events.named(int(rows[0])))
             return [Span(name, -1, lane, a, b) for a, b in pairwise(times) if b > a]
     return []
 
@@ -162,7 +162,7 @@ def _rounds(events: Events, rows: Int32, period: int, named: int) -> list[Span]:
     starts = events.ts[rows][::period].tolist()
     ends = [*starts[1:], int(events.end[rows[-1]])]
     whole = len(rows) // period
-    name, lane = "between " + events.named(named), int(events.lane[rows[0]])
+    name, lane = between(events.named(named)), int(events.lane[rows[0]])
     return [Span(name, -1, lane, a, b) for a, b in zip(starts[:whole], ends[:whole], strict=True) if b > a]
 
 

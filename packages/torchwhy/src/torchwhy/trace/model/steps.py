@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from torchwhy.trace.file.columns import Int32
-from torchwhy.trace.meaning.annotations import STEP, step_number
+from torchwhy.trace.meaning.annotations import STEP, mark_of, step_number
 from torchwhy.trace.meaning.serving import SERVER_STEP, phase
 from torchwhy.trace.model.events import Events
 from torchwhy.trace.model.infer_steps import Span, infer_spans
@@ -47,6 +47,11 @@ class Step:
     def number(self) -> int | None:
         """5 of "ProfilerStep#5"."""
         return step_number(self.name)
+
+    @property
+    def mark(self) -> str:
+        """The label or call that repeats, of an inferred step."""
+        return mark_of(self.name)[0]
 
     @property
     def phase(self) -> str:

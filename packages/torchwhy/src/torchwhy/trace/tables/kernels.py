@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torchwhy.trace.derived.kernels import kernel_names
-from torchwhy.trace.derived.launching import adapted_kernels
+from torchwhy.trace.derived.launches import adapted_kernels
 from torchwhy.trace.file.columns import ABSENT, Int32
 from torchwhy.trace.meaning.kernels import distinct
 from torchwhy.trace.meaning.kinds import Kind

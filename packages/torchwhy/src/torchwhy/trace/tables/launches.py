@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torchwhy.trace.derived.launching import launch_queues
+from torchwhy.trace.derived.launches import launch_queues
 from torchwhy.trace.file.columns import Int64
 from torchwhy.trace.tables.grouping import Groups, us
 from torchwhy.trace.tables.table import Table
