@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from torchfx._ops import native
+from torchfx._ops import native, splitting
 from torchfx._ops.checks import check_finite, check_stable
 from torchfx._ops.memory import coefficient_rows, empty, packed, raise_for, signal_rows
 from torchfx._ops.observers import profiler_enabled
-from torchfx._ops.splitting import threshold_of
 from torchfx._ops.state_space.cpu import saturation_tables
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
@@ -475,7 +474,7 @@ class Program:
         pack, run = native.call["program_run"]
         arguments = pack(
             self._address_of_words, self._length, signal.data_ptr(), row_stride, time_stride, y.data_ptr(), time,
-            self.channels, time, threshold_of(threshold), torch.get_num_threads(),
+            self.channels, time, splitting.THRESHOLD if threshold is None else threshold, torch.get_num_threads(),
         )  # fmt: skip
         if profiler_enabled():
             with torch._C._profiler._RecordFunctionFast("torchfx_ext::" + "+".join(self.kinds), [x]):

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-__all__ = ["THRESHOLD", "threshold_of"]
+__all__ = ["THRESHOLD"]
 
 THRESHOLD = 1024
-"""Signals of at least this many samples are split, over lanes and threads or by a scan; read at every call."""
-
-
-def threshold_of(given: int | None) -> int:
-    """Return the threshold of a call: the one given, or `THRESHOLD`."""
-    return THRESHOLD if given is None else given
+"""Signals of at least this many samples are split, over lanes and threads or by a scan; read at every call
+that is given no threshold."""

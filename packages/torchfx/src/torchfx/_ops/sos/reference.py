@@ -25,9 +25,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchfx._ops import splitting
 from torchfx._ops.checks import check_stable
 from torchfx._ops.sos import gradient
-from torchfx._ops.splitting import threshold_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -48,7 +48,7 @@ def sos_forward(x: Tensor, sos: Tensor, state: Tensor | None, threshold: int | N
     rows = sos if sos.dim() == 2 else sos.expand(*leading, *sos.shape[-2:])
     rows = rows.reshape(-1, *sos.shape[-2:])  # one for all channels, or one for each
     start = torch.zeros_like(after) if state is None else state
-    form = scan if time >= max(threshold_of(threshold), BLOCK) else loop
+    form = scan if time >= max(splitting.THRESHOLD if threshold is None else threshold, BLOCK) else loop
     out, end = form(signal, rows, start.reshape(sos.shape[-2], -1, 2))
     y.copy_(out.reshape(y.shape))
     after.copy_(end.reshape(after.shape))

@@ -5,11 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from torchfx._ops import triton_launch
+from torchfx._ops import splitting, triton_launch
 from torchfx._ops.memory import add_up, coefficient_rows, packed, pass_on, signal_rows
 from torchfx._ops.sos import reference
 from torchfx._ops.sos.schema import CHECKPOINT_STEPS
-from torchfx._ops.splitting import threshold_of
 from torchfx._ops.triton_launch import LOG_TOLERANCE
 
 why_missing = triton_launch.why_missing
@@ -118,7 +117,7 @@ def _launch(
     )  # fmt: skip
     options = {"LANES": lanes, "LOG_T": LOG_T[size], "SHIFTED": size == 8, "HAS_STATE": state is not None}
     tiles = -(-time // tile)
-    if time < min(threshold_of(threshold), max(SHORT, channels * tiles // 8)):
+    if time < min(splitting.THRESHOLD if threshold is None else threshold, max(SHORT, channels * tiles // 8)):
         triton_launch.launch(kernels.sequential, -(-channels // lanes), x, *arguments, ADJOINT=adjoint, **options)
         return
     if adjoint and state is not None:
