@@ -3,7 +3,7 @@
 
     python benchmark/bench_threshold_sweep.py --quick
 
-The answer belongs into PARALLEL_SCAN_THRESHOLD.
+The answer belongs into torchfx._ops.splitting.THRESHOLD.
 """
 
 import sys

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "torchfx_dsp.h"
+#include "torchfx_program.h"
 
 namespace {
 

@@ -100,7 +100,7 @@ TORCHFX_API int32_t torchfx_fir_forward(
     const double* taps, int64_t n_taps, int64_t tap_rows, int64_t tap_repeat,
     const double* state_in, double* state_out, int32_t threads);
 
-// A long response to a signal that comes in short blocks. The step `partitioned` of a program (below) filters; these are
+// A long response to a signal that comes in short blocks. The step `partitioned` of a program (torchfx_program.h) filters; these are
 // what else it needs.
 //
 //   width   outputs come in groups of so many channels, which divides `channels`: an output is the sum over the inputs i of
@@ -380,120 +380,6 @@ TORCHFX_API int32_t torchfx_phaser_forward(
     void* y, int64_t y_channel_stride, int64_t channels, int64_t samples, int64_t stages,
     const double* settings, int64_t rows, int64_t repeat, const double* phase_in, double* phase_out,
     const double* state_in, double* state_out, int32_t threads);
-
-// A program runs several steps over a block in one call, tile by tile, so that what passes between them stays in a cache.
-// It is an array of 64-bit integers, addresses for pointers, doubles by their bits:
-//
-//   dtype of x and y, number of steps, number of buffers, and for each step, in the order they run,
-//   kind, words of this record, source buffer, target buffer, dtype of the source's samples, arguments
-//
-// Buffer 0 is x, 1 is y, those from 2 on are temporaries that the call provides. A step reads a buffer as the dtype it
-// was last written with. x is never written. y is written at least once, and holds x's dtype. gain, clamp, add, curve
-// and transient may have their source as target.
-//
-// kind, by its place here, from 0: arguments
-//   sos     sos, sections, sos_rows, sos_repeat, state (sections, channels, 2)
-//   fir     taps, n_taps, tap_rows, tap_repeat, state (channels, n_taps - 1)
-//   partitioned  width, taps, n_taps >= 2, tap_rows, tap_repeat, state, work: see torchfx_fir_settle
-//   delay   samples >= 1, state (channels, samples) in the step's dtype: the last inputs, oldest first
-//   gain    factors (rows), rows, repeat: channel c is multiplied by factor c / repeat % rows, rounded to the step's dtype
-//   clamp   low, high, doubles: min(max(sample, low), high), and a NaN stays one
-//   add     second source, of the same dtype: target = source + second source
-//   crossfade  second source, of the same dtype, passed (int64), waiting, length >= 1: `waiting` samples of the source, then
-//           `length` along 3 u^2 - 2 u^3 to the second source, then that; passed counts the samples
-//   widen   none; float source, double target
-//   narrow  none; double source, float target
-//   delay_network  delays, lines, inputs, systems, rows, repeat, sos, sections, sos_rows, sos_repeat, lines' state, filters'
-//           state: as in torchfx_delay_network_forward, with as many outputs as inputs, channels / inputs groups
-//   dynamics  key, linked, settings, rows, repeat, state (channels / linked): as in torchfx_dynamics_forward, for groups of
-//           `linked` channels side by side; the key is the first of a group's channels of a second source, or none where
-//           that is the source
-//   lfilter  order >= 1, b, b_rows, b_repeat, a, a_rows, a_repeat, state (channels, order): a transfer function, rows of
-//           order + 1 coefficients as above, a[0] being taken for 1; the state is SciPy's zi
-//   limiter  peaks, linked, delay, ahead, settings, rows, repeat, past in the step's dtype, state, ramp: as in
-//           torchfx_limiter_forward for such groups, with a window of one sample where peaks, a second source as above, is
-//           not the source
-//   maximum  linked, before, past (channels / linked, before) in the step's dtype: the largest magnitude of the group's
-//           channels in this sample and so many before, into the first of its channels; past are those magnitudes
-//   true_peak  taps, up, n_taps, middle, wait >= 1, past (channels, 2 wait) in the step's dtype, the last inputs: the
-//           source at `up` times the rate, as torchfx_resample_forward makes it with taps, a low-pass whose middle is tap
-//           `middle`; of that, from the sample `wait` ago to the next one, and of that sample itself the largest magnitude
-//   mix     width, weights (rows, width, width), rows, repeat: each channel of a group of `width` side by side is the sum of
-//           the group's channels, times its row of weights
-//   saturated  systems, states, rows, repeat, feedback, drive, tables, table_rows, table_repeat, state (channels, states):
-//           as in torchfx_saturated_forward, with one matrix for all samples
-//   curve   curve, parameters (rows, length), length, rows, repeat, up >= 1, taps, n_taps, taps back, n_taps back, middle,
-//           wait >= 1, past (channels, 2 wait) and shaped (channels, 2 wait up) in the step's dtype: y = curve(x) for each
-//           sample, with parameters in row c / repeat % rows for channel c. With up > 1 at so many times the rate, taps (up,
-//           n_taps) on the way there and (1, n_taps back) on the way back, each with its middle in tap `middle`; the output
-//           is 2 wait samples late, past are the last inputs, and shaped what the curve made of the last ones there
-//   transient  peaks, linked, settings, rows, repeat, rising (channels / linked), falling likewise: with L the level in dB
-//           of peaks, a second source as in limiter, above quietest, at least 0, `rising` follows L with the coefficient
-//           `attack` up and at once down, `falling` at once up and with `sustain` down. The gain in dB is attack_db
-//           min(|L - rising| / span, 1) + sustain_db min(|L - falling| / span, 1). settings (rows, 6): attack_db,
-//           sustain_db, attack, sustain, quietest in dB, span
-//   modulated_gain  settings, rows, repeat, phase (channels): as in torchfx_modulated_gain_forward
-//   modulated_delay  settings, rows, repeat, phase (channels), kept, past (channels, kept) in the step's dtype: as in
-//           torchfx_modulated_delay_forward
-//   phaser  settings, rows, repeat, phase (channels), stages, state (stages, channels): as in torchfx_phaser_forward
-//
-// Factors and bounds in a step's arguments are doubles, states doubles unless said otherwise. States are updated in place.
-#define TORCHFX_STEPS(declare) \
-    declare(sos)               \
-    declare(fir)               \
-    declare(delay)             \
-    declare(gain)              \
-    declare(clamp)             \
-    declare(add)               \
-    declare(widen)             \
-    declare(narrow)            \
-    declare(partitioned)       \
-    declare(delay_network)     \
-    declare(dynamics)          \
-    declare(lfilter)           \
-    declare(limiter)           \
-    declare(maximum)           \
-    declare(true_peak)         \
-    declare(mix)               \
-    declare(saturated)         \
-    declare(curve)             \
-    declare(transient)         \
-    declare(modulated_gain)    \
-    declare(modulated_delay)   \
-    declare(phaser)            \
-    declare(crossfade)
-
-#define TORCHFX_STEP_NUMBER(name) TORCHFX_STEP_##name,
-enum torchfx_step { TORCHFX_STEPS(TORCHFX_STEP_NUMBER) };
-#undef TORCHFX_STEP_NUMBER
-
-// Curves of the step, by number, and the parameter p of each, or its table:
-//   clip min(max(x, -p), p), tanh tanh(p x), cubic (3 v - v^3) / 2 with v = p x within [-1, 1], arctan 2/pi arctan(p x),
-//   overdrive with u = p |x| 2 u below 1/3, (3 - (2 - 3 u)^2) / 3 up to 2/3 and 1 above, with the sign of x, round the
-//   whole number next to p x over p, table a line between its entries for inputs evenly spaced from -1 to 1, its ends
-//   beyond them
-#define TORCHFX_CURVES(declare) \
-    declare(clip)               \
-    declare(tanh)               \
-    declare(cubic)              \
-    declare(arctan)             \
-    declare(overdrive)          \
-    declare(round)              \
-    declare(table)
-
-#define TORCHFX_CURVE_NUMBER(name) TORCHFX_CURVE_##name,
-enum torchfx_curve { TORCHFX_CURVES(TORCHFX_CURVE_NUMBER) TORCHFX_CURVE_COUNT };
-#undef TORCHFX_CURVE_NUMBER
-
-// The names of all kinds of steps, and of all curves, in the order of their numbers, with a space behind each.
-TORCHFX_API const char* torchfx_step_names(void);
-TORCHFX_API const char* torchfx_curve_names(void);
-
-// Runs a program of `words` integers. y must not overlap x. With 0 samples nothing happens. A program that does not fit
-// together, or with coefficients that its steps refuse, is refused before anything is written.
-TORCHFX_API int32_t torchfx_program_run(
-    const int64_t* program, int64_t words, const void* x, int64_t x_channel_stride, int64_t x_time_stride,
-    void* y, int64_t y_channel_stride, int64_t channels, int64_t samples, int64_t threshold, int32_t threads);
 
 // Each function above that filters has a second form, torchfx_NAME_packed, with its arguments, in the same order, in one
 // array of 64-bit integers (addresses for pointers), after their number: converting 14 arguments one by one takes

@@ -1,5 +1,5 @@
 /* Live audio: an engine that a sound device, or a clock thread in its place, calls for block after block. The call takes
- * no lock, allocates nothing and runs no Python. Programs (torchfx_dsp.h) are exchanged while it runs. */
+ * no lock, allocates nothing and runs no Python. Programs (torchfx_program.h) are exchanged while it runs. */
 #ifndef TORCHFX_LIVE_H
 #define TORCHFX_LIVE_H
 

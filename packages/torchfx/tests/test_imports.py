@@ -2,10 +2,12 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -117,6 +119,26 @@ def test_torchfx_never_imports_torchwhy():
     assert {path.stem for path in rules} >= {"chains", "device", "preparing", "vocabulary"}
     for path in rules:
         assert roots(path) - set(sys.stdlib_module_names) <= {"torchwhy", "numpy", "_torchfx_rules"}, path
+
+
+def optional_packages():
+    """The packages of the extras for users, by the name they are imported with."""
+    needed = [line.partition("; ") for line in metadata.requires("torchfx") or ()]
+    mine = [each for each, _, when in needed if "extra" in when and not re.search("test|lint|peers", when)]
+    return {re.split(r"[^\w-]", each)[0].removeprefix("python-") for each in mine}
+
+
+@pytest.mark.parametrize("package", sorted(optional_packages()))
+def test_what_needs_an_optional_package_says_how_to_install_it(package):
+    """In its own part of the library, or in one that calls this part."""
+    parts = {}
+    for name, path in FILES.items():
+        parts.setdefault(part_of(name), []).append(path)
+    users = {part for part, paths in parts.items() if any(package in roots(path) for path in paths)}
+    hint = re.compile(rf"pip install [^\n]*\b{package}\b")
+    for part in users:
+        callers = [path for path in FILES.values() if part in map(part_of, imported(path))]
+        assert any(hint.search(path.read_text()) for path in [*parts[part], *callers]), f"{part} imports {package}"
 
 
 def roots(path):

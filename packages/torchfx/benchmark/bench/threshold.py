@@ -1,4 +1,4 @@
-"""The suite threshold: from which length on it pays to split a signal along time (PARALLEL_SCAN_THRESHOLD)."""
+"""The suite threshold: from which length on it pays to split a signal along time (torchfx._ops.splitting.THRESHOLD)."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-// Curves that map each sample by itself, see TORCHFX_CURVES in torchfx_dsp.h.
+// Curves that map each sample by itself, see TORCHFX_CURVES in torchfx_program.h.
 #ifndef TORCHFX_CURVES_KERNELS_H
 #define TORCHFX_CURVES_KERNELS_H
 
 #include <stdint.h>
 
 #include "support/dispatch.h"
-#include "torchfx_dsp.h"
+#include "torchfx_program.h"
 
 namespace torchfx {
 

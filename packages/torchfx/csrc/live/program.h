@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "support/arena.h"
-#include "torchfx_dsp.h"
 #include "torchfx_live.h"
+#include "torchfx_program.h"
 
 struct torchfx_live_program {
     torchfx_live_program(const int64_t* program, int64_t size, int64_t channels_, int64_t block_, int64_t bytes,

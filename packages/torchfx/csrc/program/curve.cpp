@@ -12,7 +12,7 @@
 namespace torchfx {
 namespace {
 
-enum Argument { curve, parameters, length, rows, repeat, up, taps, n_taps, taps_back, n_taps_back, middle, wait, past, shaped };
+TORCHFX_FIELDS(curve);
 
 Rows rows_of(const Step& step) { return {step.integer(rows), step.integer(repeat)}; }
 
@@ -87,6 +87,6 @@ int32_t run(const Step& step, const StepRun& run) {
 
 }  // namespace
 
-extern const StepKind curve_step = {14, true, false, check, run, nullptr};
+extern const StepKind curve_step = {true, false, check, run, nullptr};
 
 }  // namespace torchfx

@@ -6,7 +6,7 @@
 namespace torchfx {
 namespace {
 
-enum Argument { delay, state };
+TORCHFX_FIELDS(delay);
 
 int32_t check(const Step& step, const StepCheck&) {
     return step.integer(delay) >= 1 && step.integer(state) ? TORCHFX_OK : TORCHFX_BAD_ARGUMENT;
@@ -36,6 +36,6 @@ int32_t run(const Step& step, const StepRun& run) {
 
 }  // namespace
 
-extern const StepKind delay_step = {2, false, false, check, run, nullptr};
+extern const StepKind delay_step = {false, false, check, run, nullptr};
 
 }  // namespace torchfx

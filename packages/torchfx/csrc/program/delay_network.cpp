@@ -1,6 +1,7 @@
 // The step delay_network: lines that feed each other, with as many outputs as inputs.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "program/step.h"
 #include "sos/stage.h"
@@ -9,7 +10,7 @@
 namespace torchfx {
 namespace {
 
-enum Argument { delays, lines, inputs, systems, rows, repeat, sos, sections, sos_rows, sos_repeat, held, state };
+TORCHFX_FIELDS(delay_network);
 
 int32_t check(const Step& step, const StepCheck& check) {
     const int64_t n = step.integer(lines), width = n + step.integer(inputs), filters = step.integer(sections);
@@ -21,6 +22,7 @@ int32_t check(const Step& step, const StepCheck& check) {
     const Rows of_sos = {step.integer(sos_rows), step.integer(sos_repeat)};
     const int64_t* const lengths = step.pointer<const int64_t>(delays);
     if (!of_systems.valid(groups) || std::any_of(lengths, lengths + n, [](int64_t delay) { return delay < 1; }) ||
+        std::accumulate(lengths, lengths + n, int64_t{0}) != step.integer(length) ||
         (filters && (!step.integer(sos) || !step.integer(state) || !of_sos.valid(groups))))
         return TORCHFX_BAD_ARGUMENT;
     const double* const weights = step.pointer<const double>(systems);
@@ -43,6 +45,6 @@ int32_t run(const Step& step, const StepRun& run) {
 
 }  // namespace
 
-extern const StepKind delay_network_step = {12, false, false, check, run, nullptr};
+extern const StepKind delay_network_step = {false, false, check, run, nullptr};
 
 }  // namespace torchfx

@@ -8,7 +8,7 @@
 namespace torchfx {
 namespace {
 
-enum Argument { key, linked, settings, rows, repeat, state };
+TORCHFX_FIELDS(dynamics);
 
 int32_t check(const Step& step, const StepCheck& check) {
     const int64_t width = step.integer(linked);
@@ -35,6 +35,6 @@ int32_t run(const Step& step, const StepRun& run) {
 
 }  // namespace
 
-extern const StepKind dynamics_step = {6, false, false, check, run, nullptr};
+extern const StepKind dynamics_step = {false, false, check, run, nullptr};
 
 }  // namespace torchfx

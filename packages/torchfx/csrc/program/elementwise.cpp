@@ -44,7 +44,7 @@ int32_t with_samples(const Step& step, Body&& body) {
 
 namespace gain {
 
-enum Argument { factors, rows, repeat };
+TORCHFX_FIELDS(gain);
 
 Rows rows_of(const Step& step) { return {step.integer(rows), step.integer(repeat)}; }
 
@@ -69,7 +69,7 @@ int32_t run(const Step& step, const StepRun& run) {
 
 namespace clamp {
 
-enum Argument { low, high };
+TORCHFX_FIELDS(clamp);
 
 int32_t check(const Step& step, const StepCheck&) {
     return std::isnan(step.real(low)) || std::isnan(step.real(high)) ? TORCHFX_NOT_FINITE : TORCHFX_OK;
@@ -93,7 +93,7 @@ int32_t run(const Step& step, const StepRun& run) {
 
 namespace add {
 
-enum Argument { second };
+TORCHFX_FIELDS(add);
 
 int32_t check(const Step& step, const StepCheck& check) {
     return check.holds(step.integer(second), step.dtype()) ? TORCHFX_OK : TORCHFX_BAD_ARGUMENT;
@@ -122,7 +122,7 @@ int32_t run(const Step& step, const StepRun& run) {
 
 namespace crossfade {
 
-enum Argument { second, passed, waiting, length };
+TORCHFX_FIELDS(crossfade);
 
 int32_t check(const Step& step, const StepCheck& check) {
     const bool valid = step.integer(passed) && step.integer(waiting) >= 0 && step.integer(length) >= 1;
@@ -173,11 +173,11 @@ int32_t run(const Step&, const StepRun& run) {
 }  // namespace convert
 }  // namespace
 
-extern const StepKind gain_step = {3, true, false, gain::check, gain::run, nullptr};
-extern const StepKind clamp_step = {2, true, false, clamp::check, clamp::run, nullptr};
-extern const StepKind add_step = {1, true, false, add::check, add::run, nullptr};
-extern const StepKind crossfade_step = {4, false, false, crossfade::check, crossfade::run, nullptr};
-extern const StepKind widen_step = {0, false, true, convert::check<TORCHFX_F32>, convert::run<float, double>, nullptr};
-extern const StepKind narrow_step = {0, false, true, convert::check<TORCHFX_F64>, convert::run<double, float>, nullptr};
+extern const StepKind gain_step = {true, false, gain::check, gain::run, nullptr};
+extern const StepKind clamp_step = {true, false, clamp::check, clamp::run, nullptr};
+extern const StepKind add_step = {true, false, add::check, add::run, nullptr};
+extern const StepKind crossfade_step = {false, false, crossfade::check, crossfade::run, nullptr};
+extern const StepKind widen_step = {false, true, convert::check<TORCHFX_F32>, convert::run<float, double>, nullptr};
+extern const StepKind narrow_step = {false, true, convert::check<TORCHFX_F64>, convert::run<double, float>, nullptr};
 
 }  // namespace torchfx

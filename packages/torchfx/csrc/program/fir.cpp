@@ -6,7 +6,7 @@
 namespace torchfx {
 namespace {
 
-// With the arguments taps, n_taps, rows, repeat and state from `first` on.
+// With the fields taps, n_taps, rows, repeat and state, in this order, from `first` on.
 int32_t filter_whole(const Step& step, const StepRun& run, int64_t first) {
     double* const states = step.pointer<double>(first + 4);
     return torchfx_fir_forward(step.dtype(), run.source.data, run.source.channel_stride, run.source.time_stride, 1,
@@ -17,7 +17,7 @@ int32_t filter_whole(const Step& step, const StepRun& run, int64_t first) {
 
 namespace whole {
 
-enum Argument { taps, n_taps, rows, repeat, state };
+TORCHFX_FIELDS(fir);
 
 int32_t check(const Step& step, const StepCheck& check) {
     if (step.integer(n_taps) > 1 && !step.integer(state)) return TORCHFX_BAD_ARGUMENT;
@@ -34,7 +34,7 @@ int64_t shortest_tile(const Step& step) { return 4 * step.integer(n_taps); }
 
 namespace partitioned {
 
-enum Argument { width, taps, n_taps, rows, repeat, state, work };
+TORCHFX_FIELDS(partitioned);
 
 PartitionedFir fir_of(const Step& step, int64_t channels) {
     const FirFilters filters = {step.pointer<const double>(taps), step.integer(n_taps), step.integer(n_taps),
@@ -62,7 +62,7 @@ int32_t run(const Step& step, const StepRun& run) {
 }  // namespace partitioned
 }  // namespace
 
-extern const StepKind fir_step = {5, false, false, whole::check, whole::run, whole::shortest_tile};
-extern const StepKind partitioned_step = {7, false, false, partitioned::check, partitioned::run, nullptr};
+extern const StepKind fir_step = {false, false, whole::check, whole::run, whole::shortest_tile};
+extern const StepKind partitioned_step = {false, false, partitioned::check, partitioned::run, nullptr};
 
 }  // namespace torchfx

@@ -11,7 +11,7 @@
 namespace torchfx {
 namespace {
 
-enum Argument { order, b, b_rows, b_repeat, a, a_rows, a_repeat, state };
+TORCHFX_FIELDS(lfilter);
 
 struct Coefficients {
     const double* data;
@@ -81,6 +81,6 @@ int32_t run(const Step& step, const StepRun& run) {
 
 }  // namespace
 
-extern const StepKind lfilter_step = {8, false, false, check, run, nullptr};
+extern const StepKind lfilter_step = {false, false, check, run, nullptr};
 
 }  // namespace torchfx

@@ -8,7 +8,7 @@
 namespace torchfx {
 namespace {
 
-enum Argument { peaks, linked, delay, ahead, settings, rows, repeat, past, state, ramp };
+TORCHFX_FIELDS(limiter);
 
 int32_t check(const Step& step, const StepCheck& check) {
     const int64_t width = step.integer(linked);
@@ -50,6 +50,6 @@ int32_t run(const Step& step, const StepRun& run) {
 
 }  // namespace
 
-extern const StepKind limiter_step = {10, false, false, check, run, nullptr};
+extern const StepKind limiter_step = {false, false, check, run, nullptr};
 
 }  // namespace torchfx

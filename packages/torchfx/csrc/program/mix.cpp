@@ -9,7 +9,7 @@
 namespace torchfx {
 namespace {
 
-enum Argument { width, weights, rows, repeat };
+TORCHFX_FIELDS(mix);
 
 constexpr int64_t tile_samples = 512;
 
@@ -53,6 +53,6 @@ int32_t run(const Step& step, const StepRun& run) {
 
 }  // namespace
 
-extern const StepKind mix_step = {4, false, false, check, run, nullptr};
+extern const StepKind mix_step = {false, false, check, run, nullptr};
 
 }  // namespace torchfx

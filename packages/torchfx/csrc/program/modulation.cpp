@@ -8,8 +8,8 @@
 namespace torchfx {
 namespace {
 
-// What all begin with.
-enum Argument { settings, rows, repeat, phase, oscillator_arguments };
+// All begin with these.
+TORCHFX_FIELDS(modulated_gain);
 
 template <int64_t width>
 int32_t check_oscillators(const Step& step, const StepCheck& check) {
@@ -34,7 +34,7 @@ int32_t run(const Step& step, const StepRun& run) {
 
 namespace delay {
 
-enum Argument { kept = oscillator_arguments, past };
+TORCHFX_FIELDS(modulated_delay);
 
 int32_t check(const Step& step, const StepCheck& check) {
     if (step.integer(kept) < 2 * TORCHFX_LEAST_DELAY || !step.integer(past)) return TORCHFX_BAD_ARGUMENT;
@@ -63,7 +63,7 @@ int32_t run(const Step& step, const StepRun& run) {
 
 namespace phaser {
 
-enum Argument { stages = oscillator_arguments, state };
+TORCHFX_FIELDS(phaser);
 
 int32_t check(const Step& step, const StepCheck& check) {
     if (step.integer(stages) < 1 || !step.integer(state)) return TORCHFX_BAD_ARGUMENT;
@@ -81,9 +81,9 @@ int32_t run(const Step& step, const StepRun& run) {
 }  // namespace phaser
 }  // namespace
 
-extern const StepKind modulated_gain_step = {4, false, false, check_oscillators<TORCHFX_MODULATED_GAIN_SETTINGS>, gain::run,
+extern const StepKind modulated_gain_step = {false, false, check_oscillators<TORCHFX_MODULATED_GAIN_SETTINGS>, gain::run,
                                              nullptr};
-extern const StepKind modulated_delay_step = {6, false, false, delay::check, delay::run, nullptr};
-extern const StepKind phaser_step = {6, false, false, phaser::check, phaser::run, nullptr};
+extern const StepKind modulated_delay_step = {false, false, delay::check, delay::run, nullptr};
+extern const StepKind phaser_step = {false, false, phaser::check, phaser::run, nullptr};
 
 }  // namespace torchfx

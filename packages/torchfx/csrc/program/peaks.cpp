@@ -28,7 +28,7 @@ Sample louder(Sample level, Sample v) {
 
 namespace maximum {
 
-enum Argument { linked, before, past };
+TORCHFX_FIELDS(maximum);
 
 int32_t check(const Step& step, const StepCheck& check) {
     const int64_t width = step.integer(linked), kept = step.integer(before);
@@ -79,7 +79,7 @@ int64_t shortest_tile(const Step& step) { return step.integer(before); }
 
 namespace true_peak {
 
-enum Argument { taps, up, n_taps, middle, wait, past };
+TORCHFX_FIELDS(true_peak);
 
 int32_t check(const Step& step, const StepCheck&) {
     if (step.integer(middle) < 0 || step.integer(wait) < 1 || !step.integer(past)) return TORCHFX_BAD_ARGUMENT;
@@ -123,7 +123,7 @@ int32_t run(const Step& step, const StepRun& run) {
 }  // namespace true_peak
 }  // namespace
 
-extern const StepKind maximum_step = {3, false, false, maximum::check, maximum::run, maximum::shortest_tile};
-extern const StepKind true_peak_step = {6, false, false, true_peak::check, true_peak::run, nullptr};
+extern const StepKind maximum_step = {false, false, maximum::check, maximum::run, maximum::shortest_tile};
+extern const StepKind true_peak_step = {false, false, true_peak::check, true_peak::run, nullptr};
 
 }  // namespace torchfx

@@ -50,7 +50,7 @@ struct Program {
 const StepKind* checked_kind(const int64_t* words, int64_t left) {
     if (left < step_header) return nullptr;
     const StepKind* kind = step_kind(words[0]);
-    return kind && words[1] == step_header + kind->arguments && words[1] <= left ? kind : nullptr;
+    return kind && words[1] == step_header + step_fields(words[0]) && words[1] <= left ? kind : nullptr;
 }
 
 int32_t check_step(const Step& step, const StepKind& kind, const Program& program, int64_t channels, int32_t* dtypes) {

@@ -9,13 +9,13 @@
 namespace torchfx {
 namespace {
 
-enum Argument { systems, states, rows, repeat, feedback, drive, tables, table_rows, table_repeat, state };
+TORCHFX_FIELDS(saturated);
 
 int32_t check(const Step& step, const StepCheck& check) {
     const int64_t size = step.integer(states) + 1;
     const Rows of_systems = {step.integer(rows), step.integer(repeat)};
     const Rows of_tables = {step.integer(table_rows), step.integer(table_repeat)};
-    for (const Argument each : {systems, feedback, drive, tables, state})
+    for (const Field each : {systems, feedback, drive, tables, state})
         if (!step.integer(each)) return TORCHFX_BAD_ARGUMENT;
     if (size < 2 || size > most_states + 1 || !of_systems.valid(check.channels) || !of_tables.valid(check.channels))
         return TORCHFX_BAD_ARGUMENT;
@@ -37,6 +37,6 @@ int32_t run(const Step& step, const StepRun& run) {
 
 }  // namespace
 
-extern const StepKind saturated_step = {10, false, false, check, run, nullptr};
+extern const StepKind saturated_step = {false, false, check, run, nullptr};
 
 }  // namespace torchfx

@@ -6,7 +6,7 @@
 namespace torchfx {
 namespace {
 
-enum Argument { sos, sections, rows, repeat, state };
+TORCHFX_FIELDS(sos);
 
 int32_t check(const Step& step, const StepCheck& check) {
     const Rows sos_rows = {step.integer(rows), step.integer(repeat)};
@@ -25,6 +25,6 @@ int32_t run(const Step& step, const StepRun& run) {
 
 }  // namespace
 
-extern const StepKind sos_step = {5, false, false, check, run, nullptr};
+extern const StepKind sos_step = {false, false, check, run, nullptr};
 
 }  // namespace torchfx

@@ -15,9 +15,22 @@ const StepKind* step_kind(int64_t kind) {
     return kind >= 0 && kind < count ? kinds[kind] : nullptr;
 }
 
+int64_t step_fields(int64_t kind) {
+#define TORCHFX_ONE(name, type, role, size) +1
+#define TORCHFX_COUNT(kind) 0 TORCHFX_FIELDS_##kind(TORCHFX_ONE),
+    static constexpr int64_t counts[] = {TORCHFX_STEPS(TORCHFX_COUNT)};
+#undef TORCHFX_COUNT
+#undef TORCHFX_ONE
+    return counts[kind];
+}
+
 }  // namespace torchfx
 
 #define TORCHFX_NAME(name) #name " "
-extern "C" const char* torchfx_step_names(void) { return TORCHFX_STEPS(TORCHFX_NAME); }
+#define TORCHFX_FIELD_TEXT(name, type, role, size) ";" #name "," #type "," #role "," #size
+#define TORCHFX_KIND_TEXT(kind) #kind TORCHFX_FIELDS_##kind(TORCHFX_FIELD_TEXT) "\n"
+extern "C" const char* torchfx_step_fields(void) { return TORCHFX_STEPS(TORCHFX_KIND_TEXT); }
 extern "C" const char* torchfx_curve_names(void) { return TORCHFX_CURVES(TORCHFX_NAME); }
+#undef TORCHFX_KIND_TEXT
+#undef TORCHFX_FIELD_TEXT
 #undef TORCHFX_NAME

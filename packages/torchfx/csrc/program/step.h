@@ -1,4 +1,4 @@
-// The steps of a program, see torchfx_dsp.h: what a kind of step provides, and what it is given.
+// The steps of a program, see torchfx_program.h: what a kind of step provides, and what it is given.
 #ifndef TORCHFX_PROGRAM_STEP_H
 #define TORCHFX_PROGRAM_STEP_H
 
@@ -8,6 +8,7 @@
 
 #include "support/pool.h"
 #include "torchfx_dsp.h"
+#include "torchfx_program.h"
 
 namespace torchfx {
 
@@ -33,19 +34,23 @@ struct Step {
     int64_t target() const { return words[3]; }
     int32_t dtype() const { return static_cast<int32_t>(words[4]); }  // of the source
 
-    int64_t integer(int64_t argument) const { return words[5 + argument]; }
-    double real(int64_t argument) const {
+    int64_t integer(int64_t field) const { return words[5 + field]; }
+    double real(int64_t field) const {
         double value;
-        std::memcpy(&value, words + 5 + argument, sizeof value);
+        std::memcpy(&value, words + 5 + field, sizeof value);
         return value;
     }
     template <class T>
-    T* pointer(int64_t argument) const {
-        return reinterpret_cast<T*>(static_cast<intptr_t>(integer(argument)));
+    T* pointer(int64_t field) const {
+        return reinterpret_cast<T*>(static_cast<intptr_t>(integer(field)));
     }
 };
 
 constexpr int64_t step_header = 5;
+
+// The places of a kind's fields, by their names in torchfx_program.h.
+#define TORCHFX_FIELD_NAME(name, type, role, size) name,
+#define TORCHFX_FIELDS(kind) enum Field { TORCHFX_FIELDS_##kind(TORCHFX_FIELD_NAME) }
 
 // What a step may look at before anything has run.
 struct StepCheck {
@@ -68,10 +73,9 @@ struct StepRun {
 };
 
 struct StepKind {
-    int64_t arguments;
     bool in_place;  // whether the target may be the source
     bool converts;  // whether the target holds the other dtype
-    // A status; of the arguments, the rest having been checked.
+    // A status; of the fields, the rest having been checked.
     int32_t (*check)(const Step& step, const StepCheck& check);
     int32_t (*run)(const Step& step, const StepRun& run);
     // Shorter tiles would make the step slow; nullptr where none would.
@@ -109,6 +113,7 @@ void keep(const Sample* tile, int64_t stride, int64_t count, Sample* past, int64
 
 // nullptr for an unknown kind.
 const StepKind* step_kind(int64_t kind);
+int64_t step_fields(int64_t kind);  // how many a known kind has
 
 }  // namespace torchfx
 

@@ -9,7 +9,7 @@
 namespace torchfx {
 namespace {
 
-enum Argument { key, linked, settings, rows, repeat, rising, falling };
+TORCHFX_FIELDS(transient);
 
 // A row of the settings.
 struct Settings {
@@ -23,7 +23,7 @@ Rows rows_of(const Step& step) { return {step.integer(rows), step.integer(repeat
 
 int32_t check(const Step& step, const StepCheck& check) {
     const int64_t width = step.integer(linked);
-    if (!check.holds(step.integer(key), step.dtype()) || step.integer(key) == step.target() || width < 1 ||
+    if (!check.holds(step.integer(peaks), step.dtype()) || step.integer(peaks) == step.target() || width < 1 ||
         check.channels % width || !step.integer(settings) || !step.integer(rising) || !step.integer(falling) ||
         !rows_of(step).valid(check.channels / width))
         return TORCHFX_BAD_ARGUMENT;
@@ -50,12 +50,12 @@ void run_group(const Step& step, const StepRun& run, int64_t group) {
     const int64_t width = step.integer(linked), stride = run.source.time_stride;
     const Settings& own = step.pointer<const Settings>(settings)[rows_of(step).of(group)];
     double &rise = step.pointer<double>(rising)[group], &fall = step.pointer<double>(falling)[group];
-    const Samples& heard = run.buffers[step.integer(key)];
-    const Sample* const peaks = heard.channel<const Sample>(group * width);
+    const Samples& heard = run.buffers[step.integer(peaks)];
+    const Sample* const levels = heard.channel<const Sample>(group * width);
     double gains[tile_samples];
     for (int64_t start = 0; start < run.samples; start += tile_samples) {
         const int64_t count = std::min(tile_samples, run.samples - start);
-        for (int64_t t = 0; t < count; ++t) gains[t] = gain(own, peaks[(start + t) * heard.time_stride], rise, fall);
+        for (int64_t t = 0; t < count; ++t) gains[t] = gain(own, levels[(start + t) * heard.time_stride], rise, fall);
         for (int64_t c = group * width; c < (group + 1) * width; ++c) {
             const Sample* const x = run.source.channel<const Sample>(c) + start * stride;
             Sample* const y = run.target.channel<Sample>(c) + start;
@@ -77,6 +77,6 @@ int32_t run(const Step& step, const StepRun& run) {
 
 }  // namespace
 
-extern const StepKind transient_step = {7, true, false, check, run, nullptr};
+extern const StepKind transient_step = {true, false, check, run, nullptr};
 
 }  // namespace torchfx

@@ -146,9 +146,9 @@ void a_program_runs_it() {
         std::vector<double> y(x.size()), parts = y;
         expect(whole.run(x, 0, 300, y, 300, 1) == TORCHFX_OK, "the network is accepted");
         const auto address = [](const auto* pointer) { return static_cast<int64_t>(reinterpret_cast<intptr_t>(pointer)); };
-        std::vector<int64_t> program = {TORCHFX_F64, 1, 2, TORCHFX_STEP_delay_network, 17, 0, 1, TORCHFX_F64,
+        std::vector<int64_t> program = {TORCHFX_F64, 1, 2, TORCHFX_STEP_delay_network, 18, 0, 1, TORCHFX_F64,
                                         address(network.delays.data()), 2, 2, address(network.systems.data()), 2, 1,
-                                        address(network.sos.data()), sections, 2, 1, address(network.held.data()),
+                                        address(network.sos.data()), sections, 2, 1, 43, address(network.held.data()),
                                         address(network.state.data())};
         const auto run = [&](int64_t start, int64_t count) {
             return torchfx_program_run(program.data(), static_cast<int64_t>(program.size()), x.data() + start, 300, 1,
@@ -159,6 +159,9 @@ void a_program_runs_it() {
         network.delays[0] = 0;
         expect(run(0, 75) == TORCHFX_BAD_ARGUMENT, "a line without delay is refused in a program");
         network.delays[0] = 3;
+        program[18] = 42;
+        expect(run(0, 75) == TORCHFX_BAD_ARGUMENT, "a length that is not the sum of the delays is refused");
+        program[18] = 43;
         program[10] = 3;
         expect(run(0, 75) == TORCHFX_BAD_ARGUMENT, "channels that make no groups are refused");
     }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -164,12 +165,13 @@ void large_programs_allocate_nothing() {
         dampers.insert(dampers.end(), {0.5, 0, 0, 1, -0.5, 0});
     }
     for (int64_t j = 0; j < lines; ++j) system[static_cast<std::size_t>(lines * (lines + 2) + j)] = 0.1;
-    std::vector<double> held(20000), loop_state(2 * lines);
+    const int64_t reach = std::accumulate(delays.begin(), delays.end(), int64_t{0});
+    std::vector<double> held(static_cast<std::size_t>(2 * reach)), loop_state(2 * lines);
     const int64_t words[] = {
         TORCHFX_F32, 2, 3,
         TORCHFX_STEP_sos, 10, 0, 2, TORCHFX_F32, address(sos.data()), sections, 1, 1, address(sos_state.data()),
-        TORCHFX_STEP_delay_network, 17, 2, 1, TORCHFX_F32, address(delays.data()), lines, 2, address(system.data()), 1, 1,
-        address(dampers.data()), 1, 1, 1, address(held.data()), address(loop_state.data())};
+        TORCHFX_STEP_delay_network, 18, 2, 1, TORCHFX_F32, address(delays.data()), lines, 2, address(system.data()), 1, 1,
+        address(dampers.data()), 1, 1, 1, reach, address(held.data()), address(loop_state.data())};
     constexpr int64_t size = sizeof words / sizeof *words;
     torchfx_live_program* program = torchfx_live_program_create(words, size, 2, block, 0, nullptr, 0, nullptr, 0);
     const int64_t bytes = torchfx_live_program_measure(program);

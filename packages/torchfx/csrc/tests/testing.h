@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "torchfx_dsp.h"
+#include "torchfx_program.h"
 
 namespace testing {
 

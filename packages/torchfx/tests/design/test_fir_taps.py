@@ -31,7 +31,7 @@ def test_designs_are_scipys(cutoff, taps, window, pass_zero):
         ((30000, 101, 44100), ArgumentError, r"\(0, 22050\) Hz, got 30000"),
         (([3400, 300], 101, 44100), ArgumentError, r"ascending frequencies in Hz, got \[3400, 300\]"),
         (([], 101, 44100), ArgumentError, "one or more ascending"),
-        (("80", 101, 44100), ArgumentTypeError, "got '80'"),
+        (("deep", 101, 44100), ArgumentError, "got 'deep'"),
         ((1000, 0, 44100), ArgumentError, "num_taps must be a whole number >= 1, got 0"),
         (
             (1000, 100, 44100, "hamming", False),
@@ -48,7 +48,7 @@ def test_designs_are_scipys(cutoff, taps, window, pass_zero):
         ((1000, 101, 44100, ("kaiser",)), ArgumentTypeError, r"pair \(name, parameter\), got \('kaiser',\)"),
         ((1000, 101, 44100, ("kaiser", "x")), ArgumentTypeError, "window's parameter must be a number, got 'x'"),
         ((1000, 101, 44100, "hann", 1), ArgumentTypeError, "pass_zero must be True or False, got 1"),
-        ((1000, 101, 44100, "hann", "low"), ArgumentError, "pass_zero must be one of lowpass, .*, got 'low'"),
+        ((1000, 101, 44100, "hann", "lows"), ArgumentError, "pass_zero must be one of lowpass, .*, got 'lows'"),
         ((1000, 101, 44100, "hann", "bandpass"), ArgumentError, "cutoff must hold two edges or more for a bandpass"),
         ((1000, 2, 44100, "hann"), ArgumentError, "num_taps must leave the window 'hann' more than zeros, got 2"),
         ((torch.tensor(1000.0, requires_grad=True), 101, 44100), ArgumentError, "cutoff cannot be learned here"),

@@ -130,7 +130,7 @@ def test_a_table_is_learned_and_built_from_text():
         (lambda: BitCrush(0), ArgumentError, "bits must be a whole number >= 1, got 0"),
         (lambda: BitCrush(7.5), ArgumentTypeError, "bits must be a whole number >= 1, got 7.5"),
         (lambda: WaveShaper([1.0]), ArgumentError, r"table must have the shape \(n >= 2,\), got \(1,\)"),
-        (lambda: Distortion("loud"), ArgumentError, "drive_db must be a number, got 'loud'"),
+        (lambda: Distortion("loud"), ArgumentError, "drive_db must be a number in dB, got 'loud'"),
     ],
 )
 def test_misuse_is_named(make, error, message):

@@ -93,7 +93,7 @@ def test_an_equaliser_is_built_from_text():
     [
         (lambda: Peaking(30_000, fs=FS), ArgumentError, r"cutoff must lie in \(0, fs/2\) = \(0, 24000\) Hz, got 30000"),
         (lambda: Peaking(1000, q=-1), ArgumentError, r"q must lie in \[0.001, 1000000\], got -1"),
-        (lambda: Peaking(1000, gain_db="loud"), ArgumentError, "gain_db must be a number, got 'loud'"),
+        (lambda: Peaking(1000, gain_db="loud"), ArgumentError, "gain_db must be a number in dB, got 'loud'"),
         (lambda: LoShelving(100, slope=2), ArgumentError, r"slope must lie in \(0, 1\], got 2"),
         (lambda: ParametricEQ([100, 200], q=[1, 2, 3]), ArgumentError, "got 2 of cutoff, 3 of q"),
         (lambda: ParametricEQ([]), ArgumentError, "cutoff must hold a value for each band, got none"),

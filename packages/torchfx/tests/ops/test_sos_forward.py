@@ -5,9 +5,11 @@ import pytest
 import torch
 from scipy import signal
 
+import torchfx as fx
 from operators import backend, forms
 from oracle import LENGTHS, bound, deviation, exact_sos
 from torchfx import _ops
+from torchfx._ops import native, splitting
 from torchfx.errors import ArgumentError, ArgumentTypeError
 
 FORMS = forms("sos_forward")
@@ -151,20 +153,40 @@ def test_input_is_left_alone(rng):
     assert torch.equal(x, before)
 
 
-def test_threshold_is_read_at_call_time(rng, monkeypatch):
-    x, sos = torch.from_numpy(rng.standard_normal(4000)), torch.from_numpy(CHAIN)
+def test_one_threshold_reaches_signals_gradients_streams_and_causal_processors(monkeypatch):
     seen = []
 
-    class Seen(torch.utils._python_dispatch.TorchDispatchMode):
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            seen.append(args[3] if len(args) > 3 else None)
-            return func(*args, **(kwargs or {}))
+    def watched(call):
+        def pack(*arguments):
+            seen.append(arguments[-2])
+            return call.pack(*arguments)
 
-    with Seen():
+        return native.Call(pack, call.run)
+
+    for name in ("sos_forward", "sos_forward_recording", "sos_backward", "program_run"):
+        monkeypatch.setitem(native.call, name, watched(native.call[name]))
+    x, low_pass = torch.ones(2, 3000), fx.filter.LoButterworth(1000, fs=48_000)
+    comb = torch.tensor([[0.5, 1.0], [1.0, 0.0]], dtype=torch.float64)
+
+    def runs():
+        low_pass(x)
+        low_pass(x.requires_grad_()).sum().backward()
+        x.requires_grad_(False)
+        fx.realtime.Stream(low_pass, 48_000, 2).process(x[:, :64])
+        fx.effect.Compressor(fs=48_000)(x)
+        sos = torch.from_numpy(CHAIN)
+        _ops.lti_forward(x, torch.ones(2, dtype=torch.float64), sos)
+        _ops.biquad_forward(x, sos[0, :3], sos[0, 3:])
+        _ops.delay_network_forward(x[:1].double().requires_grad_(), [2000], comb, sos[None])[0].sum().backward()
         _ops.parallel_iir_forward(x, sos, threshold=77)
-        monkeypatch.setattr(_ops, "PARALLEL_SCAN_THRESHOLD", 99)
-        _ops.parallel_iir_forward(x, sos)
-    assert seen == [77, 99]
+
+    for threshold in (splitting.THRESHOLD, 99):
+        monkeypatch.setattr(splitting, "THRESHOLD", threshold)
+        seen.clear()
+        runs()
+        assert len(seen) >= 8
+        assert seen[-1] == 77
+        assert set(seen[:-1]) == {threshold}
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -17,7 +17,6 @@ from torch import Tensor
 from torchfx._ops.operator import Row, register
 
 __all__ = [
-    "PARALLEL_SCAN_THRESHOLD",
     "allpole_forward",
     "ballistics_forward",
     "biquad_forward",
@@ -53,9 +52,6 @@ for _module in iter_modules(__path__):
     if _module.ispkg:
         rows.extend(register(import_module(f"{__name__}.{_module.name}"), operators))
 
-PARALLEL_SCAN_THRESHOLD = 1024
-"""Signals of at least this many samples are split along time and carried by a scan; read at every call."""
-
 
 def parallel_iir_forward(
     x: Tensor,
@@ -71,7 +67,7 @@ def parallel_iir_forward(
         sos: float64, (..., sections, 6), rows b0 b1 b2 a0 a1 a2; leading dimensions broadcast with the signal's.
         state: float64, (sections, ..., 2), SciPy's `sosfilt` zi; None starts from rest.
         threshold: signals of at least this many samples may be split along time;
-            None means `PARALLEL_SCAN_THRESHOLD`.
+            None means `splitting.THRESHOLD`.
         out: output and state after to write into, instead of new tensors.
 
     Returns:
@@ -88,7 +84,7 @@ def parallel_iir_forward(
         >>> y
         tensor([0.5000, 0.5000, 1.0000])
     """
-    return operators["sos_forward"](x, sos, state, PARALLEL_SCAN_THRESHOLD if threshold is None else threshold, out=out)
+    return operators["sos_forward"](x, sos, state, threshold, out=out)
 
 
 def biquad_forward(
@@ -106,7 +102,7 @@ def biquad_forward(
     Returns:
         The output like x, and the state after it like `state`.
     """
-    return operators["biquad_forward"](x, b, a, state, PARALLEL_SCAN_THRESHOLD if threshold is None else threshold)
+    return operators["biquad_forward"](x, b, a, state, threshold)
 
 
 def fir_forward(
@@ -147,9 +143,7 @@ def lti_forward(
     Returns:
         The output like x, the response's state after it, the cascade's state after it.
     """
-    return operators["lti_forward"](
-        x, taps, sos, taps_state, state, PARALLEL_SCAN_THRESHOLD if threshold is None else threshold
-    )
+    return operators["lti_forward"](x, taps, sos, taps_state, state, threshold)
 
 
 def allpole_forward(x: Tensor, a: Tensor, past: Tensor | None = None) -> tuple[Tensor, Tensor]:

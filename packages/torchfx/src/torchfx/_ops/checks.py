@@ -122,10 +122,12 @@ def check_stable(sos: Tensor) -> None:
 
     The poles of 1 + a1/z + a2/z^2 lie inside exactly when |a2| < 1 and |a1| < 1 + a2 (the stability triangle).
     """
-    check_finite("sos", sos)
-    rows = sos.detach().reshape(-1, sos.shape[-2], 6)
-    for i, row in enumerate(rows.tolist()):
-        for k, (_, _, _, a0, a1, a2) in enumerate(row):
+    rows = sos.reshape(-1, sos.shape[-2], 6).tolist()
+    for i, row in enumerate(rows):
+        for k, section in enumerate(row):
+            if not math.isfinite(sum(section)):
+                check_finite("sos", sos)
+            _, _, _, a0, a1, a2 = section
             where = f"section {k}" + (f" of row {i}" if len(rows) > 1 else "")
             if a0 == 0:
                 raise ArgumentError(f"sos: {where} has a0 = 0, it must not be zero")

@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 
 from torchfx.native_library import load
 
-__all__ = ["Call", "call", "instruction_set", "library", "numbers", "why_missing"]
+__all__ = ["Call", "call", "instruction_set", "library", "numbers", "text", "why_missing"]
 
-library, why_missing = load("torchfx_dsp", abi_version=26)  # csrc/torchfx_dsp.h
+library, why_missing = load("torchfx_dsp", abi_version=27)  # csrc/torchfx_dsp.h
 
 
 class Call(NamedTuple):
@@ -26,13 +26,19 @@ class Call(NamedTuple):
     run: Callable[[bytes], int]
 
 
-def numbers(names: str) -> dict[str, int]:
-    """Return the numbers of "step_names", "curve_names" or "packed_names" by name; none without a native library."""
+def text(name: str) -> str:
+    """Return a text of the C interface, such as "step_fields"; "" without a native library."""
     if library is None:
-        return {}
-    function = getattr(library, f"torchfx_{names}")
+        return ""
+    function = getattr(library, f"torchfx_{name}")
     function.restype = ctypes.c_char_p
-    return {name: number for number, name in enumerate(function().decode().split())}
+    found: bytes = function()
+    return found.decode()
+
+
+def numbers(names: str) -> dict[str, int]:
+    """Return the numbers of "curve_names" or "packed_names" by name; none without a native library."""
+    return {name: number for number, name in enumerate(text(names).split())}
 
 
 def _call(name: str) -> Call:
@@ -48,8 +54,4 @@ call: Final = {name: _call(name) for name in numbers("packed_names")}
 
 def instruction_set() -> str:
     """Return the instruction set the native kernels run with, or "none" without a native library."""
-    if library is None:
-        return "none"
-    library.torchfx_isa.restype = ctypes.c_char_p
-    name: bytes = library.torchfx_isa()
-    return name.decode()
+    return text("isa") or "none"

@@ -15,33 +15,115 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from torchfx._ops import native
+from torchfx._ops import native, splitting
 from torchfx._ops.checks import check_finite, check_stable
 from torchfx._ops.memory import coefficient_rows, empty, packed, raise_for, signal_rows
 from torchfx._ops.observers import profiler_enabled
 from torchfx._ops.state_space.cpu import saturation_tables
-from torchfx.errors import TorchFXError
+from torchfx.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["Oversampling", "Program"]
+__all__ = ["KINDS", "Field", "Kind", "Oversampling", "Program"]
 
-KINDS = native.numbers("step_names")
 CURVES = native.numbers("curve_names")
-"""Those of the step `curve`; csrc/torchfx_dsp.h says what each step and curve does."""
+"""The curves of the step `curve`; csrc/torchfx_program.h defines them."""
 
-THRESHOLD = 1024
 PARTITIONED = 1024
 """Taps from which on blocks of any size take less time by partitions."""
 SIGNAL, RESULT = 0, 1
 
 
-class Record(NamedTuple):
-    """One step: a kind, the buffers it reads, the one it writes, whether its samples are doubles, its arguments."""
+class Field(NamedTuple):
+    """A field of a step, as csrc/torchfx_program.h declares it: types, roles and sizes are explained there."""
 
-    kind: str
+    name: str
+    type: str
+    role: str
+    size: str
+
+    @property
+    def encoded(self) -> str:
+        """The expression of its integer, in terms of the fields, `channels` and `samples`."""
+        if self.type in {"integer", "buffer"}:
+            return self.name
+        if self.type == "real":
+            return f"bits({self.name!r}, {self.name})"
+        name, fits = self.name, [f"isinstance({self.name}, Tensor)", f"{self.name}.dtype is {self.type}"]
+        fits += [f"{name}.is_cpu", f"{name}.is_contiguous()"]
+        size = "-1" if self.size == "unchecked" else self.size.replace("/", "//")
+        fits += [] if size == "-1" else [f"{name}.numel() == {size}"]
+        address = f"{name}.data_ptr() if {' and '.join(fits)} else refused({name!r}, {name}, {self.type}, {size})"
+        return f"0 if {name} is None else {address}" if self.role.startswith("optional") else address
+
+
+class Kind:
+    """A kind of step.
+
+    Attributes:
+        name, number: its name, and its number in programs.
+        fields: its fields, in the order of the native record.
+        buffers: the places of those that are buffers, by name.
+        encode: (channels, samples, *, a value for each field) -> the fields' integers: of the signal's channels and the
+            dtype of the samples that the step reads. Values are tensors, ints and floats. It raises `ArgumentTypeError`
+            for a wrong type, `ArgumentError` for memory of another size or layout, TypeError where a field is missing
+            or unknown.
+    """
+
+    encode: Callable[..., tuple[int, ...]]
+
+    def __init__(self, number: int, declaration: str) -> None:
+        self.name, *fields = declaration.split(";")
+        self.number = number
+        self.fields = tuple(Field(*field.split(",")) for field in fields)
+        self.buffers = {field.name: place for place, field in enumerate(self.fields) if field.type == "buffer"}
+        names = [field.name for field in self.fields]
+        integers = [field.name for field in self.fields if field.type in {"integer", "buffer"}]
+        checked = "".join(f"type({name}) is " for name in integers)
+        found: dict[str, Any] = {"Tensor": Tensor, "bits": self._bits, "refused": self._refused, **DTYPES}
+        found["refused_number"] = self._refused_number
+        exec(  # the native library's own text, made a function once instead of read at every step
+            f"def {self.name}(channels, samples{', *, ' if names else ''}{', '.join(names)}):\n"
+            f"    if not ({checked}int): refused_number({', '.join(f'{name}={name}' for name in integers)})\n"
+            f"    return ({''.join(f'{field.encoded}, ' for field in self.fields)})",
+            found,
+        )
+        self.encode = found[self.name]
+
+    def _bits(self, name: str, value: Any) -> int:
+        if type(value) is not float:
+            raise ArgumentTypeError(f"step {self.name}: {name} must be a float, got {type(value).__name__}")
+        found: int = struct.unpack("q", struct.pack("d", value))[0]
+        return found
+
+    def _refused_number(self, **integers: Any) -> None:
+        name, value = next((name, value) for name, value in integers.items() if type(value) is not int)
+        raise ArgumentTypeError(f"step {self.name}: {name} must be an int, got {type(value).__name__}")
+
+    def _refused(self, name: str, value: Any, dtype: torch.dtype, size: int) -> None:
+        if not isinstance(value, Tensor) or value.dtype is not dtype:
+            got = value.dtype if isinstance(value, Tensor) else type(value).__name__
+            raise ArgumentTypeError(f"step {self.name}: {name} must be a tensor of {dtype}, got {got}")
+        if not (value.is_cpu and value.is_contiguous()):
+            where = f"strides {value.stride()} on {value.device}"
+            raise ArgumentError(f"step {self.name}: {name} must be contiguous on the CPU, got {where}")
+        raise ArgumentError(f"step {self.name}: {name} must hold {size} elements, got {value.numel()}")
+
+
+DTYPES = {"float64": torch.float64, "int64": torch.int64}
+KINDS = {
+    kind.name: kind
+    for kind in (Kind(number, line) for number, line in enumerate(native.text("step_fields").splitlines()))
+}
+"""The kinds of steps by name, as the native library declares them; empty without one."""
+
+
+class Record(NamedTuple):
+    """One step: the buffers it reads, the one it writes, whether its samples are doubles, its fields."""
+
+    kind: Kind
     sources: tuple[int, ...]
     target: int
     double: bool
-    arguments: tuple[int, ...]
+    values: tuple[int, ...]
 
 
 class Oversampling(NamedTuple):
@@ -59,6 +141,12 @@ class Oversampling(NamedTuple):
     middle: int
     past: Tensor
     shaped: Tensor
+
+
+NO_OVERSAMPLING = {
+    "taps": None, "up": 1, "n_taps": 0, "taps_back": None, "n_taps_back": 0, "middle": 0, "wait": 0,
+    "past": None, "shaped": None,
+}  # fmt: skip
 
 
 class Program:
@@ -84,8 +172,8 @@ class Program:
         self.works: dict[int, Tensor] = {} if works is None else works
         self.sums: list[Tensor] = []
         self._records: list[Record] = []
-        self._buffers = RESULT
-        self._kept: list[Tensor] = []
+        self._doubles = [self.double, self.double]  # of each buffer
+        self._kept: list[Any] = []
         self._words = array("q")
 
     # --- steps ----------------------------------------------------------------------------------------------
@@ -93,16 +181,12 @@ class Program:
     def sos(self, source: int, sos: Tensor, state: Tensor) -> int:
         """Append sections (..., sections, 6) with their state (sections, ..., 2)."""
         check_stable(sos)
-        rows = self._rows(sos, 2)
-        arguments = (rows.tensor.data_ptr(), sos.shape[-2], rows.rows, rows.repeat, self._address(state))
-        return self._append("sos", source, arguments)
+        return self._append("sos", source, **self._rows("sos", sos, 2), sections=sos.shape[-2], state=state)
 
     def fir(self, source: int, taps: Tensor, state: Tensor) -> int:
         """Append a response (..., n) with its state (..., n - 1)."""
         check_finite("taps", taps)
-        rows = self._rows(taps, 1)
-        arguments = (rows.tensor.data_ptr(), taps.shape[-1], rows.rows, rows.repeat, self._address(state))
-        return self._append("fir", source, arguments)
+        return self._append("fir", source, **self._rows("taps", taps, 1), n_taps=taps.shape[-1], state=state)
 
     def partitioned(self, source: int, taps: Tensor, state: Tensor, width: int = 1) -> int:
         """Append a response for block after block: a long one costs hardly more than for a whole signal.
@@ -118,22 +202,20 @@ class Program:
         if width == 1 and taps.shape[-1] < PARTITIONED:
             return self.fir(source, taps, state)
         check_finite("taps", taps)
-        rows = coefficient_rows(taps.detach(), 1, state.shape[:-1])
+        rows = self._rows("taps", taps, 1, state.shape[:-1])
         sizes = array("q", [0, 0])
         size = sizes.buffer_info()[0]
         pack, run = native.call["fir_partitioned_size"]
-        run(pack(self.channels, width, taps.shape[-1], rows.rows, size, size + sizes.itemsize))
+        run(pack(self.channels, width, taps.shape[-1], rows["rows"], size, size + sizes.itemsize))
         work = self.works.get(state.data_ptr())
         if work is None or work.numel() != sizes[0]:
             work = self.works[state.data_ptr()] = torch.zeros(sizes[0], dtype=torch.float64)
-        self._kept += [rows.tensor, work]
         self.sums.append(work[sizes[1] :])
-        coefficients = (rows.tensor.data_ptr(), taps.shape[-1], rows.rows, rows.repeat)
-        return self._append("partitioned", source, (width, *coefficients, self._address(state), work.data_ptr()))
+        return self._append("partitioned", source, width=width, **rows, n_taps=taps.shape[-1], state=state, work=work)
 
     def delay(self, source: int, line: Tensor) -> int:
         """Append a delay by as many samples as its line (..., samples) holds."""
-        return self._append("delay", source, (line.shape[-1], self._address(line)))
+        return self._append("delay", source, delay=line.shape[-1], state=line)
 
     def delay_network(
         self,
@@ -146,20 +228,18 @@ class Program:
     ) -> int:
         """Append delay lines with as many outputs as inputs; arguments are those of `_ops.delay_network_forward`."""
         check_finite("system", system)
-        leading, inputs = tuple(lines.shape[:-1]), system.shape[-1] - len(delays)
-        lengths, systems = torch.tensor(delays), coefficient_rows(system.detach(), 2, leading)
-        self._kept += [lengths, systems.tensor]
-        filters = (0, 0, 1, 1, self._address(lines), 0)
-        if sos is not None and state is not None:
+        leading = tuple(lines.shape[:-1])
+        if sos is None or state is None:
+            filters: dict[str, Any] = {"sos": None, "sos_rows": 1, "sos_repeat": 1, "sections": 0, "state": None}
+        else:
             check_stable(sos.flatten(-3, -2))
-            sections = coefficient_rows(sos.detach(), 3, leading)
-            self._kept.append(sections.tensor)
-            filters = (
-                sections.tensor.data_ptr(), sos.shape[-2], sections.rows, sections.repeat,
-                self._address(lines), self._address(state),
-            )  # fmt: skip
-        network = (lengths.data_ptr(), len(delays), inputs, systems.tensor.data_ptr(), systems.rows, systems.repeat)
-        return self._append("delay_network", source, (*network, *filters))
+            sections = self._rows("sos", sos, 3, leading, ("sos_rows", "sos_repeat"))
+            filters = {**sections, "sections": sos.shape[-2], "state": state}
+        return self._append(
+            "delay_network", source,
+            delays=torch.tensor(delays), lines=len(delays), inputs=system.shape[-1] - len(delays),
+            **self._rows("systems", system, 2, leading), **filters, length=sum(delays), held=lines,
+        )  # fmt: skip
 
     def dynamics(self, source: int, settings: Tensor, state: Tensor, key: int | None = None) -> int:
         """Append a factor that follows the level; arguments are those of `_ops.dynamics_forward`.
@@ -171,20 +251,20 @@ class Program:
             key: the buffer whose level it is: of channels that share their gain, that of the first.
         """
         check_finite("settings", settings)
-        rows = coefficient_rows(settings.detach(), 1, state.shape)
-        self._kept.append(rows.tensor)
-        linked = self._sharing(state.shape)
-        arguments = (linked, rows.tensor.data_ptr(), rows.rows, rows.repeat, self._address(state))
-        return self._append("dynamics", (source, source if key is None else key), arguments)
+        return self._append(
+            "dynamics", source, key=source if key is None else key, linked=self._sharing(state.shape),
+            **self._rows("settings", settings, 1, state.shape), state=state,
+        )  # fmt: skip
 
     def lfilter(self, source: int, b: Tensor, a: Tensor, state: Tensor) -> int:
         """Append a transfer function, (..., order + 1) each with a0 = 1, with SciPy's zi (..., order)."""
-        arguments = [b.shape[-1] - 1]
-        for name, each in (("b", b), ("a", a)):
-            check_finite(name, each)
-            rows = self._rows(each, 1)
-            arguments += [rows.tensor.data_ptr(), rows.rows, rows.repeat]
-        return self._append("lfilter", source, (*arguments, self._address(state)))
+        check_finite("b", b)
+        check_finite("a", a)
+        rows = {
+            **self._rows("b", b, 1, names=("b_rows", "b_repeat")),
+            **self._rows("a", a, 1, names=("a_rows", "a_repeat")),
+        }
+        return self._append("lfilter", source, order=b.shape[-1] - 1, **rows, state=state)
 
     def limiter(
         self, source: int, settings: Tensor, past: Tensor, state: Tensor, ramp: Tensor, peaks: int | None = None
@@ -201,14 +281,11 @@ class Program:
                 reduction, that of the first. Else peaks are the magnitudes of the last `delay` samples.
         """
         check_finite("settings", settings)
-        rows = coefficient_rows(settings.detach(), 1, state.shape)
-        self._kept.append(rows.tensor)
-        arguments = (
-            self._sharing(state.shape), past.shape[-1], ramp.shape[-1],
-            rows.tensor.data_ptr(), rows.rows, rows.repeat,
-            self._address(past), self._address(state), self._address(ramp),
+        return self._append(
+            "limiter", source, peaks=source if peaks is None else peaks, linked=self._sharing(state.shape),
+            delay=past.shape[-1], ahead=ramp.shape[-1], **self._rows("settings", settings, 1, state.shape),
+            past=past, state=state, ramp=ramp,
         )  # fmt: skip
-        return self._append("limiter", (source, source if peaks is None else peaks), arguments)
 
     def maximum(self, source: int, past: Tensor) -> int:
         """Append the largest magnitude of the last samples, of channels that share it in the first of them.
@@ -218,7 +295,7 @@ class Program:
             past: (..., before): the magnitudes of so many samples before, one for several channels that share theirs.
         """
         linked = self._sharing(past.shape[:-1])
-        return self._append("maximum", source, (linked, past.shape[-1], self._address(past)))
+        return self._append("maximum", source, linked=linked, before=past.shape[-1], past=past)
 
     def true_peak(self, source: int, taps: Tensor, middle: int, past: Tensor) -> int:
         """Append the largest magnitude of a sample and of what lies between it and the next one.
@@ -230,10 +307,11 @@ class Program:
             past: (..., 2 wait): the last samples; peaks come `wait` samples late.
         """
         check_finite("taps", taps)
-        taps = taps.contiguous()
-        self._kept.append(taps)
-        arguments = (taps.data_ptr(), *taps.shape, middle, past.shape[-1] // 2, self._address(past))
-        return self._append("true_peak", source, arguments)
+        up, n_taps = taps.shape
+        wait = past.shape[-1] // 2
+        return self._append(
+            "true_peak", source, taps=packed(taps), up=up, n_taps=n_taps, middle=middle, wait=wait, past=past
+        )
 
     def saturated(self, source: int, system: Tensor, feedback: Tensor, drive: Tensor, state: Tensor) -> int:
         """Append a system with a saturating amplifier; arguments are those of `_ops.saturated_forward`.
@@ -245,17 +323,14 @@ class Program:
             state: (..., n).
         """
         check_finite("system", system)
-        rows = coefficient_rows(system.detach(), 3, self.shape)
-        own = [packed(values.detach().expand(self.shape)) for values in (feedback, drive)]
+        values = {"feedback": feedback, "drive": drive}
+        own = {name: packed(each.detach().expand(self.shape)) for name, each in values.items()}
         loops = packed((feedback * system[..., 0, -1, -1]).detach())
-        found = coefficient_rows(saturation_tables(loops), 1, self.shape)
-        self._kept += [rows.tensor, *own, found.tensor]
-        arguments = (
-            rows.tensor.data_ptr(), system.shape[-1] - 1, rows.rows, rows.repeat,
-            *(values.data_ptr() for values in own), found.tensor.data_ptr(), found.rows, found.repeat,
-            self._address(state),
+        tables = self._rows("tables", saturation_tables(loops), 1, names=("table_rows", "table_repeat"))
+        return self._append(
+            "saturated", source, **self._rows("systems", system, 3), states=system.shape[-1] - 1, **own, **tables,
+            state=state,
         )  # fmt: skip
-        return self._append("saturated", source, arguments)
 
     def curve(self, source: int, name: str, parameters: Tensor, oversampling: Oversampling | None = None) -> int:
         """Append a curve that maps each sample by itself.
@@ -267,20 +342,16 @@ class Program:
             oversampling: the higher rate at which it does; None: the signal's own.
         """
         check_finite("parameters", parameters)
-        rows = coefficient_rows(parameters.detach(), 1, self.shape)
-        self._kept.append(rows.tensor)
-        higher = (1, 0, 0, 0, 0, 0, 0, 0, 0)
+        higher: dict[str, Any] = NO_OVERSAMPLING
         if oversampling is not None:
             there, back, middle, past, shaped = oversampling
-            there, back = packed(there), packed(back)
-            self._kept += [there, back]
-            wait = past.shape[-1] // 2
-            higher = (
-                there.shape[0], there.data_ptr(), there.shape[-1], back.data_ptr(), back.shape[-1], middle, wait,
-                self._address(past), self._address(shaped),
-            )  # fmt: skip
-        arguments = (CURVES[name], rows.tensor.data_ptr(), parameters.shape[-1], rows.rows, rows.repeat, *higher)
-        return self._append("curve", source, arguments)
+            higher = {
+                "taps": packed(there), "up": there.shape[0], "n_taps": there.shape[-1],
+                "taps_back": packed(back), "n_taps_back": back.shape[-1], "middle": middle, "wait": past.shape[-1] // 2,
+                "past": past, "shaped": shaped,
+            }  # fmt: skip
+        rows = self._rows("parameters", parameters, 1)
+        return self._append("curve", source, curve=CURVES[name], **rows, length=parameters.shape[-1], **higher)
 
     def transient(self, source: int, peaks: int, settings: Tensor, rising: Tensor, falling: Tensor) -> int:
         """Append a gain that follows how far the level lies from two envelopes of it.
@@ -293,69 +364,67 @@ class Program:
             rising, falling: (...): the envelopes, in dB above the lowest level.
         """
         check_finite("settings", settings)
-        rows = coefficient_rows(settings.detach(), 1, rising.shape)
-        self._kept.append(rows.tensor)
-        linked = self._sharing(rising.shape)
-        states = (self._address(rising), self._address(falling))
-        arguments = (linked, rows.tensor.data_ptr(), rows.rows, rows.repeat, *states)
-        return self._append("transient", (source, peaks), arguments)
+        return self._append(
+            "transient", source, peaks=peaks, linked=self._sharing(rising.shape),
+            **self._rows("settings", settings, 1, rising.shape), rising=rising, falling=falling,
+        )  # fmt: skip
 
     def modulated_gain(self, source: int, settings: Tensor, phase: Tensor) -> int:
         """Append a gain that swings; arguments are those of `_ops.modulated_gain_forward`."""
-        return self._append("modulated_gain", source, self._oscillators(settings, phase))
+        return self._append("modulated_gain", source, **self._oscillators(settings), phase=phase)
 
     def modulated_delay(self, source: int, settings: Tensor, phase: Tensor, past: Tensor) -> int:
         """Append a delay that swings; arguments are those of `_ops.modulated_delay_forward`."""
-        oscillators = self._oscillators(settings, phase)
-        return self._append("modulated_delay", source, (*oscillators, past.shape[-1], self._address(past)))
+        kept = past.shape[-1]
+        return self._append("modulated_delay", source, **self._oscillators(settings), phase=phase, kept=kept, past=past)
 
     def phaser(self, source: int, settings: Tensor, phase: Tensor, state: Tensor) -> int:
         """Append all-pass filters whose corner swings; arguments are those of `_ops.phaser_forward`."""
-        oscillators = self._oscillators(settings, phase)
-        return self._append("phaser", source, (*oscillators, state.shape[0], self._address(state)))
+        stages = state.shape[0]
+        return self._append("phaser", source, **self._oscillators(settings), phase=phase, stages=stages, state=state)
 
     def gain(self, source: int, gain: float | Tensor) -> int:
         """Append a factor, or one for each row (...)."""
-        rows = self._rows(torch.as_tensor(gain, dtype=torch.float64), 0)
-        return self._append("gain", source, (rows.tensor.data_ptr(), rows.rows, rows.repeat))
+        factors = torch.as_tensor(gain, dtype=torch.float64)
+        return self._append("gain", source, **self._rows("factors", factors, 0))
 
     def mix(self, source: int, weights: Tensor) -> int:
         """Append sums of channels: weights (..., outputs, inputs), as many of each as channels side by side."""
         check_finite("weights", weights)
-        rows = coefficient_rows(weights.detach(), 2, self.shape[:-1])
-        self._kept.append(rows.tensor)
-        return self._append("mix", source, (weights.shape[-1], rows.tensor.data_ptr(), rows.rows, rows.repeat))
+        rows = self._rows("weights", weights, 2, self.shape[:-1])
+        return self._append("mix", source, width=weights.shape[-1], **rows)
 
     def clamp(self, source: int, low: float, high: float) -> int:
         """Append limits."""
-        return self._append("clamp", source, (_bits(low), _bits(high)))
+        return self._append("clamp", source, low=float(low), high=float(high))
 
     def add(self, first: int, second: int) -> int:
         """Append the sum of two buffers."""
-        return self._append("add", (first, second), ())
+        return self._append("add", first, second=second)
 
     def crossfade(self, first: int, second: int, passed: Tensor, waiting: int, length: int) -> int:
         """Append a crossfade: `waiting` samples of the first buffer, then `length` from one to the other.
 
         `passed`, int64 (1,), counts the samples.
         """
-        return self._append("crossfade", (first, second), (self._address(passed), waiting, length))
+        return self._append("crossfade", first, second=second, passed=passed, waiting=waiting, length=length)
 
     def widen(self, source: int) -> int:
         """Append the change to float64, if there is one."""
-        return source if self.double else self._append("widen", source, ())
+        return source if self.double else self._append("widen", source)
 
     def narrow(self, source: int) -> int:
         """Append the change back to the signal's type, if there is one."""
-        return source if self.double else self._append("narrow", source, ())
+        return source if self.double else self._append("narrow", source)
 
     def attempt(self, emit: Callable[..., int | None], source: int, state: Sequence[Tensor]) -> int | None:
         """Let a step append itself; where it cannot, return None and forget what it appended."""
-        records, buffers, kept, sums = len(self._records), self._buffers, len(self._kept), len(self.sums)
+        lists: tuple[list[Any], ...] = (self._records, self._doubles, self._kept, self.sums)
+        lengths = [len(each) for each in lists]
         target = emit(self, source, state)
         if target is None:
-            del self._records[records:], self._kept[kept:], self.sums[sums:]
-            self._buffers = buffers
+            for each, length in zip(lists, lengths, strict=True):
+                del each[length:]
         return target
 
     # --- the program ----------------------------------------------------------------------------------------
@@ -366,18 +435,16 @@ class Program:
         places, count = {SIGNAL: SIGNAL, result: RESULT}, RESULT + 1
         free: list[int] = []
         words: list[int] = []
-        for i, record in enumerate(self._records):
-            if record.target not in places:
+        for i, (kind, sources, target, double, values) in enumerate(self._records):
+            if target not in places:
                 if not free:
                     free.append(count)
                     count += 1
-                places[record.target] = free.pop()
-            first, *others = (places[source] for source in record.sources)
-            arguments = (*others, *record.arguments)
-            words += [KINDS[record.kind], 5 + len(arguments), first, places[record.target], record.double, *arguments]
-            free += [
-                places[source] for source in set(record.sources) if last_use[source] == i and places[source] > RESULT
-            ]
+                places[target] = free.pop()
+            words += (kind.number, 5 + len(values), places[sources[0]], places[target], double, *values)
+            for field, buffer in zip(kind.buffers.values(), sources[1:], strict=True) if kind.buffers else ():
+                words[field - len(values)] = places[buffer]
+            free += [places[source] for source in set(sources) if last_use[source] == i and places[source] > RESULT]
         self._words = array("q", [self.double, len(self._records), count, *words])
         self._address_of_words, self._length = self._words.buffer_info()
 
@@ -386,7 +453,12 @@ class Program:
         """The program that `finish` made, as the C interface takes it."""
         return self._words
 
-    def run(self, x: Tensor, y: Tensor | None = None, threshold: int = THRESHOLD) -> Tensor:
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of the steps, each once, in the order of their first use."""
+        return tuple(dict.fromkeys(record.kind.name for record in self._records))
+
+    def run(self, x: Tensor, y: Tensor | None = None, threshold: int | None = None) -> Tensor:
         """Process a block (..., time); states go on. `y` is written if given, contiguous.
 
         Profilers see an operator of the kinds of its steps, such as "torchfx_ext::maximum+transient".
@@ -402,11 +474,10 @@ class Program:
         pack, run = native.call["program_run"]
         arguments = pack(
             self._address_of_words, self._length, signal.data_ptr(), row_stride, time_stride, y.data_ptr(), time,
-            self.channels, time, threshold, torch.get_num_threads(),
+            self.channels, time, splitting.THRESHOLD if threshold is None else threshold, torch.get_num_threads(),
         )  # fmt: skip
         if profiler_enabled():
-            kinds = dict.fromkeys(record.kind for record in self._records)
-            with torch._C._profiler._RecordFunctionFast("torchfx_ext::" + "+".join(kinds), [x]):
+            with torch._C._profiler._RecordFunctionFast("torchfx_ext::" + "+".join(self.kinds), [x]):
                 status = run(arguments)
         else:
             status = run(arguments)
@@ -418,47 +489,38 @@ class Program:
         """Make all states what they are after the blocks so far."""
         pack, run = native.call["fir_settle"]
         for record in self._records:
-            if record.kind == "partitioned":
-                width, *arguments = record.arguments
-                status = run(pack(self.channels, width, *arguments, torch.get_num_threads()))
+            if record.kind.name == "partitioned":
+                status = run(pack(self.channels, *record.values, torch.get_num_threads()))
                 if status:
                     raise_for(status, "fir_settle")
 
-    def _append(self, kind: str, source: int | tuple[int, ...], arguments: tuple[int, ...]) -> int:
-        self._buffers += 1
-        sources = source if isinstance(source, tuple) else (source,)
-        self._records.append(Record(kind, sources, self._buffers, self._double(sources[0]), arguments))
-        return self._buffers
-
-    def _double(self, source: int) -> bool:
-        """Return whether a buffer holds doubles."""
-        for record in self._records:
-            if record.target == source:
-                return record.kind == "widen" or (record.double and record.kind != "narrow")
-        return self.double
+    def _append(self, name: str, source: int, **values: Any) -> int:
+        kind, double = KINDS[name], self._doubles[source]
+        encoded = kind.encode(self.channels, torch.float64 if double else torch.float32, **values)
+        sources = (source, *[values[buffer] for buffer in kind.buffers]) if kind.buffers else (source,)
+        target = len(self._doubles)
+        self._kept.append(values)
+        self._records.append(Record(kind, sources, target, double, encoded))
+        self._doubles.append(name == "widen" or (double and name != "narrow"))
+        return target
 
     def _sharing(self, shape: tuple[int, ...]) -> int:
         """Return how many channels share each of the values of a shape."""
-        return self.channels // max(1, math.prod(shape))
+        return max(1, self.channels // max(1, math.prod(shape)))
 
-    def _oscillators(self, settings: Tensor, phase: Tensor) -> tuple[int, ...]:
+    def _oscillators(self, settings: Tensor) -> dict[str, Any]:
         check_finite("settings", settings)
-        rows = coefficient_rows(settings.detach(), 1, self.shape)
-        self._kept.append(rows.tensor)
-        return rows.tensor.data_ptr(), rows.rows, rows.repeat, self._address(phase)
+        return self._rows("settings", settings, 1)
 
-    def _rows(self, coefficients: Tensor, core: int) -> Any:
-        rows = coefficient_rows(coefficients.detach(), core, self.shape)
-        self._kept.append(rows.tensor)
-        return rows
-
-    def _address(self, state: Tensor) -> int:
-        if not state.is_contiguous():
-            raise TorchFXError(f"a program's state must be contiguous, got strides {state.stride()}")
-        self._kept.append(state)
-        return state.data_ptr()
-
-
-def _bits(value: float) -> int:
-    found: int = struct.unpack("q", struct.pack("d", value))[0]
-    return found
+    def _rows(
+        self,
+        name: str,
+        values: Tensor,
+        core: int,
+        leading: Sequence[int] | None = None,
+        names: tuple[str, str] = ("rows", "repeat"),
+    ) -> dict[str, Any]:
+        """Return coefficients (..., *core) as three fields: the rows, their number, and how often each repeats."""
+        values = values.detach() if values.requires_grad else values
+        tensor, rows, repeat = coefficient_rows(values, core, self.shape if leading is None else leading)
+        return {name: tensor, names[0]: rows, names[1]: repeat}

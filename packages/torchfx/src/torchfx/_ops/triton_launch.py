@@ -26,7 +26,7 @@ __all__ = [
     "why_missing",
 ]
 
-why_missing = "" if find_spec("triton") is not None else "needs triton, which isn't installed"
+why_missing = "" if find_spec("triton") is not None else "needs triton: pip install triton"
 
 OPTIONS = {"num_warps": 1, "enable_fp_fusion": False}
 """Products are fused where the kernel says so."""

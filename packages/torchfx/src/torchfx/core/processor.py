@@ -24,7 +24,6 @@ from torch import Tensor, nn
 from typing_extensions import Self, TypeIs, dataclass_transform
 
 from torchfx import parameters
-from torchfx._ops import rows
 from torchfx.checks import sample_rate as checked_rate
 from torchfx.core.responses import Responses
 from torchfx.errors import ArgumentError, ArgumentTypeError, StreamError, TorchFXError
@@ -136,6 +135,9 @@ class Processor(Responses):
     _device: torch.device | None = None
     _half: torch.dtype | None = None
     _stamp: object = None
+    has_whole: ClassVar[bool] = False
+    """Whether a class defines `whole`."""
+
     missing: ClassVar[tuple[str, ...]] = ()
     """What a class lacks to be built."""
 
@@ -157,6 +159,7 @@ class Processor(Responses):
             # "measure" says more than the "step" beside it; "lti" may decline, and then "step" is called.
             cls.kind = cls.derived_kind = KINDS["measure" if "measure" in written else written[0]]
             cls.forward = Processor.forward  # type: ignore[method-assign]
+        cls.has_whole = cls.whole is not Processor.whole
         if "step" in own and "native" not in own:
             cls.native = Processor.native  # type: ignore[method-assign]  # a parent's does what the parent's step does
         declared = {name: value for name, value in own.items() if isinstance(value, Declaration)}
@@ -665,7 +668,9 @@ class FilterChain(Processor, nn.Sequential):  # type: ignore[misc]  # `+` adds o
              HiButterworth(cutoff=80, order=4)
              LoButterworth(cutoff=12000, order=2)
              Gain(-3 dB)
-        CPU tensors: ...; other devices: ...
+        two channels:
+          1. whole signals: sos_forward: cpu native, instruction set ...; cuda ...; other reference in plain PyTorch
+          1. streams: native program of sos on the CPU, otherwise sos_forward
     """
 
     kind = derived_kind = "chain"
@@ -685,8 +690,9 @@ class FilterChain(Processor, nn.Sequential):  # type: ignore[misc]  # `+` adds o
         return _plan(self, fs)
 
     def explain(self, fs: float | None = None) -> None:
-        """Print the plan at a sample rate (Hz), like a database's EXPLAIN, and who runs its operators.
+        """Print the plan at a sample rate (Hz), like a database's EXPLAIN, and what runs each step of two channels.
 
+        That is an operator with its backends, a native program with its kinds of steps, or a processor's method.
         Without `fs` the rate is the one the filters were built for.
         """
         _explain(self, fs)
@@ -740,9 +746,8 @@ def _plan(module: Processor, fs: float | None) -> Plan:
 
 
 def _explain(module: Processor, fs: float | None) -> None:
-    print(_plan(module, fs))
-    row = next(row for row in rows if row.operator == "sos_forward")
-    print(f"CPU tensors: {row.text('cpu')}; other devices: {row.text('cuda')}")
+    plan = _plan(module, fs)
+    print(plan, "two channels:", *(f"  {line}" for line in plan.runs((2,))), sep="\n")
 
 
 def _module(module: object) -> nn.Module:

@@ -224,14 +224,10 @@ class Wave:
         `wave | a | b` is two calls, and `wave | (a | b)` one. A profiler records the second of two as
         `torchfx pipe again`.
         """
-        if not self._is_piped or torch.compiler.is_dynamo_compiling() or not profiler_enabled():
-            return self._through(module)
-        self._is_piped = False  # other modules on the same samples are no chain
-        with torch._C._profiler._RecordFunctionFast("torchfx pipe again"):
-            return self._through(module)
-
-    def _through(self, module: object) -> Wave:
-        """Return the result of a module or a function."""
+        if self._is_piped and profiler_enabled() and not torch.compiler.is_dynamo_compiling():
+            self._is_piped = False  # other modules on the same samples are no chain
+            with torch._C._profiler._RecordFunctionFast("torchfx pipe again"):
+                return self | module
         if not isinstance(module, nn.Module):
             if isinstance(module, type) and issubclass(module, nn.Module):
                 raise ArgumentTypeError(f"a wave is piped into a module, got the class: write {module.__name__}(...)")

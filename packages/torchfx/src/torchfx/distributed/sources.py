@@ -59,7 +59,7 @@ def file_system(url: str) -> tuple[Any, str]:
 
         found: tuple[Any, str] = url_to_fs(url)
     except (ImportError, ValueError) as error:
-        raise ArgumentError(f"{url} needs the package fsspec and the one for its protocol: {error}") from error
+        raise ArgumentError(f"{url} needs fsspec and its protocol's package: pip install fsspec ({error})") from error
     return found
 
 

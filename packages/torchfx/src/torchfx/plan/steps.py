@@ -66,6 +66,7 @@ class Causal(Protocol):
     """What a step asks of a processor with memory; see `torchfx.Processor`."""
 
     kind: str
+    has_whole: bool
 
     def _now(self) -> Causal: ...
     def init_state(
@@ -93,9 +94,11 @@ class Step(ABC):
         measures: whether a first pass over the whole signal gives the state a stream starts with.
         settling: how many samples after a start from rest the output lacks what came before.
         added_dimensions: how many leading dimensions the output has more than the input.
+        operator: what runs it where no native program does: an operator, or the method that calls some.
     """
 
     name = ""
+    operator = "PyTorch's operators"
     latency = 0
     refusal = ""
     measures = False
@@ -145,6 +148,25 @@ class Step(ABC):
         """
         return None
 
+    def kinds(self, shape: tuple[int, ...]) -> str:
+        """Return the kinds of native steps that run float32 blocks on the CPU, "" where there are none."""
+        if native.library is None:
+            return ""
+        program, state = Program(shape, torch.float32), self.init_state(shape, torch.float32, torch.device("cpu"))
+        target = program.attempt(self.emit, 0, tuple(value.contiguous() for value in state))
+        return "" if target is None else ", ".join(program.kinds)
+
+    def blocks_by(self, shape: tuple[int, ...]) -> str:
+        """Return in words what runs the blocks of a stream."""
+        kinds = self.kinds(shape)
+        return f"native program of {kinds} on the CPU, otherwise {self.operator}" if kinds else self.operator
+
+    def whole_by(self, shape: tuple[int, ...]) -> list[str]:
+        """Return in words what runs whole signals with these leading dimensions."""
+        row = next((row for row in _ops.rows if row.operator == self.operator), None)
+        served = "" if row is None else "; ".join(f"{device} {row.text(device)}" for device in row.backends)
+        return [f"{self.operator}: {served}" if served else self.operator]
+
     def state_size(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> int:
         """Return how many tensors a state holds."""
         return len(self.init_state(shape, dtype, device))
@@ -179,6 +201,10 @@ class LTIStep(Step):
         self.members = tuple(members)
         self.settling = system.delay + (0 if system.taps is None else system.taps.shape[-1] - 1)
         self.added_dimensions = system.added_dimensions
+        if system.sos is not None:
+            self.operator = "sos_forward" if system.taps is None else "lti_forward"
+        else:
+            self.operator = "aten::mul" if system.taps is None else "fir_forward"
         self._placed: dict[torch.device, LTI] = {}
 
     def on(self, device: torch.device) -> LTI:
@@ -307,13 +333,10 @@ class LTIStep(Step):
     def lines(self) -> list[str]:
         """Return the operator calls, then the modules they stand for."""
         sos, taps = self.system.sos, self.system.taps
-        sections = "" if sos is None else plural(sos.shape[-2], "section")
-        if sos is not None and taps is not None:
-            head = f"torchfx_ext::lti_forward  {plural(taps.shape[-1], 'tap')}, {sections}"
-        elif sos is not None:
-            head = f"torchfx_ext::sos_forward  {sections}"
-        elif taps is not None:
-            head = f"torchfx_ext::fir_forward  {plural(taps.shape[-1], 'tap')}"
+        sizes = [] if taps is None else [plural(taps.shape[-1], "tap")]
+        sizes += [] if sos is None else [plural(sos.shape[-2], "section")]
+        if sizes:
+            head = f"torchfx_ext::{self.operator}  {', '.join(sizes)}"
         elif isinstance(self.system.gain, Tensor):
             head = f"aten::mul  by a tensor {tuple(self.system.gain.shape)}"
         else:
@@ -329,6 +352,7 @@ class CausalStep(Step):
         self.module: Causal = module
         self.rate = rate
         self.name = name
+        self.operator = type(module).step.__qualname__
         self.latency = module.latency_samples(rate)
         self._size: int | None = None
         self.measures = module.kind == "measured"
@@ -424,6 +448,12 @@ class CausalStep(Step):
         """Return the processor."""
         return [shown(self.module)]
 
+    def whole_by(self, shape: tuple[int, ...]) -> list[str]:
+        """Return the processor's method for whole signals, or what runs blocks."""
+        if self.module.has_whole:
+            return [type(self.module).whole.__qualname__]
+        return [self.blocks_by(shape).replace(" on the CPU,", " on the CPU without gradients,")]
+
 
 class ModuleStep(Step):
     """A module that is called as it is: PyTorch's own, one with hooks, one that needs the whole signal."""
@@ -432,6 +462,7 @@ class ModuleStep(Step):
         self.module = module
         self.rate = rate
         self.name = name
+        self.operator = type(module).forward.__qualname__
         self.refusal = reason
         if not reason and not isinstance(module, POINTWISE):
             self.refusal = (
@@ -467,6 +498,8 @@ class ModuleStep(Step):
 
 class ParallelStep(Step):
     """Plans side by side, added; those that lag less than others are delayed in a stream."""
+
+    operator = "the branches' operators"
 
     def __init__(self, plans: Sequence[Plan]) -> None:
         self.plans = tuple(plans)
@@ -546,6 +579,10 @@ class ParallelStep(Step):
             text.append(f"branch {i + 1}:")
             text += [f"    {line}" for line in plan.lines()]
         return text
+
+    def whole_by(self, shape: tuple[int, ...]) -> list[str]:
+        """Return what runs the branches' steps."""
+        return [f"branch {i}, {line}" for i, plan in enumerate(self.plans, 1) for line in plan.runs(shape, False)]
 
     def calls(self) -> int:
         """Return the calls of all branches and the additions."""
@@ -755,6 +792,19 @@ class Plan:
             text.append(f"{i + 1}. {head}")
             text += [f"   {line}" for line in rest]
         return text or ["nothing to do"]
+
+    def runs(self, shape: tuple[int, ...], streams: bool = True) -> list[str]:
+        """Return in numbered lines what runs each step, for signals with these leading dimensions, or why it can't."""
+        text, whole, i = [], "whole signals: " if streams else "", 0
+        try:
+            for i, each in enumerate(self.steps, 1):
+                step = each.inner if isinstance(each, LateStep) else each
+                text += [f"{i}. {whole}{line}" for line in step.whole_by(shape)]
+                text += [f"{i}. streams: {step.blocks_by(shape)}"] if streams and not step.refusal else []
+                shape = step.leading(shape)
+        except TorchFXError as error:
+            text.append(f"{i}. {error}")
+        return text
 
     def __repr__(self) -> str:
         """Return the plan as text."""

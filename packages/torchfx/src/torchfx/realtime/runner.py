@@ -52,6 +52,7 @@ class Runner:
         native_here = device.type == "cpu" and native.library is not None
         program: Program | None = None
         first = source = 0
+        results: dict[int, int] = {}
         for i, step in enumerate(self.steps):
             self._shapes.append(shape)
             rest = step.init_state(shape, dtype, device)
@@ -72,12 +73,13 @@ class Runner:
                 if target is None:
                     program = None
                 else:
-                    source = target
-                    program.finish(target)
+                    source = results[first] = target
                     self._programs[first] = (program, i + 1, late)
                     if late is not None:
                         program = None
             shape = step.leading(shape)
+        for first, (program, _, _) in self._programs.items():
+            program.finish(results[first])
 
     def process(self, x: Tensor, first: int = 0) -> Tensor:
         """Process a block (..., time), from the step `first` on; the state goes on.

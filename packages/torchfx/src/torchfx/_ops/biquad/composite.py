@@ -12,7 +12,7 @@ Operators = Mapping[str, Callable[..., Any]]
 
 
 def biquad_forward(
-    operators: Operators, x: Tensor, b: Tensor, a: Tensor, state: Tensor | None, threshold: int
+    operators: Operators, x: Tensor, b: Tensor, a: Tensor, state: Tensor | None, threshold: int | None
 ) -> tuple[Tensor, Tensor]:
     """Run b and a as one row of second-order sections."""
     b, a = torch.broadcast_tensors(b, a)

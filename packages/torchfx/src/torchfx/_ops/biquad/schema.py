@@ -11,7 +11,7 @@ from torchfx._ops.operator import Operand, Operator, Shapes
 __all__ = ["OPERATORS"]
 
 
-def shapes(x: Tensor, b: Tensor, a: Tensor, state: Tensor | None, threshold: int) -> Shapes:
+def shapes(x: Tensor, b: Tensor, a: Tensor, state: Tensor | None, threshold: int | None) -> Shapes:
     """Return shapes and dtypes of output and state after."""
     check_signal(x)
     check_coefficients("b", b, "(..., 3)", (3,), x)
@@ -26,7 +26,7 @@ COEFFICIENTS, STATE = Operand(1), Operand(1, exact=True)
 
 OPERATORS = (
     Operator(
-        "biquad_forward(Tensor x, Tensor b, Tensor a, Tensor? state=None, int threshold=1024)"
+        "biquad_forward(Tensor x, Tensor b, Tensor a, Tensor? state=None, int? threshold=None)"
         " -> (Tensor y, Tensor after)",
         {"x": Operand(1), "b": COEFFICIENTS, "a": COEFFICIENTS, "state": STATE},
         (Operand(1, exact=True), STATE),

@@ -10,8 +10,6 @@ from torch import Tensor
 
 from torchfx._ops.delay_network.schema import shapes
 
-THRESHOLD = 1024
-
 
 def delay_network_forward(
     operators: Mapping[str, Callable[..., Any]],
@@ -36,7 +34,7 @@ def delay_network_forward(
         nonlocal after
         if sos is None:
             return signals
-        signals, after = operators["sos_forward"](signals, sos, after, THRESHOLD)
+        signals, after = operators["sos_forward"](signals, sos, after, None)
         return signals
 
     outputs = []

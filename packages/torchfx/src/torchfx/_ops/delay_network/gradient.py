@@ -79,10 +79,10 @@ def _first(
         feedback = system[..., :count, :count]
         into, out_of = (r, feedback.mT @ a) if filter_first else (feedback @ r, a)
         through, grad_sos, _ = operators["sos_backward"](
-            out_of, None, into, sos, state, None, composite.THRESHOLD, not filter_first, need_sos, False
+            out_of, None, into, sos, state, None, None, not filter_first, need_sos, False
         )
         if filter_first:
-            read, _ = operators["sos_forward"](r, sos, state, composite.THRESHOLD)
+            read, _ = operators["sos_forward"](r, sos, state, None)
         else:
             b = through
     wide = x.double().expand(*grad_y.shape[:-2], *x.shape[-2:])

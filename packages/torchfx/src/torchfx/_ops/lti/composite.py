@@ -18,7 +18,7 @@ def lti_forward(
     sos: Tensor,
     taps_state: Tensor | None,
     state: Tensor | None,
-    threshold: int,
+    threshold: int | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Run one after the other, on any device that has float64."""
     leading = torch.broadcast_shapes(x.shape[:-1], taps.shape[:-1], sos.shape[:-2])

@@ -16,7 +16,7 @@ def lti_forward(
     sos: Tensor,
     taps_state: Tensor | None,
     state: Tensor | None,
-    threshold: int,
+    threshold: int | None,
     y: Tensor,
     taps_after: Tensor,
     after: Tensor,

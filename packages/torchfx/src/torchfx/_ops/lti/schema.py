@@ -13,7 +13,7 @@ __all__ = ["OPERATORS"]
 
 
 def shapes(
-    x: Tensor, taps: Tensor, sos: Tensor, taps_state: Tensor | None, state: Tensor | None, threshold: int
+    x: Tensor, taps: Tensor, sos: Tensor, taps_state: Tensor | None, state: Tensor | None, threshold: int | None
 ) -> Shapes:
     """Return shapes and dtypes of the output and both states after."""
     (between, _), taps_after = fir_shapes(x, taps, taps_state)
@@ -28,7 +28,7 @@ TAPS_STATE, STATE = Operand(1, exact=True), Operand(1, lead=1, exact=True)
 OPERATORS = (
     Operator(
         "lti_forward(Tensor x, Tensor taps, Tensor sos, Tensor? taps_state=None, Tensor? state=None,"
-        " int threshold=1024) -> (Tensor y, Tensor taps_after, Tensor after)",
+        " int? threshold=None) -> (Tensor y, Tensor taps_after, Tensor after)",
         {"x": Operand(1), "taps": Operand(1), "sos": Operand(2), "taps_state": TAPS_STATE, "state": STATE},
         (Operand(1, exact=True), TAPS_STATE, STATE),
         shapes,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from torchfx._ops import native
+from torchfx._ops import native, splitting
 from torchfx._ops.checks import check_stable
 from torchfx._ops.memory import add_up, address, coefficient_rows, packed, pass_on, raise_for, signal_rows, unsummed
 
@@ -18,7 +18,7 @@ def sos_forward(
     x: Tensor,
     sos: Tensor,
     state: Tensor | None,
-    threshold: int,
+    threshold: int | None,
     y: Tensor,
     after: Tensor,
     checkpoints: Tensor | None = None,
@@ -50,7 +50,7 @@ def sos_forward(
             x.dtype is FLOAT64,
             signal.data_ptr(), row_stride, time_stride, repeat, y.data_ptr(), time, y.numel() // time, time,
             sections.data_ptr(), sections.shape[-2], rows, sos_repeat, before, after.data_ptr(),
-            *kept, threshold, torch.get_num_threads(),
+            *kept, splitting.THRESHOLD if threshold is None else threshold, torch.get_num_threads(),
         )
     )  # fmt: skip
     if status:
@@ -59,7 +59,7 @@ def sos_forward(
 
 
 def sos_forward_recording(
-    x: Tensor, sos: Tensor, state: Tensor | None, threshold: int, y: Tensor, after: Tensor, checkpoints: Tensor
+    x: Tensor, sos: Tensor, state: Tensor | None, threshold: int | None, y: Tensor, after: Tensor, checkpoints: Tensor
 ) -> None:
     """Run the cascade and keep states for the backward pass."""
     sos_forward(x, sos, state, threshold, y, after, checkpoints)
@@ -72,7 +72,7 @@ def sos_backward(
     sos: Tensor,
     state: Tensor | None,
     checkpoints: Tensor | None,
-    threshold: int,
+    threshold: int | None,
     need_x: bool,
     need_sos: bool,
     need_state: bool,
@@ -103,7 +103,8 @@ def sos_backward(
         grad_y.numel() // time, time, sections.data_ptr(), count, rows, sos_repeat,
         address(state), address(grad_after), address(checkpoints),
         address(by_x) if need_x else 0, time, address(by_row) if need_sos else 0,
-        address(grad_state) if need_state else 0, threshold, torch.get_num_threads(),
+        address(grad_state) if need_state else 0,
+        splitting.THRESHOLD if threshold is None else threshold, torch.get_num_threads(),
     ))  # fmt: skip
     if status:
         raise_for(status, "sos_backward")

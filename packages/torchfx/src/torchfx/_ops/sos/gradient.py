@@ -29,7 +29,7 @@ from torchfx._ops.differentiation import Gradient
 
 __all__ = ["GRADIENTS", "backward"]
 
-Forward = Callable[[Tensor, Tensor, "Tensor | None", int], tuple[Tensor, Tensor]]
+Forward = Callable[[Tensor, Tensor, "Tensor | None", "int | None"], tuple[Tensor, Tensor]]
 Arguments = Sequence[Any]  # x, sos, state, threshold
 
 
@@ -90,7 +90,7 @@ def _normalised(sos: Tensor) -> Tensor:
     return sos / sos[..., 3:4]
 
 
-def _signals(forward: Forward, x: Tensor, rows: Tensor, before: Tensor, threshold: int) -> list[Tensor]:
+def _signals(forward: Forward, x: Tensor, rows: Tensor, before: Tensor, threshold: int | None) -> list[Tensor]:
     """Return the input and what each section makes of it."""
     signals = [x]
     for k in range(rows.shape[-2]):
@@ -98,7 +98,7 @@ def _signals(forward: Forward, x: Tensor, rows: Tensor, before: Tensor, threshol
     return signals
 
 
-def _adjoint(forward: Forward, grad: Tensor, row: Tensor, after: Tensor, threshold: int) -> Tensor:
+def _adjoint(forward: Forward, grad: Tensor, row: Tensor, after: Tensor, threshold: int | None) -> Tensor:
     """Return w[0] ... w[T+1], (..., time + 2)."""
     a1, a2 = row[..., 4], row[..., 5]
     start = torch.stack([-a1 * after[..., 0] - a2 * after[..., 1], -a2 * after[..., 0]], dim=-1)
@@ -121,7 +121,7 @@ def _row(w: Tensor, x: Tensor, y: Tensor) -> Tensor:
 
 
 def _coefficient_tangent(
-    forward: Forward, x: Tensor, y: Tensor, row: Tensor, drow: Tensor, threshold: int
+    forward: Forward, x: Tensor, y: Tensor, row: Tensor, drow: Tensor, threshold: int | None
 ) -> tuple[Tensor, Tensor]:
     """Return what a change of one section's coefficients adds to its output and to its state after, (..., 2)."""
     db0, db1, db2, _, da1, da2 = (drow[..., j, None] for j in range(6))

@@ -25,6 +25,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from torchfx._ops import splitting
 from torchfx._ops.checks import check_stable
 from torchfx._ops.sos import gradient
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 BLOCK = 64
 
 
-def sos_forward(x: Tensor, sos: Tensor, state: Tensor | None, threshold: int, y: Tensor, after: Tensor) -> None:
+def sos_forward(x: Tensor, sos: Tensor, state: Tensor | None, threshold: int | None, y: Tensor, after: Tensor) -> None:
     """Run the cascade on any device that has float64."""
     check_stable(sos)
     if y.numel() == 0:
@@ -47,14 +48,14 @@ def sos_forward(x: Tensor, sos: Tensor, state: Tensor | None, threshold: int, y:
     rows = sos if sos.dim() == 2 else sos.expand(*leading, *sos.shape[-2:])
     rows = rows.reshape(-1, *sos.shape[-2:])  # one for all channels, or one for each
     start = torch.zeros_like(after) if state is None else state
-    form = scan if time >= max(threshold, BLOCK) else loop
+    form = scan if time >= max(splitting.THRESHOLD if threshold is None else threshold, BLOCK) else loop
     out, end = form(signal, rows, start.reshape(sos.shape[-2], -1, 2))
     y.copy_(out.reshape(y.shape))
     after.copy_(end.reshape(after.shape))
 
 
 def sos_forward_recording(
-    x: Tensor, sos: Tensor, state: Tensor | None, threshold: int, y: Tensor, after: Tensor, checkpoints: Tensor
+    x: Tensor, sos: Tensor, state: Tensor | None, threshold: int | None, y: Tensor, after: Tensor, checkpoints: Tensor
 ) -> None:
     """Run the cascade; its backward pass in plain PyTorch has no use for checkpoints: they are NaN."""
     sos_forward(x, sos, state, threshold, y, after)
@@ -68,7 +69,7 @@ def sos_backward(
     sos: Tensor,
     state: Tensor | None,
     checkpoints: Tensor | None,
-    threshold: int,
+    threshold: int | None,
     need_x: bool,
     need_sos: bool,
     need_state: bool,

@@ -22,7 +22,7 @@ SIGNAL, SECTIONS, STATE = Operand(core=1), Operand(core=2), Operand(core=1, lead
 RESULT, CHECKPOINTS = Operand(core=1, exact=True), Operand(core=3, exact=True)
 
 
-def forward_shapes(x: Tensor, sos: Tensor, state: Tensor | None, threshold: int) -> Shapes:
+def forward_shapes(x: Tensor, sos: Tensor, state: Tensor | None, threshold: int | None) -> Shapes:
     """Return shapes and dtypes of output and state after."""
     together = (x.is_cpu and sos.is_cpu) or (x.is_cuda and x.device == sos.device)
     if together and sos.dim() >= 2 and sos.dtype is FLOAT64 and x.dim():  # nearly every call, a dozen others less
@@ -42,7 +42,7 @@ def forward_shapes(x: Tensor, sos: Tensor, state: Tensor | None, threshold: int)
     return ((*leading, x.shape[-1]), x.dtype), (shape, torch.float64)
 
 
-def recording_shapes(x: Tensor, sos: Tensor, state: Tensor | None, threshold: int) -> Shapes:
+def recording_shapes(x: Tensor, sos: Tensor, state: Tensor | None, threshold: int | None) -> Shapes:
     """Return those of the forward pass, and the checkpoints'."""
     return *forward_shapes(x, sos, state, threshold), (checkpoints_shape(x, sos), torch.float64)
 
@@ -54,7 +54,7 @@ def backward_shapes(
     sos: Tensor,
     state: Tensor | None,
     checkpoints: Tensor | None,
-    threshold: int,
+    threshold: int | None,
     need_x: bool,
     need_sos: bool,
     need_state: bool,
@@ -85,7 +85,7 @@ def checkpoints_shape(x: Tensor, sos: Tensor) -> tuple[int, ...]:
 
 OPERATORS = (
     Operator(
-        "sos_forward(Tensor x, Tensor sos, Tensor? state=None, int threshold=1024) -> (Tensor y, Tensor after)",
+        "sos_forward(Tensor x, Tensor sos, Tensor? state=None, int? threshold=None) -> (Tensor y, Tensor after)",
         {"x": SIGNAL, "sos": SECTIONS, "state": STATE},
         (RESULT, STATE),
         forward_shapes,
@@ -94,7 +94,7 @@ OPERATORS = (
     # again. They are filtered once more from states the forward pass has kept: 3 % of a float32 signal with four
     # sections, against a whole pass to find them.
     Operator(
-        "sos_forward_recording(Tensor x, Tensor sos, Tensor? state=None, int threshold=1024)"
+        "sos_forward_recording(Tensor x, Tensor sos, Tensor? state=None, int? threshold=None)"
         " -> (Tensor y, Tensor after, Tensor checkpoints)",
         {"x": SIGNAL, "sos": SECTIONS, "state": STATE},
         (RESULT, STATE, CHECKPOINTS),
@@ -102,7 +102,7 @@ OPERATORS = (
     ),
     Operator(
         "sos_backward(Tensor grad_y, Tensor? grad_after, Tensor x, Tensor sos, Tensor? state, Tensor? checkpoints,"
-        " int threshold, bool need_x, bool need_sos, bool need_state)"
+        " int? threshold, bool need_x, bool need_sos, bool need_state)"
         " -> (Tensor grad_x, Tensor grad_sos, Tensor grad_state)",
         {
             "grad_y": RESULT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from torchfx._ops import triton_launch
+from torchfx._ops import splitting, triton_launch
 from torchfx._ops.memory import add_up, coefficient_rows, packed, pass_on, signal_rows
 from torchfx._ops.sos import reference
 from torchfx._ops.sos.schema import CHECKPOINT_STEPS
@@ -26,7 +26,7 @@ PROGRAMS_PER_PROCESSOR = 8
 """How many warps a multiprocessor has registers for (`tools/gpu_cost.py`)."""
 
 
-def sos_forward(x: Tensor, sos: Tensor, state: Tensor | None, threshold: int, y: Tensor, after: Tensor) -> None:
+def sos_forward(x: Tensor, sos: Tensor, state: Tensor | None, threshold: int | None, y: Tensor, after: Tensor) -> None:
     """Run the cascade. Coefficients are not checked: reading them would wait for the device."""
     if y.numel() == 0:
         pass_on(state, after)
@@ -35,7 +35,7 @@ def sos_forward(x: Tensor, sos: Tensor, state: Tensor | None, threshold: int, y:
 
 
 def sos_forward_recording(
-    x: Tensor, sos: Tensor, state: Tensor | None, threshold: int, y: Tensor, after: Tensor, checkpoints: Tensor
+    x: Tensor, sos: Tensor, state: Tensor | None, threshold: int | None, y: Tensor, after: Tensor, checkpoints: Tensor
 ) -> None:
     """Run the cascade and keep states for the backward pass."""
     if y.numel() == 0:
@@ -51,7 +51,7 @@ def sos_backward(
     sos: Tensor,
     state: Tensor | None,
     checkpoints: Tensor | None,
-    threshold: int,
+    threshold: int | None,
     need_x: bool,
     need_sos: bool,
     need_state: bool,
@@ -86,7 +86,7 @@ def _launch(
     x: Tensor,
     sos: Tensor,
     state: Tensor | None,
-    threshold: int,
+    threshold: int | None,
     y: Tensor,
     after: Tensor,
     *,
@@ -117,7 +117,7 @@ def _launch(
     )  # fmt: skip
     options = {"LANES": lanes, "LOG_T": LOG_T[size], "SHIFTED": size == 8, "HAS_STATE": state is not None}
     tiles = -(-time // tile)
-    if time < min(threshold, max(SHORT, channels * tiles // 8)):
+    if time < min(splitting.THRESHOLD if threshold is None else threshold, max(SHORT, channels * tiles // 8)):
         triton_launch.launch(kernels.sequential, -(-channels // lanes), x, *arguments, ADJOINT=adjoint, **options)
         return
     if adjoint and state is not None:
